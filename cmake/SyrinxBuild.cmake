@@ -1,0 +1,88 @@
+# Flags and helper functions shared by every folder.
+#   syrinx_library(NAME SOURCES ... LINKS ...)   one static library a folder: target syrinx_NAME.  Without SOURCES it is
+#                                                an interface, until the folder has its first source file
+#   syrinx_test(NAME SOURCES ... LINKS ... [LABELS real] [TIMEOUT seconds])
+#       one gtest binary, discovered by ctest with the label of its folder.  `real`: needs the installed voice.
+#   syrinx_fuzz(NAME LINKS ...)                  fuzz/NAME_fuzz.cc with the seeds of fuzz/corpus/NAME: a libFuzzer binary
+#       where SYRINX_FUZZ is on, and in every build a ctest NAME_replay that feeds it the seeds and their beginnings
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(SYRINX_CCACHE_PROGRAM ccache)
+if(SYRINX_CCACHE AND SYRINX_CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${SYRINX_CCACHE_PROGRAM})
+endif()
+
+add_library(syrinx_options INTERFACE)
+# -ffp-contract=off: only an explicit MulAdd fuses, so a scalar tail equals its twin on every target.
+target_compile_options(syrinx_options INTERFACE -Wall -Wextra -Werror -fno-omit-frame-pointer -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 at -O3 sees overlapping copies inside its own string concatenation (its bug 105651).
+  target_compile_options(syrinx_options INTERFACE -Wno-restrict)
+endif()
+target_include_directories(syrinx_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+if(SYRINX_SANITIZE)
+  # fuzzer-no-link is a compile option only; Clang 14's UBSan cannot encode function types of coroutines.
+  target_compile_options(syrinx_options INTERFACE -fsanitize=${SYRINX_SANITIZE} -fno-sanitize-recover=all
+                         -fno-sanitize=function)
+  string(REPLACE ",fuzzer-no-link" "" SYRINX_LINK_SANITIZE "${SYRINX_SANITIZE}")
+  target_link_options(syrinx_options INTERFACE -fsanitize=${SYRINX_LINK_SANITIZE})
+endif()
+if(SYRINX_COVERAGE)
+  target_compile_options(syrinx_options INTERFACE --coverage)
+  target_link_options(syrinx_options INTERFACE --coverage)
+endif()
+
+function(syrinx_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(syrinx_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(syrinx_${name} PUBLIC syrinx_options ${ARG_LINKS})
+  else()
+    add_library(syrinx_${name} INTERFACE)
+    target_link_libraries(syrinx_${name} INTERFACE syrinx_options ${ARG_LINKS})
+  endif()
+endfunction()
+
+function(syrinx_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} syrinx_options GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${name} PRIVATE SYRINX_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+  get_filename_component(label ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  # One word, models-real: discovery takes no list of labels, and ctest -L and -LE look for parts of a label.
+  list(JOIN ARG_LABELS "-" more_labels)
+  if(more_labels)
+    string(APPEND label "-${more_labels}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+function(syrinx_fuzz name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  set(source ${CMAKE_SOURCE_DIR}/fuzz/${name}_fuzz.cc)
+  set(corpus ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
+  if(SYRINX_FUZZ)
+    add_executable(${name}_fuzz ${source})
+    target_link_libraries(${name}_fuzz PRIVATE ${ARG_LINKS} syrinx_options)
+    target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  endif()
+  add_executable(${name}_replay ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+  target_link_libraries(${name}_replay PRIVATE ${ARG_LINKS} syrinx_options)
+  add_test(NAME ${name}_replay COMMAND ${name}_replay ${corpus})
+  set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()
+if(SYRINX_TESTS)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,157 @@
+/* Syrinx: real-time speech, as a C library.
+ *
+ * No function throws, exits, prints or installs a signal handler.  Functions that can fail return a syrinx_code; the
+ * sentence that goes with it is kept by the handle (syrinx_engine_error, syrinx_session_error).
+ *
+ * Threads: an engine may be used by any number of threads at once; its sessions take turns at the model, piece by
+ * piece. A session may be written by one thread, read by another, and cancelled by any.
+ *
+ * Structures begin with their size and are filled by their _init function, so that later versions can add fields.
+ * Strings are UTF-8 and end with a zero byte; those that are given are copied, those that are returned belong to the
+ * handle.  Sound is mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
+ */
+#ifndef SYRINX_SYRINX_H_
+#define SYRINX_SYRINX_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SYRINX_SAMPLE_RATE_HZ 24000
+
+typedef enum syrinx_code {
+  SYRINX_OK = 0,
+  SYRINX_INVALID_ARGUMENT = 1, /* what was asked for makes no sense: an option, the text, a voice's name */
+  SYRINX_NOT_FOUND = 2,        /* a file, model or voice is not there */
+  SYRINX_DATA_LOSS = 3,        /* a file is truncated or malformed */
+  SYRINX_UNSUPPORTED = 4,      /* well-formed, but nothing we can run */
+  SYRINX_LIMIT_EXCEEDED = 5,   /* larger than a stated limit */
+  SYRINX_IO = 6,               /* the system refused */
+  SYRINX_UNAVAILABLE = 7,      /* not now */
+  SYRINX_CANCELLED = 8,        /* by syrinx_session_cancel or the callback */
+  SYRINX_INTERNAL = 9          /* our own fault */
+} syrinx_code;
+
+typedef enum syrinx_precision { SYRINX_PRECISION_INT8 = 0, SYRINX_PRECISION_F32 = 1 } syrinx_precision;
+
+typedef struct syrinx_engine syrinx_engine;   /* a loaded model with its front end and voices */
+typedef struct syrinx_session syrinx_session; /* one stream of text in, of sound out */
+
+typedef struct syrinx_load_options {
+  size_t struct_size;
+  /* The checkpoint, by one of three ways: the name of an installed model, a folder or a file (NULL: "kokoro") ... */
+  const char* model;
+  /* ... or its bytes, which must stay until syrinx_engine_load returns ... */
+  const void* model_data;
+  size_t model_size;
+  /* ... or an open file, which stays the caller's (-1: none). */
+  int model_descriptor;
+  const char* voices;     /* folder of NAME.bin; NULL: beside the checkpoint, else of the installed model */
+  const char* lexicon;    /* folder of the English lexicon; NULL: beside the checkpoint, else the installed one */
+  const char* dictionary; /* the user's own words; NULL: none */
+  const char* voice;      /* the voice that will be asked for first; NULL: the default */
+  syrinx_precision precision;
+  int threads;       /* 1 to 64; 0: the default of this machine */
+  int phonemes_only; /* not 0: no text will be spoken, only phonemes; no lexicon is needed */
+  int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
+} syrinx_load_options;
+
+typedef struct syrinx_speak_options {
+  size_t struct_size;
+  const char* voice; /* "af_heart", a blend "af_heart:0.6+am_adam:0.4", or a voice file; NULL: the default */
+  float speed;       /* 0.25 to 4 */
+  uint64_t seed;     /* of the noise */
+  int noise;         /* not 0: the source noise that the model was trained with */
+  int phonemes;      /* not 0: the text is phonemes in Kokoro's alphabet */
+} syrinx_speak_options;
+
+typedef struct syrinx_word {
+  const char* text;    /* as written */
+  size_t source_begin; /* bytes of the whole text */
+  size_t source_end;
+  double start_s; /* seconds from the first sample of the session */
+  double end_s;
+} syrinx_word;
+
+typedef struct syrinx_chunk {
+  const float* samples; /* NULL at the end */
+  size_t sample_count;
+  double start_s;
+  const syrinx_word* words;
+  size_t word_count;
+  const char* phonemes;
+} syrinx_chunk;
+
+typedef struct syrinx_statistics {
+  size_t struct_size;
+  double first_audio_ms; /* from the first text to the first sound */
+  double total_ms;       /* from the first text to the last sound */
+  double compute_ms;     /* without waiting for text or for the listener */
+  double audio_seconds;
+  double rtf; /* compute over audio */
+  size_t pieces;
+  size_t dropped_characters; /* of the text, that cannot be spoken */
+  size_t unknown_phonemes;   /* outside the alphabet, left out */
+} syrinx_statistics;
+
+typedef struct syrinx_engine_facts {
+  size_t struct_size;
+  const char* model;
+  const char* precision; /* "int8", "f32" */
+  int threads;
+  double load_ms;
+} syrinx_engine_facts;
+
+const char* syrinx_version(void);
+const char* syrinx_code_name(syrinx_code code);
+
+void syrinx_load_options_init(syrinx_load_options* options);
+void syrinx_speak_options_init(syrinx_speak_options* options);
+void syrinx_statistics_init(syrinx_statistics* statistics);
+void syrinx_engine_facts_init(syrinx_engine_facts* facts);
+
+/* NULL only when memory has run out.  An engine is empty until it is loaded; it may be loaded once. */
+syrinx_engine* syrinx_engine_new(void);
+/* NULL is allowed.  Sessions may outlive their engine's handle. */
+void syrinx_engine_free(syrinx_engine* engine);
+syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options* options);
+/* The sentence of this engine's last failure, or "".  The pointer is good until this thread asks again. */
+const char* syrinx_engine_error(const syrinx_engine* engine);
+syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_facts* facts);
+/* Adds a voice from the content of its file, under a name that syrinx_speak_options can then give. */
+syrinx_code syrinx_engine_add_voice(syrinx_engine* engine, const char* name, const void* data, size_t size);
+
+/* Called with each stretch of sound, in the thread that called syrinx_speak; the chunk is good until it returns.
+ * Anything but 0 cancels. */
+typedef int (*syrinx_chunk_callback)(const syrinx_chunk* chunk, void* user);
+
+/* Speaks the whole text and returns when the callback has had all of it.  `statistics` may be NULL. */
+syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_bytes,
+                         const syrinx_speak_options* options, syrinx_chunk_callback callback, void* user,
+                         syrinx_statistics* statistics);
+
+/* A session for text that arrives in parts.  On failure *session is NULL and the engine has the sentence. */
+syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options* options, syrinx_session** session);
+/* NULL is allowed.  Waits for the piece that is being computed. */
+void syrinx_session_free(syrinx_session* session);
+/* Adds text, possibly ending inside a word or a character.  Waits when 1 MiB is waiting to be spoken. */
+syrinx_code syrinx_session_write(syrinx_session* session, const char* text, size_t text_bytes);
+/* All of the text at once, and the end: the same text then always gives the same sound.  At most 1 MiB. */
+syrinx_code syrinx_session_speak(syrinx_session* session, const char* text, size_t text_bytes);
+/* No more text comes. */
+syrinx_code syrinx_session_finish(syrinx_session* session);
+/* Waits for the next stretch of sound, which is good until the next call.  At the end `chunk->samples` is NULL. */
+syrinx_code syrinx_session_next(syrinx_session* session, syrinx_chunk* chunk);
+void syrinx_session_cancel(syrinx_session* session);
+syrinx_code syrinx_session_get_statistics(const syrinx_session* session, syrinx_statistics* statistics);
+/* The sentence of this session's last failure, or "".  The pointer is good until this thread asks again. */
+const char* syrinx_session_error(const syrinx_session* session);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SYRINX_SYRINX_H_ */

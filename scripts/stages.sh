@@ -1,0 +1,107 @@
+# The stages of scripts/test, which reads this file.  A stage is a function that fails when anything in it fails and
+# whose lines `note: ...` are shown to the user.  Set by scripts/test: jobs, fuzz_seconds, ctest_exclude.
+
+build() {  # PRESET [cmake arguments... -- targets...]
+  local preset=$1 configure=() targets=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do configure+=("$1"); shift; done
+  [ $# -eq 0 ] || shift
+  [ $# -eq 0 ] || targets=(--target "$@")
+  cmake --preset "$preset" "${configure[@]}" && cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"
+}
+
+run_tests() {  # FOLDER [ctest arguments...]
+  local folder=$1
+  shift
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" "$@"
+}
+
+tracked() { git -c safe.directory='*' ls-files -z "$@"; }
+
+stage_packages() { scripts/install_packages build test; }
+
+# What can be said by reading: format, layers, paths of one machine, shell syntax, file lengths.
+stage_sources() {
+  local status=0
+  tools/format --check || status=1
+  tools/check_layers || status=1
+  tools/check_sources || status=1
+  return $status
+}
+
+stage_release() {
+  build release -DSYRINX_TESTS=ON && run_tests build/release -LE "$ctest_exclude"
+}
+
+# The voice for the tests that need one; pulled as any user would.
+stage_voice() { build/release/syrinx pull kokoro; }
+
+stage_real() { run_tests build/release -L real; }
+
+# The kernel tests on processors that this machine is not: SSSE3, SSE4 (no AVX), AVX2.  AVX-512 runs in the release
+# stage where the processor has it; qemu 7.2 cannot.
+stage_x86() {
+  local status=0 model
+  for model in native Nehalem Westmere Haswell; do
+    emulated_kernel_tests build/release "$model" qemu-x86_64 || status=1
+  done
+  return $status
+}
+
+# Runs every kernel test on one processor and says which targets were executed.
+emulated_kernel_tests() {  # BUILD_FOLDER MODEL EMULATOR
+  local status=0 run=("$3" -cpu "$2") output=build/log/targets.$2
+  if [ "$2" = native ]; then run=(env); fi
+  printf '%s\0' "$1"/tests/kernels/*_test | xargs -0 -I{} -P "$jobs" "${run[@]}" {} --gtest_brief=1 >"$output" 2>&1 || status=1
+  [ "$status" -eq 0 ] || { cat "$output"; echo "error: kernel tests fail on $2"; }
+  echo "note: executed on $2: $(sed -n 's/^targets: *//p' "$output" | tr ' ' '\n' | sort -u | paste -sd' ')"
+  return $status
+}
+
+stage_asan() {
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+  export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-14
+  build asan && run_tests build/asan -LE 'real|slow'
+}
+
+# Two targets at a time.  A target is not run again while its binary is the one that already stood the time.
+stage_fuzz() {
+  local targets=(fuzz/*_fuzz.cc)
+  targets=("${targets[@]%.cc}")
+  printf 'build/asan/%s\n' "${targets[@]}" | xargs -n 1 -P "$jobs" tools/fuzz "$fuzz_seconds"
+}
+
+stage_tsan() {
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  build tsan -- tests/base/all tests/engine/all &&
+    run_tests build/tsan/tests/base -LE 'real|slow' && run_tests build/tsan/tests/engine -LE 'real|slow'
+}
+
+stage_coverage() {
+  build coverage || return 1
+  find build/coverage -name '*.gcda' -delete
+  run_tests build/coverage -LE real || return 1
+  tools/check_coverage build/coverage
+}
+
+stage_arm64() {
+  local status=0 model
+  # A death test forks, which the emulator does not stand with threads about; they run in every other build.
+  build arm64 && run_tests build/arm64 -LE kernels -E DeathTest || return 1
+  for model in cortex-a57 max; do
+    emulated_kernel_tests build/arm64 "$model" qemu-aarch64 || status=1
+  done
+  return $status
+}
+
+stage_tidy() { cmake --preset release >/dev/null && tracked "src/*.cc" | xargs -0 tools/tidy build/release; }
+
+stage_tidy_changed() {
+  cmake --preset release >/dev/null || return 1
+  local base
+  base=$(git -c safe.directory='*' rev-parse -q --verify HEAD~1) || { echo "note: no earlier commit to compare with"; return 0; }
+  git -c safe.directory='*' diff -z --name-only --diff-filter=d "$base" -- 'src/*.cc' | xargs -0r tools/tidy build/release
+}
+
+# What a packager and a user of the library do: install to a fresh prefix, build the example against it, uninstall.
+stage_install() { build release -DSYRINX_TESTS=ON && tools/check_install build/release; }

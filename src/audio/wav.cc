@@ -1,0 +1,160 @@
+// The layout is Microsoft's "Multimedia Programming Interface and Data Specifications 1.0" and the page on
+// WAVE_FORMAT_EXTENSIBLE: little endian, chunks of a four-letter name, a size and a body padded to an even size.
+#include "audio/wav.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+namespace syrinx {
+namespace {
+
+constexpr uint16_t kFormatPcm = 1;
+constexpr uint16_t kFormatFloat = 3;
+constexpr uint16_t kFormatExtensible = 0xFFFE;
+constexpr uint32_t kUnknownSize = 0xFFFFFFFF;
+constexpr uint32_t kLikelyUnknownSize = 0x7FFFF000;  // programs that cannot seek write such numbers
+constexpr int kMaxChunks = 1000;
+
+// Bytes 2 to 15 of the sub-format of an extensible file; the first two are the plain format number.
+constexpr std::array<uint8_t, 14> kSubFormatTail = {0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
+
+uint32_t read_le(std::span<const std::byte> bytes, size_t offset, size_t size) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < size; ++i) value |= std::to_integer<uint32_t>(bytes[offset + i]) << (8 * i);
+  return value;
+}
+
+bool has_tag(std::span<const std::byte> bytes, size_t offset, std::string_view tag) {
+  return std::memcmp(bytes.data() + offset, tag.data(), tag.size()) == 0;
+}
+
+struct Format {
+  int rate_hz = 0;
+  int channels = 0;
+  int bits = 0;
+  bool is_float = false;
+  size_t frame_bytes() const { return static_cast<size_t>(channels) * static_cast<size_t>(bits / 8); }
+};
+
+Result<Format> read_format(std::span<const std::byte> body, const std::string& name, const WavLimits& limits) {
+  if (body.size() < 16) return fail(Code::kDataLoss, "'{}' has a WAV format of {} bytes, needs 16", name, body.size());
+  uint32_t kind = read_le(body, 0, 2);
+  const uint32_t channels = read_le(body, 2, 2), rate = read_le(body, 4, 4);
+  const uint32_t frame_bytes = read_le(body, 12, 2), bits = read_le(body, 14, 2);
+  if (kind == kFormatExtensible) {
+    if (body.size() < 40) return fail(Code::kDataLoss, "'{}' has a cut-off extensible WAV format", name);
+    if (std::memcmp(body.data() + 26, kSubFormatTail.data(), kSubFormatTail.size()) != 0) {
+      return fail(Code::kUnsupported, "'{}' is a WAV file of an unknown extensible kind; convert it to 16-bit PCM",
+                  name);
+    }
+    kind = read_le(body, 24, 2);
+  }
+  const bool integer = kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
+  const bool real = kind == kFormatFloat && bits == 32;
+  if (!integer && !real) {
+    return fail(Code::kUnsupported, "'{}' is a WAV file of kind {} with {} bits; convert it to 16-bit PCM", name, kind,
+                bits);
+  }
+  if (channels == 0 || channels > static_cast<uint32_t>(limits.max_channels)) {
+    return fail(Code::kLimitExceeded, "'{}' has {} channels; 1 to {} are read", name, channels, limits.max_channels);
+  }
+  if (rate < static_cast<uint32_t>(limits.min_rate_hz) || rate > static_cast<uint32_t>(limits.max_rate_hz)) {
+    return fail(Code::kLimitExceeded, "'{}' has a rate of {} Hz; {} to {} Hz are read", name, rate, limits.min_rate_hz,
+                limits.max_rate_hz);
+  }
+  const Format format{static_cast<int>(rate), static_cast<int>(channels), static_cast<int>(bits), real};
+  if (frame_bytes != format.frame_bytes()) {
+    return fail(Code::kDataLoss, "'{}' says {} bytes a frame for {} channels of {} bits", name, frame_bytes, channels,
+                bits);
+  }
+  return format;
+}
+
+float read_sample(std::span<const std::byte> data, size_t offset, const Format& format) {
+  const uint32_t raw = read_le(data, offset, static_cast<size_t>(format.bits / 8));
+  if (format.is_float) return std::bit_cast<float>(raw);
+  if (format.bits == 8) return (static_cast<float>(raw) - 128.0f) / 128.0f;  // the only unsigned kind
+  const auto value = static_cast<int32_t>(raw << (32 - format.bits));
+  return static_cast<float>(static_cast<double>(value) * 0x1p-31);
+}
+
+Result<WavSound> read_data(std::span<const std::byte> data, const Format& format, const std::string& name,
+                           const WavLimits& limits) {
+  const size_t frames = data.size() / format.frame_bytes();
+  if (static_cast<double>(frames) > limits.max_seconds * format.rate_hz) {
+    return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
+                static_cast<double>(frames) / format.rate_hz, limits.max_seconds);
+  }
+  WavSound sound;
+  sound.rate_hz = format.rate_hz;
+  sound.channels = format.channels;
+  sound.samples.resize(frames * static_cast<size_t>(format.channels));
+  const size_t width = static_cast<size_t>(format.bits / 8);
+  for (size_t i = 0; i < sound.samples.size(); ++i) {
+    sound.samples[i] = read_sample(data, i * width, format);
+    if (!std::isfinite(sound.samples[i])) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name);
+  }
+  return sound;
+}
+
+}  // namespace
+
+std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uint64_t> data_bytes) {
+  constexpr uint64_t kAfterSize = kWavHeaderBytes - 8;  // what the outer size counts besides the data
+  const bool known = data_bytes && *data_bytes <= std::numeric_limits<uint32_t>::max() - kAfterSize;
+  const uint32_t data = known ? static_cast<uint32_t>(*data_bytes) : kUnknownSize;
+  const uint32_t outer = known ? static_cast<uint32_t>(*data_bytes + kAfterSize) : kUnknownSize;
+  std::array<std::byte, kWavHeaderBytes> header{};
+  size_t at = 0;
+  const auto tag = [&](std::string_view text) {
+    for (char c : text) header[at++] = static_cast<std::byte>(c);
+  };
+  const auto number = [&](uint32_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) header[at++] = static_cast<std::byte>(value >> (8 * i));
+  };
+  tag("RIFF");
+  number(outer, 4);
+  tag("WAVEfmt ");
+  number(16, 4);
+  number(kFormatPcm, 2);
+  number(1, 2);
+  number(static_cast<uint32_t>(rate_hz), 4);
+  number(static_cast<uint32_t>(rate_hz) * 2, 4);
+  number(2, 2);
+  number(16, 2);
+  tag("data");
+  number(data, 4);
+  return header;
+}
+
+Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const WavLimits& limits) {
+  if (file.size() < 12 || !has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE")) {
+    return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
+  }
+  std::optional<Format> format;
+  size_t at = 12;
+  for (int chunk = 0; file.size() - at >= 8; ++chunk) {
+    if (chunk == kMaxChunks) return fail(Code::kLimitExceeded, "'{}' has more than {} chunks", name, kMaxChunks);
+    const uint32_t size = read_le(file, at + 4, 4);
+    const size_t body = at + 8, left = file.size() - body;
+    if (has_tag(file, at, "data")) {
+      if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
+      if (size > left && size < kLikelyUnknownSize) {
+        return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, size, left);
+      }
+      return read_data(file.subspan(body, std::min<size_t>(size, left)), *format, name, limits);
+    }
+    if (size > left) return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, size);
+    if (has_tag(file, at, "fmt ") && !format) {
+      SYRINX_TRY(format, read_format(file.subspan(body, size), name, limits));
+    }
+    at = body + std::min<size_t>(size + size_t{size & 1}, left);
+  }
+  return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+}
+
+}  // namespace syrinx

@@ -1,0 +1,43 @@
+// RIFF WAVE: a bounded reader that trusts nothing in the file, and the header that the encoder writes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+inline constexpr size_t kWavHeaderBytes = 44;
+
+// Header of a mono s16 file.  No size: both fields say 0xFFFFFFFF, "until the end", as for more than they can hold.
+std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uint64_t> data_bytes);
+
+struct WavLimits {
+  double max_seconds = 3600;
+  int max_channels = 8;
+  int min_rate_hz = 1000;
+  int max_rate_hz = 384000;
+};
+
+struct WavSound {
+  int rate_hz = 0;
+  int channels = 0;
+  std::vector<float> samples;  // [frames, channels], in [-1, 1] for integer files
+
+  size_t frames() const { return channels == 0 ? 0 : samples.size() / static_cast<size_t>(channels); }
+  double seconds() const { return rate_hz == 0 ? 0 : static_cast<double>(frames()) / rate_hz; }
+};
+
+// Integer samples of 8, 16, 24 or 32 bits and floats of 32, plain or in the extensible form; other chunks are skipped.
+// A data size of 0xFFFFFFFF (or any from 0x7FFFF000 that the file does not hold) reaches to the end.
+// Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
+// kLimitExceeded.
+Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const WavLimits& limits = {});
+
+}  // namespace syrinx

@@ -1,0 +1,78 @@
+// JSON values, with a bounded parser and a writer.  The parsing library stays behind json.cc.
+// A value owns everything below it.  Lookups return null pointers instead of throwing; numbers keep the difference
+// between whole (i64) and real.  An object keeps the order of the file and has no duplicate keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+struct JsonMember;
+
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Object = std::vector<JsonMember>;
+
+  // Implicit on purpose: values are written as they are.
+  Json();  // null
+  Json(bool value);
+  Json(int value);
+  Json(int64_t value);
+  Json(size_t value);
+  Json(double value);
+  Json(std::string value);
+  Json(std::string_view value);
+  Json(const char* value);
+  Json(Array value);
+  Json(Object value);
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
+
+  bool is_null() const;
+  // The value if it is of that kind, else null.
+  const bool* boolean() const;
+  const int64_t* whole() const;
+  const double* real() const;  // only numbers that are not whole
+  const std::string* string() const;
+  const Array* array() const;
+  const Object* object() const;
+  Array* array();
+  Object* object();
+
+  // The member of an object, or null when there is none or this is no object.  Linear in the number of members.
+  const Json* find(std::string_view key) const;
+  // Adds a member; a value that is no object becomes an empty one first.  For building output.
+  Json& set(std::string key, Json value);
+
+  // On one line; bytes that are not UTF-8 become U+FFFD, numbers that are not finite become null.
+  std::string dump() const;
+
+ private:
+  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
+};
+
+struct JsonMember {
+  std::string key;
+  Json value;
+};
+
+struct JsonLimits {
+  size_t max_bytes = size_t{64} << 20;
+  size_t max_depth = 64;
+};
+
+// `name` stands in messages.  kDataLoss on malformed text or duplicate keys, kLimitExceeded beyond `limits`.
+Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits = {});
+
+}  // namespace syrinx

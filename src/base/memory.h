@@ -1,0 +1,19 @@
+// What this process uses and what the machine has left.  Bytes; 0 when the system does not say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+uint64_t peak_rss_bytes();     // the most that was ever resident, mapped pages included (VmHWM)
+uint64_t current_rss_bytes();  // resident now (VmRSS)
+uint64_t total_memory_bytes();
+
+// Space that this user may still fill on the file system of `path`, which need not exist yet: its nearest existing
+// parent counts.  Errors: kIo.
+Result<uint64_t> free_disk_bytes(const std::string& path);
+
+}  // namespace syrinx

@@ -1,0 +1,144 @@
+#include "base/thread_team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/check.h"
+#include "base/cpu_info.h"
+#include "base/log.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace syrinx {
+namespace {
+
+inline void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// 50 to 200 microseconds of spinning on today's processors before a member parks in the kernel.
+constexpr int kSpins = 4000;
+// More members than cores: whoever spins keeps the core from the one that is waited for.
+constexpr int kSpinsOversubscribed = 50;
+
+// Waits until `value` differs from `old`: spins, then parks on the futex behind std::atomic::wait.
+// Sequential consistency, here and at the notifying side, because the library skips the wake-up call when it sees no
+// waiter: the store of the value and that look must not change places.
+template <class T>
+void wait_change(const std::atomic<T>& value, T old, int spins) {
+  for (int i = 0; i < spins; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    relax();
+  }
+  while (value.load(std::memory_order_seq_cst) == old) value.wait(old, std::memory_order_seq_cst);
+}
+
+void pin_to_nth_core(int n) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || n-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    return;
+  }
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int threads, bool pin) {
+  const int wanted = std::max(1, threads);
+  spins_ = wanted > cpu_info().logical_cores ? kSpinsOversubscribed : kSpins;
+  // Members inherit the mask of the thread that makes them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    threads_.reserve(static_cast<size_t>(wanted - 1));
+    for (; size_ < wanted; ++size_) {
+      threads_.emplace_back([this, member = size_, pin] {
+        if (pin) pin_to_nth_core(member);
+        worker(member);
+      });
+    }
+  } catch (const std::exception& error) {
+    log_warning("the system gives {} of the {} threads asked for: {}", size_, wanted, error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ThreadTeam::~ThreadTeam() {
+  stop_.store(true, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  epoch_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+void ThreadTeam::worker(int member) noexcept {
+  uint32_t seen = 0;
+  while (true) {
+    wait_change(epoch_, seen, spins_);
+    ++seen;
+    if (stop_.load(std::memory_order_acquire)) return;
+    function_(data_, member);
+    // Only the last one wakes the caller, which may have parked on any earlier count.
+    if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == size_ - 1) finished_.notify_one();
+  }
+}
+
+void ThreadTeam::run_raw(Function function, void* data) noexcept {
+  SYRINX_CHECK(!running_.exchange(true, std::memory_order_acquire), "a team serves one caller at a time");
+  if (size_ == 1) {
+    function(data, 0);
+    running_.store(false, std::memory_order_release);
+    return;
+  }
+  // All members have finished the last job (we waited for them), so nobody reads these now.
+  function_ = function;
+  data_ = data;
+  finished_.store(0, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  epoch_.notify_all();
+  function(data, 0);
+  for (int done = finished_.load(std::memory_order_acquire); done != size_ - 1;
+       done = finished_.load(std::memory_order_acquire)) {
+    wait_change(finished_, done, spins_);
+  }
+  running_.store(false, std::memory_order_release);
+}
+
+void ThreadTeam::barrier() {
+  if (size_ == 1) return;
+  const uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    arrived_.store(0, std::memory_order_relaxed);  // published by the next line
+    generation_.fetch_add(1, std::memory_order_seq_cst);
+    generation_.notify_all();
+    return;
+  }
+  wait_change(generation_, generation, spins_);
+}
+
+Range split_range(size_t count, int member, int members, size_t grain) {
+  const size_t units = (count + grain - 1) / grain;
+  const size_t m = static_cast<size_t>(member), n = static_cast<size_t>(members);
+  const size_t base = units / n, extra = units % n;
+  const size_t first = m * base + std::min(m, extra);
+  const size_t last = first + base + (m < extra ? 1 : 0);
+  return {std::min(first * grain, count), std::min(last * grain, count)};
+}
+
+}  // namespace syrinx

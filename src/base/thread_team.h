@@ -1,0 +1,68 @@
+// A fixed team of threads for steps of a few milliseconds.  run() calls the job once on each member, the caller being
+// member 0, and returns when all have finished.  Members spin for a while before they park, so that the next run()
+// within a step starts in well under a microsecond and an idle engine uses no processor.
+// No allocation, no lock on the fast path.  barrier() may be called inside a job by every member.
+//
+// One caller at a time, and no run() inside a job: both are bugs and abort.  A job must not throw (the process would
+// end).  What the caller wrote before run() is seen by the job; what the job wrote is seen after run().  Members block
+// all signals, so that Ctrl-C reaches the program's own thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace syrinx {
+
+class ThreadTeam {
+ public:
+  // threads >= 1.  Should the system refuse to make so many, size() is smaller.  pin: bind member i, but not the
+  // caller, to the i-th core that this process may use.
+  explicit ThreadTeam(int threads, bool pin = false);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return size_; }
+
+  // job(member) for member in [0, size).  Job is any callable; it is not copied.
+  template <class Job>
+  void run(Job&& job) {
+    run_raw([](void* data, int member) { (*static_cast<std::remove_reference_t<Job>*>(data))(member); },
+            const_cast<void*>(static_cast<const void*>(std::addressof(job))));
+  }
+
+  // Inside a job: waits until every member has arrived.  What was written before is seen after.
+  void barrier();
+
+ private:
+  using Function = void (*)(void*, int);
+  void run_raw(Function function, void* data) noexcept;
+  void worker(int member) noexcept;
+
+  int size_ = 1;   // fixed by the constructor
+  int spins_ = 0;  // before a member parks
+  std::vector<std::thread> threads_;
+  Function function_ = nullptr;
+  void* data_ = nullptr;
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // one more for each run; workers wait for a change
+  alignas(64) std::atomic<int> finished_{0};
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<uint32_t> generation_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> running_{false};  // catches a second caller
+};
+
+// The half-open range of `count` items that `member` of `members` owns.  The ranges are in order, without gaps, and
+// begin at multiples of `grain` (>= 1); sizes differ by at most one grain.
+struct Range {
+  size_t begin = 0;
+  size_t end = 0;
+};
+Range split_range(size_t count, int member, int members, size_t grain = 1);
+
+}  // namespace syrinx

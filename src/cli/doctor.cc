@@ -1,0 +1,181 @@
+// syrinx doctor: what this machine is, what is installed, what is wrong and how to mend it.
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "audio/playback.h"
+#include "base/cpu_info.h"
+#include "base/memory.h"
+#include "base/signals.h"
+#include "base/thread_team.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "engine/paths.h"
+#include "engine/speech_engine.h"
+#include "engine/speech_files.h"
+#include "engine/version.h"
+#include "kernels/limits.h"
+#include "models/kokoro/voice.h"
+
+namespace syrinx::cli {
+namespace {
+
+constexpr uint64_t kNeededMemory = uint64_t{600} << 20;  // f32 weights and the longest piece
+constexpr uint64_t kNeededDisk = uint64_t{300} << 20;    // the built-in voice and its packed weights
+
+// Lines as they are found out; the first fault decides the exit status.
+class Report {
+ public:
+  void line(const char* what, const std::string& value) { text_ += fmt::format("{:<11}{}\n", what, value); }
+  // Works, but not as it could.
+  void advice(const std::string& sentence) { text_ += fmt::format("{:<11}note: {}\n", "", sentence); }
+  void fault(Code code, const std::string& sentence) {
+    text_ += fmt::format("{:<11}WRONG: {}\n", "", sentence);
+    if (!first_) first_ = Error{code, sentence};
+    ++faults_;
+  }
+  Status finish() const {
+    SYRINX_TRY_VOID(print(text_ + (faults_ == 0 ? "\nAll is well.\n" : "\n")));
+    if (!first_) return {};
+    return fail(first_->code, "{} {} to mend; the first: {}", faults_, faults_ == 1 ? "thing" : "things",
+                first_->message);
+  }
+
+ private:
+  std::string text_;
+  std::optional<Error> first_;
+  int faults_ = 0;
+};
+
+std::string gigabytes(uint64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) * 1e-9); }
+
+void look_at_build(Report& report) {
+  report.line("build", fmt::format("syrinx {} ({}, {}), {}", version(), commit(), build_type(), compiler()));
+  if (std::string_view(build_type()) != "Release")
+    report.advice("not a release build: figures are lower than they could be");
+}
+
+void look_at_processor(Report& report, bool quick) {
+  const CpuInfo& cpu = cpu_info();
+  report.line("processor", fmt::format("{}, {} cores for this process", cpu.model, cpu.logical_cores));
+  report.line("dispatch", fmt::format("{} of {}", chosen_target(), built_targets()));
+  if (const char* limit = std::getenv("SYRINX_CPU"); limit != nullptr && *limit != '\0')
+    report.advice(fmt::format("SYRINX_CPU={} lowers the target; unset it for full speed", limit));
+  const int threads = default_threads();
+  report.line("threads", fmt::format("{} by default", threads));
+  if (quick) return;
+  ThreadTeam team(threads);
+  const kernels::MachineLimits limits = kernels::measure_limits(team);
+  report.line("bandwidth", fmt::format("{:.1f} GB/s read by one thread, {:.1f} by {}", limits.read_gb_per_s.one_thread,
+                                       limits.read_gb_per_s.all_threads, threads));
+  report.line("arithmetic", fmt::format("{:.0f} G f32 and {:.0f} G int8 operations a second by {} threads",
+                                        limits.f32_gop_per_s.all_threads, limits.int8_best().all_threads, threads));
+}
+
+void look_at_memory(Report& report) {
+  const uint64_t memory = total_memory_bytes();
+  report.line("memory", gigabytes(memory));
+  if (memory > 0 && memory < kNeededMemory) report.advice("less than 600 MB: keep to int8 and to short sentences");
+}
+
+bool writable(const std::string& folder) {
+  namespace fs = std::filesystem;
+  fs::path place = folder;
+  std::error_code error;
+  while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  return ::access(place.c_str(), W_OK) == 0;
+}
+
+void look_at_folders(Report& report, const UserPaths& paths) {
+  report.line("models in", models_folder(paths));
+  report.line("caches in", paths.cache);
+  for (const std::string& folder : {paths.data, paths.cache}) {
+    if (!writable(folder))
+      report.advice(
+          fmt::format("'{}' cannot be written; give it to this user, or set SYRINX_HOME to another folder", folder));
+  }
+  if (const auto free = free_disk_bytes(paths.data)) {
+    report.line("free disk", gigabytes(*free));
+    if (*free < kNeededDisk) report.advice("less than 300 MB are free, which the built-in voice needs");
+  }
+}
+
+void look_at_model(Report& report, const UserPaths& paths, const std::string& model) {
+  const auto files = find_speech_files(model, models_folder(paths));
+  if (!files) {
+    report.line("model", "none");
+    report.fault(files.error().code, files.error().message);
+    return;
+  }
+  report.line("model", fmt::format("{}: {}", files->name, files->checkpoint));
+  const auto voices = kokoro::list_voices(files->voices);
+  if (!voices || voices->empty()) {
+    report.fault(Code::kNotFound,
+                 fmt::format("no voices in '{}'; fetch them with `syrinx pull {}`", files->voices, kDefaultModel));
+  } else {
+    report.line("voices", fmt::format("{} in {}", voices->size(), files->voices));
+  }
+  if (files->lexicon.empty()) {
+    report.fault(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
+  } else {
+    report.line("lexicon", files->lexicon);
+  }
+  // Loading proves that the files are whole and that this machine runs them.
+  SpeechEngineOptions options;
+  options.files = *files;
+  options.cache_folder = packed_folder(paths, *files);
+  options.first_is_phonemes = files->lexicon.empty();
+  const auto engine = SpeechEngine::load(std::move(options));
+  if (!engine) {
+    report.fault(engine.error().code, engine.error().message);
+  } else {
+    report.line("loads in", fmt::format("{:.0f} ms", (*engine)->load_ms()));
+  }
+}
+
+void look_at_loudspeaker(Report& report) {
+  if (const auto playback = Playback::open({})) {
+    report.line("speaker", "found");
+  } else {
+    report.line("speaker", "none");
+    report.advice(playback.error().message + " (--out FILE)");
+  }
+}
+
+struct DoctorArguments {
+  std::string model;
+  bool quick = false;
+};
+
+Status run_doctor(const DoctorArguments& arguments) {
+  Report report;
+  look_at_build(report);
+  look_at_processor(report, arguments.quick);
+  look_at_memory(report);
+  if (cancel_requested()) return fail(Code::kCancelled, "stopped while measuring");
+  if (const auto paths = user_paths()) {
+    look_at_folders(report, *paths);
+    look_at_model(report, *paths, arguments.model);
+  } else {
+    report.fault(paths.error().code, paths.error().message);
+  }
+  look_at_loudspeaker(report);
+  return report.finish();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& tree, Action& chosen) {
+  auto arguments = std::make_shared<DoctorArguments>();
+  CLI::App* command = tree.add_subcommand("doctor", "Tell what this machine is, what is wrong and how to mend it");
+  command->add_option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+      ->type_name("NAME|PATH");
+  command->add_flag("--quick", arguments->quick, "Leave out the measurement of the processor");
+  set_examples(*command, "  syrinx doctor\n  syrinx doctor --quick && echo ready");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
+}
+
+}  // namespace syrinx::cli

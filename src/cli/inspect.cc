@@ -1,0 +1,35 @@
+// syrinx inspect FILE: what kind of file it is, and what it holds.
+#include "engine/inspect.h"
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace syrinx::cli {
+namespace {
+
+struct InspectArguments {
+  std::string path;
+  bool json = false;
+};
+
+Status run_inspect(const InspectArguments& arguments) {
+  SYRINX_TRY(const FileDescription description, describe_file(arguments.path));
+  return print((arguments.json ? to_json(description).dump() : to_text(description)) + "\n");
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& tree, Action& chosen) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* command = tree.add_subcommand("inspect", "Show what a model, voice or sound file holds");
+  command->add_option("file", arguments->path, "The file; it is read, never run")->required()->type_name("FILE");
+  command->add_flag("--json", arguments->json, "One JSON object on one line");
+  set_examples(*command,
+               "  syrinx inspect kokoro-v1.0.int8.onnx\n"
+               "  syrinx inspect kokoro-v1_0.pth --json");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return run_inspect(*arguments); }; });
+}
+
+}  // namespace syrinx::cli

@@ -1,0 +1,252 @@
+// syrinx speak: text to a file, to standard output or to the loudspeaker, through the installed library's interface.
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/signals.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/speak_output.h"
+#include "cli/text_feed.h"
+#include "engine/speech_files.h"
+#include "syrinx/engine.hpp"
+
+namespace syrinx::cli {
+namespace {
+
+struct SpeakArguments {
+  std::vector<std::string> text;
+  std::string model;
+  std::string voice = kDefaultVoice;
+  std::string dictionary;
+  std::string lexicon;
+  std::string precision = "int8";
+  std::string times;
+  OutputOptions output;
+  float speed = 1.0f;
+  uint64_t seed = 0;
+  int threads = 0;
+  bool noise = false;
+  bool phonemes = false;
+  bool json = false;
+};
+
+// The library's codes are ours, in another dress; `handle` has the sentence.
+template <class Handle>
+Status to_status(syrinx_code code, const Handle& handle) {
+  constexpr Code kCodes[] = {Code::kInternal,    Code::kInvalidArgument, Code::kNotFound, Code::kDataLoss,
+                             Code::kUnsupported, Code::kLimitExceeded,   Code::kIo,       Code::kUnavailable,
+                             Code::kCancelled,   Code::kInternal};
+  if (code == SYRINX_OK) return {};
+  return fail(kCodes[code], "{}", handle.error());
+}
+
+bool from_standard_input(const SpeakArguments& arguments) {
+  return arguments.text.empty() || (arguments.text.size() == 1 && arguments.text[0] == "-");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Status load(const SpeakArguments& arguments, Engine& engine) {
+  LoadOptions options;
+  if (!arguments.model.empty()) options.model = arguments.model.c_str();
+  if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
+  if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
+  options.voice = arguments.voice.c_str();
+  options.precision = arguments.precision == "f32" ? SYRINX_PRECISION_F32 : SYRINX_PRECISION_INT8;
+  options.threads = arguments.threads;
+  options.phonemes_only = arguments.phonemes ? 1 : 0;
+  return to_status(engine.load(options), engine);
+}
+
+Result<Session> start(const SpeakArguments& arguments, Engine& engine) {
+  VoiceOptions options;
+  options.voice = arguments.voice.c_str();
+  options.speed = arguments.speed;
+  options.seed = arguments.seed;
+  options.noise = arguments.noise ? 1 : 0;
+  options.phonemes = arguments.phonemes ? 1 : 0;
+  Session session;
+  SYRINX_TRY_VOID(to_status(engine.start(options, session), engine));
+  return session;
+}
+
+// When each word is heard, for subtitles and karaoke: one JSON object a line.
+class TimesFile {
+ public:
+  static Result<TimesFile> open(const std::string& path) {
+    TimesFile times;
+    if (path.empty()) return times;
+    SYRINX_TRY(times.file_, ScopedFile::create(path));
+    times.on_ = true;
+    return times;
+  }
+  Status write(const syrinx_chunk& chunk) {
+    for (size_t i = 0; on_ && i < chunk.word_count; ++i) {
+      const syrinx_word& word = chunk.words[i];
+      Json line;
+      line.set("word", word.text);
+      line.set("start_s", word.start_s);
+      line.set("end_s", word.end_s);
+      line.set("source_begin", word.source_begin);
+      line.set("source_end", word.source_end);
+      SYRINX_TRY_VOID(file_.write(line.dump() + "\n"));
+    }
+    return {};
+  }
+  Status commit() { return on_ ? file_.commit() : Status(); }
+
+ private:
+  ScopedFile file_;
+  bool on_ = false;
+};
+
+std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& facts, const Statistics& statistics) {
+  Json json;
+  json.set("model", facts.model);
+  json.set("voice", arguments.voice);
+  json.set("precision", facts.precision);
+  json.set("threads", facts.threads);
+  json.set("load_ms", facts.load_ms);
+  json.set("first_audio_ms", statistics.first_audio_ms);
+  json.set("total_ms", statistics.total_ms);
+  json.set("audio_seconds", statistics.audio_seconds);
+  json.set("rtf", statistics.rtf);
+  json.set("peak_rss_bytes", static_cast<int64_t>(peak_rss_bytes()));
+  return json.dump() + "\n";
+}
+
+double times_real_time(const Statistics& statistics) { return statistics.rtf > 0 ? 1 / statistics.rtf : 0; }
+
+// The figures for programs, or a line for people; and what could not be said.
+Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const syrinx_engine_facts& facts,
+            const Statistics& statistics) {
+  const bool sound_on_stdout = arguments.output.file == "-";
+  if (!arguments.json || !sound_on_stdout) {
+    if (statistics.dropped_characters > 0)
+      note(fmt::format("note: {} characters of the text cannot be spoken and were left out",
+                       statistics.dropped_characters));
+    if (statistics.unknown_phonemes > 0)
+      note(fmt::format("note: {} phonemes are not in the alphabet and were left out", statistics.unknown_phonemes));
+  }
+  if (arguments.json) {
+    const std::string line = figures(arguments, facts, statistics);
+    if (!sound_on_stdout) return print(line);
+    return ::write(STDERR_FILENO, line.data(), line.size()) < 0 ? fail(Code::kIo, "cannot write to standard error")
+                                                                : Status();
+  }
+  if (is_terminal(STDERR_FILENO))
+    note(fmt::format("{:.1f} s of speech to {}, {:.1f} times faster than real time, first sound after {:.0f} ms",
+                     statistics.audio_seconds, output.where(), times_real_time(statistics), statistics.first_audio_ms));
+  return {};
+}
+
+Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput& output) {
+  const bool standard_input = from_standard_input(arguments);
+  TextFeed feed(session, standard_input ? STDIN_FILENO : TextFeed::kNoText);
+  if (!standard_input) SYRINX_TRY_VOID(to_status(session.speak(joined(arguments.text)), session));
+  SYRINX_TRY(TimesFile times, TimesFile::open(arguments.times));
+  StatusLine line(arguments.json);
+  for (;;) {
+    syrinx_chunk chunk;
+    const syrinx_code code = session.next(chunk);
+    SYRINX_TRY_VOID(feed.status());
+    if (code != SYRINX_OK) return to_status(code, session);
+    if (chunk.samples == nullptr) break;
+    SYRINX_TRY_VOID(output.write({chunk.samples, chunk.sample_count}, cancel_flag()));
+    SYRINX_TRY_VOID(times.write(chunk));
+    const Statistics so_far = session.statistics();
+    line.show(fmt::format("{:.1f} s of speech, {:.1f} times faster than real time", so_far.audio_seconds,
+                          times_real_time(so_far)));
+  }
+  SYRINX_TRY_VOID(output.finish(cancel_flag()));
+  return times.commit();
+}
+
+Status run_speak(const SpeakArguments& arguments) {
+  if (arguments.text.empty() && is_terminal(STDIN_FILENO))
+    return fail(Code::kInvalidArgument, "no text was given; write it behind `syrinx speak`, or `-` to type it");
+  if (!arguments.times.empty() && arguments.times == arguments.output.file)
+    return fail(Code::kInvalidArgument, "--out and --times both name '{}'; give each a file of its own",
+                arguments.times);
+  SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
+  Engine engine;
+  SYRINX_TRY_VOID(load(arguments, engine));
+  SYRINX_TRY(Session session, start(arguments, engine));
+  Status status = speak_all(arguments, session, *output);
+  if (!status) {
+    // The piece in work is not waited for: main() ends the process without touching what its thread uses.
+    if (status.error().code == Code::kCancelled) session.release();
+    return status;
+  }
+  return tell(arguments, *output, engine.facts(), session.statistics());
+}
+
+void add_model_options(CLI::App& command, SpeakArguments& arguments) {
+  command.add_option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
+      ->type_name("NAME|PATH");
+  command.add_option("--precision", arguments.precision, "Arithmetic of the model")
+      ->check(CLI::IsMember({"int8", "f32"}))
+      ->capture_default_str();
+  command.add_option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--dictionary", arguments.dictionary, "Your own words and their phonemes")->type_name("FILE");
+  command
+      .add_option("--lexicon", arguments.lexicon, "Folder of the English lexicon, where it is not the installed one")
+      ->type_name("FOLDER");
+}
+
+void add_voice_options(CLI::App& command, SpeakArguments& arguments) {
+  command.add_option("--voice", arguments.voice, "A voice, a blend such as af_heart:0.6+am_adam:0.4, or a voice file")
+      ->type_name("VOICE")
+      ->capture_default_str();
+  command.add_option("--speed", arguments.speed, "0.25 to 4 times the usual pace")
+      ->type_name("X")
+      ->capture_default_str();
+  command.add_flag("--noise", arguments.noise, "Add the source noise that the model was trained with");
+  command.add_option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--phonemes", arguments.phonemes, "The text is phonemes in the model's alphabet");
+}
+
+void add_output_options(CLI::App& command, SpeakArguments& arguments) {
+  command.add_option("-o,--out", arguments.output.file, "Write the sound to this file; - is standard output")
+      ->type_name("FILE");
+  command.add_option("--format", arguments.output.format, "By default told by the file's ending, else wav")
+      ->check(CLI::IsMember({"wav", "pcm", "flac", "opus", "mp3"}));
+  command.add_flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
+  command.add_option("--times", arguments.times, "Write when each word is heard, one JSON object a line")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments.json, "Print the figures as one JSON object on one line");
+}
+
+}  // namespace
+
+void add_speak(CLI::App& tree, Action& chosen) {
+  auto arguments = std::make_shared<SpeakArguments>();
+  CLI::App* command = tree.add_subcommand("speak", "Speak text, as it arrives");
+  command->add_option("text", arguments->text, "What to say; - or nothing reads standard input")->type_name("TEXT");
+  add_output_options(*command, *arguments);
+  add_voice_options(*command, *arguments);
+  add_model_options(*command, *arguments);
+  set_examples(*command,
+               "  syrinx speak \"Hello, world.\" --play\n"
+               "  syrinx speak \"Hello, world.\" --out hello.wav --json\n"
+               "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
+               "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
+               "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return run_speak(*arguments); }; });
+}
+
+}  // namespace syrinx::cli

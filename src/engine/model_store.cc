@@ -1,0 +1,207 @@
+#include "engine/model_store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "engine/model_lock.h"
+#include "engine/model_pull.h"
+
+namespace syrinx {
+namespace {
+
+constexpr uint64_t kSpareBytes = 16 << 20;  // left free after a pull
+
+double megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+uint64_t folder_bytes(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    const uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+Status remove_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  if (error) return fail(Code::kIo, "cannot remove '{}': {}", folder, error.message());
+  return {};
+}
+
+}  // namespace
+
+const char* model_state_name(ModelState state) {
+  switch (state) {
+    case ModelState::kInstalled: return "installed";
+    case ModelState::kPartial: return "partial";
+    case ModelState::kAbsent: return "absent";
+  }
+  return "absent";
+}
+
+ModelStore::ModelStore(UserPaths paths, Catalogue catalogue)
+    : paths_(std::move(paths)), catalogue_(std::move(catalogue)) {}
+
+Result<ModelStore> ModelStore::open() {
+  SYRINX_TRY(auto paths, user_paths());
+  SYRINX_TRY(auto catalogue, Catalogue::built_in());
+  return ModelStore(std::move(paths), std::move(catalogue));
+}
+
+std::string ModelStore::model_folder(const std::string& name) const { return paths_.data + "/models/" + name; }
+
+std::string ModelStore::cache_folder(const std::string& name) const { return paths_.cache + "/packed/" + name; }
+
+Status ModelStore::pull(const std::string& name, const PullOptions& options) {
+  SYRINX_TRY(const auto entries, catalogue_.closure(name));
+  const auto report = [&options](const PullEvent& event) {
+    if (options.on_event) options.on_event(event);
+  };
+  // Locks are taken in the order of names, so that two pulls of overlapping sets cannot wait for each other.
+  std::set<std::string> names;
+  for (const auto* entry : entries) names.insert(entry->name);
+  std::vector<ModelLock> locks;
+  locks.reserve(names.size());
+  for (const auto& held : names) {
+    SYRINX_TRY(auto lock, ModelLock::acquire(paths_.data + "/locks/" + held, options.cancel, [&report, &held] {
+                 PullEvent event;
+                 event.kind = PullEvent::Kind::kWaiting;
+                 event.model = held;
+                 report(event);
+               }));
+    locks.push_back(std::move(lock));
+  }
+  SYRINX_TRY(const uint64_t free, free_bytes(paths_.data));
+  std::vector<ModelPull> pulls;
+  pulls.reserve(entries.size());
+  uint64_t missing = 0, needed = 0;
+  for (const auto* entry : entries) {
+    pulls.emplace_back(*entry, model_folder(entry->name), options);
+    SYRINX_TRY_VOID(pulls.back().check());
+    missing += pulls.back().missing_bytes();
+    needed += pulls.back().needed_bytes();
+    PullEvent event;
+    event.kind = PullEvent::Kind::kPlan;
+    event.model = entry->name;
+    event.text = entry->description;
+    event.licence = entry->licence;
+    event.folder = model_folder(entry->name);
+    event.total_bytes = entry->total_bytes();
+    event.missing_bytes = pulls.back().missing_bytes();
+    event.free_bytes = free;
+    report(event);
+  }
+  if (missing > 0 && options.offline) {
+    return fail(Code::kUnavailable,
+                "{:.1f} MB of '{}' are not here and the network is switched off; run `syrinx pull {}` "
+                "without --offline",
+                megabytes(missing), name, name);
+  }
+  if (missing > 0 && needed + kSpareBytes > free) {
+    return fail(Code::kIo,
+                "'{}' needs up to {:.0f} MB while it is fetched and '{}' has {:.0f} MB free; make room or "
+                "set SYRINX_HOME to a folder on another disk",
+                name, megabytes(needed + kSpareBytes), paths_.data, megabytes(free));
+  }
+  for (size_t i = 0; i < pulls.size(); ++i) {
+    SYRINX_TRY_VOID(pulls[i].fetch());
+    SYRINX_TRY_VOID(pulls[i].install());
+    PullEvent event;
+    event.kind = PullEvent::Kind::kDone;
+    event.model = entries[i]->name;
+    event.folder = model_folder(entries[i]->name);
+    event.total_bytes = entries[i]->total_bytes();
+    report(event);
+  }
+  return {};
+}
+
+std::vector<ModelStatus> ModelStore::list() const {
+  std::vector<ModelStatus> all;
+  std::set<std::string> listed;
+  for (const auto& entry : catalogue_.entries()) {
+    ModelStatus status;
+    status.name = entry.name;
+    status.kind = entry.kind;
+    status.description = entry.description;
+    status.licence = entry.licence;
+    status.total_bytes = entry.total_bytes();
+    listed.insert(entry.name);
+    all.push_back(std::move(status));
+  }
+  // What an older or another catalogue brought is still there and can be removed.
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(paths_.data + "/models", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!is_model_name(name) || listed.count(name) != 0) continue;
+    const auto model = read_manifest(it->path().string());
+    if (!model) continue;
+    ModelStatus status;
+    status.name = name;
+    status.kind = model->kind;
+    status.description = model->description;
+    status.licence = model->licence;
+    status.total_bytes = model->total_bytes();
+    all.push_back(std::move(status));
+  }
+  for (auto& status : all) {
+    status.folder = model_folder(status.name);
+    status.on_disk_bytes = folder_bytes(status.folder);
+    status.state = status.on_disk_bytes > 0 ? ModelState::kPartial : ModelState::kAbsent;
+    if (find(status.name)) status.state = ModelState::kInstalled;
+  }
+  std::sort(all.begin(), all.end(), [](const ModelStatus& a, const ModelStatus& b) { return a.name < b.name; });
+  return all;
+}
+
+Result<InstalledModel> ModelStore::find(const std::string& name) const {
+  if (!is_model_name(name)) {
+    return fail(Code::kInvalidArgument, "'{}' is not the name of a model; `syrinx list` shows them",
+                name.substr(0, 64));
+  }
+  auto model = read_manifest(model_folder(name));
+  if (!model && model.error().code == Code::kNotFound) {
+    SYRINX_TRY_VOID(catalogue_.find(name));
+    return fail(Code::kNotFound, "the model '{}' is not installed; `syrinx pull {}` fetches it", name, name);
+  }
+  if (!model) return model;
+  for (const auto& file : model->files) {
+    struct stat info {};
+    const bool there = ::stat(file.path.c_str(), &info) == 0;
+    if (there && static_cast<uint64_t>(info.st_size) == file.size_bytes) continue;
+    return fail(Code::kDataLoss, "the model '{}' is damaged: '{}' {}; `syrinx pull {}` mends it", name, file.path,
+                there ? "has the wrong size" : "is missing", name);
+  }
+  return model;
+}
+
+Status ModelStore::remove(const std::string& name, const std::atomic<bool>* cancel) {
+  if (!is_model_name(name)) {
+    return fail(Code::kInvalidArgument, "'{}' is not the name of a model; `syrinx list` shows them",
+                name.substr(0, 64));
+  }
+  for (const auto& other : list()) {
+    if (other.state != ModelState::kInstalled) continue;
+    const auto model = read_manifest(other.folder);
+    if (!model || std::find(model->needs.begin(), model->needs.end(), name) == model->needs.end()) continue;
+    return fail(Code::kInvalidArgument, "'{}' needs '{}'; remove '{}' first", other.name, name, other.name);
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(model_folder(name), error)) {
+    return fail(Code::kNotFound, "the model '{}' is not installed; `syrinx list` shows those that are", name);
+  }
+  SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + name, cancel, nullptr));
+  // The list goes first: a removal that is cut off leaves a model that is plainly not installed.
+  SYRINX_TRY_VOID(remove_folder(model_folder(name) + "/installed"));
+  SYRINX_TRY_VOID(remove_folder(model_folder(name)));
+  return remove_folder(cache_folder(name));
+}
+
+}  // namespace syrinx

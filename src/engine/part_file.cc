@@ -1,0 +1,163 @@
+#include "engine/part_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "engine/paths.h"
+
+namespace syrinx {
+namespace {
+
+constexpr size_t kBlockBytes = 1 << 20;
+
+std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+Status io_failure(const char* what, const std::string& path, int error) {
+  if (error == ENOSPC || error == EDQUOT) {
+    return fail(Code::kIo, "the disk is full while writing '{}'; make room and run the same command again", path);
+  }
+  return fail(Code::kIo, "cannot {} '{}': {}", what, path, std::strerror(error));
+}
+
+Status write_all(int descriptor, const void* data, size_t size_bytes, const std::string& path) {
+  const char* next = static_cast<const char*>(data);
+  while (size_bytes > 0) {
+    const ssize_t written = ::write(descriptor, next, size_bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return io_failure("write", path, written == 0 ? ENOSPC : errno);
+    next += written;
+    size_bytes -= static_cast<size_t>(written);
+  }
+  return {};
+}
+
+// The rename itself must reach the disk, or a power cut could leave the old name.
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+PartFile::PartFile(int descriptor, std::string destination, uint64_t expected_bytes, std::string sha256)
+    : descriptor_(descriptor),
+      destination_(std::move(destination)),
+      expected_bytes_(expected_bytes),
+      sha256_(std::move(sha256)) {}
+
+PartFile::PartFile(PartFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      destination_(std::move(other.destination_)),
+      expected_bytes_(other.expected_bytes_),
+      sha256_(std::move(other.sha256_)),
+      size_bytes_(other.size_bytes_),
+      finished_(other.finished_),
+      hash_(other.hash_) {}
+
+PartFile::~PartFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<PartFile> PartFile::open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256) {
+  SYRINX_TRY_VOID(make_folders(parent_of(destination)));
+  const std::string part = destination + ".part";
+  const int descriptor = ::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (descriptor < 0) return tl::unexpected(io_failure("open", part, errno).error());
+  PartFile file(descriptor, destination, expected_bytes, sha256);
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+    return fail(Code::kIo, "'{}' is not a regular file; remove it and try again", part);
+  }
+  if (static_cast<uint64_t>(info.st_size) > expected_bytes) {
+    SYRINX_TRY_VOID(file.restart());
+  } else {
+    SYRINX_TRY_VOID(file.hash_existing());
+  }
+  return file;
+}
+
+Status PartFile::hash_existing() {
+  std::vector<std::byte> block(kBlockBytes);
+  while (true) {
+    const ssize_t got = ::read(descriptor_, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_failure("read", destination_ + ".part", errno);
+    if (got == 0) return {};
+    hash_.update(block.data(), static_cast<size_t>(got));
+    size_bytes_ += static_cast<uint64_t>(got);
+  }
+}
+
+Status PartFile::append(std::span<const std::byte> bytes) {
+  if (bytes.size() > expected_bytes_ - size_bytes_) {
+    return fail(Code::kDataLoss, "'{}' is longer than the {} bytes it must have", destination_, expected_bytes_);
+  }
+  auto written = write_all(descriptor_, bytes.data(), bytes.size(), destination_ + ".part");
+  if (!written) {
+    // Part of the block may have landed: cut back to what the hash has seen, so that a later fetch can go on from it.
+    if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes_)) == 0) {
+      ::lseek(descriptor_, static_cast<off_t>(size_bytes_), SEEK_SET);
+    }
+    return written;
+  }
+  hash_.update(bytes);
+  size_bytes_ += bytes.size();
+  return {};
+}
+
+Status PartFile::restart() {
+  if (::ftruncate(descriptor_, 0) != 0 || ::lseek(descriptor_, 0, SEEK_SET) < 0) {
+    return io_failure("empty", destination_ + ".part", errno);
+  }
+  hash_ = Sha256();
+  size_bytes_ = 0;
+  return {};
+}
+
+Status PartFile::finish() {
+  if (!complete()) {
+    return fail(Code::kDataLoss, "'{}' has {} bytes of {}", destination_, size_bytes_, expected_bytes_);
+  }
+  const std::string found = hash_.hex();
+  if (found != sha256_) {
+    SYRINX_TRY_VOID(restart());
+    return fail(Code::kDataLoss, "'{}' has the wrong content (sha256 {}, must be {}); it was thrown away", destination_,
+                found, sha256_);
+  }
+  const std::string part = destination_ + ".part";
+  if (::fsync(descriptor_) != 0) return io_failure("sync", part, errno);
+  if (::rename(part.c_str(), destination_.c_str()) != 0) return io_failure("rename", part, errno);
+  sync_folder(parent_of(destination_));
+  finished_ = true;
+  return {};
+}
+
+Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bool>* cancel) {
+  std::FILE* const file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return fail(Code::kIo, "cannot open '{}': {}", path, std::strerror(errno));
+  Sha256 hash;
+  std::vector<std::byte> block(kBlockBytes);
+  size_t got = 0;
+  bool stopped = false;
+  while (!stopped && (got = std::fread(block.data(), 1, block.size(), file)) > 0) {
+    hash.update(block.data(), got);
+    stopped = cancel != nullptr && cancel->load();
+  }
+  const bool broken = std::ferror(file) != 0;
+  std::fclose(file);
+  if (stopped) return fail(Code::kCancelled, "stopped while checking '{}'", path);
+  if (broken) return fail(Code::kIo, "cannot read '{}'", path);
+  return hash.hex();
+}
+
+}  // namespace syrinx

@@ -1,0 +1,55 @@
+// A file that is being fetched.  Its bytes gather in `<destination>.part`; only when size and SHA-256 are right is it
+// synced and renamed, so that the destination is either absent or whole.  What a broken fetch left in the .part is
+// picked up by the next one.  One thread.  Errors: kIo (disk full, permission), kDataLoss (wrong bytes).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace syrinx {
+
+class PartFile {
+ public:
+  // Creates missing folders and hashes what an earlier fetch left; a .part that is too long is emptied.
+  static Result<PartFile> open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256);
+
+  PartFile(PartFile&& other) noexcept;
+  PartFile& operator=(PartFile&& other) = delete;
+  PartFile(const PartFile&) = delete;
+  ~PartFile();  // closes; the .part stays
+
+  uint64_t size_bytes() const { return size_bytes_; }
+  uint64_t expected_bytes() const { return expected_bytes_; }
+  const std::string& destination() const { return destination_; }
+  bool complete() const { return size_bytes_ == expected_bytes_; }
+  bool finished() const { return finished_; }
+
+  // More bytes than expected are kDataLoss and nothing is written.
+  Status append(std::span<const std::byte> bytes);
+  Status restart();  // empties the .part
+  // Checks size and hash, syncs, renames.  On a wrong hash the .part is emptied, since nothing in it can be trusted.
+  Status finish();
+
+ private:
+  PartFile(int descriptor, std::string destination, uint64_t expected_bytes, std::string sha256);
+  Status hash_existing();
+
+  int descriptor_ = -1;
+  std::string destination_;
+  uint64_t expected_bytes_ = 0;
+  std::string sha256_;
+  uint64_t size_bytes_ = 0;
+  bool finished_ = false;
+  Sha256 hash_;
+};
+
+// Hash of a file, read in blocks; a set `cancel` flag (may be null) ends it with kCancelled.
+Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bool>* cancel);
+
+}  // namespace syrinx

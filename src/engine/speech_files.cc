@@ -1,0 +1,102 @@
+#include "engine/speech_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace syrinx {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// The checkpoint of a folder: its only .onnx or .pth, or the first by name, .onnx before .pth.
+std::string checkpoint_in(const fs::path& folder) {
+  std::vector<std::string> found[2];
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string extension = entry->path().extension().string();
+    if (extension == ".onnx") found[0].push_back(entry->path().string());
+    if (extension == ".pth") found[1].push_back(entry->path().string());
+  }
+  for (std::vector<std::string>& names : found) {
+    std::sort(names.begin(), names.end());
+    if (!names.empty()) return names.front();
+  }
+  return {};
+}
+
+// Names of models hold neither.
+bool names_path(const std::string& model) { return model.find_first_of("/.(") != std::string::npos; }
+
+std::string lexicon_near(const fs::path& folder, const std::string& models_folder) {
+  const fs::path candidates[] = {folder / "g2p",
+                                 folder / "english-g2p",
+                                 folder / ".." / "g2p",
+                                 folder / ".." / "english-g2p",
+                                 folder,
+                                 fs::path(models_folder) / "english-g2p"};
+  for (const fs::path& candidate : candidates) {
+    if (!is_there(candidate / "us_gold.json")) continue;
+    // Not by spelling: a folder that is a link has another parent than its name says.
+    std::error_code error;
+    const fs::path resolved = fs::canonical(candidate, error);
+    return (error ? candidate : resolved).string();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder) {
+  SpeechFiles files{.name = model.empty() ? kDefaultModel : model, .checkpoint = {}, .voices = {}, .lexicon = {}};
+  const bool is_path = names_path(files.name);
+  const fs::path place = is_path ? fs::path(files.name) : fs::path(models_folder) / files.name;
+  if (!is_there(place)) {
+    if (is_path) return fail(Code::kNotFound, "there is no file or folder '{}'", files.name);
+    return fail(Code::kNotFound, "model '{}' is not installed; fetch it with `syrinx pull {}`", files.name, files.name);
+  }
+  fs::path folder = place;
+  if (is_folder(place)) {
+    files.checkpoint = checkpoint_in(place);
+    if (files.checkpoint.empty())
+      return fail(Code::kNotFound,
+                  "the folder '{}' holds no checkpoint (.onnx or .pth); fetch a model with `syrinx pull {}`",
+                  place.string(), kDefaultModel);
+  } else {
+    files.checkpoint = place.string();
+    folder = place.parent_path().empty() ? fs::path(".") : place.parent_path();
+  }
+  files.voices = (folder / "voices").string();
+  files.lexicon = lexicon_near(folder, models_folder);
+  return files;
+}
+
+std::string packed_folder(const UserPaths& paths, const SpeechFiles& files) {
+  return paths.cache + "/packed/" + (names_path(files.name) ? "files" : files.name);
+}
+
+g2p::G2pFiles lexicon_files(const std::string& lexicon_folder, bool british) {
+  const std::string prefix = lexicon_folder + (british ? "/gb_" : "/us_");
+  g2p::G2pFiles files;
+  files.gold = prefix + "gold.json";
+  files.silver = prefix + "silver.json";
+  files.fallback = lexicon_folder + "/oov_bart_en_us.npz";
+  if (!is_there(files.silver)) files.silver.clear();
+  if (!is_there(files.fallback)) files.fallback.clear();
+  files.british = british;
+  return files;
+}
+
+}  // namespace syrinx

@@ -1,0 +1,56 @@
+#include "kernels/activation.h"
+
+#include "base/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/activation.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/tail-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+
+// (1 + tanh(u)) / 2 is the sigmoid of 2 u: one exponential, and no cancellation for negative x.
+struct GeluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V twice_u = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.0713548163f), hn::Set(d, 1.59576912f)));
+    return hn::Mul(x, Sigmoid(d, twice_u));
+  }
+};
+
+struct LeakyReluOp {
+  float slope;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, slope)), x);
+  }
+};
+
+void gelu_values(const float* in, float* out, size_t n) { transform(in, out, n, GeluOp()); }
+void leaky_relu_values(const float* in, float slope, float* out, size_t n) {
+  transform(in, out, n, LeakyReluOp{slope});
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace syrinx::kernels {
+
+HWY_EXPORT(gelu_values);
+HWY_EXPORT(leaky_relu_values);
+
+void gelu_tanh(std::span<const float> in, std::span<float> out) {
+  SYRINX_DCHECK(in.size() == out.size(), "in {} out {}", in.size(), out.size());
+  HWY_DYNAMIC_DISPATCH(gelu_values)(in.data(), out.data(), in.size());
+}
+void leaky_relu(std::span<const float> in, float slope, std::span<float> out) {
+  SYRINX_DCHECK(in.size() == out.size(), "in {} out {}", in.size(), out.size());
+  HWY_DYNAMIC_DISPATCH(leaky_relu_values)(in.data(), slope, out.data(), in.size());
+}
+
+}  // namespace syrinx::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,92 @@
+#include "kernels/pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+
+namespace syrinx::kernels {
+namespace {
+
+OwnedMatrix make(const MatrixShape& shape, PanelType type, std::span<const float> bias) {
+  OwnedMatrix m;
+  m.view.type = type;
+  m.view.columns = shape.columns;
+  m.view.channels = shape.channels;
+  m.view.taps = shape.taps;
+  m.panels = Buffer<std::byte>(m.view.panel_count() * m.view.panel_bytes());
+  m.bias = Buffer<float>(m.view.padded_columns());
+  std::copy(bias.begin(), bias.end(), m.bias.data());
+  m.view.panels = m.panels.data();
+  m.view.bias = m.bias.data();
+  if (type == PanelType::kInt8) {
+    m.scale = Buffer<float>(m.view.padded_columns());
+    m.column_sum = Buffer<int32_t>(m.view.padded_columns());
+    m.view.scale = m.scale.data();
+    m.view.column_sum = m.column_sum.data();
+  }
+  return m;
+}
+
+// Index of (column n, tap t, channel k) in the int8 panels.
+size_t int8_index(const PackedMatrix& m, size_t n, size_t t, size_t k) {
+  const size_t depth = t * m.depth() + k;
+  return (n / kPanelColumns) * m.panel_elements() + depth / kDepthGroup * kPanelColumns * kDepthGroup +
+         n % kPanelColumns * kDepthGroup + depth % kDepthGroup;
+}
+
+}  // namespace
+
+OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
+  OwnedMatrix m = make(shape, PanelType::kF32, bias);
+  auto* const panels = reinterpret_cast<float*>(m.panels.data());
+  for (size_t n = 0; n < shape.columns; ++n) {
+    for (size_t t = 0; t < shape.taps; ++t) {
+      for (size_t k = 0; k < shape.channels; ++k) {
+        const size_t row = t * m.view.depth() + k;
+        panels[n / kPanelColumns * m.view.panel_elements() + row * kPanelColumns + n % kPanelColumns] = weight(n, k, t);
+      }
+    }
+  }
+  return m;
+}
+
+OwnedMatrix pack_int8(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
+  std::vector<float> scale(shape.columns);
+  for (size_t n = 0; n < shape.columns; ++n) {
+    float most = 0.0f;
+    for (size_t t = 0; t < shape.taps; ++t)
+      for (size_t k = 0; k < shape.channels; ++k) most = std::max(most, std::fabs(weight(n, k, t)));
+    scale[n] = most > 1e-30f ? most / 63.0f : 1.0f;
+  }
+  const auto quantised = [&](size_t n, size_t k, size_t t) {
+    return static_cast<int8_t>(std::lrint(std::clamp(weight(n, k, t) / scale[n], -63.0f, 63.0f)));
+  };
+  return pack_quantised(shape, quantised, scale, 0, bias);
+}
+
+OwnedMatrix pack_quantised(const MatrixShape& shape, const QuantisedAt& weight, std::span<const float> scale, int zero,
+                           std::span<const float> bias) {
+  OwnedMatrix m = make(shape, PanelType::kInt8, bias);
+  m.view.zero = zero;
+  auto* const panels = reinterpret_cast<int8_t*>(m.panels.data());
+  // What is padded equals the zero point, so that it adds nothing whatever the activation is.
+  std::fill_n(panels, m.panels.size(), static_cast<int8_t>(zero));
+  for (size_t n = 0; n < shape.columns; ++n) {
+    m.scale[n] = scale.size() == 1 ? scale[0] : scale[n];
+    int32_t sum = 0;
+    for (size_t t = 0; t < shape.taps; ++t) {
+      for (size_t k = 0; k < shape.channels; ++k) {
+        const int8_t q = weight(n, k, t);
+        SYRINX_DCHECK(q >= -64 && q <= 64, "weight {} does not fit 7 bits", q);
+        panels[int8_index(m.view, n, t, k)] = q;
+        sum += q - zero;
+      }
+    }
+    m.column_sum[n] = sum;
+  }
+  return m;
+}
+
+}  // namespace syrinx::kernels

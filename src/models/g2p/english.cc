@@ -1,0 +1,183 @@
+#include "models/g2p/english.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "models/g2p/compound.h"
+#include "models/g2p/fallback.h"
+#include "models/g2p/lexicon.h"
+#include "models/g2p/tagger.h"
+#include "models/g2p/user_dictionary.h"
+#include "models/g2p/word_rules.h"
+
+namespace syrinx::g2p {
+
+const char* word_kind_name(WordKind kind) {
+  switch (kind) {
+    case WordKind::kLexicon: return "lexicon";
+    case WordKind::kSuffix: return "suffix";
+    case WordKind::kNumber: return "number";
+    case WordKind::kFallback: return "fallback";
+    case WordKind::kEscape: return "escape";
+    case WordKind::kSpelled: return "spelled";
+    case WordKind::kUser: return "user";
+    case WordKind::kPunctuation: return "punctuation";
+  }
+  return "?";
+}
+
+bool Phonemized::speaks() const {
+  return std::any_of(words.begin(), words.end(),
+                     [](const PhonemizedWord& w) { return w.kind != WordKind::kPunctuation; });
+}
+
+namespace {
+constexpr size_t kMostPartsOfAWord = 12;  // no word of the lexicon has more, and hostile text may have any number
+}
+
+struct EnglishG2p::Impl {
+  Impl(Lexicon l, UserDictionary u, std::unique_ptr<const Fallback> f, bool is_british)
+      : lexicon(std::move(l)), user(std::move(u)), fallback(std::move(f)), british(is_british) {}
+
+  Spoken say_token(const text::Token& token, Tag tag, Following& following) const;
+  Spoken say_word(std::string_view word, Tag tag, Following& following) const;
+  std::optional<Spoken> say_users(std::string_view word, Following& following) const;
+  Spoken say_parts(std::string_view word, Tag tag, Following& following) const;
+  Spoken say_unknown(std::string_view word) const;
+  WordRules rules() const { return WordRules(lexicon, british); }
+
+  Lexicon lexicon;
+  UserDictionary user;
+  std::unique_ptr<const Fallback> fallback;
+  bool british;
+};
+
+// The user's word, or a possessive of it; a respelling goes through the rules, not through the dictionary again.
+std::optional<Spoken> EnglishG2p::Impl::say_users(std::string_view word, Following& following) const {
+  const bool possessive = word.ends_with("'s");
+  const UserDictionary::Word* found = user.find(word);
+  const bool stem = found == nullptr && possessive;
+  if (stem) found = user.find(word.substr(0, word.size() - 2));
+  if (found == nullptr) return std::nullopt;
+  Spoken said{found->phonemes, WordKind::kUser};
+  std::string_view rest = found->respelled;
+  while (!rest.empty()) {  // from right to left, as everywhere
+    const size_t gap = rest.find_last_of(" \t");
+    const std::string_view last = gap == std::string_view::npos ? rest : rest.substr(gap + 1);
+    if (!last.empty()) {
+      Phonemes part = say_parts(last, Tag::kNoun, following).phonemes;
+      said.phonemes = said.phonemes.empty() ? part : part + U" " + said.phonemes;
+    }
+    rest = gap == std::string_view::npos ? std::string_view() : rest.substr(0, gap);
+  }
+  if (stem) said.phonemes = with_s(said.phonemes, british);
+  following.see(said.phonemes, word);
+  return said;
+}
+
+Spoken EnglishG2p::Impl::say_unknown(std::string_view word) const {
+  if (fallback != nullptr && word.size() > 1) {
+    if (Phonemes phonemes = fallback->say(word); !phonemes.empty()) return {phonemes, WordKind::kFallback};
+  }
+  return {rules().spell(word).value_or(Phonemes()), WordKind::kSpelled};
+}
+
+// The longest known tail first, then what is left of it, so that each part knows the sound that follows.
+Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following) const {
+  const std::vector<std::string_view> parts = cut_word(word);
+  std::vector<SaidPart> said;
+  WordKind kind = WordKind::kLexicon;
+  for (size_t right = parts.size(); right > 0;) {
+    size_t left = right - std::min(right, kMostPartsOfAWord);
+    std::optional<Spoken> found;
+    for (; left < right && !found; ++left) {
+      const char* begin = parts[left].data();
+      const std::string_view tail(begin,
+                                  static_cast<size_t>(parts[right - 1].data() + parts[right - 1].size() - begin));
+      if (!is_silent(tail)) found = rules().say(tail, tag, following);
+    }
+    left = found ? left - 1 : right - 1;
+    if (!found && !is_silent(parts[left])) found = say_unknown(parts[left]);
+    if (found) {
+      kind = std::max(kind, found->kind);
+      following.see(found->phonemes, parts[left]);
+      said.push_back({parts[left], std::move(found->phonemes)});
+    }
+    right = left;
+  }
+  std::reverse(said.begin(), said.end());
+  return {join_parts(std::move(said)), kind};
+}
+
+Spoken EnglishG2p::Impl::say_word(std::string_view word, Tag tag, Following& following) const {
+  if (!user.empty()) {
+    if (auto said = say_users(word, following)) return *std::move(said);
+  }
+  return say_parts(word, tag, following);
+}
+
+Spoken EnglishG2p::Impl::say_token(const text::Token& token, Tag tag, Following& following) const {
+  Spoken said;
+  switch (token.kind) {
+    case text::TokenKind::kPunctuation: said = {from_utf8(token.text), WordKind::kPunctuation}; break;
+    case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape}; break;
+    case text::TokenKind::kLetters: said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled}; break;
+    case text::TokenKind::kWord: said = say_word(token.text, tag, following); break;
+  }
+  following.see(said.phonemes, token.text);
+  if (token.stress) said.phonemes = with_stress(said.phonemes, *token.stress);
+  if (token.number) said.kind = WordKind::kNumber;
+  return said;
+}
+
+EnglishG2p::EnglishG2p(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+EnglishG2p::~EnglishG2p() = default;
+
+Result<std::shared_ptr<const EnglishG2p>> EnglishG2p::load(const G2pFiles& files) {
+  SYRINX_TRY(Lexicon lexicon, Lexicon::load(files.gold, files.silver, files.cache_dir));
+  UserDictionary user;
+  if (!files.user_dictionary.empty()) {
+    SYRINX_TRY(UserDictionary loaded, UserDictionary::load(files.user_dictionary));
+    user = std::move(loaded);
+  }
+  std::unique_ptr<const Fallback> fallback;
+  if (!files.fallback.empty()) {
+    SYRINX_TRY(std::unique_ptr<const Fallback> loaded, Fallback::load(files.fallback));
+    fallback = std::move(loaded);
+  }
+  auto impl = std::make_unique<const Impl>(std::move(lexicon), std::move(user), std::move(fallback), files.british);
+  return std::shared_ptr<const EnglishG2p>(new EnglishG2p(std::move(impl)));
+}
+
+Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_offset) const {
+  text::NormalizeOptions options;
+  options.british = impl_->british;
+  if (!impl_->user.empty()) options.is_own_word = [this](std::string_view w) { return impl_->user.find(w) != nullptr; };
+  SYRINX_TRY(const text::Normalized normalized, text::normalize(source, options));
+  const std::vector<text::Token>& tokens = normalized.tokens;
+  const std::vector<Tag> tags = tag_tokens(tokens);
+  std::vector<Spoken> said(tokens.size());
+  Following following;
+  for (size_t i = tokens.size(); i-- > 0;) said[i] = impl_->say_token(tokens[i], tags[i], following);
+
+  Phonemized out;
+  out.dropped = normalized.dropped;
+  bool space = false;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (!said[i].phonemes.empty()) {
+      if (space && !out.phonemes.empty()) out.phonemes += ' ';
+      PhonemizedWord word;
+      word.source = {tokens[i].source.begin + source_offset, tokens[i].source.end + source_offset};
+      word.kind = said[i].kind;
+      word.phonemes.begin = out.phonemes.size();
+      append_for_model(out.phonemes, said[i].phonemes);
+      word.phonemes.end = out.phonemes.size();
+      out.words.push_back(word);
+      space = false;
+    }
+    space = space || tokens[i].space_after;
+  }
+  return out;
+}
+
+}  // namespace syrinx::g2p

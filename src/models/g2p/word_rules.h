@@ -1,0 +1,60 @@
+// How one word is said: special words, lexicon, endings, spelling.  Specification: Kokoro, section 8.2, steps 2 to 5.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/g2p/english.h"
+#include "models/g2p/lexicon.h"
+#include "models/g2p/phoneme.h"
+#include "models/g2p/tagger.h"
+
+namespace syrinx::g2p {
+
+// What follows a word; known because words are looked at from right to left.
+struct Following {
+  std::optional<bool> vowel;  // does the next sound begin a vowel; nothing at the end of a phrase
+  bool to = false;            // the next word is "to"
+  // Takes in the sounds of the word just said.
+  void see(PhonemesView phonemes, std::string_view word);
+};
+
+struct Spoken {
+  Phonemes phonemes;
+  WordKind kind = WordKind::kLexicon;
+};
+
+class WordRules {
+ public:
+  // `lexicon` must outlive the rules.
+  WordRules(const Lexicon& lexicon, bool british) : lexicon_(lexicon), british_(british) {}
+
+  // A word of ASCII letters, apostrophes, hyphens and points, as written.  Nothing when no rule knows it.
+  std::optional<Spoken> say(std::string_view word, Tag tag, const Following& following) const;
+  // Letter by letter, the last one stressed.  Nothing if the lexicon lacks a letter's name.
+  std::optional<Phonemes> spell(std::string_view letters) const;
+  bool british() const { return british_; }
+
+ private:
+  struct Query {
+    Tag tag;
+    std::optional<float> stress;
+    const Following& following;
+  };
+  std::optional<Spoken> special(std::string_view word, const Query& query) const;
+  std::optional<Spoken> to_or_the(std::string_view lower, const Query& query) const;
+  bool known(std::string_view word) const;
+  std::optional<Spoken> look_up(std::string_view word, const Query& query) const;
+  std::optional<Spoken> regular(std::string_view word, const Query& query) const;  // a word or a possessive of one
+  std::optional<Spoken> ending(std::string_view word, const Query& query) const;
+  std::optional<std::string> stem_of_s(std::string_view word) const;
+  std::optional<std::string> stem_of_ed(std::string_view word) const;
+  std::optional<std::string> stem_of_ing(std::string_view word) const;
+  std::string chosen_case(std::string_view word, const Query& query) const;
+
+  const Lexicon& lexicon_;
+  bool british_;
+};
+
+}  // namespace syrinx::g2p

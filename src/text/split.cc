@@ -1,0 +1,302 @@
+#include "text/split.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text/abbreviations.h"
+#include "text/escape.h"
+
+namespace syrinx::text {
+namespace {
+
+constexpr size_t kWrappedLineBytes = 55;  // a line this long was probably broken to fit a page
+constexpr size_t kLookBackBytes = 64;     // no word or line is looked at further back than this
+
+// What is known of a possible end at one place.
+enum class Verdict : uint8_t { kNo, kYes, kNeedMore };
+struct Decision {
+  Verdict verdict;
+  size_t end;  // kYes: end of the sentence; kNo: where to go on
+};
+
+bool is_terminal(char32_t c) { return c == '.' || c == '!' || c == '?' || c == U'…'; }
+bool is_closer(char32_t c) {
+  return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == U'”' || c == U'’' || c == U'»';
+}
+bool is_opener(char32_t c) {
+  return c == '"' || c == '\'' || c == '(' || c == '[' || c == '{' || c == U'“' || c == U'‘' || c == U'«';
+}
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, size_t start, bool finished) : text_(text), start_(start), finished_(finished) {}
+
+  // End of the sentence that begins at start_, searched from `from`.  kNeedMore gives the place to resume at.
+  Decision find(size_t from) const {
+    for (size_t i = from; i < text_.size();) {
+      const char32_t c = peek(i);
+      Decision decision{Verdict::kNo, i};
+      if (c == '[') {
+        decision = skip_escape(i);
+      } else if (c == '\n') {
+        decision = at_line_break(i);
+      } else if (is_terminal(c)) {
+        decision = at_terminal(i);
+      } else {
+        decode(text_, decision.end);
+      }
+      if (decision.verdict == Verdict::kNeedMore) return {Verdict::kNeedMore, i};
+      if (decision.verdict == Verdict::kYes) return decision;
+      i = decision.end;
+    }
+    return {Verdict::kNeedMore, text_.size()};
+  }
+
+ private:
+  char32_t peek(size_t i) const { return i < text_.size() ? decode(text_, i) : 0; }
+  Decision need_more() const { return {Verdict::kNeedMore, 0}; }
+
+  Decision skip_escape(size_t i) const {
+    const size_t length = escape_length(text_.substr(i));
+    if (length > 0) return {Verdict::kNo, i + length};
+    if (!finished_ && text_.size() - i < kMaxEscapeBytes) return need_more();
+    return {Verdict::kNo, i + 1};
+  }
+
+  Decision at_line_break(size_t i) const {
+    size_t next = i;
+    size_t breaks = 0;
+    while (next < text_.size() && is_space(peek(next))) {
+      if (peek(next) == '\n') ++breaks;
+      if (breaks >= 2) return {Verdict::kYes, i};
+      decode(text_, next);
+    }
+    if (next == text_.size()) return finished_ ? Decision{Verdict::kYes, i} : need_more();
+    if (classify(peek(next)) == Class::kLower) return {Verdict::kNo, next};
+    const size_t back = i - std::min(i, kLookBackBytes);
+    const size_t line = text_.substr(back, i - back).rfind('\n');
+    const size_t line_bytes = line == std::string_view::npos ? i - std::max(start_, back) : i - (back + line + 1);
+    return {line_bytes < kWrappedLineBytes ? Verdict::kYes : Verdict::kNo, line_bytes < kWrappedLineBytes ? i : next};
+  }
+
+  Decision at_terminal(size_t i) const {
+    size_t after = i;
+    bool only_points = true;
+    size_t terminals = 0;
+    while (after < text_.size() && is_terminal(peek(after))) {
+      only_points = only_points && peek(after) == '.';
+      ++terminals;
+      decode(text_, after);
+    }
+    while (after < text_.size() && is_closer(peek(after))) decode(text_, after);
+    if (after == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
+    if (!is_space(peek(after))) return {Verdict::kNo, after};
+    const bool single_point = only_points && terminals == 1;
+
+    size_t next = after;
+    size_t breaks = 0;
+    while (next < text_.size() && is_space(peek(next))) {
+      if (peek(next) == '\n') ++breaks;
+      decode(text_, next);
+    }
+    const bool line_break = breaks > 0;
+    if (single_point && keeps_going(i)) {
+      if (breaks >= 2) return {Verdict::kNo, after};
+      return next == text_.size() && !finished_ ? need_more() : Decision{Verdict::kNo, next};
+    }
+    if (line_break && !single_point) return {Verdict::kYes, after};
+    if (line_break && !point_of_abbreviation(i)) return {Verdict::kYes, after};
+    while (next < text_.size() && is_opener(peek(next)) && peek(next) != '[') decode(text_, next);
+    if (next == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
+    if (classify(peek(next)) == Class::kLower) return {Verdict::kNo, after};
+    return single_point ? after_point(i, after, next) : Decision{Verdict::kYes, after};
+  }
+
+  // The word right before the point at `i`, with its inner points.
+  std::string_view word_before(size_t i) const {
+    size_t begin = i;
+    const size_t limit = std::max(start_, i - std::min(i, kLookBackBytes));
+    while (begin > limit) {
+      const char32_t c = static_cast<unsigned char>(text_[begin - 1]);
+      if (!is_ascii_letter(c) && !is_ascii_digit(c) && c != '.') break;
+      --begin;
+    }
+    return text_.substr(begin, i - begin);
+  }
+
+  bool point_of_abbreviation(size_t i) const {
+    const std::string_view word = word_before(i);
+    return find_abbreviation(word) != nullptr || is_initialism(word) || is_initial(word);
+  }
+
+  static bool is_initial(std::string_view word) {
+    return word.size() == 1 && is_ascii_upper(static_cast<unsigned char>(word[0])) && word != "I";
+  }
+
+  // A point that never ends a sentence, whatever follows.
+  bool keeps_going(size_t i) const {
+    const std::string_view word = word_before(i);
+    const Abbreviation* found = find_abbreviation(word);
+    if (found != nullptr && (found->use == AbbreviationUse::kTitle || found->use == AbbreviationUse::kContinues)) {
+      return true;
+    }
+    // "1." at the start is the number of a list's item.
+    const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+    return digits && word.data() == text_.data() + start_ && word.size() <= 3;
+  }
+
+  // A point followed by white space and, at `next`, by something that is not a small letter.
+  Decision after_point(size_t i, size_t after, size_t next) const {
+    const std::string_view word = word_before(i);
+    const Abbreviation* found = find_abbreviation(word);
+    if (found != nullptr && found->use == AbbreviationUse::kBeforeNumber) {
+      return {is_ascii_digit(peek(next)) ? Verdict::kNo : Verdict::kYes, after};
+    }
+    if (found != nullptr && is_ascii_digit(peek(next))) return {Verdict::kNo, after};  // "Jan. 5", "5 p.m. 12 May"
+    if (is_initial(word)) return {Verdict::kNo, after};
+    if (is_initialism(word) && found == nullptr) return starts_like_a_sentence(next, after);
+    return {Verdict::kYes, after};
+  }
+
+  // After "U.S." only a word that opens sentences more than it goes on with names counts as a new sentence.
+  Decision starts_like_a_sentence(size_t next, size_t after) const {
+    static constexpr std::array<std::string_view, 34> kOpeners = {
+        "A",       "After", "Also", "An",   "And",   "As",   "At",   "But", "By",   "For", "He",  "How",
+        "However", "I",     "If",   "In",   "It",    "Its",  "My",   "No",  "Not",  "On",  "Our", "She",
+        "So",      "That",  "The",  "Then", "There", "They", "This", "We",  "What", "When"};
+    size_t end = next;
+    while (end < text_.size() && is_ascii_letter(static_cast<unsigned char>(text_[end]))) ++end;
+    if (end == text_.size() && !finished_) return need_more();
+    const std::string_view word = text_.substr(next, end - next);
+    for (const std::string_view opener : kOpeners) {
+      if (word == opener) return {Verdict::kYes, after};
+    }
+    return {Verdict::kNo, after};
+  }
+
+  std::string_view text_;
+  size_t start_;
+  bool finished_;
+};
+
+size_t skip_spaces(std::string_view text, size_t i) {
+  while (i < text.size()) {
+    size_t next = i;
+    if (!is_space(decode(text, next))) break;
+    i = next;
+  }
+  return i;
+}
+
+// Trims white space at the end.
+size_t trim_end(std::string_view text, size_t begin, size_t end) {
+  while (end > begin) {
+    size_t last = end - 1;
+    while (last > begin && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    size_t behind = last;
+    if (!is_space(decode(text, behind))) break;
+    end = last;
+  }
+  return end;
+}
+
+}  // namespace
+
+std::vector<Range> split_sentences(std::string_view text) {
+  std::vector<Range> sentences;
+  for (size_t start = skip_spaces(text, 0); start < text.size();) {
+    const Decision decision = Scanner(text, start, true).find(start);
+    const size_t end = decision.verdict == Verdict::kYes ? decision.end : text.size();
+    if (const size_t trimmed = trim_end(text, start, end); trimmed > start) sentences.push_back({start, trimmed});
+    start = skip_spaces(text, end);
+  }
+  return sentences;
+}
+
+std::vector<Range> split_clauses(std::string_view sentence) {
+  std::vector<Range> clauses;
+  size_t begin = 0;
+  for (size_t i = 0; i < sentence.size();) {
+    if (sentence[i] == '[') {
+      if (const size_t length = escape_length(sentence.substr(i)); length > 0) {
+        i += length;
+        continue;
+      }
+    }
+    const char32_t c = decode(sentence, i);
+    bool ends = c == U'—';
+    if (c == ',' || c == ';' || c == ':' || is_terminal(c) || c == ')') {
+      while (i < sentence.size()) {
+        size_t next = i;
+        const char32_t closer = decode(sentence, next);
+        if (!is_closer(closer) && !is_terminal(closer)) break;
+        i = next;
+      }
+      size_t next = i;
+      ends = i < sentence.size() && is_space(decode(sentence, next));
+    }
+    if (ends && i < sentence.size()) {
+      clauses.push_back({begin, i});
+      begin = i;
+    }
+  }
+  if (begin < sentence.size()) clauses.push_back({begin, sentence.size()});
+  return clauses;
+}
+
+Status SentenceStream::feed(std::string_view bytes) {
+  if (finished_) return fail(Code::kInvalidArgument, "text arrived after the end of the stream");
+  if (given_ > 0 && given_ >= pending_.size() / 2) {
+    pending_.erase(0, given_);
+    consumed_ += given_;
+    scanned_ -= given_;
+    checked_ -= given_;
+    given_ = 0;
+  }
+  if (pending_.size() - given_ + bytes.size() > kMaxPendingBytes) {
+    return fail(Code::kLimitExceeded,
+                "more than {} bytes of text wait to be spoken; end the sentences or send less at once",
+                kMaxPendingBytes);
+  }
+  pending_ += bytes;
+  const std::string_view unchecked = std::string_view(pending_).substr(checked_);
+  const size_t whole = unchecked.size() - unfinished_tail(unchecked);
+  if (const auto wrong = find_invalid(unchecked.substr(0, whole))) {
+    return fail(Code::kInvalidArgument, "byte {} of the text is not UTF-8; convert the text or leave the byte out",
+                consumed_ + checked_ + *wrong);
+  }
+  checked_ += whole;
+  return {};
+}
+
+std::optional<std::string> SentenceStream::next() {
+  const std::string_view text = std::string_view(pending_).substr(0, checked_);
+  while (true) {
+    const size_t start = skip_spaces(text, given_);
+    given_ = start;
+    scanned_ = std::max(scanned_, start);
+    if (start == text.size()) return std::nullopt;
+    const Decision decision = Scanner(text, start, finished_).find(scanned_);
+    if (decision.verdict != Verdict::kYes && !finished_) {
+      scanned_ = decision.end;
+      return std::nullopt;
+    }
+    const size_t end = decision.verdict == Verdict::kYes ? decision.end : text.size();
+    given_ = scanned_ = end;
+    const size_t trimmed = trim_end(text, start, end);
+    if (trimmed == start) continue;
+    sentence_offset_ = consumed_ + start;
+    return std::string(text.substr(start, trimmed - start));
+  }
+}
+
+Status SentenceStream::finish() {
+  finished_ = true;
+  if (checked_ != pending_.size()) {
+    return fail(Code::kInvalidArgument, "the text ends inside a UTF-8 character at byte {}; it was cut off",
+                consumed_ + checked_);
+  }
+  return {};
+}
+
+}  // namespace syrinx::text

@@ -1,0 +1,49 @@
+// Sentences and clauses of running text.  Abbreviations, initials, decimals, addresses, quotations and escapes
+// [word](/phonemes/) do not end a sentence by the points inside them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "text/unicode.h"
+
+namespace syrinx::text {
+
+// Ranges of `text` without surrounding white space, in order, none empty.  A blank line always ends a sentence; a
+// single line break does unless the line looks wrapped (it is long, or the next line goes on in lower case).
+std::vector<Range> split_sentences(std::string_view text);
+
+// Ranges of one sentence that end after , ; : — or a closing bracket or quotation; together they cover the sentence.
+std::vector<Range> split_clauses(std::string_view sentence);
+
+// Text that arrives piece by piece.  A sentence is given out once what follows it shows that it has ended, so the same
+// text gives the same sentences however it was cut.  Not thread-safe; memory is bounded by kMaxPendingBytes.
+class SentenceStream {
+ public:
+  static constexpr size_t kMaxPendingBytes = size_t{1} << 20;
+
+  // Bytes of UTF-8, possibly ending inside a character.  kInvalidArgument (with the offset in the whole stream) for
+  // malformed bytes; kLimitExceeded when text without an end, or not yet taken by next(), grows beyond the bound.
+  Status feed(std::string_view bytes);
+  // The next sentence that is certain to be complete, or nothing.
+  std::optional<std::string> next();
+  // No more text comes: next() now gives out what is left.  kInvalidArgument if the text ends inside a character.
+  Status finish();
+  // Bytes of the stream before the sentence that next() gave out last.
+  size_t sentence_offset() const { return sentence_offset_; }
+
+ private:
+  std::string pending_;
+  size_t consumed_ = 0;  // bytes of the stream before pending_
+  size_t given_ = 0;     // bytes of pending_ already given out
+  size_t scanned_ = 0;   // bytes of pending_ that held no certain end
+  size_t checked_ = 0;   // bytes of pending_ known to be valid UTF-8
+  size_t sentence_offset_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace syrinx::text

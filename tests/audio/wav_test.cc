@@ -1,0 +1,162 @@
+#include "audio/wav.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../base/temp_folder.h"
+#include "base/mapped_file.h"
+#include "sound_tools.h"
+
+namespace syrinx {
+namespace {
+
+std::string number(uint32_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+std::string chunk(const std::string& name, const std::string& body) {
+  return name + number(static_cast<uint32_t>(body.size()), 4) + body + (body.size() % 2 ? std::string(1, '\0') : "");
+}
+std::string format(uint32_t kind, uint32_t channels, uint32_t rate, uint32_t bits) {
+  const uint32_t frame = channels * bits / 8;
+  return number(kind, 2) + number(channels, 2) + number(rate, 4) + number(rate * frame, 4) + number(frame, 2) +
+         number(bits, 2);
+}
+std::string riff(const std::string& chunks) {
+  return "RIFF" + number(static_cast<uint32_t>(chunks.size() + 4), 4) + "WAVE" + chunks;
+}
+Result<WavSound> read(const std::string& file, const WavLimits& limits = {}) {
+  return read_wav(std::as_bytes(std::span(file)), "x.wav", limits);
+}
+void expect_error(const std::string& file, Code code, const std::string& part, const WavLimits& limits = {}) {
+  const auto sound = read(file, limits);
+  ASSERT_FALSE(sound) << part;
+  EXPECT_EQ(sound.error().code, code) << sound.error().message;
+  EXPECT_NE(sound.error().message.find(part), std::string::npos) << sound.error().message;
+  EXPECT_NE(sound.error().message.find("'x.wav'"), std::string::npos) << sound.error().message;
+}
+
+// Files written by libsndfile in every kind that we read.
+class WavKindTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, WavKindTest,
+                         testing::Values(SF_FORMAT_WAV | SF_FORMAT_PCM_U8, SF_FORMAT_WAV | SF_FORMAT_PCM_16,
+                                         SF_FORMAT_WAV | SF_FORMAT_PCM_24, SF_FORMAT_WAV | SF_FORMAT_PCM_32,
+                                         SF_FORMAT_WAV | SF_FORMAT_FLOAT, SF_FORMAT_WAVEX | SF_FORMAT_PCM_16,
+                                         SF_FORMAT_WAVEX | SF_FORMAT_PCM_24, SF_FORMAT_WAVEX | SF_FORMAT_FLOAT));
+
+TEST_P(WavKindTest, ReadsWhatLibsndfileWrites) {
+  for (int channels : {1, 2}) {
+    for (int rate : {22050, 24000, 48000}) {
+      const TempFolder folder;
+      const auto sound = voice_like(static_cast<size_t>(2001 * channels), rate);
+      SF_INFO info{};
+      info.samplerate = rate;
+      info.channels = channels;
+      info.format = GetParam();
+      SNDFILE* const out = sf_open(folder.file("a.wav").c_str(), SFM_WRITE, &info);
+      ASSERT_NE(out, nullptr);
+      sf_set_string(out, SF_STR_TITLE, "odd");  // a chunk between and after
+      sf_write_float(out, sound.data(), static_cast<sf_count_t>(sound.size()));
+      sf_close(out);
+      const Decoded expected = decode(folder.file("a.wav"));
+      const auto mapped = MappedFile::open(folder.file("a.wav"));
+      ASSERT_TRUE(mapped);
+      const auto got = read_wav(mapped->bytes(), "a.wav");
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(got->rate_hz, rate);
+      EXPECT_EQ(got->channels, channels);
+      EXPECT_EQ(got->frames(), 2001u);
+      EXPECT_NEAR(got->seconds(), 2001.0 / rate, 1e-9);
+      EXPECT_EQ(got->samples, expected.samples);
+    }
+  }
+}
+
+const std::string kMono16 = chunk("fmt ", format(1, 1, 24000, 16));
+
+TEST(Wav, SkipsOddChunksAndWhatFollows) {
+  const auto sound = read(riff(chunk("LIST", "abc") + kMono16 + chunk("junk", "x") + chunk("data", number(0x4000, 2)) +
+                               "trailing rubbish"));
+  ASSERT_TRUE(sound) << sound.error().message;
+  EXPECT_EQ(sound->samples, std::vector<float>{0.5f});
+}
+
+TEST(Wav, OddLastChunkMayLackItsPad) {
+  std::string file = riff(chunk("fmt ", format(1, 1, 8000, 8)) + "data" + number(3, 4));
+  file += "\x80\xff";
+  file += '\0';
+  const auto sound = read(file);
+  ASSERT_TRUE(sound) << sound.error().message;
+  EXPECT_EQ(sound->samples, (std::vector<float>{0.0f, 127.0f / 128, -1.0f}));
+}
+
+TEST(Wav, UnknownSizeReachesToTheEnd) {
+  for (uint32_t size : {0xFFFFFFFFu, 0x7FFFF000u, 0x80000000u}) {
+    const auto sound =
+        read(riff(kMono16 + "data" + number(size, 4) + number(0xC0004000, 4) + "x"));  // and half a frame
+    ASSERT_TRUE(sound) << sound.error().message;
+    EXPECT_EQ(sound->samples, (std::vector<float>{0.5f, -0.5f}));
+  }
+}
+
+TEST(Wav, OwnHeader) {
+  const auto known = wav_header(24000, 4);
+  std::string file(reinterpret_cast<const char*>(known.data()), known.size());
+  EXPECT_EQ(file, riff(kMono16 + "data" + number(4, 4)).replace(4, 4, number(40, 4)));
+  file += number(0xC0004000, 4);
+  EXPECT_EQ(read(file)->samples, (std::vector<float>{0.5f, -0.5f}));
+  for (const auto size : {std::optional<uint64_t>(), std::optional<uint64_t>(uint64_t{1} << 32)}) {
+    const auto header = wav_header(24000, size);
+    const std::string text(reinterpret_cast<const char*>(header.data()), header.size());
+    EXPECT_EQ(text.substr(4, 4), number(0xFFFFFFFF, 4));
+    EXPECT_EQ(text.substr(40, 4), number(0xFFFFFFFF, 4));
+  }
+}
+
+TEST(Wav, HostileFilesGetASentence) {
+  const std::string data = chunk("data", std::string(64, '\1'));
+  expect_error("", Code::kDataLoss, "not a WAV");
+  expect_error("RIFF....WAV", Code::kDataLoss, "not a WAV");
+  expect_error("RIFX" + riff(kMono16 + data).substr(4), Code::kDataLoss, "not a WAV");
+  expect_error(riff(""), Code::kDataLoss, "no sound");
+  expect_error(riff(kMono16), Code::kDataLoss, "no sound");
+  expect_error(riff(data), Code::kDataLoss, "before their format");
+  expect_error(riff(chunk("fmt ", "short") + data), Code::kDataLoss, "5 bytes, needs 16");
+  expect_error(riff(kMono16 + "data" + number(100, 4) + "abcd"), Code::kDataLoss,
+               "announces 100 bytes of sound and holds 4");
+  expect_error(riff("LIST" + number(0xFFFFFFFF, 4)), Code::kDataLoss, "cut off");
+  expect_error(riff(chunk("fmt ", format(2, 1, 24000, 4)) + data), Code::kUnsupported, "kind 2");
+  expect_error(riff(chunk("fmt ", format(1, 1, 24000, 12)) + data), Code::kUnsupported, "12 bits");
+  expect_error(riff(chunk("fmt ", format(3, 1, 24000, 64)) + data), Code::kUnsupported, "64 bits");
+  expect_error(riff(chunk("fmt ", format(1, 0, 24000, 16)) + data), Code::kLimitExceeded, "0 channels");
+  expect_error(riff(chunk("fmt ", format(1, 9, 24000, 16)) + data), Code::kLimitExceeded, "1 to 8");
+  expect_error(riff(chunk("fmt ", format(1, 1, 0, 16)) + data), Code::kLimitExceeded, "0 Hz");
+  expect_error(riff(chunk("fmt ", format(1, 1, 4000000000u, 16)) + data), Code::kLimitExceeded, "4000000000 Hz");
+  std::string lying = format(1, 2, 24000, 16);
+  lying[12] = 2;
+  expect_error(riff(chunk("fmt ", lying) + data), Code::kDataLoss, "2 bytes a frame");
+  expect_error(riff(chunk("fmt ", format(0xFFFE, 1, 24000, 16)) + data), Code::kDataLoss, "extensible");
+  expect_error(riff(chunk("fmt ", format(0xFFFE, 1, 24000, 16) + std::string(24, 'z')) + data), Code::kUnsupported,
+               "unknown extensible");
+  expect_error(riff(chunk("fmt ", format(3, 1, 24000, 32)) + chunk("data", number(0x7FC00000, 4))), Code::kDataLoss,
+               "no number");
+  WavLimits short_only;
+  short_only.max_seconds = 0.001;
+  expect_error(riff(kMono16 + data), Code::kLimitExceeded, "at most", short_only);
+  std::string many;
+  for (int i = 0; i < 1001; ++i) many += chunk("junk", "");
+  expect_error(riff(many + kMono16 + data), Code::kLimitExceeded, "1000 chunks");
+}
+
+TEST(Wav, EveryPrefixIsAnAnswer) {
+  const std::string file = riff(chunk("LIST", "abc") + kMono16 + chunk("data", std::string(20, '\1')));
+  for (size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(read(file.substr(0, size))) << size;
+  EXPECT_TRUE(read(file));
+}
+
+}  // namespace
+}  // namespace syrinx

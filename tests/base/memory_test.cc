@@ -1,0 +1,36 @@
+#include "base/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace syrinx {
+namespace {
+
+TEST(Memory, ResidentGrowsWithTouchedPages) {
+  constexpr size_t kBytes = size_t{48} << 20;
+  const uint64_t before = current_rss_bytes();
+  ASSERT_GT(before, 0u);
+  std::vector<char> block(kBytes, 1);
+  EXPECT_GE(current_rss_bytes() + (8u << 20), before + kBytes);
+  EXPECT_EQ(block[kBytes / 2], 1);
+  block = {};
+  EXPECT_GE(peak_rss_bytes(), before + kBytes - (8u << 20));
+  EXPECT_GE(total_memory_bytes(), peak_rss_bytes());
+}
+
+TEST(Memory, FreeDisk) {
+  const auto here = free_disk_bytes(".");
+  ASSERT_TRUE(here);
+  EXPECT_GT(*here, 0u);
+  EXPECT_TRUE(free_disk_bytes("not/there/yet"));
+  EXPECT_TRUE(free_disk_bytes("/not/there/yet"));
+  EXPECT_TRUE(free_disk_bytes(""));
+  const auto bad = free_disk_bytes(std::string(5000, 'x'));
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().code, Code::kIo);
+}
+
+}  // namespace
+}  // namespace syrinx

@@ -1,0 +1,87 @@
+#include "base/signals.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace syrinx {
+namespace {
+
+TEST(Signals, InterruptSetsTheFlag) {
+  clear_cancel();
+  install_signal_handlers();
+  EXPECT_FALSE(cancel_requested());
+  EXPECT_EQ(cancel_signal(), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(cancel_requested());
+  EXPECT_EQ(cancel_signal(), SIGTERM);
+  clear_cancel();
+  EXPECT_FALSE(cancel_requested());
+}
+
+TEST(Signals, RequestNeedsNoSignal) {
+  clear_cancel();
+  request_cancel();
+  EXPECT_TRUE(cancel_flag().load());
+  EXPECT_EQ(cancel_signal(), 0);
+  clear_cancel();
+}
+
+TEST(Signals, ClosedPipeIsAnError) {
+  install_signal_handlers();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[1]);
+}
+
+TEST(Signals, BlockedReadIsInterrupted) {
+  clear_cancel();
+  install_signal_handlers();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pthread_t reader = pthread_self();
+  std::atomic<bool> done{false};
+  // Each signal after the first would end the process, so the handler is put back before every one.
+  std::thread sender([&] {
+    while (!done) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      install_signal_handlers();
+      if (!done) pthread_kill(reader, SIGINT);
+    }
+  });
+  char byte = 0;
+  const ssize_t got = read(ends[0], &byte, 1);
+  const int error = errno;
+  done = true;
+  sender.join();
+  EXPECT_EQ(got, -1);
+  EXPECT_EQ(error, EINTR);
+  EXPECT_TRUE(cancel_requested());
+  clear_cancel();
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(SignalsDeathTest, TheSecondEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        install_signal_handlers();
+        raise(SIGINT);
+        if (!cancel_requested()) _exit(1);
+        raise(SIGINT);
+        _exit(2);
+      },
+      testing::KilledBySignal(SIGINT), "");
+}
+
+}  // namespace
+}  // namespace syrinx

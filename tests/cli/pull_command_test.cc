@@ -1,0 +1,129 @@
+// The built binary pulls from a server of our own: what it prints, how it exits, what Ctrl-C leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <sstream>
+
+#include "base/json.h"
+#include "engine/child_process.h"
+#include "tests/engine/files.h"
+#include "tests/engine/http_server.h"
+
+namespace syrinx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::HttpAnswer;
+using testing::HttpRequest;
+
+class PullCommand : public ::testing::Test {
+ protected:
+  PullCommand()
+      : server_([this](const HttpRequest& request) {
+          HttpAnswer answer = testing::serve_range(request, content_);
+          if (stall_ && !request.range_from) answer.send_bytes = 50000, answer.stall_ms = 60000;
+          return answer;
+        }) {
+    testing::write_text(folder_ / "bird.toml",
+                        fmt::format("name = \"bird\"\nkind = \"kokoro\"\ndescription = \"A bird\"\nlicence = \"MIT\"\n"
+                                    "[[group]]\nrole = \"model\"\nfiles = [{{ name = \"bird.bin\", size = {}, sha256 = "
+                                    "\"{}\" }}]\n[[group.source]]\nkind = \"url\"\nurl = \"{}\"\n",
+                                    content_.size(), testing::hash_of(content_), server_.url("/bird.bin")));
+  }
+
+  ChildResult run(std::vector<std::string> arguments, std::function<Status()> on_tick = nullptr) {
+    ChildProcess child;
+    child.arguments = {SYRINX_BINARY};
+    child.arguments.insert(child.arguments.end(), arguments.begin(), arguments.end());
+    child.arguments.emplace_back("--catalogue");
+    child.arguments.push_back(folder_ / "bird.toml");
+    child.folder = folder_.path();
+    child.environment = {{"SYRINX_HOME", folder_ / "home"}};
+    child.timeout_ms = 60000;
+    child.on_tick = std::move(on_tick);
+    const auto result = run_child(child);
+    if (!result) ADD_FAILURE() << result.error().message;
+    return result ? *result : ChildResult();
+  }
+  std::string file() const { return folder_ / "home/data/models/bird/bird.bin"; }
+
+  std::string content_ = testing::random_bytes(200000, 4);
+  std::atomic<bool> stall_{false};
+  testing::Folder folder_;
+  testing::HttpServer server_;
+};
+
+TEST_F(PullCommand, PullsListsAndRemoves) {
+  const ChildResult pulled = run({"pull", "bird"});
+  EXPECT_EQ(pulled.exit_status, 0) << pulled.output;
+  EXPECT_THAT(pulled.output, HasSubstr("licence MIT"));
+  EXPECT_THAT(pulled.output, HasSubstr("200.0 kB to fetch"));
+  EXPECT_THAT(pulled.output, HasSubstr("bird is ready"));
+  EXPECT_EQ(testing::read_text(file()), content_);
+  EXPECT_EQ(run({"pull", "bird", "--offline", "--verify"}).exit_status, 0);
+  EXPECT_THAT(run({"list"}).output, HasSubstr("installed"));
+  const ChildResult listed = run({"list", "--json"});
+  const auto json = parse_json(listed.output, "list");
+  ASSERT_TRUE(json) << listed.output;
+  EXPECT_EQ(*(*json->array())[0].find("state")->string(), "installed");
+  EXPECT_THAT(run({"rm", "bird"}).output, HasSubstr("bird is removed"));
+  EXPECT_FALSE(testing::exists(file()));
+  EXPECT_EQ(run({"rm", "bird"}).exit_status, 3);
+}
+
+TEST_F(PullCommand, JsonHasOneObjectALine) {
+  const ChildResult pulled = run({"pull", "bird", "--json"});
+  ASSERT_EQ(pulled.exit_status, 0);
+  std::istringstream lines(pulled.output);
+  std::string line, last;
+  while (std::getline(lines, line)) {
+    const auto json = parse_json(line, "line");
+    ASSERT_TRUE(json) << line;
+    last = *json->find("event")->string();
+  }
+  EXPECT_EQ(last, "done");
+}
+
+TEST_F(PullCommand, MistakesHaveTheirStatusAndSentence) {
+  const ChildResult offline = run({"pull", "bird", "--offline"});
+  EXPECT_EQ(offline.exit_status, 8);
+  EXPECT_THAT(offline.output, HasSubstr("syrinx: 0.2 MB of 'bird' are not here"));
+  const ChildResult unknown = run({"pull", "brid"});
+  EXPECT_EQ(unknown.exit_status, 3);
+  EXPECT_THAT(unknown.output, HasSubstr("did you mean 'bird'?"));
+  content_[5] = static_cast<char>(content_[5] ^ 1);
+  const ChildResult wrong = run({"pull", "bird"});
+  EXPECT_EQ(wrong.exit_status, 4);
+  EXPECT_THAT(wrong.output, HasSubstr("wrong content"));
+  EXPECT_FALSE(testing::exists(file()));
+}
+
+// The process is found by its arguments; the signal ends the pull, the part stays and is gone on with.
+TEST_F(PullCommand, CtrlCKeepsThePart) {
+  stall_ = true;
+  pid_t found = 0;
+  const ChildResult stopped = run({"pull", "bird"}, [this, &found]() -> Status {
+    std::error_code error;
+    if (found != 0 || !testing::exists(file() + ".part") || std::filesystem::file_size(file() + ".part", error) == 0) {
+      return {};
+    }
+    for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
+      const std::string command = testing::read_text(it->path().string() + "/cmdline");
+      if (command.find(folder_ / "bird.toml") == std::string::npos) continue;
+      found = std::atoi(it->path().filename().c_str());
+      ::kill(found, SIGINT);
+    }
+    return {};
+  });
+  EXPECT_EQ(stopped.exit_status, 130) << stopped.output;
+  EXPECT_FALSE(testing::exists(file()));
+  EXPECT_EQ(std::filesystem::file_size(file() + ".part"), 50000u);
+  stall_ = false;
+  EXPECT_EQ(run({"pull", "bird"}).exit_status, 0);
+  EXPECT_EQ(server_.requests().back().range_from, 50000u);
+  EXPECT_EQ(testing::read_text(file()), content_);
+}
+
+}  // namespace
+}  // namespace syrinx

@@ -1,0 +1,75 @@
+"""Text in, with the installed model (label `real`): `syrinx pull kokoro` comes first; without it these tests fail."""
+import json
+import unittest
+
+from program import Program
+
+
+class Text(Program):
+    home = "the user's own"  # models and caches as they are installed
+
+    def speak(self, *arguments, text=b"", timeout=120):
+        return self.run_it("speak", *arguments, text=text, timeout=timeout)
+
+    def test_text_without_words(self):
+        for text in ("", "   ", "🙂🙂", "こんにちは", "...", "\n\n"):
+            self.check_fails(2, "nothing to say", "speak", text, "--out", "x.wav")
+            self.check_fails(2, "nothing to say", "speak", "-", "--out", "x.wav", text=text.encode())
+
+    def test_text_that_is_not_text(self):
+        self.check_fails(2, "UTF-8", "speak", "-", "--out", "x.wav", text=bytes(range(256)))
+
+    def test_what_cannot_be_said_is_counted(self):
+        code, output, errors = self.speak("Good morning 🙂, said the 猫.", "--out", "x.wav", "--json")
+        self.assertEqual(code, 0)
+        self.assertIn("cannot be spoken", errors)
+        self.assertGreater(json.loads(output)["audio_seconds"], 0.8)
+
+    def test_voices_of_other_languages_need_phonemes(self):
+        self.check_fails(5, "French", "speak", "hello", "--voice", "ff_siwis", "--out", "x.wav")
+        self.check_fails(3, "'zz_none'", "speak", "hello", "--voice", "zz_none", "--out", "x.wav")
+        self.check_fails(3, "'nobody'", "speak", "hello", "--voice", "nobody", "--out", "x.wav")
+
+    def test_british_voices_and_blends(self):
+        for voice in ("bf_emma", "af_heart:0.6+am_adam:0.4", "bm_george,bf_emma"):
+            code, output, errors = self.speak("Hello.", "--voice", voice, "--out", "x.wav", "--json")
+            self.assertEqual(code, 0, errors)
+            self.assertEqual(json.loads(output)["voice"], voice)
+
+    def test_speed(self):
+        def seconds(speed):
+            return json.loads(self.speak("How fast can this sentence be said?", "--speed", speed, "--out", "x.wav",
+                                         "--json")[1])["audio_seconds"]
+
+        self.assertGreater(seconds("0.7"), 1.5 * seconds("1.4"))
+
+    def test_a_megabyte_of_text_starts_at_once(self):
+        sentence = b"This is one sentence of very many. "
+        process = self.start("speak", "-", "--out", "-", "--format", "pcm")
+        process.stdin.write(sentence * ((1 << 16) // len(sentence)))
+        process.stdin.flush()
+        self.assertEqual(len(process.stdout.read(20000)), 20000)
+        process.kill()
+        process.communicate()
+
+    def test_a_sentence_without_end_is_limited(self):
+        code, _, errors = self.speak("-", "--out", "x.wav", text=b"a" * ((2 << 20) + 1))
+        self.assertIn(code, (2, 6), errors)
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_voices(self):
+        code, output, _ = self.run_it("voices", "--json")
+        self.assertEqual(code, 0)
+        names = [voice["name"] for voice in json.loads(output)]
+        self.assertIn("af_heart", names)
+        self.assertIn("bm_george", names)
+        self.assertEqual(self.run_it("voices", "--names")[1].decode().split(), names)
+
+    def test_doctor(self):
+        code, output, errors = self.run_it("doctor", "--quick")
+        self.assertEqual(code, 0, errors)
+        self.assertIn(b"All is well", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""Runs the built program as a user would; shared by the tests of this folder.
+
+SYRINX_BINARY is the program, SYRINX_TEST_DATA the folder tests/data; ctest sets both.
+"""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["SYRINX_BINARY"]
+DATA = pathlib.Path(os.environ["SYRINX_TEST_DATA"])
+TINY = ["--model", str(DATA / "kokoro/tiny.onnx"), "--voice", str(DATA / "kokoro/tiny_voice.bin"), "--phonemes"]
+FIGURES = ["model", "voice", "precision", "threads", "load_ms", "first_audio_ms", "total_ms", "audio_seconds", "rtf",
+           "peak_rss_bytes"]
+
+
+class Program(unittest.TestCase):
+    """Each test has an empty folder of its own, which is also the home of models and caches unless `home` is set."""
+
+    home = None
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+        self.out = self.folder / "out"
+        self.out.mkdir()
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def environment(self):
+        environment = dict(os.environ)
+        if self.home is None:
+            environment["SYRINX_HOME"] = str(self.folder / "home")
+        return environment
+
+    def start(self, *arguments, **options):
+        options.setdefault("stdin", subprocess.PIPE)
+        options.setdefault("stdout", subprocess.PIPE)
+        return subprocess.Popen([BINARY, *map(str, arguments)], stderr=subprocess.PIPE, cwd=self.out,
+                                env=self.environment(), **options)
+
+    def run_it(self, *arguments, text=b"", timeout=120):
+        process = self.start(*arguments)
+        output, errors = process.communicate(text, timeout)
+        return process.returncode, output, errors.decode()
+
+    def check_fails(self, status, words, *arguments, text=b""):
+        """One sentence that holds `words`, this exit status, and no file left behind."""
+        code, _, errors = self.run_it(*arguments, text=text)
+        self.assertEqual(code, status, errors)
+        self.assertTrue(errors.startswith("syrinx: "), errors)
+        self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertIn(words, errors)
+        self.assertEqual(list(self.out.iterdir()), [])

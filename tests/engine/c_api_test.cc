@@ -1,0 +1,173 @@
+// The installed interface, with the small random checkpoint.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "syrinx/engine.hpp"
+
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kModel = SYRINX_TEST_DATA "/kokoro/tiny.onnx";
+const std::string kVoice = SYRINX_TEST_DATA "/kokoro/tiny_voice.bin";
+constexpr const char* kPhonemes = "həlˈO wˈɜɹld, ðɪs ɪz ɐ tˈɛst.";
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+syrinx::LoadOptions tiny() {
+  syrinx::LoadOptions options;
+  options.model = kModel.c_str();
+  options.threads = 2;
+  options.phonemes_only = 1;
+  options.without_cache = 1;
+  return options;
+}
+
+syrinx::VoiceOptions phonemes() {
+  syrinx::VoiceOptions options;
+  options.voice = kVoice.c_str();
+  options.phonemes = 1;
+  return options;
+}
+
+std::vector<float> say(syrinx::Engine& engine, const syrinx::VoiceOptions& options,
+                       syrinx::Statistics* statistics = nullptr) {
+  std::vector<float> samples;
+  const auto hear = [&](const syrinx_chunk& chunk) {
+    samples.insert(samples.end(), chunk.samples, chunk.samples + chunk.sample_count);
+    return true;
+  };
+  EXPECT_EQ(engine.speak(kPhonemes, options, hear, statistics), SYRINX_OK) << engine.error();
+  return samples;
+}
+
+TEST(CApi, SpeaksFromAPathADescriptorAndMemory) {
+  syrinx::Engine by_path;
+  ASSERT_EQ(by_path.load(tiny()), SYRINX_OK) << by_path.error();
+  syrinx::Statistics statistics;
+  const std::vector<float> samples = say(by_path, phonemes(), &statistics);
+  EXPECT_NEAR(static_cast<double>(samples.size()) / SYRINX_SAMPLE_RATE_HZ, statistics.audio_seconds, 1e-9);
+  EXPECT_GT(statistics.rtf, 0);
+  EXPECT_GE(statistics.pieces, 1u);
+
+  syrinx::Engine by_descriptor;
+  syrinx::LoadOptions options = tiny();
+  options.model = nullptr;
+  options.model_descriptor = ::open(kModel.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(options.model_descriptor, 0);
+  EXPECT_EQ(by_descriptor.load(options), SYRINX_OK) << by_descriptor.error();
+  ::close(options.model_descriptor);
+  EXPECT_EQ(say(by_descriptor, phonemes()), samples);
+
+  const std::string bytes = content(kModel);
+  syrinx::Engine by_memory;
+  options = tiny();
+  options.model = nullptr;
+  options.model_data = bytes.data();
+  options.model_size = bytes.size();
+  EXPECT_EQ(by_memory.load(options), SYRINX_OK) << by_memory.error();
+  EXPECT_EQ(say(by_memory, phonemes()), samples);
+}
+
+TEST(CApi, TakesAVoiceFromMemory) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(tiny()), SYRINX_OK);
+  EXPECT_EQ(engine.add_voice("mine", content(kVoice)), SYRINX_OK) << engine.error();
+  syrinx::VoiceOptions options = phonemes();
+  const std::vector<float> from_file = say(engine, options);
+  options.voice = "mine";
+  EXPECT_EQ(say(engine, options), from_file);
+  EXPECT_EQ(engine.add_voice("short", "abc"), SYRINX_DATA_LOSS);
+  EXPECT_EQ(engine.add_voice("../x", content(kVoice)), SYRINX_INVALID_ARGUMENT);
+}
+
+TEST(CApi, GivesCodesAndSentences) {
+  syrinx::Engine engine;
+  EXPECT_STREQ(engine.error(), "");
+  EXPECT_EQ(engine.speak("x", phonemes(), [](const syrinx_chunk&) { return true; }), SYRINX_INVALID_ARGUMENT);
+  EXPECT_THAT(engine.error(), HasSubstr("not been loaded"));
+  syrinx::LoadOptions options = tiny();
+  options.model = "/nowhere/at.all";
+  EXPECT_EQ(engine.load(options), SYRINX_NOT_FOUND);
+  EXPECT_THAT(engine.error(), HasSubstr("/nowhere/at.all"));
+  options = tiny();
+  options.threads = 1000;
+  EXPECT_EQ(engine.load(options), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(engine.load(tiny()), SYRINX_OK);
+  EXPECT_EQ(engine.load(tiny()), SYRINX_INVALID_ARGUMENT);
+  EXPECT_STREQ(engine.facts().precision, "int8");
+  EXPECT_EQ(engine.facts().threads, 2);
+
+  syrinx::VoiceOptions voice = phonemes();
+  voice.speed = 100;
+  syrinx::Session session;
+  EXPECT_EQ(engine.start(voice, session), SYRINX_INVALID_ARGUMENT);
+  EXPECT_FALSE(session);
+  EXPECT_STREQ(session.error(), "there is no session");
+  EXPECT_STREQ(syrinx_code_name(SYRINX_NOT_FOUND), "not_found");
+  EXPECT_STREQ(syrinx_code_name(static_cast<syrinx_code>(15)), "unknown");
+  EXPECT_THAT(syrinx_version(), HasSubstr("."));
+}
+
+TEST(CApi, RefusesNullsWithoutHarm) {
+  syrinx_chunk chunk;
+  syrinx_statistics statistics;
+  syrinx_statistics_init(&statistics);
+  EXPECT_EQ(syrinx_engine_load(nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_session_next(nullptr, &chunk), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_session_write(nullptr, "x", 1), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_session_speak(nullptr, "x", 1), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_session_finish(nullptr), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_session_get_statistics(nullptr, &statistics), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_engine_get_facts(nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_engine_add_voice(nullptr, "x", "x", 1), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_speak(nullptr, "x", 1, nullptr, nullptr, nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
+  EXPECT_STREQ(syrinx_engine_error(nullptr), "there is no engine");
+  syrinx_session_cancel(nullptr);
+  syrinx_session_free(nullptr);
+  syrinx_engine_free(nullptr);
+}
+
+TEST(CApi, StopsWhenTheListenerSaysSo) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(tiny()), SYRINX_OK);
+  int calls = 0;
+  EXPECT_EQ(engine.speak(kPhonemes, phonemes(), [&](const syrinx_chunk&) { return ++calls < 1; }), SYRINX_CANCELLED);
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(say(engine, phonemes()).empty());  // the engine is as good as before
+}
+
+TEST(CApi, ServesSeveralSessionsAtOnce) {
+  auto engine = std::make_unique<syrinx::Engine>();
+  ASSERT_EQ(engine->load(tiny()), SYRINX_OK);
+  const std::vector<float> alone = say(*engine, phonemes());
+  std::vector<syrinx::Session> sessions(3);
+  for (syrinx::Session& session : sessions) ASSERT_EQ(engine->start(phonemes(), session), SYRINX_OK);
+  engine.reset();  // sessions outlive the handle
+  std::vector<std::thread> threads;
+  for (syrinx::Session& session : sessions) {
+    threads.emplace_back([&] {
+      EXPECT_EQ(session.speak(kPhonemes), SYRINX_OK);
+      std::vector<float> samples;
+      syrinx_chunk chunk;
+      while (session.next(chunk) == SYRINX_OK && chunk.samples != nullptr) {
+        samples.insert(samples.end(), chunk.samples, chunk.samples + chunk.sample_count);
+        EXPECT_GE(chunk.word_count, 1u);
+      }
+      EXPECT_EQ(samples, alone);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// A small HTTP server on loopback whose every answer a test decides: broken off, stalled, redirected, lying about its
+// length or its ranges.  One connection at a time, closed after one answer, served by a thread of its own.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace syrinx::testing {
+
+struct HttpRequest {
+  std::string target;                  // "/file", or a whole URL when we are the proxy
+  std::optional<uint64_t> range_from;  // Range: bytes=N-
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::vector<std::string> headers;  // Content-Length is added unless one is here or `no_length` is set
+  std::string body;
+  bool no_length = false;
+  size_t send_bytes = SIZE_MAX;  // breaks off after so many bytes of the body
+  int stall_ms = 0;              // then keeps the line open for so long (or until the server ends)
+};
+
+class HttpServer {
+ public:
+  using Handler = std::function<HttpAnswer(const HttpRequest&)>;
+
+  explicit HttpServer(Handler handler) : handler_(std::move(handler)) {
+    for (const char* const name : {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"})
+      ::unsetenv(name);
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener_, 16) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      std::abort();
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+
+  ~HttpServer() {
+    stop_ = true;
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+
+  std::string url(const std::string& target) const { return fmt::format("http://127.0.0.1:{}{}", port_, target); }
+
+  std::vector<HttpRequest> requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  size_t count() const { return requests().size(); }
+
+ private:
+  void serve() {
+    while (!stop_) {
+      const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client < 0) return;
+      answer(client);
+      ::close(client);
+    }
+  }
+
+  void answer(int client) {
+    std::string text;
+    char block[4096];
+    while (text.find("\r\n\r\n") == std::string::npos) {
+      const ssize_t got = ::recv(client, block, sizeof block, 0);
+      if (got <= 0) return;
+      text.append(block, static_cast<size_t>(got));
+    }
+    HttpRequest request;
+    const size_t start = text.find(' ') + 1;
+    request.target = text.substr(start, text.find(' ', start) - start);
+    const size_t range = text.find("Range: bytes=");
+    if (range != std::string::npos) request.range_from = std::strtoull(text.c_str() + range + 13, nullptr, 10);
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(request);
+    }
+    const HttpAnswer reply = handler_(request);
+    std::string head = fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\n", reply.status);
+    bool has_length = reply.no_length;
+    for (const auto& header : reply.headers) {
+      head += header + "\r\n";
+      has_length = has_length || header.rfind("Content-Length", 0) == 0;
+    }
+    if (!has_length) head += fmt::format("Content-Length: {}\r\n", reply.body.size());
+    send_all(client, head + "\r\n" + reply.body.substr(0, std::min(reply.send_bytes, reply.body.size())));
+    for (int waited = 0; waited < reply.stall_ms && !stop_ && ::recv(client, block, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+         waited += 10) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
+  static void send_all(int client, const std::string& bytes) {
+    for (size_t sent = 0; sent < bytes.size();) {
+      const ssize_t done = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (done <= 0) return;
+      sent += static_cast<size_t>(done);
+    }
+  }
+
+  Handler handler_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<bool> stop_{false};
+  mutable std::mutex mutex_;
+  std::vector<HttpRequest> requests_;
+  std::thread thread_;
+};
+
+// What a good server answers: the whole, or the range that was asked for.
+inline HttpAnswer serve_range(const HttpRequest& request, const std::string& content) {
+  if (!request.range_from) return HttpAnswer{200, {}, content};
+  if (*request.range_from >= content.size()) return HttpAnswer{416, {}, ""};
+  const uint64_t from = *request.range_from;
+  return HttpAnswer{206,
+                    {fmt::format("Content-Range: bytes {}-{}/{}", from, content.size() - 1, content.size())},
+                    content.substr(from)};
+}
+
+}  // namespace syrinx::testing

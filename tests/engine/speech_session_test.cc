@@ -1,0 +1,282 @@
+#include "engine/speech_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "models/kokoro/vocabulary.h"
+
+namespace syrinx {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kLeadFrames = 8;   // silence before the first id
+constexpr int kFrames = 4;       // sound of each id
+constexpr int kTrailFrames = 8;  // silence after the last
+
+struct Log {
+  std::atomic<int> phonemized{0};
+  std::atomic<int> synthesized{0};
+  std::atomic<bool> hold{false};  // synthesize() waits while set
+};
+
+// Spells: each ASCII letter is its own phoneme.  Sound is a square wave; its seed decides the level.
+class SpellingMaker final : public SpeechMaker {
+ public:
+  explicit SpellingMaker(std::shared_ptr<Log> log) : log_(std::move(log)) {}
+
+  Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) override {
+    ++log_->phonemized;
+    if (sentence.find("fail") != std::string_view::npos) return fail(Code::kDataLoss, "the lexicon is broken");
+    g2p::Phonemized made;
+    for (size_t i = 0; i < sentence.size();) {
+      const size_t end = std::min(sentence.find(' ', i), sentence.size());
+      std::string_view word = sentence.substr(i, end - i);
+      std::string_view mark;
+      if (!word.empty() && (word.back() == '.' || word.back() == ',')) {
+        mark = word.substr(word.size() - 1);
+        word.remove_suffix(1);
+      }
+      if (word.starts_with("#")) {
+        ++made.dropped;
+        word = {};
+      }
+      if (!word.empty() && !made.phonemes.empty()) made.phonemes += ' ';
+      const size_t begin = made.phonemes.size();
+      made.phonemes += word;
+      if (!word.empty())
+        made.words.push_back({{source_offset + i, source_offset + i + word.size()},
+                              {begin, made.phonemes.size()},
+                              g2p::WordKind::kLexicon});
+      if (!mark.empty()) {
+        made.phonemes += mark;
+        made.words.push_back({{source_offset + end - 1, source_offset + end},
+                              {made.phonemes.size() - 1, made.phonemes.size()},
+                              g2p::WordKind::kPunctuation});
+      }
+      i = end + 1;
+    }
+    return made;
+  }
+
+  Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, kokoro::PieceOutput& output) override {
+    while (log_->hold) std::this_thread::yield();
+    ++log_->synthesized;
+    EXPECT_GE(symbols, ids.size());
+    output.durations.assign(ids.size() + 2, kFrames);
+    output.durations.front() = kLeadFrames;
+    output.durations.back() = kTrailFrames;
+    output.samples.clear();
+    const float level = 0.1f + static_cast<float>(seed % 97) / 1000.0f;
+    for (size_t i = 0; i < output.durations.size(); ++i) {
+      const bool silent = i == 0 || i + 1 == output.durations.size();
+      output.samples.resize(output.samples.size() + static_cast<size_t>(output.durations[i]) * kokoro::kSamplesPerFrame,
+                            silent ? 0.0f : level);
+    }
+    return {};
+  }
+
+ private:
+  std::shared_ptr<Log> log_;
+};
+
+std::unique_ptr<SpeechSession> session(std::shared_ptr<Log> log = std::make_shared<Log>(),
+                                       const SpeakOptions& options = {}) {
+  return std::make_unique<SpeechSession>(std::make_unique<SpellingMaker>(std::move(log)), options);
+}
+
+struct Heard {
+  std::vector<float> samples;
+  std::vector<WordTime> words;
+  size_t chunks = 0;
+  Status status;
+};
+
+// `heard_s`: what the caller has taken already.
+Heard hear(SpeechSession& speech, double heard_s = 0) {
+  Heard heard;
+  for (;;) {
+    auto chunk = speech.next();
+    if (!chunk) {
+      heard.status = tl::unexpected(chunk.error());
+      return heard;
+    }
+    if (!*chunk) return heard;
+    EXPECT_NEAR((*chunk)->start_s, heard_s + static_cast<double>(heard.samples.size()) / 24000.0, 1e-9);
+    heard.samples.insert(heard.samples.end(), (*chunk)->samples.begin(), (*chunk)->samples.end());
+    heard.words.insert(heard.words.end(), (*chunk)->words.begin(), (*chunk)->words.end());
+    ++heard.chunks;
+  }
+}
+
+Heard speak(std::string_view text, const SpeakOptions& options = {}) {
+  auto speech = session(std::make_shared<Log>(), options);
+  EXPECT_TRUE(speech->speak(text));
+  return hear(*speech);
+}
+
+TEST(SpeechSession, SpeaksAndTellsWhenEachWordIsHeard) {
+  const Heard heard = speak("hello there, world.");
+  ASSERT_TRUE(heard.status);
+  ASSERT_EQ(heard.words.size(), 3u);
+  EXPECT_EQ(heard.words[0].text, "hello");
+  EXPECT_EQ(heard.words[1].text, "there");
+  EXPECT_EQ(heard.words[2].text, "world");
+  EXPECT_EQ(heard.words[2].source_begin, 13u);
+  for (const WordTime& word : heard.words)
+    EXPECT_NEAR(word.end_s - word.start_s, 5 * kFrames * 0.025, 1e-6) << word.text;
+  EXPECT_LT(heard.words[0].start_s, 0.06);
+  EXPECT_GE(heard.words[1].start_s, heard.words[0].end_s);
+  EXPECT_LT(heard.words[2].end_s, static_cast<double>(heard.samples.size()) / 24000.0);
+}
+
+TEST(SpeechSession, GivesTheSameSoundForTheSameTextAndSeed) {
+  const std::string text = "one two three. four five six seven eight nine ten. eleven twelve thirteen.";
+  SpeakOptions options;
+  options.seed = 3;
+  const Heard first = speak(text, options);
+  const Heard second = speak(text, options);
+  ASSERT_TRUE(first.status);
+  EXPECT_EQ(first.samples, second.samples);
+  options.seed = 4;
+  EXPECT_NE(speak(text, options).samples, first.samples);
+}
+
+TEST(SpeechSession, TakesTextInAnyParts) {
+  const std::string text = "one two three four. five six seven eight nine. ten eleven, twelve thirteen. the end of it.";
+  const Heard whole = speak(text);
+  for (const size_t step : {size_t{1}, size_t{7}, size_t{30}}) {
+    auto speech = session();
+    std::thread writer([&] {
+      for (size_t at = 0; at < text.size(); at += step)
+        EXPECT_TRUE(speech->write(std::string_view(text).substr(at, step)));
+      speech->finish();
+    });
+    const Heard parts = hear(*speech);
+    writer.join();
+    ASSERT_TRUE(parts.status);
+    EXPECT_EQ(parts.words.size(), whole.words.size());
+    for (size_t i = 0; i < parts.words.size(); ++i) {
+      EXPECT_EQ(parts.words[i].text, whole.words[i].text);
+      EXPECT_EQ(parts.words[i].source_begin, whole.words[i].source_begin);
+    }
+  }
+}
+
+TEST(SpeechSession, SpeaksASentenceThatIsFollowedByNothingYet) {
+  auto speech = session();
+  ASSERT_TRUE(speech->write("this is the first of them. And this"));
+  const auto chunk = speech->next();  // would wait for ever if the sentence were held back
+  ASSERT_TRUE(chunk);
+  ASSERT_TRUE(*chunk);
+  EXPECT_EQ((*chunk)->words.front().text, "this");
+  speech->finish();
+  EXPECT_TRUE(hear(*speech, static_cast<double>((*chunk)->samples.size()) / 24000.0).status);
+}
+
+TEST(SpeechSession, SaysWhenThereIsNothingToSay) {
+  for (const char* text : {"", "  \n\n ", "#emoji.", "#a #b", " , . "}) {
+    const Heard heard = speak(text);
+    ASSERT_FALSE(heard.status) << text;
+    EXPECT_EQ(heard.status.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(heard.status.error().message, HasSubstr("nothing to say"));
+  }
+}
+
+TEST(SpeechSession, CountsWhatItLeavesOut) {
+  auto speech = session();
+  ASSERT_TRUE(speech->speak("hello #x world gg."));
+  ASSERT_TRUE(hear(*speech).status);
+  const SpeechStatistics statistics = speech->statistics();
+  EXPECT_EQ(statistics.dropped_characters, 1u);
+  EXPECT_EQ(statistics.unknown_phonemes, 2u);  // ASCII g is not in the alphabet
+  EXPECT_GE(statistics.pieces, 1u);
+  EXPECT_GT(statistics.audio_seconds, 1);
+  EXPECT_GT(statistics.first_audio_ms, 0);
+  EXPECT_GE(statistics.total_ms, statistics.first_audio_ms);
+  EXPECT_GT(statistics.rtf(), 0);
+}
+
+TEST(SpeechSession, GivesWhatWasMadeBeforeAnErrorAndThenTheError) {
+  auto speech = session();
+  ASSERT_TRUE(speech->write("a first sentence that is fine. And then"));
+  const auto chunk = speech->next();
+  ASSERT_TRUE(chunk);
+  ASSERT_TRUE(*chunk);
+  ASSERT_TRUE(speech->write(" comes one to fail. More."));
+  speech->finish();
+  const Heard heard = hear(*speech, static_cast<double>((*chunk)->samples.size()) / 24000.0);
+  ASSERT_FALSE(heard.status);
+  EXPECT_EQ(heard.status.error().code, Code::kDataLoss);
+  EXPECT_EQ(speech->write("more").error().code, Code::kDataLoss);
+}
+
+TEST(SpeechSession, RefusesMalformedText) {
+  const Heard heard = speak("hello \xff\xfe world.");
+  ASSERT_FALSE(heard.status);
+  EXPECT_EQ(heard.status.error().code, Code::kInvalidArgument);
+}
+
+TEST(SpeechSession, BoundsTheTextItTakes) {
+  auto speech = session();
+  EXPECT_EQ(speech->speak(std::string(SpeechSession::kMaxWaitingText + 1, 'a')).error().code, Code::kLimitExceeded);
+  ASSERT_TRUE(speech->speak("hello there."));
+  EXPECT_EQ(speech->speak("again.").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(speech->write("again.").error().code, Code::kInvalidArgument);
+}
+
+TEST(SpeechSession, RunsNoFurtherAheadThanItsQueue) {
+  const auto log = std::make_shared<Log>();
+  auto speech = session(log);
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += "a sentence of some length that stands for itself and fills a piece of its own, so to speak. ";
+  ASSERT_TRUE(speech->speak(text));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LE(log->synthesized, static_cast<int>(SpeechSession::kMaxWaitingChunks) + 1);
+  EXPECT_GE(hear(*speech).chunks, 6u);
+}
+
+TEST(SpeechSession, IsCancelledWhileItWaits) {
+  const auto log = std::make_shared<Log>();
+  auto speech = session(log);  // no text ever comes
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    speech->cancel();
+  });
+  const auto chunk = speech->next();
+  canceller.join();
+  ASSERT_FALSE(chunk);
+  EXPECT_EQ(chunk.error().code, Code::kCancelled);
+  EXPECT_EQ(speech->write("x").error().code, Code::kCancelled);
+}
+
+TEST(SpeechSession, EndsInTheMiddleOfAPiece) {
+  const auto log = std::make_shared<Log>();
+  log->hold = true;
+  auto speech = session(log);
+  ASSERT_TRUE(speech->speak("one two three. four five six."));
+  speech->cancel();
+  EXPECT_EQ(speech->next().error().code, Code::kCancelled);
+  log->hold = false;
+  speech.reset();
+  EXPECT_LE(log->synthesized, 1);
+}
+
+TEST(SpeechSession, SpeaksPhonemes) {
+  SpeakOptions options;
+  options.phonemes = true;
+  const Heard heard = speak("həlˈO wˈɜɹld, ðɪs ɪz ɐ tˈɛst.", options);
+  ASSERT_TRUE(heard.status);
+  ASSERT_EQ(heard.words.size(), 6u);
+  EXPECT_EQ(heard.words[0].text, "həlˈO");
+  EXPECT_EQ(heard.words[5].text, "tˈɛst");
+  EXPECT_FALSE(speak(". , !", options).status);
+}
+
+}  // namespace
+}  // namespace syrinx

