@@ -238,7 +238,7 @@ Status SpeechSession::read_sentence(std::string_view sentence, size_t offset) {
     statistics_.compute_ms += ms_between(begin_ns, clock_.now_ns());
   }
   if (!spoken.words.empty()) spoken_.push_back({offset, std::string(sentence)});
-  planner_.add(std::move(spoken));
+  planner_.add(spoken);
   return {};
 }
 

@@ -75,7 +75,7 @@ class Scanner {
     if (classify(peek(next)) == Class::kLower) return {Verdict::kNo, next};
     const size_t back = i - std::min(i, kLookBackBytes);
     const size_t line = text_.substr(back, i - back).rfind('\n');
-    const size_t line_bytes = line == std::string_view::npos ? i - std::max(start_, back) : i - (back + line + 1);
+    const size_t line_bytes = line == std::string_view::npos ? i - back : i - (back + line + 1);
     return {line_bytes < kWrappedLineBytes ? Verdict::kYes : Verdict::kNo, line_bytes < kWrappedLineBytes ? i : next};
   }
 
@@ -246,12 +246,14 @@ std::vector<Range> split_clauses(std::string_view sentence) {
 
 Status SentenceStream::feed(std::string_view bytes) {
   if (finished_) return fail(Code::kInvalidArgument, "text arrived after the end of the stream");
-  if (given_ > 0 && given_ >= pending_.size() / 2) {
-    pending_.erase(0, given_);
-    consumed_ += given_;
-    scanned_ -= given_;
-    checked_ -= given_;
-    given_ = 0;
+  // What was given out goes, but for the bytes that the scanner still looks back at.
+  const size_t spent = given_ - std::min(given_, kLookBackBytes);
+  if (spent > 0 && spent >= pending_.size() / 2) {
+    pending_.erase(0, spent);
+    consumed_ += spent;
+    scanned_ -= spent;
+    checked_ -= spent;
+    given_ -= spent;
   }
   if (pending_.size() - given_ + bytes.size() > kMaxPendingBytes) {
     return fail(Code::kLimitExceeded,
