@@ -138,18 +138,17 @@ Status run_bench_kernels(const BenchKernelsOptions& options) {
   return print(report_json(limits, rows, options.runs).dump() + "\n");
 }
 
-void add_bench(CLI::App& tree, Action& chosen) {
-  CLI::App* bench = tree.add_subcommand("bench", "Measure this machine and this build");
-  bench->require_subcommand(1);
-  add_bench_kokoro(*bench, chosen);
-  CLI::App* command = bench->add_subcommand("kernels", "The machine's limits, and each kernel's share of them");
+void add_bench(Command& tree) {
+  Command bench = tree.add("bench", "Measure this machine and this build");
+  bench.needs_command();
+  add_bench_kokoro(bench);
+  Command command = bench.add("kernels", "The machine's limits, and each kernel's share of them");
   auto options = std::make_shared<BenchKernelsOptions>();
-  command->add_option("--threads", options->threads, "Threads, 0 for all that this process may use")
-      ->capture_default_str();
-  command->add_option("--runs", options->runs, "Samples of each kernel; the median counts")->capture_default_str();
-  command->add_flag("--json", options->json, "One JSON object on one line");
-  set_examples(*command, "  syrinx bench kernels\n  SYRINX_CPU=AVX2 syrinx bench kernels --threads 1 --json");
-  command->callback([options, &chosen] { chosen = [options] { return run_bench_kernels(*options); }; });
+  command.option("--threads", options->threads, "Threads, 0 for all that this process may use").show_default();
+  command.option("--runs", options->runs, "Samples of each kernel; the median counts").show_default();
+  command.flag("--json", options->json, "One JSON object on one line");
+  command.examples("  syrinx bench kernels\n  SYRINX_CPU=AVX2 syrinx bench kernels --threads 1 --json");
+  command.run([options] { return run_bench_kernels(*options); });
 }
 
 }  // namespace syrinx::cli

@@ -172,31 +172,25 @@ Status run_bench_kokoro(const BenchKokoroArguments& arguments) {
 
 }  // namespace
 
-void add_bench_kokoro(CLI::App& bench, Action& chosen) {
+void add_bench_kokoro(Command& bench) {
   auto arguments = std::make_shared<BenchKokoroArguments>();
-  CLI::App* command = bench.add_subcommand("kokoro", "Time the model on one text, piece by piece");
-  command->add_option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
-      ->type_name("NAME|PATH");
-  command->add_option("--voice", arguments->voice, "A voice of the model")->type_name("VOICE")->capture_default_str();
-  command->add_option("--voice-file", arguments->voice_file, "A voice file instead")->type_name("FILE");
-  command->add_option("--text", arguments->text, "English text, cut into pieces as speak does")->type_name("TEXT");
-  command->add_option("--phonemes", arguments->phonemes, "Phonemes, as one piece")->type_name("TEXT");
-  command->add_option("--threads", arguments->threads, "Threads; 0: the default of speak")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--runs", arguments->runs, "Runs that are counted, after one that is not")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--precision", arguments->precision, "Arithmetic of the model")
-      ->check(CLI::IsMember({"int8", "f32"}))
-      ->capture_default_str();
-  command->add_option("--speed", arguments->speed, "Pace, as in speak")->type_name("X")->capture_default_str();
-  command->add_flag("--no-cache", arguments->without_cache, "Pack the weights anew and keep nothing");
-  command->add_flag("--json", arguments->json, "One JSON object on one line");
-  set_examples(*command,
-               "  syrinx bench kokoro --text \"The quick brown fox jumps over the lazy dog.\"\n"
-               "  syrinx bench kokoro --phonemes \"həlˈO wˈɜɹld.\" --threads 1 --precision f32 --json");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_bench_kokoro(*arguments); }; });
+  Command command = bench.add("kokoro", "Time the model on one text, piece by piece");
+  command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+      .type("NAME|PATH");
+  command.option("--voice", arguments->voice, "A voice of the model").type("VOICE").show_default();
+  command.option("--voice-file", arguments->voice_file, "A voice file instead").type("FILE");
+  command.option("--text", arguments->text, "English text, cut into pieces as speak does").type("TEXT");
+  command.option("--phonemes", arguments->phonemes, "Phonemes, as one piece").type("TEXT");
+  command.option("--threads", arguments->threads, "Threads; 0: the default of speak").type("N").show_default();
+  command.option("--runs", arguments->runs, "Runs that are counted, after one that is not").type("N").show_default();
+  command.option("--precision", arguments->precision, "Arithmetic of the model").one_of({"int8", "f32"}).show_default();
+  command.option("--speed", arguments->speed, "Pace, as in speak").type("X").show_default();
+  command.flag("--no-cache", arguments->without_cache, "Pack the weights anew and keep nothing");
+  command.flag("--json", arguments->json, "One JSON object on one line");
+  command.examples(
+      "  syrinx bench kokoro --text \"The quick brown fox jumps over the lazy dog.\"\n"
+      "  syrinx bench kokoro --phonemes \"həlˈO wˈɜɹld.\" --threads 1 --precision f32 --json");
+  command.run([arguments] { return run_bench_kokoro(*arguments); });
 }
 
 }  // namespace syrinx::cli

@@ -5,6 +5,6 @@
 
 namespace syrinx::cli {
 
-void add_bench_kokoro(CLI::App& bench, Action& chosen);
+void add_bench_kokoro(Command& bench);
 
 }  // namespace syrinx::cli

@@ -1,10 +1,9 @@
 // The command tree as plain data, for what is generated from it: the manual page and the shells' completions.
+// Command::describe() makes it.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "cli/command.h"
 
 namespace syrinx::cli {
 
@@ -23,9 +22,6 @@ struct CommandDescription {
   std::string examples;  // one a line
   std::vector<OptionDescription> options;
 };
-
-// The program's own options first, under the name "", then every command that is not hidden, depth first.
-std::vector<CommandDescription> describe_commands(const CLI::App& tree);
 
 // What an exit status and an environment variable mean: printed by `syrinx --help`, the manual page and docs/cli.md.
 struct Meaning {

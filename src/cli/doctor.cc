@@ -168,14 +168,14 @@ Status run_doctor(const DoctorArguments& arguments) {
 
 }  // namespace
 
-void add_doctor(CLI::App& tree, Action& chosen) {
+void add_doctor(Command& tree) {
   auto arguments = std::make_shared<DoctorArguments>();
-  CLI::App* command = tree.add_subcommand("doctor", "Tell what this machine is, what is wrong and how to mend it");
-  command->add_option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
-      ->type_name("NAME|PATH");
-  command->add_flag("--quick", arguments->quick, "Leave out the measurement of the processor");
-  set_examples(*command, "  syrinx doctor\n  syrinx doctor --quick && echo ready");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
+  Command command = tree.add("doctor", "Tell what this machine is, what is wrong and how to mend it");
+  command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+      .type("NAME|PATH");
+  command.flag("--quick", arguments->quick, "Leave out the measurement of the processor");
+  command.examples("  syrinx doctor\n  syrinx doctor --quick && echo ready");
+  command.run([arguments] { return run_doctor(*arguments); });
 }
 
 }  // namespace syrinx::cli

@@ -223,20 +223,18 @@ std::string fish(const Commands& commands) {
 
 }  // namespace
 
-void add_generate(CLI::App& tree, Action& chosen) {
+void add_generate(Command& tree) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* command = tree.add_subcommand("generate", "Print the manual page or a shell's completion");
-  command->group("");  // hidden
-  command->add_option("kind", *kind, "What to print")->required()->check(CLI::IsMember({"man", "bash", "zsh", "fish"}));
-  command->callback([kind, &tree, &chosen] {
-    chosen = [kind, &tree]() -> Status {
-      const Commands commands = describe_commands(tree);
-      const std::string text = *kind == "man"    ? manual(commands)
-                               : *kind == "bash" ? bash(commands)
-                               : *kind == "zsh"  ? zsh(commands)
-                                                 : fish(commands);
-      return print(text);
-    };
+  Command command = tree.add("generate", "Print the manual page or a shell's completion");
+  command.hide();
+  command.option("kind", *kind, "What to print").required().one_of({"man", "bash", "zsh", "fish"});
+  command.run([kind, tree] {
+    const Commands commands = tree.describe();
+    const std::string text = *kind == "man"    ? manual(commands)
+                             : *kind == "bash" ? bash(commands)
+                             : *kind == "zsh"  ? zsh(commands)
+                                               : fish(commands);
+    return print(text);
   });
 }
 

@@ -21,15 +21,15 @@ Status run_inspect(const InspectArguments& arguments) {
 
 }  // namespace
 
-void add_inspect(CLI::App& tree, Action& chosen) {
+void add_inspect(Command& tree) {
   auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* command = tree.add_subcommand("inspect", "Show what a model, voice or sound file holds");
-  command->add_option("file", arguments->path, "The file; it is read, never run")->required()->type_name("FILE");
-  command->add_flag("--json", arguments->json, "One JSON object on one line");
-  set_examples(*command,
-               "  syrinx inspect kokoro-v1.0.int8.onnx\n"
-               "  syrinx inspect kokoro-v1_0.pth --json");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_inspect(*arguments); }; });
+  Command command = tree.add("inspect", "Show what a model, voice or sound file holds");
+  command.option("file", arguments->path, "The file; it is read, never run").required().type("FILE");
+  command.flag("--json", arguments->json, "One JSON object on one line");
+  command.examples(
+      "  syrinx inspect kokoro-v1.0.int8.onnx\n"
+      "  syrinx inspect kokoro-v1_0.pth --json");
+  command.run([arguments] { return run_inspect(*arguments); });
 }
 
 }  // namespace syrinx::cli

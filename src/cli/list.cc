@@ -56,13 +56,13 @@ Status run_list(const ListArguments& arguments) {
 
 }  // namespace
 
-void add_list(CLI::App& tree, Action& chosen) {
+void add_list(Command& tree) {
   auto arguments = std::make_shared<ListArguments>();
-  CLI::App* const command = tree.add_subcommand("list", "List the models, installed and to be had");
-  command->add_flag("--json", arguments->json, "One JSON array on one line");
-  command->add_option("--catalogue", arguments->catalogue, kCatalogueHelp)->type_name("PATH");
-  set_examples(*command, "  syrinx list");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_list(*arguments); }; });
+  Command command = tree.add("list", "List the models, installed and to be had");
+  command.flag("--json", arguments->json, "One JSON array on one line");
+  command.option("--catalogue", arguments->catalogue, kCatalogueHelp).type("PATH");
+  command.examples("  syrinx list");
+  command.run([arguments] { return run_list(*arguments); });
 }
 
 }  // namespace syrinx::cli

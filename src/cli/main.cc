@@ -3,10 +3,12 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/licences.h"
+#include "cli/output.h"
 #include "engine/version.h"
 #include "kernels/dispatch.h"
 
@@ -19,41 +21,29 @@ int report(Code code, const char* sentence) {
   return syrinx::exit_status(code);
 }
 
-std::string version_text() {
-  return fmt::format("syrinx {} ({}, {})\ncompiler {}\ntargets  {}; {} chosen", syrinx::version(), syrinx::commit(),
-                     syrinx::build_type(), syrinx::compiler(), syrinx::built_targets(), syrinx::chosen_target());
+syrinx::Status print_version() {
+  return syrinx::cli::print(fmt::format("syrinx {} ({}, {})\ncompiler {}\ntargets  {}; {} chosen\n", syrinx::version(),
+                                        syrinx::commit(), syrinx::build_type(), syrinx::compiler(),
+                                        syrinx::built_targets(), syrinx::chosen_target()));
 }
 
-// Help and version come out of the parser as exceptions of success; anything else is a mistake in the arguments.
-int report(const CLI::App& tree, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return tree.exit(error);
-  std::fprintf(stderr, "syrinx: %s; `syrinx --help` lists the commands and `syrinx COMMAND --help` their options\n",
-               error.what());
-  return syrinx::exit_status(Code::kInvalidArgument);
-}
-
-int run(int argc, char** argv) {
-  CLI::App tree("Real-time speech on an ordinary processor: text to speech, offline.", "syrinx");
-  tree.require_subcommand(0, 1);
-  tree.set_version_flag("--version", version_text, "Version, commit, compiler and vector targets");
+syrinx::Status run(int argc, char** argv) {
+  syrinx::cli::CommandTree tree("syrinx", "Real-time speech on an ordinary processor: text to speech, offline.");
+  syrinx::cli::Command root = tree.root();
+  root.flag("--version", print_version, "Version, commit, compiler and vector targets");
   std::string cpu;
-  tree.add_option("--cpu", cpu, "Use no vector target above this one (also: SYRINX_CPU)")->type_name("TARGET");
-  syrinx::cli::Action chosen;
-  tree.add_flag_callback(
-      "--licences", [&chosen] { chosen = syrinx::cli::print_licences; },
-      "Licences of Syrinx, of its libraries and of each installed model");
-  syrinx::cli::add_commands(tree, chosen);
-  syrinx::Status status = syrinx::kernels::limit_cpu_from_environment();
-  if (!status) return report(status.error().code, status.error().message.c_str());
-  try {
-    tree.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return report(tree, error);
-  }
-  if (!cpu.empty()) status = syrinx::kernels::limit_cpu(cpu);
-  if (status && !chosen)
-    status = syrinx::fail(Code::kInvalidArgument, "no command was given; `syrinx --help` lists them");
-  if (status) status = chosen();
+  root.option("--cpu", cpu, "Use no vector target above this one (also: SYRINX_CPU)").type("TARGET");
+  root.flag("--licences", syrinx::cli::print_licences,
+            "Licences of Syrinx, of its libraries and of each installed model");
+  syrinx::cli::add_commands(root);
+  SYRINX_TRY_VOID(syrinx::kernels::limit_cpu_from_environment());
+  SYRINX_TRY(const syrinx::cli::Action action, tree.parse(argc, argv));
+  if (!cpu.empty()) SYRINX_TRY_VOID(syrinx::kernels::limit_cpu(cpu));
+  return action();
+}
+
+int run_and_report(int argc, char** argv) {
+  const syrinx::Status status = run(argc, argv);
   if (status) return 0;
   const int exit_status = report(status.error().code, status.error().message.c_str());
   // After Ctrl-C a thread may still be in the middle of its work: nothing that it uses is taken down.
@@ -66,7 +56,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   syrinx::install_signal_handlers();
   try {
-    return run(argc, argv);
+    return run_and_report(argc, argv);
   } catch (const std::bad_alloc&) {
     return report(Code::kLimitExceeded, "out of memory; close other programs or give shorter text");
   } catch (const std::exception& error) {

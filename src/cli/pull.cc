@@ -37,16 +37,16 @@ Status run_pull(const PullArguments& arguments) {
 
 }  // namespace
 
-void add_pull(CLI::App& tree, Action& chosen) {
+void add_pull(Command& tree) {
   auto arguments = std::make_shared<PullArguments>();
-  CLI::App* const command = tree.add_subcommand("pull", "Fetch a model and what it needs, checked and resumable");
-  command->add_option("NAME", arguments->names, "Models, as `syrinx list` names them")->required();
-  command->add_flag("--offline", arguments->offline, "Do not use the network: fail if anything is missing");
-  command->add_flag("--verify", arguments->verify, "Read every file again and compare its hash");
-  command->add_flag("--json", arguments->json, "One JSON object a line for every event");
-  command->add_option("--catalogue", arguments->catalogue, kCatalogueHelp)->type_name("PATH");
-  set_examples(*command, "  syrinx pull kokoro\n  syrinx pull kokoro --verify");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_pull(*arguments); }; });
+  Command command = tree.add("pull", "Fetch a model and what it needs, checked and resumable");
+  command.option("NAME", arguments->names, "Models, as `syrinx list` names them").required();
+  command.flag("--offline", arguments->offline, "Do not use the network: fail if anything is missing");
+  command.flag("--verify", arguments->verify, "Read every file again and compare its hash");
+  command.flag("--json", arguments->json, "One JSON object a line for every event");
+  command.option("--catalogue", arguments->catalogue, kCatalogueHelp).type("PATH");
+  command.examples("  syrinx pull kokoro\n  syrinx pull kokoro --verify");
+  command.run([arguments] { return run_pull(*arguments); });
 }
 
 }  // namespace syrinx::cli

@@ -22,15 +22,14 @@ Status run_rm(const std::vector<std::string>& names, const std::string& catalogu
 
 }  // namespace
 
-void add_rm(CLI::App& tree, Action& chosen) {
+void add_rm(Command& tree) {
   auto names = std::make_shared<std::vector<std::string>>();
   auto catalogue = std::make_shared<std::string>();
-  CLI::App* const command = tree.add_subcommand("rm", "Remove installed models and their caches");
-  command->add_option("NAME", *names, "Models, as `syrinx list` names them")->required();
-  command->add_option("--catalogue", *catalogue, kCatalogueHelp)->type_name("PATH");
-  set_examples(*command, "  syrinx rm kokoro");
-  command->callback(
-      [names, catalogue, &chosen] { chosen = [names, catalogue] { return run_rm(*names, *catalogue); }; });
+  Command command = tree.add("rm", "Remove installed models and their caches");
+  command.option("NAME", *names, "Models, as `syrinx list` names them").required();
+  command.option("--catalogue", *catalogue, kCatalogueHelp).type("PATH");
+  command.examples("  syrinx rm kokoro");
+  command.run([names, catalogue] { return run_rm(*names, *catalogue); });
 }
 
 }  // namespace syrinx::cli

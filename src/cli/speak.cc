@@ -191,62 +191,55 @@ Status run_speak(const SpeakArguments& arguments) {
   return tell(arguments, *output, engine.facts(), session.statistics());
 }
 
-void add_model_options(CLI::App& command, SpeakArguments& arguments) {
-  command.add_option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
-      ->type_name("NAME|PATH");
-  command.add_option("--precision", arguments.precision, "Arithmetic of the model")
-      ->check(CLI::IsMember({"int8", "f32"}))
-      ->capture_default_str();
-  command.add_option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--dictionary", arguments.dictionary, "Your own words and their phonemes")->type_name("FILE");
-  command
-      .add_option("--lexicon", arguments.lexicon, "Folder of the English lexicon, where it is not the installed one")
-      ->type_name("FOLDER");
+void add_model_options(Command& command, SpeakArguments& arguments) {
+  command.option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
+      .type("NAME|PATH");
+  command.option("--precision", arguments.precision, "Arithmetic of the model").one_of({"int8", "f32"}).show_default();
+  command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
+      .type("N")
+      .show_default();
+  command.option("--dictionary", arguments.dictionary, "Your own words and their phonemes").type("FILE");
+  command.option("--lexicon", arguments.lexicon, "Folder of the English lexicon, where it is not the installed one")
+      .type("FOLDER");
 }
 
-void add_voice_options(CLI::App& command, SpeakArguments& arguments) {
-  command.add_option("--voice", arguments.voice, "A voice, a blend such as af_heart:0.6+am_adam:0.4, or a voice file")
-      ->type_name("VOICE")
-      ->capture_default_str();
-  command.add_option("--speed", arguments.speed, "0.25 to 4 times the usual pace")
-      ->type_name("X")
-      ->capture_default_str();
-  command.add_flag("--noise", arguments.noise, "Add the source noise that the model was trained with");
-  command.add_option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_flag("--phonemes", arguments.phonemes, "The text is phonemes in the model's alphabet");
+void add_voice_options(Command& command, SpeakArguments& arguments) {
+  command.option("--voice", arguments.voice, "A voice, a blend such as af_heart:0.6+am_adam:0.4, or a voice file")
+      .type("VOICE")
+      .show_default();
+  command.option("--speed", arguments.speed, "0.25 to 4 times the usual pace").type("X").show_default();
+  command.flag("--noise", arguments.noise, "Add the source noise that the model was trained with");
+  command.option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
+      .type("N")
+      .show_default();
+  command.flag("--phonemes", arguments.phonemes, "The text is phonemes in the model's alphabet");
 }
 
-void add_output_options(CLI::App& command, SpeakArguments& arguments) {
-  command.add_option("-o,--out", arguments.output.file, "Write the sound to this file; - is standard output")
-      ->type_name("FILE");
-  command.add_option("--format", arguments.output.format, "By default told by the file's ending, else wav")
-      ->check(CLI::IsMember({"wav", "pcm", "flac", "opus", "mp3"}));
-  command.add_flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
-  command.add_option("--times", arguments.times, "Write when each word is heard, one JSON object a line")
-      ->type_name("FILE");
-  command.add_flag("--json", arguments.json, "Print the figures as one JSON object on one line");
+void add_output_options(Command& command, SpeakArguments& arguments) {
+  command.option("-o,--out", arguments.output.file, "Write the sound to this file; - is standard output").type("FILE");
+  command.option("--format", arguments.output.format, "By default told by the file's ending, else wav")
+      .one_of({"wav", "pcm", "flac", "opus", "mp3"});
+  command.flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
+  command.option("--times", arguments.times, "Write when each word is heard, one JSON object a line").type("FILE");
+  command.flag("--json", arguments.json, "Print the figures as one JSON object on one line");
 }
 
 }  // namespace
 
-void add_speak(CLI::App& tree, Action& chosen) {
+void add_speak(Command& tree) {
   auto arguments = std::make_shared<SpeakArguments>();
-  CLI::App* command = tree.add_subcommand("speak", "Speak text, as it arrives");
-  command->add_option("text", arguments->text, "What to say; - or nothing reads standard input")->type_name("TEXT");
-  add_output_options(*command, *arguments);
-  add_voice_options(*command, *arguments);
-  add_model_options(*command, *arguments);
-  set_examples(*command,
-               "  syrinx speak \"Hello, world.\" --play\n"
-               "  syrinx speak \"Hello, world.\" --out hello.wav --json\n"
-               "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
-               "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
-               "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_speak(*arguments); }; });
+  Command command = tree.add("speak", "Speak text, as it arrives");
+  command.option("text", arguments->text, "What to say; - or nothing reads standard input").type("TEXT");
+  add_output_options(command, *arguments);
+  add_voice_options(command, *arguments);
+  add_model_options(command, *arguments);
+  command.examples(
+      "  syrinx speak \"Hello, world.\" --play\n"
+      "  syrinx speak \"Hello, world.\" --out hello.wav --json\n"
+      "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
+      "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
+      "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
+  command.run([arguments] { return run_speak(*arguments); });
 }
 
 }  // namespace syrinx::cli

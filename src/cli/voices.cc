@@ -61,18 +61,18 @@ Status run_voices(const VoicesArguments& arguments) {
 
 }  // namespace
 
-void add_voices(CLI::App& tree, Action& chosen) {
+void add_voices(Command& tree) {
   auto arguments = std::make_shared<VoicesArguments>();
-  CLI::App* command = tree.add_subcommand("voices", "List the voices of a model");
-  command->add_option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
-      ->type_name("NAME|PATH");
-  CLI::Option* json = command->add_flag("--json", arguments->json, "One JSON array on one line");
-  command->add_flag("--names", arguments->names, "Names alone, one a line")->excludes(json);
-  set_examples(*command,
-               "  syrinx voices\n"
-               "  syrinx speak --voice bf_emma \"Good evening.\" --play\n"
-               "  syrinx speak --voice af_heart:0.6+am_adam:0.4 \"Half way between.\" --play");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return run_voices(*arguments); }; });
+  Command command = tree.add("voices", "List the voices of a model");
+  command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+      .type("NAME|PATH");
+  const Option json = command.flag("--json", arguments->json, "One JSON array on one line");
+  command.flag("--names", arguments->names, "Names alone, one a line").excludes(json);
+  command.examples(
+      "  syrinx voices\n"
+      "  syrinx speak --voice bf_emma \"Good evening.\" --play\n"
+      "  syrinx speak --voice af_heart:0.6+am_adam:0.4 \"Half way between.\" --play");
+  command.run([arguments] { return run_voices(*arguments); });
 }
 
 }  // namespace syrinx::cli

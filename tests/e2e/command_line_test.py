@@ -33,8 +33,9 @@ class CommandTree(Program):
             self.assertIn(name, output)
 
     def test_a_lower_processor(self):
-        _, output, _ = self.run_it("--cpu", "SCALAR", "--version")
-        self.assertIn(b"SCALAR", output)
+        for arguments in (["--cpu", "SCALAR", "--version"], ["--version", "--cpu", "SCALAR"]):
+            _, output, _ = self.run_it(*arguments)
+            self.assertIn(b"; SCALAR chosen\n", output)
         self.check_fails(2, "no target of this build", "--cpu", "ABACUS", "voices")
 
     def test_generated_pages(self):
