@@ -30,6 +30,24 @@ std::shared_ptr<const EnglishG2p> tiny() {
   return *loaded;
 }
 
+// Asked at every pause, a stream still gives what it was given, in order.
+void check_pauses(std::string_view text) {
+  syrinx::text::SentenceStream stream;
+  size_t end = 0;
+  const auto check = [&](const std::string& sentence) {
+    SYRINX_CHECK(stream.sentence_offset() >= end && !sentence.empty());
+    SYRINX_CHECK(text.substr(stream.sentence_offset(), sentence.size()) == sentence);
+    end = stream.sentence_offset() + sentence.size();
+  };
+  for (size_t i = 0; i < text.size(); i += 7) {
+    SYRINX_CHECK(stream.feed(text.substr(i, 7)));
+    while (const auto sentence = stream.next()) check(*sentence);
+    if (const auto sentence = stream.next_at_pause()) check(*sentence);
+  }
+  SYRINX_CHECK(stream.finish());
+  while (const auto sentence = stream.next()) check(*sentence);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -47,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (good && stream.next()) ++streamed;
   if (!said) return 0;
   SYRINX_CHECK(good);
+  check_pauses(text);
   const auto sentences = syrinx::text::split_sentences(text);
   SYRINX_CHECK(sentences.size() == streamed, "whole {} streamed {}", sentences.size(), streamed);
   for (const auto& word : said->words) {

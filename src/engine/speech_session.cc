@@ -17,6 +17,9 @@ namespace {
 // Text counts as quiet, so that a sentence that could still be joined with the next one is spoken, after this long.
 // Long enough for a pipe from a file to deliver, short enough not to be heard.
 constexpr auto kQuiet = std::chrono::milliseconds(50);
+// And as pausing, so that what looks like the end of a sentence counts as one.  Longer than the steps in which a
+// language model or a slow disk delivers, shorter than somebody who listens would wait.
+constexpr auto kPause = std::chrono::milliseconds(300);
 
 // Each piece draws from a stream of its own: the finaliser of SplitMix64 over seed and number.
 uint64_t piece_seed(uint64_t seed, size_t piece) {
@@ -50,15 +53,23 @@ g2p::Phonemized from_phonemes(std::string_view line, size_t offset) {
   return spoken;
 }
 
+bool closes_sentence(char32_t c) { return c == U'.' || c == U'!' || c == U'?' || c == U'…'; }
+
 // Behind the first mark that closes a sentence and is followed by a space, or behind the first line's end.
 std::optional<size_t> phoneme_sentence_end(std::string_view phonemes) {
   bool closing = false;
   for (size_t at = 0; at < phonemes.size();) {
     const char32_t c = text::decode(phonemes, at);
     if (c == U'\n' || (closing && c == U' ')) return at;
-    closing = c == U'.' || c == U'!' || c == U'?' || c == U'…';
+    closing = closes_sentence(c);
   }
   return std::nullopt;
+}
+
+bool ends_with_closing_mark(std::string_view phonemes) {
+  bool closing = false;
+  for (size_t at = 0; at < phonemes.size();) closing = closes_sentence(text::decode(phonemes, at));
+  return closing;
 }
 
 double ms_between(int64_t begin_ns, int64_t end_ns) { return static_cast<double>(end_ns - begin_ns) * 1e-6; }
@@ -149,21 +160,15 @@ Status SpeechSession::produce() {
   for (bool ended = false; !ended;) {
     std::optional<g2p::Phonemized> piece = planner_.next(false);
     if (!piece) {
-      SYRINX_TRY(const bool more, absorb(false));
+      SYRINX_TRY(const bool more, absorb(Moment::kFlow));
       if (more) continue;
-      SYRINX_TRY(Arrival arrival, take_text(true));
-      if (arrival == Arrival::kQuiet) {
-        piece = planner_.next(true);
-        if (!piece) {
-          SYRINX_TRY(arrival, take_text(false));
-        }
-      }
+      SYRINX_TRY(const Arrival arrival, wait_for_text(piece));
       ended = arrival == Arrival::kEnd;
     }
     if (piece) SYRINX_TRY_VOID(make(*piece));
   }
   for (;;) {
-    SYRINX_TRY(const bool more, absorb(true));
+    SYRINX_TRY(const bool more, absorb(Moment::kEnd));
     std::optional<g2p::Phonemized> piece = planner_.next(!more);
     if (piece) SYRINX_TRY_VOID(make(*piece));
     if (!piece && !more) break;
@@ -173,19 +178,34 @@ Status SpeechSession::produce() {
   return {};
 }
 
+// Until text has come, or a piece can be made of what is here because none comes.
+Result<SpeechSession::Arrival> SpeechSession::wait_for_text(std::optional<g2p::Phonemized>& piece) {
+  SYRINX_TRY(Arrival arrival, take_text(kQuiet));
+  if (arrival != Arrival::kQuiet) return arrival;
+  piece = planner_.next(true);
+  if (piece) return arrival;
+  SYRINX_TRY(arrival, take_text(kPause - kQuiet));
+  if (arrival != Arrival::kQuiet) return arrival;
+  SYRINX_TRY(const bool more, absorb(Moment::kPause));
+  if (more) piece = planner_.next(true);
+  if (piece) return arrival;
+  return take_text(std::nullopt);
+}
+
 // Takes one more sentence to the planner, if one is complete.
-Result<bool> SpeechSession::absorb(bool ended) {
-  if (options_.phonemes) return absorb_phonemes(ended);
-  const std::optional<std::string> sentence = sentences_.next();
+Result<bool> SpeechSession::absorb(Moment moment) {
+  if (options_.phonemes) return absorb_phonemes(moment);
+  const std::optional<std::string> sentence = moment == Moment::kPause ? sentences_.next_at_pause() : sentences_.next();
   if (!sentence) return false;
   SYRINX_TRY_VOID(read_sentence(*sentence, sentences_.sentence_offset()));
   return true;
 }
 
 // The rules for written sentences (capitals, abbreviations) say nothing about phonemes.
-Result<bool> SpeechSession::absorb_phonemes(bool ended) {
+Result<bool> SpeechSession::absorb_phonemes(Moment moment) {
   const std::optional<size_t> end = phoneme_sentence_end(phoneme_text_);
-  if (!end && (!ended || phoneme_text_.empty())) return false;
+  const bool all = moment == Moment::kEnd || (moment == Moment::kPause && ends_with_closing_mark(phoneme_text_));
+  if (!end && (!all || phoneme_text_.empty())) return false;
   const std::string sentence = phoneme_text_.substr(0, end.value_or(phoneme_text_.size()));
   phoneme_text_.erase(0, sentence.size());
   if (const std::optional<size_t> invalid = text::find_invalid(sentence))
@@ -196,15 +216,15 @@ Result<bool> SpeechSession::absorb_phonemes(bool ended) {
   return true;
 }
 
-Result<SpeechSession::Arrival> SpeechSession::take_text(bool may_be_quiet) {
+Result<SpeechSession::Arrival> SpeechSession::take_text(std::optional<std::chrono::milliseconds> limit) {
   std::string text;
   bool ended = false;
   {
     std::unique_lock lock(mutex_);
     const auto ready = [this] { return !waiting_text_.empty() || finished_ || cancelled_; };
-    if (!may_be_quiet) {
+    if (!limit) {
       changed_.wait(lock, ready);
-    } else if (!changed_.wait_for(lock, kQuiet, ready)) {
+    } else if (!changed_.wait_for(lock, *limit, ready)) {
       return Arrival::kQuiet;
     }
     if (cancelled_) return fail(Code::kCancelled, "the speech was cancelled");

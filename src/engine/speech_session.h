@@ -1,7 +1,10 @@
 // Text in, sound out, piece by piece: a thread of its own computes the next piece while the last one is played or
-// written.  The same options, text and build give the same samples when the text is given at once (speak()).
+// written.  The same options, text and build give the same samples when the text is given at once (speak()).  Text that
+// arrives in parts is spoken as soon as its sentences end: at once where that is certain, after a pause of 0.3 s where
+// it is likely (text::SentenceStream::next_at_pause).
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -93,9 +96,12 @@ class SpeechSession {
 
   void run();
   Status produce();
-  Result<bool> absorb(bool ended);
-  Result<bool> absorb_phonemes(bool ended);
-  Result<Arrival> take_text(bool may_be_quiet);
+  enum class Moment { kFlow, kPause, kEnd };  // of the text: more may follow, follows later, never follows
+
+  Result<Arrival> wait_for_text(std::optional<g2p::Phonemized>& piece);
+  Result<bool> absorb(Moment moment);
+  Result<bool> absorb_phonemes(Moment moment);
+  Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit);
   Status read_sentence(std::string_view sentence, size_t offset);
   Status make(const g2p::Phonemized& piece);
   Status hand_over(SpeechChunk chunk);

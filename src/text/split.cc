@@ -52,7 +52,28 @@ class Scanner {
     return {Verdict::kNeedMore, text_.size()};
   }
 
+  // Whether the text ends like a sentence or a line at `i`, where find() wanted to see more, and nothing follows.
+  std::optional<size_t> end_before_pause(size_t i) const {
+    const char32_t c = peek(i);
+    if (!is_terminal(c) && c != '\n') return std::nullopt;
+    const Marks marks = read_marks(i);
+    size_t rest = marks.end;
+    while (rest < text_.size() && is_space(peek(rest))) decode(text_, rest);
+    if (rest < text_.size()) return std::nullopt;
+    if (!marks.single_point) return marks.end;
+    const std::string_view word = word_before(i);
+    // "J. Smith", and "e." of an abbreviation that is still being written.
+    const bool letter = word.size() == 1 && is_ascii_letter(static_cast<unsigned char>(word[0])) && word != "I";
+    if (keeps_going(i) || letter) return std::nullopt;
+    return marks.end;
+  }
+
  private:
+  struct Marks {
+    size_t end;         // behind the marks and the closing quotations and brackets
+    bool single_point;  // a point alone: it may belong to an abbreviation
+  };
+
   char32_t peek(size_t i) const { return i < text_.size() ? decode(text_, i) : 0; }
   Decision need_more() const { return {Verdict::kNeedMore, 0}; }
 
@@ -79,7 +100,7 @@ class Scanner {
     return {line_bytes < kWrappedLineBytes ? Verdict::kYes : Verdict::kNo, line_bytes < kWrappedLineBytes ? i : next};
   }
 
-  Decision at_terminal(size_t i) const {
+  Marks read_marks(size_t i) const {
     size_t after = i;
     bool only_points = true;
     size_t terminals = 0;
@@ -88,10 +109,14 @@ class Scanner {
       ++terminals;
       decode(text_, after);
     }
-    while (after < text_.size() && is_closer(peek(after))) decode(text_, after);
+    while (terminals > 0 && after < text_.size() && is_closer(peek(after))) decode(text_, after);
+    return {after, only_points && terminals == 1};
+  }
+
+  Decision at_terminal(size_t i) const {
+    const auto [after, single_point] = read_marks(i);
     if (after == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
     if (!is_space(peek(after))) return {Verdict::kNo, after};
-    const bool single_point = only_points && terminals == 1;
 
     size_t next = after;
     size_t breaks = 0;
@@ -286,10 +311,24 @@ std::optional<std::string> SentenceStream::next() {
     const size_t end = decision.verdict == Verdict::kYes ? decision.end : text.size();
     given_ = scanned_ = end;
     const size_t trimmed = trim_end(text, start, end);
-    if (trimmed == start) continue;
-    sentence_offset_ = consumed_ + start;
-    return std::string(text.substr(start, trimmed - start));
+    if (trimmed > start) return give(start, trimmed);
   }
+}
+
+std::string SentenceStream::give(size_t start, size_t end) {
+  sentence_offset_ = consumed_ + start;
+  return pending_.substr(start, end - start);
+}
+
+std::optional<std::string> SentenceStream::next_at_pause() {
+  if (checked_ != pending_.size() || given_ == checked_) return std::nullopt;  // in the middle of a character; nothing
+  const size_t start = given_;
+  const std::optional<size_t> end = Scanner(pending_, start, false).end_before_pause(scanned_);
+  if (!end) return std::nullopt;
+  const size_t trimmed = trim_end(pending_, start, *end);
+  given_ = scanned_ = pending_.size();
+  if (trimmed == start) return std::nullopt;
+  return give(start, trimmed);
 }
 
 Status SentenceStream::finish() {

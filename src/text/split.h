@@ -21,7 +21,8 @@ std::vector<Range> split_sentences(std::string_view text);
 std::vector<Range> split_clauses(std::string_view sentence);
 
 // Text that arrives piece by piece.  A sentence is given out once what follows it shows that it has ended, so the same
-// text gives the same sentences however it was cut.  Not thread-safe; memory is bounded by kMaxPendingBytes.
+// text gives the same sentences however it was cut, unless next_at_pause() is used.  Not thread-safe; memory is bounded
+// by kMaxPendingBytes.
 class SentenceStream {
  public:
   static constexpr size_t kMaxPendingBytes = size_t{1} << 20;
@@ -31,12 +32,18 @@ class SentenceStream {
   Status feed(std::string_view bytes);
   // The next sentence that is certain to be complete, or nothing.
   std::optional<std::string> next();
+  // For a pause in the text, after next() gave nothing: what waits, if it ends as a sentence or a line does ("Hello. ",
+  // but not "Dr. " or a first "1.").  A guess: "Yes." may yet go on in small letters or with its closing quotation, so
+  // a stream that is asked this may be cut in other places than its whole text; only where it ended when it was asked.
+  std::optional<std::string> next_at_pause();
   // No more text comes: next() now gives out what is left.  kInvalidArgument if the text ends inside a character.
   Status finish();
-  // Bytes of the stream before the sentence that next() gave out last.
+  // Bytes of the stream before the sentence that was given out last.
   size_t sentence_offset() const { return sentence_offset_; }
 
  private:
+  std::string give(size_t start, size_t end);
+
   std::string pending_;
   size_t consumed_ = 0;  // bytes of the stream before pending_
   size_t given_ = 0;     // bytes of pending_ already given out

@@ -137,6 +137,18 @@ class Speech(Program):
         self.assertEqual(process.returncode, 0)
         self.assertGreater(len(output), 1000)
 
+    def test_a_pause_ends_a_sentence(self):
+        process = self.start("speak", *TINY, "-", "--out", "-", "--format", "pcm")
+        for _ in range(2):  # nothing follows the point, and the pipe stays open
+            process.stdin.write("wʌn tˈu θɹˈi fˈɔɹ fˈIv sˈɪks sˈɛvən.".encode())
+            process.stdin.flush()
+            self.assertEqual(len(process.stdout.read(20000)), 20000)
+        process.stdin.close()
+        process.stdout.read()
+        self.assertEqual(process.wait(60), 0, process.stderr.read())
+        process.stdout.close()
+        process.stderr.close()
+
     def test_bad_text_and_voices(self):
         self.check_fails(2, "nothing to say", "speak", *TINY, "", "--out", "x.wav")
         self.check_fails(2, "nothing to say", "speak", *TINY, "-", "--out", "x.wav")

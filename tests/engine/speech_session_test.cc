@@ -178,6 +178,37 @@ TEST(SpeechSession, SpeaksASentenceThatIsFollowedByNothingYet) {
   EXPECT_TRUE(hear(*speech, static_cast<double>((*chunk)->samples.size()) / 24000.0).status);
 }
 
+TEST(SpeechSession, SpeaksAfterAPauseWhatLooksLikeASentence) {
+  SpeakOptions phonemes;
+  phonemes.phonemes = true;
+  for (const SpeakOptions& options : {SpeakOptions(), phonemes}) {
+    auto speech = session(std::make_shared<Log>(), options);
+    double heard_s = 0;
+    for (const char* text : {"this is all of it for now.", " and that is more of it. "}) {
+      ASSERT_TRUE(speech->write(text));
+      const auto chunk = speech->next();  // would wait for ever if the sentence were held back
+      ASSERT_TRUE(chunk);
+      ASSERT_TRUE(*chunk);
+      EXPECT_EQ((*chunk)->words.front().text, heard_s == 0 ? "this" : "and");
+      heard_s += static_cast<double>((*chunk)->samples.size()) / 24000.0;
+    }
+    speech->finish();
+    EXPECT_TRUE(hear(*speech, heard_s).status);
+  }
+}
+
+TEST(SpeechSession, HoldsBackHalfASentence) {
+  const auto log = std::make_shared<Log>();
+  auto speech = session(log);
+  ASSERT_TRUE(speech->write("this is half of it for Dr. "));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(log->phonemized, 0);
+  ASSERT_TRUE(speech->write("Smith."));
+  speech->finish();
+  EXPECT_TRUE(hear(*speech).status);
+  EXPECT_EQ(log->phonemized, 1);
+}
+
 TEST(SpeechSession, SaysWhenThereIsNothingToSay) {
   for (const char* text : {"", "  \n\n ", "#emoji.", "#a #b", " , . "}) {
     const Heard heard = speak(text);

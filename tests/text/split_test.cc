@@ -130,6 +130,76 @@ TEST(SentenceStream, GivesASentenceAsSoonAsItIsCertain) {
   EXPECT_EQ(stream.next(), std::nullopt);
 }
 
+// What a stream gives out at a pause behind `text`.
+std::optional<std::string> at_pause(std::string_view text) {
+  SentenceStream stream;
+  EXPECT_TRUE(stream.feed(text));
+  while (stream.next()) {
+  }
+  return stream.next_at_pause();
+}
+
+TEST(SentenceStream, GivesWhatLooksLikeASentenceAtAPause) {
+  EXPECT_EQ(at_pause("Hello there."), "Hello there.");
+  EXPECT_EQ(at_pause("Hello there. "), "Hello there.");
+  EXPECT_EQ(at_pause("First. Then a second?  "), "Then a second?");
+  EXPECT_EQ(at_pause("“Go now!” "), "“Go now!”");
+  EXPECT_EQ(at_pause("(He left...)"), "(He left...)");
+  EXPECT_EQ(at_pause("No. "), "No.");
+  EXPECT_EQ(at_pause("It is I."), "It is I.");
+  EXPECT_EQ(at_pause("We sell tea etc. "), "We sell tea etc.");
+  EXPECT_EQ(at_pause("He lives in the U.S. "), "He lives in the U.S.");
+  EXPECT_EQ(at_pause("It costs 3.50."), "It costs 3.50.");
+  EXPECT_EQ(at_pause("a line without a point\n"), "a line without a point");
+}
+
+TEST(SentenceStream, KeepsWhatGoesOnAtAPause) {
+  for (const char* text : {"", "  ", "Hello there", "Hello there, ", "Dr. ", "He met Mrs.", "He met Dr.\n", "As e.g. ",
+                           "As e.", "It was J. ", "1. ", "Hello. Th", "Hello. (", "Say [a. B](/x. ", "Hello.\xE2\x80"})
+    EXPECT_EQ(at_pause(text), std::nullopt) << text;
+}
+
+TEST(SentenceStream, GoesOnAfterAPause) {
+  SentenceStream stream;
+  ASSERT_TRUE(stream.feed("One is here. Two, "));
+  EXPECT_EQ(stream.next(), "One is here.");
+  EXPECT_EQ(stream.next_at_pause(), std::nullopt);
+  ASSERT_TRUE(stream.feed("is here. "));
+  EXPECT_EQ(stream.next(), std::nullopt);
+  EXPECT_EQ(stream.next_at_pause(), "Two, is here.");
+  EXPECT_EQ(stream.sentence_offset(), 13u);
+  EXPECT_EQ(stream.next_at_pause(), std::nullopt);
+  ASSERT_TRUE(stream.feed("and three. Four."));
+  EXPECT_EQ(stream.next(), "and three.");
+  EXPECT_EQ(stream.sentence_offset(), 27u);
+  ASSERT_TRUE(stream.finish());
+  EXPECT_EQ(stream.next(), "Four.");
+  EXPECT_EQ(stream.next(), std::nullopt);
+}
+
+TEST(SentenceStream, PausesLoseNothing) {
+  const std::string text = std::string(kStory) + kStory;
+  std::mt19937 random(2);
+  for (int round = 0; round < 100; ++round) {
+    SentenceStream stream;
+    std::string said;
+    for (size_t at = 0; at < text.size();) {
+      const size_t step = 1 + random() % 20;
+      ASSERT_TRUE(stream.feed(std::string_view(text).substr(at, step)));
+      at += step;
+      while (const auto sentence = stream.next()) said += *sentence;
+      if (const auto sentence = stream.next_at_pause()) said += *sentence;
+    }
+    ASSERT_TRUE(stream.finish());
+    while (const auto sentence = stream.next()) said += *sentence;
+    const auto spaces = [](std::string s) {
+      std::erase_if(s, [](char c) { return c == ' ' || c == '\n'; });
+      return s;
+    };
+    EXPECT_EQ(spaces(said), spaces(text));
+  }
+}
+
 TEST(SentenceStream, RefusesWhatIsNotText) {
   SentenceStream stream;
   ASSERT_TRUE(stream.feed("ok \xC3"));
