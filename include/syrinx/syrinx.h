@@ -69,7 +69,7 @@ typedef struct syrinx_speak_options {
 } syrinx_speak_options;
 
 typedef struct syrinx_word {
-  const char* text;    /* as written */
+  const char* text;    /* as written; of an escape, [word](/phonemes/), the word alone */
   size_t source_begin; /* bytes of the whole text */
   size_t source_end;
   double start_s; /* seconds from the first sample of the session */

@@ -85,13 +85,15 @@ class TimesFile {
  public:
   static Result<TimesFile> open(const std::string& path) {
     TimesFile times;
-    if (path.empty()) return times;
+    if (path == "-") times.to_ = To::kStandardOutput;
+    if (path.empty() || path == "-") return times;
     SYRINX_TRY(times.file_, ScopedFile::create(path));
-    times.on_ = true;
+    times.to_ = To::kFile;
     return times;
   }
   Status write(const syrinx_chunk& chunk) {
-    for (size_t i = 0; on_ && i < chunk.word_count; ++i) {
+    std::string lines;
+    for (size_t i = 0; i < chunk.word_count; ++i) {
       const syrinx_word& word = chunk.words[i];
       Json line;
       line.set("word", word.text);
@@ -99,15 +101,17 @@ class TimesFile {
       line.set("end_s", word.end_s);
       line.set("source_begin", word.source_begin);
       line.set("source_end", word.source_end);
-      SYRINX_TRY_VOID(file_.write(line.dump() + "\n"));
+      lines += line.dump() + "\n";
     }
-    return {};
+    if (to_ == To::kStandardOutput) return print(lines);
+    return to_ == To::kFile ? file_.write(lines) : Status();
   }
-  Status commit() { return on_ ? file_.commit() : Status(); }
+  Status commit() { return to_ == To::kFile ? file_.commit() : Status(); }
 
  private:
+  enum class To { kNowhere, kFile, kStandardOutput };
   ScopedFile file_;
-  bool on_ = false;
+  To to_ = To::kNowhere;
 };
 
 std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& facts, const Statistics& statistics) {
@@ -130,8 +134,8 @@ double times_real_time(const Statistics& statistics) { return statistics.rtf > 0
 // The figures for programs, or a line for people; and what could not be said.
 Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const syrinx_engine_facts& facts,
             const Statistics& statistics) {
-  const bool sound_on_stdout = arguments.output.file == "-";
-  if (!arguments.json || !sound_on_stdout) {
+  const bool stdout_taken = arguments.output.file == "-" || arguments.times == "-";
+  if (!arguments.json || !stdout_taken) {
     if (statistics.dropped_characters > 0)
       note(fmt::format("note: {} characters of the text cannot be spoken and were left out",
                        statistics.dropped_characters));
@@ -140,7 +144,7 @@ Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const s
   }
   if (arguments.json) {
     const std::string line = figures(arguments, facts, statistics);
-    if (!sound_on_stdout) return print(line);
+    if (!stdout_taken) return print(line);
     return ::write(STDERR_FILENO, line.data(), line.size()) < 0 ? fail(Code::kIo, "cannot write to standard error")
                                                                 : Status();
   }
@@ -176,8 +180,8 @@ Status run_speak(const SpeakArguments& arguments) {
   if (arguments.text.empty() && is_terminal(STDIN_FILENO))
     return fail(Code::kInvalidArgument, "no text was given; write it behind `syrinx speak`, or `-` to type it");
   if (!arguments.times.empty() && arguments.times == arguments.output.file)
-    return fail(Code::kInvalidArgument, "--out and --times both name '{}'; give each a file of its own",
-                arguments.times);
+    return fail(Code::kInvalidArgument, "--out and --times both go to {}; give each a file of its own",
+                arguments.times == "-" ? "the standard output" : "'" + arguments.times + "'");
   SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
   Engine engine;
   SYRINX_TRY_VOID(load(arguments, engine));
@@ -220,7 +224,10 @@ void add_output_options(Command& command, SpeakArguments& arguments) {
   command.option("--format", arguments.output.format, "By default told by the file's ending, else wav")
       .one_of({"wav", "pcm", "flac", "opus", "mp3"});
   command.flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
-  command.option("--times", arguments.times, "Write when each word is heard, one JSON object a line").type("FILE");
+  command
+      .option("--times", arguments.times,
+              "Write when each word is heard to this file, one JSON object a line; - is standard output")
+      .type("FILE");
   command.flag("--json", arguments.json, "Print the figures as one JSON object on one line");
 }
 

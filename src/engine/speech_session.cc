@@ -10,6 +10,7 @@
 #include "audio/fade.h"
 #include "engine/pauses.h"
 #include "models/kokoro/vocabulary.h"
+#include "text/escape.h"
 
 namespace syrinx {
 namespace {
@@ -70,6 +71,12 @@ bool ends_with_closing_mark(std::string_view phonemes) {
   bool closing = false;
   for (size_t at = 0; at < phonemes.size();) closing = closes_sentence(text::decode(phonemes, at));
   return closing;
+}
+
+// Without what an escape, [word](/phonemes/), says of it.
+std::string written_word(std::string_view source) {
+  const std::optional<text::Escape> escape = text::parse_escape(source);
+  return std::string(escape && escape->length == source.size() ? escape->word : source);
 }
 
 double ms_between(int64_t begin_ns, int64_t end_ns) { return static_cast<double>(end_ns - begin_ns) * 1e-6; }
@@ -342,7 +349,7 @@ std::vector<WordTime> SpeechSession::word_times(const g2p::Phonemized& piece, co
 std::string SpeechSession::source_text(text::Range range) const {
   for (const Sentence& sentence : spoken_) {
     if (range.begin >= sentence.offset && range.end <= sentence.offset + sentence.text.size())
-      return sentence.text.substr(range.begin - sentence.offset, range.size());
+      return written_word(std::string_view(sentence.text).substr(range.begin - sentence.offset, range.size()));
   }
   return {};
 }

@@ -35,7 +35,7 @@ struct SpeakOptions {
 
 // When a word of the input is heard.  Words that are read out as several ("$3.50") have one entry.
 struct WordTime {
-  std::string text;                         // as written
+  std::string text;                         // as written; of an escape, [word](/phonemes/), the word
   size_t source_begin = 0, source_end = 0;  // bytes of the input
   double start_s = 0, end_s = 0;            // from the first sample
 };

@@ -126,6 +126,22 @@ class Speech(Program):
         times = [json.loads(line) for line in (self.out / "x.times").read_text().splitlines()]
         self.assertEqual([word["word"] for word in times], ["həlˈO", "wˈɜɹld"])
         self.assertLessEqual(times[0]["start_s"], times[0]["end_s"])
+        code, output, errors = self.speak(HELLO, "--out", "x.wav", "--times", "-", "--json")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([json.loads(line) for line in output.splitlines()], times)
+        self.assertEqual(list(json.loads(errors)), FIGURES)  # they make way
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["x.times", "x.wav"])
+
+    def test_word_times_of_text(self):
+        lexicon = self.folder / "lexicon"
+        lexicon.mkdir()
+        (lexicon / "us_gold.json").write_bytes((DATA / "g2p/tiny_gold.json").read_bytes())
+        code, output, errors = self.run_it("speak", *TINY[:4], "--lexicon", lexicon, "[Cats](/kˈæts/) wait to run.",
+                                           "--out", "x.wav", "--times", "-")
+        self.assertEqual(code, 0, errors)
+        times = [json.loads(line) for line in output.splitlines()]
+        self.assertEqual([word["word"] for word in times], ["Cats", "wait", "to", "run"])
+        self.assertEqual((times[0]["source_begin"], times[0]["source_end"]), (0, len("[Cats](/kˈæts/)".encode())))
 
     def test_text_as_it_arrives(self):
         process = self.start("speak", *TINY, "-", "--out", "-", "--format", "pcm")
@@ -183,6 +199,7 @@ class Speech(Program):
         self.check_fails(7, "no folder", "speak", *TINY, HELLO, "--out", "nowhere/x.wav")
         self.check_fails(7, "No space left", "speak", *TINY, HELLO, "--out", "/dev/full")
         self.check_fails(2, "--times", "speak", *TINY, HELLO, "--out", "x.wav", "--times", "x.wav")
+        self.check_fails(2, "standard output", "speak", *TINY, HELLO, "--out", "-", "--times", "-")
         self.check_fails(2, "names no format", "speak", *TINY, HELLO, "--out", "x.doc")
 
     def test_a_reader_that_goes_away(self):
