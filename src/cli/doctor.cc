@@ -81,26 +81,37 @@ void look_at_memory(Report& report) {
   if (memory > 0 && memory < kNeededMemory) report.advice("less than 600 MB: keep to int8 and to short sentences");
 }
 
-bool writable(const std::string& folder) {
+// Why nothing can be put into a folder that may not be there yet; empty when it can.
+std::string folder_fault(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path place = folder;
   std::error_code error;
   while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
-  return ::access(place.c_str(), W_OK) == 0;
+  if (!fs::is_directory(place, error)) return fmt::format("'{}' is not a folder", place.string());
+  if (::access(place.c_str(), W_OK | X_OK) != 0) return fmt::format("this user may not write '{}'", place.string());
+  return {};
 }
 
-void look_at_folders(Report& report, const UserPaths& paths) {
-  report.line("models in", models_folder(paths));
+// False when there is no place where a model could be.
+bool look_at_folders(Report& report, const UserPaths& paths) {
+  const std::string models = models_folder(paths);
+  report.line("models in", models);
   report.line("caches in", paths.cache);
-  for (const std::string& folder : {paths.data, paths.cache}) {
-    if (!writable(folder))
-      report.advice(
-          fmt::format("'{}' cannot be written; give it to this user, or set SYRINX_HOME to another folder", folder));
+  constexpr const char* kRemedy = "set SYRINX_HOME to a folder that this user may write";
+  const std::string fault = folder_fault(models);
+  std::error_code error;
+  if (!fault.empty() && !std::filesystem::is_directory(models, error)) {
+    report.fault(Code::kIo, fmt::format("no model can be installed in '{}': {}; {}", models, fault, kRemedy));
+    return false;
   }
+  if (!fault.empty()) report.advice(fmt::format("no more models can be installed: {}; {}", fault, kRemedy));
+  if (const std::string cache = folder_fault(paths.cache); !cache.empty())
+    report.advice(fmt::format("packed weights cannot be kept, so each start is slow: {}; {}", cache, kRemedy));
   if (const auto free = free_disk_bytes(paths.data)) {
     report.line("free disk", gigabytes(*free));
     if (*free < kNeededDisk) report.advice("less than 300 MB are free, which the built-in voice needs");
   }
+  return true;
 }
 
 void look_at_model(Report& report, const UserPaths& paths, const std::string& model) {
@@ -157,8 +168,7 @@ Status run_doctor(const DoctorArguments& arguments) {
   look_at_memory(report);
   if (cancel_requested()) return fail(Code::kCancelled, "stopped while measuring");
   if (const auto paths = user_paths()) {
-    look_at_folders(report, *paths);
-    look_at_model(report, *paths, arguments.model);
+    if (look_at_folders(report, *paths)) look_at_model(report, *paths, arguments.model);
   } else {
     report.fault(paths.error().code, paths.error().message);
   }

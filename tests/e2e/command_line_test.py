@@ -67,6 +67,18 @@ class CommandTree(Program):
         self.assertIn("syrinx pull kokoro", errors)
         self.assertIn(b"WRONG", output)
 
+    def test_doctor_where_nothing_can_be_installed(self):
+        file = self.folder / "file"
+        file.touch()
+        for home in ("/dev/null/x", str(file)):
+            code, output, errors = self.run_it("doctor", "--quick", variables={"SYRINX_HOME": home})
+            self.assertEqual(code, 7, errors)
+            self.assertEqual(output.count(b"WRONG"), 1)
+            self.assertEqual(errors.count("\n"), 1)
+            for part in ("is not a folder", home.removesuffix("/x"), "SYRINX_HOME"):
+                self.assertIn(part, errors)
+            self.assertNotIn("syrinx pull", errors)
+
     def test_inspect(self):
         code, output, _ = self.run_it("inspect", DATA / "kokoro/tiny.onnx", "--json")
         self.assertEqual(code, 0)

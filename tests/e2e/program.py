@@ -35,14 +35,15 @@ class Program(unittest.TestCase):
             environment["SYRINX_HOME"] = str(self.folder / "home")
         return environment
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, variables=None, **options):
+        """`variables` are added to the environment."""
         options.setdefault("stdin", subprocess.PIPE)
         options.setdefault("stdout", subprocess.PIPE)
         return subprocess.Popen([BINARY, *map(str, arguments)], stderr=subprocess.PIPE, cwd=self.out,
-                                env=self.environment(), **options)
+                                env={**self.environment(), **(variables or {})}, **options)
 
-    def run_it(self, *arguments, text=b"", timeout=120):
-        process = self.start(*arguments)
+    def run_it(self, *arguments, text=b"", timeout=120, variables=None):
+        process = self.start(*arguments, variables=variables)
         output, errors = process.communicate(text, timeout)
         return process.returncode, output, errors.decode()
 
