@@ -5,6 +5,8 @@
 #include <system_error>
 #include <vector>
 
+#include "engine/catalogue.h"
+
 namespace syrinx {
 namespace {
 
@@ -57,6 +59,15 @@ std::string lexicon_near(const fs::path& folder, const std::string& models_folde
   return {};
 }
 
+tl::unexpected<Error> not_installed(const std::string& name) {
+  const auto catalogue = Catalogue::built_in();
+  if (catalogue && !catalogue->find(name))
+    return fail(Code::kNotFound,
+                "no model is called '{}'; `syrinx list` names those that can be had, and a path holds a '/' or a '.'",
+                name);
+  return fail(Code::kNotFound, "model '{}' is not installed; fetch it with `syrinx pull {}`", name, name);
+}
+
 }  // namespace
 
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder) {
@@ -65,7 +76,7 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
   const fs::path place = is_path ? fs::path(files.name) : fs::path(models_folder) / files.name;
   if (!is_there(place)) {
     if (is_path) return fail(Code::kNotFound, "there is no file or folder '{}'", files.name);
-    return fail(Code::kNotFound, "model '{}' is not installed; fetch it with `syrinx pull {}`", files.name, files.name);
+    return not_installed(files.name);
   }
   fs::path folder = place;
   if (is_folder(place)) {

@@ -62,6 +62,7 @@ class CommandTree(Program):
     def test_nothing_is_installed(self):
         for command in (["speak", "hello", "--out", "x.wav"], ["voices"]):
             self.check_fails(3, "syrinx pull kokoro", *command)
+        self.check_fails(3, "syrinx list", "speak", "hello", "--out", "x.wav", "--model", "unheard")
         code, output, errors = self.run_it("doctor", "--quick")
         self.assertEqual(code, 3)
         self.assertIn("syrinx pull kokoro", errors)

@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 class SpeechFilesTest : public testing::Test {
  protected:
@@ -57,9 +58,13 @@ TEST_F(SpeechFilesTest, FindsAFileAndAFolder) {
 }
 
 TEST_F(SpeechFilesTest, SaysWhatIsMissing) {
-  EXPECT_THAT(find("unheard").error().message, HasSubstr("syrinx pull unheard"));
+  EXPECT_THAT(find("unheard").error().message, HasSubstr("syrinx list"));
+  EXPECT_THAT(find("unheard").error().message, Not(HasSubstr("syrinx pull")));
+  fs::remove_all(root_ / "models/kokoro");
+  EXPECT_THAT(find("").error().message, HasSubstr("syrinx pull kokoro"));
   EXPECT_EQ(find("./no/such").error().code, Code::kNotFound);
   EXPECT_THAT(find("hollow").error().message, HasSubstr("no checkpoint"));
+  touch("models/kokoro/kokoro-v1.0.int8.onnx");
   fs::remove_all(root_ / "models/english-g2p");
   EXPECT_EQ(find("kokoro")->lexicon, "");
 }
