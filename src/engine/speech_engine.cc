@@ -32,7 +32,9 @@ FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary,
   }
 }
 
+// Of a blend the first voice decides.
 bool is_british(std::string_view voice) {
+  voice = voice.substr(0, voice.find_first_of("+,"));
   const size_t name = voice.rfind('/');
   return voice.substr(name == std::string_view::npos ? 0 : name + 1).starts_with('b');
 }
@@ -40,11 +42,14 @@ bool is_british(std::string_view voice) {
 // Voices of other languages can be given phonemes only.
 Status check_language(const std::string& voice) {
   SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
-  const kokoro::VoiceInfo info = kokoro::describe_voice(parts.front().name);
-  if (parts.front().is_path() || info.language_code == "und" || info.language_code.starts_with("en")) return {};
-  return fail(Code::kUnsupported,
-              "voice '{}' speaks {}, and only English text can be read; give it phonemes (--phonemes)", info.name,
-              info.language);
+  for (const kokoro::VoicePart& part : parts) {
+    const kokoro::VoiceInfo info = kokoro::describe_voice(part.name);
+    if (part.is_path() || info.language_code == "und" || info.language_code.starts_with("en")) continue;
+    return fail(Code::kUnsupported,
+                "voice '{}' speaks {}, and only English text can be read; give it phonemes (--phonemes)", info.name,
+                info.language);
+  }
+  return {};
 }
 
 }  // namespace

@@ -145,11 +145,28 @@ class Speech(Program):
         self.assertEqual(list(json.loads(errors)), FIGURES)  # they make way
         self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["x.times", "x.wav"])
 
+    def test_every_voice_of_a_blend_must_speak_english(self):
+        model = self.tiny_model("af_one", "af_two", "ff_three")
+        code, _, errors = self.run_it("speak", "--model", model, "Stop.", "--voice", "af_one+af_two", "--out", "x.pcm")
+        self.assertEqual(code, 0, errors)
+        (self.out / "x.pcm").unlink()
+        self.check_fails(5, "'ff_three' speaks French", "speak", "--model", model, "Stop.", "--voice",
+                         "af_one:0.9+ff_three:0.1", "--out", "x.pcm")
+        code, _, errors = self.run_it("speak", "--model", model, HELLO, "--phonemes", "--voice", "af_one+ff_three",
+                                      "--out", "x.pcm")
+        self.assertEqual(code, 0, errors)
+
+    def tiny_model(self, *voices):
+        """A folder as `syrinx pull` makes it: the small checkpoint, a small lexicon, the same voice under each name."""
+        folder = self.folder / "tiny"
+        for source, target in [("kokoro/tiny.onnx", "tiny.onnx"), ("g2p/tiny_gold.json", "g2p/us_gold.json"),
+                               *(("kokoro/tiny_voice.bin", "voices/%s.bin" % name) for name in voices)]:
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            (folder / target).write_bytes((DATA / source).read_bytes())
+        return folder
+
     def test_word_times_of_text(self):
-        lexicon = self.folder / "lexicon"
-        lexicon.mkdir()
-        (lexicon / "us_gold.json").write_bytes((DATA / "g2p/tiny_gold.json").read_bytes())
-        code, output, errors = self.run_it("speak", *TINY[:4], "--lexicon", lexicon, "[Cats](/kˈæts/) wait to run.",
+        code, output, errors = self.run_it("speak", "--model", self.tiny_model("af_heart"), "[Cats](/kˈæts/) wait to run.",
                                            "--out", "x.wav", "--times", "-")
         self.assertEqual(code, 0, errors)
         times = [json.loads(line) for line in output.splitlines()]
