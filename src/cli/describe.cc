@@ -13,7 +13,8 @@ const std::vector<Meaning>& exit_meanings() {
       {"7", "the system refused: permission, disk full, closed pipe, network"},
       {"8", "not now: offline, no speaker"},
       {"70", "a fault of the program"},
-      {"130", "stopped by Ctrl-C or a signal"},
+      {"130", "stopped by Ctrl-C (SIGINT)"},
+      {"143", "stopped by SIGTERM"},
   };
   return meanings;
 }

@@ -46,9 +46,10 @@ int run_and_report(int argc, char** argv) {
   const syrinx::Status status = run(argc, argv);
   if (status) return 0;
   const int exit_status = report(status.error().code, status.error().message.c_str());
-  // After Ctrl-C a thread may still be in the middle of its work: nothing that it uses is taken down.
-  if (status.error().code == Code::kCancelled) std::_Exit(exit_status);
-  return exit_status;
+  if (status.error().code != Code::kCancelled) return exit_status;
+  // A thread may still be in the middle of its work: nothing that it uses is taken down.  Shells expect 128 and the
+  // signal's number of a program that a signal has ended.
+  std::_Exit(syrinx::cancel_signal() != 0 ? 128 + syrinx::cancel_signal() : exit_status);
 }
 
 }  // namespace

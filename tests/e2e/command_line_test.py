@@ -242,18 +242,18 @@ class Speech(Program):
         self.assertIn("standard output", errors)
         process.stderr.close()
 
-    def test_control_c(self):
-        process = self.start("speak", *TINY, "-", "--out", "x.wav")
-        process.stdin.write((HELLO + " ").encode() * 50)
-        process.stdin.flush()  # and more could come
-        time.sleep(1)
-        begin = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        code = process.wait(30)
-        self.assertEqual(code, 130)
-        self.assertLess(time.monotonic() - begin, 5)
-        self.assertEqual(list(self.out.iterdir()), [])
-        process.communicate()
+    def test_signals(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.start("speak", *TINY, "-", "--out", "x.wav")
+            process.stdin.write((HELLO + " ").encode() * 50)
+            process.stdin.flush()  # and more could come
+            time.sleep(1)
+            begin = time.monotonic()
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), status)
+            self.assertLess(time.monotonic() - begin, 5)
+            self.assertEqual(list(self.out.iterdir()), [])
+            process.communicate()
 
     def test_control_c_ends_a_benchmark(self):
         process = self.start("bench", "kernels", "--threads", "1")
