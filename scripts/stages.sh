@@ -61,7 +61,10 @@ emulated_kernel_tests() {  # BUILD_FOLDER MODEL EMULATOR
 stage_asan() {
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
   export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-14
-  build asan && run_tests build/asan -LE 'real|slow'
+  # The same build counts the lines that its tests execute: the stage `coverage` reads the counts.
+  rm -rf build/asan/counts
+  export LLVM_PROFILE_FILE=$PWD/build/asan/counts/%4m.profraw
+  build asan && run_tests build/asan -LE real
 }
 
 # Two targets at a time.  A target is not run again while its binary is the one that already stood the time.
@@ -78,10 +81,8 @@ stage_tsan() {
 }
 
 stage_coverage() {
-  build coverage || return 1
-  find build/coverage -name '*.gcda' -delete
-  run_tests build/coverage -LE real || return 1
-  tools/check_coverage build/coverage
+  [ -d build/asan/counts ] || stage_asan || return 1
+  tools/check_coverage build/asan
 }
 
 stage_arm64() {
@@ -94,13 +95,19 @@ stage_arm64() {
   return $status
 }
 
-stage_tidy() { cmake --preset release >/dev/null && tracked "src/*.cc" | xargs -0 tools/tidy build/release; }
+# Without precompiled headers, so that a file that leans on another's includes is found.
+configure_tidy() {
+  cmake --preset clang -B build/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DSYRINX_TESTS=OFF >/dev/null &&
+    cmake --build build/tidy --target syrinx_build_info >/dev/null
+}
+
+stage_tidy() { configure_tidy && tracked "src/*.cc" | xargs -0 tools/tidy build/tidy; }
 
 stage_tidy_changed() {
-  cmake --preset release >/dev/null || return 1
+  configure_tidy || return 1
   local base
   base=$(git -c safe.directory='*' rev-parse -q --verify HEAD~1) || { echo "note: no earlier commit to compare with"; return 0; }
-  git -c safe.directory='*' diff -z --name-only --diff-filter=d "$base" -- 'src/*.cc' | xargs -0r tools/tidy build/release
+  git -c safe.directory='*' diff -z --name-only --diff-filter=d "$base" -- 'src/*.cc' | xargs -0r tools/tidy build/tidy
 }
 
 # What a packager and a user of the library do: install to a fresh prefix, build the example against it, uninstall.
