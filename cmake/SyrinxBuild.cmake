@@ -25,7 +25,7 @@ add_library(syrinx_options INTERFACE)
 target_compile_options(syrinx_options INTERFACE -Wall -Wextra -Werror -fno-omit-frame-pointer -ffp-contract=off -pthread -Wsuggest-override)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 at -O3 sees overlapping and endless copies inside its own strings (its bugs 105651, 105329).
-  target_compile_options(syrinx_options INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+  target_compile_options(syrinx_options INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_include_directories(syrinx_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 if(SYRINX_SANITIZE)
