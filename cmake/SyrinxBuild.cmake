@@ -4,7 +4,7 @@
 #   syrinx_test(NAME SOURCES ... LINKS ... [LABELS real] [TIMEOUT seconds])
 #       one gtest binary, discovered by ctest with the label of its folder.  `real`: needs the installed voice.
 #   syrinx_fuzz(NAME LINKS ...)                  fuzz/NAME_fuzz.cc with the seeds of fuzz/corpus/NAME: a libFuzzer binary
-#       where SYRINX_FUZZ is on, and in every build a ctest NAME_replay that feeds it the seeds and their beginnings
+#       where SYRINX_FUZZ is on, else a program that feeds it the seeds and their beginnings; ctest NAME_replay runs either
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -40,13 +40,14 @@ if(SYRINX_COVERAGE)
   target_link_options(syrinx_options INTERFACE -fprofile-instr-generate)
 endif()
 # Checked builds need not compile each kernel for every processor: what differs is the width, and each costs seconds.
-if(SYRINX_FEW_TARGETS)
-  target_compile_definitions(syrinx_options INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)")
+if(SYRINX_LEAVE_OUT_TARGETS)
+  target_compile_definitions(syrinx_options INTERFACE "HWY_DISABLED_TARGETS=(${SYRINX_LEAVE_OUT_TARGETS})")
 endif()
 
 # What nearly every file includes, parsed once a build.  A file still includes what it uses: clang-tidy reads without.
 set(syrinx_precompiled <fmt/format.h> <algorithm> <array> <functional> <memory> <mutex> <optional> <span> <string>
     <string_view> <tl/expected.hpp> <utility> <vector>)
+set(syrinx_test_options -O1)  # what a test costs is mostly its own compilation
 set(syrinx_precompiled_tests ${syrinx_precompiled} <gmock/gmock.h> <gtest/gtest.h> <fstream> <filesystem> <random>)
 
 function(syrinx_library name)
@@ -77,8 +78,10 @@ function(syrinx_test name)
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty_test.cc CONTENT "int main() { return 0; }\n")
     add_executable(syrinx_empty_test ${CMAKE_BINARY_DIR}/empty_test.cc)
     target_link_libraries(syrinx_empty_test PRIVATE syrinx_options fmt::fmt tl::expected GTest::gtest_main GTest::gmock)
+    target_compile_options(syrinx_empty_test PRIVATE ${syrinx_test_options})
     target_precompile_headers(syrinx_empty_test PRIVATE ${syrinx_precompiled_tests})
   endif()
+  target_compile_options(${name} PRIVATE ${syrinx_test_options})
   target_precompile_headers(${name} REUSE_FROM syrinx_empty_test)
   target_compile_definitions(${name} PRIVATE SYRINX_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   get_filename_component(label ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -99,10 +102,12 @@ function(syrinx_fuzz name)
     add_executable(${name}_fuzz ${source})
     target_link_libraries(${name}_fuzz PRIVATE ${ARG_LINKS} syrinx_options)
     target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name}_replay COMMAND ${name}_fuzz -runs=0 ${corpus})
+  else()
+    add_executable(${name}_replay ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+    target_link_libraries(${name}_replay PRIVATE ${ARG_LINKS} syrinx_options)
+    add_test(NAME ${name}_replay COMMAND ${name}_replay ${corpus})
   endif()
-  add_executable(${name}_replay ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
-  target_link_libraries(${name}_replay PRIVATE ${ARG_LINKS} syrinx_options)
-  add_test(NAME ${name}_replay COMMAND ${name}_replay ${corpus})
   set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()
 if(SYRINX_TESTS)
