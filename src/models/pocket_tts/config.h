@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/mimi/config.h"
 
 namespace syrinx::pocket {
 
@@ -17,48 +20,9 @@ namespace syrinx::pocket {
 enum class HeadType : uint8_t { kLsd, kFlowMatching, kDrifting, kPointwise };
 enum class TokenizerKind : uint8_t { kSentencePiece, kJson };
 
-struct TransformerConfig {
-  size_t width = 0;  // d_model
-  size_t layers = 0;
-  size_t heads = 0;            // query heads
-  size_t key_heads = 0;        // key and value heads; divides `heads`
-  size_t attention_width = 0;  // all query heads together; the head size is attention_width / heads
-  size_t hidden = 0;           // feed-forward width
-  float max_period = 10000.0f;
-  size_t window = 0;         // keys seen, the position itself included; 0: all.  Codec only
-  bool layer_scale = false;  // codec only
-
-  size_t head_size() const { return attention_width / heads; }
-  size_t key_width() const { return key_heads * head_size(); }
-};
-
-struct SeanetConfig {
-  size_t width = 0;    // `dimension`: channels at the slow end
-  size_t filters = 0;  // channels at the fast end
-  size_t kernel = 0, last_kernel = 0, residual_kernel = 0;
-  size_t compress = 2;  // a residual block's inner channels are 1 / compress
-  size_t residual_layers = 1;
-  size_t dilation_base = 2;
-  std::vector<size_t> ratios;  // from the slow end to the fast end: 6, 5, 4
-  size_t hop() const {         // samples a position: the product of the ratios
-    size_t product = 1;
-    for (const size_t ratio : ratios) product *= ratio;
-    return product;
-  }
-};
-
-struct MimiConfig {
-  size_t sample_rate = 24000;
-  double frame_rate = 12.5;
-  size_t latent = 32;      // quantizer.dimension
-  size_t inner_width = 0;  // of the voice's latents
-  size_t outer_width = 0;  // what the quantizer projects to: the decoder's width
-  SeanetConfig encoder, decoder;
-  TransformerConfig encoder_transformer, decoder_transformer;
-
-  size_t frame_samples() const { return static_cast<size_t>(static_cast<double>(sample_rate) / frame_rate); }
-  size_t resample_stride() const { return frame_samples() / decoder.hop(); }  // positions a frame
-};
+using nn::TransformerConfig;
+using MimiConfig = mimi::Config;
+using mimi::SeanetConfig;
 
 struct FlowLmConfig {
   TransformerConfig transformer;
