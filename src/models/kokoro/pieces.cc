@@ -128,17 +128,22 @@ void PiecePlanner::add(const Phonemized& sentence) {
   for (Phonemized& part : split_for_model(sentence, policy_.max_ids)) waiting_.push_back(std::move(part));
 }
 
-// The opening of a sentence longer than `limit`, up to the last clause end that fits; nothing where it has none.
+// The opening of a sentence longer than `limit`: up to the last clause end that fits, else up to the first one behind
+// the limit; nothing where a part would be too short.
 std::optional<Phonemized> PiecePlanner::opening(size_t limit) {
   const Phonemized& sentence = waiting_.front();
   if (sentence.id_count() <= limit) return std::nullopt;
-  const size_t end = fitting(sentence, 0, limit);
-  const size_t cut = end == 0 ? 0 : behind_last(sentence, 0, end, {"!", ".", "?", "…", ":", ";", ",", "—"});
   const size_t words = sentence.words.size();
-  if (cut == 0 || ids_of(sentence, 0, cut) < policy_.shortest_ids ||
-      ids_of(sentence, cut, words) < policy_.shortest_ids) {
-    return std::nullopt;
+  size_t cut = 0;
+  for (size_t i = 0; i < words; ++i) {
+    const size_t end = behind_last(sentence, i, i + 1, {"!", ".", "?", "…", ":", ";", ",", "—"});
+    if (end == i || ids_of(sentence, 0, end) < policy_.shortest_ids) continue;
+    if (ids_of(sentence, end, words) < policy_.shortest_ids) break;
+    const bool fits = ids_of(sentence, 0, end) <= limit;
+    if (fits || cut == 0) cut = end;
+    if (!fits) break;
   }
+  if (cut == 0) return std::nullopt;
   Phonemized piece = slice(sentence, 0, cut);
   Phonemized rest = slice(sentence, cut, words);
   if (!piece.speaks() || !rest.speaks()) return std::nullopt;
@@ -149,6 +154,12 @@ std::optional<Phonemized> PiecePlanner::opening(size_t limit) {
 
 std::optional<Phonemized> PiecePlanner::next(bool now) {
   if (waiting_.empty()) return std::nullopt;
+  // A very short sentence ("Hello.") joins the next one before that is cut.
+  while (waiting_.size() > 1 && waiting_.front().id_count() < policy_.shortest_ids &&
+         waiting_[0].id_count() + 1 + waiting_[1].id_count() <= policy_.max_ids) {
+    append(waiting_[0], waiting_[1]);
+    waiting_.erase(waiting_.begin() + 1);
+  }
   const size_t limit = given_ == 0 ? policy_.first_ids : std::max(policy_.first_ids, policy_.growth * last_ids_);
   if (auto piece = opening(limit)) {
     ++given_;

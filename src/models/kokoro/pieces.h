@@ -14,7 +14,7 @@ namespace syrinx::kokoro {
 
 struct PiecePolicy {
   size_t max_ids = 510;      // the model's limit
-  size_t first_ids = 40;     // the first piece ends at the last clause end within so many phonemes
+  size_t first_ids = 40;     // the first piece ends at the last clause end within so many phonemes, or soon after
   size_t packed_ids = 250;   // later sentences are packed together up to so many
   size_t shortest_ids = 10;  // a piece of fewer phonemes sounds clipped: it joins a neighbour
   size_t growth = 4;         // a piece is at most so many times the one before: it is made while that one plays

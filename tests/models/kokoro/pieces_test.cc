@@ -86,6 +86,14 @@ TEST(PlanPieces, TheFirstPieceIsShort) {
   EXPECT_EQ(pieces[1], "and nobody said anything for a while.");
 }
 
+TEST(PlanPieces, TheFirstPieceIsShortBehindAVeryShortSentence) {
+  const std::string lengthy = "this voice was made on your very own little machine, and nothing leaves the room.";
+  const auto pieces = phonemes(plan_pieces({said("hello."), said(lengthy)}));
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0], "hello. this voice was made on your very own little machine,");  // the first end, though late
+  EXPECT_EQ(pieces[1], "and nothing leaves the room.");
+}
+
 TEST(PlanPieces, AShortSentenceIsAPieceAndAVeryShortOneJoins) {
   EXPECT_EQ(phonemes(plan_pieces({said(kSecond), said(kSecond)})), (Lines{kSecond, kSecond}));
   EXPECT_EQ(phonemes(plan_pieces({said("no."), said(kSecond)})), Lines{std::string("no. ") + kSecond});
@@ -131,9 +139,8 @@ TEST(PiecePlanner, WaitsForMoreUnlessAskedNow) {
   planner.add(said("no."));
   EXPECT_EQ(planner.next(false), std::nullopt);
   planner.add(said(kFirst));
-  ASSERT_TRUE(planner.next(false));  // "no. when the rain ..."
-  planner.add(said(kSecond));
-  ASSERT_TRUE(planner.next(false));
+  EXPECT_EQ(planner.next(false)->phonemes, "no. when the rain began, we went inside,");
+  EXPECT_EQ(planner.next(false)->phonemes, "and nobody said anything for a while.");
   planner.add(said(kSecond));
   EXPECT_EQ(planner.next(false), std::nullopt);  // from the third on pieces are packed
   EXPECT_EQ(planner.next(true)->phonemes, kSecond);
