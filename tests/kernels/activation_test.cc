@@ -37,6 +37,28 @@ TEST(Activation, GeluOfZerosDenormalsAndLargeValues) {
   });
 }
 
+TEST(Activation, SiluMatchesTheTwin) {
+  for_each_target([] {
+    for (const size_t n : edge_sizes()) {
+      for (const float scale : {1e-3f, 1.0f, 5.0f, 100.0f}) {
+        TestValues x(n, static_cast<uint32_t>(n), Fill::kNormal, scale);
+        std::vector<float> out(n);
+        silu({x.data(), n}, out);
+        for (size_t i = 0; i < n; ++i) {
+          const double twin = x[i] / (1.0 + std::exp(-static_cast<double>(x[i])));
+          ASSERT_NEAR(out[i], twin, 1e-6 * std::abs(x[i]) + FLT_MIN) << x[i];
+        }
+      }
+    }
+    std::vector<float> x = {0.0f, 1e-40f, -1e-40f, 1e10f, -1e10f};
+    silu(x, x);
+    EXPECT_EQ(x[0], 0.0f);
+    EXPECT_NEAR(x[1], 5e-41, FLT_MIN);
+    EXPECT_EQ(x[3], 1e10f);
+    EXPECT_EQ(x[4], 0.0f);
+  });
+}
+
 TEST(Activation, LeakyReluIsExact) {
   for_each_target([] {
     for (const size_t n : edge_sizes()) {

@@ -21,6 +21,13 @@ struct GeluOp {
   }
 };
 
+struct SiluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, Sigmoid(d, x));
+  }
+};
+
 struct LeakyReluOp {
   float slope;
   template <class D, class V>
@@ -30,6 +37,7 @@ struct LeakyReluOp {
 };
 
 void gelu_values(const float* in, float* out, size_t n) { transform(in, out, n, GeluOp()); }
+void silu_values(const float* in, float* out, size_t n) { transform(in, out, n, SiluOp()); }
 void leaky_relu_values(const float* in, float slope, float* out, size_t n) {
   transform(in, out, n, LeakyReluOp{slope});
 }
@@ -41,11 +49,16 @@ HWY_AFTER_NAMESPACE();
 namespace syrinx::kernels {
 
 HWY_EXPORT(gelu_values);
+HWY_EXPORT(silu_values);
 HWY_EXPORT(leaky_relu_values);
 
 void gelu_tanh(std::span<const float> in, std::span<float> out) {
   SYRINX_DCHECK(in.size() == out.size(), "in {} out {}", in.size(), out.size());
   HWY_DYNAMIC_DISPATCH(gelu_values)(in.data(), out.data(), in.size());
+}
+void silu(std::span<const float> in, std::span<float> out) {
+  SYRINX_DCHECK(in.size() == out.size(), "in {} out {}", in.size(), out.size());
+  HWY_DYNAMIC_DISPATCH(silu_values)(in.data(), out.data(), in.size());
 }
 void leaky_relu(std::span<const float> in, float slope, std::span<float> out) {
   SYRINX_DCHECK(in.size() == out.size(), "in {} out {}", in.size(), out.size());

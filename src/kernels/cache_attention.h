@@ -1,0 +1,39 @@
+// Causal attention of some new positions over a cache of keys and values, with an optional window and with query heads
+// that share key heads: query head h uses key head h * G / H (grouped-query attention).
+//
+// The cache is a ring of R rows: position p lies in row p mod R.  A cache that holds everything is the ring whose R is
+// its capacity.  The query at position p sees the keys of positions p - window + 1 to p, or 0 to p without a window.
+// Threads split the query heads: each calls with its own range and its own scratch.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/thread_team.h"
+#include "tensor/view.h"
+
+namespace syrinx::kernels {
+
+// N queries, H query heads, G key heads, K floats a head, heads side by side.  Rows are contiguous, of any stride.
+// The rows of the positions that are seen must have been written, the queries' own included; no other row is read.
+struct CacheAttentionInput {
+  View<const float, 2> q;       // [N, H * K]; row n is position first_position + n
+  View<const float, 2> keys;    // [R, G * K]
+  View<const float, 2> values;  // [R, G * K]
+  size_t heads = 1;             // H
+  size_t key_heads = 1;         // G, divides H
+  size_t head_size = 64;        // K
+  size_t first_position = 0;
+  size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N or window + N - 1
+                      // must not exceed R
+  float scale = 1.0f;
+};
+
+// Floats of scratch that one call needs for a ring of R rows.
+size_t cache_attention_scratch_size(size_t ring_rows);
+
+// Query heads `heads` into the same columns of out [N, H * K], which must not overlap the input.  Accuracy as of float
+// sums.  A query's result does not depend on which others go through in the same call.
+void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
+
+}  // namespace syrinx::kernels

@@ -1,0 +1,237 @@
+// Queries that share a key head go through in blocks of four, so that each key and value is loaded once for all four;
+// a query that is alone takes four keys, or eight vectors of values, at a time instead.
+#include "kernels/cache_attention.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/cache_attention.cc"
+#if defined(__aarch64__)
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
+#endif
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/gemm_block.h"
+#include "kernels/cpu/softmax-inl.h"
+
+#ifndef SYRINX_KERNELS_CPU_CACHE_ATTENTION_ONCE_
+#define SYRINX_KERNELS_CPU_CACHE_ATTENTION_ONCE_
+namespace syrinx::kernels {
+namespace {
+
+constexpr size_t kBlockQueries = 4;
+
+// Positions [begin, end) in the order of time; in the ring they are one or two runs of rows.
+struct Span {
+  size_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }
+};
+
+Span visible(const CacheAttentionInput& in, size_t query) {
+  const size_t position = in.first_position + query;
+  return {in.window == 0 || position < in.window ? 0 : position + 1 - in.window, position + 1};
+}
+
+// Some of the queries of one key head, and where their scores lie: that of position p is scores[r][p - span.begin].
+struct QueryBlock {
+  size_t rows = 0;
+  Span span;                          // of all of them together
+  size_t query[kBlockQueries] = {};   // row of q
+  size_t column[kBlockQueries] = {};  // of the query head
+  float* scores[kBlockQueries] = {};
+  float inverse_sum[kBlockQueries] = {};
+};
+
+// Consecutive rows of the ring that hold part of a span; `at` counts the span's positions before them.
+struct Run {
+  size_t row = 0, rows = 0, at = 0;
+};
+std::array<Run, 2> runs_of(Span span, size_t ring_rows) {
+  const size_t row = span.begin % ring_rows, first = std::min(span.size(), ring_rows - row);
+  return {Run{row, first, 0}, Run{0, span.size() - first, first}};
+}
+
+}  // namespace
+}  // namespace syrinx::kernels
+#endif  // SYRINX_KERNELS_CPU_CACHE_ATTENTION_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+template <size_t kRows>
+HWY_INLINE void add_products(const VF (&x)[kRows], VF y, VF (&sums)[kRows]) {
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(x[r], y, sums[r]);
+}
+
+// scores[r][at + k] = q[r] . keys[k] for kRows queries and kKeys consecutive keys.
+template <size_t kRows, size_t kKeys>
+HWY_INLINE void score_tile(const float* const* q, const float* keys, size_t key_stride, size_t width,
+                           float* const* scores, size_t at) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d);
+  VF sums[kKeys][kRows], x[kRows];
+  SYRINX_UNROLL
+  for (size_t k = 0; k < kKeys; ++k) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) sums[k][r] = hn::Zero(d);
+  }
+  size_t c = 0;
+  for (; c + lanes <= width; c += lanes) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) x[r] = hn::LoadU(d, q[r] + c);
+    SYRINX_UNROLL
+    for (size_t k = 0; k < kKeys; ++k) add_products(x, hn::LoadU(d, keys + k * key_stride + c), sums[k]);
+  }
+  if (const size_t rest = width - c; rest > 0) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) x[r] = load_n(d, q[r] + c, rest);
+    SYRINX_UNROLL
+    for (size_t k = 0; k < kKeys; ++k) add_products(x, load_n(d, keys + k * key_stride + c, rest), sums[k]);
+  }
+  SYRINX_UNROLL
+  for (size_t k = 0; k < kKeys; ++k) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) scores[r][at + k] = hn::GetLane(hn::SumOfLanes(d, sums[k][r]));
+  }
+}
+
+template <size_t kRows, size_t kKeys>
+void score_block(const CacheAttentionInput& in, size_t key_column, const QueryBlock& block) {
+  const float* q[kRows];
+  for (size_t r = 0; r < kRows; ++r) q[r] = in.q.row(block.query[r]) + block.column[r];
+  const size_t stride = in.keys.stride(0);
+  for (const Run& run : runs_of(block.span, in.keys.extent(0))) {
+    const float* const keys = in.keys.row(run.row) + key_column;
+    size_t k = 0;
+    for (; k + kKeys <= run.rows; k += kKeys)
+      score_tile<kRows, kKeys>(q, keys + k * stride, stride, in.head_size, block.scores, run.at + k);
+    for (; k < run.rows; ++k)
+      score_tile<kRows, 1>(q, keys + k * stride, stride, in.head_size, block.scores, run.at + k);
+  }
+}
+
+// Scores to weights, not yet divided by their sum; what a query does not see weighs nothing.
+void weigh(const CacheAttentionInput& in, QueryBlock& block) {
+  for (size_t r = 0; r < block.rows; ++r) {
+    const Span own = visible(in, block.query[r]);
+    float* const scores = block.scores[r];
+    const size_t first = own.begin - block.span.begin, last = own.end - block.span.begin;
+    std::fill_n(scores, first, 0.0f);
+    std::fill(scores + last, scores + block.span.size(), 0.0f);
+    block.inverse_sum[r] = 1.0f / exponentials(scores + first, in.scale, scores + first, own.size());
+  }
+}
+
+// Columns [c, c + kVectors lanes) of the weighted sums; `rest` is nonzero for the columns behind the last whole vector.
+template <size_t kRows, size_t kVectors>
+HWY_INLINE void sum_tile(const CacheAttentionInput& in, size_t value_column, const QueryBlock& block, size_t c,
+                         size_t rest, View<float, 2> out) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d), stride = in.values.stride(0);
+  VF sums[kRows][kVectors], x[kVectors];
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    SYRINX_UNROLL
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (const Run& run : runs_of(block.span, in.values.extent(0))) {
+    const float* value = in.values.row(run.row) + value_column + c;
+    for (size_t k = 0; k < run.rows; ++k, value += stride) {
+      SYRINX_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) x[v] = rest > 0 ? load_n(d, value, rest) : hn::LoadU(d, value + v * lanes);
+      SYRINX_UNROLL
+      for (size_t r = 0; r < kRows; ++r) add_products(x, hn::Set(d, block.scores[r][run.at + k]), sums[r]);
+    }
+  }
+  for (size_t r = 0; r < block.rows; ++r) {
+    float* const to = out.row(block.query[r]) + block.column[r] + c;
+    const VF factor = hn::Set(d, block.inverse_sum[r]);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const VF value = hn::Mul(sums[r][v], factor);
+      if (rest > 0) {
+        store_n(value, d, to, rest);
+      } else {
+        hn::StoreU(value, d, to + v * lanes);
+      }
+    }
+  }
+}
+
+template <size_t kRows, size_t kVectors>
+void sum_block(const CacheAttentionInput& in, size_t value_column, const QueryBlock& block, View<float, 2> out) {
+  const size_t lanes = hn::Lanes(F32());
+  size_t c = 0;
+  for (; c + kVectors * lanes <= in.head_size; c += kVectors * lanes)
+    sum_tile<kRows, kVectors>(in, value_column, block, c, 0, out);
+  for (; c + lanes <= in.head_size; c += lanes) sum_tile<kRows, 1>(in, value_column, block, c, 0, out);
+  if (c < in.head_size) sum_tile<kRows, 1>(in, value_column, block, c, in.head_size - c, out);
+}
+
+void attend(const CacheAttentionInput& in, size_t key_column, QueryBlock& block, View<float, 2> out) {
+  block.span = {visible(in, block.query[0]).begin, visible(in, block.query[block.rows - 1]).end};
+  // The last query stands in for those that are missing; it is computed again and not stored.
+  for (size_t r = block.rows; r < kBlockQueries; ++r) {
+    block.query[r] = block.query[block.rows - 1];
+    block.column[r] = block.column[block.rows - 1];
+  }
+  if (block.rows == 1) {
+    score_block<1, 4>(in, key_column, block);
+    weigh(in, block);
+    sum_block<1, 8>(in, key_column, block, out);
+  } else {
+    score_block<kBlockQueries, 2>(in, key_column, block);
+    weigh(in, block);
+    sum_block<kBlockQueries, 2>(in, key_column, block, out);
+  }
+}
+
+void attend_cache(const CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
+  const size_t group = in.heads / in.key_heads, queries = in.q.extent(0);
+  for (size_t head = heads.begin; head < heads.end;) {
+    const size_t key_head = head / group, end = std::min(heads.end, (key_head + 1) * group);
+    const size_t here = end - head;
+    for (size_t first = 0; first < queries * here; first += kBlockQueries) {
+      QueryBlock block;
+      block.rows = std::min(kBlockQueries, queries * here - first);
+      for (size_t r = 0; r < kBlockQueries; ++r) block.scores[r] = memory + r * in.keys.extent(0);
+      for (size_t r = 0; r < block.rows; ++r) {
+        block.query[r] = (first + r) / here;
+        block.column[r] = (head + (first + r) % here) * in.head_size;
+      }
+      attend(in, key_head * in.head_size, block, out);
+    }
+    head = end;
+  }
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace syrinx::kernels {
+
+HWY_EXPORT(attend_cache);
+
+size_t cache_attention_scratch_size(size_t ring_rows) { return kBlockQueries * ring_rows; }
+
+void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
+  const size_t n = input.q.extent(0), rows = input.keys.extent(0);
+  SYRINX_CHECK(scratch.size() >= cache_attention_scratch_size(rows), "scratch {} for {} rows", scratch.size(), rows);
+  SYRINX_CHECK(input.first_position + n <= rows || (input.window > 0 && input.window + n - 1 <= rows),
+               "{} queries from {} with a window of {} in a ring of {}", n, input.first_position, input.window, rows);
+  SYRINX_DCHECK(input.key_heads > 0 && input.heads % input.key_heads == 0 && heads.end <= input.heads &&
+                    input.values.extent(0) == rows && out.extent(0) == n,
+                "{} query heads on {}", input.heads, input.key_heads);
+  if (n == 0) return;
+  HWY_DYNAMIC_DISPATCH(attend_cache)(input, heads, scratch.data(), out);
+}
+
+}  // namespace syrinx::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,171 @@
+#include "kernels/cache_attention.h"
+
+#include <limits>
+
+#include "for_each_target.h"
+
+namespace syrinx::kernels {
+namespace {
+
+struct Case {
+  size_t ring, first, queries, heads, key_heads, width;
+  size_t window = 0;
+  Fill fill = Fill::kNormal;
+  float scale = 0.125f;
+};
+
+// A ring in which the rows of positions that were never written, or that no query may see any more, hold NaN.
+struct Ring {
+  Ring(const Case& c, uint32_t seed)
+      : stride(c.key_heads * c.width + 3),
+        keys(c.ring * stride, seed, c.fill),
+        values(c.ring * stride, seed + 1, c.fill) {
+    const size_t end = c.first + c.queries;
+    const size_t begin = c.window == 0 || c.first < c.window ? 0 : c.first + 1 - c.window;
+    std::vector<bool> seen(c.ring);
+    for (size_t position = begin; position < end; ++position) seen[position % c.ring] = true;
+    for (size_t row = 0; row < c.ring; ++row) {
+      if (seen[row]) continue;
+      for (size_t column = 0; column < stride; ++column)
+        keys[row * stride + column] = values[row * stride + column] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  size_t stride;
+  TestValues keys, values;
+};
+
+CacheAttentionInput input_of(const Case& c, const Ring& ring, const TestValues& q) {
+  CacheAttentionInput in;
+  in.q = {q.data(), {c.queries, c.heads * c.width}, {c.heads * c.width + 5, 1}};
+  in.keys = {ring.keys.data(), {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
+  in.values = {ring.values.data(), {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
+  in.heads = c.heads;
+  in.key_heads = c.key_heads;
+  in.head_size = c.width;
+  in.first_position = c.first;
+  in.window = c.window;
+  in.scale = c.scale;
+  return in;
+}
+
+// One query of one head in double; the bound is that of tests/kernels/attention_test.cc.
+std::vector<Expected> attend_twin(const CacheAttentionInput& in, size_t query, size_t head, double* factor) {
+  const size_t width = in.head_size, column = head * in.key_heads / in.heads * width;
+  const size_t position = in.first_position + query;
+  std::vector<double> weight;
+  double maximum = -1e300, largest_magnitude = 0, sum = 0;
+  std::vector<size_t> rows;
+  for (size_t p = 0; p <= position; ++p) {
+    if (in.window > 0 && position - p >= in.window) continue;
+    rows.push_back(p % in.keys.extent(0));
+    Expected score;
+    for (size_t t = 0; t < width; ++t)
+      score.add(in.q(query, head * width + t), static_cast<double>(in.keys(rows.back(), column + t)) * in.scale);
+    weight.push_back(score.value);
+    maximum = std::max(maximum, score.value);
+    largest_magnitude = std::max(largest_magnitude, score.magnitude);
+  }
+  for (double& w : weight) w = std::exp(w - maximum), sum += w;
+  std::vector<Expected> out(width);
+  for (size_t j = 0; j < rows.size(); ++j)
+    for (size_t t = 0; t < width; ++t) out[t].add(weight[j] / sum, in.values(rows[j], column + t));
+  *factor = 2 * sum_factor(width) * largest_magnitude + 2 * sum_factor(rows.size()) + 4;
+  return out;
+}
+
+void run_case(const Case& c) {
+  SCOPED_TRACE(::testing::Message() << "ring " << c.ring << " from " << c.first << ", " << c.queries << " queries, "
+                                    << c.heads << " heads on " << c.key_heads << " of " << c.width << ", window "
+                                    << c.window);
+  const uint32_t seed = static_cast<uint32_t>(c.ring * 100 + c.first + c.queries);
+  const size_t columns = c.heads * c.width;
+  const Ring ring(c, seed);
+  const TestValues q(c.queries * (columns + 5), seed + 2, c.fill);
+  const CacheAttentionInput in = input_of(c, ring, q);
+  std::vector<float> scratch(cache_attention_scratch_size(c.ring), std::numeric_limits<float>::quiet_NaN());
+  TestValues out(c.queries * (columns + 1), seed);
+  const TestValues before = out;
+  const View<float, 2> view(out.data(), {c.queries, columns}, {columns + 1, 1});
+  const size_t part = c.heads / 2;  // two ranges, as two threads would do it
+  cache_attention(in, {part, c.heads}, scratch, view);
+  cache_attention(in, {0, part}, scratch, view);
+  for (size_t i = 0; i < c.queries; ++i) {
+    for (size_t h = 0; h < c.heads; ++h) {
+      double factor = 0;
+      const std::vector<Expected> want = attend_twin(in, i, h, &factor);
+      for (size_t t = 0; t < c.width; ++t)
+        ASSERT_TRUE(within(want[t], factor, view(i, h * c.width + t))) << "query " << i << " head " << h << " at " << t;
+    }
+    ASSERT_EQ(out[i * (columns + 1) + columns], before[i * (columns + 1) + columns]);
+  }
+}
+
+TEST(CacheAttention, OneQueryAndSomeAtEveryLength) {
+  for_each_target([] {
+    for (const size_t first : {0, 1, 2, 3, 4, 6, 7, 30, 31}) {
+      for (const size_t queries : {1, 2, 3, 4, 5, 9}) run_case({first + queries + 2, first, queries, 2, 2, 64});
+    }
+  });
+}
+
+TEST(CacheAttention, HeadsShareKeys) {
+  for_each_target([] {
+    for (const size_t queries : {1, 3, 16}) {
+      run_case({40, 11, queries, 4, 2, 64});
+      run_case({40, 11, queries, 3, 1, 64});
+      run_case({40, 11, queries, 8, 2, 16});
+      run_case({40, 11, queries, 6, 3, 8});
+    }
+  });
+}
+
+TEST(CacheAttention, OtherHeadSizes) {
+  for_each_target([] {
+    for (const size_t width : {1, 2, 3, 8, 16, 24, 32, 33, 80, 128}) {
+      run_case({20, 9, 1, 2, 2, width});
+      run_case({20, 9, 6, 2, 1, width});
+    }
+  });
+}
+
+TEST(CacheAttention, WindowOverARingThatWraps) {
+  for_each_target([] {
+    for (const size_t first : {0, 16, 32, 48, 64, 1600}) run_case({55, first, 16, 4, 4, 16, 40});
+    for (const size_t first : {0, 1, 4, 5, 6, 17, 100}) run_case({5, first, 1, 2, 2, 8, 5});
+    run_case({265, 4000, 16, 2, 2, 64, 250});
+    run_case({7, 3, 2, 1, 1, 8, 100});   // a window that is not reached
+    run_case({16, 50, 16, 2, 2, 8, 1});  // each sees itself alone
+  });
+}
+
+TEST(CacheAttention, OddInputs) {
+  for_each_target([] {
+    run_case({512, 500, 1, 2, 2, 64});
+    run_case({40, 20, 9, 2, 2, 64, 0, Fill::kZeros});
+    run_case({40, 20, 9, 2, 2, 64, 0, Fill::kDenormal});
+    run_case({40, 20, 9, 2, 2, 64, 0, Fill::kNormal, 20.0f});
+  });
+}
+
+TEST(CacheAttention, AQueryDoesNotDependOnItsNeighbours) {
+  for_each_target([] {
+    const Case all{40, 13, 9, 4, 2, 24, 12};
+    const Ring ring(all, 1);
+    const TestValues q(all.queries * (all.heads * all.width + 5), 2);
+    const CacheAttentionInput in = input_of(all, ring, q);
+    const size_t columns = all.heads * all.width;
+    std::vector<float> scratch(cache_attention_scratch_size(all.ring)), together(all.queries * columns), alone(columns);
+    cache_attention(in, {0, all.heads}, scratch, {together.data(), {all.queries, columns}});
+    for (size_t i = 0; i < all.queries; ++i) {
+      CacheAttentionInput one = in;
+      one.q = {in.q.row(i), {1, columns}};
+      one.first_position = all.first + i;
+      for (size_t head = 0; head < all.heads; ++head)
+        cache_attention(one, {head, head + 1}, scratch, {alone.data(), {1, columns}});
+      EXPECT_EQ(std::memcmp(alone.data(), &together[i * columns], columns * sizeof(float)), 0) << "query " << i;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace syrinx::kernels
