@@ -52,8 +52,10 @@ struct Config {
   TextConfig text;
   float temperature = 0.3f;
   float eos_threshold = -4.0f;
-  std::optional<size_t> frames_after_eos;  // model_recommended_frames_after_eos
-  std::string weights_path, weights_path_without_voice_cloning;
+  std::optional<size_t> frames_after_eos;                        // model_recommended_frames_after_eos
+  std::string weights_path, weights_path_without_voice_cloning;  // as written; empty: not given
+  std::string flow_lm_weights_path;                              // of training: the language model alone
+  std::string mimi_weights_path;                                 // replaces every mimi.* tensor of weights_path
 };
 
 }  // namespace syrinx::pocket
