@@ -1,0 +1,87 @@
+// Weights of the language model and of its head, read from the tensors `flow_lm.*` of a checkpoint (spec pocket-tts.md,
+// section 1.3; the maker's pocket_tts/models/flow_lm.py).  Matrices are packed once for streaming; numbers of any of
+// the published types (BF16, F16, F32) are widened to f32, which changes none.
+//
+// Immutable once read; any number of threads and streams may share them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/layer_norm.h"
+#include "kernels/pack.h"
+#include "models/pocket_tts/config.h"
+#include "tensor/safetensors.h"
+
+namespace syrinx::pocket {
+
+// Frequencies of a time embedding; half of what its first matrix takes.
+inline constexpr size_t kTimeFrequencies = 128;
+
+struct NormWeights {
+  std::vector<float> gamma, beta;  // [width]
+  kernels::NormAffine affine() const { return {gamma.data(), beta.data()}; }
+};
+
+// D width, A attention width, K key width, F feed-forward width (config.h).
+struct FlowLmLayer {
+  NormWeights norm1, norm2;               // [D]
+  kernels::OwnedMatrix in_proj;           // D -> A + 2 K: queries, keys, values
+  kernels::OwnedMatrix out_proj;          // A -> D
+  kernels::OwnedMatrix linear1, linear2;  // D -> F -> D
+};
+
+// Used at load time only, when the times of the evaluations are known (flow_head.h).
+struct TimeEmbedding {
+  std::vector<float> freqs;           // [kTimeFrequencies], as stored: they are rounded to the file's type
+  std::vector<float> weight0, bias0;  // [W, 2 kTimeFrequencies], [W]
+  std::vector<float> weight2, bias2;  // [W, W], [W]
+  std::vector<float> alpha;           // [W]
+};
+
+struct FlowBlock {
+  NormWeights norm;                       // [W]
+  kernels::OwnedMatrix linear0, linear2;  // W -> W
+};
+
+// W head width, Z what the heads read, X latent.
+struct FlowHeadWeights {
+  std::vector<TimeEmbedding> times;  // lsd two, flow_matching one, the others none
+  kernels::OwnedMatrix condition;    // Z -> W
+  kernels::OwnedMatrix input;        // X -> W
+  std::vector<FlowBlock> blocks;
+  kernels::OwnedMatrix
+      modulation;               // W -> blocks * 3 W + 2 W: shift, scale, gate of each block; shift, scale of the end
+  kernels::OwnedMatrix output;  // W -> X
+};
+
+struct FlowLmWeights {
+  FlowLmConfig config;
+  size_t latent = 0;       // X
+  size_t voice_width = 0;  // V, numbers of a voice's frame before its projection
+
+  std::vector<float> bos;                      // [X], the latent before the first
+  std::vector<float> latent_std, latent_mean;  // [X], for the codec
+  std::vector<float> bos_before_voice;         // [D], empty where there is none
+  kernels::OwnedMatrix voice_proj;             // V -> D
+  std::vector<float> text_table;               // [text_bins, D], or [text_bins, rank]
+  kernels::OwnedMatrix text_proj;              // rank -> D, only with a rank
+  kernels::OwnedMatrix input;                  // X -> D
+  std::vector<FlowLmLayer> layers;
+  NormWeights out_norm;         // [D]
+  kernels::OwnedMatrix z_proj;  // D -> Z, only with project_condition
+  kernels::OwnedMatrix eos;     // Z -> 1
+  FlowHeadWeights head;
+  std::vector<float> theta;  // rotary frequencies, [head size / 2]
+
+  size_t text_width() const { return config.text_rank > 0 ? config.text_rank : config.transformer.width; }
+};
+
+// `latent` and `voice_width` are the codec's (MimiConfig::latent, inner_width); `name` stands in messages.
+// kInvalidArgument: a configuration that no model can have.  kDataLoss: tensors that are missing, have another shape or
+// type than the configuration says, or that it does not know; one sentence names them.
+Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
+                                   size_t voice_width, const std::string& name);
+
+}  // namespace syrinx::pocket

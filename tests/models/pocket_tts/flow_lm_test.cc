@@ -1,0 +1,217 @@
+// The language model against the maker's arrays, stage by stage, in all eight configurations; then the rules of passes
+// and states.
+#include "models/pocket_tts/flow_lm.h"
+
+#include <map>
+
+#include "allocation_count.h"
+#include "fixtures.h"
+
+namespace syrinx::pocket {
+namespace {
+
+// Two correct implementations differ by 3e-6 of a stage's maximum (docs/pocket_tts.md, "Rounding").
+constexpr double kBound = 1e-5;
+
+// One model with everything that runs it, and what a probe saw.
+struct Running {
+  explicit Running(const TestModel& model, int threads = 1)
+      : test(model),
+        reference(std::string(model.name) + "/reference.safetensors"),
+        team(threads),
+        runner(team),
+        flow(load(model), runner) {}
+
+  FlowLmState state(size_t capacity = 64) const {
+    auto made = FlowLmState::make(flow.weights(), capacity);
+    EXPECT_TRUE(made.has_value());
+    return std::move(*made);
+  }
+  // The last probe's rows by stage, "voice.layer.1"; several passes of one stage follow each other.
+  void watch(std::map<std::string, std::vector<float>>& seen, const std::string& stage) {
+    flow.set_probe([&seen, stage](std::string_view what, size_t layer, View<const float, 2> rows) {
+      const std::string name = what == "layer" ? fmt::format("{}.layer.{}", stage, layer) : stage + ".input";
+      for (size_t n = 0; n < rows.extent(0); ++n)
+        seen[name].insert(seen[name].end(), rows.row(n), rows.row(n) + rows.extent(1));
+    });
+  }
+  void read_prompt(FlowLmState& to) {
+    const std::vector<float> voice = reference.get("voice.projected");
+    const std::vector<int32_t> ids = reference.get<int32_t>("text.ids");
+    ASSERT_TRUE(flow.prefill_projected(matrix_view(voice, test.config.transformer.width), to).has_value());
+    ASSERT_TRUE(flow.prefill_text(ids, to).has_value());
+  }
+
+  const TestModel& test;
+  Arrays reference;
+  ThreadTeam team;
+  nn::Runner runner;
+  FlowLm flow;
+};
+
+class FlowLmParity : public ::testing::TestWithParam<TestModel> {};
+INSTANTIATE_TEST_SUITE_P(All, FlowLmParity, ::testing::ValuesIn(test_models()), name_of);
+
+// Compares what was seen with the reference's arrays of the same names; prints the worst.
+void compare(const Arrays& reference, const std::map<std::string, std::vector<float>>& seen, size_t layers) {
+  double worst = 0;
+  size_t compared = 0;
+  for (const auto& [name, values] : seen) {
+    if (!reference.has(name)) continue;
+    const double error = relative(values, reference.get(name));
+    EXPECT_LE(error, kBound) << name;
+    worst = std::max(worst, error);
+    ++compared;
+  }
+  EXPECT_GE(compared, std::min<size_t>(layers, 3)) << "of the layers' arrays";
+  std::printf("worst: %.2g of a stage's maximum, %zu stages\n", worst, compared);
+}
+
+TEST_P(FlowLmParity, VoiceTextAndSteps) {
+  Running run(GetParam());
+  const Arrays& reference = run.reference;
+  const size_t width = run.test.config.transformer.width, latent = run.test.latent;
+  FlowLmState state = run.state();
+  std::map<std::string, std::vector<float>> voice, text, steps;
+
+  run.watch(voice, "voice");
+  const std::vector<float> latents = reference.get("voice.latents");
+  ASSERT_TRUE(run.flow.prefill_voice(matrix_view(latents, run.test.voice_width), state).has_value());
+  compare(reference, voice, run.test.config.transformer.layers);
+  std::vector<float> projected = voice["voice.input"];
+  if (run.test.config.bos_before_voice)
+    projected.erase(projected.begin(), projected.begin() + static_cast<ptrdiff_t>(width));
+  EXPECT_LE(relative(projected, reference.get("voice.projected")), kBound);
+
+  run.watch(text, "text");
+  const size_t first = state.position;
+  ASSERT_TRUE(run.flow.prefill_text(reference.get<int32_t>("text.ids"), state).has_value());
+  compare(reference, text, run.test.config.transformer.layers);
+  EXPECT_LE(relative(text["text.input"], reference.get("text.embedding")), kBound);
+  const auto cached = [&](View<float, 2> rows) {
+    return std::vector<float>(rows.row(first), rows.row(state.position - 1) + state.key_width);
+  };
+  EXPECT_LE(relative(cached(state.layer_keys(state.layers - 1)), reference.get("text.keys")), kBound);
+  EXPECT_LE(relative(cached(state.layer_values(state.layers - 1)), reference.get("text.values")), kBound);
+
+  // The maker's latents go in, so that each step stands for itself.
+  run.watch(steps, "step");
+  const std::vector<float> fed = reference.get("step.latent");
+  std::vector<float> logits;
+  for (size_t i = 0; i < fed.size() / latent; ++i) {
+    const FlowLm::Step step = run.flow.step(i == 0 ? nullptr : &fed[(i - 1) * latent], state);
+    steps["step.hidden"].insert(steps["step.hidden"].end(), step.hidden.row(0),
+                                step.hidden.row(0) + step.hidden.extent(1));
+    steps["step.logit"].push_back(step.eos_logit);
+  }
+  compare(reference, steps, run.test.config.transformer.layers + 2);
+}
+
+// Neither how rows are cut into passes nor the number of threads may matter; the last layer's output, which a prompt
+// leaves out, neither.
+TEST_P(FlowLmParity, OnePassEqualsRowByRow) {
+  Running run(GetParam(), 3), single(GetParam());
+  FlowLmState together = run.state(), apart = run.state();
+  run.read_prompt(together);
+  const std::vector<float> voice = run.reference.get("voice.projected");
+  const std::vector<int32_t> ids = run.reference.get<int32_t>("text.ids");
+  const size_t width = run.test.config.transformer.width;
+  // The vector before the voice comes with the first rows alone.
+  ASSERT_TRUE(single.flow.prefill_projected({voice.data(), {voice.size() / width, width}}, apart).has_value());
+  for (const int32_t id : ids) ASSERT_TRUE(single.flow.prefill_text({&id, 1}, apart).has_value());
+  ASSERT_EQ(together.position, apart.position);
+  const auto contents = [&](const FlowLmState& state) {
+    std::vector<float> all(state.keys.begin(), state.keys.end());
+    all.insert(all.end(), state.values.begin(), state.values.end());
+    return all;
+  };
+  EXPECT_LE(relative(contents(together), contents(apart)), 3e-6);
+  const FlowLm::Step a = run.flow.step(nullptr, together), b = single.flow.step(nullptr, apart);
+  EXPECT_NEAR(a.eos_logit, b.eos_logit, 1e-5 * std::fabs(b.eos_logit) + 1e-5);
+}
+
+TEST_P(FlowLmParity, ResetAndCopyGiveTheSameNumbers) {
+  Running run(GetParam());
+  FlowLmState state = run.state(), voice = run.state(40);
+  const auto speak = [&](FlowLmState& s) {
+    std::vector<float> hidden;
+    for (int i = 0; i < 3; ++i) {
+      const FlowLm::Step step = run.flow.step(nullptr, s);
+      hidden.insert(hidden.end(), step.hidden.row(0), step.hidden.row(0) + step.hidden.extent(1));
+      hidden.push_back(step.eos_logit);
+    }
+    return hidden;
+  };
+  run.read_prompt(state);
+  run.read_prompt(voice);
+  const std::vector<float> fresh = speak(state);
+  state.reset();
+  run.read_prompt(state);
+  EXPECT_EQ(speak(state), fresh);
+  ASSERT_TRUE(state.copy_from(voice).has_value());
+  EXPECT_EQ(speak(state), fresh);
+}
+
+TEST_P(FlowLmParity, AStepAllocatesNothing) {
+  Running run(GetParam());
+  FlowLmState state = run.state(200);
+  run.read_prompt(state);
+  const size_t before = allocation_count();
+  for (int i = 0; i < 100; ++i) run.flow.step(nullptr, state);
+  EXPECT_EQ(allocation_count() - before, 0u);
+}
+
+TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
+  const TestModel model = test_models()[0];
+  Running run(model);
+  std::vector<int32_t> ids(300);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i % 399);
+  FlowLmState together = run.state(300), apart = run.state(300);
+  ASSERT_TRUE(run.flow.prefill_text(ids, together).has_value());
+  for (size_t i = 0; i < ids.size(); i += 50)
+    ASSERT_TRUE(run.flow.prefill_text(std::span(ids).subspan(i, 50), apart).has_value());
+  EXPECT_LE(relative({together.keys.begin(), together.keys.end()}, {apart.keys.begin(), apart.keys.end()}), 3e-6);
+}
+
+TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
+  const TestModel model = test_models()[0];
+  Running run(model);
+  FlowLmState state = run.state(31);
+  run.read_prompt(state);
+  ASSERT_EQ(state.position, 30u);
+  const std::vector<int32_t> ids = {1, 2};
+  const Status status = run.flow.prefill_text(ids, state);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Code::kLimitExceeded);
+  EXPECT_EQ(status.error().message, "2 rows more after position 30 of a stream that has room for 31");
+  EXPECT_EQ(state.position, 30u);
+  const float logit = run.flow.step(nullptr, state).eos_logit;
+  EXPECT_FALSE(state.full);
+  EXPECT_EQ(run.flow.step(nullptr, state).eos_logit, logit);
+  EXPECT_TRUE(state.full);
+  EXPECT_EQ(state.position, 31u);
+  state.reset();
+  EXPECT_FALSE(state.full);
+}
+
+TEST(FlowLm, WhatDoesNotFitIsRefused) {
+  const TestModel model = test_models()[0], other = test_models()[1];
+  Running run(model), layers(other);
+  FlowLmState state = run.state(), stranger = layers.state(), narrow = run.state(5);
+  for (const int32_t id : {-1, 400, 401}) {
+    const Status status = run.flow.prefill_text({&id, 1}, state);
+    ASSERT_FALSE(status.has_value()) << id;
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+  }
+  const std::vector<float> rows(66);
+  EXPECT_FALSE(run.flow.prefill_projected(matrix_view(rows, 33), state).has_value());
+  EXPECT_FALSE(run.flow.prefill_voice(matrix_view(rows, 6), state).has_value());
+  EXPECT_EQ(state.position, 0u);
+  EXPECT_EQ(state.copy_from(stranger).error().code, Code::kInvalidArgument);
+  run.read_prompt(state);
+  EXPECT_EQ(narrow.copy_from(state).error().code, Code::kLimitExceeded);
+  EXPECT_EQ(FlowLmState::make(run.flow.weights(), kMaxPositions + 1).error().code, Code::kLimitExceeded);
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
