@@ -1,0 +1,132 @@
+// The head against the maker's arrays, part by part, for all four kinds; then the rules of its schedule.
+#include "models/pocket_tts/flow_head.h"
+
+#include <map>
+
+#include "allocation_count.h"
+#include "fixtures.h"
+#include "models/pocket_tts/flow_lm.h"
+
+namespace syrinx::pocket {
+namespace {
+
+constexpr double kBound = 1e-5;
+
+class FlowHeadParity : public ::testing::TestWithParam<TestModel> {};
+INSTANTIATE_TEST_SUITE_P(All, FlowHeadParity, ::testing::ValuesIn(test_models()), name_of);
+
+// The maker's hidden rows and noise go in, so that each frame stands for itself.
+TEST_P(FlowHeadParity, EveryPart) {
+  const TestModel& model = GetParam();
+  const auto weights = load(model);
+  const Arrays reference(std::string(model.name) + "/reference.safetensors");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  auto schedule = make_schedule(*weights, model.evaluations);
+  ASSERT_TRUE(schedule.has_value()) << schedule.error().message;
+  FlowHead head(weights, *schedule, runner);
+  ASSERT_EQ(head.evaluations(), model.evaluations);
+  std::map<std::string, std::vector<float>> seen;
+  head.set_probe([&](std::string_view stage, size_t index, std::span<const float> values) {
+    const std::string name = stage == "block" ? fmt::format("step.block.{}", index) : fmt::format("step.{}", stage);
+    // The maker computes the condition again at every evaluation.
+    const size_t times = stage == "condition" ? model.evaluations : 1;
+    for (size_t i = 0; i < times; ++i) seen[name].insert(seen[name].end(), values.begin(), values.end());
+  });
+  const std::vector<float> hidden = reference.get("step.hidden"), noise = reference.get("step.noise");
+  const size_t width = model.config.condition, frames = noise.size() / model.latent;
+  nn::Plane row;
+  row.prepare(1, width, kernels::Storage::kF32);
+  for (size_t i = 0; i < frames; ++i) {
+    std::copy_n(&hidden[i * width], width, row.f32());
+    std::vector<float> latent(model.latent);
+    head.sample(row.view(), {&noise[i * model.latent], model.latent}, latent);
+    seen["step.latent"].insert(seen["step.latent"].end(), latent.begin(), latent.end());
+  }
+  double worst = 0;
+  for (const auto& [name, values] : seen) {
+    const std::vector<float> want = reference.get(name);
+    std::vector<float> ours = values;
+    ours.resize(std::min(ours.size(), want.size()));  // of some parts the first frame alone is stored
+    const double error = relative(ours, want);
+    EXPECT_LE(error, kBound) << name;
+    worst = std::max(worst, error);
+  }
+  EXPECT_EQ(seen.size(), 4 + model.config.head_depth);
+  std::printf("worst: %.2g of a part's maximum\n", worst);
+}
+
+TEST_P(FlowHeadParity, TimesOfEveryEvaluation) {
+  const TestModel& model = GetParam();
+  const auto weights = load(model);
+  const Arrays reference(std::string(model.name) + "/reference.safetensors");
+  const auto& times = weights->head.times;
+  for (size_t k = 0; k < 2; ++k) ASSERT_EQ(reference.has(fmt::format("step.time.{}", k)), k < times.size());
+  const auto check = [&](const std::string& prefix, size_t evaluations) {
+    for (size_t k = 0; k < times.size(); ++k) {
+      std::vector<float> ours;
+      for (size_t i = 0; i < evaluations; ++i) {
+        const std::vector<float> one =
+            time_embedding(times[k], static_cast<float>(i + k) / static_cast<float>(evaluations));
+        ours.insert(ours.end(), one.begin(), one.end());
+      }
+      EXPECT_LE(relative(ours, reference.get(fmt::format("{}.time.{}", prefix, k))), kBound) << prefix << k;
+    }
+  };
+  check("step", model.evaluations);
+  if (reference.has("lsd3.time.0")) check("lsd3", 3);
+}
+
+TEST_P(FlowHeadParity, AFrameAllocatesNothing) {
+  const TestModel& model = GetParam();
+  const auto weights = load(model);
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  FlowHead head(weights, *make_schedule(*weights, model.evaluations), runner);
+  nn::Plane row;
+  row.prepare(1, model.config.condition, kernels::Storage::kF32);
+  std::vector<float> latent(model.latent, 0.5f);
+  const size_t before = allocation_count();
+  for (int i = 0; i < 50; ++i) head.sample(row.view(), latent, latent);
+  EXPECT_EQ(allocation_count() - before, 0u);
+}
+
+// Three evaluations a frame, on the language model's own states.
+TEST(FlowHead, SeveralEvaluationsOfLsd) {
+  const TestModel model = test_models()[0];
+  const auto weights = load(model);
+  const Arrays reference("english/reference.safetensors");
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  FlowLm flow(weights, runner);
+  FlowHead head(weights, *make_schedule(*weights, 3), runner);
+  FlowLmState state = *FlowLmState::make(*weights, 64);
+  ASSERT_TRUE(flow.prefill_projected(matrix_view(reference.get("voice.projected"), 32), state).has_value());
+  ASSERT_TRUE(flow.prefill_text(reference.get<int32_t>("text.ids"), state).has_value());
+  std::vector<float> velocities, latents, latent(32);
+  head.set_probe([&](std::string_view stage, size_t, std::span<const float> values) {
+    if (stage == "velocity") velocities.insert(velocities.end(), values.begin(), values.end());
+  });
+  const std::vector<float> noise = reference.get("step.noise");
+  for (size_t i = 0; i < 2; ++i) {
+    const FlowLm::Step step = flow.step(i == 0 ? nullptr : latent.data(), state);
+    head.sample(step.hidden, {&noise[i * 32], 32}, latent);
+    latents.insert(latents.end(), latent.begin(), latent.end());
+  }
+  EXPECT_LE(relative(velocities, reference.get("lsd3.velocity")), kBound);
+  EXPECT_LE(relative(latents, reference.get("lsd3.latent")), kBound);
+}
+
+TEST(FlowHead, ScheduleHasLimits) {
+  const auto models = test_models();
+  const auto lsd = load(models[0]), drifting = load(models[3]), matching = load(models[7]);
+  EXPECT_TRUE(make_schedule(*lsd, 1).has_value());
+  EXPECT_EQ(make_schedule(*lsd, 0).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(make_schedule(*lsd, kMaxEvaluations + 1).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(make_schedule(*matching, 15).error().message, "15 sampler steps a frame; this model takes 16 to 64");
+  EXPECT_EQ(make_schedule(*matching, 16)->time.size(), 16u * 24u);
+  for (const size_t ignored : {0, 1, 1000}) EXPECT_EQ(make_schedule(*drifting, ignored)->evaluations, 1u);
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
