@@ -155,6 +155,7 @@ std::vector<KernelCase> vector_kernel_cases(int threads) {
   cases.push_back(array_case("sin_squared", kArray, 21, kernels::sin_squared_array));
   cases.push_back(array_case("tanh", kArray, 40, kernels::tanh_array));
   cases.push_back(array_case("gelu_tanh", kArray, 29, kernels::gelu_tanh));
+  cases.push_back(array_case("elu", kArray, 22, kernels::elu));
   cases.push_back(layer_norm_case(200, 768));
   cases.push_back(softmax_case(200, 200));
   for (const size_t tokens : {50, 200, 512}) cases.push_back(attention_case(tokens, 12, threads));

@@ -30,8 +30,8 @@ namespace syrinx::kernels {
 enum class Storage : uint8_t { kF32, kF16 };
 constexpr size_t storage_bytes(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
 
-// kSnake: v + sin(alpha v)^2 / alpha (Kokoro, section 5.2).  All are monotone in v.
-enum class Activation : uint8_t { kNone, kLeakyRelu, kSnake };
+// kSnake: v + sin(alpha v)^2 / alpha (Kokoro, section 5.2).  kElu: v, or e^v - 1 where v < 0.  All are monotone in v.
+enum class Activation : uint8_t { kNone, kLeakyRelu, kSnake, kElu };
 
 // Tiles of output rows: a function of the row count alone, so that results do not depend on the number of threads.
 inline constexpr size_t kMaxTileRows = 252;

@@ -59,6 +59,53 @@ TEST(Activation, SiluMatchesTheTwin) {
   });
 }
 
+TEST(Activation, GeluByItsDefinitionMatchesTheTwin) {
+  for_each_target([] {
+    for (const size_t n : edge_sizes()) {
+      for (const float scale : {1e-3f, 1.0f, 5.0f, 100.0f}) {
+        TestValues x(n, static_cast<uint32_t>(n), Fill::kNormal, scale);
+        std::vector<float> out(n);
+        gelu_erf({x.data(), n}, out);
+        for (size_t i = 0; i < n; ++i) {
+          const double twin = 0.5 * x[i] * std::erfc(-static_cast<double>(x[i]) / std::numbers::sqrt2);
+          ASSERT_NEAR(out[i], twin, 1e-6 * std::abs(x[i]) + FLT_MIN) << x[i];
+        }
+      }
+    }
+    std::vector<float> ends = {0.0f, 1e15f, -1e15f, NAN};
+    gelu_erf(ends, ends);
+    EXPECT_EQ(ends[0], 0.0f);
+    EXPECT_EQ(ends[1], 1e15f);
+    EXPECT_EQ(ends[2], 0.0f);
+    EXPECT_TRUE(std::isnan(ends[3]));
+  });
+}
+
+TEST(Activation, EluKeepsAllDigitsOfSmallValues) {
+  for_each_target([] {
+    for (const size_t n : edge_sizes()) {
+      for (const float scale : {1e-30f, 1e-6f, 1e-2f, 1.0f, 30.0f}) {
+        TestValues x(n, static_cast<uint32_t>(n), Fill::kNormal, scale);
+        std::vector<float> out(n);
+        elu({x.data(), n}, out);
+        for (size_t i = 0; i < n; ++i) {
+          if (x[i] >= 0) {
+            ASSERT_EQ(out[i], x[i]);
+          } else {
+            ASSERT_LE(ulps(out[i], std::expm1(static_cast<double>(x[i]))), 3.0) << x[i];
+          }
+        }
+      }
+    }
+    std::vector<float> ends = {0.0f, -104.0f, -1e30f, -INFINITY, INFINITY, NAN};
+    elu(ends, ends);
+    EXPECT_EQ(ends[0], 0.0f);
+    for (const size_t i : {1, 2, 3}) EXPECT_EQ(ends[i], -1.0f);
+    EXPECT_EQ(ends[4], INFINITY);
+    EXPECT_TRUE(std::isnan(ends[5]));
+  });
+}
+
 TEST(Activation, LeakyReluIsExact) {
   for_each_target([] {
     for (const size_t n : edge_sizes()) {

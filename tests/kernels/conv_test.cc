@@ -224,7 +224,8 @@ TEST(Conv, FineActivationsKeepSixteenBits) {
 
 TEST(Conv, ActivationsResidualsAndHalfStorage) {
   for_each_target([] {
-    for (const Activation activation : {Activation::kNone, Activation::kLeakyRelu, Activation::kSnake}) {
+    for (const Activation activation :
+         {Activation::kNone, Activation::kLeakyRelu, Activation::kSnake, Activation::kElu}) {
       for (const Storage storage : {Storage::kF32, Storage::kF16}) {
         Problem p({19, 45, 3, 33, 2, 1, 2}, 11);
         p.fill_normal();
@@ -261,6 +262,7 @@ TEST(Conv, ActivationsResidualsAndHalfStorage) {
         const auto activate = [&](float v, size_t k) {
           double y = static_cast<double>(v) * scale[k] + shift[k];
           if (activation == Activation::kLeakyRelu && y < 0) y *= in.slope;
+          if (activation == Activation::kElu && y < 0) y = std::expm1(y);
           if (activation == Activation::kSnake) y += std::pow(std::sin(alpha[k] * y), 2) / alpha[k];
           return y;
         };

@@ -39,6 +39,7 @@ void with_input(const ConvInput& in, const F& f) {
       case Activation::kNone: return f(storage, std::integral_constant<Activation, Activation::kNone>());
       case Activation::kLeakyRelu: return f(storage, std::integral_constant<Activation, Activation::kLeakyRelu>());
       case Activation::kSnake: return f(storage, std::integral_constant<Activation, Activation::kSnake>());
+      case Activation::kElu: return f(storage, std::integral_constant<Activation, Activation::kElu>());
     }
   };
   if (in.storage == Storage::kF32) {

@@ -11,6 +11,7 @@
 
 #include "hwy/highway.h"
 #include "kernels/conv.h"
+#include "kernels/cpu/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
@@ -62,6 +63,8 @@ HWY_INLINE VF transform(const ConvInput& in, VF v, size_t c) {
     v = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, in.slope)), v);
   } else if constexpr (kActivation == Activation::kSnake) {
     v = snake(v, hn::LoadU(d, in.alpha_over_pi + c), hn::LoadU(d, in.inverse_alpha + c));
+  } else if constexpr (kActivation == Activation::kElu) {
+    v = Elu(d, v);
   }
   return v;
 }

@@ -5,7 +5,7 @@
 //   Sin, Cos     1.5e-7 absolute for |x| <= 1e4; beyond that within [-1, 1] but of falling accuracy
 //   SinSquared   3e-7 absolute for |x| <= 1e4; larger arguments are the caller's to avoid
 //   Atan2        4e-7 rad; Atan2(0, x) follows the sign of the zero as std::atan2 does; infinities are not handled
-//   Tanh         3 ulp;  Sigmoid 4 ulp where the result is normal
+//   Tanh         3 ulp;  Sigmoid 4 ulp where the result is normal;  Elu 3 ulp
 // A NaN stays a NaN; Sin and Cos of an infinity are NaN.
 #if defined(SYRINX_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SYRINX_KERNELS_CPU_MATH_INL_H_
@@ -134,6 +134,25 @@ template <class D, class V = hn::VFromD<D>>
 HWY_INLINE V Sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
   return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+}
+
+// x where x >= 0, else e^x - 1 = 2^n (e^r - 1) + (2^n - 1), whose last bracket is exact: small x keep all their digits.
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE V Elu(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V bounded = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Zero(d));  // e^-20 is lost in -1
+  const auto n = hn::NearestInt(hn::Mul(bounded, hn::Set(d, 1.44269504f)));
+  const V nf = hn::ConvertTo(d, n);
+  V r = hn::NegMulAdd(nf, hn::Set(d, 0.693145751953125f), bounded);
+  r = hn::NegMulAdd(nf, hn::Set(d, 1.42860677e-06f), r);
+  V p = hn::MulAdd(hn::Set(d, 1.38144649e-03f), r, hn::Set(d, 8.36878084e-03f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.16683927e-02f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.66665196e-01f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.99999940e-01f));
+  const V less_one = hn::MulAdd(hn::Mul(r, r), p, r);
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+  const V y = hn::MulAdd(power, less_one, hn::Sub(power, hn::Set(d, 1.0f)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), y, x);
 }
 
 }  // namespace syrinx::kernels::HWY_NAMESPACE
