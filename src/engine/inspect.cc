@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "base/byte_reader.h"
 #include "base/mapped_file.h"
 #include "models/kokoro/checkpoint.h"
-#include "tensor/byte_reader.h"
 #include "tensor/npy.h"
 #include "tensor/onnx.h"
 #include "tensor/safetensors.h"

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "tensor/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace syrinx {
 namespace {

@@ -2,44 +2,13 @@
 
 #include <cstring>
 
-#include "tensor/byte_reader.h"
+#include "base/protobuf.h"
 
 namespace syrinx {
 namespace {
 
 constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxListItems = 65536;  // inputs, outputs or attributes of a node; whole numbers of an attribute
-
-enum WireType { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-// One field of a message: its number, and its value in the form of its wire type.
-struct Field {
-  uint32_t number = 0;
-  int wire = 0;
-  uint64_t varint = 0;
-  std::span<const std::byte> bytes;  // also the 4 or 8 bytes of fixed values
-  bool is_bytes() const { return wire == kBytes; }
-  std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-};
-
-bool next_field(ByteReader& reader, Field& field) {
-  if (reader.at_end() || reader.failed()) return false;
-  const uint64_t tag = reader.varint();
-  field = Field{};
-  field.number = static_cast<uint32_t>(tag >> 3);
-  field.wire = static_cast<int>(tag & 7);
-  bool known = tag >> 3 != 0 && tag >> 32 == 0;
-  switch (field.wire) {
-    case kVarint: field.varint = reader.varint(); break;
-    case kFixed64: field.bytes = reader.take(8); break;
-    case kBytes: field.bytes = reader.take(reader.varint()); break;
-    case kFixed32: field.bytes = reader.take(4); break;
-    default:  // groups were never used by ONNX
-      known = false;
-  }
-  if (!known) reader.take(UINT64_MAX);  // fails the reader
-  return !reader.failed();
-}
 
 // The element types of TensorProto, by their numbers.
 std::optional<DType> element_type(uint64_t number) {
@@ -62,10 +31,10 @@ std::optional<DType> element_type(uint64_t number) {
 }
 
 // A repeated number: packed in one field, or one field each.
-bool read_varints(const Field& field, size_t limit, std::vector<uint64_t>& out) {
+bool read_varints(const ProtoField& field, size_t limit, std::vector<uint64_t>& out) {
   if (!field.is_bytes()) {
     out.push_back(field.varint);
-    return field.wire == kVarint && out.size() <= limit;
+    return field.wire == ProtoField::kVarint && out.size() <= limit;
   }
   ByteReader reader(field.bytes);
   while (!reader.at_end() && !reader.failed()) {
@@ -83,7 +52,7 @@ class OnnxParser {
 
   Status model(std::span<const std::byte> bytes) {
     bool has_graph = false;
-    SYRINX_TRY_VOID(each(bytes, [&](const Field& field) -> Status {
+    SYRINX_TRY_VOID(each(bytes, [&](const ProtoField& field) -> Status {
       if (field.number == 2 && field.is_bytes()) file_.producer_ = field.text().substr(0, kMaxNameBytes);
       if (field.number != 7 || !field.is_bytes()) return {};
       if (has_graph) return damaged("it has two graphs");
@@ -112,19 +81,19 @@ class OnnxParser {
   template <class Handler>
   Status each(std::span<const std::byte> message, Handler&& handle) {
     ByteReader reader(message);
-    Field field;
+    ProtoField field;
     while (next_field(reader, field)) SYRINX_TRY_VOID(handle(field));
     return reader.failed() ? Status(damaged("a field does not fit")) : Status{};
   }
 
-  Status read_name(const Field& field, std::string& out) {
+  Status read_name(const ProtoField& field, std::string& out) {
     if (!field.is_bytes() || field.bytes.size() > kMaxNameBytes) return damaged("a name is malformed or too long");
     out = field.text();
     return {};
   }
 
   Status graph(std::span<const std::byte> bytes) {
-    return each(bytes, [&](const Field& field) -> Status {
+    return each(bytes, [&](const ProtoField& field) -> Status {
       if (!field.is_bytes()) return {};
       switch (field.number) {
         case 1: return node(field.bytes);
@@ -140,7 +109,7 @@ class OnnxParser {
   Status value_info(std::span<const std::byte> bytes, std::vector<std::string>& names) {
     if (names.size() >= kMaxListItems) return too_many("graph inputs or outputs", kMaxListItems);
     names.emplace_back();
-    return each(bytes, [&](const Field& field) -> Status {
+    return each(bytes, [&](const ProtoField& field) -> Status {
       return field.number == 1 ? read_name(field, names.back()) : Status{};
     });
   }
@@ -153,7 +122,7 @@ class OnnxParser {
     if (file_.nodes_.size() >= OnnxFile::kMaxNodes) return too_many("nodes", OnnxFile::kMaxNodes);
     OnnxNode node;
     std::span<const std::byte> constant;
-    SYRINX_TRY_VOID(each(bytes, [&](const Field& field) -> Status {
+    SYRINX_TRY_VOID(each(bytes, [&](const ProtoField& field) -> Status {
       switch (field.number) {
         case 1:
         case 2: {
@@ -177,10 +146,10 @@ class OnnxParser {
     return {};
   }
 
-  Status attribute(const Field& whole, OnnxAttribute& out, std::span<const std::byte>& constant) {
+  Status attribute(const ProtoField& whole, OnnxAttribute& out, std::span<const std::byte>& constant) {
     if (!whole.is_bytes()) return damaged("an attribute is malformed");
     std::vector<uint64_t> wholes;
-    SYRINX_TRY_VOID(each(whole.bytes, [&](const Field& field) -> Status {
+    SYRINX_TRY_VOID(each(whole.bytes, [&](const ProtoField& field) -> Status {
       switch (field.number) {
         case 1: return read_name(field, out.name);
         case 2:
@@ -204,7 +173,7 @@ class OnnxParser {
     std::span<const std::byte> raw;
     bool has_raw = false;
     std::vector<std::span<const std::byte>> fixed;  // float_data, double_data: packed runs, or one value each
-    std::vector<Field> varints;                     // int32_data, int64_data, uint64_data
+    std::vector<ProtoField> varints;                // int32_data, int64_data, uint64_data
   };
 
   // `forced_name` names the tensor of a Constant node; initialisers carry their own.
@@ -215,7 +184,7 @@ class OnnxParser {
     std::vector<uint64_t> dims;
     uint64_t type = 0;
     bool external = false;
-    SYRINX_TRY_VOID(each(bytes, [&](const Field& field) -> Status {
+    SYRINX_TRY_VOID(each(bytes, [&](const ProtoField& field) -> Status {
       switch (field.number) {
         case 1:
           if (!read_varints(field, kMaxRank, dims)) return damaged("the dims of a tensor are malformed");
@@ -276,7 +245,7 @@ class OnnxParser {
   // A varint holds one element of any width: also the bits of an f16 (onnx.proto, int32_data).
   Status decode_varints(const Values& values, size_t count, size_t width, std::vector<std::byte>& out) {
     std::vector<uint64_t> numbers;
-    for (const Field& field : values.varints)
+    for (const ProtoField& field : values.varints)
       if (!read_varints(field, count, numbers)) return damaged("the numbers of a tensor are malformed");
     out.resize(numbers.size() * width);
     for (size_t i = 0; i < numbers.size(); ++i) std::memcpy(out.data() + i * width, &numbers[i], width);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "tensor/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace syrinx {
 namespace {

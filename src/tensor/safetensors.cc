@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/byte_reader.h"
 #include "base/json.h"
-#include "tensor/byte_reader.h"
 
 namespace syrinx {
 namespace {

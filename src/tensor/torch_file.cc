@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/byte_reader.h"
+#include "base/byte_reader.h"
 #include "tensor/pickle.h"
 #include "tensor/zip.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tensor/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace syrinx {
 namespace {
