@@ -1,0 +1,145 @@
+#include "models/pocket_tts/prompt.h"
+
+#include <chrono>
+#include <map>
+
+#include "models/pocket_tts/speech_end.h"
+#include "pocket_files.h"
+#include "text/sentencepiece_file.h"
+#include "text/unicode.h"
+
+namespace syrinx::pocket {
+namespace {
+
+text::UnigramTokenizer tokenizer() {
+  const std::string bytes = test::read_pocket("tokenizer.model");
+  auto read = text::read_sentencepiece(test::as_bytes(bytes), "tokenizer.model");
+  EXPECT_TRUE(read.has_value()) << read.error().message;
+  return std::move(*read);
+}
+
+std::u32string characters(const std::string& bytes) {
+  std::u32string out;
+  for (size_t i = 0; i < bytes.size();) out += text::decode(bytes, i);
+  return out;
+}
+
+std::map<std::string, TextConfig> settings(const Json& texts) {
+  std::map<std::string, TextConfig> all;
+  for (const JsonMember& member : *texts.find("settings")->object()) {
+    TextConfig& config = all[member.key];
+    config.pad_short = *member.value.find("pad_with_spaces_for_short_inputs")->boolean();
+    config.remove_semicolons = *member.value.find("remove_semicolons")->boolean();
+    config.terminal_punctuation = *member.value.find("append_terminal_punctuation")->boolean();
+    config.capitalize = *member.value.find("capitalize_first_letter")->boolean();
+    for (const JsonMember& entry : *member.value.find("replace_characters")->object())
+      config.replace.emplace_back(characters(entry.key)[0], characters(*entry.value.string()));
+  }
+  return all;
+}
+
+TEST(PocketPrompt, PreparesEveryTextAsTheMaker) {
+  const Json texts = test::pocket_texts();
+  const auto configs = settings(texts);
+  ASSERT_EQ(configs.size(), 9u);
+  ASSERT_EQ(texts.find("prepare")->array()->size(), 87u);
+  for (const Json& item : *texts.find("prepare")->array()) {
+    const std::string& text = test::text_of(item, "text");
+    const Json& results = *item.find("results");
+    for (const auto& [name, config] : configs) {
+      SCOPED_TRACE(name + ": " + text);
+      const Json* const own = results.find(name);
+      const Json& expected = own != nullptr ? *own : *results.find("plain");
+      const auto prepared = prepare_text(text, config);
+      ASSERT_EQ(prepared.has_value(), !expected.is_null());
+      if (!prepared) continue;
+      EXPECT_EQ(prepared->text, *(*expected.array())[0].string());
+      EXPECT_EQ(static_cast<int64_t>(prepared->frames_guess), *(*expected.array())[1].whole());
+    }
+  }
+}
+
+TEST(PocketPrompt, CutsEveryTextAsTheMaker) {
+  const Json texts = test::pocket_texts();
+  const auto configs = settings(texts);
+  const text::UnigramTokenizer pieces = tokenizer();
+  ASSERT_EQ(texts.find("split")->array()->size(), 62u);
+  for (const Json& item : *texts.find("split")->array()) {
+    const auto limit = static_cast<size_t>(*item.find("max_tokens")->whole());
+    SCOPED_TRACE(test::text_of(item, "settings") + ", " + std::to_string(limit) + ": " + test::text_of(item, "text"));
+    const auto chunks =
+        split_text(test::text_of(item, "text"), limit, configs.at(test::text_of(item, "settings")), pieces);
+    ASSERT_TRUE(chunks.has_value()) << chunks.error().message;
+    const Json::Array& expected = *item.find("chunks")->array();
+    ASSERT_EQ(chunks->size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Chunk& chunk = (*chunks)[i];
+      EXPECT_EQ(chunk.text, test::text_of(expected[i], "text"));
+      EXPECT_EQ(chunk.prepared, test::text_of(expected[i], "prepared"));
+      EXPECT_EQ(chunk.ids, test::ids_of(expected[i]));
+      EXPECT_EQ(static_cast<int64_t>(frames_after_end({}, {}, chunk.frames_guess)),
+                *expected[i].find("frames_after_eos")->whole());
+      EXPECT_EQ(static_cast<int64_t>(max_steps(chunk.ids.size())), *expected[i].find("max_steps")->whole());
+    }
+  }
+}
+
+TEST(PocketPrompt, NothingToSayIsAnError) {
+  for (const char* const text : {"", " \t\n", "\u3000"}) {
+    const auto chunks = split_text(text, kDefaultMaxTokens, {}, tokenizer());
+    ASSERT_FALSE(chunks.has_value());
+    EXPECT_EQ(chunks.error().code, Code::kInvalidArgument);
+    EXPECT_NE(chunks.error().message.find("nothing to say"), std::string::npos);
+  }
+  TextConfig deleting;
+  deleting.replace = {{U'*', U""}};
+  EXPECT_FALSE(split_text("* * *", kDefaultMaxTokens, deleting, tokenizer()).has_value());
+}
+
+TEST(PocketPrompt, MalformedTextIsAnError) {
+  const auto prepared = prepare_text("ab\xC3", {});
+  ASSERT_FALSE(prepared.has_value());
+  EXPECT_EQ(prepared.error().message, "the text is not valid UTF-8 at byte 2");
+  EXPECT_FALSE(split_text("\xff", kDefaultMaxTokens, {}, tokenizer()).has_value());
+}
+
+TEST(PocketPrompt, AChunkInWhichNothingIsLeftIsLeftOut) {
+  TextConfig twice;  // the first preparation makes of each a what the second one deletes
+  twice.replace = {{U'a', U"b"}, {U'b', U""}};
+  twice.terminal_punctuation = false;
+  twice.capitalize = false;
+  const auto chunks = split_text("x! a", 1, twice, tokenizer());
+  ASSERT_TRUE(chunks.has_value()) << chunks.error().message;
+  ASSERT_EQ(chunks->size(), 1u);
+  EXPECT_EQ((*chunks)[0].prepared, "x!");
+  const auto none = split_text("a", 1, twice, tokenizer());
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, Code::kInvalidArgument);
+}
+
+TEST(PocketPrompt, DecimalsOfEveryScriptStayWhole) {
+  const text::UnigramTokenizer pieces = tokenizer();
+  const auto count = [&](const std::string& text) { return split_text(text, 1, {}, pieces)->size(); };
+  EXPECT_EQ(count("Take 3.5"), 1u);
+  EXPECT_EQ(count("Take x.5"), 2u);
+  EXPECT_EQ(count("١٢٣٤٥٦٧٨٩.٥"), 1u);  // nothing but byte pieces
+  EXPECT_EQ(count("你好你好你好²."
+                  "①"),
+            1u);
+  EXPECT_EQ(count("你好你好你好.①"), 2u);
+}
+
+TEST(PocketPrompt, AMegabyteIsCutInLinearTime) {
+  const text::UnigramTokenizer pieces = tokenizer();
+  std::string text;
+  while (text.size() < 1'000'000) text += "It costs 3.50, or 4. Why? 你好! Well... ";
+  const auto start = std::chrono::steady_clock::now();
+  const auto chunks = split_text(text, kDefaultMaxTokens, {}, pieces);
+  ASSERT_TRUE(chunks.has_value()) << chunks.error().message;
+  EXPECT_GT(chunks->size(), 10'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(split_text(std::string(3 << 20, 'a'), 50, {}, pieces).error().code, Code::kLimitExceeded);
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
