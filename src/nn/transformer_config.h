@@ -15,6 +15,7 @@ struct TransformerConfig {
   float max_period = 10000.0f;
   size_t window = 0;         // keys seen, the position itself included; 0: all.  Codec only
   bool layer_scale = false;  // codec only
+  bool gelu_erf = false;     // GELU as version 2.1.0 computed it; no file says so
 
   size_t head_size() const { return attention_width / heads; }
   size_t key_width() const { return key_heads * head_size(); }
