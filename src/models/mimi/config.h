@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/result.h"
 #include "nn/transformer_config.h"
 
 namespace syrinx::mimi {
@@ -36,5 +37,9 @@ struct Config {
   size_t frame_samples() const { return static_cast<size_t>(static_cast<double>(sample_rate) / frame_rate); }
   size_t resample_stride() const { return frame_samples() / decoder.hop(); }  // positions a frame
 };
+
+// Whether the codec of this configuration can be built: every dimension within its limit, and the parts fitting each
+// other.  kUnsupported names what does not.
+Status check(const Config& config);
 
 }  // namespace syrinx::mimi

@@ -1,0 +1,227 @@
+#include "models/mimi/weights.h"
+
+#include "kernels/rotary.h"
+#include "models/mimi/tensor_reader.h"
+
+namespace syrinx::mimi {
+
+using kernels::OwnedMatrix;
+
+namespace {
+
+// [out, in] or [out, in, 1], row n times scale[n] where there is one.
+OwnedMatrix pack_linear(const std::vector<float>& weight, size_t out, size_t in, const std::vector<float>& scale = {}) {
+  if (weight.empty()) return {};
+  const auto at = [&](size_t n, size_t k, size_t) {
+    return scale.empty() ? weight[n * in + k] : weight[n * in + k] * scale[n];
+  };
+  return kernels::pack_f32({.columns = out, .channels = in}, at, {});
+}
+
+class Loader {
+ public:
+  Loader(const Safetensors& tensors, const std::string& file) : reader_(tensors, file) {}
+  Status status() const { return reader_.status(); }
+
+  OwnedMatrix linear(const std::string& name, size_t out, size_t in, const std::vector<float>& scale = {}) {
+    return pack_linear(reader_.read(name + ".weight", {out, in}), out, in, scale);
+  }
+  OwnedMatrix quantizer(size_t out, size_t in) {
+    return pack_linear(reader_.read("mimi.quantizer.output_proj.weight", {out, in, 1}), out, in);
+  }
+  std::vector<float> upsample(size_t width, size_t taps);
+  OwnedMatrix downsample(size_t out, size_t in, size_t taps);
+  TransformerWeights transformer(const std::string& name, const nn::TransformerConfig& config);
+  std::vector<SeanetLayer> decoder(const SeanetConfig& config);
+  std::vector<SeanetLayer> encoder(const SeanetConfig& config);
+
+ private:
+  struct ConvShape {
+    size_t out = 0, in = 0, kernel = 0, stride = 1, dilation = 1;
+  };
+  Conv conv(const std::string& name, const ConvShape& shape, bool elu);
+  Conv transposed(const std::string& name, size_t in, size_t out, size_t stride);
+  Conv to_samples(const std::string& name, size_t in, size_t kernel);
+  void residual_blocks(const std::string& name, size_t& module, size_t width, const SeanetConfig& config,
+                       std::vector<SeanetLayer>& chain);
+
+  TensorReader reader_;
+};
+
+std::vector<float> Loader::upsample(size_t width, size_t taps) {
+  const std::vector<float> weight = reader_.read("mimi.upsample.convtr.convtr.weight", {width, 1, taps});
+  if (weight.empty()) return {};
+  const size_t stride = round_up(width, kPanelColumns);
+  std::vector<float> rows(taps * stride);
+  for (size_t t = 0; t < taps; ++t)
+    for (size_t c = 0; c < width; ++c) rows[t * stride + c] = weight[c * taps + t];
+  return rows;
+}
+
+OwnedMatrix Loader::downsample(size_t out, size_t in, size_t taps) {
+  const std::vector<float> weight = reader_.read("mimi.downsample.conv.conv.weight", {out, in, taps});
+  if (weight.empty()) return {};
+  const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * in + k) * taps + t]; };
+  return kernels::pack_f32({.columns = out, .channels = in, .taps = taps}, at, {});
+}
+
+Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
+  const std::vector<float> weight = reader_.read(name + ".weight", {s.out, s.in, s.kernel});
+  const std::vector<float> bias = reader_.read(name + ".bias", {s.out});
+  Conv conv{.stride = s.stride,
+            .dilation = s.dilation,
+            .elu = elu,
+            .input_width = round_up(s.in, kPanelColumns),
+            .width = round_up(s.out, kPanelColumns)};
+  if (weight.empty() || bias.empty()) return conv;
+  const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * s.in + k) * s.kernel + t]; };
+  conv.matrix = kernels::pack_f32({.columns = s.out, .channels = s.in, .taps = s.kernel}, at, bias);
+  return conv;
+}
+
+// Output row s t + j is W[j] x[t] + W[s + j] x[t - 1]; each of the s rows is padded to whole panels.
+Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t stride) {
+  const std::vector<float> weight = reader_.read(name + ".weight", {in, out, 2 * stride});
+  const std::vector<float> bias = reader_.read(name + ".bias", {out});
+  const size_t width = round_up(out, kPanelColumns);
+  Conv conv{.up = stride, .elu = true, .input_width = round_up(in, kPanelColumns), .width = width};
+  if (weight.empty() || bias.empty()) return conv;
+  std::vector<float> biases(stride * width);
+  for (size_t j = 0; j < stride; ++j) std::copy(bias.begin(), bias.end(), biases.begin() + j * width);
+  const auto at = [&](size_t n, size_t k, size_t t) {
+    const size_t phase = n / width, column = n % width;
+    if (column >= out) return 0.0f;
+    return weight[(k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase];
+  };
+  conv.matrix = kernels::pack_f32({.columns = stride * width, .channels = in, .taps = 2}, at, biases);
+  return conv;
+}
+
+// One channel would leave 31 of a panel's 32 columns idle: here they are 32 successive samples instead, each with the
+// kernel one row further on.
+Conv Loader::to_samples(const std::string& name, size_t in, size_t kernel) {
+  const std::vector<float> weight = reader_.read(name + ".weight", {1, in, kernel});
+  const std::vector<float> bias = reader_.read(name + ".bias", {1});
+  Conv conv{.stride = kPanelColumns, .elu = true, .input_width = round_up(in, kPanelColumns), .width = kPanelColumns};
+  if (weight.empty() || bias.empty()) return conv;
+  const auto at = [&](size_t n, size_t k, size_t t) {
+    return t >= n && t - n < kernel ? weight[k * kernel + t - n] : 0.0f;
+  };
+  conv.matrix = kernels::pack_f32({.columns = kPanelColumns, .channels = in, .taps = kPanelColumns - 1 + kernel}, at,
+                                  std::vector<float>(kPanelColumns, bias[0]));
+  return conv;
+}
+
+void Loader::residual_blocks(const std::string& name, size_t& module, size_t width, const SeanetConfig& config,
+                             std::vector<SeanetLayer>& chain) {
+  const size_t inner = width / config.compress;
+  size_t dilation = 1;
+  for (size_t j = 0; j < config.residual_layers; ++j, ++module, dilation *= config.dilation_base) {
+    const std::string block = fmt::format("{}.{}.block", name, module);
+    SeanetLayer layer{.module = module};
+    layer.conv = conv(block + ".1.conv",
+                      {.out = inner, .in = width, .kernel = config.residual_kernel, .dilation = dilation}, true);
+    layer.second = conv(block + ".3.conv", {.out = width, .in = inner, .kernel = 1}, true);
+    chain.push_back(std::move(layer));
+  }
+}
+
+std::vector<SeanetLayer> Loader::decoder(const SeanetConfig& config) {
+  const std::string name = "mimi.decoder.model";
+  std::vector<SeanetLayer> chain;
+  size_t width = config.filters << config.ratios.size(), module = 0;
+  const auto add = [&](Conv conv) {
+    SeanetLayer layer{.module = module};
+    layer.conv = std::move(conv);
+    chain.push_back(std::move(layer));
+    ++module;
+  };
+  add(conv(name + ".0.conv", {.out = width, .in = config.width, .kernel = config.kernel}, false));
+  for (const size_t ratio : config.ratios) {
+    ++module;  // the activation
+    add(transposed(fmt::format("{}.{}.convtr", name, module), width, width / 2, ratio));
+    width /= 2;
+    residual_blocks(name, module, width, config, chain);
+  }
+  ++module;
+  add(to_samples(fmt::format("{}.{}.conv", name, module), width, config.last_kernel));
+  return chain;
+}
+
+std::vector<SeanetLayer> Loader::encoder(const SeanetConfig& config) {
+  const std::string name = "mimi.encoder.model";
+  std::vector<SeanetLayer> chain;
+  size_t width = config.filters, module = 0;
+  const auto add = [&](const ConvShape& shape, bool elu) {
+    SeanetLayer layer{.module = module};
+    layer.conv = conv(fmt::format("{}.{}.conv", name, module), shape, elu);
+    chain.push_back(std::move(layer));
+    ++module;
+  };
+  add({.out = width, .in = 1, .kernel = config.kernel}, false);
+  for (auto ratio = config.ratios.rbegin(); ratio != config.ratios.rend(); ++ratio) {
+    residual_blocks(name, module, width, config, chain);
+    ++module;  // the activation
+    add({.out = 2 * width, .in = width, .kernel = 2 * *ratio, .stride = *ratio}, true);
+    width *= 2;
+  }
+  ++module;
+  add({.out = config.width, .in = width, .kernel = config.last_kernel}, true);
+  return chain;
+}
+
+TransformerWeights Loader::transformer(const std::string& name, const nn::TransformerConfig& config) {
+  TransformerWeights weights;
+  weights.config = config;
+  weights.theta.resize(config.head_size() / 2);
+  kernels::rotary_frequencies(config.max_period, weights.theta);
+  for (size_t i = 0; i < config.layers; ++i) {
+    const std::string layer = fmt::format("{}.transformer.layers.{}", name, i);
+    const auto vector = [&](const char* part) { return reader_.read(layer + part, {config.width}); };
+    TransformerLayer l;
+    l.norm1_gain = vector(".norm1.weight");
+    l.norm1_bias = vector(".norm1.bias");
+    l.norm2_gain = vector(".norm2.weight");
+    l.norm2_bias = vector(".norm2.bias");
+    std::vector<float> scale1, scale2;
+    if (config.layer_scale) {
+      scale1 = vector(".layer_scale_1.scale");
+      scale2 = vector(".layer_scale_2.scale");
+    }
+    l.in_proj = linear(layer + ".self_attn.in_proj", config.attention_width + 2 * config.key_width(), config.width);
+    l.out_proj = linear(layer + ".self_attn.out_proj", config.width, config.attention_width, scale1);
+    l.linear1 = linear(layer + ".linear1", config.hidden, config.width);
+    l.linear2 = linear(layer + ".linear2", config.width, config.hidden, scale2);
+    weights.layers.push_back(std::move(l));
+  }
+  return weights;
+}
+
+}  // namespace
+
+Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config) {
+  SYRINX_TRY_VOID(check(config));
+  Loader loader(tensors, file);
+  DecoderWeights weights;
+  weights.config = config;
+  weights.quantizer = loader.quantizer(config.outer_width, config.latent);
+  weights.upsample = loader.upsample(config.outer_width, 2 * config.resample_stride());
+  weights.transformer = loader.transformer("mimi.decoder_transformer", config.decoder_transformer);
+  weights.seanet = loader.decoder(config.decoder);
+  SYRINX_TRY_VOID(loader.status());
+  return weights;
+}
+
+Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config) {
+  SYRINX_TRY_VOID(check(config));
+  Loader loader(tensors, file);
+  EncoderWeights weights;
+  weights.config = config;
+  weights.seanet = loader.encoder(config.encoder);
+  weights.transformer = loader.transformer("mimi.encoder_transformer", config.encoder_transformer);
+  weights.downsample = loader.downsample(config.inner_width, config.encoder.width, 2 * config.resample_stride());
+  SYRINX_TRY_VOID(loader.status());
+  return weights;
+}
+
+}  // namespace syrinx::mimi

@@ -1,0 +1,69 @@
+// The weights of the codec, packed for the kernels (spec pocket-tts.md, sections 1.3 and 4).  Immutable once loaded:
+// any number of threads and streams share them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/pack.h"
+#include "models/mimi/config.h"
+#include "tensor/safetensors.h"
+
+namespace syrinx::mimi {
+
+// A causal convolution over time-major rows: `stride` input rows make one row of the matrix, which holds `up` output
+// rows side by side.  A transposed convolution of kernel 2s is one of two taps with up = s.
+struct Conv {
+  kernels::OwnedMatrix matrix{};
+  size_t stride = 1, dilation = 1, up = 1;
+  bool elu = false;        // of the input
+  size_t input_width = 0;  // floats between input rows: the channels, padded to 32
+  size_t width = 0;        // floats between output rows
+
+  size_t history() const { return (matrix.view.taps - 1) * dilation + 1 - stride; }  // input rows before the first
+};
+
+// One entry of the chain that a SEANet is: a convolution, or x + second(conv(x)).
+struct SeanetLayer {
+  size_t module = 0;  // its number in the maker's list, which also counts the activations
+  Conv conv{};
+  std::optional<Conv> second{};  // 1 x 1, without history
+};
+
+struct TransformerLayer {
+  std::vector<float> norm1_gain, norm1_bias, norm2_gain, norm2_bias;  // [width]
+  kernels::OwnedMatrix in_proj;                                       // queries, keys, values
+  kernels::OwnedMatrix out_proj, linear1, linear2;  // the layer scales are multiplied into out_proj and linear2
+};
+
+struct TransformerWeights {
+  nn::TransformerConfig config;
+  std::vector<TransformerLayer> layers;
+  std::vector<float> theta;  // [head size / 2], kernels/rotary.h
+};
+
+struct DecoderWeights {
+  Config config;
+  kernels::OwnedMatrix quantizer;  // latent -> width
+  std::vector<float> upsample;     // [2 * resample_stride, width padded to 32], tap-major
+  TransformerWeights transformer;
+  std::vector<SeanetLayer> seanet;  // the last one makes rows of 32 samples
+
+  // Tensors "mimi.quantizer", "mimi.upsample", "mimi.decoder_transformer", "mimi.decoder"; `file` stands in messages.
+  // kUnsupported: a configuration or an element type we cannot run.  kDataLoss: missing tensors, all of them named;
+  // another shape than the configuration's; values that are not finite.
+  static Result<DecoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config);
+};
+
+struct EncoderWeights {
+  Config config;
+  std::vector<SeanetLayer> seanet;
+  TransformerWeights transformer;
+  kernels::OwnedMatrix downsample;  // width -> inner_width, 2 * resample_stride taps
+
+  // Tensors "mimi.encoder", "mimi.encoder_transformer", "mimi.downsample"; errors as above.
+  static Result<EncoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config);
+};
+
+}  // namespace syrinx::mimi

@@ -1,0 +1,148 @@
+// Every stage of the decoder against the maker's package (docs/pocket_tts.md) on all small checkpoints; then the rules
+// of a step.
+#include "models/mimi/decoder.h"
+
+#include "allocation_count.h"
+#include "small_models.h"
+
+namespace syrinx::mimi {
+namespace {
+
+// In parts of a stage's maximum.  Two code paths of PyTorch are up to 3e-6 apart.
+constexpr double kBound = 1e-5;
+
+std::shared_ptr<const DecoderWeights> load(const std::string& name, bool gelu_erf = false) {
+  const TensorFile file(name + "/model.safetensors");
+  Config config = config_of(name);
+  config.decoder_transformer.gelu_erf = gelu_erf;
+  auto weights = DecoderWeights::load(file.tensors(), name, config);
+  EXPECT_TRUE(weights.has_value()) << weights.error().message;
+  return std::make_shared<const DecoderWeights>(std::move(*weights));
+}
+
+struct Speaking {
+  explicit Speaking(const std::string& name)
+      : reference(name + "/reference.safetensors"), latents(reference.get("mimi.denormalised")) {
+    const std::vector<size_t> dims = reference.dims("mimi.denormalised");
+    frames = dims[0];
+    width = dims[1];
+  }
+  // Frames [first, first + count) of the stream.
+  View<const float, 2> rows(size_t first, size_t count) const {
+    return {latents.data() + first * width, {count, width}};
+  }
+  std::vector<float> decode(Decoder& decoder, DecoderState& state, const std::vector<size_t>& calls) const {
+    std::vector<float> samples(frames * 1920);
+    size_t first = 0;
+    for (const size_t count : calls) {
+      decoder.decode(state, rows(first, count), std::span(samples).subspan(first * 1920, count * 1920));
+      first += count;
+    }
+    EXPECT_EQ(first, frames);
+    return samples;
+  }
+
+  TensorFile reference;
+  std::vector<float> latents;
+  size_t frames = 0, width = 0;
+};
+
+class MimiDecoder : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, MimiDecoder, ::testing::ValuesIn(kModels));
+
+TEST_P(MimiDecoder, EveryStageAgrees) {
+  const Speaking s(GetParam());
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Decoder decoder(load(GetParam()), runner);
+  DecoderState state = decoder.make_state();
+  Stages stages;
+  decoder.set_probe(stages.probe("mimi"));
+  const std::vector<float> samples = s.decode(decoder, state, std::vector<size_t>(s.frames, 1));
+  double worst = difference(samples, s.reference.get("mimi.samples"));
+  EXPECT_LE(worst, kBound) << "samples";
+  size_t compared = 0;
+  for (const std::string& name : stages.names()) {
+    if (name == "mimi.decoder.11") continue;  // the samples
+    const double apart = stages.difference(s.reference, name);
+    EXPECT_LE(apart, kBound) << name;
+    worst = std::max(worst, apart);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2 + decoder.config().decoder_transformer.layers + 7);
+  std::printf("%s: worst %.1e of a stage's maximum\n", GetParam(), worst);
+}
+
+TEST_P(MimiDecoder, CallsAndThreadsDoNotChangeASample) {
+  const Speaking s(GetParam());
+  ASSERT_EQ(s.frames, 6u);
+  const auto weights = load(GetParam());
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3}) {
+    ThreadTeam team(threads);
+    nn::Runner runner(team);
+    Decoder decoder(weights, runner);
+    for (const std::vector<size_t>& calls : {std::vector<size_t>{1, 1, 1, 1, 1, 1}, {6}, {2, 3, 1}, {0, 5, 1}}) {
+      DecoderState state = decoder.make_state();
+      const std::vector<float> samples = s.decode(decoder, state, calls);
+      if (first.empty()) first = samples;
+      ASSERT_EQ(samples, first) << threads << " threads";
+      Decoder::reset(state);
+      ASSERT_EQ(s.decode(decoder, state, {6}), first) << "after a reset";
+    }
+  }
+}
+
+TEST(MimiDecoderRules, StreamsDoNotMeet) {
+  const Speaking s("english_7m");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Decoder decoder(load("english_7m"), runner);
+  DecoderState alone = decoder.make_state(), one = decoder.make_state(), other = decoder.make_state();
+  const std::vector<float> want = s.decode(decoder, alone, {6});
+  std::vector<float> samples(6 * 1920), noise(1920);
+  for (size_t i = 0; i < 6; ++i) {
+    decoder.decode(one, s.rows(i, 1), std::span(samples).subspan(i * 1920, 1920));
+    decoder.decode(other, s.rows(5 - i, 1), noise);
+  }
+  EXPECT_EQ(samples, want);
+}
+
+TEST(MimiDecoderRules, NothingIsAllocatedInAStep) {
+  for (const char* name : {"english", "english_2m"}) {
+    const Speaking s(name);
+    ThreadTeam team(2);
+    nn::Runner runner(team);
+    Decoder decoder(load(name), runner);
+    DecoderState state = decoder.make_state();
+    std::vector<float> samples(2 * 1920);
+    const size_t before = allocation_count();
+    for (size_t i = 0; i < 50; ++i) decoder.decode(state, s.rows(2 * (i % 3), 2), samples);
+    EXPECT_EQ(allocation_count() - before, 0u);
+    EXPECT_EQ(state.transformer.position, 1600u);
+  }
+}
+
+TEST(MimiDecoderRules, TheOlderGeluIsAnotherOne) {
+  const TensorFile reference("english/reference.safetensors"), model("english/model.safetensors");
+  const std::vector<float> latents = reference.get("erf.step.latent");
+  const std::vector<float> deviation = model.get("flow_lm.emb_std"), mean = model.get("flow_lm.emb_mean");
+  const size_t width = deviation.size(), frames = latents.size() / width;
+  std::vector<float> denormalised(latents.size()), samples(frames * 1920);
+  for (size_t i = 0; i < latents.size(); ++i) denormalised[i] = latents[i] * deviation[i % width] + mean[i % width];
+  const auto apart = [&](bool gelu_erf) {
+    ThreadTeam team(1);
+    nn::Runner runner(team);
+    Decoder decoder(load("english", gelu_erf), runner);
+    DecoderState state = decoder.make_state();
+    Stages stages;
+    decoder.set_probe(stages.probe("erf.mimi"));
+    decoder.decode(state, {denormalised.data(), {frames, width}}, samples);
+    return stages.difference(reference, "erf.mimi.transformer.1");
+  };
+  EXPECT_LE(apart(true), kBound);
+  EXPECT_GT(apart(false), kBound);
+}
+
+}  // namespace
+}  // namespace syrinx::mimi
