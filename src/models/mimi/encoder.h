@@ -1,0 +1,54 @@
+// The encoder of the codec: 80 ms of sound become one latent (spec pocket-tts.md, section 4.3).  The maker runs it over
+// a whole recording; here it is carried from frame to frame, which gives the same numbers and bounds its memory.
+//
+// Objects and memory are as in decoder.h.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "models/mimi/seanet.h"
+#include "models/mimi/transformer.h"
+#include "models/mimi/weights.h"
+#include "nn/runner.h"
+
+namespace syrinx::mimi {
+
+struct EncoderState {
+  SeanetState seanet;
+  TransformerState transformer;
+  Buffer<float> positions;  // those of the frame before, which the downsampling still sees
+};
+
+class Encoder {
+ public:
+  // The runner must outlive it and is used during calls only.
+  Encoder(std::shared_ptr<const EncoderWeights> weights, nn::Runner& runner);
+
+  EncoderState make_state() const;  // of a recording that begins
+  static void reset(EncoderState& state);
+
+  size_t frames(size_t samples) const {
+    return (samples + w_->config.frame_samples() - 1) / w_->config.frame_samples();
+  }
+  // Samples at the codec's rate, mono -> latents [frames(samples), inner_width].  A rest shorter than a frame is filled
+  // with zeros: in a recording that comes in pieces, only the last may have one.
+  void encode(EncoderState& state, std::span<const float> samples, View<float, 2> latents);
+
+  const Config& config() const { return w_->config; }
+  // Tests: stages "encoder", "transformer" and "latents".
+  void set_probe(Probe probe) { probe_ = std::move(probe); }
+
+ private:
+  void frame(EncoderState& state, std::span<const float> samples, std::span<float> latent);
+
+  std::shared_ptr<const EncoderWeights> w_;
+  nn::Runner& runner_;
+  Seanet seanet_;
+  Transformer transformer_;
+  nn::Plane positions_;   // of two frames
+  Buffer<float> latent_;  // padded
+  Probe probe_;
+};
+
+}  // namespace syrinx::mimi

@@ -1,0 +1,88 @@
+// Every stage of the encoder against the maker's package, which runs over the whole recording at once.
+#include "models/mimi/encoder.h"
+
+#include "allocation_count.h"
+#include "small_models.h"
+
+namespace syrinx::mimi {
+namespace {
+
+constexpr double kBound = 1e-5;
+
+std::shared_ptr<const EncoderWeights> load(const std::string& name) {
+  const TensorFile file(name + "/model.safetensors");
+  auto weights = EncoderWeights::load(file.tensors(), name, config_of(name));
+  EXPECT_TRUE(weights.has_value()) << weights.error().message;
+  return std::make_shared<const EncoderWeights>(std::move(*weights));
+}
+
+std::vector<float> voice() { return TensorFile("recordings.safetensors").get("voice.prepared"); }
+
+class MimiEncoder : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, MimiEncoder, ::testing::ValuesIn(kModels));
+
+TEST_P(MimiEncoder, EveryStageAgrees) {
+  const TensorFile reference(std::string(GetParam()) + "/reference.safetensors");
+  const std::vector<float> samples = voice();
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Encoder encoder(load(GetParam()), runner);
+  EncoderState state = encoder.make_state();
+  Stages stages;
+  encoder.set_probe(stages.probe("voice"));
+  const size_t frames = encoder.frames(samples.size()), width = encoder.config().inner_width;
+  ASSERT_NE(samples.size() % 1920, 0u) << "the last frame should be a part of one";
+  std::vector<float> latents(frames * width);
+  encoder.encode(state, samples, {latents.data(), {frames, width}});
+  double worst = difference(latents, reference.get("voice.latents"));
+  EXPECT_LE(worst, kBound);
+  for (const std::string& name : stages.names()) {
+    const double apart = stages.difference(reference, name);
+    EXPECT_LE(apart, kBound) << name;
+    worst = std::max(worst, apart);
+  }
+  EXPECT_EQ(stages.names().size(), 8 + encoder.config().encoder_transformer.layers + 1);
+  std::printf("%s: worst %.1e of a stage's maximum\n", GetParam(), worst);
+}
+
+TEST_P(MimiEncoder, PiecesAndThreadsDoNotChangeALatent) {
+  const std::vector<float> samples = voice();
+  const auto weights = load(GetParam());
+  std::vector<float> first;
+  for (const int threads : {1, 2}) {
+    ThreadTeam team(threads);
+    nn::Runner runner(team);
+    Encoder encoder(weights, runner);
+    EncoderState state = encoder.make_state();
+    const size_t width = encoder.config().inner_width;
+    for (const size_t piece : {1, 2, 100}) {  // frames a call
+      std::vector<float> latents(encoder.frames(samples.size()) * width);
+      Encoder::reset(state);
+      size_t row = 0;
+      for (size_t at = 0; at < samples.size(); at += piece * 1920) {
+        const auto part = std::span(samples).subspan(at, std::min(piece * 1920, samples.size() - at));
+        const size_t count = encoder.frames(part.size());
+        encoder.encode(state, part, {latents.data() + row * width, {count, width}});
+        row += count;
+      }
+      if (first.empty()) first = latents;
+      ASSERT_EQ(latents, first) << piece << " frames a call, " << threads << " threads";
+    }
+  }
+}
+
+TEST(MimiEncoderRules, NothingIsAllocatedInAStep) {
+  const std::vector<float> samples = voice();
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  Encoder encoder(load("english"), runner);
+  EncoderState state = encoder.make_state();
+  const size_t frames = encoder.frames(samples.size()), width = encoder.config().inner_width;
+  std::vector<float> latents(frames * width);
+  const size_t before = allocation_count();
+  for (size_t i = 0; i < 15; ++i) encoder.encode(state, samples, {latents.data(), {frames, width}});
+  EXPECT_EQ(allocation_count() - before, 0u);
+}
+
+}  // namespace
+}  // namespace syrinx::mimi
