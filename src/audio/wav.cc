@@ -1,5 +1,6 @@
 // The layout is Microsoft's "Multimedia Programming Interface and Data Specifications 1.0" and the page on
 // WAVE_FORMAT_EXTENSIBLE: little endian, chunks of a four-letter name, a size and a body padded to an even size.
+// A-law and mu-law are those of ITU-T G.711: a sign, three bits of exponent, four of mantissa.
 #include "audio/wav.h"
 
 #include <algorithm>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr uint16_t kFormatPcm = 1;
 constexpr uint16_t kFormatFloat = 3;
+constexpr uint16_t kFormatALaw = 6;
+constexpr uint16_t kFormatMuLaw = 7;
 constexpr uint16_t kFormatExtensible = 0xFFFE;
 constexpr uint32_t kUnknownSize = 0xFFFFFFFF;
 constexpr uint32_t kLikelyUnknownSize = 0x7FFFF000;  // programs that cannot seek write such numbers
@@ -32,13 +35,24 @@ bool has_tag(std::span<const std::byte> bytes, size_t offset, std::string_view t
   return std::memcmp(bytes.data() + offset, tag.data(), tag.size()) == 0;
 }
 
+enum class Coding : uint8_t { kInteger, kFloat, kALaw, kMuLaw };
+
 struct Format {
   int rate_hz = 0;
   int channels = 0;
   int bits = 0;
-  bool is_float = false;
+  Coding coding = Coding::kInteger;
   size_t frame_bytes() const { return static_cast<size_t>(channels) * static_cast<size_t>(bits / 8); }
 };
+
+// What the format number and the bits mean, if they are of a kind that we read.
+std::optional<Coding> coding_of(uint32_t kind, uint32_t bits) {
+  if (kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32)) return Coding::kInteger;
+  if (kind == kFormatFloat && bits == 32) return Coding::kFloat;
+  if (kind == kFormatALaw && bits == 8) return Coding::kALaw;
+  if (kind == kFormatMuLaw && bits == 8) return Coding::kMuLaw;
+  return std::nullopt;
+}
 
 Result<Format> read_format(std::span<const std::byte> body, const std::string& name, const WavLimits& limits) {
   if (body.size() < 16) return fail(Code::kDataLoss, "'{}' has a WAV format of {} bytes, needs 16", name, body.size());
@@ -53,9 +67,8 @@ Result<Format> read_format(std::span<const std::byte> body, const std::string& n
     }
     kind = read_le(body, 24, 2);
   }
-  const bool integer = kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
-  const bool real = kind == kFormatFloat && bits == 32;
-  if (!integer && !real) {
+  const std::optional<Coding> coding = coding_of(kind, bits);
+  if (!coding) {
     return fail(Code::kUnsupported, "'{}' is a WAV file of kind {} with {} bits; convert it to 16-bit PCM", name, kind,
                 bits);
   }
@@ -66,7 +79,7 @@ Result<Format> read_format(std::span<const std::byte> body, const std::string& n
     return fail(Code::kLimitExceeded, "'{}' has a rate of {} Hz; {} to {} Hz are read", name, rate, limits.min_rate_hz,
                 limits.max_rate_hz);
   }
-  const Format format{static_cast<int>(rate), static_cast<int>(channels), static_cast<int>(bits), real};
+  const Format format{static_cast<int>(rate), static_cast<int>(channels), static_cast<int>(bits), *coding};
   if (frame_bytes != format.frame_bytes()) {
     return fail(Code::kDataLoss, "'{}' says {} bytes a frame for {} channels of {} bits", name, frame_bytes, channels,
                 bits);
@@ -74,9 +87,23 @@ Result<Format> read_format(std::span<const std::byte> body, const std::string& n
   return format;
 }
 
+// On the scale of 16-bit integers.
+float decode_a_law(uint32_t code) {
+  const uint32_t value = code ^ 0x55, exponent = value >> 4 & 7, mantissa = value & 15;
+  const uint32_t size = exponent == 0 ? (mantissa << 4) + 8 : ((mantissa << 4) + 0x108) << (exponent - 1);
+  return (value & 0x80) != 0 ? static_cast<float>(size) : -static_cast<float>(size);
+}
+float decode_mu_law(uint32_t code) {
+  const uint32_t value = ~code, exponent = value >> 4 & 7, mantissa = value & 15;
+  const uint32_t size = (((mantissa << 3) + 0x84) << exponent) - 0x84;
+  return (value & 0x80) != 0 ? -static_cast<float>(size) : static_cast<float>(size);
+}
+
 float read_sample(std::span<const std::byte> data, size_t offset, const Format& format) {
   const uint32_t raw = read_le(data, offset, static_cast<size_t>(format.bits / 8));
-  if (format.is_float) return std::bit_cast<float>(raw);
+  if (format.coding == Coding::kFloat) return std::bit_cast<float>(raw);
+  if (format.coding == Coding::kALaw) return decode_a_law(raw) / 32768.0f;
+  if (format.coding == Coding::kMuLaw) return decode_mu_law(raw) / 32768.0f;
   if (format.bits == 8) return (static_cast<float>(raw) - 128.0f) / 128.0f;  // the only unsigned kind
   const auto value = static_cast<int32_t>(raw << (32 - format.bits));
   return static_cast<float>(static_cast<double>(value) * 0x1p-31);

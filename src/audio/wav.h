@@ -34,9 +34,9 @@ struct WavSound {
   double seconds() const { return rate_hz == 0 ? 0 : static_cast<double>(frames()) / rate_hz; }
 };
 
-// Integer samples of 8, 16, 24 or 32 bits and floats of 32, plain or in the extensible form; other chunks are skipped.
-// A data size of 0xFFFFFFFF (or any from 0x7FFFF000 that the file does not hold) reaches to the end.
-// Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
+// Integer samples of 8, 16, 24 or 32 bits, floats of 32, A-law and mu-law, plain or in the extensible form; other
+// chunks are skipped. A data size of 0xFFFFFFFF (or any from 0x7FFFF000 that the file does not hold) reaches to the
+// end. Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
 // kLimitExceeded.
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const WavLimits& limits = {});
 

@@ -45,7 +45,9 @@ class WavKindTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, WavKindTest,
                          testing::Values(SF_FORMAT_WAV | SF_FORMAT_PCM_U8, SF_FORMAT_WAV | SF_FORMAT_PCM_16,
                                          SF_FORMAT_WAV | SF_FORMAT_PCM_24, SF_FORMAT_WAV | SF_FORMAT_PCM_32,
-                                         SF_FORMAT_WAV | SF_FORMAT_FLOAT, SF_FORMAT_WAVEX | SF_FORMAT_PCM_16,
+                                         SF_FORMAT_WAV | SF_FORMAT_FLOAT, SF_FORMAT_WAV | SF_FORMAT_ALAW,
+                                         SF_FORMAT_WAV | SF_FORMAT_ULAW, SF_FORMAT_WAVEX | SF_FORMAT_ULAW,
+                                         SF_FORMAT_WAVEX | SF_FORMAT_ALAW, SF_FORMAT_WAVEX | SF_FORMAT_PCM_16,
                                          SF_FORMAT_WAVEX | SF_FORMAT_PCM_24, SF_FORMAT_WAVEX | SF_FORMAT_FLOAT));
 
 TEST_P(WavKindTest, ReadsWhatLibsndfileWrites) {
@@ -73,6 +75,22 @@ TEST_P(WavKindTest, ReadsWhatLibsndfileWrites) {
       EXPECT_NEAR(got->seconds(), 2001.0 / rate, 1e-9);
       EXPECT_EQ(got->samples, expected.samples);
     }
+  }
+}
+
+// All 256 codes of both laws, against libsndfile's tables.
+TEST(Wav, ReadsEveryCodeOfG711) {
+  for (const uint32_t kind : {6u, 7u}) {
+    std::string codes;
+    for (int code = 0; code < 256; ++code) codes += static_cast<char>(code);
+    const std::string file = riff(chunk("fmt ", format(kind, 1, 8000, 8)) + chunk("data", codes));
+    const TempFolder folder;
+    write_text(folder.file("a.wav"), file);
+    const auto sound = read(file);
+    ASSERT_TRUE(sound) << sound.error().message;
+    ASSERT_EQ(sound->samples.size(), 256u);
+    EXPECT_EQ(sound->samples, decode(folder.file("a.wav")).samples);
+    expect_error(riff(chunk("fmt ", format(kind, 1, 8000, 16)) + chunk("data", codes)), Code::kUnsupported, "16 bits");
   }
 }
 
