@@ -1,0 +1,104 @@
+#include "models/pocket_tts/voice_recording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "../../base/temp_folder.h"
+#include "audio/resample.h"
+#include "tensor/safetensors.h"
+
+namespace syrinx::pocket {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kRate = 24000;
+const std::string kData = std::string(SYRINX_TEST_DATA) + "/pocket_tts/";
+
+// An array of the maker's, by name.
+std::vector<float> recorded(const std::string& name) {
+  static const std::string bytes = read_text(kData + "recordings.safetensors");
+  const auto file = Safetensors::parse(std::as_bytes(std::span(bytes)), "recordings");
+  EXPECT_TRUE(file) << file.error().message;
+  const TensorRef* const tensor = file ? file->find(name) : nullptr;
+  EXPECT_NE(tensor, nullptr) << name;
+  return tensor == nullptr ? std::vector<float>() : to_f32(tensor->bytes, tensor->dtype);
+}
+WavSound sound_of(const std::string& file) {
+  const std::string bytes = read_text(kData + file + ".wav");
+  auto sound = read_wav(std::as_bytes(std::span(bytes)), file);
+  EXPECT_TRUE(sound) << sound.error().message;
+  return sound ? std::move(*sound) : WavSound{};
+}
+void expect_close(const std::vector<float>& got, const std::vector<float>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-6) << i;
+}
+
+class Recordings : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Files, Recordings,
+                         testing::Values("stereo_48000", "mono_44100", "bytes_8000", "s24_22050", "s32_24000",
+                                         "float_32000", "ulaw_11025"));
+
+TEST_P(Recordings, AreReadAndConvertedLikeTheMakers) {
+  const WavSound sound = sound_of(GetParam());
+  const std::vector<float> mono = mix_to_mono(sound);
+  expect_close(mono, recorded(std::string(GetParam()) + ".read"));
+  const auto converted = resample(mono, sound.rate_hz, kRate);
+  ASSERT_TRUE(converted) << converted.error().message;
+  if (sound.rate_hz == kRate) {
+    EXPECT_EQ(*converted, mono);
+  } else {
+    expect_close(*converted, recorded(std::string(GetParam()) + ".resampled"));
+  }
+}
+
+TEST(VoiceRecording, PreparesTheVoiceLikeTheMaker) {
+  const auto prepared = prepare_recording(sound_of("voice"), kRate, false, "voice.wav");
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  expect_close(*prepared, recorded("voice.prepared"));
+}
+
+class Pauses : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Inputs, Pauses, testing::Range(0, 6));
+
+TEST_P(Pauses, EndLikeTheMakers) {
+  const std::string name = "pause." + std::to_string(GetParam());
+  std::vector<float> ended = end_on_pause(recorded(name + ".in"), kRate);
+  const std::vector<float> kept = recorded(name + ".kept");
+  ASSERT_EQ(static_cast<float>(ended.size()), recorded(name + ".length").at(0));
+  ASSERT_GE(ended.size(), kept.size());
+  for (size_t i = kept.size(); i < ended.size(); ++i) EXPECT_EQ(ended[i], 0.0f);
+  ended.resize(kept.size());
+  expect_close(ended, kept);
+}
+
+TEST(VoiceRecording, TruncatesToHalfAMinuteOfTheSource) {
+  WavSound sound{.rate_hz = 8000, .channels = 1, .samples = std::vector<float>(8000 * 31, 0.25f)};
+  const auto all = prepare_recording(sound, 8000, false, "v"), half = prepare_recording(sound, 8000, true, "v");
+  ASSERT_TRUE(all && half);
+  EXPECT_EQ(all->size(), size_t{8000} * 31 + 640);
+  EXPECT_EQ(half->size(), size_t{8000} * 30 + 640);
+  const auto converted = prepare_recording(sound, 16000, true, "v");
+  ASSERT_TRUE(converted);
+  EXPECT_EQ(converted->size(), size_t{16000} * 30 + 1280);
+}
+
+TEST(VoiceRecording, RefusesWhatMakesNoVoice) {
+  const auto expect_fault = [](const WavSound& sound, Code code, const char* part) {
+    const auto prepared = prepare_recording(sound, kRate, false, "v.wav");
+    ASSERT_FALSE(prepared) << part;
+    EXPECT_EQ(prepared.error().code, code);
+    EXPECT_THAT(prepared.error().message, HasSubstr(part));
+  };
+  expect_fault({.rate_hz = 8000, .channels = 1, .samples = {}}, Code::kInvalidArgument, "'v.wav' has no sound");
+  expect_fault({.rate_hz = 1000, .channels = 1, .samples = std::vector<float>(600001)}, Code::kLimitExceeded,
+               "at most 600 s");
+  expect_fault({.rate_hz = 8000, .channels = 1, .samples = {0, 3e38f}}, Code::kDataLoss, "samples beyond 1000");
+  expect_fault({.rate_hz = 999, .channels = 1, .samples = {0}}, Code::kLimitExceeded, "999 Hz cannot be converted");
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
