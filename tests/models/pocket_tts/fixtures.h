@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "models/pocket_tts/config_file.h"
 #include "models/pocket_tts/flow_lm_weights.h"
 #include "tensor/safetensors.h"
 
@@ -48,51 +49,44 @@ class Arrays {
   Safetensors tensors_;
 };
 
+// A small checkpoint of each architecture.
 struct TestModel {
-  const char* name;
+  std::string name;
   FlowLmConfig config;
-  size_t latent, voice_width;
-  size_t evaluations;  // of the head at each step of the reference
+  size_t latent = 0, voice_width = 0;
+  size_t evaluations = 1;  // of the head at each step of the reference
+  float eos_threshold = 0.0f;
 };
 
-inline FlowLmConfig flow_config(size_t width, size_t heads, size_t layers, size_t hidden, HeadType head, size_t depth,
-                                size_t head_width) {
-  FlowLmConfig c;
-  c.transformer.width = c.transformer.attention_width = width;
-  c.transformer.heads = c.transformer.key_heads = heads;
-  c.transformer.layers = layers;
-  c.transformer.hidden = hidden;
-  c.head = head;
-  c.head_depth = depth;
-  c.head_width = head_width;
-  c.condition = width;
-  c.text_bins = 400;
-  c.bos_before_voice = true;
-  return c;
+inline std::string file_text(const std::string& name) {
+  auto file = MappedFile::open(data(name));
+  if (!file) {
+    ADD_FAILURE() << file.error().message;
+    return {};
+  }
+  return {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()};
+}
+
+inline TestModel test_model(const std::string& name) {
+  const auto read = parse_config(file_text(name + "/config.yaml"), name);
+  if (!read) {
+    ADD_FAILURE() << read.error().message;
+    return {};
+  }
+  const Config& c = read->config;
+  return {.name = name,
+          .config = c.flow_lm,
+          .latent = c.mimi.latent,
+          .voice_width = c.mimi.inner_width,
+          .evaluations = c.flow_lm.head == HeadType::kFlowMatching ? size_t{16} : size_t{1},
+          .eos_threshold = c.eos_threshold};
 }
 
 inline std::vector<TestModel> test_models() {
-  std::vector<TestModel> models = {
-      {"english", flow_config(32, 2, 2, 128, HeadType::kLsd, 2, 24), 32, 8, 1},
-      {"english_24l", flow_config(16, 2, 24, 16, HeadType::kLsd, 1, 20), 32, 8, 1},
-      {"english_2026-01", flow_config(32, 2, 2, 64, HeadType::kLsd, 2, 24), 32, 16, 1},
-      {"english_drifting", flow_config(32, 4, 2, 64, HeadType::kDrifting, 2, 24), 8, 8, 1},
-      {"english_18m", flow_config(64, 1, 2, 64, HeadType::kDrifting, 2, 24), 32, 10, 1},
-      {"english_7m", flow_config(24, 4, 2, 24, HeadType::kDrifting, 2, 20), 32, 10, 1},
-      {"english_2m", flow_config(20, 3, 2, 26, HeadType::kPointwise, 2, 16), 32, 10, 1},
-      {"flow_matching", flow_config(32, 2, 2, 32, HeadType::kFlowMatching, 2, 24), 6, 8, 16},
-  };
-  models[2].config.bos_before_voice = false;
-  for (const size_t small : {4, 5, 6}) models[small].config.project_condition = true;
-  models[4].config.condition = 28;
-  models[5].config.condition = 18;
-  models[5].config.text_rank = 12;
-  models[5].config.transformer.attention_width = 256;
-  models[5].config.transformer.key_heads = 2;
-  models[6].config.condition = 14;
-  models[6].config.text_rank = 10;
-  models[6].config.transformer.attention_width = 192;
-  models[6].config.transformer.key_heads = 1;
+  std::vector<TestModel> models;
+  for (const char* name : {"english", "english_24l", "english_2026-01", "english_drifting", "english_18m", "english_7m",
+                           "english_2m", "flow_matching"})
+    models.push_back(test_model(name));
   return models;
 }
 
@@ -103,7 +97,7 @@ inline std::string name_of(const ::testing::TestParamInfo<TestModel>& info) {
 }
 
 inline std::shared_ptr<const FlowLmWeights> load(const TestModel& model) {
-  const Arrays file(std::string(model.name) + "/model.safetensors");
+  const Arrays file(model.name + "/model.safetensors");
   auto weights = read_flow_lm(file.tensors(), model.config, model.latent, model.voice_width, model.name);
   if (!weights) {
     ADD_FAILURE() << weights.error().message;

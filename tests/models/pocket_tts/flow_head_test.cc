@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(All, FlowHeadParity, ::testing::ValuesIn(test_models())
 TEST_P(FlowHeadParity, EveryPart) {
   const TestModel& model = GetParam();
   const auto weights = load(model);
-  const Arrays reference(std::string(model.name) + "/reference.safetensors");
+  const Arrays reference(model.name + "/reference.safetensors");
   ThreadTeam team(1);
   nn::Runner runner(team);
   auto schedule = make_schedule(*weights, model.evaluations);
@@ -59,7 +59,7 @@ TEST_P(FlowHeadParity, EveryPart) {
 TEST_P(FlowHeadParity, TimesOfEveryEvaluation) {
   const TestModel& model = GetParam();
   const auto weights = load(model);
-  const Arrays reference(std::string(model.name) + "/reference.safetensors");
+  const Arrays reference(model.name + "/reference.safetensors");
   const auto& times = weights->head.times;
   for (size_t k = 0; k < 2; ++k) ASSERT_EQ(reference.has(fmt::format("step.time.{}", k)), k < times.size());
   const auto check = [&](const std::string& prefix, size_t evaluations) {
@@ -80,7 +80,7 @@ TEST_P(FlowHeadParity, TimesOfEveryEvaluation) {
 TEST_P(FlowHeadParity, AFrameAllocatesNothing) {
   const TestModel& model = GetParam();
   const auto weights = load(model);
-  ThreadTeam team(2);
+  ThreadTeam team(1);
   nn::Runner runner(team);
   FlowHead head(weights, *make_schedule(*weights, model.evaluations), runner);
   nn::Plane row;
@@ -93,7 +93,7 @@ TEST_P(FlowHeadParity, AFrameAllocatesNothing) {
 
 // Three evaluations a frame, on the language model's own states.
 TEST(FlowHead, SeveralEvaluationsOfLsd) {
-  const TestModel model = test_models()[0];
+  const TestModel model = test_model("english");
   const auto weights = load(model);
   const Arrays reference("english/reference.safetensors");
   ThreadTeam team(2);
@@ -118,8 +118,8 @@ TEST(FlowHead, SeveralEvaluationsOfLsd) {
 }
 
 TEST(FlowHead, ScheduleHasLimits) {
-  const auto models = test_models();
-  const auto lsd = load(models[0]), drifting = load(models[3]), matching = load(models[7]);
+  const auto lsd = load(test_model("english")), drifting = load(test_model("english_drifting"));
+  const auto matching = load(test_model("flow_matching"));
   EXPECT_TRUE(make_schedule(*lsd, 1).has_value());
   EXPECT_EQ(make_schedule(*lsd, 0).error().code, Code::kInvalidArgument);
   EXPECT_EQ(make_schedule(*lsd, kMaxEvaluations + 1).error().code, Code::kInvalidArgument);

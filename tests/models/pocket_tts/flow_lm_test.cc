@@ -17,7 +17,7 @@ constexpr double kBound = 1e-5;
 struct Running {
   explicit Running(const TestModel& model, int threads = 1)
       : test(model),
-        reference(std::string(model.name) + "/reference.safetensors"),
+        reference(model.name + "/reference.safetensors"),
         team(threads),
         runner(team),
         flow(load(model), runner) {}
@@ -162,7 +162,7 @@ TEST_P(FlowLmParity, AStepAllocatesNothing) {
 }
 
 TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
-  const TestModel model = test_models()[0];
+  const TestModel model = test_model("english");
   Running run(model);
   std::vector<int32_t> ids(300);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i % 399);
@@ -174,7 +174,7 @@ TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
 }
 
 TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
-  const TestModel model = test_models()[0];
+  const TestModel model = test_model("english");
   Running run(model);
   FlowLmState state = run.state(31);
   run.read_prompt(state);
@@ -195,7 +195,7 @@ TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
 }
 
 TEST(FlowLm, WhatDoesNotFitIsRefused) {
-  const TestModel model = test_models()[0], other = test_models()[1];
+  const TestModel model = test_model("english"), other = test_model("english_24l");
   Running run(model), layers(other);
   FlowLmState state = run.state(), stranger = layers.state(), narrow = run.state(5);
   for (const int32_t id : {-1, 400, 401}) {

@@ -8,7 +8,7 @@ namespace {
 
 // The message that a change of the tensors or of the configuration brings.
 struct Damage {
-  TestModel model = test_models()[0];
+  TestModel model = test_model("english");
   Arrays file{"english/model.safetensors"};
   std::vector<TensorRef> tensors = file.tensors().tensors();
 

@@ -115,12 +115,9 @@ void speak(const TestModel& model, const Json& chunk, float threshold, const Flo
 TEST_P(Generate, FreeRunningAgreesToTheEnd) {
   const TestModel& model = GetParam();
   const auto weights = load(model);
-  const std::string folder = model.name;
+  const std::string& folder = model.name;
   const Arrays reference(folder + "/reference.safetensors");
-  auto file = MappedFile::open(data(folder + "/reference.json"));
-  ASSERT_TRUE(file.has_value());
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  auto json = parse_json(text, "reference.json");
+  auto json = parse_json(file_text(folder + "/reference.json"), "reference.json");
   ASSERT_TRUE(json.has_value()) << json.error().message;
   ThreadTeam team(1);
   nn::Runner runner(team);
@@ -135,8 +132,7 @@ TEST_P(Generate, FreeRunningAgreesToTheEnd) {
   for (size_t g = 0; g < generations.size(); ++g) {
     SCOPED_TRACE(g);
     const std::string name = fmt::format("generate.{}.", g);
-    const double usual = model.config.project_condition ? -1.0 : -4.0;  // the small published ones
-    const float threshold = static_cast<float>(number(generations[g], "eos_threshold", usual));
+    const float threshold = static_cast<float>(number(generations[g], "eos_threshold", model.eos_threshold));
     Spoken spoken{.noise = reference.get(name + "noise"), .logits = {}, .denormalised = {}};
     for (const Json& chunk : *generations[g].find("chunks")->array())
       speak(model, chunk, threshold, voice, flow, head, spoken);
