@@ -230,10 +230,11 @@ void FlowLm::run_feed_forward(const FlowLmLayer& layer, size_t rows) {
     kernels::layer_norm(rows_of(x_, begin, end), layer.norm2.affine(), kEpsilon, rows_of(normed_, begin, end));
   });
   nn::linear(runner_, layer.linear1.view, rows_of(normed_, rows), {}, rows_of(hidden_, rows));
+  const auto gelu = weights_->config.transformer.gelu_erf ? kernels::gelu_erf : kernels::gelu_tanh;
   each_row(runner_, rows, [&](size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) {
       const std::span<float> row(hidden_.f32(n), hidden_.channels());
-      kernels::gelu_tanh(row, row);
+      gelu(row, row);
     }
   });
   nn::linear(runner_, layer.linear2.view, rows_of(hidden_, rows), rows_of(x_, rows), rows_of(x_, rows));

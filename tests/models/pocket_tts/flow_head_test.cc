@@ -117,6 +117,36 @@ TEST(FlowHead, SeveralEvaluationsOfLsd) {
   EXPECT_LE(relative(latents, reference.get("lsd3.latent")), kBound);
 }
 
+// GELU as version 2.1.0 computed it; the bound tells it from today's.
+TEST(FlowHead, TheOlderGelu) {
+  TestModel model = test_model("english");
+  model.config.transformer.gelu_erf = true;
+  const auto weights = load(model);
+  const Arrays reference("english/reference.safetensors");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  FlowLm flow(weights, runner);
+  FlowHead head(weights, *make_schedule(*weights, 1), runner);
+  FlowLmState state = *FlowLmState::make(*weights, 64);
+  ASSERT_TRUE(flow.prefill_voice(matrix_view(reference.get("erf.voice.latents"), 8), state).has_value());
+  const size_t first = state.position;
+  ASSERT_TRUE(flow.prefill_text(reference.get<int32_t>("text.ids"), state).has_value());
+  const View<float, 2> keys = state.layer_keys(1);
+  EXPECT_LE(relative({keys.row(first), keys.row(state.position)}, reference.get("erf.text.keys")), kBound);
+  EXPECT_GT(relative(reference.get("text.keys"), reference.get("erf.text.keys")), 10 * kBound);
+  std::vector<float> hidden, latents, latent(32);
+  const std::vector<float> noise = reference.get("step.noise");
+  for (size_t i = 0; i < 2; ++i) {
+    const FlowLm::Step step = flow.step(i == 0 ? nullptr : latent.data(), state);
+    hidden.insert(hidden.end(), step.hidden.row(0), step.hidden.row(0) + 32);
+    head.sample(step.hidden, {&noise[i * 32], 32}, latent);
+    latents.insert(latents.end(), latent.begin(), latent.end());
+  }
+  EXPECT_LE(relative(hidden, reference.get("erf.step.hidden")), kBound);
+  EXPECT_LE(relative(latents, reference.get("erf.step.latent")), kBound);
+  std::printf("worst of the latents: %.2g\n", relative(latents, reference.get("erf.step.latent")));
+}
+
 TEST(FlowHead, ScheduleHasLimits) {
   const auto lsd = load(test_model("english")), drifting = load(test_model("english_drifting"));
   const auto matching = load(test_model("flow_matching"));
