@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "text/unigram_tokenizer.h"
+
 namespace syrinx::text {
 namespace {
 
@@ -81,6 +83,27 @@ TEST(CharacterMap, KeepsItsLimits) {
   expect_error(std::string(CharacterMap::kMaxBytes + 1, 'x'), Code::kLimitExceeded, "bytes, the limit is 4194304");
   expect_error(map_bytes(one_key(0), zero_ended(std::string(257, 'x'))), Code::kLimitExceeded, "has 257 bytes");
   EXPECT_TRUE(CharacterMap::parse(map_bytes(one_key(0), zero_ended(std::string(256, 'x'))), "file").has_value());
+}
+
+TEST(CharacterMap, ATextThatGrowsTooMuchIsAnError) {
+  UnigramModel model;
+  model.pieces = {{.text = "<unk>", .kind = Piece::kUnknown, .matched = false}, {.text = "x"}};
+  model.map = *CharacterMap::parse(map_bytes(one_key(0), zero_ended(std::string(256, 'x'))), "file");
+  const auto tokenizer = UnigramTokenizer::make(model, "file");
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->encode("a")->size(), 257u);  // with the space before it, which is unknown
+  const auto grown = tokenizer->encode(std::string(UnigramTokenizer::kMaxTextBytes / 32, 'a'));
+  ASSERT_FALSE(grown.has_value());
+  EXPECT_EQ(grown.error().code, Code::kLimitExceeded);
+  EXPECT_NE(grown.error().message.find("grows beyond"), std::string::npos);
+}
+
+TEST(UnigramTokenizer, KeepsTheLimitOfPieces) {
+  UnigramModel model;
+  model.pieces.resize(UnigramTokenizer::kMaxPieces + 1);
+  const auto tokenizer = UnigramTokenizer::make(std::move(model), "file");
+  ASSERT_FALSE(tokenizer.has_value());
+  EXPECT_EQ(tokenizer.error().code, Code::kLimitExceeded);
 }
 
 }  // namespace

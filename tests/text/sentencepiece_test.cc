@@ -1,6 +1,6 @@
 #include "text/sentencepiece_file.h"
 
-#include <chrono>
+#include <ctime>
 #include <limits>
 #include <random>
 
@@ -85,12 +85,12 @@ TEST(SentencePiece, AMegabyteTakesNoLongerForBeingOneText) {
   const std::vector<std::string> parts = {"e", "t", "a", "o", "the", " ", "s", "of ", ".", ", ", "é", "你"};
   std::string text;
   while (text.size() < 1'000'000) text += parts[random() % parts.size()];
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto ids = tokenizer.encode(text);
   ASSERT_TRUE(ids.has_value());
   EXPECT_EQ(tokenizer.decode(*ids), text);
   // Quadratic time would be hours.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 10);
   EXPECT_EQ(tokenizer.encode(std::string(UnigramTokenizer::kMaxTextBytes, ' '))->size(),
             UnigramTokenizer::kMaxTextBytes + 1);
   const auto over = tokenizer.encode(std::string(UnigramTokenizer::kMaxTextBytes + 1, 'a'));

@@ -1,6 +1,6 @@
 #include "models/pocket_tts/prompt.h"
 
-#include <chrono>
+#include <ctime>
 #include <map>
 
 #include "models/pocket_tts/speech_end.h"
@@ -133,11 +133,11 @@ TEST(PocketPrompt, AMegabyteIsCutInLinearTime) {
   const text::UnigramTokenizer pieces = tokenizer();
   std::string text;
   while (text.size() < 1'000'000) text += "It costs 3.50, or 4. Why? 你好! Well... ";
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto chunks = split_text(text, kDefaultMaxTokens, {}, pieces);
   ASSERT_TRUE(chunks.has_value()) << chunks.error().message;
   EXPECT_GT(chunks->size(), 10'000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
   EXPECT_EQ(split_text(std::string(3 << 20, 'a'), 50, {}, pieces).error().code, Code::kLimitExceeded);
 }
 

@@ -1,0 +1,15 @@
+// Any bytes as a SentencePiece file; what loads must encode a text and decode it to UTF-8.
+#include "base/check.h"
+#include "text/sentencepiece_file.h"
+#include "text/unicode.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto tokenizer = syrinx::text::read_sentencepiece(std::as_bytes(std::span<const uint8_t>(data, size)), "fuzz");
+  if (!tokenizer) return 0;
+  const auto ids =
+      tokenizer->encode("  He said\u2026 \u201C\uFB01ne\u201D \u00BD e\u0301 \u2460\u2461 \U0001F600 a  b ");
+  if (!ids) return 0;
+  for (const int32_t id : *ids) SYRINX_CHECK(id >= 0 && static_cast<size_t>(id) < tokenizer->size());
+  SYRINX_CHECK(!syrinx::text::find_invalid(tokenizer->decode(*ids)));
+  return 0;
+}
