@@ -4,10 +4,12 @@
 
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/cache_attention.h"
 #include "kernels/depthwise.h"
 #include "kernels/fft.h"
 #include "kernels/layer_norm.h"
 #include "kernels/lstm_cell.h"
+#include "kernels/rotary.h"
 #include "kernels/softmax.h"
 #include "kernels/stft20.h"
 #include "kernels/vector_math.h"
@@ -96,6 +98,54 @@ KernelCase attention_case(size_t tokens, size_t heads, int threads) {
   return {"attention", fmt::format("{} tokens, {} heads of {}", tokens, heads, kWidth), LimitKind::kF32, work, run};
 }
 
+// New positions at the end of a cache that is full, heads shared out among the threads.
+KernelCase cache_attention_case(size_t queries, size_t positions, size_t heads, int threads) {
+  constexpr size_t kWidth = 64;
+  const size_t columns = heads * kWidth, scratch_size = kernels::cache_attention_scratch_size(positions);
+  const Floats q = values(queries * columns), out = values(queries * columns);
+  const Floats keys = values(positions * columns), cached = values(positions * columns);
+  const Floats scratch = values(scratch_size * static_cast<size_t>(threads));
+  const auto run = [=](ThreadTeam& team) {
+    kernels::CacheAttentionInput input;
+    input.q = {q->data(), {queries, columns}};
+    input.keys = {keys->data(), {positions, columns}};
+    input.values = {cached->data(), {positions, columns}};
+    input.heads = input.key_heads = heads;
+    input.head_size = kWidth;
+    input.first_position = positions - queries;
+    input.scale = 0.125f;
+    team.run([&](int member) {
+      kernels::cache_attention(input, split_range(heads, member, team.size()),
+                               scratch->span().subspan(static_cast<size_t>(member) * scratch_size, scratch_size),
+                               {out->data(), {queries, columns}});
+    });
+  };
+  const double work = 4.0 * static_cast<double>(queries * columns) *
+                      (static_cast<double>(positions) - static_cast<double>(queries) / 2.0);
+  return {"cache_attention", fmt::format("{} of {} positions, {} heads of {}", queries, positions, heads, kWidth),
+          LimitKind::kF32, work, run};
+}
+
+// All heads of some positions, in place: the angles turn the same values on and on, which keeps their size.
+KernelCase rotary_case(size_t rows, size_t columns) {
+  constexpr size_t kPairs = 32;
+  const Floats x = values(rows * columns), cosines = values(rows * kPairs), sines = values(rows * kPairs);
+  std::vector<float> theta(kPairs);
+  kernels::rotary_frequencies(10000.0f, theta);
+  kernels::rotary_angles(theta, 100, {cosines->data(), {rows, kPairs}}, {sines->data(), {rows, kPairs}});
+  const auto run = [=](ThreadTeam& team) {
+    team.run([&](int member) {
+      const Range part = split_range(rows, member, team.size());
+      const size_t count = part.end - part.begin;
+      kernels::rotary({cosines->data() + part.begin * kPairs, {count, kPairs}},
+                      {sines->data() + part.begin * kPairs, {count, kPairs}},
+                      {x->data() + part.begin * columns, {count, columns}});
+    });
+  };
+  return {"rotary", fmt::format("[{}, {}]", rows, columns), LimitKind::kF32, 3.0 * static_cast<double>(rows * columns),
+          run};
+}
+
 // One direction a thread, as a bidirectional layer would run.
 KernelCase lstm_case(size_t hidden, int threads) {
   const size_t members = static_cast<size_t>(threads);
@@ -156,9 +206,13 @@ std::vector<KernelCase> vector_kernel_cases(int threads) {
   cases.push_back(array_case("tanh", kArray, 40, kernels::tanh_array));
   cases.push_back(array_case("gelu_tanh", kArray, 29, kernels::gelu_tanh));
   cases.push_back(array_case("elu", kArray, 22, kernels::elu));
+  cases.push_back(array_case("silu", kArray, 24, kernels::silu));
+  cases.push_back(rotary_case(16, 2048));
   cases.push_back(layer_norm_case(200, 768));
   cases.push_back(softmax_case(200, 200));
   for (const size_t tokens : {50, 200, 512}) cases.push_back(attention_case(tokens, 12, threads));
+  cases.push_back(cache_attention_case(1, 300, 16, threads));
+  cases.push_back(cache_attention_case(16, 266, 8, threads));
   cases.push_back(lstm_case(256, threads));
   cases.push_back(depthwise_case(200, 1090));
   cases.push_back(stft_case(4801, false));
