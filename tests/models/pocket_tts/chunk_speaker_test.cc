@@ -1,0 +1,172 @@
+// Whole generations, from tokens to samples, against the maker's package with the maker's noise, for all small
+// checkpoints; then the rules of a stream.
+#include "models/pocket_tts/chunk_speaker.h"
+
+#include "allocation_count.h"
+#include "base/json.h"
+#include "fixtures.h"
+
+namespace syrinx::pocket {
+namespace {
+
+// In parts of the maximum.  The maker's own code paths are up to 1.4e-5 apart over a whole generation.
+constexpr double kBound = 1e-4;
+
+struct Loaded {
+  explicit Loaded(const std::string& name) : model(test_model(name)), reference(name + "/reference.safetensors") {
+    flow = load(model);
+    const Arrays file(name + "/model.safetensors");
+    const auto config = parse_config(file_text(name + "/config.yaml"), name);
+    auto codec_weights = mimi::DecoderWeights::load(file.tensors(), name, config->config.mimi);
+    EXPECT_TRUE(codec_weights.has_value()) << codec_weights.error().message;
+    codec = std::make_shared<const mimi::DecoderWeights>(std::move(*codec_weights));
+    auto json = parse_json(file_text(name + "/reference.json"), "reference.json");
+    EXPECT_TRUE(json.has_value()) << json.error().message;
+    facts = std::move(*json);
+  }
+  FlowLmState voice(nn::Runner& runner) const {
+    FlowLm lm(flow, runner);
+    FlowLmState state = *FlowLmState::make(*flow, 16);
+    const std::vector<float> projected = reference.get("voice.projected");
+    EXPECT_TRUE(lm.prefill_projected(matrix_view(projected, model.config.transformer.width), state).has_value());
+    return state;
+  }
+  ChunkSpeaker speaker(nn::Runner& runner) const {
+    return ChunkSpeaker(flow, codec, *make_schedule(*flow, model.evaluations), runner);
+  }
+
+  TestModel model;
+  Arrays reference;
+  std::shared_ptr<const FlowLmWeights> flow;
+  std::shared_ptr<const mimi::DecoderWeights> codec;
+  Json facts;
+};
+
+double number(const Json& object, const char* key, double otherwise) {
+  const Json* const value = object.find(key);
+  if (value == nullptr) return otherwise;
+  return value->whole() != nullptr ? static_cast<double>(*value->whole()) : *value->real();
+}
+
+std::vector<int32_t> ids_of(const Json& chunk) {
+  std::vector<int32_t> ids;
+  for (const Json& id : *chunk.find("ids")->array()) ids.push_back(static_cast<int32_t>(*id.whole()));
+  return ids;
+}
+
+// Speaks a chunk with the noise from `step` on, which moves by the steps computed.
+void speak(ChunkSpeaker& speaker, const FlowLmState& voice, const Json& chunk, float threshold,
+           const std::vector<float>& noise, size_t& step, std::vector<float>& sound) {
+  const auto after = static_cast<size_t>(number(chunk, "frames_after_eos", -1));
+  ASSERT_TRUE(speaker.begin(voice, ids_of(chunk), threshold, after).has_value());
+  std::vector<float> frame(speaker.frame_samples());
+  for (;;) {
+    const size_t at = (step + speaker.end().steps()) * speaker.latent();
+    // The maker draws a block for the step that ends as well; a chunk at its limit has no such step.
+    const size_t block = std::min(at, noise.size() - speaker.latent());
+    if (!speaker.next({&noise[block], speaker.latent()}, frame)) break;
+    sound.insert(sound.end(), frame.begin(), frame.end());
+  }
+  step += speaker.end().steps();
+  EXPECT_EQ(speaker.end().frames(), static_cast<size_t>(number(chunk, "frames", -1)));
+}
+
+class ChunkSpeakerParity : public ::testing::TestWithParam<TestModel> {};
+INSTANTIATE_TEST_SUITE_P(All, ChunkSpeakerParity, ::testing::ValuesIn(test_models()), name_of);
+
+TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
+  const Loaded loaded(GetParam().name);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const FlowLmState voice = loaded.voice(runner);
+  ChunkSpeaker speaker = loaded.speaker(runner);
+  const Json::Array& generations = *loaded.facts.find("generate")->array();
+  ASSERT_GE(generations.size(), 2u);
+  double worst = 0;
+  for (size_t g = 0; g < generations.size(); ++g) {
+    SCOPED_TRACE(g);
+    const std::string name = fmt::format("generate.{}.", g);
+    const std::vector<float> noise = loaded.reference.get(name + "noise");
+    const auto threshold = static_cast<float>(number(generations[g], "eos_threshold", loaded.model.eos_threshold));
+    std::vector<float> sound;
+    size_t step = 0;
+    for (const Json& chunk : *generations[g].find("chunks")->array())
+      speak(speaker, voice, chunk, threshold, noise, step, sound);
+    EXPECT_EQ(step * speaker.latent(), noise.size());
+    EXPECT_EQ(sound.size(), static_cast<size_t>(number(generations[g], "samples", -1)));
+    std::vector<float> kept;
+    for (const int32_t row : loaded.reference.get<int32_t>(name + "samples.rows")) {
+      ASSERT_LT(static_cast<size_t>(row), sound.size());
+      kept.push_back(sound[static_cast<size_t>(row)]);
+    }
+    const double error = relative(kept, loaded.reference.get(name + "samples"));
+    EXPECT_LE(error, kBound);
+    worst = std::max(worst, error);
+  }
+  std::printf("%s: sound within %.2g of its maximum\n", loaded.model.name.c_str(), worst);
+}
+
+// Frames of a fixed noise; the chunk's own end is put out of reach.
+std::vector<float> frames_of(ChunkSpeaker& speaker, const FlowLmState& voice, std::span<const int32_t> ids,
+                             size_t frames) {
+  std::vector<float> sound(frames * speaker.frame_samples());
+  const std::vector<float> noise(speaker.latent(), 0.25f);
+  EXPECT_TRUE(speaker.begin(voice, ids, 1e30f, 3).has_value());
+  for (size_t i = 0; i < frames; ++i)
+    EXPECT_TRUE(speaker.next(noise, std::span(sound).subspan(i * speaker.frame_samples(), speaker.frame_samples())));
+  return sound;
+}
+
+TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {
+  const Loaded loaded("english_7m");
+  const std::vector<int32_t> ids = ids_of((*(*loaded.facts.find("generate")->array())[0].find("chunks")->array())[0]);
+  std::vector<float> first;
+  for (const int threads : {1, 2}) {
+    ThreadTeam team(threads);
+    nn::Runner runner(team);
+    const FlowLmState voice = loaded.voice(runner);
+    ChunkSpeaker speaker = loaded.speaker(runner);
+    const std::vector<float> fresh = frames_of(speaker, voice, ids, 5);
+    if (first.empty()) first = fresh;
+    EXPECT_EQ(frames_of(speaker, voice, ids, 5), fresh) << "after an abandoned chunk";
+    EXPECT_LE(relative(fresh, first), 1e-5) << threads << " threads";
+  }
+}
+
+TEST(ChunkSpeaker, NothingIsAllocatedInAFrame) {
+  const Loaded loaded("english");
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  const FlowLmState voice = loaded.voice(runner);
+  ChunkSpeaker speaker = loaded.speaker(runner);
+  const std::vector<int32_t> ids = ids_of((*(*loaded.facts.find("generate")->array())[0].find("chunks")->array())[0]);
+  ASSERT_TRUE(speaker.begin(voice, ids, 1e30f, 3).has_value());
+  const std::vector<float> noise(speaker.latent(), 0.25f);
+  std::vector<float> frame(speaker.frame_samples());
+  const size_t before = allocation_count();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(speaker.next(noise, frame));
+  EXPECT_EQ(allocation_count() - before, 0u);
+}
+
+TEST(ChunkSpeaker, RefusesWhatItCannotSpeak) {
+  const Loaded loaded("english"), other("english_7m");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const FlowLmState voice = loaded.voice(runner);
+  ChunkSpeaker speaker = loaded.speaker(runner);
+  const std::vector<float> noise(speaker.latent());
+  std::vector<float> frame(speaker.frame_samples());
+  EXPECT_FALSE(speaker.next(noise, frame)) << "nothing was begun";
+  const std::vector<int32_t> unknown = {1 << 20};
+  const Status token = speaker.begin(voice, unknown, -4.0f, 3);
+  ASSERT_FALSE(token.has_value());
+  EXPECT_EQ(token.error().code, Code::kInvalidArgument);
+  EXPECT_FALSE(speaker.next(noise, frame));
+  const std::vector<int32_t> one = {5};
+  EXPECT_EQ(speaker.begin(other.voice(runner), one, -4.0f, 3).error().code, Code::kInvalidArgument);
+  const std::vector<int32_t> long_text(4000, 5);
+  EXPECT_EQ(speaker.begin(voice, long_text, -4.0f, 3).error().code, Code::kLimitExceeded);
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
