@@ -29,6 +29,7 @@ Status ChunkSpeaker::begin(const FlowLmState& voice, std::span<const int32_t> id
   SYRINX_TRY_VOID(state_.copy_from(voice));
   SYRINX_TRY_VOID(flow_.prefill_text(ids, state_));
   mimi::Decoder::reset(codec_);
+  risen_ = 0;
   end_ = SpeechEnd(eos_threshold, frames_after, max_steps(ids.size()));
   return {};
 }
@@ -45,8 +46,9 @@ bool ChunkSpeaker::next(std::span<const float> noise, std::span<float> samples) 
   for (size_t i = 0; i < latent_.size(); ++i)
     denormalised_[i] = latent_[i] * weights_->latent_std[i] + weights_->latent_mean[i];
   decoder_.decode(codec_, {denormalised_.data(), {1, denormalised_.size()}}, samples);
-  if (first) {
-    for (size_t i = 0; i < kFadeInSamples; ++i) samples[i] *= static_cast<float>(i) / (kFadeInSamples - 1);
+  for (float& sample : samples) {
+    if (risen_ == kFadeInSamples) break;
+    sample *= static_cast<float>(risen_++) / (kFadeInSamples - 1);
   }
   return true;
 }

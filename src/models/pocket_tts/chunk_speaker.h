@@ -50,6 +50,7 @@ class ChunkSpeaker {
   mimi::DecoderState codec_;
   FlowLmState state_;
   SpeechEnd end_{0.0f, 0, 0};
+  size_t risen_ = 0;                          // samples of the chunk's rise so far
   std::vector<float> latent_, denormalised_;  // [X]
 };
 

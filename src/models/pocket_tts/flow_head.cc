@@ -71,6 +71,8 @@ FlowHead::FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule sc
     : weights_(std::move(weights)), schedule_(std::move(schedule)), runner_(runner) {
   const FlowHeadWeights& w = weights_->head;
   const size_t width = weights_->config.head_width;
+  SYRINX_CHECK(schedule_.evaluations >= 1 && (!w.times.empty() || schedule_.evaluations == 1), "{} evaluations",
+               schedule_.evaluations);
   SYRINX_CHECK(schedule_.time.size() == (w.times.empty() ? 0 : schedule_.evaluations * width), "{} times of {}",
                schedule_.time.size(), schedule_.evaluations);
   for (nn::Plane* plane : {&condition_, &h_, &inner_, &hidden_}) plane->prepare(1, width, kernels::Storage::kF32);
@@ -136,6 +138,8 @@ void FlowHead::run_network(size_t evaluation) {
     kernels::silu({hidden_.f32(), width}, {hidden_.f32(), width});
     nn::linear(runner_, block.linear2.view, hidden_.view(), {}, inner_.view());
     for (size_t k = 0; k < width; ++k) h[k] += gate[k] * inner[k];
+    // The product fills whole panels: a value that is not finite must not outlive its frame in the padding.
+    std::fill(inner + width, inner + inner_.stride(), 0.0f);
     probe("block", i, h_);
   }
   const float *shift = modulation, *scale = modulation + width;

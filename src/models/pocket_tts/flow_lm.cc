@@ -33,6 +33,11 @@ Result<FlowLmState> FlowLmState::make(const FlowLmWeights& weights, size_t capac
   if (capacity > kMaxPositions)
     return fail(Code::kLimitExceeded, "a stream of {} positions, the limit is {}; split the text", capacity,
                 kMaxPositions);
+  const size_t bytes = weights.layers.size() * capacity * weights.config.transformer.key_width() * 2 * sizeof(float);
+  if (bytes > kMaxStateBytes)
+    return fail(Code::kLimitExceeded,
+                "a stream of {} positions needs {} bytes, the limit is {}; the model is too large", capacity, bytes,
+                kMaxStateBytes);
   FlowLmState state;
   state.layers = weights.layers.size();
   state.capacity = capacity;
@@ -173,6 +178,8 @@ FlowLm::Step FlowLm::step(const float* latent, FlowLmState& state) {
 }
 
 void FlowLm::run_layers(size_t rows, bool need_output, FlowLmState& state) {
+  SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_width == weights_->config.transformer.key_width(),
+               "a state of {} layers of {}", state.layers, state.key_width);
   kernels::rotary_angles(weights_->theta, state.position, rows_of(cosines_, rows), rows_of(sines_, rows));
   for (size_t i = 0; i < weights_->layers.size(); ++i) {
     const FlowLmLayer& layer = weights_->layers[i];

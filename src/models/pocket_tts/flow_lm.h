@@ -21,6 +21,8 @@ namespace syrinx::pocket {
 
 // Positions that a state may have at most: 11 minutes of speech; the angles of rotary() are accurate that far.
 inline constexpr size_t kMaxPositions = 8192;
+// The published models need 1.6 GB for so many at most; a hostile file could ask for hundreds.
+inline constexpr size_t kMaxStateBytes = size_t{4} << 30;
 
 // Keys (rotated) and values of every position so far: what a voice is, and what a stream remembers.
 struct FlowLmState {

@@ -1,6 +1,7 @@
 #include "models/pocket_tts/flow_lm_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string_view>
 
@@ -30,7 +31,10 @@ class Reader {
       return note(fmt::format("{} has the type {}, not bf16, f16 or f32", full, dtype_name(tensor->dtype)));
     if (tensor->dims != dims)
       return note(fmt::format("{} has the shape {}, not {}", full, dims_text(tensor->dims), dims_text(dims)));
-    return to_f32(tensor->bytes, tensor->dtype);
+    std::vector<float> read = to_f32(tensor->bytes, tensor->dtype);
+    if (!std::all_of(read.begin(), read.end(), [](float v) { return std::isfinite(v); }))
+      return note(full + " holds values that are not finite");
+    return read;
   }
   NormWeights norm(const std::string& name, size_t width) {
     return {values(name + ".weight", {width}), values(name + ".bias", {width})};

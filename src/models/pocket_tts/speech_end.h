@@ -32,8 +32,10 @@ class SpeechEnd {
 
   size_t steps() const { return steps_; }    // computed
   size_t frames() const { return frames_; }  // spoken
-  // The step at which the model ended; nothing if the chunk ran into its limit, which deserves a warning.
+  // The step at which the model ended, if it did.
   std::optional<size_t> end_step() const { return end_step_; }
+  // The chunk was cut at its limit of steps, ended by the model or not, which deserves a warning.
+  bool limited() const { return !ended_ && steps_ == max_steps_; }
 
  private:
   float threshold_;

@@ -43,8 +43,9 @@ Status check_positions(size_t positions, const std::string& file, const std::str
 
 // The one whole number of a tensor such as `offset` or `pad`.
 Result<int64_t> read_number(const TensorRef& tensor, const std::string& file) {
-  const auto numbers = to_i64(tensor.bytes, tensor.dtype);
-  if (!numbers || numbers->size() != 1)
+  // One of eight bytes at most: nothing is made of a large tensor.
+  const auto numbers = to_i64(tensor.bytes.first(std::min(tensor.bytes.size(), sizeof(int64_t))), tensor.dtype);
+  if (!numbers || numbers->size() != 1 || tensor.bytes.size() > sizeof(int64_t))
     return fail(Code::kDataLoss, "'{}': '{}' of shape {} and type {} is not one whole number", file, tensor.name,
                 dims_text(tensor.dims), dtype_name(tensor.dtype));
   return numbers->front();

@@ -48,6 +48,14 @@ TEST(FlowLmWeights, MissingTensorsAreNamedTogether) {
             "flow_lm.transformer.layers.1.norm2.bias is missing; the two must come from one download");
 }
 
+TEST(FlowLmWeights, ValuesThatAreNotFiniteAreRefused) {
+  Damage damage;
+  TensorRef& tensor = damage.at("flow_lm.out_norm.weight");
+  const std::vector<std::byte> ones(tensor.bytes.size(), std::byte{0xFF});  // NaN in every format
+  tensor.bytes = ones;
+  EXPECT_NE(damage.read().message.find("flow_lm.out_norm.weight holds values that are not finite"), std::string::npos);
+}
+
 TEST(FlowLmWeights, EveryTensorIsNeeded) {
   const Damage whole;
   for (const TensorRef& tensor : whole.tensors) {

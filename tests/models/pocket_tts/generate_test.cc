@@ -58,6 +58,17 @@ TEST(SpeechEnd, AnEarlyFiringIsNotRemembered) {
   EXPECT_FALSE(end.speaks(kQuiet));
   EXPECT_FALSE(end.goes_on());
   EXPECT_EQ(end.end_step(), 16u);
+  EXPECT_FALSE(end.limited());
+}
+
+TEST(SpeechEnd, TheLimitMayComeAfterTheModelsEnd) {
+  SpeechEnd end(kThreshold, 3, 20);
+  for (size_t step = 0; step < 19; ++step) EXPECT_TRUE(end.speaks(kQuiet));
+  EXPECT_FALSE(end.limited());
+  EXPECT_TRUE(end.speaks(kFires));
+  EXPECT_EQ(end.end_step(), 19u);
+  EXPECT_FALSE(end.goes_on());
+  EXPECT_TRUE(end.limited());
 }
 
 TEST(SpeechEnd, TheThresholdItselfIsNotEnough) {
