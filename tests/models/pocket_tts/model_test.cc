@@ -1,0 +1,224 @@
+// Checkpoints from their folders, and voices from all that a voice can be made of, against the maker's exported voice.
+#include "models/pocket_tts/model.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "../../base/temp_folder.h"
+#include "audio/wav.h"
+#include "fixtures.h"
+#include "models/pocket_tts/voice_recording.h"
+#include "models/pocket_tts/voice_state.h"
+
+namespace syrinx::pocket {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr double kBound = 1e-5;  // in parts of the maximum, of keys and values
+
+std::shared_ptr<const Model> load_model(const std::string& path, const LoadOptions& options = {}) {
+  auto model = Model::load(path, options);
+  if (!model) {
+    ADD_FAILURE() << model.error().message;
+    return nullptr;
+  }
+  return *model;
+}
+
+Error load_error(const std::string& path, const LoadOptions& options = {}) {
+  const auto model = Model::load(path, options);
+  EXPECT_FALSE(model.has_value()) << path;
+  return model ? Error() : model.error();
+}
+
+VoiceFile stored_voice(const Model& model, const std::string& name) {
+  const std::string bytes = file_text(name);
+  auto read = parse_voice_file(std::as_bytes(std::span(bytes)), name, model.config().flow_lm);
+  if (!read) {
+    ADD_FAILURE() << read.error().message;
+    return {};
+  }
+  return *read;
+}
+
+std::vector<float> recording(const Model& model) {
+  const std::string bytes = file_text("voice.wav");
+  const auto sound = read_wav(std::as_bytes(std::span(bytes)), "voice.wav");
+  EXPECT_TRUE(sound.has_value());
+  auto ready =
+      prepare_recording(*sound, static_cast<int>(model.config().mimi.sample_rate), /*truncate=*/true, "voice.wav");
+  EXPECT_TRUE(ready.has_value()) << ready.error().message;
+  return *ready;
+}
+
+double difference(const Voice& ours, const Voice& theirs) {
+  EXPECT_EQ(ours.positions, theirs.positions);
+  EXPECT_EQ(ours.layers.size(), theirs.layers.size());
+  double worst = 0;
+  for (size_t i = 0; i < std::min(ours.layers.size(), theirs.layers.size()); ++i) {
+    worst = std::max(worst, relative(ours.layers[i].keys, theirs.layers[i].keys));
+    worst = std::max(worst, relative(ours.layers[i].values, theirs.layers[i].values));
+  }
+  return worst;
+}
+
+class PocketModel : public ::testing::TestWithParam<TestModel> {};
+INSTANTIATE_TEST_SUITE_P(All, PocketModel, ::testing::ValuesIn(test_models()), name_of);
+
+TEST_P(PocketModel, ClonesTheMakersVoice) {
+  const auto model = load_model(data(GetParam().name));
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->tokenizer().size(), model->config().flow_lm.text_bins);
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  const auto cloned = clone_voice(*model, recording(*model), runner);
+  ASSERT_TRUE(cloned.has_value()) << cloned.error().message;
+  const Voice theirs = std::get<Voice>(stored_voice(*model, GetParam().name + "/voice.safetensors"));
+  const double apart = difference(exported(**cloned), theirs);
+  EXPECT_LE(apart, kBound);
+  std::printf("%s: a cloned voice within %.2g of its maximum\n", GetParam().name.c_str(), apart);
+}
+
+TEST_P(PocketModel, AStoredVoiceIsTheStateItWasWrittenFrom) {
+  const auto model = load_model(data(GetParam().name + "/config.yaml"));
+  ASSERT_NE(model, nullptr);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const VoiceFile stored = stored_voice(*model, GetParam().name + "/voice.safetensors");
+  const auto voice = make_voice(*model, stored, runner);
+  ASSERT_TRUE(voice.has_value()) << voice.error().message;
+  EXPECT_EQ((*voice)->position, std::get<Voice>(stored).positions);
+  EXPECT_EQ(difference(exported(**voice), std::get<Voice>(stored)), 0.0);
+}
+
+TEST(PocketModelVoice, APromptOfOlderCheckpointsIsRunThroughTheModel) {
+  const auto model = load_model(data("english_2026-01"));
+  ASSERT_NE(model, nullptr);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const Arrays reference("english_2026-01/reference.safetensors");
+  const size_t width = model->config().flow_lm.transformer.width;
+  VoicePrompt prompt;
+  prompt.rows = reference.get("voice.projected");
+  prompt.positions = prompt.rows.size() / width;
+  const auto voice = make_voice(*model, prompt, runner);
+  ASSERT_TRUE(voice.has_value()) << voice.error().message;
+  const Voice theirs = std::get<Voice>(stored_voice(*model, "english_2026-01/voice.safetensors"));
+  EXPECT_LE(difference(exported(**voice), theirs), kBound);
+}
+
+// A folder with the english checkpoint under other names or with another configuration.
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(const std::string& yaml, const std::string& config = "config.yaml") {
+    fs::copy(data("english/model.safetensors"), folder_.path() + "/model.safetensors");
+    fs::copy(data("tokenizer.json"), folder_.path() + "/tokenizer.json");
+    write(config, yaml);
+  }
+  void write(const std::string& name, const std::string& text) { write_text(folder_.path() + "/" + name, text); }
+  std::string path(const std::string& name = "") const { return folder_.path() + (name.empty() ? "" : "/" + name); }
+
+ private:
+  TempFolder folder_;
+};
+
+// The english configuration with `from` replaced.
+std::string yaml(const std::string& from = "", const std::string& to = "") {
+  std::string text = file_text("english/config.yaml");
+  const std::string up = "../tokenizer.json";
+  text.replace(text.find(up), up.size(), "tokenizer.json");
+  if (from.empty()) return text;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(PocketCheckpoint, IsFoundByFolderConfigurationOrWeights) {
+  CheckpointFolder folder(yaml(), "english.yml");
+  for (const char* name : {"", "english.yml", "model.safetensors"})
+    EXPECT_EQ(find_checkpoint(folder.path(name))->config, folder.path("english.yml")) << name;
+  EXPECT_NE(load_model(folder.path()), nullptr);
+  folder.write("model.yaml", yaml());
+  EXPECT_EQ(find_checkpoint(folder.path("model.safetensors"))->config, folder.path("model.yaml"));
+  const Error several = load_error(folder.path());
+  EXPECT_EQ(several.code, Code::kInvalidArgument);
+  EXPECT_THAT(several.message, HasSubstr("2 configurations"));
+  folder.write("config.yaml", yaml());
+  EXPECT_EQ(find_checkpoint(folder.path())->config, folder.path("config.yaml"));
+  EXPECT_EQ(load_error(folder.path("tokenizer.json")).code, Code::kInvalidArgument);
+  EXPECT_EQ(load_error(folder.path("nothing")).code, Code::kNotFound);
+}
+
+TEST(PocketCheckpoint, FilesOfAHubAreLookedForBesideTheConfiguration) {
+  const std::string place = "hf://kyutai/pocket-tts/languages/english/model.safetensors@db04f0e6";
+  CheckpointFolder folder(yaml("weights_path: model.safetensors", "weights_path: " + place));
+  EXPECT_NE(load_model(folder.path()), nullptr);
+
+  std::vector<std::string> asked;
+  LoadOptions options;
+  options.locate = [&](const std::string& wanted) -> Result<std::string> {
+    asked.push_back(wanted);
+    return folder.path("model.safetensors");
+  };
+  fs::rename(folder.path("model.safetensors"), folder.path("elsewhere.safetensors"));
+  const Error missing = load_error(folder.path());
+  EXPECT_EQ(missing.code, Code::kNotFound);
+  EXPECT_THAT(missing.message, HasSubstr(place));
+  fs::rename(folder.path("elsewhere.safetensors"), folder.path("model.safetensors"));
+  EXPECT_NE(load_model(folder.path(), options), nullptr);
+  EXPECT_THAT(asked, testing::ElementsAre(place));
+}
+
+TEST(PocketCheckpoint, WithoutTheGatedWeightsItSpeaksButDoesNotClone) {
+  CheckpointFolder folder(yaml("weights_path: model.safetensors",
+                               "weights_path: hf://kyutai/pocket-tts/gated.safetensors\n"
+                               "weights_path_without_voice_cloning: hf://kyutai/open/model.safetensors"));
+  const auto model = load_model(folder.path());
+  ASSERT_NE(model, nullptr);
+  const auto encoder = model->load_encoder();
+  ASSERT_FALSE(encoder.has_value());
+  EXPECT_EQ(encoder.error().code, Code::kUnsupported);
+  EXPECT_THAT(encoder.error().message, HasSubstr("without voice cloning"));
+}
+
+TEST(PocketCheckpoint, TheCodecMayHaveWeightsOfItsOwn) {
+  CheckpointFolder folder(yaml("mimi:\n", "mimi:\n  weights_path: codec.safetensors\n"));
+  fs::copy(data("english/model.safetensors"), folder.path("codec.safetensors"));
+  const auto model = load_model(folder.path());
+  ASSERT_NE(model, nullptr);
+  EXPECT_TRUE(model->load_encoder().has_value());
+  fs::copy_file(data("english/voice.safetensors"), folder.path("codec.safetensors"),
+                fs::copy_options::overwrite_existing);
+  EXPECT_EQ(load_error(folder.path()).code, Code::kUnsupported);
+}
+
+TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
+  struct Case {
+    const char *from, *to;
+    Code code;
+    const char* sentence;
+  };
+  const Case cases[] = {
+      {"weights_path: model.safetensors", "weights_path: gone.safetensors", Code::kNotFound, "gone.safetensors"},
+      {"weights_path: model.safetensors\n", "", Code::kDataLoss, "weights_path"},
+      {"tokenizer_path: tokenizer.json", "tokenizer_path: model.safetensors", Code::kDataLoss, "model.safetensors"},
+      {"n_bins: 400", "n_bins: 401", Code::kDataLoss, "400 pieces"},
+      {"sample_rate: 24000", "sample_rate: 48000", Code::kUnsupported, "48000"},
+      {"num_layers: 2", "num_layers: 3", Code::kDataLoss, "flow_lm.transformer.layers.2"},
+      {"flow:\n    depth: 2", "flow:\n    type: drifting\n    depth: 2", Code::kDataLoss, "time_embed"},
+      {"flow_lm:", "model_type: whisper\nother:", Code::kDataLoss, "flow_lm"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.to);
+    CheckpointFolder folder(yaml(c.from, c.to));
+    const Error error = load_error(folder.path());
+    EXPECT_EQ(error.code, c.code) << error.message;
+    EXPECT_THAT(error.message, HasSubstr(c.sentence));
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::pocket
