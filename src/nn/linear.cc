@@ -5,26 +5,51 @@
 #include "base/check.h"
 
 namespace syrinx::nn {
+namespace {
 
-void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
-            View<float, 2> y) {
+constexpr size_t kPanelsAtOnce = 4;  // 512 kB of f32 at a depth of 1024
+
+void check(const PackedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend, View<float, 2> y) {
   const size_t rows = x.extent(0);
   SYRINX_CHECK(x.extent(1) == matrix.channels && y.extent(1) == matrix.columns && y.extent(0) == rows,
                "linear {} -> {} on {} -> {}", matrix.channels, matrix.columns, x.extent(1), y.extent(1));
   SYRINX_CHECK(addend.data() == nullptr || (addend.extent(0) == rows && addend.extent(1) == matrix.columns),
                "addend of {} columns", addend.extent(1));
-  if (rows == 1) {
-    const size_t bytes = kernels::gemv_scratch_bytes(matrix);
-    for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, bytes);
-    runner.team().run([&](int member) {
-      const Range own = split_range(matrix.panel_count(), member, runner.team().size());
-      if (own.begin < own.end)
-        kernels::gemv(matrix, x.data(), addend.data(), y.data(), own, runner.scratch(member, bytes));
-    });
-    return;
+}
+
+}  // namespace
+
+void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
+            View<float, 2> y) {
+  reserve_linear(runner, matrix, x.extent(0));
+  runner.team().run([&](int member) { linear_share(runner, member, matrix, x, addend, y); });
+}
+
+Share linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
+                   View<const float, 2> addend, View<float, 2> y) {
+  const size_t rows = x.extent(0);
+  if (rows == 1) return stream_linear_share(runner, member, matrix, x, addend, y);
+  check(matrix, x, addend, y);
+  return runner.conv_share(
+      member, matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
+      {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)});
+}
+
+Share stream_linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
+                          View<const float, 2> addend, View<float, 2> y) {
+  check(matrix, x, addend, y);
+  const Range own = split_range(matrix.panel_count(), member, runner.team().size());
+  if (own.begin == own.end) return {};
+  // A few panels at a time, so that they come from memory once for all rows.
+  const size_t rows = x.extent(0), step = rows == 1 ? own.end - own.begin : kPanelsAtOnce;
+  const std::span<std::byte> scratch = runner.scratch(member, kernels::gemv_scratch_bytes(matrix));
+  for (size_t first = own.begin; first < own.end; first += step) {
+    for (size_t n = 0; n < rows; ++n) {
+      kernels::gemv(matrix, x.row(n), addend.data() == nullptr ? nullptr : addend.row(n), y.row(n),
+                    {first, std::min(first + step, own.end)}, scratch);
+    }
   }
-  runner.conv(matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
-              {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)});
+  return {.rows = {0, rows}, .columns = {own.begin * kPanelColumns, own.end * kPanelColumns}};
 }
 
 void reserve_linear(Runner& runner, const PackedMatrix& matrix, size_t rows) {

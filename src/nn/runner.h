@@ -53,6 +53,11 @@ class PlaneStats {
   kernels::TileStats tiles_;
 };
 
+// The rows and columns of an output that one member of a team has written.
+struct Share {
+  Range rows, columns;
+};
+
 class Runner {
  public:
   explicit Runner(ThreadTeam& team) : team_(team), scratch_(static_cast<size_t>(team.size())) {}
@@ -61,6 +66,10 @@ class Runner {
   // One convolution, cut by tiles where there are many and by panels where there are few.
   void conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry, const kernels::ConvInput& in,
             const kernels::ConvOutput& out);
+  // One member's share of it, inside a job of the team: what the others write is there after a barrier.  The scratch
+  // must have been grown to kernels::conv_scratch_bytes() before.
+  Share conv_share(int member, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
+                   const kernels::ConvInput& in, const kernels::ConvOutput& out);
   // y = x W + b on rows of f32.
   void linear(const PackedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
   void stats(const Plane& plane, PlaneStats& stats);
