@@ -3,7 +3,8 @@
 //
 // The cache is a ring of R rows: position p lies in row p mod R.  A cache that holds everything is the ring whose R is
 // its capacity.  The query at position p sees the keys of positions p - window + 1 to p, or 0 to p without a window.
-// Threads split the query heads: each calls with its own range and its own scratch.
+// A prefix, rows that several caches share, holds the first P positions; then position p >= P lies in row (p - P) mod
+// R. Threads split the query heads: each calls with its own range and its own scratch.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +18,22 @@ namespace syrinx::kernels {
 // N queries, H query heads, G key heads, K floats a head, heads side by side.  Rows are contiguous, of any stride.
 // The rows of the positions that are seen must have been written, the queries' own included; no other row is read.
 struct CacheAttentionInput {
-  View<const float, 2> q;       // [N, H * K]; row n is position first_position + n
-  View<const float, 2> keys;    // [R, G * K]
-  View<const float, 2> values;  // [R, G * K]
-  size_t heads = 1;             // H
-  size_t key_heads = 1;         // G, divides H
-  size_t head_size = 64;        // K
+  View<const float, 2> q;                // [N, H * K]; row n is position first_position + n
+  View<const float, 2> keys;             // [R, G * K]
+  View<const float, 2> values;           // [R, G * K]
+  View<const float, 2> prefix_keys{};    // [P, G * K], none without a prefix, which no window may go with
+  View<const float, 2> prefix_values{};  // [P, G * K]
+  size_t heads = 1;                      // H
+  size_t key_heads = 1;                  // G, divides H
+  size_t head_size = 64;                 // K
   size_t first_position = 0;
-  size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N or window + N - 1
-                      // must not exceed R
+  size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N - P or
+                      // window + N - 1 must not exceed R
   float scale = 1.0f;
 };
 
-// Floats of scratch that one call needs for a ring of R rows.
-size_t cache_attention_scratch_size(size_t ring_rows);
+// Floats of scratch that one call needs for P + R rows.
+size_t cache_attention_scratch_size(size_t rows);
 
 // Query heads `heads` into the same columns of out [N, H * K], which must not overlap the input.  Accuracy as of float
 // sums.  A query's result does not depend on which others go through in the same call.

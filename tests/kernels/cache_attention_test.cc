@@ -167,5 +167,33 @@ TEST(CacheAttention, AQueryDoesNotDependOnItsNeighbours) {
   });
 }
 
+TEST(CacheAttention, APrefixIsTheRowsInFront) {
+  for_each_target([] {
+    for (const size_t shared : {1, 4, 9, 13, 22}) {
+      for (const size_t queries : {1, 5}) {
+        const Case whole{60, 22, queries, 4, 2, 24};
+        const Ring ring(whole, 1);
+        const TestValues q(whole.queries * (whole.heads * whole.width + 5), 2);
+        const size_t columns = whole.heads * whole.width;
+        std::vector<float> scratch(cache_attention_scratch_size(whole.ring)), want(queries * columns), got(want);
+        CacheAttentionInput in = input_of(whole, ring, q);
+        cache_attention(in, {0, whole.heads}, scratch, {want.data(), {queries, columns}});
+        const auto rows = [&](View<const float, 2> all, size_t first, size_t count) {
+          return View<const float, 2>(all.row(first), {count, all.extent(1)}, {all.stride(0), 1});
+        };
+        // The rows behind lie in a ring that is exactly full.
+        const size_t rest = whole.first + queries - shared;
+        const View<const float, 2> keys = in.keys, values = in.values;
+        in.prefix_keys = rows(keys, 0, shared);
+        in.prefix_values = rows(values, 0, shared);
+        in.keys = rows(keys, shared, rest);
+        in.values = rows(values, shared, rest);
+        cache_attention(in, {0, whole.heads}, scratch, {got.data(), {queries, columns}});
+        EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0) << shared << " of " << queries;
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace syrinx::kernels

@@ -45,13 +45,19 @@ struct QueryBlock {
   float inverse_sum[kBlockQueries] = {};
 };
 
-// Consecutive rows of the ring that hold part of a span; `at` counts the span's positions before them.
+// Consecutive rows, of the prefix or of the ring, that hold part of a span; `at` counts the span's positions before.
 struct Run {
-  size_t row = 0, rows = 0, at = 0;
+  const float* first = nullptr;  // row, column 0
+  size_t rows = 0, at = 0;
 };
-std::array<Run, 2> runs_of(Span span, size_t ring_rows) {
-  const size_t row = span.begin % ring_rows, first = std::min(span.size(), ring_rows - row);
-  return {Run{row, first, 0}, Run{0, span.size() - first, first}};
+std::array<Run, 3> runs_of(Span span, View<const float, 2> prefix, View<const float, 2> ring) {
+  const size_t shared = prefix.extent(0), ring_rows = ring.extent(0);
+  const Span before{std::min(span.begin, shared), std::min(span.end, shared)};
+  const Span after{span.begin - before.begin, span.end - before.end};
+  if (after.size() == 0) return {Run{prefix.row(before.begin), before.size(), 0}};
+  const size_t row = after.begin % ring_rows, first = std::min(after.size(), ring_rows - row);
+  return {Run{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
+          Run{ring.row(row), first, before.size()}, Run{ring.row(0), after.size() - first, before.size() + first}};
 }
 
 }  // namespace
@@ -107,8 +113,9 @@ void score_block(const CacheAttentionInput& in, size_t key_column, const QueryBl
   const float* q[kRows];
   for (size_t r = 0; r < kRows; ++r) q[r] = in.q.row(block.query[r]) + block.column[r];
   const size_t stride = in.keys.stride(0);
-  for (const Run& run : runs_of(block.span, in.keys.extent(0))) {
-    const float* const keys = in.keys.row(run.row) + key_column;
+  for (const Run& run : runs_of(block.span, in.prefix_keys, in.keys)) {
+    if (run.rows == 0) continue;
+    const float* const keys = run.first + key_column;
     size_t k = 0;
     for (; k + kKeys <= run.rows; k += kKeys)
       score_tile<kRows, kKeys>(q, keys + k * stride, stride, in.head_size, block.scores, run.at + k);
@@ -141,8 +148,9 @@ HWY_INLINE void sum_tile(const CacheAttentionInput& in, size_t value_column, con
     SYRINX_UNROLL
     for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  for (const Run& run : runs_of(block.span, in.values.extent(0))) {
-    const float* value = in.values.row(run.row) + value_column + c;
+  for (const Run& run : runs_of(block.span, in.prefix_values, in.values)) {
+    if (run.rows == 0) continue;
+    const float* value = run.first + value_column + c;
     for (size_t k = 0; k < run.rows; ++k, value += stride) {
       SYRINX_UNROLL
       for (size_t v = 0; v < kVectors; ++v) x[v] = rest > 0 ? load_n(d, value, rest) : hn::LoadU(d, value + v * lanes);
@@ -194,13 +202,14 @@ void attend(const CacheAttentionInput& in, size_t key_column, QueryBlock& block,
 
 void attend_cache(const CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
   const size_t group = in.heads / in.key_heads, queries = in.q.extent(0);
+  const size_t rows = in.prefix_keys.extent(0) + in.keys.extent(0);
   for (size_t head = heads.begin; head < heads.end;) {
     const size_t key_head = head / group, end = std::min(heads.end, (key_head + 1) * group);
     const size_t here = end - head;
     for (size_t first = 0; first < queries * here; first += kBlockQueries) {
       QueryBlock block;
       block.rows = std::min(kBlockQueries, queries * here - first);
-      for (size_t r = 0; r < kBlockQueries; ++r) block.scores[r] = memory + r * in.keys.extent(0);
+      for (size_t r = 0; r < kBlockQueries; ++r) block.scores[r] = memory + r * rows;
       for (size_t r = 0; r < block.rows; ++r) {
         block.query[r] = (first + r) / here;
         block.column[r] = (head + (first + r) % here) * in.head_size;
@@ -219,13 +228,18 @@ namespace syrinx::kernels {
 
 HWY_EXPORT(attend_cache);
 
-size_t cache_attention_scratch_size(size_t ring_rows) { return kBlockQueries * ring_rows; }
+size_t cache_attention_scratch_size(size_t rows) { return kBlockQueries * rows; }
 
 void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
-  const size_t n = input.q.extent(0), rows = input.keys.extent(0);
-  SYRINX_CHECK(scratch.size() >= cache_attention_scratch_size(rows), "scratch {} for {} rows", scratch.size(), rows);
-  SYRINX_CHECK(input.first_position + n <= rows || (input.window > 0 && input.window + n - 1 <= rows),
-               "{} queries from {} with a window of {} in a ring of {}", n, input.first_position, input.window, rows);
+  const size_t n = input.q.extent(0), rows = input.keys.extent(0), shared = input.prefix_keys.extent(0);
+  SYRINX_CHECK(scratch.size() >= cache_attention_scratch_size(shared + rows), "scratch {} for {} rows", scratch.size(),
+               shared + rows);
+  SYRINX_CHECK((input.first_position >= shared && input.first_position + n - shared <= rows) ||
+                   (shared == 0 && input.window > 0 && input.window + n - 1 <= rows),
+               "{} queries from {} with a window of {} in a ring of {} after {}", n, input.first_position, input.window,
+               rows, shared);
+  SYRINX_CHECK(shared == 0 || (input.window == 0 && input.prefix_values.extent(0) == shared),
+               "a prefix of {} keys, {} values, window {}", shared, input.prefix_values.extent(0), input.window);
   SYRINX_DCHECK(input.key_heads > 0 && input.heads % input.key_heads == 0 && heads.end <= input.heads &&
                     input.values.extent(0) == rows && out.extent(0) == n,
                 "{} query heads on {}", input.heads, input.key_heads);
