@@ -7,9 +7,8 @@
 #include "base/check.h"
 
 namespace syrinx::kernels {
-namespace {
 
-OwnedMatrix make(const MatrixShape& shape, PanelType type, std::span<const float> bias) {
+OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<const float> bias) {
   OwnedMatrix m;
   m.view.type = type;
   m.view.columns = shape.columns;
@@ -29,6 +28,8 @@ OwnedMatrix make(const MatrixShape& shape, PanelType type, std::span<const float
   return m;
 }
 
+namespace {
+
 // Index of (column n, tap t, channel k) in the int8 panels.
 size_t int8_index(const PackedMatrix& m, size_t n, size_t t, size_t k) {
   const size_t depth = t * m.depth() + k;
@@ -39,7 +40,7 @@ size_t int8_index(const PackedMatrix& m, size_t n, size_t t, size_t k) {
 }  // namespace
 
 OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
-  OwnedMatrix m = make(shape, PanelType::kF32, bias);
+  OwnedMatrix m = make_matrix(shape, PanelType::kF32, bias);
   auto* const panels = reinterpret_cast<float*>(m.panels.data());
   for (size_t n = 0; n < shape.columns; ++n) {
     for (size_t t = 0; t < shape.taps; ++t) {
@@ -68,7 +69,7 @@ OwnedMatrix pack_int8(const MatrixShape& shape, const WeightAt& weight, std::spa
 
 OwnedMatrix pack_quantised(const MatrixShape& shape, const QuantisedAt& weight, std::span<const float> scale, int zero,
                            std::span<const float> bias) {
-  OwnedMatrix m = make(shape, PanelType::kInt8, bias);
+  OwnedMatrix m = make_matrix(shape, PanelType::kInt8, bias);
   m.view.zero = zero;
   auto* const panels = reinterpret_cast<int8_t*>(m.panels.data());
   // What is padded equals the zero point, so that it adds nothing whatever the activation is.

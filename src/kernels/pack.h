@@ -23,6 +23,9 @@ struct MatrixShape {
   size_t taps = 1;
 };
 
+// A matrix of zeros with room for its panels; the bias is copied, an empty one is zero.
+OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<const float> bias);
+
 // weight(n, k, t): column n, input channel k, tap t.  An empty bias is zero.
 using WeightAt = std::function<float(size_t n, size_t k, size_t t)>;
 OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias);

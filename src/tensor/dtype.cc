@@ -23,6 +23,27 @@ std::vector<To> convert(std::span<const std::byte> bytes, Convert&& one) {
   return out;
 }
 
+// Whether an element's exponent is all ones is one integer operation; no branch, so that the loop can be vectorised.
+template <class Bits>
+bool none_has(std::span<const std::byte> bytes, Bits exponent) {
+  Bits found = 0;
+  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i) {
+    Bits value;
+    std::memcpy(&value, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    found |= static_cast<Bits>((value & exponent) == exponent);
+  }
+  return found == 0;
+}
+
+template <class From, class Convert>
+void convert_to(std::span<const std::byte> bytes, float* out, Convert&& one) {
+  for (size_t i = 0; i < bytes.size() / sizeof(From); ++i) {
+    From value;
+    std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
+    out[i] = one(value);
+  }
+}
+
 template <class From, class To>
 std::vector<To> cast(std::span<const std::byte> bytes) {
   return convert<From, To>(bytes, [](From value) { return static_cast<To>(value); });
@@ -107,6 +128,26 @@ std::vector<float> to_f32(std::span<const std::byte> bytes, DType dtype) {
     case DType::kBool: return convert<uint8_t, float>(bytes, [](uint8_t value) { return value != 0 ? 1.0f : 0.0f; });
   }
   return {};
+}
+
+void floats_to_f32(std::span<const std::byte> bytes, DType dtype, float* out) {
+  SYRINX_CHECK(bytes.size() % dtype_size(dtype) == 0, "{} bytes of {}", bytes.size(), dtype_name(dtype));
+  switch (dtype) {
+    case DType::kF32: std::memcpy(out, bytes.data(), bytes.size()); return;
+    case DType::kF16: return convert_to<uint16_t>(bytes, out, f16_to_f32);
+    case DType::kBF16: return convert_to<uint16_t>(bytes, out, bf16_to_f32);
+    default: SYRINX_CHECK(false, "{} is no type of weights", dtype_name(dtype));
+  }
+}
+
+bool all_finite(std::span<const std::byte> bytes, DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return none_has<uint32_t>(bytes, 0x7F800000u);
+    case DType::kF16: return none_has<uint16_t>(bytes, 0x7C00u);
+    case DType::kBF16: return none_has<uint16_t>(bytes, 0x7F80u);
+    default: SYRINX_CHECK(false, "{} is no type of weights", dtype_name(dtype));
+  }
+  return false;
 }
 
 Result<std::vector<int64_t>> to_i64(std::span<const std::byte> bytes, DType dtype) {

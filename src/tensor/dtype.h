@@ -41,6 +41,10 @@ float bf16_to_f32(uint16_t bits);
 // Values of any type as f32, rounded to nearest; `bytes` may have any alignment and its size must be a multiple of the
 // element's.
 std::vector<float> to_f32(std::span<const std::byte> bytes, DType dtype);
+// The same for f32, f16 and bf16 into memory of the caller's, with room for every element.
+void floats_to_f32(std::span<const std::byte> bytes, DType dtype, float* out);
+// Whether no element of f32, f16 or bf16 is an infinity or not a number.
+bool all_finite(std::span<const std::byte> bytes, DType dtype);
 // Integers and booleans as i64; kUnsupported for floating-point types.
 Result<std::vector<int64_t>> to_i64(std::span<const std::byte> bytes, DType dtype);
 

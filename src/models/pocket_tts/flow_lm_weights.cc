@@ -5,6 +5,9 @@
 #include <set>
 #include <string_view>
 
+#include "base/cpu_info.h"
+#include "base/thread_team.h"
+#include "kernels/pack_rows.h"
 #include "kernels/rotary.h"
 
 namespace syrinx::pocket {
@@ -15,14 +18,21 @@ constexpr std::string_view kPrefix = "flow_lm.";
 constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
 // How many tensors a message names.
 constexpr size_t kMaxNamed = 6;
+constexpr int kMaxPackThreads = 8;
+
+// The panels of the large matrices.
+PanelType narrow_type(Precision precision) {
+  return precision == Precision::kInt8 ? PanelType::kInt8 : PanelType::kF32;
+}
 
 // Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
 class Reader {
  public:
-  explicit Reader(const Safetensors& file) : file_(file) {}
+  Reader(const Safetensors& file, Precision precision)
+      : file_(file), narrow_(narrow_type(precision)), team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
 
-  // The values of a tensor of exactly this shape; empty, and noted, if there is no such one.
-  std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
+  // A tensor of exactly this shape; nothing, and noted, if there is no such one.
+  const TensorRef* tensor(const std::string& name, const std::vector<size_t>& dims) {
     const std::string full = std::string(kPrefix) + name;
     read_.insert(full);
     const TensorRef* const tensor = file_.find(full);
@@ -31,25 +41,38 @@ class Reader {
       return note(fmt::format("{} has the type {}, not bf16, f16 or f32", full, dtype_name(tensor->dtype)));
     if (tensor->dims != dims)
       return note(fmt::format("{} has the shape {}, not {}", full, dims_text(tensor->dims), dims_text(dims)));
-    std::vector<float> read = to_f32(tensor->bytes, tensor->dtype);
-    if (!std::all_of(read.begin(), read.end(), [](float v) { return std::isfinite(v); }))
-      return note(full + " holds values that are not finite");
-    return read;
+    if (!all_finite(tensor->bytes, tensor->dtype)) return note(full + " holds values that are not finite");
+    return tensor;
+  }
+  // Its values; empty if there is no such tensor.
+  std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
+    const TensorRef* const found = tensor(name, dims);
+    return found != nullptr ? to_f32(found->bytes, found->dtype) : std::vector<float>();
   }
   NormWeights norm(const std::string& name, size_t width) {
     return {values(name + ".weight", {width}), values(name + ".bias", {width})};
   }
-  kernels::OwnedMatrix matrix(const std::string& name, size_t channels, size_t columns, bool bias = false) {
-    const std::vector<float> b = bias ? values(name + ".bias", {columns}) : std::vector<float>();
-    return pack(values(name + ".weight", {columns, channels}), channels, columns, b);
+
+  // A matrix that every precision keeps in f32.
+  kernels::OwnedMatrix exact(const std::string& name, size_t channels, size_t columns, bool bias = false) {
+    return matrix(PanelType::kF32, {{name, columns}}, channels, bias);
   }
-  // A matrix from rows that are already read.  Nothing is packed once something is wrong.
-  kernels::OwnedMatrix pack(const std::vector<float>& rows, size_t channels, size_t columns,
-                            const std::vector<float>& bias) const {
-    if (!faults_.empty()) return {};
-    return kernels::pack_f32(
-        {.columns = columns, .channels = channels}, [&](size_t n, size_t k, size_t) { return rows[n * channels + k]; },
-        bias);
+  // A matrix that the precision narrows.
+  kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
+    return matrix(narrow_, {{name, columns}}, channels, bias);
+  }
+  struct Part {
+    std::string name;  // of NAME.weight and NAME.bias
+    size_t columns = 0;
+  };
+  // The columns of several matrices side by side.
+  kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
+    return matrix(narrow_, parts, channels, bias);
+  }
+  kernels::OwnedMatrix pack(PanelType type, const TensorRef* rows, size_t channels, size_t columns) {
+    if (rows == nullptr) return {};
+    const kernels::StoredRows stored{.bytes = rows->bytes, .dtype = rows->dtype, .columns = columns};
+    return kernels::pack_rows(type, channels, std::span(&stored, 1), {}, team_);
   }
 
   Status finish(const std::string& name) {
@@ -66,12 +89,28 @@ class Reader {
   }
 
  private:
-  std::vector<float> note(std::string fault) {
+  // Nothing is packed once something is wrong.
+  kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
+    std::vector<kernels::StoredRows> stored;
+    std::vector<float> bias;
+    for (const Part& part : parts) {
+      const TensorRef* const rows = tensor(part.name + ".weight", {part.columns, channels});
+      if (rows != nullptr) stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
+      if (!with_bias) continue;
+      const std::vector<float> more = values(part.name + ".bias", {part.columns});
+      bias.insert(bias.end(), more.begin(), more.end());
+    }
+    if (!faults_.empty()) return {};
+    return kernels::pack_rows(type, channels, stored, bias, team_);
+  }
+  std::nullptr_t note(std::string fault) {
     faults_.push_back(std::move(fault));
-    return {};
+    return nullptr;
   }
 
   const Safetensors& file_;
+  const PanelType narrow_;
+  ThreadTeam team_;
   std::set<std::string, std::less<>> read_;
   std::vector<std::string> faults_;
 };
@@ -117,10 +156,10 @@ FlowLmLayer read_layer(Reader& reader, const TransformerConfig& t, size_t index)
   FlowLmLayer layer;
   layer.norm1 = reader.norm(name + "norm1", t.width);
   layer.norm2 = reader.norm(name + "norm2", t.width);
-  layer.in_proj = reader.matrix(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
-  layer.out_proj = reader.matrix(name + "self_attn.out_proj", t.attention_width, t.width);
-  layer.linear1 = reader.matrix(name + "linear1", t.width, t.hidden);
-  layer.linear2 = reader.matrix(name + "linear2", t.hidden, t.width);
+  layer.in_proj = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
+  layer.out_proj = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
+  layer.linear1 = reader.narrow(name + "linear1", t.width, t.hidden);
+  layer.linear2 = reader.narrow(name + "linear2", t.hidden, t.width);
   return layer;
 }
 
@@ -146,59 +185,58 @@ size_t time_embeddings(HeadType type) {
   return 0;
 }
 
-void append(std::vector<float>& to, const std::vector<float>& from) { to.insert(to.end(), from.begin(), from.end()); }
-
 FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) {
   const size_t width = c.head_width;
   const std::string name = "flow_net.";
   FlowHeadWeights head;
   for (size_t i = 0; i < time_embeddings(c.head); ++i) head.times.push_back(read_time(reader, width, i));
-  head.condition = reader.matrix(name + "cond_embed", c.condition, width, true);
-  head.input = reader.matrix(name + "input_proj", latent, width, true);
+  head.condition = reader.narrow(name + "cond_embed", c.condition, width, true);
+  head.input = reader.exact(name + "input_proj", latent, width, true);
   // None of the modulations depends on what the blocks compute, so all of them are one product.
-  std::vector<float> rows, bias;
-  const auto modulation = [&](const std::string& of, size_t columns) {
-    append(rows, reader.values(of + ".adaLN_modulation.1.weight", {columns, width}));
-    append(bias, reader.values(of + ".adaLN_modulation.1.bias", {columns}));
-  };
+  std::vector<Reader::Part> modulations;
   for (size_t i = 0; i < c.head_depth; ++i) {
     const std::string block = fmt::format("{}res_blocks.{}", name, i);
     head.blocks.push_back({.norm = reader.norm(block + ".in_ln", width),
-                           .linear0 = reader.matrix(block + ".mlp.0", width, width, true),
-                           .linear2 = reader.matrix(block + ".mlp.2", width, width, true)});
-    modulation(block, 3 * width);
+                           .linear0 = reader.narrow(block + ".mlp.0", width, width, true),
+                           .linear2 = reader.narrow(block + ".mlp.2", width, width, true)});
+    modulations.push_back({block + ".adaLN_modulation.1", 3 * width});
   }
-  modulation(name + "final_layer", 2 * width);
-  head.modulation = reader.pack(rows, width, (3 * c.head_depth + 2) * width, bias);
-  head.output = reader.matrix(name + "final_layer.linear", width, latent, true);
+  modulations.push_back({name + "final_layer.adaLN_modulation.1", 2 * width});
+  head.modulation = reader.narrow(modulations, width, true);
+  head.output = reader.exact(name + "final_layer.linear", width, latent, true);
   return head;
 }
 
 }  // namespace
 
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
-                                   size_t voice_width, const std::string& name) {
+                                   size_t voice_width, const std::string& name, Precision precision) {
   SYRINX_TRY_VOID(check(config, latent, voice_width, name));
+  if (precision != Precision::kF32 && precision != Precision::kInt8)
+    return fail(Code::kUnsupported, "'{}': the language model runs in f32 or int8, not in {}", name,
+                precision_name(precision));
   const TransformerConfig& t = config.transformer;
-  Reader reader(file);
+  Reader reader(file, precision);
   FlowLmWeights w;
   w.config = config;
+  w.precision = precision;
   w.latent = latent;
   w.voice_width = voice_width;
   w.bos = reader.values("bos_emb", {latent});
   w.latent_std = reader.values("emb_std", {latent});
   w.latent_mean = reader.values("emb_mean", {latent});
   if (config.bos_before_voice) w.bos_before_voice = reader.values("bos_before_voice", {1, 1, t.width});
-  w.voice_proj = reader.pack(reader.values("speaker_proj_weight", {t.width, voice_width}), voice_width, t.width, {});
+  w.voice_proj =
+      reader.pack(PanelType::kF32, reader.tensor("speaker_proj_weight", {t.width, voice_width}), voice_width, t.width);
   // The last row is the padding of the maker's batches.
   w.text_table = reader.values("conditioner.embed.weight", {config.text_bins + 1, w.text_width()});
   w.text_table.resize(std::min(w.text_table.size(), config.text_bins * w.text_width()));
-  if (config.text_rank > 0) w.text_proj = reader.matrix("conditioner.proj", config.text_rank, t.width);
-  w.input = reader.matrix("input_linear", latent, t.width);
+  if (config.text_rank > 0) w.text_proj = reader.exact("conditioner.proj", config.text_rank, t.width);
+  w.input = reader.exact("input_linear", latent, t.width);
   for (size_t i = 0; i < t.layers; ++i) w.layers.push_back(read_layer(reader, t, i));
   w.out_norm = reader.norm("out_norm", t.width);
-  if (config.project_condition) w.z_proj = reader.matrix("z_proj", t.width, config.condition);
-  w.eos = reader.matrix("out_eos", config.condition, 1, true);
+  if (config.project_condition) w.z_proj = reader.exact("z_proj", t.width, config.condition);
+  w.eos = reader.exact("out_eos", config.condition, 1, true);
   w.head = read_head(reader, config, latent);
   SYRINX_TRY_VOID(reader.finish(name));
   w.theta.resize(t.head_size() / 2);

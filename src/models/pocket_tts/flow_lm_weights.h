@@ -1,6 +1,7 @@
 // Weights of the language model and of its head, read from the tensors `flow_lm.*` of a checkpoint (spec pocket-tts.md,
-// section 1.3; the maker's pocket_tts/models/flow_lm.py).  Matrices are packed once for streaming; numbers of any of
-// the published types (BF16, F16, F32) are widened to f32, which changes none.
+// section 1.3; the maker's pocket_tts/models/flow_lm.py).  Matrices are packed once for streaming: the transformer's
+// and the head's large ones in the precision asked for, everything else in f32.  Numbers of any of the published types
+// (BF16, F16, F32) are widened to f32, which changes none.
 //
 // Immutable once read; any number of threads and streams may share them.
 #pragma once
@@ -12,6 +13,7 @@
 #include "kernels/layer_norm.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
+#include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::pocket {
@@ -58,6 +60,7 @@ struct FlowHeadWeights {
 
 struct FlowLmWeights {
   FlowLmConfig config;
+  Precision precision = Precision::kF32;
   size_t latent = 0;       // X
   size_t voice_width = 0;  // V, numbers of a voice's frame before its projection
 
@@ -82,6 +85,6 @@ struct FlowLmWeights {
 // kInvalidArgument: a configuration that no model can have.  kDataLoss: tensors that are missing, have another shape or
 // type than the configuration says, or that it does not know; one sentence names them.
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
-                                   size_t voice_width, const std::string& name);
+                                   size_t voice_width, const std::string& name, Precision precision = Precision::kF32);
 
 }  // namespace syrinx::pocket

@@ -96,9 +96,9 @@ inline std::string name_of(const ::testing::TestParamInfo<TestModel>& info) {
   return name;
 }
 
-inline std::shared_ptr<const FlowLmWeights> load(const TestModel& model) {
+inline std::shared_ptr<const FlowLmWeights> load(const TestModel& model, Precision precision = Precision::kF32) {
   const Arrays file(model.name + "/model.safetensors");
-  auto weights = read_flow_lm(file.tensors(), model.config, model.latent, model.voice_width, model.name);
+  auto weights = read_flow_lm(file.tensors(), model.config, model.latent, model.voice_width, model.name, precision);
   if (!weights) {
     ADD_FAILURE() << weights.error().message;
     return nullptr;

@@ -1,0 +1,102 @@
+#include "kernels/pack_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+
+namespace syrinx::kernels {
+namespace {
+
+// One thread's panel before it is interleaved: its columns as rows of f32, padded with zeros.
+struct PanelRows {
+  explicit PanelRows(const PackedMatrix& m) : depth(m.depth()), values(kPanelColumns * depth), bytes(depth * 32) {}
+  size_t depth;
+  Buffer<float> values;  // [32, depth]
+  Buffer<int8_t> bytes;  // the same, quantised
+};
+
+void load_panel(std::span<const StoredRows> parts, size_t channels, size_t panel, PanelRows& rows) {
+  size_t first = 0;  // column of the part
+  for (const StoredRows& part : parts) {
+    const size_t begin = std::max(first, panel * kPanelColumns);
+    const size_t end = std::min(first + part.columns, (panel + 1) * kPanelColumns);
+    const size_t row_bytes = channels * dtype_size(part.dtype);
+    for (size_t n = begin; n < end; ++n) {
+      floats_to_f32(part.bytes.subspan((n - first) * row_bytes, row_bytes), part.dtype,
+                    rows.values.data() + n % kPanelColumns * rows.depth);
+    }
+    first += part.columns;
+  }
+  for (size_t n = first; n < (panel + 1) * kPanelColumns; ++n)
+    std::fill_n(rows.values.data() + n % kPanelColumns * rows.depth, rows.depth, 0.0f);
+}
+
+void store_f32(const PanelRows& rows, float* panel) {
+  for (size_t k = 0; k < rows.depth; ++k)
+    for (size_t n = 0; n < kPanelColumns; ++n) panel[k * kPanelColumns + n] = rows.values[n * rows.depth + k];
+}
+
+float largest(const float* values, size_t count) {
+  float most = 0.0f;
+  for (size_t i = 0; i < count; ++i) most = std::max(most, std::fabs(values[i]));
+  return most;
+}
+
+// To the nearest whole number, halves to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the low bits.
+int32_t nearest(float v) { return std::bit_cast<int32_t>(v + 12582912.0f) - std::bit_cast<int32_t>(12582912.0f); }
+
+// As pack_int8: 7 bits, symmetric, one scale a column.
+void store_int8(PanelRows& rows, int8_t* panel, float* scale, int32_t* column_sum) {
+  for (size_t n = 0; n < kPanelColumns; ++n) {
+    const float* const row = rows.values.data() + n * rows.depth;
+    int8_t* const q = rows.bytes.data() + n * rows.depth;
+    const float most = largest(row, rows.depth);
+    scale[n] = most > 1e-30f ? most / 63.0f : 1.0f;
+    int32_t sum = 0;
+    for (size_t k = 0; k < rows.depth; ++k) {
+      const int32_t whole = nearest(std::clamp(row[k] / scale[n], -63.0f, 63.0f));
+      q[k] = static_cast<int8_t>(whole);
+      sum += whole;
+    }
+    column_sum[n] = sum;
+  }
+  for (size_t k = 0; k < rows.depth; k += kDepthGroup) {
+    for (size_t n = 0; n < kPanelColumns; ++n, panel += kDepthGroup)
+      std::memcpy(panel, rows.bytes.data() + n * rows.depth + k, kDepthGroup);
+  }
+}
+
+}  // namespace
+
+OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRows> parts, std::span<const float> bias,
+                      ThreadTeam& team) {
+  size_t columns = 0;
+  for (const StoredRows& part : parts) {
+    SYRINX_CHECK(part.bytes.size() == part.columns * channels * dtype_size(part.dtype), "{} bytes of {} x {} {}",
+                 part.bytes.size(), part.columns, channels, dtype_name(part.dtype));
+    columns += part.columns;
+  }
+  OwnedMatrix m = make_matrix({.columns = columns, .channels = channels}, type, bias);
+  team.run([&](int member) {
+    PanelRows rows(m.view);
+    const Range own = split_range(m.view.panel_count(), member, team.size());
+    for (size_t p = own.begin; p < own.end; ++p) {
+      load_panel(parts, channels, p, rows);
+      std::byte* const panel = m.panels.data() + p * m.view.panel_bytes();
+      switch (type) {
+        case PanelType::kF32: store_f32(rows, reinterpret_cast<float*>(panel)); break;
+        case PanelType::kInt8:
+          store_int8(rows, reinterpret_cast<int8_t*>(panel), m.scale.data() + p * kPanelColumns,
+                     m.column_sum.data() + p * kPanelColumns);
+          break;
+      }
+    }
+  });
+  return m;
+}
+
+}  // namespace syrinx::kernels

@@ -1,0 +1,24 @@
+// Packing matrices of one tap straight from the rows of a checkpoint, a panel at a time on several threads: what pack.h
+// does with a function an element, for models of 100 million weights.  Load time only; allocates.
+#pragma once
+
+#include <span>
+
+#include "base/thread_team.h"
+#include "kernels/pack.h"
+#include "tensor/dtype.h"
+
+namespace syrinx::kernels {
+
+// Some output columns of a matrix, row-major [columns, channels] as a checkpoint stores them; any alignment.
+struct StoredRows {
+  std::span<const std::byte> bytes;
+  DType dtype = DType::kF32;  // f32, f16 or bf16, all finite
+  size_t columns = 0;
+};
+
+// The columns of `parts` stand side by side.  An empty bias is zero.  int8: as pack_int8.
+OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRows> parts, std::span<const float> bias,
+                      ThreadTeam& team);
+
+}  // namespace syrinx::kernels
