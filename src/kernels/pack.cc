@@ -1,6 +1,7 @@
 #include "kernels/pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -47,6 +48,23 @@ OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span
       for (size_t k = 0; k < shape.channels; ++k) {
         const size_t row = t * m.view.depth() + k;
         panels[n / kPanelColumns * m.view.panel_elements() + row * kPanelColumns + n % kPanelColumns] = weight(n, k, t);
+      }
+    }
+  }
+  return m;
+}
+
+OwnedMatrix pack_exact(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
+  OwnedMatrix m = make(shape, PanelType::kBf16, bias);
+  auto* const panels = reinterpret_cast<uint16_t*>(m.panels.data());
+  for (size_t n = 0; n < shape.columns; ++n) {
+    for (size_t t = 0; t < shape.taps; ++t) {
+      for (size_t k = 0; k < shape.channels; ++k) {
+        const auto bits = std::bit_cast<uint32_t>(weight(n, k, t));
+        if ((bits & 0xFFFFu) != 0) return pack_f32(shape, weight, bias);
+        const size_t depth = t * m.view.depth() + k;
+        panels[n / kPanelColumns * m.view.panel_elements() + depth / 2 * 2 * kPanelColumns + n % kPanelColumns * 2 +
+               depth % 2] = static_cast<uint16_t>(bits >> 16);
       }
     }
   }

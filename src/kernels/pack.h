@@ -30,6 +30,9 @@ OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<cons
 using WeightAt = std::function<float(size_t n, size_t k, size_t t)>;
 OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias);
 
+// bf16 where every weight is one, as published checkpoints have them; f32 where any is not.  The bias stays f32.
+OwnedMatrix pack_exact(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias);
+
 // Quantises to 7 bits, symmetric, one scale a column.
 OwnedMatrix pack_int8(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias);
 

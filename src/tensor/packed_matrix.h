@@ -2,6 +2,7 @@
 // kernel reads it.  A view: the bytes belong to a PackedFile (or to the buffers of a test).
 //
 //   f32:  [panels][taps * depth][32]
+//   bf16: [panels][taps * depth / 2][32][2]   two consecutive depths of a column side by side, for dot instructions
 //   int8: [panels][taps * depth / 4][32][4]   four consecutive depths of a column side by side, for dot instructions
 //
 // depth is the input channels of one tap rounded up to 4; what is padded is zero.  Columns are padded to whole panels
@@ -18,7 +19,10 @@ inline constexpr size_t kDepthGroup = 4;
 
 constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1 };
+enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1, kBf16 = 2 };
+constexpr size_t panel_type_bytes(PanelType type) {
+  return type == PanelType::kF32 ? 4 : type == PanelType::kBf16 ? 2 : 1;
+}
 
 struct PackedMatrix {
   PanelType type = PanelType::kF32;
@@ -36,7 +40,7 @@ struct PackedMatrix {
   size_t panel_count() const { return (columns + kPanelColumns - 1) / kPanelColumns; }
   size_t padded_columns() const { return panel_count() * kPanelColumns; }
   size_t panel_elements() const { return taps * depth() * kPanelColumns; }
-  size_t panel_bytes() const { return panel_elements() * (type == PanelType::kF32 ? sizeof(float) : 1); }
+  size_t panel_bytes() const { return panel_elements() * panel_type_bytes(type); }
 };
 
 }  // namespace syrinx

@@ -1,0 +1,211 @@
+#include "kernels/row_conv.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/row_conv.cc"
+#if defined(__aarch64__)
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
+#endif
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/gemm_block.h"
+#include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/tail-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using U32 = hn::ScalableTag<uint32_t>;
+using VF = hn::Vec<F32>;
+
+// Rows of a block: with two vectors of columns the sums leave room for the operands.  12 also divides the rows of a
+// Mimi frame behind its first upsampling (96, 480, 1920).
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+inline constexpr size_t kMaxRows = 12;
+#else
+inline constexpr size_t kMaxRows = 6;
+#endif
+
+// sums[r] += x[r * row_stride] * (w0, w1)
+template <size_t kRows>
+HWY_INLINE void add_products(const float* HWY_RESTRICT x, size_t row_stride, VF w0, VF w1, VF (&sum0)[kRows],
+                             VF (&sum1)[kRows]) {
+  const F32 d;
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    const VF v = hn::Set(d, x[r * row_stride]);
+    sum0[r] = hn::MulAdd(v, w0, sum0[r]);
+    sum1[r] = hn::MulAdd(v, w1, sum1[r]);
+  }
+}
+
+// c[r][0, 2 lanes) for kRows rows; `panel` points to the first of these columns.
+template <PanelType kType, size_t kRows>
+HWY_NOINLINE void sum_columns(const float* HWY_RESTRICT x, const BlockGeometry& g, const uint32_t* HWY_RESTRICT panel,
+                              float* HWY_RESTRICT c) {
+  const F32 d;
+  const U32 du;
+  const size_t lanes = hn::Lanes(d);
+  VF sum0[kRows], sum1[kRows];
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = hn::Zero(d);
+  for (size_t t = 0; t < g.taps; ++t) {
+    const float* HWY_RESTRICT tap = x + t * g.tap_stride;
+    if constexpr (kType == PanelType::kBf16) {
+      // A word holds the same column of two depths, the first in its lower half.
+      for (size_t k = 0; k < g.depth; k += 2, panel += kPanelColumns) {
+        const auto pair0 = hn::LoadU(du, panel), pair1 = hn::LoadU(du, panel + lanes);
+        add_products(tap + k, g.row_stride, hn::BitCast(d, hn::ShiftLeft<16>(pair0)),
+                     hn::BitCast(d, hn::ShiftLeft<16>(pair1)), sum0, sum1);
+        const auto upper = hn::Set(du, 0xFFFF0000u);
+        add_products(tap + k + 1, g.row_stride, hn::BitCast(d, hn::And(pair0, upper)),
+                     hn::BitCast(d, hn::And(pair1, upper)), sum0, sum1);
+      }
+    } else {
+      for (size_t k = 0; k < g.depth; ++k, panel += kPanelColumns) {
+        const float* const w = reinterpret_cast<const float*>(panel);
+        add_products(tap + k, g.row_stride, hn::LoadU(d, w), hn::LoadU(d, w + lanes), sum0, sum1);
+      }
+    }
+  }
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    hn::StoreU(sum0[r], d, c + r * kPanelColumns);
+    hn::StoreU(sum1[r], d, c + r * kPanelColumns + lanes);
+  }
+}
+
+// Calls block<rows>() for rows in [1, kMax].
+template <size_t kMax, class Block>
+HWY_INLINE void with_rows(size_t rows, const Block& block) {
+  if (rows == kMax) return block(std::integral_constant<size_t, kMax>());
+  if constexpr (kMax > 1) with_rows<kMax - 1>(rows, block);
+}
+
+void sum_panel(const PackedMatrix& matrix, const float* x, const BlockGeometry& g, size_t panel, size_t rows,
+               float* c) {
+  const auto* const words =
+      reinterpret_cast<const uint32_t*>(static_cast<const std::byte*>(matrix.panels) + panel * matrix.panel_bytes());
+  with_rows<kMaxRows>(rows, [&](auto count) {
+    for (size_t n = 0; n < kPanelColumns; n += 2 * hn::Lanes(F32())) {
+      if (matrix.type == PanelType::kBf16) {
+        sum_columns<PanelType::kBf16, count>(x, g, words + n, c + n);
+      } else {
+        sum_columns<PanelType::kF32, count>(x, g, words + n, c + n);
+      }
+    }
+  });
+}
+
+template <RowActivation kActivation>
+HWY_INLINE VF activate(VF y) {
+  const F32 d;
+  if constexpr (kActivation == RowActivation::kElu) return Elu(d, y);
+  if constexpr (kActivation == RowActivation::kGeluTanh) return GeluTanh(d, y);
+  if constexpr (kActivation == RowActivation::kGeluErf) return GeluErf(d, y);
+  return y;
+}
+
+// From the sums of `rows` rows to what is stored, at `row` and `column` of the output.
+template <RowActivation kActivation>
+void finish_block(const PackedMatrix& matrix, const RowConv& conv, const float* c, size_t row, size_t rows,
+                  size_t column) {
+  const F32 d;
+  for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+    const VF bias = hn::LoadU(d, matrix.bias + column + n);
+    const VF scale = conv.scale == nullptr ? hn::Set(d, 1.0f) : hn::LoadU(d, conv.scale + column + n);
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t at = (row + r) * conv.stride + column + n;
+      VF y = hn::Mul(hn::Add(hn::LoadU(d, c + r * kPanelColumns + n), bias), scale);
+      if (conv.residual != nullptr)
+        y = hn::Add(y, hn::LoadU(d, conv.residual + (row + r) * conv.residual_stride + column + n));
+      if (conv.output != nullptr) hn::StoreU(y, d, conv.output + at);
+      if (conv.activated != nullptr) hn::StoreU(activate<kActivation>(y), d, conv.activated + at);
+    }
+  }
+}
+
+void finish(const PackedMatrix& matrix, const RowConv& conv, const float* c, size_t row, size_t rows, size_t column) {
+  switch (conv.activation) {
+    case RowActivation::kNone: return finish_block<RowActivation::kNone>(matrix, conv, c, row, rows, column);
+    case RowActivation::kElu: return finish_block<RowActivation::kElu>(matrix, conv, c, row, rows, column);
+    case RowActivation::kGeluTanh: return finish_block<RowActivation::kGeluTanh>(matrix, conv, c, row, rows, column);
+    case RowActivation::kGeluErf: return finish_block<RowActivation::kGeluErf>(matrix, conv, c, row, rows, column);
+  }
+}
+
+void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
+  const BlockGeometry g{
+      .row_stride = conv.row_step, .taps = matrix.taps, .tap_stride = conv.tap_step, .depth = matrix.depth()};
+  alignas(64) float c[kMaxRows * kPanelColumns];
+  const int blocks = static_cast<int>((rows.end - rows.begin + kMaxRows - 1) / kMaxRows);
+  for (size_t p = panels.begin; p < panels.end; ++p) {
+    for (int b = 0; b < blocks; ++b) {
+      const Range block = split_range(rows.end - rows.begin, b, blocks);  // 16 rows as 8 and 8
+      const size_t row = rows.begin + block.begin, count = block.end - block.begin;
+      sum_panel(matrix, conv.input + row * conv.row_step, g, p, count, c);
+      finish(matrix, conv, c, row, count, p * kPanelColumns);
+    }
+  }
+}
+
+void row_dot_target(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,
+                    Range rows) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t m = rows.begin; m < rows.end; ++m) {
+    const float* const x = input + m * row_step;
+    VF sum0 = hn::Zero(d), sum1 = sum0;
+    size_t j = 0;
+    for (; j + 2 * lanes <= length; j += 2 * lanes) {
+      sum0 = hn::MulAdd(hn::LoadU(d, x + j), hn::LoadU(d, weights + j), sum0);
+      sum1 = hn::MulAdd(hn::LoadU(d, x + j + lanes), hn::LoadU(d, weights + j + lanes), sum1);
+    }
+    for (; j < length; j += lanes) {
+      const size_t count = std::min(lanes, length - j);
+      sum0 = hn::MulAdd(load_n(d, x + j, count), load_n(d, weights + j, count), sum0);
+    }
+    output[m] = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1))) + bias;
+  }
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace syrinx::kernels {
+
+HWY_EXPORT(row_conv_target);
+HWY_EXPORT(row_dot_target);
+
+namespace {
+
+constexpr size_t kRowGrain = 12;                // whole blocks on every target
+constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of the ranges would weigh too much
+
+}  // namespace
+
+void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
+  SYRINX_DCHECK(matrix.type == PanelType::kF32 || matrix.type == PanelType::kBf16);
+  SYRINX_DCHECK(rows.end <= conv.rows && panels.end <= matrix.panel_count());
+  HWY_DYNAMIC_DISPATCH(row_conv_target)(matrix, conv, rows, panels);
+}
+
+RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members) {
+  const size_t panels = matrix.panel_count();
+  if (rows >= kRowsAMember * static_cast<size_t>(members) || panels < static_cast<size_t>(members))
+    return {split_range(rows, member, members, kRowGrain), {0, panels}};
+  return {{0, rows}, split_range(panels, member, members)};
+}
+
+void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,
+             Range rows) {
+  HWY_DYNAMIC_DISPATCH(row_dot_target)(weights, length, bias, input, row_step, output, rows);
+}
+
+}  // namespace syrinx::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,209 @@
+// Convolutions over ready rows against scalar twins in double, on every target: shapes with tails, strides, dilations,
+// f32 and bf16 weights, residuals, scales, activations, and any way to share the work.
+#include "kernels/row_conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "for_each_target.h"
+#include "kernels/pack.h"
+#include "tensor/dtype.h"
+
+namespace syrinx::kernels {
+namespace {
+
+struct Case {
+  size_t channels = 1, columns = 1, taps = 1, rows = 1;
+  size_t dilation = 1, stride = 1;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const size_t channels : {1, 3, 4, 6, 17})
+    for (const size_t columns : {1, 31, 32, 70})
+      for (const size_t rows : {1, 2, 5, 6, 7, 11, 12, 13, 16, 25}) all.push_back({channels, columns, 1, rows});
+  all.push_back({16, 40, 3, 40, 1, 1});
+  all.push_back({12, 33, 7, 45, 3, 1});
+  all.push_back({10, 70, 2, 17, 1, 1});  // a transposed one's two taps
+  all.push_back({8, 20, 12, 16, 1, 6});
+  return all;
+}
+
+// Everything that one convolution reads and writes.
+struct Problem {
+  Problem(const Case& shape, uint32_t seed, bool bf16)
+      : c(shape),
+        width(round_up(shape.channels, 4) + 3),
+        stride(round_up(shape.columns, 32) + 5),
+        input((shape.rows * shape.stride + shape.taps * shape.dilation) * width, seed),
+        weights(shape.columns * shape.channels * shape.taps, seed + 1),
+        bias(shape.columns, seed + 2),
+        residual(shape.rows * stride, seed + 3),
+        scale(round_up(shape.columns, 32), seed + 4),
+        output(shape.rows * stride, seed + 5),
+        activated(shape.rows * stride, seed + 6) {
+    for (size_t i = 0; bf16 && i < weights.size(); ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, &weights[i], sizeof bits);
+      weights[i] = bf16_to_f32(static_cast<uint16_t>(bits >> 16));
+    }
+    matrix = pack_exact({.columns = c.columns, .channels = c.channels, .taps = c.taps},
+                        [&](size_t n, size_t k, size_t t) { return weight(n, k, t); }, {bias.data(), c.columns});
+    EXPECT_EQ(matrix.view.type, bf16 ? PanelType::kBf16 : PanelType::kF32);
+  }
+  float weight(size_t n, size_t k, size_t t) const { return weights[(n * c.channels + k) * c.taps + t]; }
+  RowConv conv() {
+    return {.input = input.data(),
+            .rows = c.rows,
+            .row_step = c.stride * width,
+            .tap_step = c.dilation * width,
+            .output = output.data(),
+            .stride = stride};
+  }
+  Expected expected(size_t m, size_t n) const {
+    Expected e;
+    e.add(bias[n]);
+    for (size_t t = 0; t < c.taps; ++t)
+      for (size_t k = 0; k < c.channels; ++k)
+        e.add(input[(m * c.stride + t * c.dilation) * width + k], weight(n, k, t));
+    return e;
+  }
+  double factor() const { return sum_factor(c.taps * c.channels + 1); }
+
+  Case c;
+  size_t width, stride;
+  TestValues input, weights, bias, residual, scale, output, activated;
+  OwnedMatrix matrix;
+};
+
+void run(Problem& p, const RowConv& conv) {
+  row_conv(p.matrix.view, conv, {0, p.c.rows}, {0, p.matrix.view.panel_count()});
+}
+
+TEST(RowConv, MatchesItsTwin) {
+  for_each_target([] {
+    uint32_t seed = 1;
+    for (const Case& c : cases()) {
+      for (const bool bf16 : {false, true}) {
+        Problem p(c, seed += 10, bf16);
+        run(p, p.conv());
+        for (size_t m = 0; m < c.rows; ++m)
+          for (size_t n = 0; n < c.columns; ++n)
+            ASSERT_TRUE(within(p.expected(m, n), p.factor(), p.output[m * p.stride + n]))
+                << "rows " << c.rows << " channels " << c.channels << " columns " << c.columns << " taps " << c.taps
+                << " at " << m << ", " << n;
+      }
+    }
+  });
+}
+
+TEST(RowConv, NarrowWeightsGiveTheSameSums) {
+  for_each_target([] {
+    Problem narrow({17, 70, 3, 16}, 5, true);
+    run(narrow, narrow.conv());
+    Problem wide({17, 70, 3, 16}, 5, true);
+    wide.matrix = pack_f32({.columns = 70, .channels = 17, .taps = 3},
+                           [&](size_t n, size_t k, size_t t) { return wide.weight(n, k, t); }, {wide.bias.data(), 70});
+    run(wide, wide.conv());
+    for (size_t m = 0; m < 16; ++m)
+      EXPECT_EQ(std::memcmp(&narrow.output[m * narrow.stride], &wide.output[m * wide.stride], 70 * 4), 0) << m;
+  });
+}
+
+// e^v - 1 and the two GELUs change a bound by their slope, which stays below 1.13, and add their own rounding.
+TEST(RowConv, ScaleResidualAndActivation) {
+  const auto elu = [](double v) { return v < 0 ? std::expm1(v) : v; };
+  const auto gelu_tanh = [](double v) {
+    return 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+  };
+  const auto gelu_erf = [](double v) { return 0.5 * v * std::erfc(-v * std::sqrt(0.5)); };
+  const std::pair<RowActivation, std::function<double(double)>> kinds[] = {
+      {RowActivation::kNone, [](double v) { return v; }},
+      {RowActivation::kElu, elu},
+      {RowActivation::kGeluTanh, gelu_tanh},
+      {RowActivation::kGeluErf, gelu_erf}};
+  for_each_target([&] {
+    for (const auto& [kind, function] : kinds) {
+      Problem p({33, 37, 2, 13}, 3, true);
+      RowConv conv = p.conv();
+      conv.activated = p.activated.data();
+      conv.activation = kind;
+      conv.residual = p.residual.data();
+      conv.residual_stride = p.stride;
+      conv.scale = p.scale.data();
+      run(p, conv);
+      for (size_t m = 0; m < 13; ++m) {
+        for (size_t n = 0; n < 37; ++n) {
+          const Expected sum = p.expected(m, n);
+          const double scale = p.scale[n], residual = p.residual[m * p.stride + n];
+          Expected want{.value = sum.value * scale + residual,
+                        .magnitude = sum.magnitude * std::abs(scale) + std::abs(residual)};
+          ASSERT_TRUE(within(want, p.factor() + 2, p.output[m * p.stride + n])) << m << ", " << n;
+          want.magnitude = 1.13 * want.magnitude;
+          want.value = function(want.value);
+          ASSERT_TRUE(within(want, p.factor() + 8, p.activated[m * p.stride + n])) << m << ", " << n;
+        }
+      }
+    }
+  });
+}
+
+TEST(RowConv, TheResidualMayBeTheOutput) {
+  for_each_target([] {
+    Problem apart({8, 32, 1, 9}, 4, true), in_place({8, 32, 1, 9}, 4, true);
+    RowConv conv = apart.conv();
+    conv.residual = apart.residual.data();
+    conv.residual_stride = apart.stride;
+    run(apart, conv);
+    conv = in_place.conv();
+    conv.output = in_place.residual.data();
+    conv.residual = in_place.residual.data();
+    conv.residual_stride = in_place.stride;
+    run(in_place, conv);
+    for (size_t m = 0; m < 9; ++m)
+      EXPECT_EQ(std::memcmp(&apart.output[m * apart.stride], &in_place.residual[m * apart.stride], 32 * 4), 0);
+  });
+}
+
+TEST(RowConv, SharesAreTheWholeAndChangeNothing) {
+  for_each_target([] {
+    for (const size_t rows : {1, 16, 75, 96, 200}) {
+      Problem p({20, 100, 3, rows}, 6, true), whole({20, 100, 3, rows}, 6, true);
+      run(whole, whole.conv());
+      for (const int members : {1, 2, 3, 5}) {
+        for (size_t i = 0; i < p.output.size(); ++i) p.output[i] = -1e30f;
+        for (int member = 0; member < members; ++member) {
+          const RowConvShare share = share_row_conv(p.matrix.view, rows, member, members);
+          row_conv(p.matrix.view, p.conv(), share.rows, share.panels);
+        }
+        for (size_t m = 0; m < rows; ++m)
+          ASSERT_EQ(std::memcmp(&p.output[m * p.stride], &whole.output[m * p.stride], 100 * 4), 0)
+              << "row " << m << " of " << rows << ", " << members << " members";
+      }
+    }
+  });
+}
+
+TEST(RowDot, MatchesItsTwin) {
+  for_each_target([] {
+    for (const size_t length : edge_sizes()) {
+      const size_t rows = 9, step = length / 3 + 1;
+      const TestValues x(rows * step + length, 1), w(length, 2);
+      TestValues y(rows + 1, 3);
+      const float behind = y[rows];
+      row_dot(w.data(), length, 0.5f, x.data(), step, y.data(), {0, 4});
+      row_dot(w.data(), length, 0.5f, x.data(), step, y.data(), {4, rows});
+      for (size_t m = 0; m < rows; ++m) {
+        Expected e;
+        e.add(0.5);
+        for (size_t j = 0; j < length; ++j) e.add(x[m * step + j], w[j]);
+        ASSERT_TRUE(within(e, sum_factor(length + 1), y[m])) << length << " at " << m;
+      }
+      EXPECT_EQ(y[rows], behind);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace syrinx::kernels
