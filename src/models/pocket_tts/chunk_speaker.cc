@@ -6,51 +6,155 @@
 
 namespace syrinx::pocket {
 
+// What a member of the team needs to run a stage by itself beside the others.
+struct ChunkSpeaker::Solo {
+  explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec)
+      : team(1), runner(team), decoder(std::move(codec), runner) {}
+  ThreadTeam team;
+  nn::Runner runner;
+  mimi::Decoder decoder;
+};
+
 ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
-                           std::shared_ptr<const mimi::DecoderWeights> codec, FlowSchedule schedule, nn::Runner& runner)
+                           const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule,
+                           nn::Runner& runner, size_t streams)
     : weights_(flow),
-      flow_(flow, runner),
-      head_(flow, std::move(schedule), runner),
-      decoder_(std::move(codec), runner),
-      codec_(decoder_.make_state()),
-      latent_(weights_->latent),
-      denormalised_(weights_->latent) {
-  SYRINX_CHECK(decoder_.config().latent == latent_.size(), "codec {} model {}", decoder_.config().latent,
-               latent_.size());
+      runner_(runner),
+      flow_(flow, runner, streams),
+      head_(flow, std::move(schedule), runner, streams),
+      decoder_(codec, runner) {
+  SYRINX_CHECK(decoder_.config().latent == weights_->latent, "codec {} model {}", decoder_.config().latent,
+               weights_->latent);
+  for (int member = 0; runner.team().size() > 1 && member < runner.team().size(); ++member) {
+    solos_.push_back(std::make_unique<Solo>(codec));
+    flow_.reserve(solos_.back()->runner);
+  }
+  streams_.resize(streams);
+  for (Stream& stream : streams_) {
+    stream.codec = decoder_.make_state();
+    stream.hidden.resize(weights_->config.condition);
+    stream.latent.resize(weights_->latent);
+    stream.denormalised.resize(weights_->latent);
+  }
+  waiting_.reserve(streams);
+  steps_.reserve(streams);
+  samples_.reserve(streams);
+  spoken_.reserve(streams);
 }
 
-Status ChunkSpeaker::begin(const FlowLmState& voice, std::span<const int32_t> ids, float eos_threshold,
-                           size_t frames_after) {
-  end_ = SpeechEnd(eos_threshold, 0, 0);
-  const size_t needed = needed_positions(voice.position, ids.size());
-  if (state_.capacity < needed) {
-    SYRINX_TRY(state_, FlowLmState::make(*weights_, needed));
+ChunkSpeaker::~ChunkSpeaker() = default;
+
+Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+                           float eos_threshold, size_t frames_after) {
+  Stream& stream = streams_[index];
+  stream.end = SpeechEnd(eos_threshold, 0, 0);
+  stream.stepped = false;
+  const size_t needed = needed_positions(0, ids.size());
+  if (stream.state.capacity < needed) {
+    SYRINX_TRY(stream.state, FlowLmState::make(*weights_, needed));
   }
-  SYRINX_TRY_VOID(state_.copy_from(voice));
-  SYRINX_TRY_VOID(flow_.prefill_text(ids, state_));
-  mimi::Decoder::reset(codec_);
-  risen_ = 0;
-  end_ = SpeechEnd(eos_threshold, frames_after, max_steps(ids.size()));
+  SYRINX_TRY_VOID(stream.state.start_after(std::move(voice)));
+  SYRINX_TRY_VOID(flow_.prefill_text(ids, stream.state));
+  mimi::Decoder::reset(stream.codec);
+  stream.risen = 0;
+  stream.end = SpeechEnd(eos_threshold, frames_after, max_steps(ids.size()));
   return {};
 }
 
-bool ChunkSpeaker::next(std::span<const float> noise, std::span<float> samples) {
-  SYRINX_CHECK(noise.size() == latent_.size() && samples.size() == frame_samples(), "{} {}", noise.size(),
-               samples.size());
-  if (!end_.goes_on()) return false;
-  const bool first = end_.steps() == 0;
-  const FlowLm::Step step = flow_.step(first ? nullptr : latent_.data(), state_);
-  // The frame after the last is not spoken, so it need not be drawn.
-  if (!end_.speaks(step.eos_logit)) return false;
-  head_.sample(step.hidden, noise, latent_);
-  for (size_t i = 0; i < latent_.size(); ++i)
-    denormalised_[i] = latent_[i] * weights_->latent_std[i] + weights_->latent_mean[i];
-  decoder_.decode(codec_, {denormalised_.data(), {1, denormalised_.size()}}, samples);
-  for (float& sample : samples) {
-    if (risen_ == kFadeInSamples) break;
-    sample *= static_cast<float>(risen_++) / (kFadeInSamples - 1);
+bool ChunkSpeaker::next(size_t stream, std::span<const float> noise, std::span<float> samples) {
+  Frame frame{.stream = stream, .noise = noise, .samples = samples};
+  next({&frame, 1});
+  return frame.spoken;
+}
+
+void ChunkSpeaker::next(std::span<Frame> frames) {
+  SYRINX_CHECK(frames.size() <= streams_.size(), "{} frames of {} streams", frames.size(), streams_.size());
+  waiting_.clear();
+  for (Frame& frame : frames) {
+    SYRINX_CHECK(
+        frame.stream < streams_.size() && frame.noise.size() == latent() && frame.samples.size() == frame_samples(),
+        "stream {}, {} {}", frame.stream, frame.noise.size(), frame.samples.size());
+    Stream& stream = streams_[frame.stream];
+    if (stream.end.goes_on() && !stream.stepped) waiting_.push_back(&stream);
   }
-  return true;
+  if (!waiting_.empty()) step_streams(waiting_);
+  spoken_.clear();
+  for (Frame& frame : frames) {
+    Stream& stream = streams_[frame.stream];
+    // The frame after the last is not spoken, so it need not be drawn.
+    frame.spoken = stream.end.goes_on() && stream.end.speaks(stream.logit);
+    stream.stepped = false;
+    if (frame.spoken) spoken_.push_back(&frame);
+  }
+  if (spoken_.empty()) return;
+  sample_streams();
+  decode();
+  for (const Frame* frame : spoken_) {
+    size_t& risen = streams_[frame->stream].risen;
+    for (float& sample : frame->samples) {
+      if (risen == kFadeInSamples) break;
+      sample *= static_cast<float>(risen++) / (kFadeInSamples - 1);
+    }
+  }
+}
+
+// The next step of each: hidden and logit.
+void ChunkSpeaker::step_streams(std::span<Stream* const> streams) {
+  steps_.clear();
+  for (Stream* stream : streams)
+    steps_.push_back({stream->end.steps() == 0 ? nullptr : stream->latent.data(), &stream->state});
+  const FlowLm::Steps done = flow_.step(steps_);
+  for (size_t n = 0; n < streams.size(); ++n) {
+    std::copy_n(done.hidden.row(n), streams[n]->hidden.size(), streams[n]->hidden.data());
+    streams[n]->logit = done.logit(n);
+    streams[n]->stepped = true;
+  }
+}
+
+// From noise to the latents of the frames that are spoken.
+void ChunkSpeaker::sample_streams() {
+  samples_.clear();
+  for (const Frame* frame : spoken_) {
+    Stream& stream = streams_[frame->stream];
+    samples_.push_back({.hidden = stream.hidden, .noise = frame->noise, .latent = stream.latent});
+  }
+  head_.sample(samples_);
+  for (const Frame* frame : spoken_) {
+    Stream& stream = streams_[frame->stream];
+    for (size_t i = 0; i < stream.latent.size(); ++i)
+      stream.denormalised[i] = stream.latent[i] * weights_->latent_std[i] + weights_->latent_mean[i];
+  }
+}
+
+// From latents to samples: several streams are shared among the members, a stream that is alone has the whole team for
+// its first frame and the language model's next step beside it from then on.
+void ChunkSpeaker::decode() {
+  const auto run = [&](mimi::Decoder& decoder, const Frame& frame) {
+    Stream& stream = streams_[frame.stream];
+    decoder.decode(stream.codec, {stream.denormalised.data(), {1, latent()}}, frame.samples);
+  };
+  if (spoken_.size() > 1 && !solos_.empty()) {
+    runner_.team().run([&](int member) {
+      const Range own = split_range(spoken_.size(), member, runner_.team().size());
+      for (size_t n = own.begin; n < own.end; ++n) run(solos_[static_cast<size_t>(member)]->decoder, *spoken_[n]);
+    });
+    return;
+  }
+  Stream& stream = streams_[spoken_.front()->stream];
+  if (spoken_.size() == 1 && solos_.size() == 2 && stream.end.frames() > 1 && stream.end.goes_on()) {
+    flow_.use(solos_[1]->runner);
+    waiting_.assign(1, &stream);
+    runner_.team().run([&](int member) {
+      if (member == 0) {
+        run(solos_[0]->decoder, *spoken_.front());
+      } else {
+        step_streams(waiting_);
+      }
+    });
+    flow_.use(runner_);
+    return;
+  }
+  for (const Frame* frame : spoken_) run(decoder_, *frame);
 }
 
 }  // namespace syrinx::pocket

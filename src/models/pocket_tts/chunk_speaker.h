@@ -1,11 +1,15 @@
-// Speaks a chunk of text after a voice, a frame of 80 ms at a time: language model, flow head, end of speech and codec
-// in the order of the maker's loop (spec pocket-tts.md, section 6; the maker's pocket_tts/models/tts_model.py).
+// Speaks chunks of text after voices, a frame of 80 ms at a time: language model, flow head, end of speech and codec in
+// the order of the maker's loop (spec pocket-tts.md, section 6; the maker's pocket_tts/models/tts_model.py).
 //
-//   begin(voice, ids)   a copy of the voice's positions, the text in one pass, a fresh codec
-//   next(noise, out)    one frame, until it says that there is none
+//   begin(stream, voice, ids)   behind the voice's positions, the text in one pass, a fresh codec
+//   next(frames)                one frame of each of the streams named, until a stream says that there is none
 //
-// Weights and voices are shared and constant; a ChunkSpeaker serves one stream from one thread, on the runner's team.
-// next() allocates nothing; begin() does only when a chunk needs more positions than any before it.
+// Streams that are spoken together share the reading of the weights; each gets, to the last bit, the samples that it
+// gets alone.  With two threads and one stream the codec's frame n and the language model's step n + 1 run side by
+// side, from the second frame on: the first is not to wait for a step that it does not need.
+//
+// Weights and voices are shared and constant; a ChunkSpeaker is used from one thread, on the runner's team.  next()
+// allocates nothing; begin() does only when a chunk needs more positions than any before it in that stream.
 #pragma once
 
 #include <memory>
@@ -24,34 +28,64 @@ inline constexpr size_t kFadeInSamples = 120;
 
 class ChunkSpeaker {
  public:
-  // The runner is borrowed and must outlive this.
-  ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow, std::shared_ptr<const mimi::DecoderWeights> codec,
-               FlowSchedule schedule, nn::Runner& runner);
+  // The runner is borrowed and must outlive this.  1 to kMaxStreams streams.
+  ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
+               const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule, nn::Runner& runner,
+               size_t streams = 1);
+  ~ChunkSpeaker();
 
-  size_t latent() const { return latent_.size(); }                            // numbers of noise a frame
+  size_t latent() const { return weights_->latent; }                          // numbers of noise a frame
   size_t frame_samples() const { return decoder_.config().frame_samples(); }  // 24 kHz, mono
+  size_t streams() const { return streams_.size(); }
 
-  // Starts a chunk; what the last one still had to say is dropped.  frames_after: speech_end.h.
+  // Starts a chunk; what the stream's last one still had to say is dropped.  frames_after: speech_end.h.
   // kInvalidArgument: a voice of another model, a token that the table does not have.  kLimitExceeded: voice, text and
   // speech together need more than kMaxPositions.
-  Status begin(const FlowLmState& voice, std::span<const int32_t> ids, float eos_threshold, size_t frames_after);
-  // noise [latent()] -> samples [frame_samples()]; they may exceed 1.  False, and no samples, once the chunk has been
-  // spoken; the step that finds out has used its noise.
-  bool next(std::span<const float> noise, std::span<float> samples);
+  Status begin(size_t stream, std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+               float eos_threshold, size_t frames_after);
+
+  struct Frame {
+    size_t stream;
+    std::span<const float> noise;  // [latent()]
+    std::span<float> samples;      // [frame_samples()]; they may exceed 1
+    bool spoken = false;           // given back; false, and no samples, once the chunk has been spoken
+  };
+  // One frame of each of some different streams.  The call that finds a chunk's end has used its noise.
+  void next(std::span<Frame> frames);
+  bool next(size_t stream, std::span<const float> noise, std::span<float> samples);
 
   // Of the chunk begun last: steps, frames, and whether the model ended or the limit did.
-  const SpeechEnd& end() const { return end_; }
+  const SpeechEnd& end(size_t stream) const { return streams_[stream].end; }
 
  private:
+  struct Stream {
+    FlowLmState state;
+    mimi::DecoderState codec;
+    SpeechEnd end{0.0f, 0, 0};
+    bool stepped = false;       // the next step has been computed already:
+    std::vector<float> hidden;  // [Z]
+    float logit = 0.0f;
+    std::vector<float> latent, denormalised;  // [X], of the frame before
+    size_t risen = 0;                         // samples of the chunk's rise so far
+  };
+  struct Solo;
+
+  void step_streams(std::span<Stream* const> streams);
+  void sample_streams();
+  void decode();
+
   std::shared_ptr<const FlowLmWeights> weights_;
+  nn::Runner& runner_;
   FlowLm flow_;
   FlowHead head_;
   mimi::Decoder decoder_;
-  mimi::DecoderState codec_;
-  FlowLmState state_;
-  SpeechEnd end_{0.0f, 0, 0};
-  size_t risen_ = 0;                          // samples of the chunk's rise so far
-  std::vector<float> latent_, denormalised_;  // [X]
+  std::vector<std::unique_ptr<Solo>> solos_;  // one a member, if there are several
+  std::vector<Stream> streams_;
+  // Scratch of a call, [streams].
+  std::vector<Stream*> waiting_;
+  std::vector<FlowLm::Stream> steps_;
+  std::vector<FlowHead::Stream> samples_;
+  std::vector<Frame*> spoken_;
 };
 
 }  // namespace syrinx::pocket

@@ -22,6 +22,11 @@ std::vector<double> multiply(const std::vector<float>& rows, const std::vector<f
   return y;
 }
 
+View<float, 2> rows_of(nn::Plane& plane, size_t begin, size_t end) {
+  return {plane.f32(begin), {end - begin, plane.channels()}, {plane.stride(), 1}};
+}
+View<float, 2> rows_of(nn::Plane& plane, size_t rows) { return rows_of(plane, 0, rows); }
+
 }  // namespace
 
 std::vector<float> time_embedding(const TimeEmbedding& weights, float time) {
@@ -67,89 +72,141 @@ Result<FlowSchedule> make_schedule(const FlowLmWeights& weights, size_t decode_s
   return schedule;
 }
 
-FlowHead::FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner)
-    : weights_(std::move(weights)), schedule_(std::move(schedule)), runner_(runner) {
+FlowHead::FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner,
+                   size_t streams)
+    : weights_(std::move(weights)), schedule_(std::move(schedule)), runner_(&runner) {
   const FlowHeadWeights& w = weights_->head;
-  const size_t width = weights_->config.head_width;
-  SYRINX_CHECK(schedule_.evaluations >= 1 && (!w.times.empty() || schedule_.evaluations == 1), "{} evaluations",
-               schedule_.evaluations);
-  SYRINX_CHECK(schedule_.time.size() == (w.times.empty() ? 0 : schedule_.evaluations * width), "{} times of {}",
-               schedule_.time.size(), schedule_.evaluations);
-  for (nn::Plane* plane : {&condition_, &h_, &inner_, &hidden_}) plane->prepare(1, width, kernels::Storage::kF32);
-  for (nn::Plane* plane : {&x_, &velocity_}) plane->prepare(1, weights_->latent, kernels::Storage::kF32);
-  times_.prepare(schedule_.evaluations, width, kernels::Storage::kF32);
-  modulation_.prepare(schedule_.evaluations, w.modulation.view.columns, kernels::Storage::kF32);
-  nn::reserve_linear(runner_, w.modulation.view, schedule_.evaluations);
-  for (const auto* matrix : {&w.condition, &w.input, &w.output}) nn::reserve_linear(runner_, matrix->view, 1);
-  for (const FlowBlock& block : w.blocks) nn::reserve_linear(runner_, block.linear0.view, 1);
+  const size_t width = weights_->config.head_width, evaluations = schedule_.evaluations;
+  SYRINX_CHECK(evaluations >= 1 && (!w.times.empty() || evaluations == 1), "{} evaluations", evaluations);
+  SYRINX_CHECK(schedule_.time.size() == (w.times.empty() ? 0 : evaluations * width), "{} times of {}",
+               schedule_.time.size(), evaluations);
+  const auto prepare = [](nn::Plane& plane, size_t rows, size_t channels) {
+    plane.prepare(rows, channels, kernels::Storage::kF32);
+  };
+  prepare(read_, streams, weights_->config.condition);
+  for (nn::Plane* plane : {&condition_, &h_, &inner_, &hidden_}) prepare(*plane, streams, width);
+  for (nn::Plane* plane : {&x_, &velocity_}) prepare(*plane, streams, weights_->latent);
+  prepare(times_, streams * evaluations, width);
+  prepare(modulation_, streams * evaluations, w.modulation.view.columns);
+  reserve(runner);
 }
 
-void FlowHead::sample(View<const float, 2> hidden, std::span<const float> noise, std::span<float> latent) {
-  const size_t n = weights_->latent;
-  SYRINX_CHECK(noise.size() == n && latent.size() == n, "noise {} latent {} of {}", noise.size(), latent.size(), n);
-  modulate(hidden);
-  float* const x = x_.f32();
-  std::copy(noise.begin(), noise.end(), x);
-  const float parts = static_cast<float>(schedule_.evaluations);
-  for (size_t i = 0; i < schedule_.evaluations; ++i) {
-    run_network(i);
-    const float* const v = velocity_.f32();
-    if (weights_->config.head == HeadType::kDrifting) {
-      std::copy_n(v, n, x);
-    } else {
-      for (size_t k = 0; k < n; ++k) x[k] += v[k] / parts;
-    }
+void FlowHead::reserve(nn::Runner& runner) const {
+  const FlowHeadWeights& w = weights_->head;
+  for (const auto* matrix : {&w.condition, &w.input, &w.modulation, &w.output})
+    nn::reserve_linear(runner, matrix->view, times_.rows());
+  for (const FlowBlock& block : w.blocks) {
+    for (const auto* matrix : {&block.linear0, &block.linear2}) nn::reserve_linear(runner, matrix->view, h_.rows());
   }
-  std::copy_n(x, n, latent.data());
+}
+
+void FlowHead::sample(std::span<const Stream> streams) {
+  const size_t n = weights_->latent, rows = streams.size();
+  SYRINX_CHECK(rows >= 1 && rows <= x_.rows(), "{} streams, made for {}", rows, x_.rows());
+  for (size_t b = 0; b < rows; ++b) {
+    const Stream& stream = streams[b];
+    SYRINX_CHECK(stream.noise.size() == n && stream.latent.size() == n && stream.hidden.size() == read_.channels(),
+                 "noise {} latent {} of {}, hidden {} of {}", stream.noise.size(), stream.latent.size(), n,
+                 stream.hidden.size(), read_.channels());
+    std::copy(stream.hidden.begin(), stream.hidden.end(), read_.f32(b));
+    std::copy(stream.noise.begin(), stream.noise.end(), x_.f32(b));
+  }
+  const float parts = static_cast<float>(schedule_.evaluations);
+  runner_->team().run([&](int member) {
+    modulate(member, rows);
+    for (size_t i = 0; i < schedule_.evaluations; ++i) {
+      run_network(member, rows, i);
+      if (member == 0) {
+        for (size_t b = 0; b < rows; ++b) {
+          const float* const v = velocity_.f32(b);
+          float* const x = x_.f32(b);
+          if (weights_->config.head == HeadType::kDrifting) {
+            std::copy_n(v, n, x);
+          } else {
+            for (size_t k = 0; k < n; ++k) x[k] += v[k] / parts;
+          }
+        }
+      }
+      runner_->team().barrier();
+    }
+  });
+  for (size_t b = 0; b < rows; ++b) std::copy_n(x_.f32(b), n, streams[b].latent.data());
+}
+
+void FlowHead::linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<float, 2> y) {
+  nn::stream_linear_share(*runner_, member, matrix.view, x, {}, y);
+  runner_->team().barrier();
 }
 
 // All modulations of a frame, in one pass over their matrix: none depends on x.
-void FlowHead::modulate(View<const float, 2> hidden) {
+void FlowHead::modulate(int member, size_t rows) {
   const FlowHeadWeights& w = weights_->head;
-  const size_t width = weights_->config.head_width;
-  nn::linear(runner_, w.condition.view, hidden, {}, condition_.view());
-  probe("condition", 0, condition_);
-  for (size_t i = 0; i < schedule_.evaluations; ++i) {
-    float* const row = times_.f32(i);
-    std::copy_n(condition_.f32(), width, row);
+  const size_t width = weights_->config.head_width, evaluations = schedule_.evaluations;
+  linear(member, w.condition, rows_of(read_, rows), rows_of(condition_, rows));
+  probe(member, "condition", 0, condition_);
+  const Range own = split_range(rows * evaluations, member, runner_->team().size());
+  for (size_t n = own.begin; n < own.end; ++n) {
+    float* const row = times_.f32(n);
+    std::copy_n(condition_.f32(n / evaluations), width, row);
     if (!schedule_.time.empty()) {
-      for (size_t k = 0; k < width; ++k) row[k] += schedule_.time[i * width + k];
+      for (size_t k = 0; k < width; ++k) row[k] += schedule_.time[n % evaluations * width + k];
     }
     kernels::silu({row, width}, {row, width});
   }
-  nn::linear(runner_, w.modulation.view, times_.view(), {}, modulation_.view());
+  runner_->team().barrier();
+  linear(member, w.modulation, rows_of(times_, rows * evaluations), rows_of(modulation_, rows * evaluations));
 }
 
 // velocity_ = v(x_), with the modulations of one evaluation.
-void FlowHead::run_network(size_t evaluation) {
+void FlowHead::run_network(int member, size_t rows, size_t evaluation) {
   const FlowHeadWeights& w = weights_->head;
   const size_t width = weights_->config.head_width;
-  const float* modulation = modulation_.f32(evaluation);
-  float* const h = h_.f32();
-  nn::linear(runner_, w.input.view, x_.view(), {}, h_.view());
-  probe("input", 0, h_);
-  for (size_t i = 0; i < w.blocks.size(); ++i, modulation += 3 * width) {
+  ThreadTeam& team = runner_->team();
+  const Range own = split_range(rows, member, team.size());
+  const auto modulation = [&](size_t row) { return modulation_.f32(row * schedule_.evaluations + evaluation); };
+  linear(member, w.input, rows_of(x_, rows), rows_of(h_, rows));
+  probe(member, "input", 0, h_);
+  for (size_t i = 0; i < w.blocks.size(); ++i) {
     const FlowBlock& block = w.blocks[i];
-    const float *shift = modulation, *scale = modulation + width, *gate = modulation + 2 * width;
-    float* const inner = inner_.f32();
-    kernels::layer_norm(h_.view(), block.norm.affine(), kNormEpsilon, inner_.view());
-    for (size_t k = 0; k < width; ++k) inner[k] = inner[k] * (1.0f + scale[k]) + shift[k];
-    nn::linear(runner_, block.linear0.view, inner_.view(), {}, hidden_.view());
-    kernels::silu({hidden_.f32(), width}, {hidden_.f32(), width});
-    nn::linear(runner_, block.linear2.view, hidden_.view(), {}, inner_.view());
-    for (size_t k = 0; k < width; ++k) h[k] += gate[k] * inner[k];
-    // The product fills whole panels: a value that is not finite must not outlive its frame in the padding.
-    std::fill(inner + width, inner + inner_.stride(), 0.0f);
-    probe("block", i, h_);
+    kernels::layer_norm(rows_of(h_, own.begin, own.end), block.norm.affine(), kNormEpsilon,
+                        rows_of(inner_, own.begin, own.end));
+    for (size_t n = own.begin; n < own.end; ++n) {
+      const float *shift = modulation(n) + i * 3 * width, *scale = shift + width;
+      float* const inner = inner_.f32(n);
+      for (size_t k = 0; k < width; ++k) inner[k] = inner[k] * (1.0f + scale[k]) + shift[k];
+    }
+    team.barrier();
+    const nn::Share first = nn::stream_linear_share(*runner_, member, block.linear0.view, rows_of(inner_, rows), {},
+                                                    rows_of(hidden_, rows));
+    for (size_t n = first.rows.begin; n < first.rows.end; ++n) {
+      const std::span<float> part(hidden_.f32(n) + first.columns.begin, first.columns.end - first.columns.begin);
+      kernels::silu(part, part);
+    }
+    team.barrier();
+    const nn::Share second = nn::stream_linear_share(*runner_, member, block.linear2.view, rows_of(hidden_, rows), {},
+                                                     rows_of(inner_, rows));
+    for (size_t n = second.rows.begin; n < second.rows.end; ++n) {
+      const float* const gate = modulation(n) + i * 3 * width + 2 * width;
+      for (size_t k = second.columns.begin; k < std::min(second.columns.end, width); ++k)
+        h_.f32(n)[k] += gate[k] * inner_.f32(n)[k];
+      // The product fills whole panels: a value that is not finite must not outlive its frame in the padding.
+      if (second.columns.end > width) std::fill(inner_.f32(n) + width, inner_.f32(n) + inner_.stride(), 0.0f);
+    }
+    team.barrier();
+    probe(member, "block", i, h_);
   }
-  const float *shift = modulation, *scale = modulation + width;
-  kernels::adaptive_layer_norm(h_.view(), scale, shift, kNormEpsilon, inner_.view());
-  nn::linear(runner_, w.output.view, inner_.view(), {}, velocity_.view());
-  probe("velocity", 0, velocity_);
+  for (size_t n = own.begin; n < own.end; ++n) {
+    const float *shift = modulation(n) + w.blocks.size() * 3 * width, *scale = shift + width;
+    kernels::adaptive_layer_norm(rows_of(h_, n, n + 1), scale, shift, kNormEpsilon, rows_of(inner_, n, n + 1));
+  }
+  team.barrier();
+  linear(member, w.output, rows_of(inner_, rows), rows_of(velocity_, rows));
+  probe(member, "velocity", 0, velocity_);
 }
 
-void FlowHead::probe(std::string_view stage, size_t index, const nn::Plane& row) const {
-  if (probe_) probe_(stage, index, {row.f32(), row.channels()});
+// Member 0 shows what the others may read meanwhile, but write behind the next barrier only.
+void FlowHead::probe(int member, std::string_view stage, size_t index, const nn::Plane& plane) const {
+  if (probe_ && member == 0) probe_(stage, index, {plane.f32(), plane.channels()});
 }
 
 }  // namespace syrinx::pocket

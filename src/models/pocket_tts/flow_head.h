@@ -6,8 +6,9 @@
 //   drifting       x = v(noise)           one evaluation, no times
 //   pointwise      x = noise + v(noise)   the same
 //
-// Weights are shared and constant; a FlowHead has scratch of its own and runs one frame at a time on a team of threads.
-// W head width, X latent, Z what the language model hands over, E evaluations.
+// Weights are shared and constant; a FlowHead has scratch of its own and runs one frame of some streams at a time on a
+// team of threads; each stream gets, to the last bit, what it gets alone.
+// W head width, X latent, Z what the language model hands over, E evaluations, B streams.
 #pragma once
 
 #include <functional>
@@ -38,32 +39,42 @@ std::vector<float> time_embedding(const TimeEmbedding& weights, float time);
 
 class FlowHead {
  public:
-  // The runner is borrowed and must outlive this; its scratch grows here to what a frame needs.
-  FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner);
+  // The runner is borrowed and must outlive this; its scratch grows here to what a frame needs.  A call takes up to
+  // `streams` rows, 1 to kMaxStreams (flow_lm.h).
+  FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner, size_t streams = 1);
+  // Another runner for the frames that follow; it must have been reserved.
+  void use(nn::Runner& runner) { runner_ = &runner; }
+  void reserve(nn::Runner& runner) const;
 
-  // hidden [1, Z] is FlowLm::Step::hidden; noise [X] -> latent [X], which may be the same memory.  Allocates nothing.
-  void sample(View<const float, 2> hidden, std::span<const float> noise, std::span<float> latent);
+  struct Stream {
+    std::span<const float> hidden;  // [Z], a row of FlowLm::Steps
+    std::span<const float> noise;   // [X]
+    std::span<float> latent;        // [X], what the noise becomes; may be the same memory
+  };
+  // Allocates nothing.
+  void sample(std::span<const Stream> streams);
 
   size_t evaluations() const { return schedule_.evaluations; }
 
-  // Called with what each part gives: "condition" once, "input", "block" (with its index) and "velocity" at every
-  // evaluation.
+  // Called with what each part gives for the first stream: "condition" once, "input", "block" (with its index) and
+  // "velocity" at every evaluation.
   using Probe = std::function<void(std::string_view stage, size_t index, std::span<const float> values)>;
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void modulate(View<const float, 2> hidden);
-  void run_network(size_t evaluation);
-  void probe(std::string_view stage, size_t index, const nn::Plane& row) const;
+  void modulate(int member, size_t rows);
+  void run_network(int member, size_t rows, size_t evaluation);
+  void linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
+  void probe(int member, std::string_view stage, size_t index, const nn::Plane& plane) const;
 
   std::shared_ptr<const FlowLmWeights> weights_;
   FlowSchedule schedule_;
-  nn::Runner& runner_;
+  nn::Runner* runner_;
   Probe probe_;
-  nn::Plane condition_;           // [1, W]
-  nn::Plane times_, modulation_;  // [E, W], [E, 3 W * blocks + 2 W]
-  nn::Plane x_, velocity_;        // [1, X]
-  nn::Plane h_, inner_, hidden_;  // [1, W]
+  nn::Plane read_, condition_;    // [B, Z], [B, W]
+  nn::Plane times_, modulation_;  // [B E, W], [B E, 3 W * blocks + 2 W]: a stream's evaluations follow each other
+  nn::Plane x_, velocity_;        // [B, X]
+  nn::Plane h_, inner_, hidden_;  // [B, W]
 };
 
 }  // namespace syrinx::pocket

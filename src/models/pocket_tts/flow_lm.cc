@@ -19,12 +19,8 @@ View<float, 2> rows_of(nn::Plane& plane, size_t begin, size_t end) {
   return {plane.f32(begin), {end - begin, plane.channels()}, {plane.stride(), 1}};
 }
 View<float, 2> rows_of(nn::Plane& plane, size_t rows) { return rows_of(plane, 0, rows); }
-
-// work(begin, end) over rows, shared among the threads unless there is but one.
-template <class Work>
-void each_row(nn::Runner& runner, size_t rows, const Work& work) {
-  if (rows == 1) return work(size_t{0}, size_t{1});
-  runner.split(rows, work);
+View<float, 2> columns_of(nn::Plane& plane, size_t row, size_t rows, size_t column, size_t columns) {
+  return {plane.f32(row) + column, {rows, columns}, {plane.stride(), 1}};
 }
 
 }  // namespace
@@ -48,29 +44,30 @@ Result<FlowLmState> FlowLmState::make(const FlowLmWeights& weights, size_t capac
 }
 
 void FlowLmState::reset() {
+  voice = nullptr;
   position = 0;
   full = false;
 }
 
-Status FlowLmState::copy_from(const FlowLmState& voice) {
-  if (voice.layers != layers || voice.key_width != key_width)
+Status FlowLmState::start_after(std::shared_ptr<const FlowLmState> before) {
+  if (before->layers != layers || before->key_width != key_width)
     return fail(Code::kInvalidArgument,
                 "the voice has {} layers of {} numbers, the model {} of {}; it was made for another model",
-                voice.layers, voice.key_width, layers, key_width);
-  if (voice.position > capacity)
-    return fail(Code::kLimitExceeded, "the voice has {} positions, the stream room for {}", voice.position, capacity);
+                before->layers, before->key_width, layers, key_width);
+  if (before->voice != nullptr) return fail(Code::kInvalidArgument, "a stream that speaks cannot be a voice");
+  if (before->position + capacity > kMaxPositions)
+    return fail(Code::kLimitExceeded,
+                "a stream of {} positions, {} of them the voice's; the limit is {}; split the text",
+                before->position + capacity, before->position, kMaxPositions);
   reset();
-  position = voice.position;
-  for (size_t i = 0; i < layers; ++i) {
-    const size_t from = i * voice.capacity * key_width, to = i * capacity * key_width, count = position * key_width;
-    std::copy_n(voice.keys.data() + from, count, keys.data() + to);
-    std::copy_n(voice.values.data() + from, count, values.data() + to);
-  }
+  position = before->position;
+  voice = std::move(before);
   return {};
 }
 
-FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner)
-    : weights_(std::move(weights)), runner_(runner) {
+FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams)
+    : weights_(std::move(weights)), runner_(&runner) {
+  SYRINX_CHECK(streams >= 1 && streams <= kMaxStreams, "{} streams", streams);
   const FlowLmWeights& w = *weights_;
   const TransformerConfig& t = w.config.transformer;
   const auto prepare = [](nn::Plane& plane, size_t rows, size_t channels) {
@@ -78,26 +75,33 @@ FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner)
   };
   prepare(voice_, kPassRows, w.voice_width);
   prepare(text_, kPassRows, w.text_width());
-  prepare(latent_, 1, w.latent);
+  prepare(latent_, streams, w.latent);
   for (nn::Plane* plane : {&x_, &normed_}) prepare(*plane, kPassRows, t.width);
   prepare(qkv_, kPassRows, t.attention_width + 2 * t.key_width());
   prepare(attended_, kPassRows, t.attention_width);
   prepare(hidden_, kPassRows, t.hidden);
   for (nn::Plane* plane : {&cosines_, &sines_}) prepare(*plane, kPassRows, w.theta.size());
-  prepare(condition_, 1, w.config.condition);
-  prepare(logit_, 1, 1);
+  prepare(condition_, streams, w.config.condition);
+  prepare(logit_, streams, 1);
+  segments_.reserve(streams);
+  reserve(runner);
+}
+
+void FlowLm::reserve(nn::Runner& runner) const {
+  const FlowLmWeights& w = *weights_;
   for (const FlowLmLayer& layer : w.layers) {
     for (const auto* matrix : {&layer.in_proj, &layer.out_proj, &layer.linear1, &layer.linear2})
-      nn::reserve_linear(runner_, matrix->view, kPassRows);
+      nn::reserve_linear(runner, matrix->view, kPassRows);
   }
+  for (const auto* matrix : {&w.input, &w.eos, &w.z_proj}) nn::reserve_linear(runner, matrix->view, kMaxStreams);
   const size_t attention_bytes = kernels::cache_attention_scratch_size(kMaxPositions) * sizeof(float);
-  for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, attention_bytes);
+  for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, attention_bytes);
 }
 
 Status FlowLm::check_room(const FlowLmState& state, size_t rows) const {
-  if (rows <= state.capacity - state.position) return {};
+  if (rows <= state.room()) return {};
   return fail(Code::kLimitExceeded, "{} rows more after position {} of a stream that has room for {}", rows,
-              state.position, state.capacity);
+              state.position, state.shared() + state.capacity);
 }
 
 void FlowLm::append_bos(FlowLmState& state) {
@@ -109,7 +113,10 @@ void FlowLm::append_bos(FlowLmState& state) {
 // The first `rows` rows of x_ become the next positions.
 void FlowLm::append_rows(std::string_view stage, size_t rows, FlowLmState& state) {
   if (probe_) probe_(stage, 0, rows_of(x_, rows));
-  run_layers(rows, static_cast<bool>(probe_), state);
+  segments_.assign({Segment{&state, 0, rows}});
+  begin_pass(rows);
+  runner_->team().run([&](int member) { run_layers(member, rows, false, static_cast<bool>(probe_)); });
+  end_pass();
 }
 
 Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
@@ -121,7 +128,7 @@ Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
   for (size_t first = 0; first < count; first += kPassRows) {
     const size_t rows = std::min(kPassRows, count - first);
     for (size_t n = 0; n < rows; ++n) std::copy_n(latents.row(first + n), width, voice_.f32(n));
-    nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
+    nn::linear(*runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
     append_rows("voice", rows, state);
   }
   return {};
@@ -155,96 +162,153 @@ Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
     const size_t rows = std::min(kPassRows, ids.size() - first);
     for (size_t n = 0; n < rows; ++n)
       std::copy_n(w.text_table.data() + static_cast<size_t>(ids[first + n]) * width, width, embedded.f32(n));
-    if (w.config.text_rank > 0) nn::linear(runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
+    if (w.config.text_rank > 0) nn::linear(*runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
     append_rows("text", rows, state);
   }
   return {};
 }
 
-FlowLm::Step FlowLm::step(const float* latent, FlowLmState& state) {
+FlowLm::Steps FlowLm::step(std::span<const Stream> streams) {
   const FlowLmWeights& w = *weights_;
-  if (state.position >= state.capacity) {
-    state.full = true;
-    return {rows_of(condition_, 1), *logit_.f32()};
+  const size_t rows = streams.size();
+  SYRINX_CHECK(rows >= 1 && rows <= latent_.rows(), "{} streams, made for {}", rows, latent_.rows());
+  segments_.clear();
+  for (size_t n = 0; n < rows; ++n) {
+    std::copy_n(streams[n].latent != nullptr ? streams[n].latent : w.bos.data(), w.latent, latent_.f32(n));
+    FlowLmState& state = *streams[n].state;
+    if (state.room() == 0) {
+      state.full = true;
+    } else {
+      segments_.push_back({&state, n, 1});
+    }
   }
-  std::copy_n(latent != nullptr ? latent : w.bos.data(), w.latent, latent_.f32());
-  nn::linear(runner_, w.input.view, rows_of(latent_, 1), {}, rows_of(x_, 1));
-  run_layers(1, true, state);
-  nn::Plane& normed = w.config.project_condition ? normed_ : condition_;
-  kernels::layer_norm(rows_of(x_, 1), w.out_norm.affine(), kEpsilon, rows_of(normed, 1));
-  if (w.config.project_condition) nn::linear(runner_, w.z_proj.view, rows_of(normed_, 1), {}, rows_of(condition_, 1));
-  nn::linear(runner_, w.eos.view, rows_of(condition_, 1), {}, rows_of(logit_, 1));
-  return {rows_of(condition_, 1), *logit_.f32()};
+  begin_pass(rows);
+  runner_->team().run([&](int member) {
+    ThreadTeam& team = runner_->team();
+    const auto linear = [&](const kernels::OwnedMatrix& matrix, View<const float, 2> x, nn::Plane& y) {
+      nn::stream_linear_share(*runner_, member, matrix.view, x, {}, rows_of(y, rows));
+      team.barrier();
+    };
+    linear(w.input, rows_of(latent_, rows), x_);
+    run_layers(member, rows, true, true);
+    if (w.config.project_condition) {
+      linear(w.z_proj, norm_rows(member, w.out_norm, rows), condition_);
+    } else {
+      if (member == 0) kernels::layer_norm(rows_of(x_, rows), w.out_norm.affine(), kEpsilon, rows_of(condition_, rows));
+      team.barrier();
+    }
+    linear(w.eos, rows_of(condition_, rows), logit_);
+  });
+  end_pass();
+  return {rows_of(condition_, rows), logit_.f32(), logit_.stride()};
 }
 
-void FlowLm::run_layers(size_t rows, bool need_output, FlowLmState& state) {
-  SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_width == weights_->config.transformer.key_width(),
-               "a state of {} layers of {}", state.layers, state.key_width);
-  kernels::rotary_angles(weights_->theta, state.position, rows_of(cosines_, rows), rows_of(sines_, rows));
+void FlowLm::begin_pass(size_t rows) {
+  for (const Segment& segment : segments_) {
+    const FlowLmState& state = *segment.state;
+    SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_width == weights_->config.transformer.key_width(),
+                 "a state of {} layers of {}", state.layers, state.key_width);
+    SYRINX_CHECK(segment.rows <= state.room() && segment.first + segment.rows <= rows, "{} rows", segment.rows);
+    const size_t end = segment.first + segment.rows;
+    kernels::rotary_angles(weights_->theta, state.position, rows_of(cosines_, segment.first, end),
+                           rows_of(sines_, segment.first, end));
+  }
+}
+
+void FlowLm::end_pass() {
+  for (const Segment& segment : segments_) segment.state->position += segment.rows;
+}
+
+// One member's part of all layers on the rows of x_; what the others write is read behind a barrier.
+//   x += W_out attention(W_in norm1(x)), x += W_2 gelu(W_1 norm2(x)), section 3.2.
+void FlowLm::run_layers(int member, size_t rows, bool step, bool need_output) {
+  ThreadTeam& team = runner_->team();
+  const auto linear = [&](const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
+                          View<float, 2> y) {
+    return step ? nn::stream_linear_share(*runner_, member, matrix.view, x, addend, y)
+                : nn::linear_share(*runner_, member, matrix.view, x, addend, y);
+  };
+  const auto gelu = weights_->config.transformer.gelu_erf ? kernels::gelu_erf : kernels::gelu_tanh;
+  const View<float, 2> x = rows_of(x_, rows);
   for (size_t i = 0; i < weights_->layers.size(); ++i) {
     const FlowLmLayer& layer = weights_->layers[i];
     // A prompt's last layer leaves keys and values; what it would compute from them is read by nobody.
     const bool goes_on = need_output || i + 1 < weights_->layers.size();
-    run_attention(layer, i, rows, goes_on, state);
-    if (!goes_on) break;
-    run_feed_forward(layer, rows);
-    if (probe_) probe_("layer", i, rows_of(x_, rows));
+    linear(layer.in_proj, norm_rows(member, layer.norm1, rows), {}, rows_of(qkv_, rows));
+    team.barrier();
+    attend(member, i, goes_on);
+    if (!goes_on) return;
+    team.barrier();
+    linear(layer.out_proj, rows_of(attended_, rows), x, x);
+    team.barrier();
+    const nn::Share own = linear(layer.linear1, norm_rows(member, layer.norm2, rows), {}, rows_of(hidden_, rows));
+    for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+      const std::span<float> part(hidden_.f32(n) + own.columns.begin, own.columns.end - own.columns.begin);
+      gelu(part, part);
+    }
+    team.barrier();
+    linear(layer.linear2, rows_of(hidden_, rows), x, x);
+    team.barrier();
+    // The others read x meanwhile; they write it again behind the next barrier only.
+    if (probe_ && member == 0) probe_("layer", i, x);
   }
-  state.position += rows;
 }
 
-// x += W_out attention(W_in norm1(x)), section 3.2.
-void FlowLm::run_attention(const FlowLmLayer& layer, size_t index, size_t rows, bool need_output, FlowLmState& state) {
+// The normed rows of x_.  A single row is cheaper normed by every member for itself than once and waited for.
+View<const float, 2> FlowLm::norm_rows(int member, const NormWeights& norm, size_t rows) {
+  if (rows == 1) {
+    const size_t own = static_cast<size_t>(member);
+    kernels::layer_norm(rows_of(x_, 1), norm.affine(), kEpsilon, rows_of(normed_, own, own + 1));
+    return rows_of(normed_, own, own + 1);
+  }
+  const Range own = split_range(rows, member, runner_->team().size());
+  kernels::layer_norm(rows_of(x_, own.begin, own.end), norm.affine(), kEpsilon, rows_of(normed_, own.begin, own.end));
+  runner_->team().barrier();
+  return rows_of(normed_, rows);
+}
+
+// Rotates and keeps the new keys, keeps the values, attends.  Members share the heads of all segments, whole groups of
+// those that share a key, so that nobody reads what another is writing.
+void FlowLm::attend(int member, size_t layer, bool need_output) {
   const TransformerConfig& t = weights_->config.transformer;
-  const size_t a = t.attention_width, k = t.key_width();
-  const View<float, 2> keys = state.layer_keys(index), values = state.layer_values(index);
-  each_row(runner_, rows, [&](size_t begin, size_t end) {
-    kernels::layer_norm(rows_of(x_, begin, end), layer.norm1.affine(), kEpsilon, rows_of(normed_, begin, end));
-  });
-  nn::linear(runner_, layer.in_proj.view, rows_of(normed_, rows), {}, rows_of(qkv_, rows));
-  each_row(runner_, rows, [&](size_t begin, size_t end) {
-    // Queries and keys lie side by side, in heads of the same size.
-    kernels::rotary(rows_of(cosines_, begin, end), rows_of(sines_, begin, end),
-                    {qkv_.f32(begin), {end - begin, a + k}, {qkv_.stride(), 1}});
-    for (size_t n = begin; n < end; ++n) {
-      std::copy_n(qkv_.f32(n) + a, k, keys.row(state.position + n));
-      std::copy_n(qkv_.f32(n) + a + k, k, values.row(state.position + n));
+  const size_t head = t.head_size(), group = t.heads / t.key_heads, k = t.key_width();
+  const Range units = split_range(segments_.size() * t.key_heads, member, runner_->team().size());
+  for (size_t unit = units.begin; unit < units.end;) {
+    const Segment& segment = segments_[unit / t.key_heads];
+    const size_t first = unit % t.key_heads, count = std::min(t.key_heads - first, units.end - unit);
+    unit += count;
+    FlowLmState& state = *segment.state;
+    const View<float, 2> keys = state.layer_keys(layer), values = state.layer_values(layer);
+    const size_t at = segment.first, rows = segment.rows, own = first * head, own_width = count * head;
+    const View<const float, 2> cosines = rows_of(cosines_, at, at + rows), sines = rows_of(sines_, at, at + rows);
+    const View<float, 2> new_keys = columns_of(qkv_, at, rows, t.attention_width + own, own_width);
+    const View<float, 2> new_values = columns_of(qkv_, at, rows, t.attention_width + k + own, own_width);
+    kernels::rotary(cosines, sines, new_keys);
+    for (size_t n = 0; n < rows; ++n) {
+      const size_t row = state.position - state.shared() + n;
+      std::copy_n(new_keys.row(n), own_width, keys.row(row) + own);
+      std::copy_n(new_values.row(n), own_width, values.row(row) + own);
     }
-  });
-  if (!need_output) return;
-  kernels::CacheAttentionInput input;
-  input.q = {qkv_.f32(), {rows, a}, {qkv_.stride(), 1}};
-  input.keys = keys;
-  input.values = values;
-  input.heads = t.heads;
-  input.key_heads = t.key_heads;
-  input.head_size = t.head_size();
-  input.first_position = state.position;
-  input.scale = 1.0f / std::sqrt(static_cast<float>(t.head_size()));
-  const size_t floats = kernels::cache_attention_scratch_size(state.capacity);
-  runner_.team().run([&](int member) {
-    // Whole groups of heads, so that each key is read by one thread.
-    const Range own = split_range(t.heads, member, runner_.team().size(), t.heads / t.key_heads);
-    auto* const scratch = reinterpret_cast<float*>(runner_.scratch(member, floats * sizeof(float)).data());
-    if (own.begin < own.end) kernels::cache_attention(input, own, {scratch, floats}, rows_of(attended_, rows));
-  });
-  nn::linear(runner_, layer.out_proj.view, rows_of(attended_, rows), rows_of(x_, rows), rows_of(x_, rows));
-}
-
-// x += W_2 gelu(W_1 norm2(x)), section 3.2.
-void FlowLm::run_feed_forward(const FlowLmLayer& layer, size_t rows) {
-  each_row(runner_, rows, [&](size_t begin, size_t end) {
-    kernels::layer_norm(rows_of(x_, begin, end), layer.norm2.affine(), kEpsilon, rows_of(normed_, begin, end));
-  });
-  nn::linear(runner_, layer.linear1.view, rows_of(normed_, rows), {}, rows_of(hidden_, rows));
-  const auto gelu = weights_->config.transformer.gelu_erf ? kernels::gelu_erf : kernels::gelu_tanh;
-  each_row(runner_, rows, [&](size_t begin, size_t end) {
-    for (size_t n = begin; n < end; ++n) {
-      const std::span<float> row(hidden_.f32(n), hidden_.channels());
-      gelu(row, row);
+    if (!need_output) continue;
+    kernels::rotary(cosines, sines, columns_of(qkv_, at, rows, own * group, own_width * group));
+    kernels::CacheAttentionInput input;
+    input.q = columns_of(qkv_, at, rows, 0, t.attention_width);
+    input.keys = keys;
+    input.values = values;
+    if (state.voice != nullptr && state.voice->position > 0) {
+      input.prefix_keys = state.voice->layer_keys(layer);
+      input.prefix_values = state.voice->layer_values(layer);
     }
-  });
-  nn::linear(runner_, layer.linear2.view, rows_of(hidden_, rows), rows_of(x_, rows), rows_of(x_, rows));
+    input.heads = t.heads;
+    input.key_heads = t.key_heads;
+    input.head_size = head;
+    input.first_position = state.position;
+    input.scale = 1.0f / std::sqrt(static_cast<float>(head));
+    const size_t floats = kernels::cache_attention_scratch_size(state.shared() + state.capacity);
+    auto* const scratch = reinterpret_cast<float*>(runner_->scratch(member, floats * sizeof(float)).data());
+    kernels::cache_attention(input, {first * group, (first + count) * group}, {scratch, floats},
+                             columns_of(attended_, at, rows, 0, t.attention_width));
+  }
 }
 
 }  // namespace syrinx::pocket

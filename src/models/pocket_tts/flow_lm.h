@@ -4,9 +4,10 @@
 //
 //   [bos_before_voice]?  voice frames  text tokens  BOS latent  latent 0  latent 1 ...
 //
-// Weights are shared and constant, a FlowLmState is what one stream remembers, a FlowLm runs passes of any number of
-// states on a team of threads with scratch of its own: one pass at a time.  D, A, K, F, X, V, Z as in
-// flow_lm_weights.h.
+// Weights are shared and constant, a FlowLmState is what one stream remembers (a voice's positions are shared by all
+// that speak with it), a FlowLm runs passes on a team of threads with scratch of its own: one pass at a time.  A step
+// serves several streams at once, so that the weights are read once for all of them; each gets, to the last bit, what
+// it gets alone.  D, A, K, F, X, V, Z as in flow_lm_weights.h.
 #pragma once
 
 #include <functional>
@@ -21,35 +22,49 @@ namespace syrinx::pocket {
 
 // Positions that a state may have at most: 11 minutes of speech; the angles of rotary() are accurate that far.
 inline constexpr size_t kMaxPositions = 8192;
+inline constexpr size_t kMaxStreams = 64;
 // The published models need 1.6 GB for so many at most; a hostile file could ask for hundreds.
 inline constexpr size_t kMaxStateBytes = size_t{4} << 30;
 
 // Keys (rotated) and values of every position so far: what a voice is, and what a stream remembers.
 struct FlowLmState {
   size_t layers = 0, capacity = 0, key_width = 0;
-  Buffer<float> keys, values;  // [layers, capacity, K]
-  size_t position = 0;         // of the next row; rows behind it hold nothing
-  bool full = false;           // a step was refused because position had reached capacity
+  std::shared_ptr<const FlowLmState> voice;  // holds the first positions; the rows here follow them
+  Buffer<float> keys, values;                // [layers, capacity, K]
+  size_t position = 0;                       // of the next row; rows behind it hold nothing
+  bool full = false;                         // a step was refused because there was no room
 
-  // kLimitExceeded beyond kMaxPositions.
+  // Room for `capacity` positions of its own.  kLimitExceeded beyond kMaxPositions.
   static Result<FlowLmState> make(const FlowLmWeights& weights, size_t capacity);
+  // Empty, without a voice.
   void reset();
-  // Becomes a deep copy of a voice's positions, with this state's capacity.  kInvalidArgument: another model's voice.
-  // kLimitExceeded: it does not fit.
-  Status copy_from(const FlowLmState& voice);
+  // Empty behind a voice, which is referred to and must not change any more.  kInvalidArgument: another model's voice,
+  // or a stream that has a voice itself.  kLimitExceeded: more than kMaxPositions together.
+  Status start_after(std::shared_ptr<const FlowLmState> voice);
 
-  View<float, 2> layer_keys(size_t layer) {
-    return {keys.data() + layer * capacity * key_width, {capacity, key_width}};
-  }
-  View<float, 2> layer_values(size_t layer) {
-    return {values.data() + layer * capacity * key_width, {capacity, key_width}};
+  size_t shared() const { return voice == nullptr ? 0 : voice->position; }  // positions before the first row
+  size_t room() const { return shared() + capacity - position; }
+  View<float, 2> layer_keys(size_t layer) { return rows_of(keys.data(), layer, capacity); }
+  View<float, 2> layer_values(size_t layer) { return rows_of(values.data(), layer, capacity); }
+  // Those of the positions that have been read.
+  View<const float, 2> layer_keys(size_t layer) const { return rows_of(keys.data(), layer, position - shared()); }
+  View<const float, 2> layer_values(size_t layer) const { return rows_of(values.data(), layer, position - shared()); }
+
+ private:
+  template <class T>
+  View<T, 2> rows_of(T* data, size_t layer, size_t rows) const {
+    return {data + layer * capacity * key_width, {rows, key_width}};
   }
 };
 
 class FlowLm {
  public:
-  // The runner is borrowed and must outlive this; its scratch grows here to what a step needs.
-  FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner);
+  // The runner is borrowed and must outlive this; its scratch grows here to what a pass needs.  A step takes up to
+  // `streams` states, 1 to kMaxStreams.
+  FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams = 1);
+  // Another runner for the passes that follow; it must have been reserved.
+  void use(nn::Runner& runner) { runner_ = &runner; }
+  void reserve(nn::Runner& runner) const;
 
   // Each reads rows into the next positions of a state, many in one pass, and gives kLimitExceeded before anything is
   // read if they do not fit.
@@ -60,13 +75,19 @@ class FlowLm {
   // Tokens; kInvalidArgument for one that the table does not have.
   Status prefill_text(std::span<const int32_t> ids, FlowLmState& state);
 
-  struct Step {
-    View<const float, 2> hidden;  // [1, Z], what the head reads; valid until the next call
-    float eos_logit = 0.0f;
+  struct Stream {
+    const float* latent;  // [X], the one before; nullptr for the first
+    FlowLmState* state;
   };
-  // One position: the latent before it [X], or nullptr for the first.  A state without room is marked `full` and
-  // nothing else happens: hidden and the logit are then those of the step before.  Allocates nothing.
-  Step step(const float* latent, FlowLmState& state);
+  struct Steps {
+    View<const float, 2> hidden;  // [B, Z], what the head reads; valid until the next call
+    const float* eos_logits;      // [B], at the stride of logit()
+    size_t stride;
+    float logit(size_t stream) const { return eos_logits[stream * stride]; }
+  };
+  // One position of each of B different states.  A state without room is marked `full`, and its row means nothing.
+  // Allocates nothing.
+  Steps step(std::span<const Stream> streams);
 
   const FlowLmWeights& weights() const { return *weights_; }
 
@@ -76,20 +97,28 @@ class FlowLm {
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
+  // Rows of a pass that belong to one state.
+  struct Segment {
+    FlowLmState* state;
+    size_t first, rows;
+  };
   Status check_room(const FlowLmState& state, size_t rows) const;
   void append_bos(FlowLmState& state);
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
-  void run_layers(size_t rows, bool need_output, FlowLmState& state);
-  void run_attention(const FlowLmLayer& layer, size_t index, size_t rows, bool need_output, FlowLmState& state);
-  void run_feed_forward(const FlowLmLayer& layer, size_t rows);
+  void begin_pass(size_t rows);
+  void end_pass();
+  void run_layers(int member, size_t rows, bool step, bool need_output);
+  View<const float, 2> norm_rows(int member, const NormWeights& norm, size_t rows);
+  void attend(int member, size_t layer, bool need_output);
 
   std::shared_ptr<const FlowLmWeights> weights_;
-  nn::Runner& runner_;
+  nn::Runner* runner_;
   Probe probe_;
-  nn::Plane voice_, text_, latent_;                 // rows before their projection: [n, V], [n, rank], [1, X]
+  std::vector<Segment> segments_;                   // of the pass
+  nn::Plane voice_, text_, latent_;                 // rows before their projection: [n, V], [n, rank], [B, X]
   nn::Plane x_, normed_, qkv_, attended_, hidden_;  // [n, D], [n, D], [n, A + 2 K], [n, A], [n, F]
   nn::Plane cosines_, sines_;                       // [n, head size / 2]
-  nn::Plane condition_, logit_;                     // [1, Z], [1, 1]
+  nn::Plane condition_, logit_;                     // [B, Z], [B, 1]
 };
 
 }  // namespace syrinx::pocket

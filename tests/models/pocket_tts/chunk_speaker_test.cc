@@ -24,15 +24,15 @@ struct Loaded {
     EXPECT_TRUE(json.has_value()) << json.error().message;
     facts = std::move(*json);
   }
-  FlowLmState voice(nn::Runner& runner) const {
+  std::shared_ptr<const FlowLmState> voice(nn::Runner& runner) const {
     FlowLm lm(flow, runner);
-    FlowLmState state = *FlowLmState::make(*flow, 16);
+    auto state = std::make_shared<FlowLmState>(*FlowLmState::make(*flow, 16));
     const std::vector<float> projected = reference.get("voice.projected");
-    EXPECT_TRUE(lm.prefill_projected(matrix_view(projected, model.config.transformer.width), state).has_value());
+    EXPECT_TRUE(lm.prefill_projected(matrix_view(projected, model.config.transformer.width), *state).has_value());
     return state;
   }
-  ChunkSpeaker speaker(nn::Runner& runner) const {
-    return ChunkSpeaker(flow, codec, *make_schedule(*flow, model.evaluations), runner);
+  ChunkSpeaker speaker(nn::Runner& runner, size_t streams = 1) const {
+    return ChunkSpeaker(flow, codec, *make_schedule(*flow, model.evaluations), runner, streams);
   }
 
   TestModel model;
@@ -55,20 +55,20 @@ std::vector<int32_t> ids_of(const Json& chunk) {
 }
 
 // Speaks a chunk with the noise from `step` on, which moves by the steps computed.
-void speak(ChunkSpeaker& speaker, const FlowLmState& voice, const Json& chunk, float threshold,
+void speak(ChunkSpeaker& speaker, const std::shared_ptr<const FlowLmState>& voice, const Json& chunk, float threshold,
            const std::vector<float>& noise, size_t& step, std::vector<float>& sound) {
   const auto after = static_cast<size_t>(number(chunk, "frames_after_eos", -1));
-  ASSERT_TRUE(speaker.begin(voice, ids_of(chunk), threshold, after).has_value());
+  ASSERT_TRUE(speaker.begin(0, voice, ids_of(chunk), threshold, after).has_value());
   std::vector<float> frame(speaker.frame_samples());
   for (;;) {
-    const size_t at = (step + speaker.end().steps()) * speaker.latent();
+    const size_t at = (step + speaker.end(0).steps()) * speaker.latent();
     // The maker draws a block for the step that ends as well; a chunk at its limit has no such step.
     const size_t block = std::min(at, noise.size() - speaker.latent());
-    if (!speaker.next({&noise[block], speaker.latent()}, frame)) break;
+    if (!speaker.next(0, {&noise[block], speaker.latent()}, frame)) break;
     sound.insert(sound.end(), frame.begin(), frame.end());
   }
-  step += speaker.end().steps();
-  EXPECT_EQ(speaker.end().frames(), static_cast<size_t>(number(chunk, "frames", -1)));
+  step += speaker.end(0).steps();
+  EXPECT_EQ(speaker.end(0).frames(), static_cast<size_t>(number(chunk, "frames", -1)));
 }
 
 class ChunkSpeakerParity : public ::testing::TestWithParam<TestModel> {};
@@ -78,7 +78,7 @@ TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
   const Loaded loaded(GetParam().name);
   ThreadTeam team(1);
   nn::Runner runner(team);
-  const FlowLmState voice = loaded.voice(runner);
+  const auto voice = loaded.voice(runner);
   ChunkSpeaker speaker = loaded.speaker(runner);
   const Json::Array& generations = *loaded.facts.find("generate")->array();
   ASSERT_GE(generations.size(), 2u);
@@ -107,13 +107,13 @@ TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
 }
 
 // Frames of a fixed noise; the chunk's own end is put out of reach.
-std::vector<float> frames_of(ChunkSpeaker& speaker, const FlowLmState& voice, std::span<const int32_t> ids,
-                             size_t frames) {
+std::vector<float> frames_of(ChunkSpeaker& speaker, const std::shared_ptr<const FlowLmState>& voice,
+                             std::span<const int32_t> ids, size_t frames) {
   std::vector<float> sound(frames * speaker.frame_samples());
   const std::vector<float> noise(speaker.latent(), 0.25f);
-  EXPECT_TRUE(speaker.begin(voice, ids, 1e30f, 3).has_value());
+  EXPECT_TRUE(speaker.begin(0, voice, ids, 1e30f, 3).has_value());
   for (size_t i = 0; i < frames; ++i)
-    EXPECT_TRUE(speaker.next(noise, std::span(sound).subspan(i * speaker.frame_samples(), speaker.frame_samples())));
+    EXPECT_TRUE(speaker.next(0, noise, std::span(sound).subspan(i * speaker.frame_samples(), speaker.frame_samples())));
   return sound;
 }
 
@@ -121,15 +121,55 @@ TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {
   const Loaded loaded("english_7m");
   const std::vector<int32_t> ids = ids_of((*(*loaded.facts.find("generate")->array())[0].find("chunks")->array())[0]);
   std::vector<float> first;
-  for (const int threads : {1, 2}) {
+  for (const int threads : {1, 2, 3}) {
     ThreadTeam team(threads);
     nn::Runner runner(team);
-    const FlowLmState voice = loaded.voice(runner);
+    const auto voice = loaded.voice(runner);
     ChunkSpeaker speaker = loaded.speaker(runner);
     const std::vector<float> fresh = frames_of(speaker, voice, ids, 5);
     if (first.empty()) first = fresh;
     EXPECT_EQ(frames_of(speaker, voice, ids, 5), fresh) << "after an abandoned chunk";
-    EXPECT_LE(relative(fresh, first), 1e-5) << threads << " threads";
+    EXPECT_EQ(fresh, first) << threads << " threads";
+  }
+}
+
+// Three streams of different texts, begun at different times, one of which pauses and one of which begins again.
+TEST(ChunkSpeaker, StreamsTogetherGiveWhatEachGivesAlone) {
+  for (const char* const name : {"english", "english_2m", "flow_matching"}) {
+    for (const int threads : {1, 2, 3}) {
+      SCOPED_TRACE(::testing::Message() << name << ", " << threads << " threads");
+      const Loaded loaded(name);
+      ThreadTeam team(threads);
+      nn::Runner runner(team);
+      const auto voice = loaded.voice(runner);
+      ChunkSpeaker alone = loaded.speaker(runner), together = loaded.speaker(runner, 3);
+      const size_t size = alone.frame_samples();
+      const std::vector<std::vector<int32_t>> texts = {{5, 9, 2}, {7, 7, 1, 30, 4, 8}, {3}};
+      std::vector<std::vector<float>> want, got(3);
+      for (const auto& ids : texts) want.push_back(frames_of(alone, voice, ids, 7));
+      const std::vector<float> noise(alone.latent(), 0.25f);
+      std::vector<std::vector<float>> sounds(3, std::vector<float>(size));
+      for (size_t round = 0; round < 10; ++round) {
+        std::vector<ChunkSpeaker::Frame> frames;
+        for (size_t n = 0; n < 3; ++n) {
+          if (round == n || (n == 2 && round == 4)) {
+            ASSERT_TRUE(together.begin(n, voice, texts[n], 1e30f, 3).has_value());
+            got[n].clear();
+          }
+          if (round >= n && !(n == 1 && round == 3)) frames.push_back({n, noise, sounds[n]});
+        }
+        together.next(frames);
+        for (const ChunkSpeaker::Frame& frame : frames) {
+          EXPECT_TRUE(frame.spoken);
+          got[frame.stream].insert(got[frame.stream].end(), frame.samples.begin(), frame.samples.end());
+        }
+      }
+      for (size_t n = 0; n < 3; ++n) {
+        const size_t count = std::min(want[n].size(), got[n].size());
+        EXPECT_GE(count, 6 * size);
+        EXPECT_EQ(std::memcmp(want[n].data(), got[n].data(), count * sizeof(float)), 0) << "stream " << n;
+      }
+    }
   }
 }
 
@@ -137,35 +177,40 @@ TEST(ChunkSpeaker, NothingIsAllocatedInAFrame) {
   const Loaded loaded("english");
   ThreadTeam team(2);
   nn::Runner runner(team);
-  const FlowLmState voice = loaded.voice(runner);
-  ChunkSpeaker speaker = loaded.speaker(runner);
+  const auto voice = loaded.voice(runner);
+  ChunkSpeaker speaker = loaded.speaker(runner, 2);
   const std::vector<int32_t> ids = ids_of((*(*loaded.facts.find("generate")->array())[0].find("chunks")->array())[0]);
-  ASSERT_TRUE(speaker.begin(voice, ids, 1e30f, 3).has_value());
+  for (const size_t stream : {0, 1}) {
+    ASSERT_TRUE(speaker.begin(stream, voice, ids, 1e30f, 3).has_value());
+  }
   const std::vector<float> noise(speaker.latent(), 0.25f);
-  std::vector<float> frame(speaker.frame_samples());
+  std::vector<float> first(speaker.frame_samples()), second(first);
+  ChunkSpeaker::Frame frames[] = {{0, noise, first}, {1, noise, second}};
   const size_t before = allocation_count();
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(speaker.next(noise, frame));
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(speaker.next(0, noise, first));
+  for (int i = 0; i < 50; ++i) speaker.next(frames);
   EXPECT_EQ(allocation_count() - before, 0u);
+  EXPECT_TRUE(frames[0].spoken && frames[1].spoken);
 }
 
 TEST(ChunkSpeaker, RefusesWhatItCannotSpeak) {
   const Loaded loaded("english"), other("english_7m");
   ThreadTeam team(1);
   nn::Runner runner(team);
-  const FlowLmState voice = loaded.voice(runner);
+  const auto voice = loaded.voice(runner);
   ChunkSpeaker speaker = loaded.speaker(runner);
   const std::vector<float> noise(speaker.latent());
   std::vector<float> frame(speaker.frame_samples());
-  EXPECT_FALSE(speaker.next(noise, frame)) << "nothing was begun";
+  EXPECT_FALSE(speaker.next(0, noise, frame)) << "nothing was begun";
   const std::vector<int32_t> unknown = {1 << 20};
-  const Status token = speaker.begin(voice, unknown, -4.0f, 3);
+  const Status token = speaker.begin(0, voice, unknown, -4.0f, 3);
   ASSERT_FALSE(token.has_value());
   EXPECT_EQ(token.error().code, Code::kInvalidArgument);
-  EXPECT_FALSE(speaker.next(noise, frame));
+  EXPECT_FALSE(speaker.next(0, noise, frame));
   const std::vector<int32_t> one = {5};
-  EXPECT_EQ(speaker.begin(other.voice(runner), one, -4.0f, 3).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(speaker.begin(0, other.voice(runner), one, -4.0f, 3).error().code, Code::kInvalidArgument);
   const std::vector<int32_t> long_text(4000, 5);
-  EXPECT_EQ(speaker.begin(voice, long_text, -4.0f, 3).error().code, Code::kLimitExceeded);
+  EXPECT_EQ(speaker.begin(0, voice, long_text, -4.0f, 3).error().code, Code::kLimitExceeded);
 }
 
 }  // namespace

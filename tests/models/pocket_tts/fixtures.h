@@ -14,7 +14,8 @@
 
 #include "base/mapped_file.h"
 #include "models/pocket_tts/config_file.h"
-#include "models/pocket_tts/flow_lm_weights.h"
+#include "models/pocket_tts/flow_head.h"
+#include "models/pocket_tts/flow_lm.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::pocket {
@@ -121,6 +122,22 @@ inline double relative(const std::vector<float>& ours, const std::vector<float>&
 
 inline View<const float, 2> matrix_view(const std::vector<float>& values, size_t columns) {
   return {values.data(), {values.size() / columns, columns}};
+}
+
+// One step of one stream, and one frame of its head.
+struct OneStep {
+  View<const float, 2> hidden;
+  float eos_logit;
+};
+inline OneStep one_step(FlowLm& flow, const float* latent, FlowLmState& state) {
+  const FlowLm::Stream stream{latent, &state};
+  const FlowLm::Steps steps = flow.step({&stream, 1});
+  return {steps.hidden, steps.logit(0)};
+}
+inline void sample_one(FlowHead& head, View<const float, 2> hidden, std::span<const float> noise,
+                       std::span<float> latent) {
+  const FlowHead::Stream stream{{hidden.row(0), hidden.extent(1)}, noise, latent};
+  head.sample({&stream, 1});
 }
 
 }  // namespace syrinx::pocket

@@ -40,7 +40,7 @@ TEST_P(FlowHeadParity, EveryPart) {
   for (size_t i = 0; i < frames; ++i) {
     std::copy_n(&hidden[i * width], width, row.f32());
     std::vector<float> latent(model.latent);
-    head.sample(row.view(), {&noise[i * model.latent], model.latent}, latent);
+    sample_one(head, row.view(), {&noise[i * model.latent], model.latent}, latent);
     seen["step.latent"].insert(seen["step.latent"].end(), latent.begin(), latent.end());
   }
   double worst = 0;
@@ -87,7 +87,7 @@ TEST_P(FlowHeadParity, AFrameAllocatesNothing) {
   row.prepare(1, model.config.condition, kernels::Storage::kF32);
   std::vector<float> latent(model.latent, 0.5f);
   const size_t before = allocation_count();
-  for (int i = 0; i < 50; ++i) head.sample(row.view(), latent, latent);
+  for (int i = 0; i < 50; ++i) sample_one(head, row.view(), latent, latent);
   EXPECT_EQ(allocation_count() - before, 0u);
 }
 
@@ -109,8 +109,8 @@ TEST(FlowHead, SeveralEvaluationsOfLsd) {
   });
   const std::vector<float> noise = reference.get("step.noise");
   for (size_t i = 0; i < 2; ++i) {
-    const FlowLm::Step step = flow.step(i == 0 ? nullptr : latent.data(), state);
-    head.sample(step.hidden, {&noise[i * 32], 32}, latent);
+    const OneStep step = one_step(flow, i == 0 ? nullptr : latent.data(), state);
+    sample_one(head, step.hidden, {&noise[i * 32], 32}, latent);
     latents.insert(latents.end(), latent.begin(), latent.end());
   }
   EXPECT_LE(relative(velocities, reference.get("lsd3.velocity")), kBound);
@@ -137,9 +137,9 @@ TEST(FlowHead, TheOlderGelu) {
   std::vector<float> hidden, latents, latent(32);
   const std::vector<float> noise = reference.get("step.noise");
   for (size_t i = 0; i < 2; ++i) {
-    const FlowLm::Step step = flow.step(i == 0 ? nullptr : latent.data(), state);
+    const OneStep step = one_step(flow, i == 0 ? nullptr : latent.data(), state);
     hidden.insert(hidden.end(), step.hidden.row(0), step.hidden.row(0) + 32);
-    head.sample(step.hidden, {&noise[i * 32], 32}, latent);
+    sample_one(head, step.hidden, {&noise[i * 32], 32}, latent);
     latents.insert(latents.end(), latent.begin(), latent.end());
   }
   EXPECT_LE(relative(hidden, reference.get("erf.step.hidden")), kBound);

@@ -99,7 +99,7 @@ TEST_P(FlowLmParity, VoiceTextAndSteps) {
   const std::vector<float> fed = reference.get("step.latent");
   std::vector<float> logits;
   for (size_t i = 0; i < fed.size() / latent; ++i) {
-    const FlowLm::Step step = run.flow.step(i == 0 ? nullptr : &fed[(i - 1) * latent], state);
+    const OneStep step = one_step(run.flow, i == 0 ? nullptr : &fed[(i - 1) * latent], state);
     steps["step.hidden"].insert(steps["step.hidden"].end(), step.hidden.row(0),
                                 step.hidden.row(0) + step.hidden.extent(1));
     steps["step.logit"].push_back(step.eos_logit);
@@ -126,38 +126,83 @@ TEST_P(FlowLmParity, OnePassEqualsRowByRow) {
     return all;
   };
   EXPECT_LE(relative(contents(together), contents(apart)), 3e-6);
-  const FlowLm::Step a = run.flow.step(nullptr, together), b = single.flow.step(nullptr, apart);
+  const OneStep a = one_step(run.flow, nullptr, together), b = one_step(single.flow, nullptr, apart);
   EXPECT_NEAR(a.eos_logit, b.eos_logit, 1e-5 * std::fabs(b.eos_logit) + 1e-5);
 }
 
-TEST_P(FlowLmParity, ResetAndCopyGiveTheSameNumbers) {
+TEST_P(FlowLmParity, ResetAndASharedVoiceGiveTheSameNumbers) {
   Running run(GetParam());
-  FlowLmState state = run.state(), voice = run.state(40);
+  FlowLmState state = run.state();
+  const auto voice = std::make_shared<FlowLmState>(run.state(40));
   const auto speak = [&](FlowLmState& s) {
     std::vector<float> hidden;
     for (int i = 0; i < 3; ++i) {
-      const FlowLm::Step step = run.flow.step(nullptr, s);
+      const OneStep step = one_step(run.flow, nullptr, s);
       hidden.insert(hidden.end(), step.hidden.row(0), step.hidden.row(0) + step.hidden.extent(1));
       hidden.push_back(step.eos_logit);
     }
     return hidden;
   };
   run.read_prompt(state);
-  run.read_prompt(voice);
+  run.read_prompt(*voice);
   const std::vector<float> fresh = speak(state);
   state.reset();
   run.read_prompt(state);
   EXPECT_EQ(speak(state), fresh);
-  ASSERT_TRUE(state.copy_from(voice).has_value());
+  ASSERT_TRUE(state.start_after(voice).has_value());
+  EXPECT_EQ(state.shared(), voice->position);
   EXPECT_EQ(speak(state), fresh);
+  // The voice is as it was, and a stream that has one keeps it alive.
+  FlowLmState second = run.state(3);
+  ASSERT_TRUE(second.start_after(voice).has_value());
+  EXPECT_EQ(speak(second), fresh);
+  EXPECT_EQ(second.room(), 0u);
+}
+
+// Streams at different positions, with and without a shared voice, any number of threads: the bits of each alone.
+TEST_P(FlowLmParity, StreamsTogetherGiveWhatEachGivesAlone) {
+  for (const int threads : {1, 2, 3}) {
+    SCOPED_TRACE(threads);
+    Running run(GetParam(), threads);
+    FlowLm batch(load(run.test), run.runner, 4);
+    const auto voice = std::make_shared<FlowLmState>(run.state(40));
+    run.read_prompt(*voice);
+    std::vector<FlowLmState> alone, together;
+    for (std::vector<FlowLmState>* states : {&alone, &together}) {
+      for (size_t n = 0; n < 4; ++n) {
+        states->push_back(run.state(64));
+        if (n % 2 == 1) {
+          ASSERT_TRUE(states->back().start_after(voice).has_value());
+        }
+        std::vector<int32_t> ids(3 * n + 1, static_cast<int32_t>(n));
+        ASSERT_TRUE(run.flow.prefill_text(ids, states->back()).has_value());
+      }
+    }
+    std::vector<float> latent(run.test.latent, 0.5f);
+    for (int round = 0; round < 3; ++round) {
+      std::vector<FlowLm::Stream> streams;
+      for (FlowLmState& state : together) streams.push_back({round == 0 ? nullptr : latent.data(), &state});
+      const FlowLm::Steps steps = batch.step(streams);
+      for (size_t n = 0; n < 4; ++n) {
+        const OneStep step = one_step(run.flow, streams[n].latent, alone[n]);
+        EXPECT_EQ(std::memcmp(step.hidden.row(0), steps.hidden.row(n), step.hidden.extent(1) * sizeof(float)), 0) << n;
+        EXPECT_EQ(step.eos_logit, steps.logit(n)) << n;
+        EXPECT_EQ(alone[n].position, together[n].position);
+      }
+    }
+  }
 }
 
 TEST_P(FlowLmParity, AStepAllocatesNothing) {
-  Running run(GetParam());
-  FlowLmState state = run.state(200);
-  run.read_prompt(state);
+  Running run(GetParam(), 2);
+  FlowLm batch(load(run.test), run.runner, 2);
+  FlowLmState first = run.state(200), second = run.state(200);
+  run.read_prompt(first);
+  run.read_prompt(second);
+  const std::vector<FlowLm::Stream> streams = {{nullptr, &first}, {nullptr, &second}};
   const size_t before = allocation_count();
-  for (int i = 0; i < 100; ++i) run.flow.step(nullptr, state);
+  for (int i = 0; i < 100; ++i) batch.step(streams);
+  for (int i = 0; i < 50; ++i) one_step(run.flow, nullptr, first);
   EXPECT_EQ(allocation_count() - before, 0u);
 }
 
@@ -185,9 +230,9 @@ TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
   EXPECT_EQ(status.error().code, Code::kLimitExceeded);
   EXPECT_EQ(status.error().message, "2 rows more after position 30 of a stream that has room for 31");
   EXPECT_EQ(state.position, 30u);
-  const float logit = run.flow.step(nullptr, state).eos_logit;
+  one_step(run.flow, nullptr, state);
   EXPECT_FALSE(state.full);
-  EXPECT_EQ(run.flow.step(nullptr, state).eos_logit, logit);
+  one_step(run.flow, nullptr, state);
   EXPECT_TRUE(state.full);
   EXPECT_EQ(state.position, 31u);
   state.reset();
@@ -197,7 +242,8 @@ TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
 TEST(FlowLm, WhatDoesNotFitIsRefused) {
   const TestModel model = test_model("english"), other = test_model("english_24l");
   Running run(model), layers(other);
-  FlowLmState state = run.state(), stranger = layers.state(), narrow = run.state(5);
+  FlowLmState state = run.state();
+  const auto stranger = std::make_shared<FlowLmState>(layers.state());
   for (const int32_t id : {-1, 400, 401}) {
     const Status status = run.flow.prefill_text({&id, 1}, state);
     ASSERT_FALSE(status.has_value()) << id;
@@ -207,9 +253,14 @@ TEST(FlowLm, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(run.flow.prefill_projected(matrix_view(rows, 33), state).has_value());
   EXPECT_FALSE(run.flow.prefill_voice(matrix_view(rows, 6), state).has_value());
   EXPECT_EQ(state.position, 0u);
-  EXPECT_EQ(state.copy_from(stranger).error().code, Code::kInvalidArgument);
-  run.read_prompt(state);
-  EXPECT_EQ(narrow.copy_from(state).error().code, Code::kLimitExceeded);
+  EXPECT_EQ(state.start_after(stranger).error().code, Code::kInvalidArgument);
+  const auto voice = std::make_shared<FlowLmState>(run.state());
+  run.read_prompt(*voice);
+  FlowLmState longest = run.state(kMaxPositions);
+  EXPECT_EQ(longest.start_after(voice).error().code, Code::kLimitExceeded);
+  ASSERT_TRUE(state.start_after(voice).has_value());
+  FlowLmState after = run.state();
+  EXPECT_EQ(after.start_after(std::make_shared<FlowLmState>(std::move(state))).error().code, Code::kInvalidArgument);
   EXPECT_EQ(FlowLmState::make(run.flow.weights(), kMaxPositions + 1).error().code, Code::kLimitExceeded);
 }
 

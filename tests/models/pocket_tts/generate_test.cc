@@ -94,23 +94,23 @@ struct Spoken {
 };
 
 // Speaks one chunk after a voice and checks its numbers of steps and frames.
-void speak(const TestModel& model, const Json& chunk, float threshold, const FlowLmState& voice, FlowLm& flow,
-           FlowHead& head, Spoken& spoken) {
+void speak(const TestModel& model, const Json& chunk, float threshold, const std::shared_ptr<const FlowLmState>& voice,
+           FlowLm& flow, FlowHead& head, Spoken& spoken) {
   const FlowLmWeights& w = flow.weights();
   std::vector<int32_t> ids;
   for (const Json& id : *chunk.find("ids")->array()) ids.push_back(static_cast<int32_t>(*id.whole()));
   EXPECT_EQ(max_steps(ids.size()), count(chunk, "max_steps"));
-  auto made = FlowLmState::make(w, needed_positions(voice.position, ids.size()));
+  auto made = FlowLmState::make(w, needed_positions(0, ids.size()));
   ASSERT_TRUE(made.has_value());
   FlowLmState state = std::move(*made);
-  ASSERT_TRUE(state.copy_from(voice).has_value());
+  ASSERT_TRUE(state.start_after(voice).has_value());
   ASSERT_TRUE(flow.prefill_text(ids, state).has_value());
   SpeechEnd end(threshold, count(chunk, "frames_after_eos"), max_steps(ids.size()));
   std::vector<float> latent(model.latent);
   while (end.goes_on()) {
-    const FlowLm::Step step = flow.step(end.steps() == 0 ? nullptr : latent.data(), state);
+    const OneStep step = one_step(flow, end.steps() == 0 ? nullptr : latent.data(), state);
     ASSERT_LE((spoken.step + 1) * model.latent, spoken.noise.size());
-    head.sample(step.hidden, {&spoken.noise[spoken.step++ * model.latent], model.latent}, latent);
+    sample_one(head, step.hidden, {&spoken.noise[spoken.step++ * model.latent], model.latent}, latent);
     spoken.logits.push_back(step.eos_logit);
     if (!end.speaks(step.eos_logit)) break;
     for (size_t k = 0; k < model.latent; ++k)
@@ -134,9 +134,9 @@ TEST_P(Generate, FreeRunningAgreesToTheEnd) {
   nn::Runner runner(team);
   FlowLm flow(weights, runner);
   FlowHead head(weights, *make_schedule(*weights, model.evaluations), runner);
-  FlowLmState voice = *FlowLmState::make(*weights, 16);
+  auto voice = std::make_shared<FlowLmState>(*FlowLmState::make(*weights, 16));
   const std::vector<float> projected = reference.get("voice.projected");
-  ASSERT_TRUE(flow.prefill_projected(matrix_view(projected, model.config.transformer.width), voice).has_value());
+  ASSERT_TRUE(flow.prefill_projected(matrix_view(projected, model.config.transformer.width), *voice).has_value());
   const Json::Array& generations = *json->find("generate")->array();
   ASSERT_GE(generations.size(), 2u);
   double worst = 0;

@@ -42,14 +42,12 @@ Stages run_forced(const TestModel& model, Precision precision, const Stages* exa
   EXPECT_TRUE(flow.prefill_text(reference.get<int32_t>("text.ids"), *state).has_value());
   phase = "step";
   for (size_t i = 0; i < fed.size() / model.latent; ++i) {
-    const FlowLm::Step step = flow.step(i == 0 ? nullptr : &fed[(i - 1) * model.latent], *state);
+    const OneStep step = one_step(flow, i == 0 ? nullptr : &fed[(i - 1) * model.latent], *state);
     seen["hidden"].push_back(copy_of(step.hidden, 0));
     seen["logit"].push_back({step.eos_logit});
-    std::vector<float> read = (exact != nullptr ? *exact : seen).at("hidden")[i];
-    const size_t width = read.size();
-    read.resize(round_up(width, kPanelColumns));  // as the head reads it, with zeros behind
+    const std::vector<float> read = (exact != nullptr ? *exact : seen).at("hidden")[i];
     std::vector<float> latent(model.latent);
-    head.sample({read.data(), {1, width}}, std::span(noise).subspan(i * model.latent, model.latent), latent);
+    sample_one(head, {read.data(), {1, read.size()}}, std::span(noise).subspan(i * model.latent, model.latent), latent);
     seen["latent"].push_back(latent);
   }
   return seen;
