@@ -1,0 +1,78 @@
+// One stream's speech: chunks of text after a voice, frame by frame, with noise drawn from a seed (spec pocket-tts.md,
+// section 6; the maker's pocket_tts/models/tts_model.py).
+//
+//   begin(chunk)    the voice and the text, in one pass
+//   next(samples)   80 ms of sound, until the chunk has been spoken
+//
+// Noise: one sequence a stream, Philox of the seed (noise.h, base/rng.h), a block of as many numbers as a latent has
+// for each step; the step at which a chunk turns out to have ended has used a block too, and the next chunk goes on
+// with the one after.  So the same seed, chunks, build and number of threads give the same samples.
+//
+// Model and voice are shared and constant.  One thread at a time; the runner's team is used while a call runs, and
+// create() lets its scratch grow, so that no other work may be running on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "models/pocket_tts/chunk_planner.h"
+#include "models/pocket_tts/chunk_speaker.h"
+#include "models/pocket_tts/model.h"
+#include "models/pocket_tts/noise.h"
+#include "models/pocket_tts/voice_state.h"
+#include "nn/runner.h"
+
+namespace syrinx::pocket {
+
+// What is absent is the checkpoint's, or the maker's default.
+struct SpeechSettings {
+  std::optional<float> temperature = {};        // 0 to 100; the noise has its square root as standard deviation
+  std::optional<float> noise_clamp = {};        // above 0; else none
+  std::optional<float> eos_threshold = {};      // of the raw logit; lower ends chunks earlier
+  std::optional<size_t> frames_after_eos = {};  // 0 to 1000, of 80 ms
+  std::optional<size_t> decode_steps = {};      // evaluations of the flow head a frame; else 1, for flow matching 16
+  uint64_t seed = 0;
+};
+
+class Synthesizer {
+ public:
+  // kInvalidArgument: a setting out of its range, another model's voice.  kLimitExceeded: a voice that leaves no room
+  // to speak.
+  static Result<std::unique_ptr<Synthesizer>> create(std::shared_ptr<const Model> model, VoiceState voice,
+                                                     const SpeechSettings& settings, nn::Runner& runner);
+
+  size_t frame_samples() const { return speaker_.frame_samples(); }  // kSampleRateHz, mono
+  // What ChunkPlanner should keep to: kMaxChunkTokens, or fewer after a long voice.
+  size_t max_chunk_tokens() const { return max_chunk_tokens_; }
+
+  // What the last chunk still had to say is dropped.  Errors of ChunkSpeaker::begin.
+  Status begin(const Chunk& chunk);
+  // One frame into samples [frame_samples()], which may exceed 1; false, and no samples, once the chunk has been
+  // spoken. Allocates nothing.
+  bool next(std::span<float> samples);
+
+  // Of the chunk begun last.
+  const SpeechEnd& end() const { return speaker_.end(); }
+  // A frame held a value that is no number; what follows would be noise or silence.
+  bool faulty() const { return faulty_; }
+
+ private:
+  Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings,
+              FlowSchedule schedule, Noise noise, nn::Runner& runner);
+
+  std::shared_ptr<const Model> model_;
+  VoiceState voice_;
+  SpeechSettings settings_;
+  Noise noise_;
+  ChunkSpeaker speaker_;
+  std::vector<float> block_;  // of noise
+  size_t max_chunk_tokens_ = kMaxChunkTokens;
+  bool faulty_ = false;
+};
+
+}  // namespace syrinx::pocket
