@@ -3,23 +3,20 @@
 #include <curl/curl.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <mutex>
 #include <string_view>
 #include <thread>
 
-#include "engine/version.h"
+#include "engine/checkpoint_reference.h"
+#include "engine/http_headers.h"
 
 namespace syrinx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-int64_t ms_since(Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+int64_t ms_since(SteadyClock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - start).count();
 }
 
 std::string host_of(const std::string& url) {
@@ -27,35 +24,9 @@ std::string host_of(const std::string& url) {
   return url.substr(start, url.find('/', start) - start);
 }
 
-bool starts_with_ignoring_case(std::string_view text, std::string_view lower_prefix) {
-  if (text.size() < lower_prefix.size()) return false;
-  return std::equal(lower_prefix.begin(), lower_prefix.end(), text.begin(), [](char expected, char given) {
-    return expected == static_cast<char>(std::tolower(static_cast<unsigned char>(given)));
-  });
-}
-
-// "Content-Range: bytes 5-99/100": the first byte and the whole size, or false.
-bool parse_content_range(std::string_view header, uint64_t& first, uint64_t& total) {
-  const size_t unit = header.find("bytes ");
-  const size_t slash = header.find('/');
-  if (unit == std::string_view::npos || slash == std::string_view::npos) return false;
-  const auto number = [](std::string_view text, uint64_t& value) {
-    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
-  };
-  return number(header.substr(unit + 6), first) && number(header.substr(slash + 1), total);
-}
+constexpr uint64_t kMaxErrorPageBytes = 1 << 20;
 
 }  // namespace
-
-struct Downloader::CurlHandle {
-  CurlHandle() {
-    static std::once_flag once;
-    std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-    handle = curl_easy_init();
-  }
-  ~CurlHandle() { curl_easy_cleanup(handle); }
-  CURL* handle = nullptr;
-};
 
 // What the callbacks of one attempt share.
 struct Downloader::Transfer {
@@ -64,13 +35,12 @@ struct Downloader::Transfer {
   CURL* handle = nullptr;
   uint64_t asked_from = 0;  // the range that was asked for starts here
   bool body_started = false;
-  bool range_known = false;  // a usable Content-Range came with the answer
-  uint64_t range_first = 0;
-  uint64_t range_total = 0;
+  std::optional<ContentRange> range;  // came with the answer
   uint64_t received_bytes = 0;
+  uint64_t ignored_bytes = 0;  // of an error's page
   bool stalled = false;
   Status fault;  // set by a callback that ended the transfer
-  Clock::time_point last_byte = Clock::now();
+  SteadyClock::time_point last_byte = SteadyClock::now();
 
   // First bytes of an answer that will be kept: is it the file, and from where?
   Status begin_body() {
@@ -78,17 +48,17 @@ struct Downloader::Transfer {
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     if (status == 206) {
-      if (!range_known || range_first != asked_from || range_total != file->expected_bytes()) {
+      if (!range || range->first != asked_from || range->total != file->expected_bytes()) {
         SYRINX_TRY_VOID(file->restart());
         return fail(Code::kUnavailable, "the server sent another range than the one asked for");
       }
       return {};
     }
-    if (asked_from > 0) SYRINX_TRY_VOID(file->restart());  // the server cannot resume: from the start, then
+    if (asked_from > 0) SYRINX_TRY_VOID(file->restart());  // it cannot resume, or has another version: from the start
     curl_off_t length = -1;
     curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (length >= 0 && static_cast<uint64_t>(length) != file->expected_bytes()) {
-      return fail(Code::kDataLoss, "the server's file has {} bytes where the catalogue says {}", length,
+      return fail(Code::kDataLoss, "the server's file has {} bytes instead of the {} it must have", length,
                   file->expected_bytes());
     }
     return {};
@@ -97,8 +67,11 @@ struct Downloader::Transfer {
   size_t write(const char* data, size_t size_bytes) {
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-    last_byte = Clock::now();
-    if (status >= 300) return size_bytes;  // the text of an error page
+    last_byte = SteadyClock::now();
+    if (status >= 300) {  // the text of an error, of which nothing is kept
+      ignored_bytes += size_bytes;
+      return ignored_bytes > kMaxErrorPageBytes ? 0 : size_bytes;
+    }
     if (!body_started) fault = begin_body();
     if (fault) fault = file->append(std::as_bytes(std::span(data, size_bytes)));
     if (!fault) return 0;
@@ -108,11 +81,10 @@ struct Downloader::Transfer {
   }
 
   size_t header(std::string_view line) {
-    last_byte = Clock::now();
-    if (starts_with_ignoring_case(line, "http/")) range_known = false;  // a redirect's headers do not count
-    if (starts_with_ignoring_case(line, "content-range:")) {
-      range_known = parse_content_range(line, range_first, range_total);
-    }
+    last_byte = SteadyClock::now();
+    if (line.starts_with("HTTP/")) range.reset();  // a redirect's headers do not count
+    if (const auto value = header_value(line, "content-range")) range = parse_content_range(*value);
+    if (const auto value = header_value(line, "retry-after")) owner->hear_wait(*value);
     return line.size();
   }
 
@@ -122,96 +94,135 @@ struct Downloader::Transfer {
   }
 };
 
-Downloader::Downloader(DownloadOptions options) : options_(std::move(options)), curl_(std::make_unique<CurlHandle>()) {}
+// What the callbacks of a question about a file share.
+struct Downloader::Inquiry {
+  Downloader* owner = nullptr;
+  RemoteHeaders* headers = nullptr;
+  bool hub = false;  // the answers still come from the address's own origin
+  bool stalled = false;
+  SteadyClock::time_point last_byte = SteadyClock::now();
 
-Downloader::~Downloader() = default;
+  size_t header(std::string_view line) {
+    last_byte = SteadyClock::now();
+    if (const auto value = header_value(line, "etag")) headers->etag = *value;
+    if (const auto value = header_value(line, "retry-after")) owner->hear_wait(*value);
+    if (const auto value = header_value(line, "content-range")) {
+      const auto range = parse_content_range(*value);
+      if (range) headers->size_bytes = range->total;
+    }
+    if (!hub) return line.size();
+    if (const auto value = header_value(line, "x-linked-size")) headers->linked_size = header_number(*value);
+    if (const auto value = header_value(line, "x-linked-etag")) headers->linked_etag = *value;
+    if (const auto value = header_value(line, "x-repo-commit")) headers->commit = *value;
+    if (const auto value = header_value(line, "x-error-code")) headers->error_code = *value;
+    return line.size();
+  }
 
-void Downloader::prepare(const std::string& url, Transfer& transfer) {
-  CURL* const c = curl_->handle;
-  curl_easy_reset(c);  // keeps the connection
-  curl_easy_setopt(c, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-  // From https never down to http: what was asked for in private is not sent on in the open.
-  curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, url.rfind("https://", 0) == 0 ? "https" : "http,https");
-  curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(c, CURLOPT_MAXREDIRS, static_cast<long>(options_.max_redirects));
-  curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout_ms));
-  curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
-  const std::string agent = fmt::format("syrinx/{}", version());
-  curl_easy_setopt(c, CURLOPT_USERAGENT, agent.c_str());
-  for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-    const char* const bundle = std::getenv(name);
-    if (bundle == nullptr || *bundle == '\0') continue;
-    curl_easy_setopt(c, CURLOPT_CAINFO, bundle);
-    break;
+  int tick() {
+    stalled = ms_since(last_byte) > owner->options_.stall_timeout_ms;
+    return owner->cancelled() || stalled ? 1 : 0;
   }
-  if (transfer.asked_from > 0) {
-    const std::string range = fmt::format("{}-", transfer.asked_from);
-    curl_easy_setopt(c, CURLOPT_RANGE, range.c_str());
-  }
+};
+
+namespace {
+
+// The handlers of one request.  T has header(line) and tick().
+template <class T>
+void listen(CURL* c, T& user) {
   using Write = size_t (*)(char*, size_t, size_t, void*);
-  const Write on_write = [](char* data, size_t size, size_t count, void* user) {
-    return static_cast<Transfer*>(user)->write(data, size * count);
-  };
-  const Write on_header = [](char* data, size_t size, size_t count, void* user) {
-    return static_cast<Transfer*>(user)->header(std::string_view(data, size * count));
+  const Write on_header = [](char* data, size_t size, size_t count, void* self) {
+    return static_cast<T*>(self)->header(std::string_view(data, size * count));
   };
   using Tick = int (*)(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
-  const Tick on_tick = [](void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    return static_cast<Transfer*>(user)->tick();
+  const Tick on_tick = [](void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return static_cast<T*>(self)->tick();
   };
-  curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
-  curl_easy_setopt(c, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(c, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(c, CURLOPT_HEADERDATA, &user);
   curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_tick);
-  curl_easy_setopt(c, CURLOPT_XFERINFODATA, &transfer);
+  curl_easy_setopt(c, CURLOPT_XFERINFODATA, &user);
   curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 }
 
-Downloader::Next Downloader::attempt(const std::string& url, PartFile& file, Error& error) {
-  if (cancelled()) {
-    error = Error{Code::kCancelled, fmt::format("stopped; '{}' can be continued", file.destination())};
-    return Next::kStop;
-  }
+// The request itself; `what` says what went wrong.
+CURLcode perform(CURL* c, std::string& what) {
+  char text[CURL_ERROR_SIZE] = {};
+  curl_easy_setopt(c, CURLOPT_ERRORBUFFER, text);
+  const CURLcode code = curl_easy_perform(c);
+  curl_easy_setopt(c, CURLOPT_ERRORBUFFER, nullptr);
+  what = text[0] != '\0' ? text : curl_easy_strerror(code);
+  return code;
+}
+
+bool is_busy(int64_t status) { return status == 408 || status == 425 || status == 429 || status >= 500; }
+
+}  // namespace
+
+Downloader::Downloader(DownloadOptions options) : options_(std::move(options)) {}
+
+Downloader::~Downloader() = default;
+
+void Downloader::hear_wait(std::string_view value) {
+  const auto seconds = header_number(value);
+  if (seconds) asked_wait_ms_ = static_cast<int64_t>(std::min<uint64_t>(*seconds, 86400) * 1000);
+}
+
+CurlLimits Downloader::limits() const {
+  return CurlLimits{.connect_timeout_ms = options_.connect_timeout_ms, .max_redirects = options_.max_redirects};
+}
+
+Downloader::Next Downloader::attempt(const RemoteAddress& address, PartFile& file, Error& error) {
   if (file.complete()) {  // an earlier run ended between the last byte and the rename
     const Status finished = file.finish();
     if (finished) return Next::kDone;
     error = finished.error();
     return error.code == Code::kDataLoss ? Next::kAgain : Next::kStop;
   }
+  // Nobody could tell a later version's end from this one's.
+  if (file.size_bytes() > 0 && !file.has_known_hash() && address.validator.empty()) {
+    const Status restarted = file.restart();
+    if (!restarted) {
+      error = restarted.error();
+      return Next::kStop;
+    }
+  }
   Transfer transfer;
   transfer.owner = this;
   transfer.file = &file;
-  transfer.handle = curl_->handle;
+  transfer.handle = session_.handle();
   transfer.asked_from = file.size_bytes();
-  prepare(url, transfer);
-  char text[CURL_ERROR_SIZE] = {};
-  curl_easy_setopt(curl_->handle, CURLOPT_ERRORBUFFER, text);
-  const CURLcode code = curl_easy_perform(curl_->handle);
-  curl_easy_setopt(curl_->handle, CURLOPT_ERRORBUFFER, nullptr);
-  const Next transport = judge_transport(code, text[0] != '\0' ? text : curl_easy_strerror(code), transfer, error);
-  return transport == Next::kDone ? judge_answer(transfer, file, error) : transport;
-}
-
-// Did an answer arrive whole?
-Downloader::Next Downloader::judge_transport(int curl_code, const std::string& curl_text, const Transfer& transfer,
-                                             Error& error) {
+  const std::string range = fmt::format("{}-", transfer.asked_from);
+  session_.prepare(address.url, address.token, transfer.asked_from > 0 ? address.validator : std::string(), limits());
+  CURL* const c = session_.handle();
+  curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+  if (transfer.asked_from > 0) curl_easy_setopt(c, CURLOPT_RANGE, range.c_str());
+  listen(c, transfer);
+  using Write = size_t (*)(char*, size_t, size_t, void*);
+  const Write on_write = [](char* data, size_t size, size_t count, void* self) {
+    return static_cast<Transfer*>(self)->write(data, size * count);
+  };
+  curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
+  curl_easy_setopt(c, CURLOPT_WRITEDATA, &transfer);
+  std::string what;
+  const CURLcode code = perform(c, what);
   if (!transfer.fault) {
     error = transfer.fault.error();
     return error.code == Code::kUnavailable ? Next::kAgain : Next::kStop;
   }
+  const bool page_cut = code == CURLE_WRITE_ERROR && transfer.ignored_bytes > 0;
+  const Next transport = page_cut ? Next::kDone : judge_transport(code, transfer.stalled, what, error);
+  return transport == Next::kDone ? judge_answer(transfer, file, error) : transport;
+}
+
+// Did an answer arrive whole?
+Downloader::Next Downloader::judge_transport(int curl_code, bool stalled, const std::string& what, Error& error) {
   long status = 0;
-  curl_easy_getinfo(curl_->handle, CURLINFO_RESPONSE_CODE, &status);
-  error = Error{Code::kUnavailable, curl_text};
+  curl_easy_getinfo(session_.handle(), CURLINFO_RESPONSE_CODE, &status);
+  error = Error{Code::kUnavailable, what};
   switch (curl_code) {
     case CURLE_OK: return Next::kDone;
     case CURLE_ABORTED_BY_CALLBACK:
-      if (!transfer.stalled) {
-        error = Error{Code::kCancelled, fmt::format("stopped; '{}' can be continued", transfer.file->destination())};
-        return Next::kStop;
-      }
+      if (!stalled) return Next::kStop;  // cancelled; repeat() says so
       error.message = fmt::format("no data came for {:.0f} s", static_cast<double>(options_.stall_timeout_ms) / 1e3);
       return Next::kAgain;
     case CURLE_TOO_MANY_REDIRECTS:
@@ -234,13 +245,13 @@ Downloader::Next Downloader::judge_answer(const Transfer& transfer, PartFile& fi
     return next;
   };
   long status = 0;
-  curl_easy_getinfo(curl_->handle, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(session_.handle(), CURLINFO_RESPONSE_CODE, &status);
   if (status == 416) {  // our range lies outside: what we kept is not the beginning of this file
     const Status restarted = file.restart();
     if (!restarted) return because(restarted.error().code, Next::kStop, restarted.error().message);
     return because(Code::kUnavailable, Next::kAgain, "the server could not continue; from the start");
   }
-  if (status == 408 || status == 425 || status == 429 || status >= 500) {
+  if (is_busy(status)) {
     return because(Code::kUnavailable, Next::kAgain, fmt::format("the server answered {}", status));
   }
   if (status < 200 || status >= 300) {
@@ -258,26 +269,105 @@ Downloader::Next Downloader::judge_answer(const Transfer& transfer, PartFile& fi
   return because(finished.error().code, resumed ? Next::kAgain : Next::kStop, finished.error().message);
 }
 
+// One question along its redirects.  They are followed here and not by libcurl, which would go past the hub's answer to
+// its storage, whose signed addresses refuse HEAD.
+Downloader::Next Downloader::ask(const RemoteAddress& address, bool head, RemoteHeaders& headers, Error& error) {
+  std::string url = address.url;
+  CURL* const c = session_.handle();
+  for (int64_t redirects = 0;; ++redirects) {
+    const bool own = origin_of(url) == origin_of(address.url);
+    headers.etag.clear();
+    headers.size_bytes.reset();
+    Inquiry inquiry;
+    inquiry.owner = this;
+    inquiry.headers = &headers;
+    inquiry.hub = own;
+    session_.prepare(url, own ? address.token : std::string(), {}, limits());
+    listen(c, inquiry);
+    if (head) curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    if (!head) curl_easy_setopt(c, CURLOPT_RANGE, "0-0");
+    using Write = size_t (*)(char*, size_t, size_t, void*);
+    const Write on_write = [](char*, size_t, size_t, void*) { return size_t{0}; };  // the head is all we wanted
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_write);
+    std::string what;
+    const CURLcode code = perform(c, what);
+    if (code != CURLE_WRITE_ERROR) {
+      const Next transport = judge_transport(code, inquiry.stalled, what, error);
+      if (transport != Next::kDone) return transport;
+    }
+    long status = 0;
+    curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+    headers.status = status;
+    curl_off_t length = -1;
+    curl_easy_getinfo(c, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (status == 200 && length >= 0) headers.size_bytes = static_cast<uint64_t>(length);
+    if (is_busy(status)) {
+      error = Error{Code::kUnavailable, fmt::format("the server answered {}", status)};
+      return Next::kAgain;
+    }
+    const char* next = nullptr;
+    curl_easy_getinfo(c, CURLINFO_REDIRECT_URL, &next);
+    if (next == nullptr || headers.linked_size) return Next::kDone;
+    const std::string target = next;
+    const bool http = target.starts_with("http://"), https = target.starts_with("https://");
+    if (redirects == options_.max_redirects || !(https || (http && url.starts_with("http://")))) {
+      error = Error{Code::kUnavailable,
+                    redirects == options_.max_redirects
+                        ? fmt::format("more than {} redirects", options_.max_redirects)
+                        : fmt::format("a redirect to '{}', which is not followed", target.substr(0, 200))};
+      return Next::kStop;
+    }
+    url = target;
+  }
+}
+
+Result<RemoteHeaders> Downloader::describe(const RemoteAddress& address) {
+  RemoteHeaders headers;
+  const auto attempt = [&](Error& error) {
+    headers = RemoteHeaders();
+    const Next next = ask(address, true, headers, error);
+    const bool no_answer = headers.status == 403 || headers.status == 405 || headers.status == 501 ||
+                           (headers.status == 200 && !headers.size_bytes);
+    if (next != Next::kDone || headers.linked_size || !headers.error_code.empty() || !no_answer) return next;
+    headers = RemoteHeaders();
+    return ask(address, false, headers, error);
+  };
+  SYRINX_TRY_VOID(repeat(address.url, attempt, [] { return uint64_t{0}; }));
+  return headers;
+}
+
 bool Downloader::pause(int64_t pause_ms) const {
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   while (!cancelled() && ms_since(start) < pause_ms) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return !cancelled();
 }
 
-Status Downloader::fetch(const std::string& url, PartFile& file) {
+Status Downloader::fetch(const RemoteAddress& address, PartFile& file) {
+  Status fetched = repeat(
+      address.url, [&](Error& error) { return attempt(address, file, error); }, [&] { return file.size_bytes(); });
+  if (!fetched && fetched.error().code == Code::kCancelled)
+    return fail(Code::kCancelled, "stopped; '{}' can be continued", file.destination());
+  return fetched;
+}
+
+Status Downloader::repeat(const std::string& url, const std::function<Next(Error&)>& attempt,
+                          const std::function<uint64_t()>& progress) {
   const std::string host = host_of(url);
   if (unreachable_.count(host) != 0) return fail(Code::kUnavailable, "{} cannot be reached", host);
   int failures = 0;
   int64_t next_pause_ms = options_.first_pause_ms;
   // The longest the file has been: a server that cuts at random and cannot resume makes no progress below it.
-  const uint64_t first_bytes = file.size_bytes();
+  const uint64_t first_bytes = progress();
   uint64_t best_bytes = first_bytes;
-  Error error;
   while (true) {
-    Next next = attempt(url, file, error);
+    if (cancelled()) return fail(Code::kCancelled, "stopped");
+    Error error;
+    asked_wait_ms_ = 0;
+    Next next = attempt(error);
     if (next == Next::kDone) return {};
-    if (file.size_bytes() > best_bytes) {
-      best_bytes = file.size_bytes();
+    if (cancelled()) return fail(Code::kCancelled, "stopped");
+    if (progress() > best_bytes) {
+      best_bytes = progress();
       failures = 0;
       next_pause_ms = options_.first_pause_ms;
     }
@@ -285,13 +375,15 @@ Status Downloader::fetch(const std::string& url, PartFile& file) {
       unreachable_.insert(host);
       next = Next::kStop;
     }
-    if (next == Next::kStop || ++failures >= options_.attempts) break;
+    if (next == Next::kStop || ++failures >= options_.attempts) {
+      if (error.code == Code::kIo) return tl::unexpected(error);
+      return fail(error.code, "{}: {}", host, error.message);
+    }
     if (options_.on_notice) options_.on_notice(fmt::format("{}: {}; trying again", host, error.message));
-    if (!pause(next_pause_ms)) return fail(Code::kCancelled, "stopped; '{}' can be continued", file.destination());
+    if (!pause(std::max(next_pause_ms, std::min(asked_wait_ms_, options_.longest_wait_ms))))
+      return fail(Code::kCancelled, "stopped");
     next_pause_ms = std::min(next_pause_ms * 2, options_.longest_pause_ms);
   }
-  if (error.code == Code::kIo || error.code == Code::kCancelled) return tl::unexpected(error);
-  return fail(error.code, "{}: {}", host, error.message);
 }
 
 }  // namespace syrinx

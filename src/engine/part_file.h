@@ -16,7 +16,8 @@ namespace syrinx {
 
 class PartFile {
  public:
-  // Creates missing folders and hashes what an earlier fetch left; a .part that is too long is emptied.
+  // Creates missing folders and hashes what an earlier fetch left; a .part that is too long is emptied.  Where nobody
+  // knows the content's hash, `sha256` is empty: then the size alone is checked, and hash() says what came.
   static Result<PartFile> open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256);
 
   PartFile(PartFile&& other) noexcept;
@@ -29,6 +30,8 @@ class PartFile {
   const std::string& destination() const { return destination_; }
   bool complete() const { return size_bytes_ == expected_bytes_; }
   bool finished() const { return finished_; }
+  bool has_known_hash() const { return !sha256_.empty(); }
+  std::string hash() const { return hash_.hex(); }  // of all bytes so far
 
   // More bytes than expected are kDataLoss and nothing is written.
   Status append(std::span<const std::byte> bytes);

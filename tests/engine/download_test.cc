@@ -154,7 +154,7 @@ TEST_F(Download, TakesAnAnswerWithoutALength) {
 
 TEST_F(Download, RefusesAnotherLength) {
   HttpServer server([this](const HttpRequest&) { return HttpAnswer{200, {}, content_ + "x"}; });
-  expect_absent(fetch(server.url("/f")), Code::kDataLoss, "300001 bytes where the catalogue says 300000");
+  expect_absent(fetch(server.url("/f")), Code::kDataLoss, "300001 bytes instead of the 300000");
   EXPECT_EQ(server.count(), 1u);
 }
 

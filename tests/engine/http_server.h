@@ -23,6 +23,9 @@ namespace syrinx::testing {
 struct HttpRequest {
   std::string target;                  // "/file", or a whole URL when we are the proxy
   std::optional<uint64_t> range_from;  // Range: bytes=N-
+  std::string method;
+  std::string authorization;  // of the headers of these names; empty: not sent
+  std::string if_range;
 };
 
 struct HttpAnswer {
@@ -92,6 +95,9 @@ class HttpServer {
     request.target = text.substr(start, text.find(' ', start) - start);
     const size_t range = text.find("Range: bytes=");
     if (range != std::string::npos) request.range_from = std::strtoull(text.c_str() + range + 13, nullptr, 10);
+    request.method = text.substr(0, text.find(' '));
+    request.authorization = header_of(text, "Authorization");
+    request.if_range = header_of(text, "If-Range");
     {
       const std::lock_guard lock(mutex_);
       requests_.push_back(request);
@@ -104,11 +110,20 @@ class HttpServer {
       has_length = has_length || header.rfind("Content-Length", 0) == 0;
     }
     if (!has_length) head += fmt::format("Content-Length: {}\r\n", reply.body.size());
-    send_all(client, head + "\r\n" + reply.body.substr(0, std::min(reply.send_bytes, reply.body.size())));
-    for (int waited = 0; waited < reply.stall_ms && !stop_ && ::recv(client, block, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    const bool body = request.method != "HEAD";
+    send_all(client, head + "\r\n" + reply.body.substr(0, body ? std::min(reply.send_bytes, reply.body.size()) : 0));
+    for (int waited = 0;
+         body && waited < reply.stall_ms && !stop_ && ::recv(client, block, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
          waited += 10) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+  }
+
+  static std::string header_of(const std::string& text, const std::string& name) {
+    const size_t at = text.find("\r\n" + name + ": ");
+    if (at == std::string::npos) return {};
+    const size_t begin = at + name.size() + 4;
+    return text.substr(begin, text.find("\r\n", begin) - begin);
   }
 
   static void send_all(int client, const std::string& bytes) {
