@@ -55,7 +55,7 @@ OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span
 }
 
 OwnedMatrix pack_exact(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
-  OwnedMatrix m = make(shape, PanelType::kBf16, bias);
+  OwnedMatrix m = make_matrix(shape, PanelType::kBf16, bias);
   auto* const panels = reinterpret_cast<uint16_t*>(m.panels.data());
   for (size_t n = 0; n < shape.columns; ++n) {
     for (size_t t = 0; t < shape.taps; ++t) {
