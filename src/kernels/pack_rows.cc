@@ -40,6 +40,18 @@ void store_f32(const PanelRows& rows, float* panel) {
     for (size_t n = 0; n < kPanelColumns; ++n) panel[k * kPanelColumns + n] = rows.values[n * rows.depth + k];
 }
 
+// Rounded to the nearest, halves to even; finite values only.
+uint16_t to_bf16(float v) {
+  const auto bits = std::bit_cast<uint32_t>(v);
+  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+void store_bf16(const PanelRows& rows, uint16_t* panel) {
+  for (size_t k = 0; k < rows.depth; k += 2)
+    for (size_t n = 0; n < kPanelColumns; ++n)
+      for (size_t i = 0; i < 2; ++i) *panel++ = to_bf16(rows.values[n * rows.depth + k + i]);
+}
+
 float largest(const float* values, size_t count) {
   float most = 0.0f;
   for (size_t i = 0; i < count; ++i) most = std::max(most, std::fabs(values[i]));
@@ -89,6 +101,7 @@ OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRow
       std::byte* const panel = m.panels.data() + p * m.view.panel_bytes();
       switch (type) {
         case PanelType::kF32: store_f32(rows, reinterpret_cast<float*>(panel)); break;
+        case PanelType::kBf16: store_bf16(rows, reinterpret_cast<uint16_t*>(panel)); break;
         case PanelType::kInt8:
           store_int8(rows, reinterpret_cast<int8_t*>(panel), m.scale.data() + p * kPanelColumns,
                      m.column_sum.data() + p * kPanelColumns);

@@ -17,7 +17,7 @@ struct StoredRows {
   size_t columns = 0;
 };
 
-// The columns of `parts` stand side by side.  An empty bias is zero.  int8: as pack_int8.
+// The columns of `parts` stand side by side.  An empty bias is zero.  int8: as pack_int8; bf16: rounded to the nearest.
 OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRows> parts, std::span<const float> bias,
                       ThreadTeam& team);
 

@@ -47,9 +47,10 @@ TEST(PackRows, GivesWhatPackingByElementGives) {
           return n < columns ? first.values[n * channels + k] : second.values[(n - columns) * channels + k];
         };
         const MatrixShape shape{.columns = columns + 7, .channels = channels};
-        for (const PanelType type : {PanelType::kF32, PanelType::kInt8}) {
-          const OwnedMatrix one =
-              type == PanelType::kF32 ? pack_f32(shape, weight, bias) : pack_int8(shape, weight, bias);
+        for (const PanelType type : {PanelType::kF32, PanelType::kBf16, PanelType::kInt8}) {
+          const OwnedMatrix one = type == PanelType::kF32    ? pack_f32(shape, weight, bias)
+                                  : type == PanelType::kBf16 ? pack_exact(shape, weight, bias)
+                                                             : pack_int8(shape, weight, bias);
           const OwnedMatrix rows = pack_rows(type, channels, parts, bias, team);
           ASSERT_EQ(rows.view.columns, shape.columns);
           ASSERT_EQ(rows.panels.size(), one.panels.size());
