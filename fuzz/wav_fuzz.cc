@@ -8,7 +8,7 @@
 #include "base/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const syrinx::WavLimits limits;
+  const syrinx::SoundLimits limits;
   const auto sound = syrinx::read_wav(std::as_bytes(std::span(data, size)), "input", limits);
   if (!sound) {
     SYRINX_CHECK(!sound.error().message.empty());

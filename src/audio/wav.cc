@@ -54,7 +54,7 @@ std::optional<Coding> coding_of(uint32_t kind, uint32_t bits) {
   return std::nullopt;
 }
 
-Result<Format> read_format(std::span<const std::byte> body, const std::string& name, const WavLimits& limits) {
+Result<Format> read_format(std::span<const std::byte> body, const std::string& name, const SoundLimits& limits) {
   if (body.size() < 16) return fail(Code::kDataLoss, "'{}' has a WAV format of {} bytes, needs 16", name, body.size());
   uint32_t kind = read_le(body, 0, 2);
   const uint32_t channels = read_le(body, 2, 2), rate = read_le(body, 4, 4);
@@ -110,7 +110,7 @@ float read_sample(std::span<const std::byte> data, size_t offset, const Format& 
 }
 
 Result<WavSound> read_data(std::span<const std::byte> data, const Format& format, const std::string& name,
-                           const WavLimits& limits) {
+                           const SoundLimits& limits) {
   const size_t frames = data.size() / format.frame_bytes();
   if (static_cast<double>(frames) > limits.max_seconds * format.rate_hz) {
     return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
@@ -158,7 +158,7 @@ std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uin
   return header;
 }
 
-Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const WavLimits& limits) {
+Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
   if (file.size() < 12 || !has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE")) {
     return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
   }

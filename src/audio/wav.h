@@ -18,7 +18,8 @@ inline constexpr size_t kWavHeaderBytes = 44;
 // Header of a mono s16 file.  No size: both fields say 0xFFFFFFFF, "until the end", as for more than they can hold.
 std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uint64_t> data_bytes);
 
-struct WavLimits {
+// What a reader of sound files accepts; more is kLimitExceeded.
+struct SoundLimits {
   double max_seconds = 3600;
   int max_channels = 8;
   int min_rate_hz = 1000;
@@ -38,6 +39,6 @@ struct WavSound {
 // chunks are skipped. A data size of 0xFFFFFFFF (or any from 0x7FFFF000 that the file does not hold) reaches to the
 // end. Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
 // kLimitExceeded.
-Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const WavLimits& limits = {});
+Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits = {});
 
 }  // namespace syrinx

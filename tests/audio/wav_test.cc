@@ -29,10 +29,10 @@ std::string format(uint32_t kind, uint32_t channels, uint32_t rate, uint32_t bit
 std::string riff(const std::string& chunks) {
   return "RIFF" + number(static_cast<uint32_t>(chunks.size() + 4), 4) + "WAVE" + chunks;
 }
-Result<WavSound> read(const std::string& file, const WavLimits& limits = {}) {
+Result<WavSound> read(const std::string& file, const SoundLimits& limits = {}) {
   return read_wav(std::as_bytes(std::span(file)), "x.wav", limits);
 }
-void expect_error(const std::string& file, Code code, const std::string& part, const WavLimits& limits = {}) {
+void expect_error(const std::string& file, Code code, const std::string& part, const SoundLimits& limits = {}) {
   const auto sound = read(file, limits);
   ASSERT_FALSE(sound) << part;
   EXPECT_EQ(sound.error().code, code) << sound.error().message;
@@ -162,7 +162,7 @@ TEST(Wav, HostileFilesGetASentence) {
                "unknown extensible");
   expect_error(riff(chunk("fmt ", format(3, 1, 24000, 32)) + chunk("data", number(0x7FC00000, 4))), Code::kDataLoss,
                "no number");
-  WavLimits short_only;
+  SoundLimits short_only;
   short_only.max_seconds = 0.001;
   expect_error(riff(kMono16 + data), Code::kLimitExceeded, "at most", short_only);
   std::string many;

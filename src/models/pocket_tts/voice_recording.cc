@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "audio/resample.h"
 
@@ -9,6 +10,7 @@ namespace syrinx::pocket {
 namespace {
 
 constexpr double kFrameSeconds = 0.02, kPauseSeconds = 0.08, kFloorDb = 35.0;
+constexpr double kSilenceDb = -60.0;       // of the loudest 20 ms; a whisper close to the microphone has about -40
 constexpr float kLargestSample = 1000.0f;  // files of floats may go beyond 1, but not without end
 
 size_t samples_of(double seconds, int rate_hz) { return static_cast<size_t>(seconds * rate_hz); }
@@ -19,21 +21,19 @@ double level_db(std::span<const float> frame) {
   return 20 * std::log10(std::sqrt(squares / static_cast<double>(frame.size())) + 1e-12);
 }
 
-}  // namespace
+size_t frame_of(int rate_hz) { return std::max<size_t>(1, samples_of(kFrameSeconds, rate_hz)); }
 
-std::vector<float> mix_to_mono(const WavSound& sound) {
-  const size_t channels = static_cast<size_t>(sound.channels);
-  std::vector<float> out(sound.frames());
-  for (size_t i = 0; i < out.size(); ++i) {
-    float sum = 0;
-    for (size_t c = 0; c < channels; ++c) sum += sound.samples[i * channels + c];
-    out[i] = sum / static_cast<float>(channels);
-  }
-  return out;
+double loudest_db(std::span<const float> sound, int rate_hz) {
+  double loudest = -std::numeric_limits<double>::infinity();
+  for (const size_t frame = frame_of(rate_hz); !sound.empty(); sound = sound.subspan(std::min(frame, sound.size())))
+    loudest = std::max(loudest, level_db(sound.first(std::min(frame, sound.size()))));
+  return loudest;
 }
 
+}  // namespace
+
 std::vector<float> end_on_pause(std::span<const float> sound, int rate_hz) {
-  const size_t frame = std::max<size_t>(1, samples_of(kFrameSeconds, rate_hz));
+  const size_t frame = frame_of(rate_hz);
   std::vector<double> levels(sound.size() / frame);
   if (levels.empty()) return {sound.begin(), sound.end()};
   for (size_t i = 0; i < levels.size(); ++i) levels[i] = level_db(sound.subspan(i * frame, frame));
@@ -48,19 +48,36 @@ std::vector<float> end_on_pause(std::span<const float> sound, int rate_hz) {
   return out;
 }
 
-Result<std::vector<float>> prepare_recording(const WavSound& sound, int rate_hz, bool truncate,
+Result<std::vector<float>> prepare_recording(const Recording& recording, int rate_hz, bool truncate,
                                              const std::string& name) {
-  std::vector<float> mono = mix_to_mono(sound);
-  if (mono.empty()) return fail(Code::kInvalidArgument, "'{}' has no sound in it; a voice needs some seconds", name);
-  if (!std::all_of(mono.begin(), mono.end(), [](float sample) { return std::abs(sample) <= kLargestSample; }))
+  std::span<const float> sound = recording.samples;
+  if (sound.empty()) return fail(Code::kInvalidArgument, "'{}' has no sound in it; a voice needs some seconds", name);
+  if (!std::all_of(sound.begin(), sound.end(), [](float sample) { return std::abs(sample) <= kLargestSample; }))
     return fail(Code::kDataLoss, "'{}' has samples beyond {}, where sound lies between -1 and 1; export it again", name,
                 kLargestSample);
-  if (truncate) mono.resize(std::min(mono.size(), samples_of(kTruncateSeconds, sound.rate_hz)));
-  if (mono.size() > samples_of(kMaxRecordingSeconds, sound.rate_hz))
+  if (truncate) sound = sound.first(std::min(sound.size(), samples_of(kTruncateSeconds, recording.rate_hz)));
+  if (sound.size() > samples_of(kMaxRecordingSeconds, recording.rate_hz))
     return fail(Code::kLimitExceeded, "'{}' has {:.0f} s of sound, at most {:.0f} s make a voice; 10 to 30 s are best",
-                name, sound.seconds(), kMaxRecordingSeconds);
-  SYRINX_TRY(const std::vector<float> converted, resample(mono, sound.rate_hz, rate_hz));
-  return end_on_pause(converted, rate_hz);
+                name, recording.seconds(), kMaxRecordingSeconds);
+  if (loudest_db(sound, recording.rate_hz) < kSilenceDb)
+    return fail(Code::kInvalidArgument, "'{}' is silent: nothing in its {:.1f} s is louder than {:.0f} dB", name,
+                static_cast<double>(sound.size()) / recording.rate_hz, kSilenceDb);
+
+  SYRINX_TRY(const std::vector<float> converted, resample(sound, recording.rate_hz, rate_hz));
+  std::vector<float> ended = end_on_pause(converted, rate_hz);
+  if (ended.size() < samples_of(kMinRecordingSeconds + kPauseSeconds, rate_hz))
+    return fail(Code::kInvalidArgument,
+                "'{}' has {:.2f} s of sound before silence, a voice needs {:.2f} s; 10 to 30 s "
+                "are best",
+                name, std::max(0.0, static_cast<double>(ended.size()) / rate_hz - kPauseSeconds), kMinRecordingSeconds);
+  return ended;
+}
+
+Result<std::vector<float>> read_voice_recording(const std::string& path, int rate_hz, bool truncate) {
+  SoundLimits limits;
+  if (!truncate) limits.max_seconds = kMaxRecordingSeconds;
+  SYRINX_TRY(const Recording recording, read_recording(path, limits));
+  return prepare_recording(recording, rate_hz, truncate, path);
 }
 
 }  // namespace syrinx::pocket

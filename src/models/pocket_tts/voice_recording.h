@@ -1,30 +1,33 @@
 // A recording made ready for the encoder (spec pocket-tts.md, section 5.1; the maker's pocket_tts/data/audio_utils.py
 // and tts_model.py, get_state_for_audio_prompt): one channel, the codec's rate, an end in silence.  Pure, thread-safe.
+//
+// Where the maker makes a voice of anything, we refuse what cannot become one: too short, or silent.
 #pragma once
 
-#include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "audio/wav.h"
+#include "audio/recording.h"
 #include "base/result.h"
 
 namespace syrinx::pocket {
 
-inline constexpr double kTruncateSeconds = 30;       // what the maker keeps of an upload and of an exported voice
-inline constexpr double kMaxRecordingSeconds = 600;  // of what is left; more would not fit any cache
-
-// The mean of the channels.
-std::vector<float> mix_to_mono(const WavSound& sound);
+inline constexpr double kTruncateSeconds = 30;        // what the maker keeps of an upload and of an exported voice
+inline constexpr double kMinRecordingSeconds = 0.25;  // up to the silence at the end: three frames of the codec
+inline constexpr double kMaxRecordingSeconds = 600;   // of what is left; more would not fit any cache
 
 // A voice must end between two words, or the model goes on with the last one.  Frames of 20 ms at the end that are 35
 // dB or more below the loudest one are cut, and a rest shorter than a frame with them; the last 20 ms fade out along a
 // straight line, and 80 ms of zeros follow.  A sound shorter than one frame stays as it is.
 std::vector<float> end_on_pause(std::span<const float> sound, int rate_hz);
 
-// All of it: mono, the first 30 s if `truncate`, `rate_hz`, a pause.  `name` stands in messages.  kInvalidArgument: no
-// sound in it; kDataLoss: samples far beyond 1; kLimitExceeded: too long, or a rate that cannot be converted.
-Result<std::vector<float>> prepare_recording(const WavSound& sound, int rate_hz, bool truncate,
+// All of it: the first 30 s if `truncate`, `rate_hz`, a pause.  `name` stands in messages.  kInvalidArgument: no sound,
+// silence, too short; kDataLoss: samples far beyond 1; kLimitExceeded: too long, or a rate that cannot be converted.
+Result<std::vector<float>> prepare_recording(const Recording& recording, int rate_hz, bool truncate,
                                              const std::string& name);
+
+// The same of a file, in any format of audio/recording.h, with its errors.
+Result<std::vector<float>> read_voice_recording(const std::string& path, int rate_hz, bool truncate);
 
 }  // namespace syrinx::pocket

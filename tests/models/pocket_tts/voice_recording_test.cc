@@ -26,11 +26,10 @@ std::vector<float> recorded(const std::string& name) {
   EXPECT_NE(tensor, nullptr) << name;
   return tensor == nullptr ? std::vector<float>() : to_f32(tensor->bytes, tensor->dtype);
 }
-WavSound sound_of(const std::string& file) {
-  const std::string bytes = read_text(kData + file + ".wav");
-  auto sound = read_wav(std::as_bytes(std::span(bytes)), file);
+Recording sound_of(const std::string& file) {
+  auto sound = read_recording(kData + file + ".wav");
   EXPECT_TRUE(sound) << sound.error().message;
-  return sound ? std::move(*sound) : WavSound{};
+  return sound ? std::move(*sound) : Recording{};
 }
 void expect_close(const std::vector<float>& got, const std::vector<float>& expected) {
   ASSERT_EQ(got.size(), expected.size());
@@ -43,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Files, Recordings,
                                          "float_32000", "ulaw_11025"));
 
 TEST_P(Recordings, AreReadAndConvertedLikeTheMakers) {
-  const WavSound sound = sound_of(GetParam());
-  const std::vector<float> mono = mix_to_mono(sound);
+  const Recording sound = sound_of(GetParam());
+  const std::vector<float>& mono = sound.samples;
   expect_close(mono, recorded(std::string(GetParam()) + ".read"));
   const auto converted = resample(mono, sound.rate_hz, kRate);
   ASSERT_TRUE(converted) << converted.error().message;
@@ -76,7 +75,7 @@ TEST_P(Pauses, EndLikeTheMakers) {
 }
 
 TEST(VoiceRecording, TruncatesToHalfAMinuteOfTheSource) {
-  WavSound sound{.rate_hz = 8000, .channels = 1, .samples = std::vector<float>(8000 * 31, 0.25f)};
+  const Recording sound{.rate_hz = 8000, .samples = std::vector<float>(8000 * 31, 0.25f)};
   const auto all = prepare_recording(sound, 8000, false, "v"), half = prepare_recording(sound, 8000, true, "v");
   ASSERT_TRUE(all && half);
   EXPECT_EQ(all->size(), size_t{8000} * 31 + 640);
@@ -87,17 +86,50 @@ TEST(VoiceRecording, TruncatesToHalfAMinuteOfTheSource) {
 }
 
 TEST(VoiceRecording, RefusesWhatMakesNoVoice) {
-  const auto expect_fault = [](const WavSound& sound, Code code, const char* part) {
-    const auto prepared = prepare_recording(sound, kRate, false, "v.wav");
+  const auto expect_fault = [](const Recording& recording, Code code, const char* part) {
+    const auto prepared = prepare_recording(recording, kRate, false, "v.wav");
     ASSERT_FALSE(prepared) << part;
     EXPECT_EQ(prepared.error().code, code);
     EXPECT_THAT(prepared.error().message, HasSubstr(part));
   };
-  expect_fault({.rate_hz = 8000, .channels = 1, .samples = {}}, Code::kInvalidArgument, "'v.wav' has no sound");
-  expect_fault({.rate_hz = 1000, .channels = 1, .samples = std::vector<float>(600001)}, Code::kLimitExceeded,
-               "at most 600 s");
-  expect_fault({.rate_hz = 8000, .channels = 1, .samples = {0, 3e38f}}, Code::kDataLoss, "samples beyond 1000");
-  expect_fault({.rate_hz = 999, .channels = 1, .samples = {0}}, Code::kLimitExceeded, "999 Hz cannot be converted");
+  expect_fault({.rate_hz = 8000, .samples = {}}, Code::kInvalidArgument, "'v.wav' has no sound");
+  expect_fault({.rate_hz = 1000, .samples = std::vector<float>(600001)}, Code::kLimitExceeded, "at most 600 s");
+  expect_fault({.rate_hz = 8000, .samples = {0, 3e38f}}, Code::kDataLoss, "samples beyond 1000");
+  expect_fault({.rate_hz = 999, .samples = {0.5f}}, Code::kLimitExceeded, "999 Hz cannot be converted");
+  expect_fault({.rate_hz = 8000, .samples = std::vector<float>(80000)}, Code::kInvalidArgument, "'v.wav' is silent");
+  expect_fault({.rate_hz = 8000, .samples = std::vector<float>(80000, 0.0009f)}, Code::kInvalidArgument,
+               "its 10.0 s is louder than -60 dB");
+  expect_fault({.rate_hz = 8000, .samples = std::vector<float>(1600, 0.5f)}, Code::kInvalidArgument,
+               "0.20 s of sound before silence, a voice needs 0.25 s");
+  std::vector<float> click(80000);
+  std::fill_n(click.begin(), 800, 0.5f);  // a tenth of a second, and much silence after it
+  expect_fault({.rate_hz = 8000, .samples = click}, Code::kInvalidArgument, "0.10 s of sound before silence");
+}
+
+TEST(VoiceRecording, ReadsFilesOfAnyFormat) {
+  const auto voice = read_voice_recording(kData + "voice.wav", kRate, false);
+  ASSERT_TRUE(voice) << voice.error().message;
+  expect_close(*voice, recorded("voice.prepared"));
+  for (const char* name : {"flac_stereo_44100.flac", "mp3_24000.mp3", "vorbis_22050.ogg", "opus_48000.opus"}) {
+    const auto other = read_voice_recording(kData + "../audio/" + name, kRate, true);
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_NEAR(static_cast<double>(other->size()) / kRate, 0.4 + 0.08, 0.05) << name;
+  }
+  EXPECT_EQ(read_voice_recording(kData + "nobody.wav", kRate, true).error().code, Code::kNotFound);
+}
+
+// Three hours say so at once: the length of a WAV file is known before its samples are read.
+TEST(VoiceRecording, RefusesThreeHours) {
+  const TempFolder folder;
+  const std::string path = folder.file("long.wav");
+  const uint64_t data_bytes = uint64_t{3} * 3600 * 8000 * 2;
+  const auto header = wav_header(8000, data_bytes);
+  write_text(path, std::string(reinterpret_cast<const char*>(header.data()), header.size()));
+  std::filesystem::resize_file(path, header.size() + data_bytes);  // sparse
+  const auto whole = read_voice_recording(path, kRate, false), begin = read_voice_recording(path, kRate, true);
+  ASSERT_FALSE(whole || begin);
+  EXPECT_THAT(whole.error().message, HasSubstr("has 10800.0 s of sound; at most 600 s"));
+  EXPECT_THAT(begin.error().message, HasSubstr("has 10800.0 s of sound; at most 3600 s"));
 }
 
 }  // namespace

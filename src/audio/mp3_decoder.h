@@ -1,0 +1,21 @@
+// MP3 (MPEG-1, -2 and -2.5, layer III) by libmpg123, for recordings (recording.h).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "audio/recording.h"
+#include "base/result.h"
+
+namespace syrinx {
+
+// Whether an MP3 stream begins within the first 64 KiB: three frame headers of one kind, each where the one before
+// says.
+bool looks_like_mp3(std::span<const std::byte> file);
+
+// What looks_like_mp3() takes.  The silence that the encoder put around the sound is cut off where the file's tag says
+// how much it is.  Rubbish between frames is skipped.  Errors: as read_recording().
+Result<Recording> decode_mp3(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits);
+
+}  // namespace syrinx

@@ -1,0 +1,42 @@
+#include "audio/opus_decoder.h"
+
+#include <opusfile.h>
+
+#include <array>
+#include <memory>
+
+#include "audio/mono_collector.h"
+
+namespace syrinx {
+namespace {
+
+constexpr int kRateHz = 48000;
+constexpr size_t kMostChannels = 255;
+constexpr size_t kBlockSamples = 32 * kMostChannels;
+
+struct Delete {
+  void operator()(OggOpusFile* file) const { op_free(file); }
+};
+
+}  // namespace
+
+Result<Recording> decode_opus(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+  int error = 0;
+  const std::unique_ptr<OggOpusFile, Delete> opus(
+      op_open_memory(reinterpret_cast<const unsigned char*>(file.data()), file.size(), &error));
+  if (opus == nullptr)
+    return fail(Code::kDataLoss, "'{}' is damaged: its Opus stream cannot be opened (libopusfile's error {})", name,
+                error);
+  const int channels = op_channel_count(opus.get(), 0);
+  SYRINX_TRY(MonoCollector collector, MonoCollector::create(channels, kRateHz, limits, name));
+
+  std::array<float, kBlockSamples> block;
+  for (;;) {
+    const int frames = op_read_float(opus.get(), block.data(), static_cast<int>(block.size()), nullptr);
+    if (frames == 0) return std::move(collector).take();
+    if (frames < 0) return fail(Code::kDataLoss, "'{}' is damaged in the middle of its Opus stream", name);
+    SYRINX_TRY_VOID(collector.add(std::span(block).first(static_cast<size_t>(frames * channels))));
+  }
+}
+
+}  // namespace syrinx
