@@ -106,7 +106,6 @@ OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRow
           store_int8(rows, reinterpret_cast<int8_t*>(panel), m.scale.data() + p * kPanelColumns,
                      m.column_sum.data() + p * kPanelColumns);
           break;
-        case PanelType::kBf16: SYRINX_CHECK(false, "rows are packed as f32 or int8"); break;
       }
     }
   });
