@@ -1,13 +1,14 @@
-// Text in, sound out, piece by piece: a thread of its own computes the next piece while the last one is played or
-// written.  The same options, text and build give the same samples when the text is given at once (speak()).  Text that
-// arrives in parts is spoken as soon as its sentences end: at once where that is certain, after a pause of 0.3 s where
-// it is likely (text::SentenceStream::next_at_pause).
+// Text in, sound out, chunk by chunk: a thread of its own computes what comes next while the last chunk is played or
+// written.  What a chunk is depends on the model's family, whose Speaker runs on that thread: a clause or a few
+// sentences of Kokoro, a frame of 80 ms of Pocket TTS.
+//
+// The same options, text and build give the same samples when the text is given at once (speak()).  Text that arrives
+// in parts is spoken as soon as its sentences end: sentence_speaker.h says when that is.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,19 +19,28 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "models/g2p/english.h"
-#include "models/kokoro/model.h"
-#include "models/kokoro/pieces.h"
-#include "text/split.h"
 
 namespace syrinx {
 
+inline constexpr int kSpeechRateHz = 24000;  // of every family
+
+// A family refuses what only another one heeds.
 struct SpeakOptions {
-  std::string voice;   // "af_heart", a blend, or the path of a voice file; empty: the default
-  float speed = 1.0f;  // 0.25 to 4
-  bool noise = false;  // the model's source noise, drawn from `seed`
-  uint64_t seed = 0;
+  std::string voice;  // a name or a path; empty: the default
+  uint64_t seed = 0;  // of all noise
+
+  // Kokoro.
+  float speed = 1.0f;     // 0.25 to 4
+  bool noise = false;     // the model's source noise
   bool phonemes = false;  // the input is phonemes in Kokoro's alphabet; . ! ? … and a line's end close a sentence
+
+  // Pocket TTS (models/pocket_tts/synthesizer.h, prompt.h); absent: the checkpoint's own, or the maker's default.
+  std::optional<float> temperature = {};
+  std::optional<float> noise_clamp = {};
+  std::optional<float> eos_threshold = {};
+  std::optional<size_t> frames_after_eos = {};
+  std::optional<size_t> decode_steps = {};
+  std::optional<size_t> max_tokens = {};
 };
 
 // When a word of the input is heard.  Words that are read out as several ("$3.50") have one entry.
@@ -41,41 +51,63 @@ struct WordTime {
 };
 
 struct SpeechChunk {
-  std::vector<float> samples;  // mono, 24 kHz
-  double start_s = 0;
-  std::vector<WordTime> words;
-  std::string phonemes;
+  std::vector<float> samples;   // mono, kSpeechRateHz
+  double start_s = 0;           // set by the session
+  std::vector<WordTime> words;  // Kokoro only
+  std::string phonemes;         // Kokoro only
 };
 
 struct SpeechStatistics {
   double first_audio_ms = 0;  // from the first text to the first chunk
   double total_ms = 0;        // from the first text to the last chunk
-  double compute_ms = 0;      // front end and model, without waiting for text or for the listener
+  double compute_ms = 0;      // front end and model, without waiting for text, for the listener or for other sessions
   double audio_seconds = 0;
-  size_t pieces = 0;
+  size_t pieces = 0;              // of text: Kokoro's pieces, Pocket TTS's chunks
   size_t dropped_characters = 0;  // of the text: emoji, other scripts
-  size_t unknown_phonemes = 0;    // outside the alphabet, left out
+  size_t unknown_phonemes = 0;    // outside Kokoro's alphabet, left out
+  size_t limited_pieces = 0;      // of Pocket TTS: cut at their limit of time, before the model ended them
 
   double rtf() const { return audio_seconds > 0 ? compute_ms / 1000.0 / audio_seconds : 0.0; }
 };
 
-// What a session needs of its engine; tests bring their own.  Called from the session's thread only.
-class SpeechMaker {
+// A session as its speaker sees it: where text comes from and where sound goes.  On the session's thread only.
+class SpeechStream {
  public:
-  virtual ~SpeechMaker() = default;
-  virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
-  // `ids` without the zeros; `symbols` chooses the row of the voice; `output` is reused.
-  virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed,
-                            kokoro::PieceOutput& output) = 0;
+  enum class Arrival { kText, kQuiet, kEnd };
+
+  // Appends to `text` what has been written; waits for it, at most as long as `limit` (kQuiet).  kEnd with the last of
+  // it.  kCancelled.
+  virtual Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, std::string& text) = 0;
+  // An empty chunk, with the memory of one that has been heard where there is one.
+  virtual SpeechChunk spare() = 0;
+  // Waits while enough chunks wait to be heard.  kCancelled.
+  virtual Status hand_over(SpeechChunk chunk) = 0;
+  // kCancelled once the session is.
+  virtual Status go_on() = 0;
+  // Adds the counts, and compute_ms; the other figures are the session's own.
+  virtual void account(const SpeechStatistics& more) = 0;
+  virtual const Clock& clock() const = 0;
+
+ protected:
+  ~SpeechStream() = default;
 };
 
-class SpeechSession {
+// What turns text into sound.
+class Speaker {
+ public:
+  virtual ~Speaker() = default;
+  // From the first text to the last sound.
+  virtual Status speak(SpeechStream& stream) = 0;
+  // How many chunks may wait to be heard before hand_over() waits; the same at every call, at least 1.
+  virtual size_t chunks_ahead() const = 0;
+};
+
+class SpeechSession final : private SpeechStream {
  public:
   static constexpr size_t kMaxWaitingText = size_t{1} << 20;  // bytes accepted but not yet read by the front end
-  static constexpr size_t kMaxWaitingChunks = 2;              // finished but not yet taken
 
-  SpeechSession(std::unique_ptr<SpeechMaker> maker, const SpeakOptions& options, const Clock& clock = system_clock());
-  // Cancels, and waits for the piece that is being computed.
+  explicit SpeechSession(std::unique_ptr<Speaker> speaker, const Clock& clock = system_clock());
+  // Cancels, and waits for the chunk that is being computed.
   ~SpeechSession();
   SpeechSession(const SpeechSession&) = delete;
   SpeechSession& operator=(const SpeechSession&) = delete;
@@ -87,56 +119,37 @@ class SpeechSession {
   Status speak(std::string_view text);
   // The next stretch of sound; waits for it.  Nothing at the end.  One thread.
   Result<std::optional<SpeechChunk>> next();
+  // The same into `chunk`, whose memory is used again; false at the end.
+  Result<bool> next(SpeechChunk& chunk);
   // Any thread; next() and write() return kCancelled soon.
   void cancel();
   SpeechStatistics statistics() const;
 
  private:
-  enum class Arrival { kText, kQuiet, kEnd };
+  Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, std::string& text) override;
+  SpeechChunk spare() override;
+  Status hand_over(SpeechChunk chunk) override;
+  Status go_on() override;
+  void account(const SpeechStatistics& more) override;
+  const Clock& clock() const override { return clock_; }
 
   void run();
-  Status produce();
-  enum class Moment { kFlow, kPause, kEnd };  // of the text: more may follow, follows later, never follows
 
-  Result<Arrival> wait_for_text(std::optional<g2p::Phonemized>& piece);
-  Result<bool> absorb(Moment moment);
-  Result<bool> absorb_phonemes(Moment moment);
-  Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit);
-  Status read_sentence(std::string_view sentence, size_t offset);
-  Status make(const g2p::Phonemized& piece);
-  Status hand_over(SpeechChunk chunk);
-  std::vector<WordTime> word_times(const g2p::Phonemized& piece, const std::vector<uint32_t>& offsets,
-                                   size_t first_sample, size_t kept) const;
-  std::string source_text(text::Range range) const;
-
-  const std::unique_ptr<SpeechMaker> maker_;
-  const SpeakOptions options_;
+  const std::unique_ptr<Speaker> speaker_;
   const Clock& clock_;
 
-  // The producer's own.
-  struct Sentence {
-    size_t offset;
-    std::string text;
-  };
-  text::SentenceStream sentences_;
-  std::string phoneme_text_;  // phonemes without the end of their sentence yet
-  size_t phoneme_offset_ = 0;
-  kokoro::PiecePlanner planner_;
-  std::deque<Sentence> spoken_;  // those whose pieces are not all made yet, for the words' spelling
-  kokoro::PieceOutput output_;
-  uint64_t samples_made_ = 0;
-  bool said_something_ = false;
-
-  // Shared; guarded by mutex_.
+  // Guarded by mutex_.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string waiting_text_;
-  std::deque<SpeechChunk> chunks_;
+  std::vector<SpeechChunk> chunks_;  // a ring: `waiting_` of them from `first_` on are to be heard, the others spare
+  size_t first_ = 0, waiting_ = 0;
   std::optional<Error> error_;
   bool finished_ = false;  // no more text
   bool done_ = false;      // no more chunks
   bool cancelled_ = false;
   int64_t first_text_ns_ = 0;
+  uint64_t samples_made_ = 0;
   SpeechStatistics statistics_;
 
   std::thread thread_;  // last: it uses all of the above

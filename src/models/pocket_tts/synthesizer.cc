@@ -77,14 +77,14 @@ Synthesizer::Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, c
 Status Synthesizer::begin(const Chunk& chunk) {
   const Config& config = model_->config();
   faulty_ = false;
-  return speaker_.begin(*voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
+  return speaker_.begin(0, voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
                         frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess));
 }
 
 bool Synthesizer::next(std::span<float> samples) {
-  if (!speaker_.end().goes_on()) return false;
+  if (!speaker_.end(0).goes_on()) return false;
   noise_.fill(block_);
-  if (!speaker_.next(block_, samples)) return false;
+  if (!speaker_.next(0, block_, samples)) return false;
   faulty_ |= !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
   return true;
 }

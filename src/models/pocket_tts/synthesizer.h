@@ -57,7 +57,7 @@ class Synthesizer {
   bool next(std::span<float> samples);
 
   // Of the chunk begun last.
-  const SpeechEnd& end() const { return speaker_.end(); }
+  const SpeechEnd& end() const { return speaker_.end(0); }
   // A frame held a value that is no number; what follows would be noise or silence.
   bool faulty() const { return faulty_; }
 

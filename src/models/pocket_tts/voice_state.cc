@@ -73,8 +73,8 @@ Voice exported(const FlowLmState& state) {
   voice.positions = state.position;
   const size_t count = state.position * state.key_width;
   for (size_t i = 0; i < state.layers; ++i) {
-    const float* const keys = state.keys.data() + i * state.capacity * state.key_width;
-    const float* const values = state.values.data() + i * state.capacity * state.key_width;
+    const float* const keys = state.layer_keys(i).row(0);
+    const float* const values = state.layer_values(i).row(0);
     voice.layers.push_back({{keys, keys + count}, {values, values + count}});
   }
   return voice;

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "../../base/temp_folder.h"
-#include "audio/wav.h"
 #include "fixtures.h"
 #include "models/pocket_tts/voice_recording.h"
 #include "models/pocket_tts/voice_state.h"
@@ -45,11 +44,8 @@ VoiceFile stored_voice(const Model& model, const std::string& name) {
 }
 
 std::vector<float> recording(const Model& model) {
-  const std::string bytes = file_text("voice.wav");
-  const auto sound = read_wav(std::as_bytes(std::span(bytes)), "voice.wav");
-  EXPECT_TRUE(sound.has_value());
   auto ready =
-      prepare_recording(*sound, static_cast<int>(model.config().mimi.sample_rate), /*truncate=*/true, "voice.wav");
+      read_voice_recording(data("voice.wav"), static_cast<int>(model.config().mimi.sample_rate), /*truncate=*/true);
   EXPECT_TRUE(ready.has_value()) << ready.error().message;
   return *ready;
 }

@@ -215,12 +215,12 @@ TEST(PocketSynthesizer, DrawsOneSequenceOfBlocks) {
   Rng rng(7);
   std::vector<float> block(speaker.latent()), frame(speaker.frame_samples()), sound;
   for (const Chunk& chunk : chunks) {
-    ASSERT_TRUE(speaker.begin(*stream.voice, chunk.ids, stream.model->config().eos_threshold, chunk.frames_guess + 2));
-    while (speaker.end().goes_on()) {
+    ASSERT_TRUE(speaker.begin(0, stream.voice, chunk.ids, stream.model->config().eos_threshold, chunk.frames_guess + 2));
+    while (speaker.end(0).goes_on()) {
       rng.fill_normal(block);
       for (float& value : block)
         value = static_cast<float>(static_cast<double>(value) * std::sqrt(static_cast<double>(0.3f)));
-      if (speaker.next(block, frame)) sound.insert(sound.end(), frame.begin(), frame.end());
+      if (speaker.next(0, block, frame)) sound.insert(sound.end(), frame.begin(), frame.end());
     }
   }
   EXPECT_LE(relative(say(*stream.speech, chunks), sound), 1e-5);
