@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/signals.h"
 #include "cli/bench_kokoro.h"
+#include "cli/bench_pocket_tts.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "engine/version.h"
@@ -142,6 +143,7 @@ void add_bench(Command& tree) {
   Command bench = tree.add("bench", "Measure this machine and this build");
   bench.needs_command();
   add_bench_kokoro(bench);
+  add_bench_pocket_tts(bench);
   Command command = bench.add("kernels", "The machine's limits, and each kernel's share of them");
   auto options = std::make_shared<BenchKernelsOptions>();
   command.option("--threads", options->threads, "Threads, 0 for all that this process may use").show_default();

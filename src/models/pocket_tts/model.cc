@@ -178,8 +178,8 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
       return fail(Code::kUnsupported, "'{}' holds no tensor mimi.*: files of training are not read, published ones are",
                   codec);
   }
-  SYRINX_TRY(FlowLmWeights flow_lm,
-             read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights));
+  SYRINX_TRY(FlowLmWeights flow_lm, read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent,
+                                                 config_.mimi.inner_width, weights, options.precision));
   flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
   SYRINX_TRY(mimi::DecoderWeights decoder,
              mimi::DecoderWeights::load(codec().tensors, codec().file.path(), config_.mimi));

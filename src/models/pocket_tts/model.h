@@ -40,6 +40,7 @@ struct LoadOptions {
   // The local file of a place such as hf://owner/repo/file@revision, or an error that ends the load.  Empty: the file
   // of that name beside the configuration.
   std::function<Result<std::string>(const std::string& place)> locate;
+  Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which are built
 };
 
 class Model {

@@ -1,0 +1,84 @@
+// What `syrinx bench pocket-tts` measures: one checkpoint, one text, one voice, everything in one process.
+//
+// The text and the voice are random numbers of the right count, since their values cost no time, and the end of speech
+// is switched off, so that every run makes the same number of frames.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "kernels/limits.h"
+#include "models/pocket_tts/flow_lm.h"
+#include "models/pocket_tts/model.h"
+
+namespace syrinx::cli {
+
+struct PocketWork {
+  size_t tokens = 41;
+  size_t voice_frames = 125;  // of the prompt: ten seconds
+  size_t frames = 100;        // spoken by each run: eight seconds
+  size_t runs = 7;            // counted, after one that is not
+  size_t first_sounds = 100;
+  double recording_seconds = 11;  // that is cloned; 0: none
+  std::vector<size_t> streams;    // numbers of streams that speak together
+};
+
+// Milliseconds, sorted.
+class Times {
+ public:
+  void add(double ms) { ms_.push_back(ms); }
+  void sort();
+  bool empty() const { return ms_.empty(); }
+  size_t size() const { return ms_.size(); }
+  double min() const { return ms_.front(); }
+  double max() const { return ms_.back(); }
+  double median() const { return at(0.5); }
+  const std::vector<double>& values() const { return ms_; }
+  double at(double share) const;  // 0.99: the smallest value that 99 % do not exceed
+
+ private:
+  std::vector<double> ms_;
+};
+
+struct StreamsFigures {
+  size_t streams = 0;
+  Times round;  // a frame of each stream
+};
+
+struct PocketFigures {
+  Times prompt;                 // the voice's frames through the language model
+  Times encode, encode_prompt;  // of the recording: codec, then language model
+  double encoder_load_ms = 0;
+  Times first_sound;  // from the ids of the text to 80 ms of samples, voice ready
+  Times run;          // a text and all its frames
+  Times frame;        // of a run, each but the first; stages may overlap
+  // The same, one stage after another: the text, and of each frame its stages and their sum.
+  Times text, flow_lm, head, codec, stages;
+  std::vector<StreamsFigures> streams;
+  size_t peak_rss_bytes = 0;  // of speaking, before anything is cloned and before there are several streams
+  size_t rss_bytes = 0;       // resident then
+  double peak_sample = 0;     // of the last frame: silence and what is no number are seen
+};
+
+// kInvalidArgument: more tokens, frames or streams than the model takes.  kCancelled after a signal.
+Result<PocketFigures> measure_pocket(const pocket::Model& model, ThreadTeam& team, const PocketWork& work);
+
+// What a frame cannot do without: weights that are read and multiplications of the codec's matrices and
+// convolutions (a multiply-add is two; attention would be 3 % more).
+struct FrameCost {
+  double flow_lm_weights = 0;  // numbers, the head's included
+  double codec_flop = 0;
+};
+FrameCost frame_cost(const pocket::Config& config, size_t evaluations);
+
+// The least time of a frame on this machine: its weights at the best read rate, its codec at the f32 peak, one after
+// the other on all threads of the limits.
+double frame_floor_ms(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits);
+
+// A loop of about 3 ms that touches nothing but registers, 300 times: what the machine adds by itself.
+Times empty_loop();
+
+}  // namespace syrinx::cli
