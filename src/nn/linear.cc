@@ -22,27 +22,29 @@ void check(const PackedMatrix& matrix, View<const float, 2> x, View<const float,
 void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
             View<float, 2> y) {
   reserve_linear(runner, matrix, x.extent(0));
-  runner.team().run([&](int member) { linear_share(runner, member, matrix, x, addend, y); });
+  const int size = runner.team().size();
+  runner.team().run(
+      [&](int member) { linear_part(runner, {.member = member, .rank = member, .size = size}, matrix, x, addend, y); });
 }
 
-Share linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
-                   View<const float, 2> addend, View<float, 2> y) {
+Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
+                  View<const float, 2> addend, View<float, 2> y) {
   const size_t rows = x.extent(0);
-  if (rows == 1) return stream_linear_share(runner, member, matrix, x, addend, y);
+  if (rows == 1) return stream_linear_part(runner, part, matrix, x, addend, y);
   check(matrix, x, addend, y);
-  return runner.conv_share(
-      member, matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
+  return runner.conv_part(
+      part, matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
       {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)});
 }
 
-Share stream_linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
-                          View<const float, 2> addend, View<float, 2> y) {
+Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
+                         View<const float, 2> addend, View<float, 2> y) {
   check(matrix, x, addend, y);
-  const Range own = split_range(matrix.panel_count(), member, runner.team().size());
+  const Range own = part.split(matrix.panel_count());
   if (own.begin == own.end) return {};
   // A few panels at a time, so that they come from memory once for all rows.
   const size_t rows = x.extent(0), step = rows == 1 ? own.end - own.begin : kPanelsAtOnce;
-  const std::span<std::byte> scratch = runner.scratch(member, kernels::gemv_scratch_bytes(matrix));
+  const std::span<std::byte> scratch = runner.scratch(part.member, kernels::gemv_scratch_bytes(matrix));
   for (size_t first = own.begin; first < own.end; first += step) {
     for (size_t n = 0; n < rows; ++n) {
       kernels::gemv(matrix, x.row(n), addend.data() == nullptr ? nullptr : addend.row(n), y.row(n),

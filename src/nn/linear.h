@@ -14,13 +14,13 @@ namespace syrinx::nn {
 void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
             View<float, 2> y);
 
-// One member's share of the same, inside a job of the team that every member runs; the whole of y is there after a
-// barrier.  reserve_linear() must have been called for the matrix and as many rows.
-Share linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
-                   View<const float, 2> addend, View<float, 2> y);
+// One member's part of the same, inside a job of the team; the whole of y is there after the stage (crew.h).
+// reserve_linear() must have been called for the matrix and as many rows.
+Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
+                  View<const float, 2> addend, View<float, 2> y);
 // The same for the rows of independent streams: each gets the numbers that it gets alone, to the last bit.
-Share stream_linear_share(Runner& runner, int member, const PackedMatrix& matrix, View<const float, 2> x,
-                          View<const float, 2> addend, View<float, 2> y);
+Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
+                         View<const float, 2> addend, View<float, 2> y);
 
 // Lets the runner's scratch grow to what linear() needs for this matrix and up to `rows` rows.
 void reserve_linear(Runner& runner, const PackedMatrix& matrix, size_t rows);

@@ -40,18 +40,20 @@ void Runner::conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geome
                   const kernels::ConvOutput& out) {
   const size_t bytes = kernels::conv_scratch_bytes(matrix, geometry);
   for (int member = 0; member < team_.size(); ++member) scratch(member, bytes);
-  team_.run([&](int member) { conv_share(member, matrix, geometry, in, out); });
+  team_.run([&](int member) {
+    conv_part({.member = member, .rank = member, .size = team_.size()}, matrix, geometry, in, out);
+  });
 }
 
-Share Runner::conv_share(int member, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
-                         const kernels::ConvInput& in, const kernels::ConvOutput& out) {
+Share Runner::conv_part(const Part& part, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
+                        const kernels::ConvInput& in, const kernels::ConvOutput& out) {
   const size_t tiles = kernels::tile_count_for(geometry.rows), panels = matrix.panel_count();
-  const size_t members = static_cast<size_t>(team_.size());
+  const size_t members = static_cast<size_t>(part.size);
   const bool by_tiles = tiles >= 8 || tiles % members == 0 || panels < members;
-  const Range own = split_range(by_tiles ? tiles : panels, member, team_.size());
+  const Range own = part.split(by_tiles ? tiles : panels);
   if (own.begin == own.end) return {};
   const Range own_tiles = by_tiles ? own : Range{0, tiles}, own_panels = by_tiles ? Range{0, panels} : own;
-  kernels::conv(matrix, geometry, in, out, own_tiles, own_panels, scratch_[static_cast<size_t>(member)].span());
+  kernels::conv(matrix, geometry, in, out, own_tiles, own_panels, scratch_[static_cast<size_t>(part.member)].span());
   const size_t tile_rows = kernels::tile_rows_for(geometry.rows);
   return {.rows = {own_tiles.begin * tile_rows, std::min(own_tiles.end * tile_rows, geometry.rows)},
           .columns = {own_panels.begin * kPanelColumns, own_panels.end * kPanelColumns}};

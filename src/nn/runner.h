@@ -8,6 +8,7 @@
 
 #include "base/thread_team.h"
 #include "kernels/conv.h"
+#include "nn/crew.h"
 #include "tensor/buffer.h"
 #include "tensor/packed_matrix.h"
 #include "tensor/view.h"
@@ -66,10 +67,10 @@ class Runner {
   // One convolution, cut by tiles where there are many and by panels where there are few.
   void conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry, const kernels::ConvInput& in,
             const kernels::ConvOutput& out);
-  // One member's share of it, inside a job of the team: what the others write is there after a barrier.  The scratch
+  // One member's part of it, inside a job of the team: what the others write is there after the stage.  The scratch
   // must have been grown to kernels::conv_scratch_bytes() before.
-  Share conv_share(int member, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
-                   const kernels::ConvInput& in, const kernels::ConvOutput& out);
+  Share conv_part(const Part& part, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
+                  const kernels::ConvInput& in, const kernels::ConvOutput& out);
   // y = x W + b on rows of f32.
   void linear(const PackedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
   void stats(const Plane& plane, PlaneStats& stats);

@@ -72,8 +72,9 @@ void run_streams(int threads, bool int8, bool add) {
   reserve_linear(runner, matrix.view, kRows);
   std::vector<Share> shares(static_cast<size_t>(team.size()));
   team.run([&](int member) {
-    shares[static_cast<size_t>(member)] = stream_linear_share(
-        runner, member, matrix.view, x.view(), add ? together.view() : View<float, 2>(), together.view());
+    shares[static_cast<size_t>(member)] =
+        stream_linear_part(runner, {.member = member, .rank = member, .size = team.size()}, matrix.view, x.view(),
+                           add ? together.view() : View<float, 2>(), together.view());
   });
   size_t covered = 0;
   for (const Share& share : shares) covered += share.columns.end - share.columns.begin;

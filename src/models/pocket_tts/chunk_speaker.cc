@@ -27,7 +27,6 @@ ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
                weights_->latent);
   for (int member = 0; runner.team().size() > 1 && member < runner.team().size(); ++member) {
     solos_.push_back(std::make_unique<Solo>(codec));
-    flow_.reserve(solos_.back()->runner);
   }
   streams_.resize(streams);
   for (Stream& stream : streams_) {
@@ -77,7 +76,10 @@ void ChunkSpeaker::next(std::span<Frame> frames) {
     Stream& stream = streams_[frame.stream];
     if (stream.end.goes_on() && !stream.stepped) waiting_.push_back(&stream);
   }
-  if (!waiting_.empty()) step_streams(waiting_);
+  if (!waiting_.empty()) {
+    name_steps(waiting_);
+    keep_steps(waiting_, flow_.step(steps_));
+  }
   spoken_.clear();
   for (Frame& frame : frames) {
     Stream& stream = streams_[frame.stream];
@@ -98,15 +100,16 @@ void ChunkSpeaker::next(std::span<Frame> frames) {
   }
 }
 
-// The next step of each: hidden and logit.
-void ChunkSpeaker::step_streams(std::span<Stream* const> streams) {
+void ChunkSpeaker::name_steps(std::span<Stream* const> streams) {
   steps_.clear();
   for (Stream* stream : streams)
     steps_.push_back({stream->end.steps() == 0 ? nullptr : stream->latent.data(), &stream->state});
-  const FlowLm::Steps done = flow_.step(steps_);
+}
+
+void ChunkSpeaker::keep_steps(std::span<Stream* const> streams, const FlowLm::Steps& steps) {
   for (size_t n = 0; n < streams.size(); ++n) {
-    std::copy_n(done.hidden.row(n), streams[n]->hidden.size(), streams[n]->hidden.data());
-    streams[n]->logit = done.logit(n);
+    std::copy_n(steps.hidden.row(n), streams[n]->hidden.size(), streams[n]->hidden.data());
+    streams[n]->logit = steps.logit(n);
     streams[n]->stepped = true;
   }
 }
@@ -142,16 +145,18 @@ void ChunkSpeaker::decode() {
   }
   Stream& stream = streams_[spoken_.front()->stream];
   if (spoken_.size() == 1 && solos_.size() == 2 && stream.end.frames() > 1 && stream.end.goes_on()) {
-    flow_.use(solos_[1]->runner);
     waiting_.assign(1, &stream);
+    name_steps(waiting_);
+    flow_.begin_step(steps_);
+    nn::Crew& crew = flow_.crew();
+    crew.reset();
     runner_.team().run([&](int member) {
-      if (member == 0) {
-        run(solos_[0]->decoder, *spoken_.front());
-      } else {
-        step_streams(waiting_);
-      }
+      if (member == 0) run(solos_[0]->decoder, *spoken_.front());
+      nn::Crew::Seat seat = member == 0 ? crew.join(member) : crew.first(member);
+      flow_.work_at_step(seat);
+      if (member == 1) crew.leave(seat);
     });
-    flow_.use(runner_);
+    keep_steps(waiting_, flow_.end_step());
     return;
   }
   for (const Frame* frame : spoken_) run(decoder_, *frame);

@@ -6,7 +6,8 @@
 //
 // Streams that are spoken together share the reading of the weights; each gets, to the last bit, the samples that it
 // gets alone.  With two threads and one stream the codec's frame n and the language model's step n + 1 run side by
-// side, from the second frame on: the first is not to wait for a step that it does not need.
+// side, from the second frame on: the first is not to wait for a step that it does not need.  One is bound by
+// arithmetic, the other by memory, and who has finished helps the other (nn/crew.h).
 //
 // Weights and voices are shared and constant; a ChunkSpeaker is used from one thread, on the runner's team.  next()
 // allocates nothing; begin() does only when a chunk needs more positions than any before it in that stream.
@@ -70,7 +71,8 @@ class ChunkSpeaker {
   };
   struct Solo;
 
-  void step_streams(std::span<Stream* const> streams);
+  void name_steps(std::span<Stream* const> streams);
+  void keep_steps(std::span<Stream* const> streams, const FlowLm::Steps& steps);
   void sample_streams();
   void decode();
 

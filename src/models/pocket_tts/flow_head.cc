@@ -74,7 +74,7 @@ Result<FlowSchedule> make_schedule(const FlowLmWeights& weights, size_t decode_s
 
 FlowHead::FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner,
                    size_t streams)
-    : weights_(std::move(weights)), schedule_(std::move(schedule)), runner_(&runner) {
+    : weights_(std::move(weights)), schedule_(std::move(schedule)), runner_(runner), crew_(runner.team()) {
   const FlowHeadWeights& w = weights_->head;
   const size_t width = weights_->config.head_width, evaluations = schedule_.evaluations;
   SYRINX_CHECK(evaluations >= 1 && (!w.times.empty() || evaluations == 1), "{} evaluations", evaluations);
@@ -88,11 +88,6 @@ FlowHead::FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule sc
   for (nn::Plane* plane : {&x_, &velocity_}) prepare(*plane, streams, weights_->latent);
   prepare(times_, streams * evaluations, width);
   prepare(modulation_, streams * evaluations, w.modulation.view.columns);
-  reserve(runner);
-}
-
-void FlowHead::reserve(nn::Runner& runner) const {
-  const FlowHeadWeights& w = weights_->head;
   for (const auto* matrix : {&w.condition, &w.input, &w.modulation, &w.output})
     nn::reserve_linear(runner, matrix->view, times_.rows());
   for (const FlowBlock& block : w.blocks) {
@@ -112,12 +107,14 @@ void FlowHead::sample(std::span<const Stream> streams) {
     std::copy(stream.noise.begin(), stream.noise.end(), x_.f32(b));
   }
   const float parts = static_cast<float>(schedule_.evaluations);
-  runner_->team().run([&](int member) {
-    modulate(member, rows);
+  runner_.team().run([&](int member) {
+    nn::Crew::Seat seat = crew_.everyone(member);
+    modulate(seat, rows);
     for (size_t i = 0; i < schedule_.evaluations; ++i) {
-      run_network(member, rows, i);
-      if (member == 0) {
-        for (size_t b = 0; b < rows; ++b) {
+      run_network(seat, rows, i);
+      seat.stage([&](const nn::Part& part) {
+        const Range own = part.split(rows);
+        for (size_t b = own.begin; b < own.end; ++b) {
           const float* const v = velocity_.f32(b);
           float* const x = x_.f32(b);
           if (weights_->config.head == HeadType::kDrifting) {
@@ -126,87 +123,96 @@ void FlowHead::sample(std::span<const Stream> streams) {
             for (size_t k = 0; k < n; ++k) x[k] += v[k] / parts;
           }
         }
-      }
-      runner_->team().barrier();
+      });
     }
   });
   for (size_t b = 0; b < rows; ++b) std::copy_n(x_.f32(b), n, streams[b].latent.data());
 }
 
-void FlowHead::linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<float, 2> y) {
-  nn::stream_linear_share(*runner_, member, matrix.view, x, {}, y);
-  runner_->team().barrier();
+nn::Share FlowHead::linear(const nn::Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+                           View<float, 2> y) {
+  return nn::stream_linear_part(runner_, part, matrix.view, x, {}, y);
 }
 
 // All modulations of a frame, in one pass over their matrix: none depends on x.
-void FlowHead::modulate(int member, size_t rows) {
+void FlowHead::modulate(nn::Crew::Seat& seat, size_t rows) {
+  using nn::Part;
   const FlowHeadWeights& w = weights_->head;
   const size_t width = weights_->config.head_width, evaluations = schedule_.evaluations;
-  linear(member, w.condition, rows_of(read_, rows), rows_of(condition_, rows));
-  probe(member, "condition", 0, condition_);
-  const Range own = split_range(rows * evaluations, member, runner_->team().size());
-  for (size_t n = own.begin; n < own.end; ++n) {
-    float* const row = times_.f32(n);
-    std::copy_n(condition_.f32(n / evaluations), width, row);
-    if (!schedule_.time.empty()) {
-      for (size_t k = 0; k < width; ++k) row[k] += schedule_.time[n % evaluations * width + k];
+  seat.stage([&](const Part& part) { linear(part, w.condition, rows_of(read_, rows), rows_of(condition_, rows)); });
+  probe(seat, "condition", 0, condition_);
+  seat.stage([&](const Part& part) {
+    const Range own = part.split(rows * evaluations);
+    for (size_t n = own.begin; n < own.end; ++n) {
+      float* const row = times_.f32(n);
+      std::copy_n(condition_.f32(n / evaluations), width, row);
+      if (!schedule_.time.empty()) {
+        for (size_t k = 0; k < width; ++k) row[k] += schedule_.time[n % evaluations * width + k];
+      }
+      kernels::silu({row, width}, {row, width});
     }
-    kernels::silu({row, width}, {row, width});
-  }
-  runner_->team().barrier();
-  linear(member, w.modulation, rows_of(times_, rows * evaluations), rows_of(modulation_, rows * evaluations));
+  });
+  seat.stage([&](const Part& part) {
+    linear(part, w.modulation, rows_of(times_, rows * evaluations), rows_of(modulation_, rows * evaluations));
+  });
 }
 
 // velocity_ = v(x_), with the modulations of one evaluation.
-void FlowHead::run_network(int member, size_t rows, size_t evaluation) {
+void FlowHead::run_network(nn::Crew::Seat& seat, size_t rows, size_t evaluation) {
+  using nn::Part;
   const FlowHeadWeights& w = weights_->head;
   const size_t width = weights_->config.head_width;
-  ThreadTeam& team = runner_->team();
-  const Range own = split_range(rows, member, team.size());
   const auto modulation = [&](size_t row) { return modulation_.f32(row * schedule_.evaluations + evaluation); };
-  linear(member, w.input, rows_of(x_, rows), rows_of(h_, rows));
-  probe(member, "input", 0, h_);
+  seat.stage([&](const Part& part) { linear(part, w.input, rows_of(x_, rows), rows_of(h_, rows)); });
+  probe(seat, "input", 0, h_);
   for (size_t i = 0; i < w.blocks.size(); ++i) {
     const FlowBlock& block = w.blocks[i];
-    kernels::layer_norm(rows_of(h_, own.begin, own.end), block.norm.affine(), kNormEpsilon,
-                        rows_of(inner_, own.begin, own.end));
+    seat.stage([&](const Part& part) {
+      const Range own = part.split(rows);
+      kernels::layer_norm(rows_of(h_, own.begin, own.end), block.norm.affine(), kNormEpsilon,
+                          rows_of(inner_, own.begin, own.end));
+      for (size_t n = own.begin; n < own.end; ++n) {
+        const float *shift = modulation(n) + i * 3 * width, *scale = shift + width;
+        float* const inner = inner_.f32(n);
+        for (size_t k = 0; k < width; ++k) inner[k] = inner[k] * (1.0f + scale[k]) + shift[k];
+      }
+    });
+    seat.stage([&](const Part& part) {
+      const nn::Share own = linear(part, block.linear0, rows_of(inner_, rows), rows_of(hidden_, rows));
+      for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+        const std::span<float> columns(hidden_.f32(n) + own.columns.begin, own.columns.end - own.columns.begin);
+        kernels::silu(columns, columns);
+      }
+    });
+    seat.stage([&](const Part& part) {
+      const nn::Share own = linear(part, block.linear2, rows_of(hidden_, rows), rows_of(inner_, rows));
+      for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+        const float* const gate = modulation(n) + i * 3 * width + 2 * width;
+        float *const h = h_.f32(n), *const inner = inner_.f32(n);
+        for (size_t k = own.columns.begin; k < std::min(own.columns.end, width); ++k) h[k] += gate[k] * inner[k];
+        // The product fills whole panels: a value that is not finite must not outlive its frame in the padding.
+        if (own.columns.end > width) std::fill(inner + width, inner + inner_.stride(), 0.0f);
+      }
+    });
+    probe(seat, "block", i, h_);
+  }
+  seat.stage([&](const Part& part) {
+    const Range own = part.split(rows);
     for (size_t n = own.begin; n < own.end; ++n) {
-      const float *shift = modulation(n) + i * 3 * width, *scale = shift + width;
-      float* const inner = inner_.f32(n);
-      for (size_t k = 0; k < width; ++k) inner[k] = inner[k] * (1.0f + scale[k]) + shift[k];
+      const float *shift = modulation(n) + w.blocks.size() * 3 * width, *scale = shift + width;
+      kernels::adaptive_layer_norm(rows_of(h_, n, n + 1), scale, shift, kNormEpsilon, rows_of(inner_, n, n + 1));
     }
-    team.barrier();
-    const nn::Share first = nn::stream_linear_share(*runner_, member, block.linear0.view, rows_of(inner_, rows), {},
-                                                    rows_of(hidden_, rows));
-    for (size_t n = first.rows.begin; n < first.rows.end; ++n) {
-      const std::span<float> part(hidden_.f32(n) + first.columns.begin, first.columns.end - first.columns.begin);
-      kernels::silu(part, part);
-    }
-    team.barrier();
-    const nn::Share second = nn::stream_linear_share(*runner_, member, block.linear2.view, rows_of(hidden_, rows), {},
-                                                     rows_of(inner_, rows));
-    for (size_t n = second.rows.begin; n < second.rows.end; ++n) {
-      const float* const gate = modulation(n) + i * 3 * width + 2 * width;
-      for (size_t k = second.columns.begin; k < std::min(second.columns.end, width); ++k)
-        h_.f32(n)[k] += gate[k] * inner_.f32(n)[k];
-      // The product fills whole panels: a value that is not finite must not outlive its frame in the padding.
-      if (second.columns.end > width) std::fill(inner_.f32(n) + width, inner_.f32(n) + inner_.stride(), 0.0f);
-    }
-    team.barrier();
-    probe(member, "block", i, h_);
-  }
-  for (size_t n = own.begin; n < own.end; ++n) {
-    const float *shift = modulation(n) + w.blocks.size() * 3 * width, *scale = shift + width;
-    kernels::adaptive_layer_norm(rows_of(h_, n, n + 1), scale, shift, kNormEpsilon, rows_of(inner_, n, n + 1));
-  }
-  team.barrier();
-  linear(member, w.output, rows_of(inner_, rows), rows_of(velocity_, rows));
-  probe(member, "velocity", 0, velocity_);
+  });
+  seat.stage([&](const Part& part) { linear(part, w.output, rows_of(inner_, rows), rows_of(velocity_, rows)); });
+  probe(seat, "velocity", 0, velocity_);
 }
 
-// Member 0 shows what the others may read meanwhile, but write behind the next barrier only.
-void FlowHead::probe(int member, std::string_view stage, size_t index, const nn::Plane& plane) const {
-  if (probe_ && member == 0) probe_(stage, index, {plane.f32(), plane.channels()});
+// Others may read meanwhile what is shown, but write it behind the next stage only.
+void FlowHead::probe(nn::Crew::Seat& seat, std::string_view stage, size_t index, const nn::Plane& plane) const {
+  if (!probe_) return;
+  seat.together([&](const nn::Part& part) {
+    if (part.rank == 0) probe_(stage, index, {plane.f32(), plane.channels()});
+  });
 }
 
 }  // namespace syrinx::pocket

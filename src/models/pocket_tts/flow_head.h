@@ -42,10 +42,6 @@ class FlowHead {
   // The runner is borrowed and must outlive this; its scratch grows here to what a frame needs.  A call takes up to
   // `streams` rows, 1 to kMaxStreams (flow_lm.h).
   FlowHead(std::shared_ptr<const FlowLmWeights> weights, FlowSchedule schedule, nn::Runner& runner, size_t streams = 1);
-  // Another runner for the frames that follow; it must have been reserved.
-  void use(nn::Runner& runner) { runner_ = &runner; }
-  void reserve(nn::Runner& runner) const;
-
   struct Stream {
     std::span<const float> hidden;  // [Z], a row of FlowLm::Steps
     std::span<const float> noise;   // [X]
@@ -62,14 +58,15 @@ class FlowHead {
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void modulate(int member, size_t rows);
-  void run_network(int member, size_t rows, size_t evaluation);
-  void linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
-  void probe(int member, std::string_view stage, size_t index, const nn::Plane& plane) const;
+  void modulate(nn::Crew::Seat& seat, size_t rows);
+  void run_network(nn::Crew::Seat& seat, size_t rows, size_t evaluation);
+  nn::Share linear(const nn::Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
+  void probe(nn::Crew::Seat& seat, std::string_view stage, size_t index, const nn::Plane& plane) const;
 
   std::shared_ptr<const FlowLmWeights> weights_;
   FlowSchedule schedule_;
-  nn::Runner* runner_;
+  nn::Runner& runner_;
+  nn::Crew crew_;
   Probe probe_;
   nn::Plane read_, condition_;    // [B, Z], [B, W]
   nn::Plane times_, modulation_;  // [B E, W], [B E, 3 W * blocks + 2 W]: a stream's evaluations follow each other

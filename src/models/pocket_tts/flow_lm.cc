@@ -66,7 +66,7 @@ Status FlowLmState::start_after(std::shared_ptr<const FlowLmState> before) {
 }
 
 FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams)
-    : weights_(std::move(weights)), runner_(&runner) {
+    : weights_(std::move(weights)), runner_(runner), crew_(runner.team()) {
   SYRINX_CHECK(streams >= 1 && streams <= kMaxStreams, "{} streams", streams);
   const FlowLmWeights& w = *weights_;
   const TransformerConfig& t = w.config.transformer;
@@ -84,18 +84,13 @@ FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner,
   prepare(condition_, streams, w.config.condition);
   prepare(logit_, streams, 1);
   segments_.reserve(streams);
-  reserve(runner);
-}
-
-void FlowLm::reserve(nn::Runner& runner) const {
-  const FlowLmWeights& w = *weights_;
   for (const FlowLmLayer& layer : w.layers) {
     for (const auto* matrix : {&layer.in_proj, &layer.out_proj, &layer.linear1, &layer.linear2})
-      nn::reserve_linear(runner, matrix->view, kPassRows);
+      nn::reserve_linear(runner_, matrix->view, kPassRows);
   }
-  for (const auto* matrix : {&w.input, &w.eos, &w.z_proj}) nn::reserve_linear(runner, matrix->view, kMaxStreams);
+  for (const auto* matrix : {&w.input, &w.eos, &w.z_proj}) nn::reserve_linear(runner_, matrix->view, kMaxStreams);
   const size_t attention_bytes = kernels::cache_attention_scratch_size(kMaxPositions) * sizeof(float);
-  for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, attention_bytes);
+  for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, attention_bytes);
 }
 
 Status FlowLm::check_room(const FlowLmState& state, size_t rows) const {
@@ -115,7 +110,10 @@ void FlowLm::append_rows(std::string_view stage, size_t rows, FlowLmState& state
   if (probe_) probe_(stage, 0, rows_of(x_, rows));
   segments_.assign({Segment{&state, 0, rows}});
   begin_pass(rows);
-  runner_->team().run([&](int member) { run_layers(member, rows, false, static_cast<bool>(probe_)); });
+  runner_.team().run([&](int member) {
+    nn::Crew::Seat seat = crew_.everyone(member);
+    run_layers(seat, false, static_cast<bool>(probe_));
+  });
   end_pass();
 }
 
@@ -128,7 +126,7 @@ Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
   for (size_t first = 0; first < count; first += kPassRows) {
     const size_t rows = std::min(kPassRows, count - first);
     for (size_t n = 0; n < rows; ++n) std::copy_n(latents.row(first + n), width, voice_.f32(n));
-    nn::linear(*runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
+    nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
     append_rows("voice", rows, state);
   }
   return {};
@@ -162,19 +160,28 @@ Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
     const size_t rows = std::min(kPassRows, ids.size() - first);
     for (size_t n = 0; n < rows; ++n)
       std::copy_n(w.text_table.data() + static_cast<size_t>(ids[first + n]) * width, width, embedded.f32(n));
-    if (w.config.text_rank > 0) nn::linear(*runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
+    if (w.config.text_rank > 0) nn::linear(runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
     append_rows("text", rows, state);
   }
   return {};
 }
 
 FlowLm::Steps FlowLm::step(std::span<const Stream> streams) {
-  const FlowLmWeights& w = *weights_;
-  const size_t rows = streams.size();
-  SYRINX_CHECK(rows >= 1 && rows <= latent_.rows(), "{} streams, made for {}", rows, latent_.rows());
+  begin_step(streams);
+  runner_.team().run([&](int member) {
+    nn::Crew::Seat seat = crew_.everyone(member);
+    work_at_step(seat);
+  });
+  return end_step();
+}
+
+void FlowLm::begin_step(std::span<const Stream> streams) {
+  SYRINX_CHECK(!streams.empty() && streams.size() <= latent_.rows(), "{} streams, made for {}", streams.size(),
+               latent_.rows());
   segments_.clear();
-  for (size_t n = 0; n < rows; ++n) {
-    std::copy_n(streams[n].latent != nullptr ? streams[n].latent : w.bos.data(), w.latent, latent_.f32(n));
+  for (size_t n = 0; n < streams.size(); ++n) {
+    const float* const latent = streams[n].latent != nullptr ? streams[n].latent : weights_->bos.data();
+    std::copy_n(latent, weights_->latent, latent_.f32(n));
     FlowLmState& state = *streams[n].state;
     if (state.room() == 0) {
       state.full = true;
@@ -182,28 +189,37 @@ FlowLm::Steps FlowLm::step(std::span<const Stream> streams) {
       segments_.push_back({&state, n, 1});
     }
   }
-  begin_pass(rows);
-  runner_->team().run([&](int member) {
-    ThreadTeam& team = runner_->team();
-    const auto linear = [&](const kernels::OwnedMatrix& matrix, View<const float, 2> x, nn::Plane& y) {
-      nn::stream_linear_share(*runner_, member, matrix.view, x, {}, rows_of(y, rows));
-      team.barrier();
-    };
-    linear(w.input, rows_of(latent_, rows), x_);
-    run_layers(member, rows, true, true);
-    if (w.config.project_condition) {
-      linear(w.z_proj, norm_rows(member, w.out_norm, rows), condition_);
-    } else {
-      if (member == 0) kernels::layer_norm(rows_of(x_, rows), w.out_norm.affine(), kEpsilon, rows_of(condition_, rows));
-      team.barrier();
-    }
-    linear(w.eos, rows_of(condition_, rows), logit_);
-  });
+  begin_pass(streams.size());
+}
+
+void FlowLm::work_at_step(nn::Crew::Seat& seat) {
+  const FlowLmWeights& w = *weights_;
+  const auto linear = [&](const nn::Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+                          nn::Plane& y) {
+    nn::stream_linear_part(runner_, part, matrix.view, x, {}, rows_of(y, rows_));
+  };
+  seat.stage([&](const nn::Part& part) { linear(part, w.input, rows_of(latent_, rows_), x_); });
+  run_layers(seat, true, true);
+  if (w.config.project_condition) {
+    norm_rows(seat, w.out_norm);
+    seat.stage([&](const nn::Part& part) { linear(part, w.z_proj, normed(part, w.out_norm), condition_); });
+  } else {
+    seat.stage([&](const nn::Part& part) {
+      const Range own = part.split(rows_);
+      kernels::layer_norm(rows_of(x_, own.begin, own.end), w.out_norm.affine(), kEpsilon,
+                          rows_of(condition_, own.begin, own.end));
+    });
+  }
+  seat.stage([&](const nn::Part& part) { linear(part, w.eos, rows_of(condition_, rows_), logit_); });
+}
+
+FlowLm::Steps FlowLm::end_step() {
   end_pass();
-  return {rows_of(condition_, rows), logit_.f32(), logit_.stride()};
+  return {rows_of(condition_, rows_), logit_.f32(), logit_.stride()};
 }
 
 void FlowLm::begin_pass(size_t rows) {
+  rows_ = rows;
   for (const Segment& segment : segments_) {
     const FlowLmState& state = *segment.state;
     SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_width == weights_->config.transformer.key_width(),
@@ -219,60 +235,64 @@ void FlowLm::end_pass() {
   for (const Segment& segment : segments_) segment.state->position += segment.rows;
 }
 
-// One member's part of all layers on the rows of x_; what the others write is read behind a barrier.
-//   x += W_out attention(W_in norm1(x)), x += W_2 gelu(W_1 norm2(x)), section 3.2.
-void FlowLm::run_layers(int member, size_t rows, bool step, bool need_output) {
-  ThreadTeam& team = runner_->team();
-  const auto linear = [&](const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
-                          View<float, 2> y) {
-    return step ? nn::stream_linear_share(*runner_, member, matrix.view, x, addend, y)
-                : nn::linear_share(*runner_, member, matrix.view, x, addend, y);
+// All layers on the rows of x_: x += W_out attention(W_in norm1(x)), x += W_2 gelu(W_1 norm2(x)), section 3.2.
+void FlowLm::run_layers(nn::Crew::Seat& seat, bool step, bool need_output) {
+  using nn::Part;
+  const auto linear = [&](const Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+                          View<const float, 2> addend, View<float, 2> y) {
+    return step ? nn::stream_linear_part(runner_, part, matrix.view, x, addend, y)
+                : nn::linear_part(runner_, part, matrix.view, x, addend, y);
   };
   const auto gelu = weights_->config.transformer.gelu_erf ? kernels::gelu_erf : kernels::gelu_tanh;
-  const View<float, 2> x = rows_of(x_, rows);
+  const View<float, 2> x = rows_of(x_, rows_);
   for (size_t i = 0; i < weights_->layers.size(); ++i) {
     const FlowLmLayer& layer = weights_->layers[i];
     // A prompt's last layer leaves keys and values; what it would compute from them is read by nobody.
     const bool goes_on = need_output || i + 1 < weights_->layers.size();
-    linear(layer.in_proj, norm_rows(member, layer.norm1, rows), {}, rows_of(qkv_, rows));
-    team.barrier();
-    attend(member, i, goes_on);
+    norm_rows(seat, layer.norm1);
+    seat.stage(
+        [&](const Part& part) { linear(part, layer.in_proj, normed(part, layer.norm1), {}, rows_of(qkv_, rows_)); });
+    seat.stage([&](const Part& part) { attend(part, i, goes_on); });
     if (!goes_on) return;
-    team.barrier();
-    linear(layer.out_proj, rows_of(attended_, rows), x, x);
-    team.barrier();
-    const nn::Share own = linear(layer.linear1, norm_rows(member, layer.norm2, rows), {}, rows_of(hidden_, rows));
-    for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
-      const std::span<float> part(hidden_.f32(n) + own.columns.begin, own.columns.end - own.columns.begin);
-      gelu(part, part);
-    }
-    team.barrier();
-    linear(layer.linear2, rows_of(hidden_, rows), x, x);
-    team.barrier();
-    // The others read x meanwhile; they write it again behind the next barrier only.
-    if (probe_ && member == 0) probe_("layer", i, x);
+    seat.stage([&](const Part& part) { linear(part, layer.out_proj, rows_of(attended_, rows_), x, x); });
+    norm_rows(seat, layer.norm2);
+    seat.stage([&](const Part& part) {
+      const nn::Share own = linear(part, layer.linear1, normed(part, layer.norm2), {}, rows_of(hidden_, rows_));
+      for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+        const std::span<float> columns(hidden_.f32(n) + own.columns.begin, own.columns.end - own.columns.begin);
+        gelu(columns, columns);
+      }
+    });
+    seat.stage([&](const Part& part) { linear(part, layer.linear2, rows_of(hidden_, rows_), x, x); });
+    // The others read x meanwhile; it is written again behind the next stage only.
+    seat.together([&](const Part& part) {
+      if (probe_ && part.rank == 0) probe_("layer", i, x);
+    });
   }
 }
 
-// The normed rows of x_.  A single row is cheaper normed by every member for itself than once and waited for.
-View<const float, 2> FlowLm::norm_rows(int member, const NormWeights& norm, size_t rows) {
-  if (rows == 1) {
-    const size_t own = static_cast<size_t>(member);
-    kernels::layer_norm(rows_of(x_, 1), norm.affine(), kEpsilon, rows_of(normed_, own, own + 1));
-    return rows_of(normed_, own, own + 1);
-  }
-  const Range own = split_range(rows, member, runner_->team().size());
-  kernels::layer_norm(rows_of(x_, own.begin, own.end), norm.affine(), kEpsilon, rows_of(normed_, own.begin, own.end));
-  runner_->team().barrier();
-  return rows_of(normed_, rows);
+// A single row is cheaper normed by every member for itself, in normed(), than once and waited for.
+void FlowLm::norm_rows(nn::Crew::Seat& seat, const NormWeights& norm) {
+  if (rows_ == 1) return;
+  seat.stage([&](const nn::Part& part) {
+    const Range own = part.split(rows_);
+    kernels::layer_norm(rows_of(x_, own.begin, own.end), norm.affine(), kEpsilon, rows_of(normed_, own.begin, own.end));
+  });
+}
+
+View<const float, 2> FlowLm::normed(const nn::Part& part, const NormWeights& norm) {
+  if (rows_ > 1) return rows_of(normed_, rows_);
+  const size_t own = static_cast<size_t>(part.member);
+  kernels::layer_norm(rows_of(x_, 1), norm.affine(), kEpsilon, rows_of(normed_, own, own + 1));
+  return rows_of(normed_, own, own + 1);
 }
 
 // Rotates and keeps the new keys, keeps the values, attends.  Members share the heads of all segments, whole groups of
 // those that share a key, so that nobody reads what another is writing.
-void FlowLm::attend(int member, size_t layer, bool need_output) {
+void FlowLm::attend(const nn::Part& part, size_t layer, bool need_output) {
   const TransformerConfig& t = weights_->config.transformer;
   const size_t head = t.head_size(), group = t.heads / t.key_heads, k = t.key_width();
-  const Range units = split_range(segments_.size() * t.key_heads, member, runner_->team().size());
+  const Range units = part.split(segments_.size() * t.key_heads);
   for (size_t unit = units.begin; unit < units.end;) {
     const Segment& segment = segments_[unit / t.key_heads];
     const size_t first = unit % t.key_heads, count = std::min(t.key_heads - first, units.end - unit);
@@ -305,7 +325,7 @@ void FlowLm::attend(int member, size_t layer, bool need_output) {
     input.first_position = state.position;
     input.scale = 1.0f / std::sqrt(static_cast<float>(head));
     const size_t floats = kernels::cache_attention_scratch_size(state.shared() + state.capacity);
-    auto* const scratch = reinterpret_cast<float*>(runner_->scratch(member, floats * sizeof(float)).data());
+    auto* const scratch = reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data());
     kernels::cache_attention(input, {first * group, (first + count) * group}, {scratch, floats},
                              columns_of(attended_, at, rows, 0, t.attention_width));
   }

@@ -62,10 +62,6 @@ class FlowLm {
   // The runner is borrowed and must outlive this; its scratch grows here to what a pass needs.  A step takes up to
   // `streams` states, 1 to kMaxStreams.
   FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams = 1);
-  // Another runner for the passes that follow; it must have been reserved.
-  void use(nn::Runner& runner) { runner_ = &runner; }
-  void reserve(nn::Runner& runner) const;
-
   // Each reads rows into the next positions of a state, many in one pass, and gives kLimitExceeded before anything is
   // read if they do not fit.
   // A voice's latents [n, V]: projected, with the vector before the voice in front where the model has one.
@@ -88,6 +84,12 @@ class FlowLm {
   // One position of each of B different states.  A state without room is marked `full`, and its row means nothing.
   // Allocates nothing.
   Steps step(std::span<const Stream> streams);
+  // The same in three parts, for a job that also does other work: the middle one is called by every member that works
+  // at it, with a seat of crew(), between the other two.
+  nn::Crew& crew() { return crew_; }
+  void begin_step(std::span<const Stream> streams);
+  void work_at_step(nn::Crew::Seat& seat);
+  Steps end_step();
 
   const FlowLmWeights& weights() const { return *weights_; }
 
@@ -107,14 +109,17 @@ class FlowLm {
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
   void begin_pass(size_t rows);
   void end_pass();
-  void run_layers(int member, size_t rows, bool step, bool need_output);
-  View<const float, 2> norm_rows(int member, const NormWeights& norm, size_t rows);
-  void attend(int member, size_t layer, bool need_output);
+  void run_layers(nn::Crew::Seat& seat, bool step, bool need_output);
+  void norm_rows(nn::Crew::Seat& seat, const NormWeights& norm);
+  View<const float, 2> normed(const nn::Part& part, const NormWeights& norm);
+  void attend(const nn::Part& part, size_t layer, bool need_output);
 
   std::shared_ptr<const FlowLmWeights> weights_;
-  nn::Runner* runner_;
+  nn::Runner& runner_;
+  nn::Crew crew_;
   Probe probe_;
-  std::vector<Segment> segments_;                   // of the pass
+  size_t rows_ = 0;  // of the pass
+  std::vector<Segment> segments_;
   nn::Plane voice_, text_, latent_;                 // rows before their projection: [n, V], [n, rank], [B, X]
   nn::Plane x_, normed_, qkv_, attended_, hidden_;  // [n, D], [n, D], [n, A + 2 K], [n, A], [n, F]
   nn::Plane cosines_, sines_;                       // [n, head size / 2]

@@ -215,7 +215,8 @@ TEST(PocketSynthesizer, DrawsOneSequenceOfBlocks) {
   Rng rng(7);
   std::vector<float> block(speaker.latent()), frame(speaker.frame_samples()), sound;
   for (const Chunk& chunk : chunks) {
-    ASSERT_TRUE(speaker.begin(0, stream.voice, chunk.ids, stream.model->config().eos_threshold, chunk.frames_guess + 2));
+    ASSERT_TRUE(
+        speaker.begin(0, stream.voice, chunk.ids, stream.model->config().eos_threshold, chunk.frames_guess + 2));
     while (speaker.end(0).goes_on()) {
       rng.fill_normal(block);
       for (float& value : block)

@@ -1,0 +1,106 @@
+// A task of several stages, each of which adds to what the one before it left, shared by whoever works at it.
+#include "nn/crew.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace syrinx::nn {
+namespace {
+
+constexpr size_t kStages = 40, kItems = 101;
+
+struct Task {
+  explicit Task(ThreadTeam& team) : crew(team) {}
+
+  // Item i of stage s becomes the sum of its neighbours in stage s - 1: wrong at once if a stage begins too early.
+  void work(Crew::Seat& seat, std::chrono::microseconds pause) {
+    for (size_t s = 0; s < kStages; ++s) {
+      seat.stage([&](const Part& part) {
+        if (part.rank == 0 && pause.count() > 0) std::this_thread::sleep_for(pause);
+        if (part.rank == 0) most = std::max(most, part.size);
+        const std::vector<uint64_t>& from = items[s % 2];
+        std::vector<uint64_t>& to = items[(s + 1) % 2];
+        const Range own = part.split(kItems);
+        for (size_t i = own.begin; i < own.end; ++i)
+          to[i] = from[(i + kItems - 1) % kItems] + 3 * from[i] + from[(i + 1) % kItems];
+      });
+      seat.together([&](const Part& part) {
+        if (part.rank == 0) ++seen;
+      });
+    }
+  }
+  void clear() {
+    for (auto& values : items) values.resize(kItems);
+    std::iota(items[0].begin(), items[0].end(), uint64_t{1});
+    most = 0;
+    seen = 0;
+  }
+
+  Crew crew;
+  std::vector<uint64_t> items[2];
+  int most = 0;
+  size_t seen = 0;
+};
+
+std::vector<uint64_t> expected() {
+  ThreadTeam team(1);
+  Task task(team);
+  task.clear();
+  Crew::Seat seat = task.crew.everyone(0);
+  task.work(seat, {});
+  return task.items[0];
+}
+
+TEST(Crew, EveryoneFromTheFirstStage) {
+  for (const int threads : {1, 2, 3}) {
+    ThreadTeam team(threads);
+    Task task(team);
+    for (int round = 0; round < 20; ++round) {
+      task.clear();
+      team.run([&](int member) {
+        Crew::Seat seat = task.crew.everyone(member);
+        task.work(seat, {});
+      });
+      ASSERT_EQ(task.items[0], expected()) << threads;
+      EXPECT_EQ(task.most, threads);
+      EXPECT_EQ(task.seen, kStages);
+    }
+  }
+}
+
+// Two tasks side by side; the slow one is joined by the member that has finished the other.
+TEST(Crew, WhoHasFinishedJoinsTheOther) {
+  using std::chrono::microseconds;
+  ThreadTeam team(2);
+  Task tasks[2] = {Task(team), Task(team)};
+  const std::vector<uint64_t> want = expected();
+  for (const int slow : {0, 1}) {
+    for (int round = 0; round < 20; ++round) {
+      for (Task& task : tasks) {
+        task.clear();
+        task.crew.reset();
+      }
+      const auto pause = [&](int task) { return microseconds(task == slow ? 300 : 0); };
+      team.run([&](int member) {
+        Task &own = tasks[member], &other = tasks[1 - member];
+        Crew::Seat seat = own.crew.first(member);
+        own.work(seat, pause(member));
+        own.crew.leave(seat);
+        Crew::Seat second = other.crew.join(member);
+        other.work(second, pause(1 - member));
+      });
+      for (const Task& task : tasks) {
+        ASSERT_EQ(task.items[0], want) << "slow " << slow;
+        EXPECT_EQ(task.seen, kStages);
+      }
+      EXPECT_EQ(tasks[slow].most, 2) << "nobody joined 40 stages of 0.3 ms";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::nn
