@@ -9,6 +9,7 @@
 #if defined(__aarch64__)
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
 #endif
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/gemm_block.h"
@@ -29,6 +30,14 @@ inline constexpr size_t kMaxRows = 12;
 #else
 inline constexpr size_t kMaxRows = 6;
 #endif
+
+// Weights are fetched 4 KiB before they are needed: a layer's come from memory or from the third-level cache.  Half and
+// twice the distance gave the same on Zen 4.
+HWY_INLINE void prefetch(const uint32_t* panel) {
+  constexpr size_t kAhead = 1024, kLine = 16;  // words
+  hwy::Prefetch(panel + kAhead);
+  hwy::Prefetch(panel + kAhead + kLine);
+}
 
 // sums[r] += x[r * row_stride] * (w0, w1)
 template <size_t kRows>
@@ -58,6 +67,7 @@ HWY_NOINLINE void sum_columns(const float* HWY_RESTRICT x, const BlockGeometry& 
     if constexpr (kType == PanelType::kBf16) {
       // A word holds the same column of two depths, the first in its lower half.
       for (size_t k = 0; k < g.depth; k += 2, panel += kPanelColumns) {
+        prefetch(panel);
         const auto pair0 = hn::LoadU(du, panel), pair1 = hn::LoadU(du, panel + lanes);
         add_products(tap + k, g.row_stride, hn::BitCast(d, hn::ShiftLeft<16>(pair0)),
                      hn::BitCast(d, hn::ShiftLeft<16>(pair1)), sum0, sum1);
@@ -67,6 +77,7 @@ HWY_NOINLINE void sum_columns(const float* HWY_RESTRICT x, const BlockGeometry& 
       }
     } else {
       for (size_t k = 0; k < g.depth; ++k, panel += kPanelColumns) {
+        prefetch(panel);
         const float* const w = reinterpret_cast<const float*>(panel);
         add_products(tap + k, g.row_stride, hn::LoadU(d, w), hn::LoadU(d, w + lanes), sum0, sum1);
       }

@@ -8,6 +8,7 @@ namespace syrinx::mimi {
 
 Decoder::Decoder(std::shared_ptr<const DecoderWeights> weights, nn::Runner& runner)
     : w_(std::move(weights)),
+      runner_(runner),
       seanet_(w_->seanet, w_->config.resample_stride(), runner),
       transformer_(w_->transformer, w_->config.resample_stride(), runner),
       latent_(round_up(w_->config.latent, kPanelColumns)),
@@ -27,31 +28,41 @@ void Decoder::decode(DecoderState& state, View<const float, 2> latents, std::spa
   const size_t frames = latents.extent(0), length = w_->config.frame_samples();
   SYRINX_CHECK(latents.extent(1) == w_->config.latent && samples.size() == frames * length,
                "latents [{}, {}] into {} samples", frames, latents.extent(1), samples.size());
-  for (size_t i = 0; i < frames; ++i)
-    frame(state, {latents.row(i), latents.extent(1)}, samples.subspan(i * length, length));
+  for (size_t i = 0; i < frames; ++i) {
+    std::copy_n(latents.row(i), latents.extent(1), latent_.begin());
+    runner_.team().run([&](int member) { frame(member, state, samples.subspan(i * length, length)); });
+    std::copy(quantised_.begin(), quantised_.end(), state.quantised.begin());
+  }
 }
 
-void Decoder::frame(DecoderState& state, std::span<const float> latent, std::span<float> samples) {
+// The latent's projection and its upsampling, a depthwise transposed convolution of two taps: columns of some panels.
+void Decoder::upsample(int member, const DecoderState& state, View<float, 2> rows) {
   const PackedMatrix& quantizer = w_->quantizer.view;
-  std::copy(latent.begin(), latent.end(), latent_.begin());
-  kernels::gemv(quantizer, latent_.data(), nullptr, quantised_.data(), {0, quantizer.panel_count()}, {});
-  const View<float, 2> rows = seanet_.input();
+  const Range panels = split_range(quantizer.panel_count(), member, runner_.team().size());
+  kernels::gemv(quantizer, latent_.data(), nullptr, quantised_.data(), panels, {});
   const size_t count = rows.extent(0), width = rows.extent(1);
   for (size_t j = 0; j < count; ++j) {
     const float* const now = w_->upsample.data() + j * width;
     const float* const before = w_->upsample.data() + (count + j) * width;
     float* const row = rows.row(j);
-    for (size_t c = 0; c < width; ++c) row[c] = now[c] * quantised_[c] + before[c] * state.quantised[c];
+    for (size_t c = panels.begin * kPanelColumns; c < panels.end * kPanelColumns; ++c)
+      row[c] = now[c] * quantised_[c] + before[c] * state.quantised[c];
   }
-  std::copy(quantised_.begin(), quantised_.end(), state.quantised.begin());
-  if (probe_) {
+}
+
+void Decoder::frame(int member, DecoderState& state, std::span<float> samples) {
+  const View<float, 2> rows = seanet_.input(w_->config.resample_stride());
+  const size_t count = rows.extent(0), width = rows.extent(1);
+  upsample(member, state, rows);
+  runner_.team().barrier();
+  if (probe_ && member == 0) {
     probe_("quantizer", 0, {quantised_.data(), {1, width}});
     probe_("upsample", 0, rows);
   }
-  transformer_.run(state.transformer, {rows.data(), {count, w_->config.outer_width}, {width, 1}}, "transformer",
+  if (probe_) runner_.team().barrier();
+  transformer_.run(member, state.transformer, {rows.data(), {count, w_->config.outer_width}, {width, 1}}, "transformer",
                    probe_);
-  const size_t columns = kPanelColumns;
-  seanet_.run(state.seanet, {samples.data(), {samples.size() / columns, columns}}, "decoder", probe_);
+  seanet_.run(member, state.seanet, count, {samples.data(), {samples.size(), 1}}, "decoder", probe_);
 }
 
 }  // namespace syrinx::mimi

@@ -38,9 +38,11 @@ class Decoder {
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void frame(DecoderState& state, std::span<const float> latent, std::span<float> samples);
+  void frame(int member, DecoderState& state, std::span<float> samples);
+  void upsample(int member, const DecoderState& state, View<float, 2> rows);
 
   std::shared_ptr<const DecoderWeights> w_;
+  nn::Runner& runner_;
   Seanet seanet_;
   Transformer transformer_;
   Buffer<float> latent_, quantised_;  // padded

@@ -3,18 +3,25 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kernels/row_conv.h"
 
 namespace syrinx::mimi {
+
+namespace {
+
+// With three frames the rows of the slowest layers fill whole blocks of the kernel (48 = 4 x 12).
+constexpr size_t kPassFrames = 3;
+
+}  // namespace
 
 Encoder::Encoder(std::shared_ptr<const EncoderWeights> weights, nn::Runner& runner)
     : w_(std::move(weights)),
       runner_(runner),
-      seanet_(w_->seanet, w_->config.frame_samples(), runner),
-      transformer_(w_->transformer, w_->config.resample_stride(), runner),
-      latent_(w_->downsample.view.padded_columns()) {
-  positions_.prepare(2 * w_->config.resample_stride(), w_->config.encoder.width, kernels::Storage::kF32);
-  const size_t bytes = kernels::conv_scratch_bytes(w_->downsample.view, {.rows = 1});
-  for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, bytes);
+      seanet_(w_->seanet, kPassFrames * w_->config.frame_samples(), runner),
+      transformer_(w_->transformer, kPassFrames * w_->config.resample_stride(), runner) {
+  positions_.prepare((1 + kPassFrames) * w_->config.resample_stride(), w_->config.encoder.width,
+                     kernels::Storage::kF32);
+  latents_.prepare(kPassFrames, w_->config.inner_width, kernels::Storage::kF32);
 }
 
 EncoderState Encoder::make_state() const {
@@ -31,32 +38,49 @@ void Encoder::encode(EncoderState& state, std::span<const float> samples, View<f
   const size_t count = frames(samples.size()), length = w_->config.frame_samples();
   SYRINX_CHECK(latents.extent(0) == count && latents.extent(1) == w_->config.inner_width,
                "{} samples into latents [{}, {}]", samples.size(), latents.extent(0), latents.extent(1));
-  for (size_t i = 0; i < count; ++i) {
-    const size_t first = i * length;
-    frame(state, samples.subspan(first, std::min(length, samples.size() - first)), {latents.row(i), latents.extent(1)});
+  for (size_t i = 0; i < count; i += kPassFrames) {
+    const size_t frames = std::min(kPassFrames, count - i), first = i * length;
+    const View<float, 2> in = seanet_.input(frames * length);
+    const size_t here = std::min(frames * length, samples.size() - first);
+    std::copy_n(samples.data() + first, here, in.data());
+    std::fill_n(in.data() + here, in.size() - here, 0.0f);
+    const View<float, 2> out{latents.row(i), {frames, latents.extent(1)}, {latents.stride(0), 1}};
+    runner_.team().run([&](int member) { pass(member, state, out); });
   }
 }
 
-void Encoder::frame(EncoderState& state, std::span<const float> samples, std::span<float> latent) {
-  const View<float, 2> in = seanet_.input();
-  std::fill_n(in.data(), in.size(), 0.0f);
-  for (size_t i = 0; i < samples.size(); ++i) in.row(i)[0] = samples[i];
-  const size_t count = w_->config.resample_stride(), width = positions_.stride();
+void Encoder::pass(int member, EncoderState& state, View<float, 2> latents) {
+  ThreadTeam& team = runner_.team();
+  const size_t frames = latents.extent(0), count = w_->config.resample_stride(), width = positions_.stride();
+  const bool first = state.transformer.position == 0;
   float* const before = positions_.f32();
   float* const now = positions_.f32(count);
-  const bool first = state.transformer.position == 0;
-  seanet_.run(state.seanet, {now, {count, width}}, "encoder", probe_);
-  transformer_.run(state.transformer, {now, {count, w_->config.encoder.width}, {width, 1}}, "transformer", probe_);
-  if (first) {  // before the recording its first position is repeated
-    for (size_t j = 0; j < count; ++j) std::copy_n(now, width, before + j * width);
-  } else {
-    std::copy_n(state.positions.data(), count * width, before);
+  seanet_.run(member, state.seanet, frames * w_->config.frame_samples(), {now, {frames * count, width}}, "encoder",
+              probe_);
+  transformer_.run(member, state.transformer, {now, {frames * count, w_->config.encoder.width}, {width, 1}},
+                   "transformer", probe_);
+  if (member == 0) {
+    if (first) {  // before the recording its first position is repeated
+      for (size_t j = 0; j < count; ++j) std::copy_n(now, width, before + j * width);
+    } else {
+      std::copy_n(state.positions.data(), count * width, before);
+    }
+    std::copy_n(now + (frames - 1) * count * width, count * width, state.positions.data());
   }
-  std::copy_n(now, count * width, state.positions.data());
-  runner_.conv(w_->downsample.view, {.rows = 1, .stride = count}, {.data = before, .rows = 2 * count, .stride = width},
-               {.data = latent_.data(), .stride = latent_.size()});
-  std::copy_n(latent_.data(), latent.size(), latent.data());
-  if (probe_) probe_("latents", 0, {latent_.data(), {1, latent.size()}});
+  team.barrier();
+  const PackedMatrix& downsample = w_->downsample.view;
+  const auto own = kernels::share_row_conv(downsample, frames, member, team.size());
+  const kernels::RowConv work{.input = before,
+                              .rows = frames,
+                              .row_step = count * width,
+                              .tap_step = width,
+                              .output = latents_.f32(),
+                              .stride = latents_.stride()};
+  kernels::row_conv(downsample, work, own.rows, own.panels);
+  team.barrier();
+  if (member != 0) return;
+  for (size_t i = 0; i < frames; ++i) std::copy_n(latents_.f32(i), latents.extent(1), latents.row(i));
+  if (probe_) probe_("latents", 0, latents);
 }
 
 }  // namespace syrinx::mimi

@@ -1,5 +1,5 @@
 // The encoder of the codec: 80 ms of sound become one latent (spec pocket-tts.md, section 4.3).  The maker runs it over
-// a whole recording; here it is carried from frame to frame, which gives the same numbers and bounds its memory.
+// a whole recording; here it is carried on by a few frames a pass, which gives the same numbers and bounds its memory.
 //
 // Objects and memory are as in decoder.h.
 #pragma once
@@ -40,14 +40,14 @@ class Encoder {
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void frame(EncoderState& state, std::span<const float> samples, std::span<float> latent);
+  void pass(int member, EncoderState& state, View<float, 2> latents);
 
   std::shared_ptr<const EncoderWeights> w_;
   nn::Runner& runner_;
   Seanet seanet_;
   Transformer transformer_;
-  nn::Plane positions_;   // of two frames
-  Buffer<float> latent_;  // padded
+  nn::Plane positions_;  // of the frame before, then of the pass
+  nn::Plane latents_;    // of the pass
   Probe probe_;
 };
 

@@ -3,86 +3,136 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kernels/row_conv.h"
 
 namespace syrinx::mimi {
 
-using kernels::Activation;
+using kernels::RowActivation;
+using kernels::RowConv;
 
 namespace {
 
-kernels::ConvGeometry geometry(const Conv& conv, size_t rows) {
-  return {.rows = rows / conv.stride, .dilation = conv.dilation, .stride = conv.stride};
-}
+// Of a residual block at a time: two of the kernel's blocks, whose inner rows stay in the first-level cache.
+constexpr size_t kBlockRows = 24;
+constexpr size_t kSlack = 32;  // floats behind the rows: the last tap is read up to the matrix's depth
 
-void reserve(nn::Runner& runner, const Conv& conv, size_t rows) {
-  const size_t bytes = kernels::conv_scratch_bytes(conv.matrix.view, geometry(conv, rows));
-  for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, bytes);
-}
+size_t kept(const Conv& conv) { return conv.history * conv.input_width; }
 
 }  // namespace
 
 Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner)
     : chain_(chain), runner_(runner), rows_(rows) {
-  size_t body = 0, hidden = 0;
+  size_t body = 0, sums = 0, hidden = 0;
   for (const SeanetLayer& layer : chain) {
     const Conv& conv = layer.conv;
-    SYRINX_CHECK(rows % conv.stride == 0 && conv.history() <= rows, "{} rows, stride {}, history {}", rows, conv.stride,
-                 conv.history());
-    reserve(runner, conv, rows);
-    guard_ = std::max(guard_, conv.history() * conv.input_width);
-    history_floats_ += conv.history() * conv.input_width;
+    SYRINX_CHECK(rows % conv.stride == 0, "{} rows, stride {}", rows, conv.stride);
+    guard_ = std::max(guard_, kept(conv));
+    history_floats_ += kept(conv);
     body = std::max(body, rows * conv.input_width);
     if (layer.second) {
-      reserve(runner, *layer.second, rows);
-      hidden = std::max(hidden, rows * conv.width);
+      hidden = std::max(hidden, kBlockRows * conv.width);
     } else {
       rows = rows / conv.stride * conv.up;
+      sums = std::max(sums, rows * conv.width);
     }
   }
-  current_ = Buffer<float>(guard_ + body);
-  next_ = Buffer<float>(guard_ + body);
-  hidden_ = Buffer<float>(hidden);
+  for (Buffer<float>& plane : planes_) plane = Buffer<float>(guard_ + body + kSlack);
+  sums_ = Buffer<float>(sums);
+  for (int member = 0; member < runner.team().size(); ++member) hidden_.emplace_back(hidden);
 }
 
 void Seanet::reset(SeanetState& state) { std::fill(state.histories.begin(), state.histories.end(), 0.0f); }
 
-View<float, 2> Seanet::input() { return {current_.data() + guard_, {rows_, chain_.front().conv.input_width}}; }
-
-// `in` points to the first row; its history lies before it.
-void Seanet::convolve(const Conv& conv, const float* in, size_t rows, float* out, const float* residual) {
-  runner_.conv(conv.matrix.view, geometry(conv, rows),
-               {.data = in - conv.history() * conv.input_width,
-                .rows = conv.history() + rows,
-                .stride = conv.input_width,
-                .activation = conv.elu ? Activation::kElu : Activation::kNone},
-               {.data = out, .stride = conv.up * conv.width, .residual = residual, .residual_stride = conv.width});
+View<float, 2> Seanet::input(size_t rows) {
+  SYRINX_CHECK(rows <= rows_, "{} rows into a pass of {}", rows, rows_);
+  return {plane(0), {rows, chain_.front().conv.input_width}};
 }
 
-void Seanet::run(SeanetState& state, View<float, 2> out, std::string_view stage, const Probe& probe) {
-  SYRINX_CHECK(state.histories.size() == history_floats_, "a state of {} floats, needs {}", state.histories.size(),
-               history_floats_);
+void Seanet::convolve(int member, const Conv& conv, const float* in, size_t rows, const Target& to) {
+  const size_t width = conv.input_width, count = rows / conv.stride;
+  in -= kept(conv);
+  if (!conv.dot.empty()) {
+    const Range own = split_range(count, member, runner_.team().size());
+    return kernels::row_dot(conv.dot.data(), conv.dot.size(), conv.dot_bias, in, width, to.output, own);
+  }
+  const RowConv work{.input = in,
+                     .rows = count,
+                     .row_step = conv.stride * width,
+                     .tap_step = conv.dilation * width,
+                     .output = to.output,
+                     .activated = to.activated,
+                     .stride = conv.up * conv.width,
+                     .activation = RowActivation::kElu};
+  const auto own = kernels::share_row_conv(conv.matrix.view, count, member, runner_.team().size());
+  kernels::row_conv(conv.matrix.view, work, own.rows, own.panels);
+}
+
+// x + second(elu(conv(elu(x)))), some rows at a time; x lies in sums_, elu(x) in `in`.
+void Seanet::residual_block(int member, const SeanetLayer& layer, const float* in, size_t rows, const Target& to) {
+  const Conv &conv = layer.conv, &second = *layer.second;
+  float* const hidden = hidden_[static_cast<size_t>(member)].data();
+  const Range own = split_range(rows, member, runner_.team().size(), kBlockRows / 2);
+  for (size_t row = own.begin; row < own.end; row += kBlockRows) {
+    const size_t count = std::min(kBlockRows, own.end - row), at = row * second.width;
+    const RowConv inner{.input = in + row * conv.input_width - kept(conv),
+                        .rows = count,
+                        .row_step = conv.input_width,
+                        .tap_step = conv.dilation * conv.input_width,
+                        .activated = hidden,
+                        .stride = conv.width,
+                        .activation = RowActivation::kElu};
+    kernels::row_conv(conv.matrix.view, inner, {0, count}, {0, conv.matrix.view.panel_count()});
+    const RowConv outer{.input = hidden,
+                        .rows = count,
+                        .row_step = second.input_width,
+                        .output = to.output == nullptr ? nullptr : to.output + at,
+                        .activated = to.activated == nullptr ? nullptr : to.activated + at,
+                        .stride = second.width,
+                        .residual = sums_.data() + at,
+                        .residual_stride = second.width,
+                        .activation = RowActivation::kElu};
+    kernels::row_conv(second.matrix.view, outer, {0, count}, {0, second.matrix.view.panel_count()});
+  }
+}
+
+void Seanet::run(int member, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
+                 const Probe& probe) {
+  ThreadTeam& team = runner_.team();
+  SYRINX_CHECK(state.histories.size() == history_floats_ && rows <= rows_, "a state of {} floats, needs {}; {} rows",
+               state.histories.size(), history_floats_, rows);
   float* history = state.histories.data();
-  size_t rows = rows_;
-  for (const SeanetLayer& layer : chain_) {
+  const auto put_history = [&](size_t layer) {
+    if (member == 0) std::copy_n(history, kept(chain_[layer].conv), plane(layer) - kept(chain_[layer].conv));
+  };
+  put_history(0);
+  if (member == 0) std::fill_n(plane(0) + rows * chain_[0].conv.input_width, kSlack, 0.0f);
+  team.barrier();
+  for (size_t i = 0; i < chain_.size(); ++i) {
+    const SeanetLayer& layer = chain_[i];
     const Conv& conv = layer.conv;
-    float* const body = current_.data() + guard_;
-    const size_t kept = conv.history() * conv.input_width, size = rows * conv.input_width;
-    std::copy_n(history, kept, body - kept);
-    std::copy_n(body + size - kept, kept, history);
-    history += kept;
-    float* result = body;
-    if (layer.second) {
-      convolve(conv, body, rows, hidden_.data(), nullptr);
-      convolve(*layer.second, hidden_.data(), rows, body, body);
-    } else {
-      const bool last = &layer == &chain_.back();
-      result = last ? out.data() : next_.data() + guard_;
-      convolve(conv, body, rows, result, nullptr);
-      rows = rows / conv.stride * conv.up;
-      std::swap(current_, next_);
+    const bool last = i + 1 == chain_.size();
+    float* const in = plane(i);
+    if (member == 0) std::copy_n(in + rows * conv.input_width - kept(conv), kept(conv), history);
+    history += kept(conv);
+    if (!last) put_history(i + 1);
+    Target to{.output = out.data()};
+    if (!last) {
+      const SeanetLayer& next = chain_[i + 1];
+      const bool elu = next.conv.elu;
+      to.activated = elu ? plane(i + 1) : nullptr;
+      to.output = !elu ? plane(i + 1) : next.second || probe ? sums_.data() : nullptr;
     }
+    if (layer.second) {
+      residual_block(member, layer, in, rows, to);
+    } else {
+      convolve(member, conv, in, rows, to);
+      rows = rows / conv.stride * conv.up;
+    }
+    team.barrier();
+    if (!probe) continue;
     const size_t width = layer.second ? layer.second->width : conv.width;
-    if (probe) probe(stage, layer.module, {result, {rows, width}});
+    if (member == 0) probe(stage, layer.module, {to.output, {rows, width}});
+    team.barrier();
   }
 }
 

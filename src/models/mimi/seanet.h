@@ -1,7 +1,8 @@
-// A SEANet, encoder or decoder, one frame at a time (spec pocket-tts.md, sections 4.1 to 4.3).
+// A SEANet, encoder or decoder, some frames at a time (spec pocket-tts.md, sections 4.1 to 4.3).
 //
-// Every convolution sees its input behind the last rows of the frame before, which the stream's state keeps: raw, since
-// ELU(0) = 0 makes the zeros before the first frame the same on either side of the activation.
+// Every convolution reads its input, activated where it was made, behind the last rows of the pass before, which the
+// stream's state keeps.  ELU(0) = 0 makes the zeros before the first frame the same on either side of the activation.
+// All layers run inside one job of the team, with a barrier behind each.
 #pragma once
 
 #include <functional>
@@ -22,27 +23,38 @@ struct SeanetState {
   Buffer<float> histories;  // of each convolution in turn, [history, input_width]
 };
 
-// Scratch and the order of work; the weights must outlive it.  One frame at a time, from one thread.
+// Scratch and the order of work; the weights must outlive it.  One pass at a time.
 class Seanet {
  public:
-  // `rows`: input rows of a frame, all that run() ever takes.
+  // `rows`: input rows of a pass at most.
   Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner);
 
   SeanetState make_state() const { return {Buffer<float>(history_floats_)}; }
   static void reset(SeanetState& state);
 
-  // Where the caller writes the frame's input, whole rows of padded channels: [rows, input_width of the first layer].
-  View<float, 2> input();
-  // Takes the input and writes the last layer's rows, padded to 32 floats each, to `out`.  Allocates nothing.
-  void run(SeanetState& state, View<float, 2> out, std::string_view stage, const Probe& probe);
+  // Where the input of a pass is written before run(): [rows, input_width of the first layer].
+  View<float, 2> input(size_t rows);
+  // Inside a job that every member runs: takes the input and writes the last layer's rows to `out`, which is whole when
+  // it returns.  Rows of `out` are padded to 32 floats, or samples side by side.  The input must be whole: there is a
+  // barrier between its writing and this.  Allocates nothing.
+  void run(int member, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage, const Probe& probe);
 
  private:
-  void convolve(const Conv& conv, const float* in, size_t rows, float* out, const float* residual);
+  // Where a layer's results go: `output` as they are, `activated` for a next layer with ELU; either may be null.
+  struct Target {
+    float* output = nullptr;
+    float* activated = nullptr;
+  };
+  float* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
+  void convolve(int member, const Conv& conv, const float* in, size_t rows, const Target& to);
+  void residual_block(int member, const SeanetLayer& layer, const float* in, size_t rows, const Target& to);
 
   const std::vector<SeanetLayer>& chain_;
   nn::Runner& runner_;
   size_t rows_ = 0, guard_ = 0, history_floats_ = 0;
-  Buffer<float> current_, next_, hidden_;  // the first two: guard_ floats for a history, then the rows
+  Buffer<float> planes_[2];            // what even and odd layers read: guard_ floats for a history, then the rows
+  Buffer<float> sums_;                 // rows before their activation, which a residual block adds to
+  std::vector<Buffer<float>> hidden_;  // of each member, some rows inside a residual block
 };
 
 }  // namespace syrinx::mimi

@@ -1,5 +1,5 @@
 // The codec's transformer: pre-norm layers with rotary positions and a window, some positions at a time (spec
-// pocket-tts.md, section 4.1, step 3).
+// pocket-tts.md, section 4.1, step 3).  All layers run inside one job of the team.
 #pragma once
 
 #include <string_view>
@@ -20,21 +20,22 @@ struct TransformerState {
   size_t position = 0;                      // of the next row
 };
 
-// Scratch and the order of work; the weights must outlive it.  One step at a time, from one thread.
+// Scratch and the order of work; the weights must outlive it.  One step at a time.
 class Transformer {
  public:
   // `step`: most rows of a run().
   Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner);
 
   TransformerState make_state() const;
-  // x [T, width] in place, T <= step, rows of whole padded channels.  Allocates nothing.
-  void run(TransformerState& state, View<float, 2> x, std::string_view stage, const Probe& probe);
+  // Inside a job that every member runs: x [T, width] in place, T <= step, rows of whole padded channels.  x must be
+  // whole before, and is when it returns.  Allocates nothing.
+  void run(int member, TransformerState& state, View<float, 2> x, std::string_view stage, const Probe& probe);
 
  private:
   size_t ring_rows() const { return w_.config.window - 1 + normed_.rows(); }
-  void attend(const TransformerLayer& layer, View<float, 2> keys, View<float, 2> values, size_t first,
-              View<float, 2> x);
-  void feed_forward(const TransformerLayer& layer, View<float, 2> x);
+  void attention_block(int member, const TransformerLayer& layer, View<float, 2> keys, View<float, 2> values,
+                       size_t first, View<float, 2> x);
+  void feed_forward_block(int member, const TransformerLayer& layer, View<float, 2> x);
 
   const TransformerWeights& w_;
   nn::Runner& runner_;

@@ -9,26 +9,15 @@ using kernels::OwnedMatrix;
 
 namespace {
 
-// [out, in] or [out, in, 1], row n times scale[n] where there is one.
-OwnedMatrix pack_linear(const std::vector<float>& weight, size_t out, size_t in, const std::vector<float>& scale = {}) {
-  if (weight.empty()) return {};
-  const auto at = [&](size_t n, size_t k, size_t) {
-    return scale.empty() ? weight[n * in + k] : weight[n * in + k] * scale[n];
-  };
-  return kernels::pack_f32({.columns = out, .channels = in}, at, {});
-}
-
 class Loader {
  public:
   Loader(const Safetensors& tensors, const std::string& file) : reader_(tensors, file) {}
   Status status() const { return reader_.status(); }
 
-  OwnedMatrix linear(const std::string& name, size_t out, size_t in, const std::vector<float>& scale = {}) {
-    return pack_linear(reader_.read(name + ".weight", {out, in}), out, in, scale);
+  OwnedMatrix linear(const std::string& name, size_t out, size_t in) {
+    return pack(reader_.read(name + ".weight", {out, in}), out, in);
   }
-  OwnedMatrix quantizer(size_t out, size_t in) {
-    return pack_linear(reader_.read("mimi.quantizer.output_proj.weight", {out, in, 1}), out, in);
-  }
+  OwnedMatrix quantizer(size_t out, size_t in);
   std::vector<float> upsample(size_t width, size_t taps);
   OwnedMatrix downsample(size_t out, size_t in, size_t taps);
   TransformerWeights transformer(const std::string& name, const nn::TransformerConfig& config);
@@ -39,14 +28,28 @@ class Loader {
   struct ConvShape {
     size_t out = 0, in = 0, kernel = 0, stride = 1, dilation = 1;
   };
+  static OwnedMatrix pack(const std::vector<float>& weight, size_t out, size_t in) {
+    if (weight.empty()) return {};
+    return kernels::pack_exact({.columns = out, .channels = in},
+                               [&](size_t n, size_t k, size_t) { return weight[n * in + k]; }, {});
+  }
   Conv conv(const std::string& name, const ConvShape& shape, bool elu);
   Conv transposed(const std::string& name, size_t in, size_t out, size_t stride);
+  Conv from_samples(const std::string& name, size_t out, size_t kernel);
   Conv to_samples(const std::string& name, size_t in, size_t kernel);
   void residual_blocks(const std::string& name, size_t& module, size_t width, const SeanetConfig& config,
                        std::vector<SeanetLayer>& chain);
 
   TensorReader reader_;
 };
+
+// f32: it meets one row, and the vector product takes no bf16.
+OwnedMatrix Loader::quantizer(size_t out, size_t in) {
+  const std::vector<float> weight = reader_.read("mimi.quantizer.output_proj.weight", {out, in, 1});
+  if (weight.empty()) return {};
+  const auto at = [&](size_t n, size_t k, size_t) { return weight[n * in + k]; };
+  return kernels::pack_f32({.columns = out, .channels = in}, at, {});
+}
 
 std::vector<float> Loader::upsample(size_t width, size_t taps) {
   const std::vector<float> weight = reader_.read("mimi.upsample.convtr.convtr.weight", {width, 1, taps});
@@ -62,7 +65,7 @@ OwnedMatrix Loader::downsample(size_t out, size_t in, size_t taps) {
   const std::vector<float> weight = reader_.read("mimi.downsample.conv.conv.weight", {out, in, taps});
   if (weight.empty()) return {};
   const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * in + k) * taps + t]; };
-  return kernels::pack_f32({.columns = out, .channels = in, .taps = taps}, at, {});
+  return kernels::pack_exact({.columns = out, .channels = in, .taps = taps}, at, {});
 }
 
 Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
@@ -71,11 +74,12 @@ Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
   Conv conv{.stride = s.stride,
             .dilation = s.dilation,
             .elu = elu,
+            .history = (s.kernel - 1) * s.dilation + 1 - s.stride,
             .input_width = round_up(s.in, kPanelColumns),
             .width = round_up(s.out, kPanelColumns)};
   if (weight.empty() || bias.empty()) return conv;
   const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * s.in + k) * s.kernel + t]; };
-  conv.matrix = kernels::pack_f32({.columns = s.out, .channels = s.in, .taps = s.kernel}, at, bias);
+  conv.matrix = kernels::pack_exact({.columns = s.out, .channels = s.in, .taps = s.kernel}, at, bias);
   return conv;
 }
 
@@ -84,7 +88,7 @@ Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t s
   const std::vector<float> weight = reader_.read(name + ".weight", {in, out, 2 * stride});
   const std::vector<float> bias = reader_.read(name + ".bias", {out});
   const size_t width = round_up(out, kPanelColumns);
-  Conv conv{.up = stride, .elu = true, .input_width = round_up(in, kPanelColumns), .width = width};
+  Conv conv{.up = stride, .elu = true, .history = 1, .input_width = round_up(in, kPanelColumns), .width = width};
   if (weight.empty() || bias.empty()) return conv;
   std::vector<float> biases(stride * width);
   for (size_t j = 0; j < stride; ++j) std::copy(bias.begin(), bias.end(), biases.begin() + j * width);
@@ -93,22 +97,30 @@ Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t s
     if (column >= out) return 0.0f;
     return weight[(k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase];
   };
-  conv.matrix = kernels::pack_f32({.columns = stride * width, .channels = in, .taps = 2}, at, biases);
+  conv.matrix = kernels::pack_exact({.columns = stride * width, .channels = in, .taps = 2}, at, biases);
   return conv;
 }
 
-// One channel would leave 31 of a panel's 32 columns idle: here they are 32 successive samples instead, each with the
-// kernel one row further on.
+// Over one channel the taps are what stands side by side: a linear layer of `kernel` samples.
+Conv Loader::from_samples(const std::string& name, size_t out, size_t kernel) {
+  const std::vector<float> weight = reader_.read(name + ".weight", {out, 1, kernel});
+  const std::vector<float> bias = reader_.read(name + ".bias", {out});
+  Conv conv{.history = kernel - 1, .input_width = 1, .width = round_up(out, kPanelColumns)};
+  if (weight.empty() || bias.empty()) return conv;
+  const auto at = [&](size_t n, size_t k, size_t) { return weight[n * kernel + k]; };
+  conv.matrix = kernels::pack_exact({.columns = out, .channels = kernel}, at, bias);
+  return conv;
+}
+
 Conv Loader::to_samples(const std::string& name, size_t in, size_t kernel) {
   const std::vector<float> weight = reader_.read(name + ".weight", {1, in, kernel});
   const std::vector<float> bias = reader_.read(name + ".bias", {1});
-  Conv conv{.stride = kPanelColumns, .elu = true, .input_width = round_up(in, kPanelColumns), .width = kPanelColumns};
+  Conv conv{.elu = true, .history = kernel - 1, .input_width = round_up(in, kPanelColumns), .width = 1};
   if (weight.empty() || bias.empty()) return conv;
-  const auto at = [&](size_t n, size_t k, size_t t) {
-    return t >= n && t - n < kernel ? weight[k * kernel + t - n] : 0.0f;
-  };
-  conv.matrix = kernels::pack_f32({.columns = kPanelColumns, .channels = in, .taps = kPanelColumns - 1 + kernel}, at,
-                                  std::vector<float>(kPanelColumns, bias[0]));
+  conv.dot.resize(kernel * conv.input_width);
+  for (size_t t = 0; t < kernel; ++t)
+    for (size_t k = 0; k < in; ++k) conv.dot[t * conv.input_width + k] = weight[k * kernel + t];
+  conv.dot_bias = bias[0];
   return conv;
 }
 
@@ -152,21 +164,22 @@ std::vector<SeanetLayer> Loader::encoder(const SeanetConfig& config) {
   const std::string name = "mimi.encoder.model";
   std::vector<SeanetLayer> chain;
   size_t width = config.filters, module = 0;
-  const auto add = [&](const ConvShape& shape, bool elu) {
+  const auto add = [&](Conv conv) {
     SeanetLayer layer{.module = module};
-    layer.conv = conv(fmt::format("{}.{}.conv", name, module), shape, elu);
+    layer.conv = std::move(conv);
     chain.push_back(std::move(layer));
     ++module;
   };
-  add({.out = width, .in = 1, .kernel = config.kernel}, false);
+  const auto next = [&] { return fmt::format("{}.{}.conv", name, module); };
+  add(from_samples(next(), width, config.kernel));
   for (auto ratio = config.ratios.rbegin(); ratio != config.ratios.rend(); ++ratio) {
     residual_blocks(name, module, width, config, chain);
     ++module;  // the activation
-    add({.out = 2 * width, .in = width, .kernel = 2 * *ratio, .stride = *ratio}, true);
+    add(conv(next(), {.out = 2 * width, .in = width, .kernel = 2 * *ratio, .stride = *ratio}, true));
     width *= 2;
   }
   ++module;
-  add({.out = config.width, .in = width, .kernel = config.last_kernel}, true);
+  add(conv(next(), {.out = config.width, .in = width, .kernel = config.last_kernel}, true));
   return chain;
 }
 
@@ -183,15 +196,15 @@ TransformerWeights Loader::transformer(const std::string& name, const nn::Transf
     l.norm1_bias = vector(".norm1.bias");
     l.norm2_gain = vector(".norm2.weight");
     l.norm2_bias = vector(".norm2.bias");
-    std::vector<float> scale1, scale2;
     if (config.layer_scale) {
-      scale1 = vector(".layer_scale_1.scale");
-      scale2 = vector(".layer_scale_2.scale");
+      l.scale1 = vector(".layer_scale_1.scale");
+      l.scale2 = vector(".layer_scale_2.scale");
+      for (auto* scale : {&l.scale1, &l.scale2}) scale->resize(round_up(config.width, kPanelColumns));
     }
     l.in_proj = linear(layer + ".self_attn.in_proj", config.attention_width + 2 * config.key_width(), config.width);
-    l.out_proj = linear(layer + ".self_attn.out_proj", config.width, config.attention_width, scale1);
+    l.out_proj = linear(layer + ".self_attn.out_proj", config.width, config.attention_width);
     l.linear1 = linear(layer + ".linear1", config.hidden, config.width);
-    l.linear2 = linear(layer + ".linear2", config.width, config.hidden, scale2);
+    l.linear2 = linear(layer + ".linear2", config.width, config.hidden);
     weights.layers.push_back(std::move(l));
   }
   return weights;

@@ -13,15 +13,18 @@
 namespace syrinx::mimi {
 
 // A causal convolution over time-major rows: `stride` input rows make one row of the matrix, which holds `up` output
-// rows side by side.  A transposed convolution of kernel 2s is one of two taps with up = s.
+// rows side by side.  A transposed convolution of kernel 2s is one of two taps with up = s.  Matrices are bf16 where
+// the checkpoint's weights are, else f32 (kernels/pack.h).
 struct Conv {
   kernels::OwnedMatrix matrix{};
   size_t stride = 1, dilation = 1, up = 1;
   bool elu = false;        // of the input
-  size_t input_width = 0;  // floats between input rows: the channels, padded to 32
+  size_t history = 0;      // input rows before the first
+  size_t input_width = 0;  // floats between input rows: the channels, padded to 32; samples stand side by side
   size_t width = 0;        // floats between output rows
-
-  size_t history() const { return (matrix.view.taps - 1) * dilation + 1 - stride; }  // input rows before the first
+  // To samples: one output channel, [kernel, input_width] and its bias in place of the matrix.
+  std::vector<float> dot{};
+  float dot_bias = 0.0f;
 };
 
 // One entry of the chain that a SEANet is: a convolution, or x + second(conv(x)).
@@ -34,7 +37,8 @@ struct SeanetLayer {
 struct TransformerLayer {
   std::vector<float> norm1_gain, norm1_bias, norm2_gain, norm2_bias;  // [width]
   kernels::OwnedMatrix in_proj;                                       // queries, keys, values
-  kernels::OwnedMatrix out_proj, linear1, linear2;  // the layer scales are multiplied into out_proj and linear2
+  kernels::OwnedMatrix out_proj, linear1, linear2;
+  std::vector<float> scale1, scale2;  // of out_proj and linear2, padded to whole panels; empty without layer_scale
 };
 
 struct TransformerWeights {
@@ -48,7 +52,7 @@ struct DecoderWeights {
   kernels::OwnedMatrix quantizer;  // latent -> width
   std::vector<float> upsample;     // [2 * resample_stride, width padded to 32], tap-major
   TransformerWeights transformer;
-  std::vector<SeanetLayer> seanet;  // the last one makes rows of 32 samples
+  std::vector<SeanetLayer> seanet;  // the last one makes samples
 
   // Tensors "mimi.quantizer", "mimi.upsample", "mimi.decoder_transformer", "mimi.decoder"; `file` stands in messages.
   // kUnsupported: a configuration or an element type we cannot run.  kDataLoss: missing tensors, all of them named;
