@@ -3,8 +3,7 @@
 #include "models/pocket_tts/chunk_speaker.h"
 
 #include "allocation_count.h"
-#include "base/json.h"
-#include "fixtures.h"
+#include "loaded.h"
 
 namespace syrinx::pocket {
 namespace {
@@ -12,46 +11,10 @@ namespace {
 // In parts of the maximum.  The maker's own code paths are up to 1.4e-5 apart over a whole generation.
 constexpr double kBound = 1e-4;
 
-struct Loaded {
-  explicit Loaded(const std::string& name) : model(test_model(name)), reference(name + "/reference.safetensors") {
-    flow = load(model);
-    const Arrays file(name + "/model.safetensors");
-    const auto config = parse_config(file_text(name + "/config.yaml"), name);
-    auto codec_weights = mimi::DecoderWeights::load(file.tensors(), name, config->config.mimi);
-    EXPECT_TRUE(codec_weights.has_value()) << codec_weights.error().message;
-    codec = std::make_shared<const mimi::DecoderWeights>(std::move(*codec_weights));
-    auto json = parse_json(file_text(name + "/reference.json"), "reference.json");
-    EXPECT_TRUE(json.has_value()) << json.error().message;
-    facts = std::move(*json);
-  }
-  std::shared_ptr<const FlowLmState> voice(nn::Runner& runner) const {
-    FlowLm lm(flow, runner);
-    auto state = std::make_shared<FlowLmState>(*FlowLmState::make(*flow, 16));
-    const std::vector<float> projected = reference.get("voice.projected");
-    EXPECT_TRUE(lm.prefill_projected(matrix_view(projected, model.config.transformer.width), *state).has_value());
-    return state;
-  }
-  ChunkSpeaker speaker(nn::Runner& runner, size_t streams = 1) const {
-    return ChunkSpeaker(flow, codec, *make_schedule(*flow, model.evaluations), runner, streams);
-  }
-
-  TestModel model;
-  Arrays reference;
-  std::shared_ptr<const FlowLmWeights> flow;
-  std::shared_ptr<const mimi::DecoderWeights> codec;
-  Json facts;
-};
-
 double number(const Json& object, const char* key, double otherwise) {
   const Json* const value = object.find(key);
   if (value == nullptr) return otherwise;
   return value->whole() != nullptr ? static_cast<double>(*value->whole()) : *value->real();
-}
-
-std::vector<int32_t> ids_of(const Json& chunk) {
-  std::vector<int32_t> ids;
-  for (const Json& id : *chunk.find("ids")->array()) ids.push_back(static_cast<int32_t>(*id.whole()));
-  return ids;
 }
 
 // Speaks a chunk with the noise from `step` on, which moves by the steps computed.
@@ -104,17 +67,6 @@ TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
     worst = std::max(worst, error);
   }
   std::printf("%s: sound within %.2g of its maximum\n", loaded.model.name.c_str(), worst);
-}
-
-// Frames of a fixed noise; the chunk's own end is put out of reach.
-std::vector<float> frames_of(ChunkSpeaker& speaker, const std::shared_ptr<const FlowLmState>& voice,
-                             std::span<const int32_t> ids, size_t frames) {
-  std::vector<float> sound(frames * speaker.frame_samples());
-  const std::vector<float> noise(speaker.latent(), 0.25f);
-  EXPECT_TRUE(speaker.begin(0, voice, ids, 1e30f, 3).has_value());
-  for (size_t i = 0; i < frames; ++i)
-    EXPECT_TRUE(speaker.next(0, noise, std::span(sound).subspan(i * speaker.frame_samples(), speaker.frame_samples())));
-  return sound;
 }
 
 TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {

@@ -1,0 +1,94 @@
+#include "models/pocket_tts/stream_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace syrinx::pocket {
+
+StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
+                       const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule,
+                       nn::Runner& runner, size_t streams)
+    : speaker_(flow, codec, std::move(schedule), runner, streams) {
+  for (size_t n = streams; n-- > 0;) free_.push_back(n);
+  round_.reserve(streams + 1);
+  frames_.reserve(streams);
+  waiting_.reserve(2 * streams);
+}
+
+Result<StreamPool::Lease> StreamPool::lease() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty())
+    return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
+  const size_t stream = free_.back();
+  free_.pop_back();
+  return Lease(*this, stream);
+}
+
+void StreamPool::give_back(size_t stream) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(stream);
+}
+
+Status StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+                                float eos_threshold, size_t frames_after) {
+  Status status;
+  pool_->alone([&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); });
+  return status;
+}
+
+bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples) {
+  Request request{.frame = {.stream = stream_, .noise = noise, .samples = samples}};
+  pool_->serve(request);
+  return request.frame.spoken;
+}
+
+void StreamPool::alone(const std::function<void()>& work) {
+  Request request{.work = &work};
+  serve(request);
+}
+
+void StreamPool::serve(Request& request) {
+  std::unique_lock lock(mutex_);
+  waiting_.push_back(&request);
+  while (!request.done) {
+    if (busy_) {
+      changed_.wait(lock);
+    } else {
+      work_round(lock);
+    }
+  }
+}
+
+// The first piece of other work that waits, then a frame of everybody who asked for one before the round began.
+void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
+  busy_ = true;
+  round_.clear();
+  frames_.clear();
+  const auto work = std::find_if(waiting_.begin(), waiting_.end(), [](const Request* r) { return r->work != nullptr; });
+  if (work != waiting_.end()) {
+    round_.push_back(*work);
+    waiting_.erase(work);
+  }
+  for (Request* const request : waiting_)
+    if (request->work == nullptr) round_.push_back(request);
+  std::erase_if(waiting_, [](const Request* request) { return request->work == nullptr; });
+  lock.unlock();
+  for (Request* const request : round_) {
+    if (request->work != nullptr) {
+      (*request->work)();
+    } else {
+      frames_.push_back(request->frame);
+    }
+  }
+  if (!frames_.empty()) speaker_.next(frames_);
+  size_t frame = 0;
+  lock.lock();
+  for (Request* const request : round_) {
+    if (request->work == nullptr) request->frame = frames_[frame++];
+    request->done = true;
+  }
+  busy_ = false;
+  changed_.notify_all();
+}
+
+}  // namespace syrinx::pocket
