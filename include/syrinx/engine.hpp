@@ -68,6 +68,9 @@ class Engine {
   syrinx_code add_voice(const char* name, std::string_view content) {
     return syrinx_engine_add_voice(engine_.get(), name, content.data(), content.size());
   }
+  syrinx_code export_voice(const char* voice, const char* path) {
+    return syrinx_engine_export_voice(engine_.get(), voice, path);
+  }
   // On failure `session` is empty and error() has the sentence.
   syrinx_code start(const VoiceOptions& options, Session& session) {
     syrinx_session* made = nullptr;

@@ -3,8 +3,12 @@
  * No function throws, exits, prints or installs a signal handler.  Functions that can fail return a syrinx_code; the
  * sentence that goes with it is kept by the handle (syrinx_engine_error, syrinx_session_error).
  *
+ * Two families of models: Kokoro (built-in voices, English) and Pocket TTS (cloned voices).  An option that the loaded
+ * family does not heed is SYRINX_UNSUPPORTED unless it has the value that its _init function gave it.
+ *
  * Threads: an engine may be used by any number of threads at once; its sessions take turns at the model, piece by
- * piece. A session may be written by one thread, read by another, and cancelled by any.
+ * piece of Kokoro, frame by frame (80 ms) of Pocket TTS. A session may be written by one thread, read by another, and
+ * cancelled by any.
  *
  * Structures begin with their size and are filled by their _init function, so that later versions can add fields.
  * Strings are UTF-8 and end with a zero byte; those that are given are copied, those that are returned belong to the
@@ -35,37 +39,54 @@ typedef enum syrinx_code {
   SYRINX_INTERNAL = 9          /* our own fault */
 } syrinx_code;
 
-typedef enum syrinx_precision { SYRINX_PRECISION_INT8 = 0, SYRINX_PRECISION_F32 = 1 } syrinx_precision;
+/* How large matrices are held and multiplied.  Kokoro and Pocket TTS: int8 (the default) or f32. */
+typedef enum syrinx_precision {
+  SYRINX_PRECISION_DEFAULT = -1, /* the model's family's */
+  SYRINX_PRECISION_INT8 = 0,
+  SYRINX_PRECISION_F32 = 1
+} syrinx_precision;
 
 typedef struct syrinx_engine syrinx_engine;   /* a loaded model with its front end and voices */
 typedef struct syrinx_session syrinx_session; /* one stream of text in, of sound out */
 
 typedef struct syrinx_load_options {
   size_t struct_size;
-  /* The checkpoint, by one of three ways: the name of an installed model, a folder or a file (NULL: "kokoro") ... */
+  /* The checkpoint, by one of three ways: the name of an installed model, a folder or a file (NULL: "kokoro"); of
+   * Pocket TTS a folder with config.yaml, a .yaml, or a .safetensors with its .yaml beside it ... */
   const char* model;
-  /* ... or its bytes, which must stay until syrinx_engine_load returns ... */
+  /* ... or, of Kokoro, its bytes, which must stay until syrinx_engine_load returns ... */
   const void* model_data;
   size_t model_size;
   /* ... or an open file, which stays the caller's (-1: none). */
   int model_descriptor;
-  const char* voices;     /* folder of NAME.bin; NULL: beside the checkpoint, else of the installed model */
-  const char* lexicon;    /* folder of the English lexicon; NULL: beside the checkpoint, else the installed one */
-  const char* dictionary; /* the user's own words; NULL: none */
+  /* Kokoro: folder of NAME.bin; NULL: beside the checkpoint, else of the installed model.  Pocket TTS: folder whose
+   * voices/ or embeddings/ has NAME.safetensors or recordings; NULL: the configuration's. */
+  const char* voices;
+  const char* lexicon;    /* Kokoro: folder of the English lexicon; NULL: beside the checkpoint, or the installed one */
+  const char* dictionary; /* Kokoro: the user's own words; NULL: none */
   const char* voice;      /* the voice that will be asked for first; NULL: the default */
   syrinx_precision precision;
   int threads;       /* 1 to 64; 0: the default of this machine */
-  int phonemes_only; /* not 0: no text will be spoken, only phonemes; no lexicon is needed */
+  int phonemes_only; /* Kokoro, not 0: no text will be spoken, only phonemes; no lexicon is needed */
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
 } syrinx_load_options;
 
 typedef struct syrinx_speak_options {
   size_t struct_size;
-  const char* voice; /* "af_heart", a blend "af_heart:0.6+am_adam:0.4", or a voice file; NULL: the default */
-  float speed;       /* 0.25 to 4 */
-  uint64_t seed;     /* of the noise */
-  int noise;         /* not 0: the source noise that the model was trained with */
-  int phonemes;      /* not 0: the text is phonemes in Kokoro's alphabet */
+  /* NULL: the default.  Kokoro: "af_heart", a blend "af_heart:0.6+am_adam:0.4", or a voice file.  Pocket TTS: a name,
+   * or the path of an exported voice (.safetensors) or of a recording (wav, flac, mp3, ogg), which is cloned. */
+  const char* voice;
+  float speed;   /* Kokoro: 0.25 to 4; 1 at first */
+  uint64_t seed; /* of the noise: the same seed, text, build and threads give the same samples */
+  int noise;     /* Kokoro, not 0: the source noise that the model was trained with */
+  int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
+  /* Pocket TTS; each is at first a value that stands for the checkpoint's own. */
+  float temperature;    /* 0 to 100; NaN at first */
+  float noise_clamp;    /* above 0: noise stays within it; NaN at first: anywhere */
+  float eos_threshold;  /* of the end-of-speech logit: lower ends earlier; NaN at first */
+  int frames_after_eos; /* 0 to 1000 frames of 80 ms are spoken after the end; -1 at first */
+  int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; 0 at first */
+  int max_tokens;       /* 1 to 200 of a chunk of text; 0 at first: 50 */
 } syrinx_speak_options;
 
 typedef struct syrinx_word {
@@ -76,6 +97,7 @@ typedef struct syrinx_word {
   double end_s;
 } syrinx_word;
 
+/* Kokoro: a piece of text.  Pocket TTS: a frame of 80 ms, without words. */
 typedef struct syrinx_chunk {
   const float* samples; /* NULL at the end */
   size_t sample_count;
@@ -95,6 +117,7 @@ typedef struct syrinx_statistics {
   size_t pieces;
   size_t dropped_characters; /* of the text, that cannot be spoken */
   size_t unknown_phonemes;   /* outside the alphabet, left out */
+  size_t limited_pieces;     /* of Pocket TTS: cut at their limit of time before the model ended them */
 } syrinx_statistics;
 
 typedef struct syrinx_engine_facts {
@@ -103,6 +126,7 @@ typedef struct syrinx_engine_facts {
   const char* precision; /* "int8", "f32" */
   int threads;
   double load_ms;
+  const char* default_voice; /* "" when there is none to choose */
 } syrinx_engine_facts;
 
 const char* syrinx_version(void);
@@ -121,8 +145,13 @@ syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options*
 /* The sentence of this engine's last failure, or "".  The pointer is good until this thread asks again. */
 const char* syrinx_engine_error(const syrinx_engine* engine);
 syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_facts* facts);
-/* Adds a voice from the content of its file, under a name that syrinx_speak_options can then give. */
+/* Adds a voice from the content of its file, under a name that syrinx_speak_options can then give.  Pocket TTS: an
+ * exported voice or a recording, of which the first 30 s count. */
 syrinx_code syrinx_engine_add_voice(syrinx_engine* engine, const char* name, const void* data, size_t size);
+
+/* Writes a voice of Pocket TTS (a name, or a path as in syrinx_speak_options) as a file that speaks at once, here and
+ * in its maker's programs; of a recording the first 30 s count.  The file appears whole or not at all. */
+syrinx_code syrinx_engine_export_voice(syrinx_engine* engine, const char* voice, const char* path);
 
 /* Called with each stretch of sound, in the thread that called syrinx_speak; the chunk is good until it returns.
  * Anything but 0 cancels. */

@@ -11,14 +11,17 @@
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "base/thread_team.h"
 #include "cli/output.h"
 #include "engine/paths.h"
 #include "engine/speech_engine.h"
 #include "engine/speech_files.h"
 #include "engine/version.h"
+#include "models/kokoro/model.h"
 #include "models/kokoro/pieces.h"
 #include "models/kokoro/vocabulary.h"
 #include "models/kokoro/voice.h"
+#include "text/split.h"
 
 namespace syrinx::cli {
 namespace {

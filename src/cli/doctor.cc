@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "engine/paths.h"
+#include "engine/pocket_voices.h"
 #include "engine/speech_engine.h"
 #include "engine/speech_files.h"
 #include "engine/version.h"
@@ -114,6 +115,21 @@ bool look_at_folders(Report& report, const UserPaths& paths) {
   return true;
 }
 
+void look_at_kokoro(Report& report, const SpeechFiles& files) {
+  const auto voices = kokoro::list_voices(files.voices);
+  if (!voices || voices->empty()) {
+    report.fault(Code::kNotFound,
+                 fmt::format("no voices in '{}'; fetch them with `syrinx pull {}`", files.voices, kDefaultModel));
+  } else {
+    report.line("voices", fmt::format("{} in {}", voices->size(), files.voices));
+  }
+  if (files.lexicon.empty()) {
+    report.fault(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
+  } else {
+    report.line("lexicon", files.lexicon);
+  }
+}
+
 void look_at_model(Report& report, const UserPaths& paths, const std::string& model) {
   const auto files = find_speech_files(model, models_folder(paths));
   if (!files) {
@@ -122,23 +138,14 @@ void look_at_model(Report& report, const UserPaths& paths, const std::string& mo
     return;
   }
   report.line("model", fmt::format("{}: {}", files->name, files->checkpoint));
-  const auto voices = kokoro::list_voices(files->voices);
-  if (!voices || voices->empty()) {
-    report.fault(Code::kNotFound,
-                 fmt::format("no voices in '{}'; fetch them with `syrinx pull {}`", files->voices, kDefaultModel));
-  } else {
-    report.line("voices", fmt::format("{} in {}", voices->size(), files->voices));
-  }
-  if (files->lexicon.empty()) {
-    report.fault(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
-  } else {
-    report.line("lexicon", files->lexicon);
-  }
+  if (files->family == ModelFamily::kKokoro) look_at_kokoro(report, *files);
+  if (files->family == ModelFamily::kPocketTts)
+    report.line("voices", fmt::format("{} in {}", list_pocket_voices(files->voices).size(), files->voices));
   // Loading proves that the files are whole and that this machine runs them.
   SpeechEngineOptions options;
   options.files = *files;
   options.cache_folder = packed_folder(paths, *files);
-  options.first_is_phonemes = files->lexicon.empty();
+  options.first_is_phonemes = files->family == ModelFamily::kKokoro && files->lexicon.empty();
   const auto engine = SpeechEngine::load(std::move(options));
   if (!engine) {
     report.fault(engine.error().code, engine.error().message);

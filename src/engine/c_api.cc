@@ -1,12 +1,15 @@
 // The C interface over SpeechEngine and SpeechSession.  Every function catches: nothing is thrown across it.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "base/scoped_file.h"
 #include "engine/paths.h"
 #include "engine/speech_engine.h"
 #include "engine/version.h"
@@ -97,6 +100,12 @@ void write_facts(const T& facts, T* target) {
 
 std::string text_or(const char* text, std::string otherwise) { return text != nullptr ? text : std::move(otherwise); }
 
+// What is below zero becomes larger than any limit.
+std::optional<size_t> count_or_default(int given, int initial) {
+  if (given == initial) return std::nullopt;
+  return given < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(given);
+}
+
 syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
   const syrinx_speak_options options = read_options(given, syrinx_speak_options_init);
   syrinx::SpeakOptions made;
@@ -105,6 +114,12 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
   made.noise = options.noise != 0;
   made.seed = options.seed;
   made.phonemes = options.phonemes != 0;
+  if (!std::isnan(options.temperature)) made.temperature = options.temperature;
+  if (!std::isnan(options.noise_clamp)) made.noise_clamp = options.noise_clamp;
+  if (!std::isnan(options.eos_threshold)) made.eos_threshold = options.eos_threshold;
+  made.frames_after_eos = count_or_default(options.frames_after_eos, -1);
+  made.decode_steps = count_or_default(options.decode_steps, 0);
+  made.max_tokens = count_or_default(options.max_tokens, 0);
   return made;
 }
 
@@ -112,8 +127,18 @@ void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   if (to == nullptr) return;
   const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms, from.compute_ms,
                                 from.audio_seconds,        from.rtf(),          from.pieces,   from.dropped_characters,
-                                from.unknown_phonemes};
+                                from.unknown_phonemes,     from.limited_pieces};
   write_facts(facts, to);
+}
+
+Result<std::optional<syrinx::Precision>> precision_of(syrinx_precision given) {
+  switch (given) {
+    case SYRINX_PRECISION_DEFAULT: return std::optional<syrinx::Precision>();
+    case SYRINX_PRECISION_INT8: return syrinx::Precision::kInt8;
+    case SYRINX_PRECISION_F32: return syrinx::Precision::kF32;
+  }
+  return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant",
+                      static_cast<int>(given));
 }
 
 Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
@@ -140,8 +165,7 @@ Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
   options.dictionary = text_or(given.dictionary, "");
   options.first_voice = text_or(given.voice, "");
   options.first_is_phonemes = given.phonemes_only != 0;
-  options.precision =
-      given.precision == SYRINX_PRECISION_F32 ? syrinx::kokoro::Precision::kF32 : syrinx::kokoro::Precision::kInt8;
+  SYRINX_TRY(options.precision, precision_of(given.precision));
   options.threads = given.threads;
   if (given.without_cache == 0 && paths) options.cache_folder = syrinx::packed_folder(*paths, options.files);
   return options;
@@ -195,12 +219,15 @@ void syrinx_load_options_init(syrinx_load_options* options) {
   *options = {};
   options->struct_size = sizeof *options;
   options->model_descriptor = -1;
+  options->precision = SYRINX_PRECISION_DEFAULT;
 }
 
 void syrinx_speak_options_init(syrinx_speak_options* options) {
   *options = {};
   options->struct_size = sizeof *options;
   options->speed = 1.0f;
+  options->temperature = options->noise_clamp = options->eos_threshold = std::numeric_limits<float>::quiet_NaN();
+  options->frames_after_eos = -1;
 }
 
 void syrinx_statistics_init(syrinx_statistics* statistics) {
@@ -235,8 +262,8 @@ syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_f
   if (engine == nullptr || facts == nullptr) return SYRINX_INVALID_ARGUMENT;
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(const SpeechEngine* loaded, engine->loaded());
-    write_facts({sizeof *facts, loaded->name().c_str(), syrinx::kokoro::precision_name(loaded->precision()),
-                 loaded->threads(), loaded->load_ms()},
+    write_facts({sizeof *facts, loaded->name().c_str(), syrinx::precision_name(loaded->precision()), loaded->threads(),
+                 loaded->load_ms(), loaded->default_voice().c_str()},
                 facts);
     return {};
   });
@@ -247,6 +274,17 @@ syrinx_code syrinx_engine_add_voice(syrinx_engine* engine, const char* name, con
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
     return loaded->add_voice(name, {static_cast<const std::byte*>(data), size});
+  });
+}
+
+syrinx_code syrinx_engine_export_voice(syrinx_engine* engine, const char* voice, const char* path) {
+  if (engine == nullptr || voice == nullptr || path == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    SYRINX_TRY(syrinx::ScopedFile file, syrinx::ScopedFile::create(path));
+    SYRINX_TRY(const std::string content, loaded->export_voice(voice));
+    SYRINX_TRY_VOID(file.write(content));
+    return file.commit();
   });
 }
 

@@ -1,178 +1,45 @@
 #include "engine/speech_engine.h"
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
-#include <thread>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/cpu_info.h"
+#include "engine/kokoro_engine.h"
+#include "engine/pocket_engine.h"
 
 namespace syrinx {
 namespace {
 
 constexpr int kMaxThreads = 64;
 constexpr int kMaxDefaultThreads = 8;
-constexpr size_t kMaxKeptVoices = 64;
 
-using FrontEnd = Result<std::shared_ptr<const g2p::EnglishG2p>>;
-
-FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary, const std::string& cache_folder,
-                        bool british) {
-  if (files.lexicon.empty())
-    return fail(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
-  g2p::G2pFiles lexicon = lexicon_files(files.lexicon, british);
-  lexicon.cache_dir = cache_folder;
-  lexicon.user_dictionary = dictionary;
-  try {
-    return g2p::EnglishG2p::load(lexicon);
-  } catch (const std::exception& error) {
-    return fail(Code::kInternal, "unexpected failure while loading the lexicon: {}", error.what());
-  }
-}
-
-// Of a blend the first voice decides.
-bool is_british(std::string_view voice) {
-  voice = voice.substr(0, voice.find_first_of("+,"));
-  const size_t name = voice.rfind('/');
-  return voice.substr(name == std::string_view::npos ? 0 : name + 1).starts_with('b');
-}
-
-// Voices of other languages can be given phonemes only.
-Status check_language(const std::string& voice) {
-  SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
-  for (const kokoro::VoicePart& part : parts) {
-    const kokoro::VoiceInfo info = kokoro::describe_voice(part.name);
-    if (part.is_path() || info.language_code == "und" || info.language_code.starts_with("en")) continue;
-    return fail(Code::kUnsupported,
-                "voice '{}' speaks {}, and only English text can be read; give it phonemes (--phonemes)", info.name,
-                info.language);
-  }
-  return {};
+bool names_voice(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
 }  // namespace
 
 int default_threads() { return std::clamp(cpu_info().logical_cores, 1, kMaxDefaultThreads); }
 
-// Makes pieces for one session.
-class SpeechEngine::Maker final : public SpeechMaker {
- public:
-  Maker(std::shared_ptr<SpeechEngine> engine, std::shared_ptr<const kokoro::Voice> voice,
-        std::shared_ptr<const g2p::EnglishG2p> front_end, const SpeakOptions& options)
-      : engine_(std::move(engine)),
-        voice_(std::move(voice)),
-        front_end_(std::move(front_end)),
-        speed_(options.speed),
-        noise_(options.noise) {}
-
-  Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) override {
-    return front_end_->phonemize(sentence, source_offset);
-  }
-
-  Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, kokoro::PieceOutput& output) override {
-    kokoro::PieceInput input;
-    input.ids = ids;
-    input.style = voice_->style(symbols);
-    input.speed = speed_;
-    input.noise = noise_;
-    input.seed = seed;
-    const std::lock_guard lock(engine_->step_mutex_);
-    return engine_->synthesizer_.synthesize(input, output);
-  }
-
- private:
-  const std::shared_ptr<SpeechEngine> engine_;
-  const std::shared_ptr<const kokoro::Voice> voice_;
-  const std::shared_ptr<const g2p::EnglishG2p> front_end_;  // null when the input is phonemes
-  const float speed_;
-  const bool noise_;
-};
-
-Result<std::shared_ptr<SpeechEngine>> SpeechEngine::load(SpeechEngineOptions options) {
-  const Stopwatch watch;
+Status choose_threads(SpeechEngineOptions& options) {
   if (options.threads < 0 || options.threads > kMaxThreads)
     return fail(Code::kInvalidArgument, "{} threads: give 1 to {}, or 0 for the default", options.threads, kMaxThreads);
   if (options.threads == 0) options.threads = default_threads();
-
-  const std::string first_voice = options.first_voice.empty() ? kDefaultVoice : options.first_voice;
-  const bool british = is_british(first_voice);
-  FrontEnd front_end = std::shared_ptr<const g2p::EnglishG2p>();
-  std::jthread reader;  // joined on every way out
-  if (!options.first_is_phonemes)
-    reader = std::jthread(
-        [&] { front_end = load_front_end(options.files, options.dictionary, options.cache_folder, british); });
-  auto model = [&]() -> Result<std::shared_ptr<const kokoro::Model>> {
-    MappedFile file;
-    if (options.checkpoint) {
-      file = std::move(*options.checkpoint);
-    } else {
-      SYRINX_TRY(file, MappedFile::open(options.files.checkpoint));
-    }
-    return kokoro::Model::load(std::move(file), {.precision = options.precision, .cache_dir = options.cache_folder});
-  }();
-  if (reader.joinable()) reader.join();
-  if (!model) return tl::unexpected(std::move(model).error());
-  if (!front_end) return tl::unexpected(std::move(front_end).error());
-
-  std::shared_ptr<SpeechEngine> engine(new SpeechEngine(std::move(*model), std::move(options)));
-  engine->front_ends_[british ? 1 : 0] = std::move(*front_end);
-  engine->load_ms_ = watch.elapsed_ms();
-  return engine;
-}
-
-SpeechEngine::SpeechEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options)
-    : files_(std::move(options.files)),
-      dictionary_(std::move(options.dictionary)),
-      cache_folder_(std::move(options.cache_folder)),
-      model_(std::move(model)),
-      team_(options.threads),
-      synthesizer_(model_, team_) {}
-
-Result<std::unique_ptr<SpeechSession>> SpeechEngine::start(const SpeakOptions& options) {
-  if (!(options.speed >= 0.25f && options.speed <= 4.0f))
-    return fail(Code::kInvalidArgument, "speed {} is outside 0.25 to 4", options.speed);
-  const std::string name = options.voice.empty() ? kDefaultVoice : options.voice;
-  // First whether it is there: the name of a voice that is not says nothing of a language.
-  SYRINX_TRY(auto chosen, voice(name));
-  if (!options.phonemes) SYRINX_TRY_VOID(check_language(name));
-  std::shared_ptr<const g2p::EnglishG2p> reader;
-  if (!options.phonemes) {
-    SYRINX_TRY(reader, front_end(is_british(name)));
-  }
-  auto maker = std::make_unique<Maker>(shared_from_this(), std::move(chosen), std::move(reader), options);
-  return std::make_unique<SpeechSession>(std::move(maker), options);
-}
-
-Result<std::shared_ptr<const kokoro::Voice>> SpeechEngine::voice(const std::string& name) {
-  const std::lock_guard lock(parts_mutex_);
-  if (const auto added = added_voices_.find(name); added != added_voices_.end()) return added->second;
-  if (const auto kept = voices_.find(name); kept != voices_.end()) return kept->second;
-  SYRINX_TRY(kokoro::Voice read, kokoro::load_voice(files_.voices, name, model_->style_width()));
-  auto voice = std::make_shared<const kokoro::Voice>(std::move(read));
-  if (voices_.size() >= kMaxKeptVoices) voices_.clear();
-  voices_.emplace(name, voice);
-  return voice;
-}
-
-Status SpeechEngine::add_voice(const std::string& name, std::span<const std::byte> content) {
-  SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(name));
-  if (parts.size() != 1 || parts[0].is_path() || parts[0].name != name)
-    return fail(Code::kInvalidArgument, "'{}' cannot name a voice: use letters, digits, '_' and '-'", name);
-  SYRINX_TRY(kokoro::Voice made, kokoro::Voice::parse(content, name, model_->style_width()));
-  const std::lock_guard lock(parts_mutex_);
-  added_voices_[name] = std::make_shared<const kokoro::Voice>(std::move(made));
   return {};
 }
 
-FrontEnd SpeechEngine::front_end(bool british) {
-  const std::lock_guard lock(parts_mutex_);
-  std::shared_ptr<const g2p::EnglishG2p>& kept = front_ends_[british ? 1 : 0];
-  if (kept == nullptr) {
-    SYRINX_TRY(kept, load_front_end(files_, dictionary_, cache_folder_, british));
+Status check_voice_name(const std::string& name) {
+  if (!name.empty() && std::all_of(name.begin(), name.end(), names_voice)) return {};
+  return fail(Code::kInvalidArgument, "'{}' cannot name a voice: use letters, digits, '_' and '-'", name);
+}
+
+Result<std::shared_ptr<SpeechEngine>> SpeechEngine::load(SpeechEngineOptions options) {
+  SYRINX_TRY_VOID(choose_threads(options));
+  switch (options.files.family) {
+    case ModelFamily::kKokoro: return KokoroEngine::load(std::move(options));
+    case ModelFamily::kPocketTts: return PocketEngine::load(std::move(options));
   }
-  return kept;
+  return fail(Code::kInternal, "no engine for the model '{}'", options.files.name);
 }
 
 }  // namespace syrinx

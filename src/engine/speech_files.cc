@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/catalogue.h"
+#include "models/pocket_tts/model.h"
 
 namespace syrinx {
 namespace {
@@ -59,6 +60,28 @@ std::string lexicon_near(const fs::path& folder, const std::string& models_folde
   return {};
 }
 
+bool is_configuration(const fs::path& path) { return path.extension() == ".yaml" || path.extension() == ".yml"; }
+
+bool is_pocket_file(const fs::path& path) { return is_configuration(path) || path.extension() == ".safetensors"; }
+
+bool holds_configuration(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (is_configuration(entry->path())) return true;
+  return false;
+}
+
+Result<SpeechFiles> pocket_files(const std::string& name, const fs::path& place) {
+  SYRINX_TRY(const pocket::CheckpointPath found, pocket::find_checkpoint(place.string()));
+  SpeechFiles files;
+  files.name = name;
+  files.family = ModelFamily::kPocketTts;
+  files.checkpoint = found.weights.empty() ? found.config : found.weights;
+  const fs::path config(found.config);
+  files.voices = config.has_parent_path() ? config.parent_path().string() : ".";
+  return files;
+}
+
 tl::unexpected<Error> not_installed(const std::string& name) {
   const auto catalogue = Catalogue::built_in();
   if (catalogue && !catalogue->find(name))
@@ -71,7 +94,8 @@ tl::unexpected<Error> not_installed(const std::string& name) {
 }  // namespace
 
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder) {
-  SpeechFiles files{.name = model.empty() ? kDefaultModel : model, .checkpoint = {}, .voices = {}, .lexicon = {}};
+  SpeechFiles files;
+  files.name = model.empty() ? kDefaultModel : model;
   const bool is_path = names_path(files.name);
   const fs::path place = is_path ? fs::path(files.name) : fs::path(models_folder) / files.name;
   if (!is_there(place)) {
@@ -81,10 +105,14 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
   fs::path folder = place;
   if (is_folder(place)) {
     files.checkpoint = checkpoint_in(place);
+    if (files.checkpoint.empty() && holds_configuration(place)) return pocket_files(files.name, place);
     if (files.checkpoint.empty())
       return fail(Code::kNotFound,
-                  "the folder '{}' holds no checkpoint (.onnx or .pth); fetch a model with `syrinx pull {}`",
+                  "the folder '{}' holds no checkpoint (.onnx or .pth of Kokoro, config.yaml of Pocket TTS); fetch a "
+                  "model with `syrinx pull {}`",
                   place.string(), kDefaultModel);
+  } else if (is_pocket_file(place)) {
+    return pocket_files(files.name, place);
   } else {
     files.checkpoint = place.string();
     folder = place.parent_path().empty() ? fs::path(".") : place.parent_path();

@@ -1,6 +1,7 @@
 // Where the parts of a speaking model are: its checkpoint, its voices, and what reads text to it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -15,16 +16,23 @@ inline constexpr const char* kDefaultVoice = "af_heart";
 // Where models are installed, one folder each.
 inline std::string models_folder(const UserPaths& paths) { return paths.data + "/models"; }
 
+enum class ModelFamily : uint8_t { kKokoro, kPocketTts };
+
 struct SpeechFiles {
-  std::string name;        // what was asked for
-  std::string checkpoint;  // kokoro-v1.0.int8.onnx, another export, or kokoro-v1_0.pth; empty: given otherwise
-  std::string voices;      // folder of NAME.bin; may be missing as long as voices are given by path
-  std::string lexicon;     // folder of us_gold.json, ...; empty when none was found
+  std::string name;  // what was asked for
+  ModelFamily family = ModelFamily::kKokoro;
+  // Kokoro: kokoro-v1.0.int8.onnx, another export, or kokoro-v1_0.pth; empty: given otherwise.  Pocket TTS: the
+  // configuration, or weights with one beside them (models/pocket_tts/model.h).
+  std::string checkpoint;
+  // Kokoro: folder of NAME.bin; may be missing as long as voices are given by path.  Pocket TTS: the folder that
+  // pocket_voices.h looks into.
+  std::string voices;
+  std::string lexicon;  // Kokoro: folder of us_gold.json, ...; empty when none was found
 };
 
 // `model` is the name of an installed model, a folder that holds a checkpoint, or a checkpoint file: whatever holds a
-// '/' or a '.' is a path.  Voices are looked for in voices/ beside the checkpoint; the lexicon in g2p/ or english-g2p/
-// there, beside it, and among the installed models below `models_folder`.  Reads directories only.
+// '/' or a '.' is a path.  Kokoro: voices are looked for in voices/ beside the checkpoint; the lexicon in g2p/ or
+// english-g2p/ there, beside it, and among the installed models below `models_folder`.  Reads directories only.
 // kNotFound says what is missing and how to get it.
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder);
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/kokoro_speaker.h"
 #include "models/kokoro/vocabulary.h"
 
 namespace syrinx {
@@ -86,7 +87,8 @@ class SpellingMaker final : public SpeechMaker {
 
 std::unique_ptr<SpeechSession> session(std::shared_ptr<Log> log = std::make_shared<Log>(),
                                        const SpeakOptions& options = {}) {
-  return std::make_unique<SpeechSession>(std::make_unique<SpellingMaker>(std::move(log)), options);
+  return std::make_unique<SpeechSession>(
+      std::make_unique<KokoroSpeaker>(std::make_unique<SpellingMaker>(std::move(log)), options));
 }
 
 struct Heard {
@@ -268,7 +270,7 @@ TEST(SpeechSession, RunsNoFurtherAheadThanItsQueue) {
     text += "a sentence of some length that stands for itself and fills a piece of its own, so to speak. ";
   ASSERT_TRUE(speech->speak(text));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_LE(log->synthesized, static_cast<int>(SpeechSession::kMaxWaitingChunks) + 1);
+  EXPECT_LE(log->synthesized, static_cast<int>(KokoroSpeaker::kPiecesAhead) + 1);
   EXPECT_GE(hear(*speech).chunks, 6u);
 }
 

@@ -17,6 +17,7 @@
 #include "models/mimi/weights.h"
 #include "models/pocket_tts/config.h"
 #include "models/pocket_tts/flow_lm_weights.h"
+#include "tensor/precision.h"
 #include "tensor/safetensors.h"
 #include "text/unigram_tokenizer.h"
 
@@ -39,8 +40,8 @@ Result<CheckpointPath> find_checkpoint(const std::string& path);
 struct LoadOptions {
   // The local file of a place such as hf://owner/repo/file@revision, or an error that ends the load.  Empty: the file
   // of that name beside the configuration.
-  std::function<Result<std::string>(const std::string& place)> locate;
-  Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which are built
+  std::function<Result<std::string>(const std::string& place)> locate = {};
+  Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which there are
 };
 
 class Model {

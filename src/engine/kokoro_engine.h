@@ -1,0 +1,57 @@
+// Kokoro with its English front end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/thread_team.h"
+#include "engine/speech_engine.h"
+#include "engine/turns.h"
+#include "models/g2p/english.h"
+#include "models/kokoro/model.h"
+#include "models/kokoro/voice.h"
+
+namespace syrinx {
+
+class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_this<KokoroEngine> {
+ public:
+  // The front end is read by a second thread while the model loads.  options.threads has been chosen.
+  static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
+
+  Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
+  Status add_voice(const std::string& name, std::span<const std::byte> content) override;
+  Result<std::string> export_voice(const std::string& voice) override;
+
+  const std::string& name() const override { return files_.name; }
+  Precision precision() const override;
+  int threads() const override { return team_.size(); }
+  double load_ms() const override { return load_ms_; }
+  const std::string& default_voice() const override;
+
+ private:
+  class Maker;
+  KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options);
+  Result<std::shared_ptr<const kokoro::Voice>> voice(const std::string& name);
+  Result<std::shared_ptr<const g2p::EnglishG2p>> front_end(bool british);
+
+  const SpeechFiles files_;
+  const std::string dictionary_;
+  const std::string cache_folder_;
+  const std::shared_ptr<const kokoro::Model> model_;
+  double load_ms_ = 0;
+
+  Turns turns_;  // one piece at a time
+  ThreadTeam team_;
+  kokoro::Synthesizer synthesizer_;
+
+  std::mutex parts_mutex_;
+  using VoiceMap = std::map<std::string, std::shared_ptr<const kokoro::Voice>>;
+  VoiceMap voices_;                                       // read from files, at most kMaxKeptVoices
+  VoiceMap added_voices_;                                 // by add_voice()
+  std::shared_ptr<const g2p::EnglishG2p> front_ends_[2];  // American, British
+};
+
+}  // namespace syrinx

@@ -1,0 +1,150 @@
+#include "engine/pocket_engine.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "audio/recording.h"
+#include "base/clock.h"
+#include "base/mapped_file.h"
+#include "engine/pocket_speaker.h"
+#include "models/pocket_tts/voice_file.h"
+#include "models/pocket_tts/voice_recording.h"
+
+namespace syrinx {
+namespace {
+
+constexpr size_t kMostTokens = 200;  // of a chunk: pocket::kMaxChunkTokens
+static_assert(kMostTokens == pocket::kMaxChunkTokens);
+
+Status check_family(const SpeakOptions& options) {
+  if (options.speed != 1.0f)
+    return fail(Code::kUnsupported, "Pocket TTS speaks at the pace of its voice; leave the speed out");
+  if (options.noise)
+    return fail(Code::kUnsupported, "Pocket TTS has no source noise to add; its temperature makes it livelier");
+  if (options.phonemes) return fail(Code::kUnsupported, "Pocket TTS reads text, not phonemes");
+  if (options.max_tokens && (*options.max_tokens < 1 || *options.max_tokens > kMostTokens))
+    return fail(Code::kInvalidArgument, "chunks of {} tokens: give 1 to {}; 50 are usual", *options.max_tokens,
+                kMostTokens);
+  return {};
+}
+
+Status check_load(const SpeechEngineOptions& options) {
+  if (!options.dictionary.empty())
+    return fail(Code::kUnsupported, "Pocket TTS reads words as they are written; leave the dictionary out");
+  if (!options.files.lexicon.empty())
+    return fail(Code::kUnsupported, "Pocket TTS needs no lexicon; leave '{}' out", options.files.lexicon);
+  if (options.first_is_phonemes) return fail(Code::kUnsupported, "Pocket TTS reads text, not phonemes");
+  return {};
+}
+
+pocket::SpeechSettings settings_of(const SpeakOptions& options) {
+  return {.temperature = options.temperature,
+          .noise_clamp = options.noise_clamp,
+          .eos_threshold = options.eos_threshold,
+          .frames_after_eos = options.frames_after_eos,
+          .decode_steps = options.decode_steps,
+          .seed = options.seed};
+}
+
+// safetensors begin with the length of a header that begins with a brace; no sound does.
+bool is_safetensors(std::span<const std::byte> content) { return content.size() > 8 && content[8] == std::byte{'{'}; }
+
+size_t bytes_of(const pocket::FlowLmState& voice) {
+  return 2 * sizeof(float) * voice.layers * voice.capacity * voice.key_width;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions options) {
+  const Stopwatch watch;
+  SYRINX_TRY_VOID(check_load(options));
+  const std::string first_voice = options.first_voice;
+  SYRINX_TRY(
+      std::shared_ptr<const pocket::Model> model,
+      pocket::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(Precision::kInt8)}));
+  std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options)));
+  if (!first_voice.empty()) {
+    auto ready = engine->voice(first_voice);
+    if (!ready) return tl::unexpected(std::move(ready).error());
+  }
+  engine->load_ms_ = watch.elapsed_ms();
+  return std::shared_ptr<SpeechEngine>(std::move(engine));
+}
+
+PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options)
+    : files_(std::move(options.files)),
+      model_(std::move(model)),
+      default_voice_(default_pocket_voice(list_pocket_voices(files_.voices), files_.checkpoint)),
+      team_(options.threads),
+      runner_(team_) {}
+
+Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& options) {
+  SYRINX_TRY_VOID(check_family(options));
+  SYRINX_TRY(pocket::VoiceState voice, this->voice(options.voice));
+  std::unique_ptr<pocket::Synthesizer> synthesizer;
+  {
+    const Turns::Turn turn(turns_);
+    SYRINX_TRY(synthesizer, pocket::Synthesizer::create(model_, std::move(voice), settings_of(options), runner_));
+  }
+  pocket::ChunkPlanner planner(model_, options.max_tokens.value_or(pocket::kDefaultMaxTokens),
+                               synthesizer->max_chunk_tokens());
+  return std::make_unique<SpeechSession>(
+      std::make_unique<PocketSpeaker>(shared_from_this(), std::move(synthesizer), std::move(planner), turns_));
+}
+
+Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
+  const std::string chosen = name.empty() ? default_voice_ : name;
+  {
+    const std::lock_guard lock(voices_mutex_);
+    for (const auto* const map : {&added_voices_, &voices_})
+      if (const auto found = map->find(chosen); found != map->end()) return found->second;
+  }
+  SYRINX_TRY(const PocketVoiceFile file, find_pocket_voice(chosen, files_.voices));
+  SYRINX_TRY(pocket::VoiceState made, read_voice(file, /*truncate=*/false));
+  keep(chosen, made);
+  return made;
+}
+
+void PocketEngine::keep(const std::string& name, const pocket::VoiceState& voice) {
+  const std::lock_guard lock(voices_mutex_);
+  size_t bytes = bytes_of(*voice);
+  for (const auto& [other, kept] : voices_) bytes += bytes_of(*kept);
+  if (bytes > kMaxVoiceBytes) voices_.clear();
+  voices_[name] = voice;
+}
+
+Result<pocket::VoiceState> PocketEngine::read_voice(const PocketVoiceFile& file, bool truncate) {
+  SYRINX_TRY(const MappedFile mapped, MappedFile::open(file.path));
+  return make_voice(mapped.bytes(), file.path, truncate);
+}
+
+Result<pocket::VoiceState> PocketEngine::make_voice(std::span<const std::byte> content, const std::string& name,
+                                                    bool truncate) {
+  if (is_safetensors(content)) {
+    SYRINX_TRY(const pocket::VoiceFile read, pocket::parse_voice_file(content, name, model_->config().flow_lm));
+    const Turns::Turn turn(turns_);
+    return pocket::make_voice(*model_, read, runner_);
+  }
+  SYRINX_TRY(const Recording recording, read_recording(content, name));
+  SYRINX_TRY(const std::vector<float> ready,
+             pocket::prepare_recording(recording, pocket::kSampleRateHz, truncate, name));
+  const Turns::Turn turn(turns_);
+  return pocket::clone_voice(*model_, ready, runner_);
+}
+
+Status PocketEngine::add_voice(const std::string& name, std::span<const std::byte> content) {
+  SYRINX_TRY_VOID(check_voice_name(name));
+  SYRINX_TRY(pocket::VoiceState made, make_voice(content, name, /*truncate=*/true));
+  const std::lock_guard lock(voices_mutex_);
+  added_voices_[name] = std::move(made);
+  return {};
+}
+
+Result<std::string> PocketEngine::export_voice(const std::string& voice) {
+  SYRINX_TRY(const PocketVoiceFile file, find_pocket_voice(voice, files_.voices));
+  SYRINX_TRY(const pocket::VoiceState made, read_voice(file, /*truncate=*/true));
+  return pocket::write_voice_file(pocket::exported(*made), model_->config().flow_lm);
+}
+
+}  // namespace syrinx

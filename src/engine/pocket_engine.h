@@ -1,0 +1,59 @@
+// Pocket TTS with its voices: exported ones, and recordings that are cloned when they are first asked for.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/thread_team.h"
+#include "engine/pocket_voices.h"
+#include "engine/speech_engine.h"
+#include "engine/turns.h"
+#include "models/pocket_tts/model.h"
+#include "models/pocket_tts/voice_state.h"
+#include "nn/runner.h"
+
+namespace syrinx {
+
+class PocketEngine final : public SpeechEngine, public std::enable_shared_from_this<PocketEngine> {
+ public:
+  // Of all voices that are kept; an exported voice of 10 s takes 6 MB, with 24 layers 24 MB.
+  static constexpr size_t kMaxVoiceBytes = size_t{256} << 20;
+
+  // options.threads has been chosen.  options.first_voice is made ready too.
+  static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
+
+  Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
+  // `content` is an exported voice, or a recording.
+  Status add_voice(const std::string& name, std::span<const std::byte> content) override;
+  Result<std::string> export_voice(const std::string& voice) override;
+
+  const std::string& name() const override { return files_.name; }
+  Precision precision() const override { return model_->flow_lm()->precision; }
+  int threads() const override { return team_.size(); }
+  double load_ms() const override { return load_ms_; }
+  const std::string& default_voice() const override { return default_voice_; }
+
+ private:
+  PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options);
+  Result<pocket::VoiceState> voice(const std::string& name);
+  Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
+  Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
+  void keep(const std::string& name, const pocket::VoiceState& voice);
+
+  const SpeechFiles files_;
+  const std::shared_ptr<const pocket::Model> model_;
+  std::string default_voice_;
+  double load_ms_ = 0;
+
+  Turns turns_;  // one chunk's beginning, frame or voice at a time
+  ThreadTeam team_;
+  nn::Runner runner_;
+
+  std::mutex voices_mutex_;
+  std::map<std::string, pocket::VoiceState> voices_, added_voices_;  // read from files; by add_voice()
+};
+
+}  // namespace syrinx

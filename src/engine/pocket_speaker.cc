@@ -1,0 +1,83 @@
+#include "engine/pocket_speaker.h"
+
+#include <utility>
+
+#include "base/clock.h"
+
+namespace syrinx {
+
+PocketSpeaker::PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
+                             pocket::ChunkPlanner planner, Turns& turns)
+    : owner_(std::move(owner)), synthesizer_(std::move(synthesizer)), planner_(std::move(planner)), turns_(turns) {}
+
+Status PocketSpeaker::read(const Sentence& sentence, SpeechStream& /*stream*/) {
+  planner_.add(sentence.text, sentence.offset);
+  return {};
+}
+
+Result<bool> PocketSpeaker::say(bool now, SpeechStream& stream) {
+  SYRINX_TRY(const std::optional<pocket::Chunk> chunk, next_chunk(now, stream));
+  if (!chunk) return false;
+  SYRINX_TRY_VOID(begin(*chunk, stream));
+  for (;;) {
+    SYRINX_TRY(const bool spoken, say_frame(stream));
+    if (!spoken) break;
+  }
+  SpeechStatistics more;
+  more.pieces = 1;
+  more.limited_pieces = synthesizer_->end().limited() ? 1 : 0;
+  stream.account(more);
+  return true;
+}
+
+Result<std::optional<pocket::Chunk>> PocketSpeaker::next_chunk(bool now, SpeechStream& stream) {
+  const Stopwatch watch(stream.clock());
+  const size_t left_out = planner_.left_out();
+  SYRINX_TRY(std::optional<pocket::Chunk> chunk, planner_.next(now));
+  SpeechStatistics more;
+  more.dropped_characters = planner_.left_out() - left_out;
+  more.compute_ms = watch.elapsed_ms();
+  stream.account(more);
+  return chunk;
+}
+
+Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
+  const Turns::Turn turn(turns_);
+  SYRINX_TRY_VOID(stream.go_on());
+  const Stopwatch watch(stream.clock());
+  SYRINX_TRY_VOID(synthesizer_->begin(chunk));
+  SpeechStatistics more;
+  more.compute_ms = watch.elapsed_ms();
+  stream.account(more);
+  return {};
+}
+
+// False at the end of the chunk.
+Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
+  SpeechChunk frame = stream.spare();
+  frame.samples.resize(synthesizer_->frame_samples());
+  bool spoken = false;
+  SpeechStatistics more;
+  {
+    const Turns::Turn turn(turns_);
+    SYRINX_TRY_VOID(stream.go_on());
+    const Stopwatch watch(stream.clock());
+    spoken = synthesizer_->next(frame.samples);
+    more.compute_ms = watch.elapsed_ms();
+  }
+  stream.account(more);
+  if (!spoken) return false;
+  if (synthesizer_->faulty())
+    return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");
+  said_something_ = true;
+  SYRINX_TRY_VOID(stream.hand_over(std::move(frame)));
+  return true;
+}
+
+Status PocketSpeaker::end() {
+  if (said_something_) return {};
+  return fail(Code::kInvalidArgument,
+              "there is nothing to say: the text holds no word that the model's vocabulary spells");
+}
+
+}  // namespace syrinx

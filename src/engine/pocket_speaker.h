@@ -1,0 +1,39 @@
+// Speaks with Pocket TTS: sentences become chunks of text, chunks frames of 80 ms, each handed over as soon as it is
+// computed.  Several speakers take turns at the engine's team frame by frame.
+#pragma once
+
+#include <memory>
+
+#include "engine/sentence_speaker.h"
+#include "engine/turns.h"
+#include "models/pocket_tts/chunk_planner.h"
+#include "models/pocket_tts/synthesizer.h"
+
+namespace syrinx {
+
+class PocketSpeaker final : public SentenceSpeaker {
+ public:
+  static constexpr size_t kFramesAhead = 25;  // 2 s
+
+  // `owner` keeps alive what the synthesizer uses, and `turns`.
+  PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
+                pocket::ChunkPlanner planner, Turns& turns);
+  size_t chunks_ahead() const override { return kFramesAhead; }
+
+ private:
+  Status read(const Sentence& sentence, SpeechStream& stream) override;
+  Result<bool> say(bool now, SpeechStream& stream) override;
+  Status end() override;
+
+  Result<std::optional<pocket::Chunk>> next_chunk(bool now, SpeechStream& stream);
+  Status begin(const pocket::Chunk& chunk, SpeechStream& stream);
+  Result<bool> say_frame(SpeechStream& stream);
+
+  const std::shared_ptr<void> owner_;
+  const std::unique_ptr<pocket::Synthesizer> synthesizer_;
+  pocket::ChunkPlanner planner_;
+  Turns& turns_;
+  bool said_something_ = false;
+};
+
+}  // namespace syrinx

@@ -1,0 +1,28 @@
+// The voices beside a checkpoint of Pocket TTS: files called NAME.safetensors (exported voices) or NAME.wav, .flac,
+// .mp3, .ogg, .opus (recordings to be cloned) in voices/ or, as in the maker's repositories, embeddings/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+struct PocketVoiceFile {
+  std::string name;
+  std::string path;
+  bool recording = false;
+};
+
+// By name; of files of one name, an exported voice before a recording.  None where there is no such folder.
+std::vector<PocketVoiceFile> list_pocket_voices(const std::string& folder);
+
+// `voice` is a name, or a path: whatever holds a '/' or a '.'.  kNotFound says which names there are.
+Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::string& folder);
+
+// What is taken where no voice is named: alba, or what the maker takes for the language that the path tells of; else
+// the only voice there is; else nothing.
+std::string default_pocket_voice(const std::vector<PocketVoiceFile>& voices, const std::string& checkpoint);
+
+}  // namespace syrinx

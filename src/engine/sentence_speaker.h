@@ -1,0 +1,51 @@
+// When text that arrives is spoken: the part of a Speaker that all families share.
+//
+// A sentence is complete once what follows shows it.  What could still be joined with the next one is spoken at once
+// when text has been quiet for 50 ms: long enough for a pipe from a file to deliver, short enough not to be heard. What
+// only looks like the end of a sentence counts as one after 0.3 s: longer than the steps in which a language model or a
+// slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "engine/speech_session.h"
+#include "text/split.h"
+
+namespace syrinx {
+
+class SentenceSpeaker : public Speaker {
+ public:
+  Status speak(SpeechStream& stream) final;
+
+ protected:
+  enum class Moment { kFlow, kPause, kEnd };  // of the text: more may follow, follows later, never follows
+  struct Sentence {
+    std::string text;
+    size_t offset = 0;  // of its first byte, in the whole text
+  };
+
+  // How text becomes sentences; by default by the rules of written text.
+  virtual Status feed(std::string_view text);
+  virtual Status finish_text();
+  virtual Result<std::optional<Sentence>> next_sentence(Moment moment);
+
+  // Takes a sentence in.
+  virtual Status read(const Sentence& sentence, SpeechStream& stream) = 0;
+  // Says the next piece of what has been taken in, if one is certain, or with `now` what there is.  False: nothing.
+  virtual Result<bool> say(bool now, SpeechStream& stream) = 0;
+  // After the last piece: an error if nothing has been said.
+  virtual Status end() = 0;
+
+ private:
+  using Arrival = SpeechStream::Arrival;
+  Result<bool> absorb(Moment moment, SpeechStream& stream);
+  Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
+  Result<Arrival> wait_for_text(SpeechStream& stream);
+
+  text::SentenceStream sentences_;
+  std::string arrived_;
+};
+
+}  // namespace syrinx
