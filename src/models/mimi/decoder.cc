@@ -9,6 +9,7 @@ namespace syrinx::mimi {
 Decoder::Decoder(std::shared_ptr<const DecoderWeights> weights, nn::Runner& runner)
     : w_(std::move(weights)),
       runner_(runner),
+      crew_(runner.team()),
       seanet_(w_->seanet, w_->config.resample_stride(), runner),
       transformer_(w_->transformer, w_->config.resample_stride(), runner),
       latent_(round_up(w_->config.latent, kPanelColumns)),
@@ -28,17 +29,17 @@ void Decoder::decode(DecoderState& state, View<const float, 2> latents, std::spa
   const size_t frames = latents.extent(0), length = w_->config.frame_samples();
   SYRINX_CHECK(latents.extent(1) == w_->config.latent && samples.size() == frames * length,
                "latents [{}, {}] into {} samples", frames, latents.extent(1), samples.size());
-  for (size_t i = 0; i < frames; ++i) {
-    std::copy_n(latents.row(i), latents.extent(1), latent_.begin());
-    runner_.team().run([&](int member) { frame(member, state, samples.subspan(i * length, length)); });
-    std::copy(quantised_.begin(), quantised_.end(), state.quantised.begin());
-  }
+  runner_.team().run([&](int member) {
+    nn::Crew::Seat seat = crew_.everyone(member);
+    for (size_t i = 0; i < frames; ++i)
+      work_at_frame(seat, state, {latents.row(i), latents.extent(1)}, samples.subspan(i * length, length));
+  });
 }
 
 // The latent's projection and its upsampling, a depthwise transposed convolution of two taps: columns of some panels.
-void Decoder::upsample(int member, const DecoderState& state, View<float, 2> rows) {
+void Decoder::upsample(const nn::Part& part, const DecoderState& state, View<float, 2> rows) {
   const PackedMatrix& quantizer = w_->quantizer.view;
-  const Range panels = split_range(quantizer.panel_count(), member, runner_.team().size());
+  const Range panels = part.split(quantizer.panel_count());
   kernels::gemv(quantizer, latent_.data(), nullptr, quantised_.data(), panels, {});
   const size_t count = rows.extent(0), width = rows.extent(1);
   for (size_t j = 0; j < count; ++j) {
@@ -50,19 +51,24 @@ void Decoder::upsample(int member, const DecoderState& state, View<float, 2> row
   }
 }
 
-void Decoder::frame(int member, DecoderState& state, std::span<float> samples) {
+void Decoder::work_at_frame(nn::Crew::Seat& seat, DecoderState& state, std::span<const float> latent,
+                            std::span<float> samples) {
   const View<float, 2> rows = seanet_.input(w_->config.resample_stride());
   const size_t count = rows.extent(0), width = rows.extent(1);
-  upsample(member, state, rows);
-  runner_.team().barrier();
-  if (probe_ && member == 0) {
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank == 0) std::copy(latent.begin(), latent.end(), latent_.begin());
+  });
+  seat.stage([&](const nn::Part& part) { upsample(part, state, rows); });
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank != 0) return;
+    std::copy(quantised_.begin(), quantised_.end(), state.quantised.begin());
+    if (!probe_) return;
     probe_("quantizer", 0, {quantised_.data(), {1, width}});
     probe_("upsample", 0, rows);
-  }
-  if (probe_) runner_.team().barrier();
-  transformer_.run(member, state.transformer, {rows.data(), {count, w_->config.outer_width}, {width, 1}}, "transformer",
+  });
+  transformer_.run(seat, state.transformer, {rows.data(), {count, w_->config.outer_width}, {width, 1}}, "transformer",
                    probe_);
-  seanet_.run(member, state.seanet, count, {samples.data(), {samples.size(), 1}}, "decoder", probe_);
+  seanet_.run(seat, state.seanet, count, {samples.data(), {samples.size(), 1}}, "decoder", probe_);
 }
 
 }  // namespace syrinx::mimi

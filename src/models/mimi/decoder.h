@@ -33,16 +33,22 @@ class Decoder {
   // the samples are those of one frame a call.  They may exceed 1.
   void decode(DecoderState& state, View<const float, 2> latents, std::span<float> samples);
 
+  // One frame as a task of crew() that one member may begin and others join (nn/crew.h): each calls it with its seat.
+  // latent [latent], samples [frame_samples].
+  nn::Crew& crew() { return crew_; }
+  void work_at_frame(nn::Crew::Seat& seat, DecoderState& state, std::span<const float> latent,
+                     std::span<float> samples);
+
   const Config& config() const { return w_->config; }
   // Tests: stages "quantizer", "upsample", "transformer" and "decoder".
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void frame(int member, DecoderState& state, std::span<float> samples);
-  void upsample(int member, const DecoderState& state, View<float, 2> rows);
+  void upsample(const nn::Part& part, const DecoderState& state, View<float, 2> rows);
 
   std::shared_ptr<const DecoderWeights> w_;
   nn::Runner& runner_;
+  nn::Crew crew_;
   Seanet seanet_;
   Transformer transformer_;
   Buffer<float> latent_, quantised_;  // padded

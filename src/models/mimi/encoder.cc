@@ -17,6 +17,7 @@ constexpr size_t kPassFrames = 3;
 Encoder::Encoder(std::shared_ptr<const EncoderWeights> weights, nn::Runner& runner)
     : w_(std::move(weights)),
       runner_(runner),
+      crew_(runner.team()),
       seanet_(w_->seanet, kPassFrames * w_->config.frame_samples(), runner),
       transformer_(w_->transformer, kPassFrames * w_->config.resample_stride(), runner) {
   positions_.prepare((1 + kPassFrames) * w_->config.resample_stride(), w_->config.encoder.width,
@@ -45,42 +46,47 @@ void Encoder::encode(EncoderState& state, std::span<const float> samples, View<f
     std::copy_n(samples.data() + first, here, in.data());
     std::fill_n(in.data() + here, in.size() - here, 0.0f);
     const View<float, 2> out{latents.row(i), {frames, latents.extent(1)}, {latents.stride(0), 1}};
-    runner_.team().run([&](int member) { pass(member, state, out); });
+    const bool begins = state.transformer.position == 0;
+    runner_.team().run([&](int member) {
+      nn::Crew::Seat seat = crew_.everyone(member);
+      pass(seat, state, begins, out);
+    });
   }
 }
 
-void Encoder::pass(int member, EncoderState& state, View<float, 2> latents) {
-  ThreadTeam& team = runner_.team();
+void Encoder::pass(nn::Crew::Seat& seat, EncoderState& state, bool first, View<float, 2> latents) {
   const size_t frames = latents.extent(0), count = w_->config.resample_stride(), width = positions_.stride();
-  const bool first = state.transformer.position == 0;
   float* const before = positions_.f32();
   float* const now = positions_.f32(count);
-  seanet_.run(member, state.seanet, frames * w_->config.frame_samples(), {now, {frames * count, width}}, "encoder",
+  seanet_.run(seat, state.seanet, frames * w_->config.frame_samples(), {now, {frames * count, width}}, "encoder",
               probe_);
-  transformer_.run(member, state.transformer, {now, {frames * count, w_->config.encoder.width}, {width, 1}},
+  transformer_.run(seat, state.transformer, {now, {frames * count, w_->config.encoder.width}, {width, 1}},
                    "transformer", probe_);
-  if (member == 0) {
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank != 0) return;
     if (first) {  // before the recording its first position is repeated
       for (size_t j = 0; j < count; ++j) std::copy_n(now, width, before + j * width);
     } else {
       std::copy_n(state.positions.data(), count * width, before);
     }
     std::copy_n(now + (frames - 1) * count * width, count * width, state.positions.data());
-  }
-  team.barrier();
+  });
   const PackedMatrix& downsample = w_->downsample.view;
-  const auto own = kernels::share_row_conv(downsample, frames, member, team.size());
-  const kernels::RowConv work{.input = before,
-                              .rows = frames,
-                              .row_step = count * width,
-                              .tap_step = width,
-                              .output = latents_.f32(),
-                              .stride = latents_.stride()};
-  kernels::row_conv(downsample, work, own.rows, own.panels);
-  team.barrier();
-  if (member != 0) return;
-  for (size_t i = 0; i < frames; ++i) std::copy_n(latents_.f32(i), latents.extent(1), latents.row(i));
-  if (probe_) probe_("latents", 0, latents);
+  seat.stage([&](const nn::Part& part) {
+    const auto own = kernels::share_row_conv(downsample, frames, part.rank, part.size);
+    const kernels::RowConv work{.input = before,
+                                .rows = frames,
+                                .row_step = count * width,
+                                .tap_step = width,
+                                .output = latents_.f32(),
+                                .stride = latents_.stride()};
+    kernels::row_conv(downsample, work, own.rows, own.panels);
+  });
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank != 0) return;
+    for (size_t i = 0; i < frames; ++i) std::copy_n(latents_.f32(i), latents.extent(1), latents.row(i));
+    if (probe_) probe_("latents", 0, latents);
+  });
 }
 
 }  // namespace syrinx::mimi

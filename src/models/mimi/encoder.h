@@ -40,10 +40,11 @@ class Encoder {
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
  private:
-  void pass(int member, EncoderState& state, View<float, 2> latents);
+  void pass(nn::Crew::Seat& seat, EncoderState& state, bool first, View<float, 2> latents);
 
   std::shared_ptr<const EncoderWeights> w_;
   nn::Runner& runner_;
+  nn::Crew crew_;
   Seanet seanet_;
   Transformer transformer_;
   nn::Plane positions_;  // of the frame before, then of the pass

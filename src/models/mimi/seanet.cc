@@ -20,8 +20,7 @@ size_t kept(const Conv& conv) { return conv.history * conv.input_width; }
 
 }  // namespace
 
-Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner)
-    : chain_(chain), runner_(runner), rows_(rows) {
+Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner) : chain_(chain), rows_(rows) {
   size_t body = 0, sums = 0, hidden = 0;
   for (const SeanetLayer& layer : chain) {
     const Conv& conv = layer.conv;
@@ -48,11 +47,11 @@ View<float, 2> Seanet::input(size_t rows) {
   return {plane(0), {rows, chain_.front().conv.input_width}};
 }
 
-void Seanet::convolve(int member, const Conv& conv, const float* in, size_t rows, const Target& to) {
+void Seanet::convolve(const nn::Part& part, const Conv& conv, const float* in, size_t rows, const Target& to) {
   const size_t width = conv.input_width, count = rows / conv.stride;
   in -= kept(conv);
   if (!conv.dot.empty()) {
-    const Range own = split_range(count, member, runner_.team().size());
+    const Range own = part.split(count);
     return kernels::row_dot(conv.dot.data(), conv.dot.size(), conv.dot_bias, in, width, to.output, own);
   }
   const RowConv work{.input = in,
@@ -63,15 +62,16 @@ void Seanet::convolve(int member, const Conv& conv, const float* in, size_t rows
                      .activated = to.activated,
                      .stride = conv.up * conv.width,
                      .activation = RowActivation::kElu};
-  const auto own = kernels::share_row_conv(conv.matrix.view, count, member, runner_.team().size());
+  const auto own = kernels::share_row_conv(conv.matrix.view, count, part.rank, part.size);
   kernels::row_conv(conv.matrix.view, work, own.rows, own.panels);
 }
 
 // x + second(elu(conv(elu(x)))), some rows at a time; x lies in sums_, elu(x) in `in`.
-void Seanet::residual_block(int member, const SeanetLayer& layer, const float* in, size_t rows, const Target& to) {
+void Seanet::residual_block(const nn::Part& part, const SeanetLayer& layer, const float* in, size_t rows,
+                            const Target& to) {
   const Conv &conv = layer.conv, &second = *layer.second;
-  float* const hidden = hidden_[static_cast<size_t>(member)].data();
-  const Range own = split_range(rows, member, runner_.team().size(), kBlockRows / 2);
+  float* const hidden = hidden_[static_cast<size_t>(part.member)].data();
+  const Range own = part.split(rows, kBlockRows / 2);
   for (size_t row = own.begin; row < own.end; row += kBlockRows) {
     const size_t count = std::min(kBlockRows, own.end - row), at = row * second.width;
     const RowConv inner{.input = in + row * conv.input_width - kept(conv),
@@ -95,26 +95,24 @@ void Seanet::residual_block(int member, const SeanetLayer& layer, const float* i
   }
 }
 
-void Seanet::run(int member, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
+void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
                  const Probe& probe) {
-  ThreadTeam& team = runner_.team();
   SYRINX_CHECK(state.histories.size() == history_floats_ && rows <= rows_, "a state of {} floats, needs {}; {} rows",
                state.histories.size(), history_floats_, rows);
   float* history = state.histories.data();
   const auto put_history = [&](size_t layer) {
-    if (member == 0) std::copy_n(history, kept(chain_[layer].conv), plane(layer) - kept(chain_[layer].conv));
+    std::copy_n(history, kept(chain_[layer].conv), plane(layer) - kept(chain_[layer].conv));
   };
-  put_history(0);
-  if (member == 0) std::fill_n(plane(0) + rows * chain_[0].conv.input_width, kSlack, 0.0f);
-  team.barrier();
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank != 0) return;
+    put_history(0);
+    std::fill_n(plane(0) + rows * chain_[0].conv.input_width, kSlack, 0.0f);
+  });
   for (size_t i = 0; i < chain_.size(); ++i) {
     const SeanetLayer& layer = chain_[i];
     const Conv& conv = layer.conv;
     const bool last = i + 1 == chain_.size();
-    float* const in = plane(i);
-    if (member == 0) std::copy_n(in + rows * conv.input_width - kept(conv), kept(conv), history);
-    history += kept(conv);
-    if (!last) put_history(i + 1);
+    const float* const in = plane(i);
     Target to{.output = out.data()};
     if (!last) {
       const SeanetLayer& next = chain_[i + 1];
@@ -122,17 +120,25 @@ void Seanet::run(int member, SeanetState& state, size_t rows, View<float, 2> out
       to.activated = elu ? plane(i + 1) : nullptr;
       to.output = !elu ? plane(i + 1) : next.second || probe ? sums_.data() : nullptr;
     }
-    if (layer.second) {
-      residual_block(member, layer, in, rows, to);
-    } else {
-      convolve(member, conv, in, rows, to);
-      rows = rows / conv.stride * conv.up;
-    }
-    team.barrier();
+    float* const own_history = history;
+    history += kept(conv);
+    seat.stage([&](const nn::Part& part) {
+      if (part.rank == 0) {
+        std::copy_n(in + rows * conv.input_width - kept(conv), kept(conv), own_history);
+        if (!last) put_history(i + 1);
+      }
+      if (layer.second) {
+        residual_block(part, layer, in, rows, to);
+      } else {
+        convolve(part, conv, in, rows, to);
+      }
+    });
+    if (!layer.second) rows = rows / conv.stride * conv.up;
     if (!probe) continue;
     const size_t width = layer.second ? layer.second->width : conv.width;
-    if (member == 0) probe(stage, layer.module, {to.output, {rows, width}});
-    team.barrier();
+    seat.stage([&](const nn::Part& part) {
+      if (part.rank == 0) probe(stage, layer.module, {to.output, {rows, width}});
+    });
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Every convolution reads its input, activated where it was made, behind the last rows of the pass before, which the
 // stream's state keeps.  ELU(0) = 0 makes the zeros before the first frame the same on either side of the activation.
-// All layers run inside one job of the team, with a barrier behind each.
+// Each layer is a stage of a task (nn/crew.h).
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/mimi/weights.h"
+#include "nn/crew.h"
 #include "nn/runner.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
@@ -34,10 +35,10 @@ class Seanet {
 
   // Where the input of a pass is written before run(): [rows, input_width of the first layer].
   View<float, 2> input(size_t rows);
-  // Inside a job that every member runs: takes the input and writes the last layer's rows to `out`, which is whole when
-  // it returns.  Rows of `out` are padded to 32 floats, or samples side by side.  The input must be whole: there is a
-  // barrier between its writing and this.  Allocates nothing.
-  void run(int member, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage, const Probe& probe);
+  // One member's walk: takes the input, written in an earlier stage, and writes the last layer's rows to `out`.  Rows
+  // of `out` are padded to 32 floats, or samples side by side.  Allocates nothing.
+  void run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
+           const Probe& probe);
 
  private:
   // Where a layer's results go: `output` as they are, `activated` for a next layer with ELU; either may be null.
@@ -46,11 +47,10 @@ class Seanet {
     float* activated = nullptr;
   };
   float* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
-  void convolve(int member, const Conv& conv, const float* in, size_t rows, const Target& to);
-  void residual_block(int member, const SeanetLayer& layer, const float* in, size_t rows, const Target& to);
+  void convolve(const nn::Part& part, const Conv& conv, const float* in, size_t rows, const Target& to);
+  void residual_block(const nn::Part& part, const SeanetLayer& layer, const float* in, size_t rows, const Target& to);
 
   const std::vector<SeanetLayer>& chain_;
-  nn::Runner& runner_;
   size_t rows_ = 0, guard_ = 0, history_floats_ = 0;
   Buffer<float> planes_[2];            // what even and odd layers read: guard_ floats for a history, then the rows
   Buffer<float> sums_;                 // rows before their activation, which a residual block adds to

@@ -20,21 +20,21 @@ namespace {
 constexpr float kEpsilon = 1e-5f;
 
 // Columns [begin, begin + count) of some rows of a plane.
-View<float, 2> part(nn::Plane& plane, Range rows, size_t begin, size_t count) {
+View<float, 2> slice(nn::Plane& plane, Range rows, size_t begin, size_t count) {
   return {plane.f32(rows.begin) + begin, {rows.end - rows.begin, count}, {plane.stride(), 1}};
 }
 
-View<float, 2> part(View<float, 2> x, Range rows) {
+View<float, 2> slice(View<float, 2> x, Range rows) {
   return {x.data() + rows.begin * x.stride(0), {rows.end - rows.begin, x.extent(1)}, {x.stride(0), 1}};
 }
 
 // This member's share of a linear layer, of which `work` says where the results go.
-void linear_share(int member, int members, const PackedMatrix& matrix, const float* x, size_t stride, size_t rows,
+void linear_share(const nn::Part& part, const PackedMatrix& matrix, const float* x, size_t stride, size_t rows,
                   RowConv work) {
   work.input = x;
   work.row_step = stride;
   work.rows = rows;
-  const auto own = kernels::share_row_conv(matrix, rows, member, members);
+  const auto own = kernels::share_row_conv(matrix, rows, part.rank, part.size);
   kernels::row_conv(matrix, work, own.rows, own.panels);
 }
 
@@ -42,8 +42,7 @@ const float* or_null(const std::vector<float>& values) { return values.empty() ?
 
 }  // namespace
 
-Transformer::Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner)
-    : w_(weights), runner_(runner) {
+Transformer::Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner) : w_(weights) {
   const nn::TransformerConfig& c = w_.config;
   normed_.prepare(step, c.width, Storage::kF32);
   qkv_.prepare(step, c.attention_width + 2 * c.key_width(), Storage::kF32);
@@ -51,7 +50,7 @@ Transformer::Transformer(const TransformerWeights& weights, size_t step, nn::Run
   hidden_.prepare(step, c.hidden, Storage::kF32);
   cosine_.prepare(step, c.head_size() / 2, Storage::kF32);
   sine_.prepare(step, c.head_size() / 2, Storage::kF32);
-  for (int member = 0; member < runner_.team().size(); ++member)
+  for (int member = 0; member < runner.team().size(); ++member)
     scratch_.emplace_back(kernels::cache_attention_scratch_size(ring_rows()));
 }
 
@@ -64,88 +63,99 @@ TransformerState Transformer::make_state() const {
   return state;
 }
 
-void Transformer::attention_block(int member, const TransformerLayer& layer, View<float, 2> keys, View<float, 2> values,
-                                  size_t first, View<float, 2> x) {
+void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, TransformerState& state, View<float, 2> x) {
   const nn::TransformerConfig& c = w_.config;
-  ThreadTeam& team = runner_.team();
+  const TransformerLayer& layer = w_.layers[index];
   const size_t rows = x.extent(0), width = c.attention_width, key_width = c.key_width();
-  const Range own = split_range(rows, member, team.size());
-  kernels::layer_norm(part(x, own), {layer.norm1_gain.data(), layer.norm1_bias.data()}, kEpsilon,
-                      part(normed_, own, 0, c.width));
-  team.barrier();
-  linear_share(member, team.size(), layer.in_proj.view, normed_.f32(), normed_.stride(), rows,
-               {.output = qkv_.f32(), .stride = qkv_.stride()});
-  team.barrier();
-  kernels::rotary(part(cosine_.view(), own), part(sine_.view(), own), part(qkv_, own, 0, width + key_width));
-  for (size_t t = own.begin; t < own.end; ++t) {
-    const size_t row = (first + t) % ring_rows();
-    std::copy_n(qkv_.f32(t) + width, key_width, keys.row(row));
-    std::copy_n(qkv_.f32(t) + width + key_width, key_width, values.row(row));
-  }
-  team.barrier();
-  const kernels::CacheAttentionInput in{.q = part(qkv_, {0, rows}, 0, width),
-                                        .keys = keys,
-                                        .values = values,
-                                        .heads = c.heads,
-                                        .key_heads = c.key_heads,
-                                        .head_size = c.head_size(),
-                                        .first_position = first,
-                                        .window = c.window,
-                                        .scale = 1.0f / std::sqrt(static_cast<float>(c.head_size()))};
-  const Range heads = split_range(c.heads, member, team.size());
-  if (heads.begin < heads.end)
-    kernels::cache_attention(in, heads, scratch_[static_cast<size_t>(member)].span(),
-                             part(attended_, {0, rows}, 0, width));
-  team.barrier();
-  linear_share(member, team.size(), layer.out_proj.view, attended_.f32(), attended_.stride(), rows,
-               {.output = x.data(),
-                .stride = x.stride(0),
-                .residual = x.data(),
-                .residual_stride = x.stride(0),
-                .scale = or_null(layer.scale1)});
-  team.barrier();
+  const View<float, 2> keys(state.keys[index].data(), {ring_rows(), key_width});
+  const View<float, 2> values(state.values[index].data(), {ring_rows(), key_width});
+  seat.stage([&](const nn::Part& part) {
+    const Range own = part.split(rows);
+    kernels::layer_norm(slice(x, own), {layer.norm1_gain.data(), layer.norm1_bias.data()}, kEpsilon,
+                        slice(normed_, own, 0, c.width));
+  });
+  seat.stage([&](const nn::Part& part) {
+    linear_share(part, layer.in_proj.view, normed_.f32(), normed_.stride(), rows,
+                 {.output = qkv_.f32(), .stride = qkv_.stride()});
+  });
+  seat.stage([&](const nn::Part& part) {
+    const Range own = part.split(rows);
+    kernels::rotary(slice(cosine_.view(), own), slice(sine_.view(), own), slice(qkv_, own, 0, width + key_width));
+    for (size_t t = own.begin; t < own.end; ++t) {
+      const size_t row = (state.position + t) % ring_rows();
+      std::copy_n(qkv_.f32(t) + width, key_width, keys.row(row));
+      std::copy_n(qkv_.f32(t) + width + key_width, key_width, values.row(row));
+    }
+  });
+  seat.stage([&](const nn::Part& part) {
+    const kernels::CacheAttentionInput in{.q = slice(qkv_, {0, rows}, 0, width),
+                                          .keys = keys,
+                                          .values = values,
+                                          .heads = c.heads,
+                                          .key_heads = c.key_heads,
+                                          .head_size = c.head_size(),
+                                          .first_position = state.position,
+                                          .window = c.window,
+                                          .scale = 1.0f / std::sqrt(static_cast<float>(c.head_size()))};
+    const Range heads = part.split(c.heads);
+    if (heads.begin < heads.end)
+      kernels::cache_attention(in, heads, scratch_[static_cast<size_t>(part.member)].span(),
+                               slice(attended_, {0, rows}, 0, width));
+  });
+  seat.stage([&](const nn::Part& part) {
+    linear_share(part, layer.out_proj.view, attended_.f32(), attended_.stride(), rows,
+                 {.output = x.data(),
+                  .stride = x.stride(0),
+                  .residual = x.data(),
+                  .residual_stride = x.stride(0),
+                  .scale = or_null(layer.scale1)});
+  });
 }
 
-void Transformer::feed_forward_block(int member, const TransformerLayer& layer, View<float, 2> x) {
+void Transformer::feed_forward_block(nn::Crew::Seat& seat, const TransformerLayer& layer, View<float, 2> x) {
   const nn::TransformerConfig& c = w_.config;
-  ThreadTeam& team = runner_.team();
   const size_t rows = x.extent(0);
-  const Range own = split_range(rows, member, team.size());
-  kernels::layer_norm(part(x, own), {layer.norm2_gain.data(), layer.norm2_bias.data()}, kEpsilon,
-                      part(normed_, own, 0, c.width));
-  team.barrier();
-  linear_share(member, team.size(), layer.linear1.view, normed_.f32(), normed_.stride(), rows,
-               {.activated = hidden_.f32(),
-                .stride = hidden_.stride(),
-                .activation = c.gelu_erf ? RowActivation::kGeluErf : RowActivation::kGeluTanh});
-  team.barrier();
-  linear_share(member, team.size(), layer.linear2.view, hidden_.f32(), hidden_.stride(), rows,
-               {.output = x.data(),
-                .stride = x.stride(0),
-                .residual = x.data(),
-                .residual_stride = x.stride(0),
-                .scale = or_null(layer.scale2)});
-  team.barrier();
+  seat.stage([&](const nn::Part& part) {
+    const Range own = part.split(rows);
+    kernels::layer_norm(slice(x, own), {layer.norm2_gain.data(), layer.norm2_bias.data()}, kEpsilon,
+                        slice(normed_, own, 0, c.width));
+  });
+  seat.stage([&](const nn::Part& part) {
+    linear_share(part, layer.linear1.view, normed_.f32(), normed_.stride(), rows,
+                 {.activated = hidden_.f32(),
+                  .stride = hidden_.stride(),
+                  .activation = c.gelu_erf ? RowActivation::kGeluErf : RowActivation::kGeluTanh});
+  });
+  seat.stage([&](const nn::Part& part) {
+    linear_share(part, layer.linear2.view, hidden_.f32(), hidden_.stride(), rows,
+                 {.output = x.data(),
+                  .stride = x.stride(0),
+                  .residual = x.data(),
+                  .residual_stride = x.stride(0),
+                  .scale = or_null(layer.scale2)});
+  });
 }
 
-void Transformer::run(int member, TransformerState& state, View<float, 2> x, std::string_view stage,
+void Transformer::run(nn::Crew::Seat& seat, TransformerState& state, View<float, 2> x, std::string_view stage,
                       const Probe& probe) {
   SYRINX_CHECK(x.extent(0) <= normed_.rows() && x.extent(1) == w_.config.width && state.keys.size() == w_.layers.size(),
                "[{}, {}] into a transformer of {} x {}", x.extent(0), x.extent(1), normed_.rows(), w_.config.width);
-  ThreadTeam& team = runner_.team();
-  const size_t first = state.position;
-  const Range own = split_range(x.extent(0), member, team.size());
-  kernels::rotary_angles(w_.theta, first + own.begin, part(cosine_.view(), own), part(sine_.view(), own));
+  // The position is read inside stages alone: who joins later walks past while it may already move on.
+  seat.stage([&](const nn::Part& part) {
+    const Range own = part.split(x.extent(0));
+    kernels::rotary_angles(w_.theta, state.position + own.begin, slice(cosine_.view(), own), slice(sine_.view(), own));
+  });
   for (size_t i = 0; i < w_.layers.size(); ++i) {
-    const std::array<size_t, 2> ring{ring_rows(), w_.config.key_width()};
-    attention_block(member, w_.layers[i], {state.keys[i].data(), ring}, {state.values[i].data(), ring}, first, x);
-    feed_forward_block(member, w_.layers[i], x);
+    attention_block(seat, i, state, x);
+    feed_forward_block(seat, w_.layers[i], x);
     if (!probe) continue;
-    if (member == 0) probe(stage, i, x);
-    team.barrier();
+    seat.stage([&](const nn::Part& part) {
+      if (part.rank == 0) probe(stage, i, x);
+    });
   }
-  team.barrier();  // everyone has read the position
-  if (member == 0) state.position += x.extent(0);
+  seat.stage([&](const nn::Part& part) {
+    if (part.rank == 0) state.position += x.extent(0);
+  });
 }
 
 }  // namespace syrinx::mimi

@@ -1,5 +1,5 @@
 // The codec's transformer: pre-norm layers with rotary positions and a window, some positions at a time (spec
-// pocket-tts.md, section 4.1, step 3).  All layers run inside one job of the team.
+// pocket-tts.md, section 4.1, step 3).  A layer is some stages of a task (nn/crew.h).
 #pragma once
 
 #include <string_view>
@@ -27,18 +27,16 @@ class Transformer {
   Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner);
 
   TransformerState make_state() const;
-  // Inside a job that every member runs: x [T, width] in place, T <= step, rows of whole padded channels.  x must be
-  // whole before, and is when it returns.  Allocates nothing.
-  void run(int member, TransformerState& state, View<float, 2> x, std::string_view stage, const Probe& probe);
+  // One member's walk: x [T, width] in place, T <= step, rows of whole padded channels, written in an earlier stage.
+  // Allocates nothing.
+  void run(nn::Crew::Seat& seat, TransformerState& state, View<float, 2> x, std::string_view stage, const Probe& probe);
 
  private:
   size_t ring_rows() const { return w_.config.window - 1 + normed_.rows(); }
-  void attention_block(int member, const TransformerLayer& layer, View<float, 2> keys, View<float, 2> values,
-                       size_t first, View<float, 2> x);
-  void feed_forward_block(int member, const TransformerLayer& layer, View<float, 2> x);
+  void attention_block(nn::Crew::Seat& seat, size_t layer, TransformerState& state, View<float, 2> x);
+  void feed_forward_block(nn::Crew::Seat& seat, const TransformerLayer& layer, View<float, 2> x);
 
   const TransformerWeights& w_;
-  nn::Runner& runner_;
   nn::Plane normed_, qkv_, attended_, hidden_, cosine_, sine_;
   std::vector<Buffer<float>> scratch_;  // of attention, for each member of the team
 };

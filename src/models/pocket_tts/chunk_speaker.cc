@@ -148,13 +148,25 @@ void ChunkSpeaker::decode() {
     waiting_.assign(1, &stream);
     name_steps(waiting_);
     flow_.begin_step(steps_);
-    nn::Crew& crew = flow_.crew();
-    crew.reset();
-    runner_.team().run([&](int member) {
-      if (member == 0) run(solos_[0]->decoder, *spoken_.front());
-      nn::Crew::Seat seat = member == 0 ? crew.join(member) : crew.first(member);
+    nn::Crew &codec = decoder_.crew(), &model = flow_.crew();
+    codec.reset();
+    model.reset();
+    const auto work_at_codec = [&](nn::Crew::Seat seat) {
+      decoder_.work_at_frame(seat, stream.codec, stream.denormalised, spoken_.front()->samples);
+      return seat;
+    };
+    const auto work_at_model = [&](nn::Crew::Seat seat) {
       flow_.work_at_step(seat);
-      if (member == 1) crew.leave(seat);
+      return seat;
+    };
+    runner_.team().run([&](int member) {
+      if (member == 0) {
+        codec.leave(work_at_codec(codec.first(member)));
+        work_at_model(model.join(member));
+      } else {
+        model.leave(work_at_model(model.first(member)));
+        work_at_codec(codec.join(member));
+      }
     });
     keep_steps(waiting_, flow_.end_step());
     return;

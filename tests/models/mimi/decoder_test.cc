@@ -2,6 +2,8 @@
 // of a step.
 #include "models/mimi/decoder.h"
 
+#include <chrono>
+
 #include "allocation_count.h"
 #include "small_models.h"
 
@@ -106,6 +108,34 @@ TEST(MimiDecoderRules, StreamsDoNotMeet) {
     decoder.decode(other, s.rows(5 - i, 1), noise);
   }
   EXPECT_EQ(samples, want);
+}
+
+TEST(MimiDecoderRules, WhoJoinsInTheMiddleChangesNoSample) {
+  const Speaking s("english_18m");
+  const auto weights = load("english_18m");
+  ThreadTeam one(1), two(2);
+  nn::Runner alone(one), together(two);
+  Decoder first(weights, alone), second(weights, together);
+  DecoderState state = first.make_state();
+  const std::vector<float> want = s.decode(first, state, {6});
+  for (const int delay_us : {0, 20, 50, 100, 200, 400}) {
+    state = second.make_state();
+    std::vector<float> samples(want.size());
+    for (size_t i = 0; i < s.frames; ++i) {
+      second.crew().reset();
+      two.run([&](int member) {
+        const auto work = [&](nn::Crew::Seat seat) {
+          second.work_at_frame(seat, state, {s.rows(i, 1).data(), s.width}, std::span(samples).subspan(i * 1920, 1920));
+          return seat;
+        };
+        if (member == 0) return second.crew().leave(work(second.crew().first(member)));
+        const auto start = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(delay_us)) continue;
+        work(second.crew().join(member));
+      });
+    }
+    EXPECT_EQ(samples, want) << delay_us << " us";
+  }
 }
 
 TEST(MimiDecoderRules, NothingIsAllocatedInAStep) {
