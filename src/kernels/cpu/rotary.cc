@@ -73,8 +73,11 @@ HWY_EXPORT(angles_of_row);
 HWY_EXPORT(rotate_rows);
 
 void rotary_frequencies(float period, std::span<float> theta) {
-  const double step = -std::log(static_cast<double>(period)) / static_cast<double>(theta.size());
-  for (size_t i = 0; i < theta.size(); ++i) theta[i] = static_cast<float>(std::exp(static_cast<double>(i) * step));
+  const float step = static_cast<float>(-std::log(static_cast<double>(period)) / static_cast<double>(theta.size()));
+  for (size_t i = 0; i < theta.size(); ++i) {
+    const float exponent = static_cast<float>(i) * step;
+    theta[i] = static_cast<float>(std::exp(static_cast<double>(exponent)));
+  }
 }
 
 void rotary_angles(std::span<const float> theta, size_t first_position, View<float, 2> cosines, View<float, 2> sines) {
