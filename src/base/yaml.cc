@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/in_quotes.h"
+
 namespace syrinx {
 namespace {
 
@@ -108,7 +110,7 @@ class Reader {
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end(),
                                           [](const YamlMember* a, const YamlMember* b) { return a->key == b->key; });
     if (twice == sorted.end()) return {};
-    return fail(Code::kDataLoss, "'{}': the key '{}' on line {} stands again on line {}", name_, (*twice)->key,
+    return fail(Code::kDataLoss, "'{}': the key {} on line {} stands again on line {}", name_, in_quotes((*twice)->key),
                 (*twice)->line, twice[1]->line);
   }
 

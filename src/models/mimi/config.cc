@@ -8,9 +8,6 @@
 namespace syrinx::mimi {
 namespace {
 
-constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxWindow = 16384, kMaxFrameSamples = size_t{1} << 16;
-constexpr size_t kMaxRatios = 8, kMaxResidualLayers = 8;
-
 Status within(const char* what, size_t value, size_t least, size_t most) {
   if (value >= least && value <= most) return {};
   return fail(Code::kUnsupported, "mimi: {} is {}; it must lie between {} and {}", what, value, least, most);
@@ -52,7 +49,7 @@ Status check_seanet(const SeanetConfig& s, size_t reach) {
 
 Status check_ratios(const SeanetConfig& s, size_t frame_samples) {
   SYRINX_TRY_VOID(within("the number of a SEANet's ratios", s.ratios.size(), 1, kMaxRatios));
-  for (const size_t ratio : s.ratios) SYRINX_TRY_VOID(within("a ratio of a SEANet", ratio, 1, 64));
+  for (const size_t ratio : s.ratios) SYRINX_TRY_VOID(within("a ratio of a SEANet", ratio, 1, kMaxRatio));
   if (frame_samples % s.hop() != 0)
     return fail(Code::kUnsupported, "mimi: a frame of {} samples is no multiple of the SEANet's hop of {}",
                 frame_samples, s.hop());

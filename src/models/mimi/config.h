@@ -10,6 +10,10 @@
 
 namespace syrinx::mimi {
 
+// Several times what any published checkpoint has; the weights' sizes follow from them.
+inline constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxWindow = 16384, kMaxResidualLayers = 8;
+inline constexpr size_t kMaxRatios = 8, kMaxRatio = 64, kMaxFrameSamples = size_t{1} << 16;
+
 struct SeanetConfig {
   size_t width = 0;    // `dimension`: channels at the slow end
   size_t filters = 0;  // channels at the fast end

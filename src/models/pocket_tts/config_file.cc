@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/in_quotes.h"
 #include "base/yaml.h"
 #include "models/pocket_tts/config_section.h"
 #include "text/unicode.h"
@@ -11,16 +12,20 @@
 namespace syrinx::pocket {
 namespace {
 
-// Several times what any published checkpoint has; the weights' sizes follow from them.
-constexpr size_t kMaxWidth = 16384, kMaxHidden = 131072, kMaxLayers = 256, kMaxHeads = 1024, kMaxBins = 1000000;
-constexpr size_t kMaxKernel = 64, kMaxRatio = 64, kMaxRatios = 8, kMaxHop = 65536, kMaxWindow = 1000000;
-constexpr size_t kMaxReplacement = 64;  // characters that one character may become
+using mimi::kMaxLayers, mimi::kMaxRatio, mimi::kMaxRatios, mimi::kMaxResidualLayers, mimi::kMaxWidth, mimi::kMaxWindow;
+
+// As those, several times what any published checkpoint has.
+constexpr size_t kMaxHeads = 1024, kMaxBins = 1000000, kMaxKernel = 64, kMaxHop = mimi::kMaxFrameSamples;
+constexpr double kMinPeriod = 2, kMaxPeriod = 1e9;  // of the slowest rotation, in positions
+constexpr size_t kMaxReplacement = 64;              // characters that one character may become
+constexpr size_t kMaxFileBytes = size_t{64}
+                                 << 10;  // the largest published has 4 kB; libyaml is quadratic in %TAG lines
 
 // What is written but has one value only that we can run.
 void require_word(Section& section, std::string_view key, std::string_view wanted) {
   const std::string word = section.word(key);
   section.require(word == wanted, Code::kUnsupported, key,
-                  fmt::format("is '{}'; only '{}' is supported", word, wanted));
+                  fmt::format("is {}; only '{}' is supported", in_quotes(word), wanted));
 }
 void require_mono(Section& section) {
   section.require(section.whole("channels", 1, 64) == 1, Code::kUnsupported, "channels",
@@ -44,10 +49,10 @@ TransformerConfig read_language_transformer(Section section) {
   out.heads = section.whole("num_heads", 1, kMaxHeads);
   out.key_heads = section.whole_or("num_kv_heads", out.heads, 1, kMaxHeads);
   out.attention_width = section.whole_or("attn_dim", out.width, 1, kMaxWidth);
-  out.hidden = section.whole_or("dim_feedforward", out.width * section.whole("hidden_scale", 1, 64), 1, kMaxHidden);
-  section.require(out.hidden <= kMaxHidden, Code::kLimitExceeded, "hidden_scale",
-                  fmt::format("makes the layers {} wide inside; at most {} is read", out.hidden, kMaxHidden));
-  out.max_period = static_cast<float>(section.real("max_period", 1, 1e9));
+  out.hidden = section.whole_or("dim_feedforward", out.width * section.whole("hidden_scale", 1, 64), 1, kMaxWidth);
+  section.require(out.hidden <= kMaxWidth, Code::kLimitExceeded, "hidden_scale",
+                  fmt::format("makes the layers {} wide inside; at most {} is read", out.hidden, kMaxWidth));
+  out.max_period = static_cast<float>(section.real("max_period", kMinPeriod, kMaxPeriod));
   require_heads(section, out);
   section.finish();
   return out;
@@ -62,8 +67,15 @@ HeadType read_head_type(Section& flow) {
   for (const auto& [name, type] : kTypes)
     if (name == word) return type;
   flow.require(false, Code::kUnsupported, "type",
-               fmt::format("is '{}'; lsd, flow_matching, drifting and pointwise are supported", word));
+               fmt::format("is {}; lsd, flow_matching, drifting and pointwise are supported", in_quotes(word)));
   return HeadType::kLsd;
+}
+
+// Whether a path ends in .json: a name of the hub without its revision, an address without its query and fragment.
+bool names_json(std::string_view path) {
+  if (path.starts_with("hf://")) path = path.substr(0, path.rfind('@'));
+  if (path.starts_with("http://") || path.starts_with("https://")) path = path.substr(0, path.find_first_of("?#"));
+  return path.ends_with(".json");
 }
 
 void read_lookup_table(Section table, FlowLmConfig& out) {
@@ -73,10 +85,11 @@ void read_lookup_table(Section table, FlowLmConfig& out) {
   out.text_bins = table.whole("n_bins", 1, kMaxBins);
   out.text_rank = table.whole_or("rank", 0, 1, kMaxWidth);
   const std::string kind = table.word("tokenizer");
-  table.require(kind == "tokenizers" || kind == "sentencepiece", Code::kUnsupported, "tokenizer",
-                fmt::format("is '{}'; tokenizers and sentencepiece are supported", kind));
-  out.tokenizer = kind == "sentencepiece" ? TokenizerKind::kSentencePiece : TokenizerKind::kJson;
+  table.require(kind == "tokenizers" || kind == "json" || kind == "sentencepiece", Code::kUnsupported, "tokenizer",
+                fmt::format("is {}; tokenizers, json and sentencepiece are supported", in_quotes(kind)));
   out.tokenizer_path = table.word("tokenizer_path");
+  const bool sentencepiece = kind == "sentencepiece" && !names_json(out.tokenizer_path);
+  out.tokenizer = sentencepiece ? TokenizerKind::kSentencePiece : TokenizerKind::kJson;
   table.finish();
 }
 
@@ -108,7 +121,7 @@ SeanetConfig read_seanet(Section section) {
   out.last_kernel = section.whole("last_kernel_size", 1, kMaxKernel);
   out.residual_kernel = section.whole("residual_kernel_size", 1, kMaxKernel);
   out.compress = section.whole("compress", 1, kMaxWidth);
-  out.residual_layers = section.whole("n_residual_layers", 1, 8);
+  out.residual_layers = section.whole("n_residual_layers", 1, kMaxResidualLayers);
   out.dilation_base = section.whole("dilation_base", 1, 8);
   out.ratios = section.wholes("ratios", kMaxRatios, 1, kMaxRatio);
   section.require(out.filters <= kMaxWidth >> out.ratios.size(), Code::kLimitExceeded, "n_filters",
@@ -129,8 +142,8 @@ TransformerConfig read_codec_transformer(Section section, size_t width) {
   out.heads = section.whole("num_heads", 1, kMaxHeads);
   out.key_heads = out.heads;
   out.attention_width = out.width;
-  out.hidden = section.whole("dim_feedforward", 1, kMaxHidden);
-  out.max_period = static_cast<float>(section.real_or("max_period", 10000.0, 1, 1e9));
+  out.hidden = section.whole("dim_feedforward", 1, kMaxWidth);
+  out.max_period = static_cast<float>(section.real_or("max_period", 10000.0, kMinPeriod, kMaxPeriod));
   out.window = section.whole("context", 1, kMaxWindow);
   section.real("layer_scale", -1e9, 1e9);  // what training started from; the weights are in the checkpoint
   out.layer_scale = true;
@@ -166,7 +179,7 @@ MimiConfig read_mimi(Section section, std::string& weights_path) {
   require_word(section, "dtype", "float32");
   require_mono(section);
   out.sample_rate = section.whole("sample_rate", 1000, 384000);
-  out.frame_rate = section.real("frame_rate", 0.5, 1000);
+  out.frame_rate = section.real("frame_rate", 1, 1000);
   out.encoder = read_seanet(section.section("seanet"));
   out.encoder_transformer = read_codec_transformer(section.section("transformer"), out.encoder.width);
   out.decoder = out.encoder;
@@ -210,9 +223,9 @@ void read_replacements(Section& top, Findings& findings, TextConfig& out) {
       findings.refuse(Code::kDataLoss, entry.line, "replace_characters",
                       fmt::format("has a key of {} characters; each key is one character", from.size()));
     else if (entry.value.kind != YamlNode::Kind::kScalar || entry.value.is_null() || to.size() > kMaxReplacement)
-      findings.refuse(
-          Code::kDataLoss, entry.line, "replace_characters",
-          fmt::format("has no text of at most {} characters for '{}'; '' deletes it", kMaxReplacement, entry.key));
+      findings.refuse(Code::kDataLoss, entry.line, "replace_characters",
+                      fmt::format("has no text of at most {} characters for {}; '' deletes it", kMaxReplacement,
+                                  in_quotes(entry.key)));
     else
       out.replace.emplace_back(from[0], to);
   }
@@ -240,16 +253,16 @@ Config read_all(Section top, Findings& findings) {
 // How a configuration of another model calls itself: the habit of Hugging Face, JSON being YAML too.
 std::string foreign_name(const YamlNode& root) {
   const YamlMember* const type = root.find("model_type");
-  if (type != nullptr && !type->value.text.empty()) return type->value.text.substr(0, 100);
+  if (type != nullptr && !type->value.text.empty()) return in_quotes(type->value.text);
   const YamlMember* const list = root.find("architectures");
-  if (list != nullptr && !list->value.items.empty()) return list->value.items[0].text.substr(0, 100);
+  if (list != nullptr && !list->value.items.empty()) return in_quotes(list->value.items[0].text);
   return "an unknown architecture";
 }
 
 }  // namespace
 
 Result<ConfigFile> parse_config(std::string_view text, const std::string& name) {
-  SYRINX_TRY(const YamlNode root, parse_yaml(text, name));
+  SYRINX_TRY(const YamlNode root, parse_yaml(text, name, {.max_bytes = kMaxFileBytes}));
   if (root.kind != YamlNode::Kind::kMapping)
     return fail(Code::kDataLoss, "'{}' is not a configuration: it is no mapping of keys to values", name);
   if (root.find("flow_lm") == nullptr && root.find("mimi") == nullptr)
@@ -260,6 +273,8 @@ Result<ConfigFile> parse_config(std::string_view text, const std::string& name) 
   ConfigFile out;
   out.config = read_all(Section(root, "", findings), findings);
   if (findings.fault) return tl::unexpected(std::move(*findings.fault));
+  if (const Status codec = mimi::check(out.config.mimi); !codec)  // what no key is to blame for alone
+    return fail(codec.error().code, "'{}': {}", name, codec.error().message);
   out.warnings = std::move(findings.warnings);
   return out;
 }

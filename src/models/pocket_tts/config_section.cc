@@ -6,16 +6,19 @@
 #include <cmath>
 #include <system_error>
 
+#include "base/in_quotes.h"
+
 namespace syrinx::pocket {
 namespace {
 
 constexpr size_t kMaxWordBytes = 4096;
+constexpr size_t kMaxWarnings = 20;  // and one that there are more
 
 // So long may a value be that a message repeats.
 std::string shown(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::kMapping) return "a mapping";
   if (node.kind == YamlNode::Kind::kSequence) return "a list";
-  return node.text.size() <= 40 ? fmt::format("'{}'", node.text) : fmt::format("a text of {} bytes", node.text.size());
+  return node.text.size() <= 40 ? in_quotes(node.text) : fmt::format("a text of {} bytes", node.text.size());
 }
 
 template <class Number>
@@ -32,6 +35,13 @@ const YamlNode kEmptyMapping{
 
 void Findings::refuse(Code code, size_t line, std::string_view key, std::string_view what) {
   if (!fault) fault = Error{code, fmt::format("'{}': {} on line {} {}", file, key, line, what)};
+}
+
+void Findings::warn(size_t line, std::string_view key) {
+  if (warnings.size() < kMaxWarnings)
+    warnings.push_back(fmt::format("'{}': {} on line {} is not known and has no effect", file, key, line));
+  else if (warnings.size() == kMaxWarnings)
+    warnings.push_back(fmt::format("'{}' has more keys that are not known, from line {} on", file, line));
 }
 
 Section::Section(const YamlNode& node, std::string path, Findings& findings)
@@ -187,8 +197,7 @@ void Section::require(bool holds, Code code, std::string_view key, std::string_v
 void Section::finish() const {
   for (const YamlMember& member : node_.members)
     if (std::find(asked_.begin(), asked_.end(), member.key) == asked_.end())
-      findings_.warnings.push_back(fmt::format("'{}': {} on line {} is not known and has no effect", findings_.file,
-                                               full_key(member.key), member.line));
+      findings_.warn(member.line, full_key(shortened(member.key)));
 }
 
 }  // namespace syrinx::pocket

@@ -21,6 +21,7 @@ struct Findings {
   std::vector<std::string> warnings;
 
   void refuse(Code code, size_t line, std::string_view key, std::string_view what);
+  void warn(size_t line, std::string_view key);  // of a key that nothing reads
 };
 
 // Every getter answers something usable after a fault (the smallest value of the range, "", nothing), so that callers

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "../../base/temp_folder.h"
 
 namespace syrinx::pocket {
@@ -189,8 +191,8 @@ TEST(ConfigFile, WarnsOfUnknownKeys) {
 
 TEST(ConfigFile, NamesOtherArchitectures) {
   expect_fault(R"({"model_type": "qwen3_tts", "hidden_size": 4})", Code::kUnsupported,
-               "configuration of qwen3_tts, not");
-  expect_fault(R"({"architectures": ["WhisperModel"]})", Code::kUnsupported, "configuration of WhisperModel, not");
+               "configuration of 'qwen3_tts', not");
+  expect_fault(R"({"architectures": ["WhisperModel"]})", Code::kUnsupported, "configuration of 'WhisperModel', not");
   expect_fault("a: 1\n", Code::kUnsupported, "an unknown architecture, not of Pocket TTS");
   expect_fault("", Code::kDataLoss, "no mapping");
   expect_fault("- 1\n", Code::kDataLoss, "no mapping");
@@ -232,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
               "mimi.frame_rate on line 33 is 'fast', not a number"},
         Fault{"english", "frame_rate: 12.5", "frame_rate: .inf", Code::kDataLoss, "not a number"},
         Fault{"english", "frame_rate: 12.5", "frame_rate: nan", Code::kDataLoss, "not a number"},
-        Fault{"english", "frame_rate: 12.5", "frame_rate: 1e9", Code::kLimitExceeded, "0.5 to 1000 are read"},
+        Fault{"english", "frame_rate: 12.5", "frame_rate: 1e9", Code::kLimitExceeded, "1 to 1000 are read"},
         Fault{"english", "before_voice: true", "before_voice: maybe", Code::kDataLoss,
               "is 'maybe', neither true nor false"},
         Fault{"english", "weights_path: model", "weights_path: [model]\nx: ", Code::kDataLoss,
@@ -264,13 +266,13 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"english_7m", "num_kv_heads: 2", "num_kv_heads: 3", Code::kDataLoss,
               "num_kv_heads on line 26 is 3, which does not divide the 4 query heads"},
         Fault{"english_7m", "d_model: 24\n    hidden_scale: 1", "d_model: 16384\n    hidden_scale: 64",
-              Code::kLimitExceeded, "at most 131072"},
+              Code::kLimitExceeded, "at most 16384"},
         Fault{"english", "    dim: 32", "    dim: 31", Code::kDataLoss,
               "flow_lm.lookup_table.dim on line 22 is 31, but the transformer is 32 wide"},
         Fault{"english", "dim: 24\n", "dim: 24\n    type: euler\n", Code::kUnsupported,
               "flow_lm.flow.type on line 15 is 'euler'; lsd"},
         Fault{"english", "tokenizer: tokenizers", "tokenizer: bpe", Code::kUnsupported,
-              "is 'bpe'; tokenizers and sentencepiece"},
+              "is 'bpe'; tokenizers, json and sentencepiece"},
         Fault{"english", "dtype: float32", "dtype: bfloat16", Code::kUnsupported,
               "flow_lm.dtype on line 11 is 'bfloat16'; only 'float32'"},
         Fault{"english", "pad_mode: constant", "pad_mode: replicate", Code::kUnsupported,
@@ -300,6 +302,65 @@ INSTANTIATE_TEST_SUITE_P(
               Code::kUnsupported, "makes 60 samples a position, but the encoder takes 120"},
         Fault{"english_18m", "  decoder_transformer:\n", "  no:\n", Code::kUnsupported,
               "mimi.decoder_transformer on line 36 is 16 wide"}));
+
+// What tells which reader the tokenizer wants: the kind, or the path's ending (spec, section 2.1).
+TEST(ConfigFile, KnowsTheTokenizersForm) {
+  const auto kind_of = [](const std::string& kind, const std::string& path) {
+    const auto read =
+        parse_config(changed("english", "    tokenizer: tokenizers\n    tokenizer_path: ../tokenizer.json",
+                             "    tokenizer: " + kind + "\n    tokenizer_path: " + path),
+                     "c");
+    EXPECT_TRUE(read) << read.error().message;
+    return read ? read->config.flow_lm.tokenizer : TokenizerKind::kJson;
+  };
+  EXPECT_EQ(kind_of("json", "t"), TokenizerKind::kJson);
+  EXPECT_EQ(kind_of("tokenizers", "t.model"), TokenizerKind::kJson);
+  EXPECT_EQ(kind_of("sentencepiece", "tokenizer.json"), TokenizerKind::kJson);
+  EXPECT_EQ(kind_of("sentencepiece", "hf://a/b/tokenizer.json@1234"), TokenizerKind::kJson);
+  EXPECT_EQ(kind_of("sentencepiece", "https://a.example/tokenizer.json?x=1.model"), TokenizerKind::kJson);
+  EXPECT_EQ(kind_of("sentencepiece", "tokenizer.model"), TokenizerKind::kSentencePiece);
+  EXPECT_EQ(kind_of("sentencepiece", "hf://a/b.json/tokenizer.model@x.json"), TokenizerKind::kSentencePiece);
+  EXPECT_EQ(kind_of("sentencepiece", "https://a.example/t.model?x=.json"), TokenizerKind::kSentencePiece);
+  EXPECT_EQ(kind_of("sentencepiece", "a.json/t.model"), TokenizerKind::kSentencePiece);
+}
+
+// Dimensions that are each in their range, but that no codec can be built from.
+TEST(ConfigFile, RefusesWhatTheCodecRefuses) {
+  expect_fault(changed("english", "    kernel_size: 7", "    kernel_size: 18"), Code::kUnsupported,
+               "'c.yaml': mimi: the kernel of a SEANet is 18; it must lie between 1 and 17");
+  expect_fault(changed("english", "    context: 40", "    context: 16385"), Code::kLimitExceeded,
+               "1 to 16384 are read");
+  expect_fault(changed("english", "max_period: 10000", "max_period: 1"), Code::kLimitExceeded, "is 1; 2 to 1000000000");
+  expect_fault(changed("english", "dim_feedforward: 40", "dim_feedforward: 16385"), Code::kLimitExceeded,
+               "1 to 16384 are read");
+}
+
+TEST(ConfigFile, HostileFilesAreAnsweredAtOnceAndBriefly) {
+  std::string directives;
+  for (int i = 0; directives.size() < 60'000; ++i) directives += fmt::format("%TAG !{}! b\n", i);
+  const std::clock_t start = std::clock();
+  EXPECT_FALSE(parse_config(directives + "---\na: 1\n", "c"));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+  expect_fault(directives + directives, Code::kLimitExceeded, "at most 65536 are read");
+
+  const std::string endless(20'000, 'x'), key(1000, 'k');
+  for (const std::string& text :
+       {changed("english", "dtype: float32", "dtype: " + endless.substr(0, 4000)), key + ": 1\n" + key + ": 2\n",
+        changed("english", "tokenizer: tokenizers", "tokenizer: " + endless.substr(0, 4000)),
+        changed("english", "dim: 24\n", "dim: 24\n    type: " + endless.substr(0, 4000) + "\n"),
+        "model_type: " + endless + "\n"}) {
+    const auto read = parse_config(text, "c");
+    ASSERT_FALSE(read);
+    EXPECT_LT(read.error().message.size(), 250u) << read.error().message;
+  }
+  std::string many = file_of("english") + key + ": 1\n";
+  for (int i = 0; i < 50; ++i) many += fmt::format("key{}: 1\n", i);
+  const auto read = parse_config(many, "c");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->warnings.size(), 21u);
+  EXPECT_LT(read->warnings[0].size(), 200u);
+  EXPECT_THAT(read->warnings[20], HasSubstr("more keys that are not known"));
+}
 
 TEST(ConfigFile, LongWordsAreRefused) {
   expect_fault(changed("english", "model.safetensors", std::string(5000, 'x')), Code::kLimitExceeded,
