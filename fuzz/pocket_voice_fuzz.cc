@@ -34,6 +34,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   SYRINX_CHECK(voice.layers.size() == 2);
   const std::string file = write_voice_file(voice, config);
   const auto again = parse_voice_file(std::as_bytes(std::span(file)), "again", config);
-  SYRINX_CHECK(again && std::get<Voice>(*again).layers[1].values == voice.layers[1].values);
+  SYRINX_CHECK(again.has_value() && std::holds_alternative<Voice>(*again));
+  const Voice& same = std::get<Voice>(*again);
+  SYRINX_CHECK(same.positions == voice.positions && same.layers.size() == voice.layers.size());
+  for (size_t i = 0; i < voice.layers.size(); ++i) {
+    SYRINX_CHECK(voice.layers[i].keys.size() == voice.positions * config.transformer.key_width());
+    SYRINX_CHECK(voice.layers[i].values.size() == voice.layers[i].keys.size());
+    SYRINX_CHECK(same.layers[i].keys == voice.layers[i].keys && same.layers[i].values == voice.layers[i].values);
+    for (const float value : voice.layers[i].keys) SYRINX_CHECK(std::isfinite(value));
+    for (const float value : voice.layers[i].values) SYRINX_CHECK(std::isfinite(value));
+  }
+  SYRINX_CHECK(write_voice_file(same, config) == file);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/in_quotes.h"
 #include "text/unicode.h"
 
 namespace syrinx::text {
@@ -88,7 +89,8 @@ Status UnigramTokenizer::build_tree(const std::string& name) {
     return pieces[static_cast<size_t>(a)].text < pieces[static_cast<size_t>(b)].text;
   });
   for (size_t i = 1; i < sorted.size(); ++i)
-    if (text(i - 1) == text(i)) return fail(Code::kDataLoss, "'{}': the piece '{}' stands twice", name, text(i));
+    if (text(i - 1) == text(i))
+      return fail(Code::kDataLoss, "'{}': the piece {} stands twice", name, in_quotes(text(i)));
 
   struct Span {
     uint32_t begin, end, depth;
@@ -103,6 +105,8 @@ Status UnigramTokenizer::build_tree(const std::string& name) {
       const char label = text(span.begin)[span.depth];
       uint32_t end = span.begin;
       while (end < span.end && text(end)[span.depth] == label) ++end;
+      if (nodes_.size() == kMaxNodes)
+        return fail(Code::kLimitExceeded, "'{}': the tree of its pieces has more than {} nodes", name, kMaxNodes);
       spans.push_back({span.begin, end, span.depth + 1});
       nodes_.push_back(Node{.label = static_cast<uint8_t>(label)});
       ++nodes_[n].children;

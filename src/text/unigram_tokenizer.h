@@ -48,7 +48,8 @@ struct UnigramModel {
 class UnigramTokenizer {
  public:
   static constexpr size_t kMaxPieces = 1 << 20;
-  static constexpr size_t kMaxPieceBytes = 256;
+  static constexpr size_t kMaxPieceBytes = 64;  // sentencepiece's trainer makes at most 16 characters of 4 bytes
+  static constexpr size_t kMaxNodes = size_t{1} << 21;  // of the tree of matched pieces; a vocabulary of 256,000 has 1M
   static constexpr size_t kMaxTextBytes = size_t{2} << 20;  // four times that when the rules have been applied
 
   // `name` stands in messages.  kDataLoss for a vocabulary that contradicts itself, kLimitExceeded beyond the limits.

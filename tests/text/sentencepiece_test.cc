@@ -180,12 +180,17 @@ TEST(SentencePiece, RefusesWhatContradictsItself) {
 }
 
 TEST(SentencePiece, KeepsItsLimits) {
-  expect_error(plain_file(piece(std::string(257, 'a'))), Code::kLimitExceeded, "piece 1 has 257 bytes");
-  EXPECT_TRUE(read(plain_file(piece(std::string(256, 'a')))).has_value());
+  expect_error(plain_file(piece(std::string(65, 'a'))), Code::kLimitExceeded, "piece 1 has 65 bytes");
+  EXPECT_TRUE(read(plain_file(piece(std::string(64, 'a')))).has_value());
   expect_error(std::string(kMaxTokenizerFileBytes + 1, 'a'), Code::kLimitExceeded, "the limit for a tokenizer");
   std::string many;
   for (size_t i = 0; i <= UnigramTokenizer::kMaxPieces; ++i) many += Message().text(1, "").bytes;
   expect_error(many, Code::kLimitExceeded, "has more than 1048576 pieces");
+
+  // Long pieces that share nothing but their first bytes: a node a byte.
+  std::string branches;
+  for (int i = 0; i < 40'000; ++i) branches += piece(fmt::format("{:05}{:a>59}", i, ""));
+  expect_error(plain_file(branches), Code::kLimitExceeded, "more than 2097152 nodes");
 }
 
 TEST(SentencePiece, SurvivesEveryCutAndEveryChangedByte) {

@@ -72,20 +72,6 @@ size_t count_words(std::u32string_view s) {
   return words;
 }
 
-std::u32string replaced(std::u32string_view s, const TextConfig& config) {
-  std::unordered_map<char32_t, std::u32string_view> table;
-  for (const auto& [from, to] : config.replace) table[from] = to;
-  std::u32string out;
-  for (const char32_t c : s) {
-    const auto entry = table.find(c);
-    if (entry == table.end())
-      out += c;
-    else
-      out += entry->second;
-  }
-  return out;
-}
-
 // Every run of white space as one space, none at the ends.
 std::u32string single_spaced(std::u32string_view s) {
   std::u32string out;
@@ -237,46 +223,94 @@ std::vector<std::string> packed(const std::vector<Segment>& segments, size_t max
   return chunks;
 }
 
-// Nothing where the preparation leaves nothing.
-std::optional<PreparedText> prepared_unless_empty(std::u32string_view text, const TextConfig& config) {
-  std::u32string s(stripped(text));
-  if (!config.replace.empty()) s = without_stray_marks(single_spaced(replaced(s, config)));
-  if (s.empty()) return std::nullopt;
-  s = one_line(s);
-  if (config.remove_semicolons) std::replace(s.begin(), s.end(), U';', U',');
-  PreparedText out;
-  out.frames_guess = count_words(s) <= kShortWords ? 3 : 1;
-  if (config.capitalize) s.replace(0, 1, text::upper_case(s[0]));  // a capital is its own
-  if (config.terminal_punctuation) s = with_terminal_punctuation(s);
-  if (config.pad_short && count_words(s) <= kShortWords) s.insert(0, kPadding, U' ');
-  out.text = encoded(s);
-  return out;
+// The preparation of one configuration, with its replacements ready to be looked up.
+class Preparer {
+ public:
+  // Borrows `config`.
+  explicit Preparer(const TextConfig& config) : config_(config) {
+    for (const auto& [from, to] : config.replace) table_[from] = to;
+  }
+
+  // Nothing where the preparation leaves nothing.
+  Result<std::optional<PreparedText>> prepare(std::u32string_view text) const {
+    std::u32string s(stripped(text));
+    if (!table_.empty()) {
+      SYRINX_TRY(const std::u32string replaced, replace(s));
+      s = without_stray_marks(single_spaced(replaced));
+    }
+    if (s.empty()) return std::optional<PreparedText>();
+    s = one_line(s);
+    if (config_.remove_semicolons) std::replace(s.begin(), s.end(), U';', U',');
+    PreparedText out;
+    out.frames_guess = count_words(s) <= kShortWords ? 3 : 1;
+    if (config_.capitalize) s.replace(0, 1, text::upper_case(s[0]));  // a capital is its own
+    if (config_.terminal_punctuation) s = with_terminal_punctuation(s);
+    if (config_.pad_short && count_words(s) <= kShortWords) s.insert(0, kPadding, U' ');
+    out.text = encoded(s);
+    return std::optional<PreparedText>(std::move(out));
+  }
+
+ private:
+  Result<std::u32string> replace(std::u32string_view s) const {
+    std::u32string out;
+    for (const char32_t c : s) {
+      const auto entry = table_.find(c);
+      if (entry == table_.end())
+        out += c;
+      else
+        out += entry->second;
+      if (out.size() > kMaxTextBytes)
+        return fail(Code::kLimitExceeded,
+                    "the text grows beyond {} characters when the configuration's replacements are made; give it in "
+                    "parts",
+                    kMaxTextBytes);
+    }
+    return out;
+  }
+
+  const TextConfig& config_;
+  std::unordered_map<char32_t, std::u32string_view> table_;
+};
+
+// A text of the user's as characters.
+Result<std::u32string> checked(std::string_view text) {
+  if (text.size() > kMaxTextBytes)
+    return fail(Code::kLimitExceeded, "the text has {} bytes, at most {} are spoken at once; give it in parts",
+                text.size(), kMaxTextBytes);
+  if (const auto invalid = text::find_invalid(text))
+    return fail(Code::kInvalidArgument, "the text is not valid UTF-8 at byte {}", *invalid);
+  return decoded(text);
+}
+
+tl::unexpected<Error> nothing_to_say() {
+  return fail(Code::kInvalidArgument, "there is nothing to say: the text has no characters that are spoken");
 }
 
 }  // namespace
 
 Result<PreparedText> prepare_text(std::string_view text, const TextConfig& config) {
-  if (const auto invalid = text::find_invalid(text))
-    return fail(Code::kInvalidArgument, "the text is not valid UTF-8 at byte {}", *invalid);
-  std::optional<PreparedText> prepared = prepared_unless_empty(decoded(text), config);
-  if (!prepared)
-    return fail(Code::kInvalidArgument, "there is nothing to say: the text has no characters that are spoken");
+  SYRINX_TRY(const std::u32string characters, checked(text));
+  SYRINX_TRY(std::optional<PreparedText> prepared, Preparer(config).prepare(characters));
+  if (!prepared) return nothing_to_say();
   return std::move(*prepared);
 }
 
 Result<std::vector<Chunk>> split_text(std::string_view text, size_t max_tokens, const TextConfig& config,
                                       const text::UnigramTokenizer& tokenizer) {
-  SYRINX_TRY(const PreparedText whole, prepare_text(text, config));
-  SYRINX_TRY(const std::vector<Segment> parts, segments(stripped(std::string_view(whole.text)), max_tokens, tokenizer));
+  SYRINX_TRY(const std::u32string characters, checked(text));
+  const Preparer preparer(config);
+  SYRINX_TRY(const std::optional<PreparedText> whole, preparer.prepare(characters));
+  if (!whole) return nothing_to_say();
+  SYRINX_TRY(const std::vector<Segment> parts,
+             segments(stripped(std::string_view(whole->text)), max_tokens, tokenizer));
   std::vector<Chunk> chunks;
   for (std::string& cut : packed(parts, max_tokens)) {
-    std::optional<PreparedText> spoken = prepared_unless_empty(decoded(cut), config);
+    SYRINX_TRY(std::optional<PreparedText> spoken, preparer.prepare(decoded(cut)));
     if (!spoken) continue;
     SYRINX_TRY(std::vector<int32_t> ids, tokenizer.encode(spoken->text));
     chunks.push_back({std::move(cut), std::move(spoken->text), std::move(ids), spoken->frames_guess});
   }
-  if (chunks.empty())
-    return fail(Code::kInvalidArgument, "there is nothing to say: the text has no characters that are spoken");
+  if (chunks.empty()) return nothing_to_say();
   return chunks;
 }
 

@@ -1,7 +1,8 @@
 // From a text to what Pocket TTS reads (spec pocket-tts.md, sections 2.2 to 2.4; the maker's
 // pocket_tts/models/text_chunking.py 4.0.1): preparation, chunks of at most so many tokens, and their ids.
 //
-// All functions are pure and thread-safe; their time is linear in the text.  Texts are UTF-8, zero bytes and all.
+// All functions are pure and thread-safe; their time is linear in the text.  Texts are UTF-8, zero bytes and all, of at
+// most kMaxTextBytes; control characters and symbols are passed on to the tokenizer, as by the maker.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@
 
 namespace syrinx::pocket {
 
-inline constexpr size_t kDefaultMaxTokens = 50;  // a chunk's; the model was trained on single sentences
+inline constexpr size_t kMaxTextBytes = size_t{2} << 20;  // and so many characters once the replacements are made
+inline constexpr size_t kDefaultMaxTokens = 50;           // a chunk's; the model was trained on single sentences
 
 struct PreparedText {
   std::string text;
@@ -23,7 +25,7 @@ struct PreparedText {
 };
 
 // Replacements of the configuration, white space, a capital at the beginning, a full stop at the end, spaces before a
-// short text.  kInvalidArgument for malformed UTF-8, and where nothing is left to say.
+// short text.  kInvalidArgument for malformed UTF-8, and where nothing is left to say; kLimitExceeded.
 Result<PreparedText> prepare_text(std::string_view text, const TextConfig& config);
 
 struct Chunk {

@@ -17,7 +17,8 @@
 
 namespace syrinx::pocket {
 
-inline constexpr size_t kMaxVoicePositions = 8192;  // eleven minutes; half a minute is 375
+// Eight minutes; half a minute is 375.  A stream of kMaxPositions (flow_lm.h) then still has room for a chunk.
+inline constexpr size_t kMaxVoicePositions = 6144;
 
 // Of one layer; heads side by side, keys rotated to their positions.
 struct VoiceLayer {

@@ -15,7 +15,7 @@ namespace syrinx::pocket {
 
 inline constexpr double kTruncateSeconds = 30;        // what the maker keeps of an upload and of an exported voice
 inline constexpr double kMinRecordingSeconds = 0.25;  // up to the silence at the end: three frames of the codec
-inline constexpr double kMaxRecordingSeconds = 600;   // of what is left; more would not fit any cache
+inline constexpr double kMaxRecordingSeconds = 480;   // of what is left: kMaxVoicePositions
 
 // A voice must end between two words, or the model goes on with the last one.  Frames of 20 ms at the end that are 35
 // dB or more below the loudest one are cut, and a rest shorter than a frame with them; the last 20 ms fade out along a

@@ -200,7 +200,7 @@ TEST(VoiceFile, RefusesWhatIsNoVoiceOfTheModel) {
                "not one whole number");
   expect_fault(tiny().set<float>(kLayer0 + "offset", DType::kF32, {1}, {2}), Code::kDataLoss,
                "type f32 is not one whole");
-  expect_fault(tiny().set<int64_t>(kLayer0 + "offset", DType::kI64, {1}, {8193}), Code::kLimitExceeded, "at most 8192");
+  expect_fault(tiny().set<int64_t>(kLayer0 + "offset", DType::kI64, {1}, {6145}), Code::kLimitExceeded, "at most 6144");
   expect_fault(tiny().set<int64_t>(kLayer1 + "offset", DType::kI64, {1}, {1}), Code::kDataLoss,
                "has 1 positions in layer 1, but 2 in layer 0");
   expect_fault(tiny().set<int64_t>(kLayer1 + "pad", DType::kI64, {1}, {1}), Code::kUnsupported, "padded batch");
@@ -232,7 +232,7 @@ TEST(VoiceFile, RefusesWhatIsNoPrompt) {
   expect_fault(prompt({2, 1, 3}, std::vector<float>(6)), Code::kUnsupported, "shape [2, 1, 3]");
   expect_fault(prompt({6}, std::vector<float>(6)), Code::kUnsupported, "shape [6]");
   expect_fault(prompt({1, 0, 3}, {}), Code::kDataLoss, "has no positions");
-  expect_fault(prompt({8193, 3}, std::vector<float>(size_t{8193} * 3)), Code::kLimitExceeded, "at most 8192");
+  expect_fault(prompt({6145, 3}, std::vector<float>(size_t{6145} * 3)), Code::kLimitExceeded, "at most 6144");
   expect_fault(prompt({1, 1, 3}, {1, NAN, 1}), Code::kDataLoss, "no number");
   const auto broken = parse_voice_file(bytes_of("no file"), "v", tiny_config());
   ASSERT_FALSE(broken);

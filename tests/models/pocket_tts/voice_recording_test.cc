@@ -93,7 +93,7 @@ TEST(VoiceRecording, RefusesWhatMakesNoVoice) {
     EXPECT_THAT(prepared.error().message, HasSubstr(part));
   };
   expect_fault({.rate_hz = 8000, .samples = {}}, Code::kInvalidArgument, "'v.wav' has no sound");
-  expect_fault({.rate_hz = 1000, .samples = std::vector<float>(600001)}, Code::kLimitExceeded, "at most 600 s");
+  expect_fault({.rate_hz = 1000, .samples = std::vector<float>(480001)}, Code::kLimitExceeded, "at most 480 s");
   expect_fault({.rate_hz = 8000, .samples = {0, 3e38f}}, Code::kDataLoss, "samples beyond 1000");
   expect_fault({.rate_hz = 999, .samples = {0.5f}}, Code::kLimitExceeded, "999 Hz cannot be converted");
   expect_fault({.rate_hz = 8000, .samples = std::vector<float>(80000)}, Code::kInvalidArgument, "'v.wav' is silent");
@@ -128,7 +128,7 @@ TEST(VoiceRecording, RefusesThreeHours) {
   std::filesystem::resize_file(path, header.size() + data_bytes);  // sparse
   const auto whole = read_voice_recording(path, kRate, false), begin = read_voice_recording(path, kRate, true);
   ASSERT_FALSE(whole || begin);
-  EXPECT_THAT(whole.error().message, HasSubstr("has 10800.0 s of sound; at most 600 s"));
+  EXPECT_THAT(whole.error().message, HasSubstr("has 10800.0 s of sound; at most 480 s"));
   EXPECT_THAT(begin.error().message, HasSubstr("has 10800.0 s of sound; at most 3600 s"));
 }
 
