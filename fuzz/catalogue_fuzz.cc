@@ -1,15 +1,20 @@
 #include "engine/catalogue.h"
+#include "engine/catalogue_values.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto entry = syrinx::parse_catalogue_entry({reinterpret_cast<const char*>(data), size}, "fuzz");
-  if (!entry) return entry.error().message.empty() ? (__builtin_trap(), 0) : 0;
+  const auto entries = syrinx::parse_catalogue({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!entries) return entries.error().message.empty() ? (__builtin_trap(), 0) : 0;
   // What was taken is safe to use as a path and to show.
-  for (const auto& group : entry->groups) {
-    for (const auto& file : group.files) {
-      if (("/" + group.path_of(file)).find("/.") != std::string::npos) __builtin_trap();
-    }
-    for (const auto& source : group.sources) {
-      if (source.label().empty()) __builtin_trap();
+  for (const auto& entry : *entries) {
+    if (!syrinx::is_model_name(entry.name)) __builtin_trap();
+    for (const auto& group : entry.groups) {
+      for (const auto& file : group.files) {
+        if (("/" + group.path_of(file)).find("/.") != std::string::npos) __builtin_trap();
+        if (file.text && file.text->size() > syrinx::kMaxExpandedBytes) __builtin_trap();
+      }
+      for (const auto& source : group.sources) {
+        if (source.label().empty()) __builtin_trap();
+      }
     }
   }
   return 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -27,7 +28,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-Result<CatalogueEntry> load_entry(const std::filesystem::path& path) {
+Result<std::vector<CatalogueEntry>> load_entries(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) return fail(Code::kIo, "cannot read the catalogue '{}': {}", path.string(), error.message());
@@ -39,12 +40,13 @@ Result<CatalogueEntry> load_entry(const std::filesystem::path& path) {
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) return fail(Code::kIo, "cannot read the catalogue '{}'", path.string());
-  return parse_catalogue_entry(text.str(), path.filename().string());
+  return parse_catalogue(text.str(), path.filename().string());
 }
 
 }  // namespace
 
 std::string CatalogueSource::label() const {
+  if (kind == SourceKind::kHub) return url.substr(0, url.find('/', url.find('/', 5) + 1));  // hf://owner/repository
   if (kind == SourceKind::kUrl) {
     const size_t host = url.find("://") + 3;
     return url.substr(host, url.find('/', host) - host);
@@ -64,15 +66,31 @@ std::string CatalogueGroup::path_of(const CatalogueFile& file) const {
 uint64_t CatalogueEntry::total_bytes() const {
   uint64_t bytes = 0;
   for (const auto& group : groups) {
-    for (const auto& file : group.files) bytes += file.size_bytes;
+    if (group.choice == CloningChoice::kWithoutCloning) continue;
+    for (const auto& file : group.files) {
+      const auto& pick = group.pick;
+      if (pick.empty() || std::find(pick.begin(), pick.end(), file.name) != pick.end()) bytes += file.shown_bytes();
+    }
   }
   return bytes;
 }
 
 bool is_model_name(std::string_view name) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (name.empty() || name.size() > 64 || !plain(name[0])) return false;
-  return std::all_of(name.begin(), name.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
+  const auto is_part = [&plain](std::string_view part, std::string_view also) {
+    return !part.empty() && part.size() <= 64 && plain(part[0]) && std::all_of(part.begin(), part.end(), [&](char c) {
+      return plain(c) || also.find(c) != std::string_view::npos;
+    });
+  };
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return is_part(name, "-.");
+  return is_part(name.substr(0, colon), "-.") && is_part(name.substr(colon + 1), "-._");
+}
+
+std::string model_folder_name(std::string_view name) {
+  std::string folder(name);
+  std::replace(folder.begin(), folder.end(), ':', '@');
+  return folder;
 }
 
 std::string expand_name(std::string_view text, std::string_view name) {
@@ -113,8 +131,8 @@ Result<Catalogue> Catalogue::make(std::vector<CatalogueEntry> entries) {
 Result<Catalogue> Catalogue::built_in() {
   std::vector<CatalogueEntry> entries;
   for (size_t i = 0; i < embedded_catalogue_count; ++i) {
-    SYRINX_TRY(auto entry, parse_catalogue_entry(embedded_catalogue[i].text, embedded_catalogue[i].name));
-    entries.push_back(std::move(entry));
+    SYRINX_TRY(auto family, parse_catalogue(embedded_catalogue[i].text, embedded_catalogue[i].name));
+    std::move(family.begin(), family.end(), std::back_inserter(entries));
   }
   return make(std::move(entries));
 }
@@ -134,8 +152,8 @@ Result<Catalogue> Catalogue::load(const std::string& path) {
   }
   std::vector<CatalogueEntry> entries;
   for (const auto& file : paths) {
-    SYRINX_TRY(auto entry, load_entry(file));
-    entries.push_back(std::move(entry));
+    SYRINX_TRY(auto family, load_entries(file));
+    std::move(family.begin(), family.end(), std::back_inserter(entries));
   }
   return make(std::move(entries));
 }
@@ -146,6 +164,7 @@ Result<const CatalogueEntry*> Catalogue::find(std::string_view name) const {
   std::string known;
   for (const auto& entry : entries_) {
     if (entry.name == name) return &entry;
+    if (entry.is_default && entry.name.substr(0, entry.name.find(':')) == name) return &entry;
     const size_t distance = name.size() > 64 ? best : edit_distance(entry.name, name);
     if (distance < best) best = distance, closest = &entry;
     known += (known.empty() ? "" : ", ") + entry.name;

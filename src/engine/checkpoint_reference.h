@@ -23,10 +23,6 @@ struct CheckpointReference {
 // kInvalidArgument says which part is wrong.  Another scheme (file://, ftp://, s3://) is none of the three.
 Result<CheckpointReference> parse_reference(std::string_view text);
 
-// What the file `base` (a configuration) means by `name`: a reference of its own, or a file beside it.  What came from
-// elsewhere may not name files of this machine: from an hf:// or http(s):// base, absolute paths are kInvalidArgument.
-Result<CheckpointReference> reference_beside(const CheckpointReference& base, std::string_view name);
-
 // Whether the revision is a whole commit, whose files never change.
 bool is_commit(std::string_view revision);
 

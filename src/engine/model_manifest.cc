@@ -7,6 +7,7 @@
 
 #include "base/scoped_file.h"
 #include "engine/catalogue.h"
+#include "engine/checkpoint_reference.h"
 
 namespace syrinx {
 namespace {
@@ -50,6 +51,11 @@ const ModelFile* InstalledModel::first(std::string_view role) const {
   return found == files.end() ? nullptr : &*found;
 }
 
+const ModelFile* InstalledModel::at(std::string_view path) const {
+  const auto found = std::find_if(files.begin(), files.end(), [path](const ModelFile& f) { return f.path == path; });
+  return found == files.end() ? nullptr : &*found;
+}
+
 uint64_t InstalledModel::total_bytes() const {
   uint64_t bytes = 0;
   for (const auto& file : files) bytes += file.size_bytes;
@@ -87,6 +93,8 @@ Result<InstalledModel> parse_manifest(std::string_view text, const std::string& 
       auto file = parse_file_line(line, folder);
       if (!file) return damaged(whole);
       model.files.push_back(std::move(*file));
+    } else if (key == "from" && !model.files.empty() && parse_reference(line)) {
+      model.files.back().origin = line;
     } else {
       return damaged(whole);
     }
@@ -114,6 +122,7 @@ Status write_manifest(const InstalledModel& model) {
   for (const auto& need : model.needs) text += fmt::format("need {}\n", need);
   for (const auto& file : model.files) {
     text += fmt::format("file {} {} {} {} {}\n", file.role, file.size_bytes, file.mtime_ns, file.sha256, file.name);
+    if (!file.origin.empty()) text += fmt::format("from {}\n", file.origin);
   }
   SYRINX_TRY(ScopedFile file, ScopedFile::create(manifest_path(model.folder)));
   SYRINX_TRY_VOID(file.write(text));

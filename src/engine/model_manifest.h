@@ -3,6 +3,7 @@
 //
 // A text of lines, each a word and its values:
 //   syrinx-model 1 / name / kind / licence / description / need NAME / file ROLE SIZE MTIME_NS SHA256 PATH
+//   from hf://OWNER/REPOSITORY/PATH@COMMIT    of the file before it, where the hub told size and hash
 // `file` lines also say which content was verified: a file with the same size and time is not hashed again.
 // Hostile or damaged manifests give kDataLoss; pulling again mends them.
 #pragma once
@@ -23,6 +24,7 @@ struct ModelFile {
   uint64_t size_bytes = 0;
   int64_t mtime_ns = 0;
   std::string sha256;
+  std::string origin;  // which file of a hub it is; empty: the catalogue's own hash says what it is
 };
 
 struct InstalledModel {
@@ -35,6 +37,7 @@ struct InstalledModel {
   std::vector<ModelFile> files;
 
   const ModelFile* first(std::string_view role) const;  // null when there is none
+  const ModelFile* at(std::string_view path) const;     // the same
   uint64_t total_bytes() const;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "engine/download.h"
@@ -29,8 +30,14 @@ bool ends_the_pull(const Error& error) { return error.code == Code::kIo || error
 
 uint64_t bytes_of(const std::vector<const CatalogueFile*>& files) {
   uint64_t bytes = 0;
-  for (const auto* file : files) bytes += file->size_bytes;
+  for (const auto* file : files) bytes += file->shown_bytes();
   return bytes;
+}
+
+bool is_hub(const CatalogueGroup& group) { return !group.sources.empty() && group.sources[0].kind == SourceKind::kHub; }
+
+std::string origin_of(const CatalogueGroup& group, const CatalogueFile& file) {
+  return is_hub(group) ? expand_name(group.sources[0].url, file.name) : std::string();
 }
 
 std::string what_of(const std::vector<const CatalogueFile*>& files, const CatalogueGroup& group) {
@@ -65,20 +72,42 @@ void ModelPull::progress(uint64_t done_bytes, uint64_t total_bytes) const {
   report(std::move(event));
 }
 
-Result<bool> ModelPull::is_whole(const CatalogueGroup& group, const CatalogueFile& file, const InstalledModel& known) {
+bool ModelPull::wants(const CatalogueGroup& group) const {
+  if (group.choice == CloningChoice::kBoth) return true;
+  return (group.choice == CloningChoice::kWithoutCloning) == without_cloning_;
+}
+
+bool ModelPull::wants(const CatalogueGroup& group, const CatalogueFile& file) const {
+  if (!wants(group)) return false;
+  if (group.pick.empty() || known_.at(path_of(group, file)) != nullptr) return true;
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return has(group.pick, file.name) || has(options_.voices, "all") ||
+         has(options_.voices, std::filesystem::path(file.name).stem().string());
+}
+
+Result<bool> ModelPull::is_whole(const CatalogueGroup& group, const CatalogueFile& file) {
   const std::string path = path_of(group, file);
   const auto stamp = stamp_of(path);
   if (!stamp) return false;
-  if (stamp->size_bytes == file.size_bytes) {
-    const auto listed = std::find_if(known.files.begin(), known.files.end(),
-                                     [&path](const ModelFile& candidate) { return candidate.path == path; });
-    const bool verified = listed != known.files.end() && listed->sha256 == file.sha256 &&
-                          listed->size_bytes == stamp->size_bytes && listed->mtime_ns == stamp->mtime_ns;
+  const ModelFile* const listed = known_.at(path);
+  const std::string origin = origin_of(group, file);
+  const bool of_hub = !origin.empty();
+  // What a hub vouched for is in the list of what was installed, as long as the catalogue still means that file.
+  const bool comparable = !of_hub || (listed != nullptr && listed->origin == origin);
+  const std::string right = of_hub && comparable ? listed->sha256 : file.sha256;
+  const uint64_t right_bytes = of_hub && comparable ? listed->size_bytes : file.size_bytes;
+  if (comparable && stamp->size_bytes == right_bytes) {
+    const bool verified = listed != nullptr && listed->sha256 == right && listed->size_bytes == stamp->size_bytes &&
+                          listed->mtime_ns == stamp->mtime_ns;
+    if (of_hub) hashes_[path] = right;
     if (verified && !options_.verify) return true;
     listed_ = listed_ && verified;
     SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
-    if (sha256 == file.sha256) return true;
+    if (sha256 == right) return true;
   }
+  if (!comparable && listed == nullptr) return false;  // brought by hand: ask_hub() compares it
   notice(fmt::format("'{}' is damaged or of another version and is fetched again", path));
   return false;
 }
@@ -87,26 +116,115 @@ Status ModelPull::check() {
   PullEvent event;
   event.kind = PullEvent::Kind::kChecking;
   report(std::move(event));
-  const auto known = read_manifest(folder_);
-  listed_ = known.has_value();
+  auto known = read_manifest(folder_);
+  const bool installed = known.has_value();
+  known_ = installed ? std::move(*known) : InstalledModel();
+  listed_ = installed;
   missing_.clear();
+  choose_cloning();
   for (const auto& group : entry_.groups) {
     Missing missing;
     missing.group = &group;
     for (const auto& file : group.files) {
-      SYRINX_TRY(const bool whole, is_whole(group, file, known ? *known : InstalledModel()));
+      if (!wants(group, file)) continue;
+      SYRINX_TRY(const bool whole, is_whole(group, file));
       if (!whole) missing.files.push_back(&file);
     }
     // What the model works without is fetched with the rest, or not at all.
-    if (!missing.files.empty() && !(group.optional && known)) missing_.push_back(std::move(missing));
+    if (!missing.files.empty() && !(group.optional && installed)) missing_.push_back(std::move(missing));
   }
   listed_ = listed_ && missing_.empty();
   return {};
 }
 
+// Weights with cloning serve those as well who asked for none.
+void ModelPull::choose_cloning() {
+  bool with = false, without = false;
+  for (const auto& group : entry_.groups) {
+    for (const auto& file : group.files) {
+      if (known_.at(path_of(group, file)) == nullptr) continue;
+      with = with || group.choice == CloningChoice::kWithCloning;
+      without = without || group.choice == CloningChoice::kWithoutCloning;
+    }
+  }
+  without_cloning_ = options_.cloning == CloningWish::kWithout ? !with
+                     : options_.cloning == CloningWish::kWith  ? false
+                                                               : without && !with;
+}
+
+Status ModelPull::ask_hub() {
+  const bool hub =
+      std::any_of(missing_.begin(), missing_.end(), [](const Missing& missing) { return is_hub(*missing.group); });
+  if (!hub) return {};
+  SYRINX_TRY(const HubSettings settings, HubSettings::from_environment());
+  DownloadOptions patience;
+  patience.cancel = options_.cancel;
+  patience.on_notice = [this](const std::string& text) { notice(text); };
+  Downloader downloader(patience);
+  for (auto& missing : missing_) {
+    if (!is_hub(*missing.group)) continue;
+    const bool gated = missing.group->choice == CloningChoice::kWithCloning;
+    const std::string hint = gated ? fmt::format(
+                                         "`syrinx pull {} --without-cloning` takes weights that are free to "
+                                         "all and speak with the predefined voices only",
+                                         entry_.name)
+                                   : std::string();
+    std::vector<const CatalogueFile*> files;
+    for (const CatalogueFile* const file : missing.files) {
+      SYRINX_TRY(const auto reference, parse_reference(origin_of(*missing.group, *file)));
+      SYRINX_TRY(HubFile located, locate_hub_file(reference, settings, hint, downloader));
+      const std::string path = path_of(*missing.group, *file);
+      const auto stamp = stamp_of(path);
+      if (stamp && stamp->size_bytes == located.size_bytes && !located.sha256.empty()) {
+        SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
+        if (sha256 == located.sha256) {
+          hashes_[path] = sha256;
+          continue;
+        }
+      }
+      files.push_back(file);
+      missing.located.push_back(std::move(located));
+    }
+    missing.files = std::move(files);
+  }
+  missing_.erase(
+      std::remove_if(missing_.begin(), missing_.end(), [](const Missing& missing) { return missing.files.empty(); }),
+      missing_.end());
+  return {};
+}
+
+uint64_t ModelPull::missing_bytes(const Missing& missing) {
+  if (missing.located.empty()) return bytes_of(missing.files);
+  uint64_t bytes = 0;
+  for (const auto& file : missing.located) bytes += file.size_bytes;
+  return bytes;
+}
+
 uint64_t ModelPull::missing_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& missing : missing_) bytes += bytes_of(missing.files);
+  for (const auto& missing : missing_) bytes += missing_bytes(missing);
+  return bytes;
+}
+
+size_t ModelPull::voices_left() const {
+  size_t left = 0;
+  for (const auto& group : entry_.groups) {
+    for (const auto& file : group.files) left += !group.pick.empty() && wants(group) && !wants(group, file) ? 1 : 0;
+  }
+  return left;
+}
+
+uint64_t ModelPull::total_bytes() const {
+  uint64_t bytes = missing_bytes();
+  for (const auto& group : entry_.groups) {
+    for (const auto& file : group.files) {
+      const bool missing = std::any_of(missing_.begin(), missing_.end(), [&](const Missing& of) {
+        return std::find(of.files.begin(), of.files.end(), &file) != of.files.end();
+      });
+      const auto stamp = missing || !wants(group, file) ? std::nullopt : stamp_of(path_of(group, file));
+      if (stamp) bytes += stamp->size_bytes;
+    }
+  }
   return bytes;
 }
 
@@ -118,7 +236,7 @@ uint64_t ModelPull::needed_bytes() const {
     }
     for (const auto* file : missing.files) {
       const auto part = stamp_of(path_of(*missing.group, *file) + ".part");
-      if (part) bytes -= std::min(part->size_bytes, file->size_bytes);
+      if (part) bytes -= std::min(part->size_bytes, file->size_bytes);  // of a hub's file the whole is counted
     }
   }
   return bytes;
@@ -167,7 +285,42 @@ Status ModelPull::fetch_from_registry(const CatalogueGroup& group, const Catalog
   return fetched;
 }
 
+Status ModelPull::write_texts(const Missing& missing) {
+  for (const CatalogueFile* const file : missing.files) {
+    SYRINX_TRY(PartFile part, PartFile::open(path_of(*missing.group, *file), file->size_bytes, file->sha256));
+    SYRINX_TRY_VOID(part.restart());
+    SYRINX_TRY_VOID(part.append(std::as_bytes(std::span(*file->text))));
+    SYRINX_TRY_VOID(part.finish());
+  }
+  return {};
+}
+
+Status ModelPull::fetch_from_hub(const Missing& missing, Downloader& downloader) {
+  PullEvent event;
+  event.kind = PullEvent::Kind::kSource;
+  event.text = fmt::format("{} from {}", what_of(missing.files, *missing.group), missing.group->sources[0].label());
+  report(std::move(event));
+  base_bytes_ = 0;
+  share_bytes_ = missing_bytes(missing);
+  for (size_t i = 0; i < missing.files.size(); ++i) {
+    const HubFile& file = missing.located[i];
+    const std::string path = path_of(*missing.group, *missing.files[i]);
+    SYRINX_TRY(PartFile part, PartFile::open(path, file.size_bytes, file.sha256));
+    Status fetched = fetch_hub_file(file, part, downloader, options_.cancel);
+    if (!fetched && ends_the_pull(fetched.error())) return fetched;
+    if (!fetched)
+      return fail(fetched.error().code, "cannot fetch {} of '{}': {}; `syrinx pull {}` goes on from what came",
+                  missing.group->path_of(*missing.files[i]), entry_.name, fetched.error().message, entry_.name);
+    hashes_[path] = part.hash();
+    base_bytes_ += file.size_bytes;
+    progress(base_bytes_, share_bytes_);
+  }
+  return {};
+}
+
 Status ModelPull::fetch_group(const Missing& missing, Downloader& downloader, RegistryFetcher& registry) {
+  if (missing.group->sources.empty()) return write_texts(missing);
+  if (is_hub(*missing.group)) return fetch_from_hub(missing, downloader);
   std::vector<const CatalogueFile*> files = missing.files;
   const auto& sources = missing.group->sources;
   std::string faults;
@@ -222,16 +375,27 @@ Status ModelPull::install() const {
   model.needs = entry_.needs;
   for (const auto& group : entry_.groups) {
     for (const auto& file : group.files) {
-      const auto stamp = stamp_of(path_of(group, file));
+      if (!wants(group, file)) continue;
+      const std::string path = path_of(group, file);
+      const auto stamp = stamp_of(path);
       if (!stamp && group.optional) continue;
-      if (!stamp || stamp->size_bytes != file.size_bytes) {
-        return fail(Code::kIo, "'{}' vanished or changed while it was installed", path_of(group, file));
+      const auto hash = hashes_.find(path);
+      if (!stamp || (!is_hub(group) && stamp->size_bytes != file.size_bytes)) {
+        return fail(Code::kIo, "'{}' vanished or changed while it was installed", path);
       }
-      model.files.push_back(ModelFile{group.role, group.path_of(file), path_of(group, file), file.size_bytes,
-                                      stamp->mtime_ns, file.sha256});
+      model.files.push_back(ModelFile{group.role, group.path_of(file), path, stamp->size_bytes, stamp->mtime_ns,
+                                      hash == hashes_.end() ? file.sha256 : hash->second, origin_of(group, file)});
     }
   }
-  return write_manifest(model);
+  SYRINX_TRY_VOID(write_manifest(model));
+  // The other form of the weights is of no more use.
+  for (const auto& group : entry_.groups) {
+    for (const auto& file : group.files) {
+      std::error_code error;
+      if (!wants(group)) std::filesystem::remove(path_of(group, file), error);
+    }
+  }
+  return {};
 }
 
 }  // namespace syrinx

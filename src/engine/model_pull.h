@@ -1,9 +1,11 @@
 // One model's share of a pull: what is missing, and fetching it.  Part of ModelStore::pull; the caller holds the lock.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "engine/hub_pull.h"
 #include "engine/model_store.h"
 
 namespace syrinx {
@@ -14,7 +16,11 @@ class ModelPull {
 
   // Looks at every file: there, unchanged since it was verified, or else of the right hash?
   Status check();
+  // Asks the hub for sizes and hashes of what is missing and comes from there; gated weights end the pull here.
+  Status ask_hub();
+  uint64_t total_bytes() const;  // of all files that are wanted; rough where the hub was not asked
   uint64_t missing_bytes() const;
+  size_t voices_left() const;  // that could be asked for too
   // The most disk space that fetching takes: files, and the packages that they come in.
   uint64_t needed_bytes() const;
   Status fetch();
@@ -25,8 +31,15 @@ class ModelPull {
   struct Missing {
     const CatalogueGroup* group;
     std::vector<const CatalogueFile*> files;
+    std::vector<HubFile> located;  // by ask_hub(), one for each file; empty for other sources
   };
-  Result<bool> is_whole(const CatalogueGroup& group, const CatalogueFile& file, const InstalledModel& known);
+  bool wants(const CatalogueGroup& group) const;
+  bool wants(const CatalogueGroup& group, const CatalogueFile& file) const;
+  void choose_cloning();
+  static uint64_t missing_bytes(const Missing& missing);
+  Result<bool> is_whole(const CatalogueGroup& group, const CatalogueFile& file);
+  Status write_texts(const Missing& missing);
+  Status fetch_from_hub(const Missing& missing, Downloader& downloader);
   Status fetch_group(const Missing& missing, class Downloader& downloader, class RegistryFetcher& registry);
   Status fetch_from_url(const CatalogueGroup& group, const CatalogueSource& source, Downloader& downloader,
                         std::vector<const CatalogueFile*>& files);
@@ -40,10 +53,13 @@ class ModelPull {
   const CatalogueEntry& entry_;
   std::string folder_;
   const PullOptions& options_;
+  InstalledModel known_;  // what the list in the folder says
+  bool without_cloning_ = false;
   std::vector<Missing> missing_;
-  bool listed_ = false;       // the list in the folder says what is there, to the last time stamp
-  uint64_t base_bytes_ = 0;   // of the group's files that came before the present one
-  uint64_t share_bytes_ = 0;  // of all files asked of the present source
+  std::map<std::string, std::string> hashes_;  // of files of the hub that came or were found whole, by path
+  bool listed_ = false;                        // the list in the folder says what is there, to the last time stamp
+  uint64_t base_bytes_ = 0;                    // of the group's files that came before the present one
+  uint64_t share_bytes_ = 0;                   // of all files asked of the present source
 };
 
 }  // namespace syrinx

@@ -27,6 +27,25 @@ uint64_t folder_bytes(const std::string& folder) {
   return bytes;
 }
 
+// Every voice that is asked for must be one that can be picked.
+Status check_voices(const CatalogueEntry& entry, const std::vector<std::string>& voices) {
+  if (voices.empty()) return {};
+  std::set<std::string> known;
+  for (const auto& group : entry.groups) {
+    for (const auto& file : group.files) {
+      if (!group.pick.empty()) known.insert(std::filesystem::path(file.name).stem().string());
+    }
+  }
+  if (known.empty())
+    return fail(Code::kInvalidArgument, "'{}' comes with all its voices; leave --voices out", entry.name);
+  for (const auto& voice : voices) {
+    if (voice != "all" && known.count(voice) == 0)
+      return fail(Code::kNotFound, "'{}' has no voice '{}'; it has: {}", entry.name, voice.substr(0, 64),
+                  fmt::join(known, ", "));
+  }
+  return {};
+}
+
 Status remove_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
@@ -54,12 +73,22 @@ Result<ModelStore> ModelStore::open() {
   return ModelStore(std::move(paths), std::move(catalogue));
 }
 
-std::string ModelStore::model_folder(const std::string& name) const { return paths_.data + "/models/" + name; }
+std::string ModelStore::full_name(const std::string& name) const {
+  const auto entry = catalogue_.find(name);
+  return entry ? (*entry)->name : name;
+}
 
-std::string ModelStore::cache_folder(const std::string& name) const { return paths_.cache + "/packed/" + name; }
+std::string ModelStore::model_folder(const std::string& name) const {
+  return paths_.data + "/models/" + model_folder_name(full_name(name));
+}
+
+std::string ModelStore::cache_folder(const std::string& name) const {
+  return paths_.cache + "/packed/" + model_folder_name(full_name(name));
+}
 
 Status ModelStore::pull(const std::string& name, const PullOptions& options) {
   SYRINX_TRY(const auto entries, catalogue_.closure(name));
+  SYRINX_TRY_VOID(check_voices(*entries.back(), options.voices));
   const auto report = [&options](const PullEvent& event) {
     if (options.on_event) options.on_event(event);
   };
@@ -69,7 +98,8 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
   std::vector<ModelLock> locks;
   locks.reserve(names.size());
   for (const auto& held : names) {
-    SYRINX_TRY(auto lock, ModelLock::acquire(paths_.data + "/locks/" + held, options.cancel, [&report, &held] {
+    const std::string path = paths_.data + "/locks/" + model_folder_name(held);
+    SYRINX_TRY(auto lock, ModelLock::acquire(path, options.cancel, [&report, &held] {
                  PullEvent event;
                  event.kind = PullEvent::Kind::kWaiting;
                  event.model = held;
@@ -84,6 +114,7 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
   for (const auto* entry : entries) {
     pulls.emplace_back(*entry, model_folder(entry->name), options);
     SYRINX_TRY_VOID(pulls.back().check());
+    if (!options.offline) SYRINX_TRY_VOID(pulls.back().ask_hub());
     missing += pulls.back().missing_bytes();
     needed += pulls.back().needed_bytes();
     PullEvent event;
@@ -92,10 +123,16 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
     event.text = entry->description;
     event.licence = entry->licence;
     event.folder = model_folder(entry->name);
-    event.total_bytes = entry->total_bytes();
+    event.total_bytes = pulls.back().total_bytes();
     event.missing_bytes = pulls.back().missing_bytes();
     event.free_bytes = free;
     report(event);
+    if (const size_t left = pulls.back().voices_left(); left > 0) {
+      PullEvent more;
+      more.model = entry->name;
+      more.text = fmt::format("{} more voices can be had: --voices NAME,... or --voices all", left);
+      report(more);
+    }
   }
   if (missing > 0 && options.offline) {
     return fail(Code::kUnavailable,
@@ -116,7 +153,7 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
     event.kind = PullEvent::Kind::kDone;
     event.model = entries[i]->name;
     event.folder = model_folder(entries[i]->name);
-    event.total_bytes = entries[i]->total_bytes();
+    event.total_bytes = pulls[i].total_bytes();
     report(event);
   }
   return {};
@@ -139,12 +176,10 @@ std::vector<ModelStatus> ModelStore::list() const {
   std::error_code error;
   for (std::filesystem::directory_iterator it(paths_.data + "/models", error), end; !error && it != end;
        it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!is_model_name(name) || listed.count(name) != 0) continue;
     const auto model = read_manifest(it->path().string());
-    if (!model) continue;
+    if (!model || it->path().filename() != model_folder_name(model->name) || listed.count(model->name) != 0) continue;
     ModelStatus status;
-    status.name = name;
+    status.name = model->name;
     status.kind = model->kind;
     status.description = model->description;
     status.licence = model->licence;
@@ -155,7 +190,10 @@ std::vector<ModelStatus> ModelStore::list() const {
     status.folder = model_folder(status.name);
     status.on_disk_bytes = folder_bytes(status.folder);
     status.state = status.on_disk_bytes > 0 ? ModelState::kPartial : ModelState::kAbsent;
-    if (find(status.name)) status.state = ModelState::kInstalled;
+    if (const auto model = find(status.name)) {
+      status.state = ModelState::kInstalled;
+      status.total_bytes = model->total_bytes();
+    }
   }
   std::sort(all.begin(), all.end(), [](const ModelStatus& a, const ModelStatus& b) { return a.name < b.name; });
   return all;
@@ -187,17 +225,18 @@ Status ModelStore::remove(const std::string& name, const std::atomic<bool>* canc
     return fail(Code::kInvalidArgument, "'{}' is not the name of a model; `syrinx list` shows them",
                 name.substr(0, 64));
   }
+  const std::string full = full_name(name);
   for (const auto& other : list()) {
     if (other.state != ModelState::kInstalled) continue;
     const auto model = read_manifest(other.folder);
-    if (!model || std::find(model->needs.begin(), model->needs.end(), name) == model->needs.end()) continue;
+    if (!model || std::find(model->needs.begin(), model->needs.end(), full) == model->needs.end()) continue;
     return fail(Code::kInvalidArgument, "'{}' needs '{}'; remove '{}' first", other.name, name, other.name);
   }
   std::error_code error;
   if (!std::filesystem::exists(model_folder(name), error)) {
     return fail(Code::kNotFound, "the model '{}' is not installed; `syrinx list` shows those that are", name);
   }
-  SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + name, cancel, nullptr));
+  SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + model_folder_name(full), cancel, nullptr));
   // The list goes first: a removal that is cut off leaves a model that is plainly not installed.
   SYRINX_TRY_VOID(remove_folder(model_folder(name) + "/installed"));
   SYRINX_TRY_VOID(remove_folder(model_folder(name)));

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <sstream>
+#include <thread>
 
 #include "base/json.h"
 #include "engine/child_process.h"
@@ -40,12 +41,14 @@ class PullCommand : public ::testing::Test {
     child.arguments.push_back(folder_ / "bird.toml");
     child.folder = folder_.path();
     child.environment = {{"SYRINX_HOME", folder_ / "home"}};
+    child.environment.insert(child.environment.end(), more_environment_.begin(), more_environment_.end());
     child.timeout_ms = 60000;
     child.on_tick = std::move(on_tick);
     const auto result = run_child(child);
     if (!result) ADD_FAILURE() << result.error().message;
     return result ? *result : ChildResult();
   }
+  std::vector<std::pair<std::string, std::string>> more_environment_;
   std::string file() const { return folder_ / "home/data/models/bird/bird.bin"; }
 
   std::string content_ = testing::random_bytes(200000, 4);
@@ -97,6 +100,63 @@ TEST_F(PullCommand, MistakesHaveTheirStatusAndSentence) {
   EXPECT_EQ(wrong.exit_status, 4);
   EXPECT_THAT(wrong.output, HasSubstr("wrong content"));
   EXPECT_FALSE(testing::exists(file()));
+}
+
+// A hub of our own, on another port than the catalogue's server, whose gated files need a token.
+class HubCommand : public PullCommand {
+ protected:
+  HubCommand()
+      : hub_([this](const HttpRequest& request) {
+          if (request.target.starts_with("/o/gated/") && request.authorization != "Bearer hf_good")
+            return HttpAnswer{401, {"X-Error-Code: GatedRepo"}, ""};
+          HttpAnswer answer = testing::serve_range(request, content_);
+          answer.headers.push_back("X-Repo-Commit: " + std::string(40, 'c'));
+          answer.headers.push_back("X-Linked-Size: 200000");
+          answer.headers.push_back("X-Linked-ETag: " + testing::hash_of(content_));
+          return answer;
+        }) {
+    more_environment_ = {{"HF_ENDPOINT", hub_.url("")}, {"HF_HOME", folder_ / "hf"},    {"HF_TOKEN", ""},
+                         {"HF_HUB_CACHE", ""},          {"HUGGING_FACE_HUB_TOKEN", ""}, {"HF_TOKEN_PATH", ""},
+                         {"HF_HUB_OFFLINE", ""},        {"HUGGINGFACE_HUB_CACHE", ""},  {"TRANSFORMERS_OFFLINE", ""}};
+  }
+  testing::HttpServer hub_;
+};
+
+TEST_F(HubCommand, AReferenceIsFetchedOnceAndItsPathPrinted) {
+  const std::string path = folder_ / "home/data/fetched/hub/o/r/" + std::string(40, 'c') + "/x/model.safetensors";
+  const ChildResult pulled = run({"pull", "hf://o/r/x/model.safetensors"});
+  EXPECT_EQ(pulled.exit_status, 0) << pulled.output;
+  EXPECT_THAT(pulled.output, HasSubstr("\n" + path + "\n"));
+  EXPECT_EQ(testing::read_text(path), content_);
+  const size_t requests = hub_.count();
+  EXPECT_EQ(run({"pull", "hf://o/r/x/model.safetensors", "--offline", "--verify"}).output, path + "\n");
+  EXPECT_EQ(hub_.count(), requests);
+}
+
+TEST_F(HubCommand, TwoProcessesFetchAFileOnce) {
+  ChildResult results[2];
+  std::thread other([&] { results[0] = run({"pull", "hf://o/r/f"}); });
+  results[1] = run({"pull", "hf://o/r/f"});
+  other.join();
+  for (const auto& result : results) EXPECT_EQ(result.exit_status, 0) << result.output;
+  size_t fetched = 0;
+  for (const auto& request : hub_.requests()) fetched += request.method == "GET" ? 1 : 0;
+  EXPECT_EQ(fetched, 1u);
+}
+
+TEST_F(HubCommand, GatedFilesSayWhereToAcceptTheirTerms) {
+  const ChildResult refused = run({"pull", "hf://o/gated/f"});
+  EXPECT_EQ(refused.exit_status, 8);
+  EXPECT_THAT(refused.output, HasSubstr("accept them at " + hub_.url("/o/gated")));
+  testing::write_text(folder_ / "hf/token", "hf_good");
+  EXPECT_EQ(run({"pull", "hf://o/gated/f"}).exit_status, 0);
+}
+
+TEST_F(HubCommand, MistakesHaveTheirSentence) {
+  EXPECT_EQ(run({"pull", "hf://o/r"}).exit_status, 2);
+  EXPECT_EQ(run({"pull", "file:///etc/passwd"}).exit_status, 2);
+  EXPECT_THAT(run({"pull", "bird", "--voices", "a"}).output, HasSubstr("comes with all its voices"));
+  EXPECT_EQ(run({"pull", "bird", "--with-cloning", "--without-cloning"}).exit_status, 2);
 }
 
 // The process is found by its arguments; the signal ends the pull, the part stays and is gone on with.

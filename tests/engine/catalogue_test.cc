@@ -11,6 +11,12 @@
 namespace syrinx {
 namespace {
 
+Result<CatalogueEntry> parse_one(std::string_view text, std::string_view name) {
+  SYRINX_TRY(auto entries, parse_catalogue(text, name));
+  EXPECT_EQ(entries.size(), 1u);
+  return entries.front();
+}
+
 using ::testing::HasSubstr;
 
 const std::string kHash(64, 'a');
@@ -59,7 +65,7 @@ std::string changed(const std::string& piece, const std::string& by) {
 }
 
 TEST(Catalogue, ReadsEverything) {
-  const auto entry = parse_catalogue_entry(with_hashes(kGood), "bird.toml");
+  const auto entry = parse_one(with_hashes(kGood), "bird.toml");
   ASSERT_TRUE(entry) << entry.error().message;
   EXPECT_EQ(entry->name, "bird");
   EXPECT_EQ(entry->kind, "kokoro");
@@ -108,7 +114,7 @@ struct Mistake {
 class Mistakes : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(Mistakes, AreNamedWithTheirLine) {
-  const auto entry = parse_catalogue_entry(changed(GetParam().piece, GetParam().by), "bird.toml");
+  const auto entry = parse_one(changed(GetParam().piece, GetParam().by), "bird.toml");
   ASSERT_FALSE(entry) << GetParam().by;
   EXPECT_EQ(entry.error().code, Code::kInvalidArgument);
   EXPECT_THAT(entry.error().message, HasSubstr("catalogue 'bird.toml', line "));
@@ -159,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"size = 5, sha256 = \"HASH\"", "size = 5", "'sha256' is missing"},
         Mistake{"size = 5", "size = 5, colour = 1", "unknown key 'colour' in a file"},
         Mistake{"name = \"b.bin\"", "name = \"a.bin\"", "'voices/small/a.bin' is listed twice"},
-        Mistake{"kind = \"url\"", "kind = \"ftp\"", "'kind' must be \"url\", \"pip\" or \"npm\""},
+        Mistake{"kind = \"url\"", "kind = \"ftp\"", "'kind' must be \"url\", \"hub\", \"pip\" or \"npm\""},
         Mistake{"kind = \"url\"", "kind = \"url\"\npackages = []", "unknown key 'packages' in a url source"},
         Mistake{"kind = \"pip\"", "kind = \"pip\"\nurl = \"https://a\"", "unknown key 'url' in a package source"},
         Mistake{"https://example.invalid/bird.onnx", "ftp://example.invalid/", "'url' must be an address"},
@@ -177,27 +183,27 @@ INSTANTIATE_TEST_SUITE_P(
 
 // U+FEBF as the first character made toml++ 3.3.0 undefined; a fuzzer found it.
 TEST(Catalogue, OnlyAsciiIsTaken) {
-  const auto entry = parse_catalogue_entry("# one\n\xef\xba\xbf", "bird.toml");
+  const auto entry = parse_one("# one\n\xef\xba\xbf", "bird.toml");
   ASSERT_FALSE(entry);
   EXPECT_THAT(entry.error().message, HasSubstr("line 2: a byte that is not ASCII; write \\uXXXX"));
-  const auto escaped = parse_catalogue_entry(changed("A bird", "Un \\u00E9tourneau"), "bird.toml");
+  const auto escaped = parse_one(changed("A bird", "Un \\u00E9tourneau"), "bird.toml");
   ASSERT_TRUE(escaped);
   EXPECT_EQ(escaped->description, "Un \u00E9tourneau");
 }
 
 TEST(Catalogue, LimitsAreKept) {
-  const auto large = parse_catalogue_entry(std::string(kMaxCatalogueBytes + 1, '#'), "large.toml");
+  const auto large = parse_one(std::string(kMaxCatalogueBytes + 1, '#'), "large.toml");
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, Code::kLimitExceeded);
   std::string many = "[";
   for (int i = 0; i < 257; ++i) many += fmt::format("{{name=\"f{}\",size=1,sha256=\"{}\"}},", i, kHash);
-  const auto files = parse_catalogue_entry(
-      changed("[{ name = \"bird.onnx\", size = 5, sha256 = \"HASH\" }]", many + "]"), "bird.toml");
+  const auto files =
+      parse_one(changed("[{ name = \"bird.onnx\", size = 5, sha256 = \"HASH\" }]", many + "]"), "bird.toml");
   ASSERT_FALSE(files);
   EXPECT_THAT(files.error().message, HasSubstr("1 to 256"));
-  const auto long_text = parse_catalogue_entry(changed("A bird", std::string(3000, 'x')), "bird.toml");
+  const auto long_text = parse_one(changed("A bird", std::string(3000, 'x')), "bird.toml");
   EXPECT_FALSE(long_text);
-  const auto deep = parse_catalogue_entry("a=" + std::string(100000, '['), "deep.toml");
+  const auto deep = parse_one("a=" + std::string(100000, '['), "deep.toml");
   EXPECT_FALSE(deep);
 }
 

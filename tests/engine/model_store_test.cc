@@ -83,9 +83,9 @@ class Store : public ::testing::Test {
                              group("licence", "licences", {"LICENCE"}, url_source()) + more;
     const std::string nest = head("nest", "") + group("lexicon", "", {"twigs.json"}, url_source());
     for (const auto& text : {bird, nest}) {
-      auto entry = parse_catalogue_entry(text, "test.toml");
-      if (!entry) ADD_FAILURE() << entry.error().message;
-      if (entry) entries.push_back(*entry);
+      auto parsed = parse_catalogue(text, "test.toml");
+      if (!parsed) ADD_FAILURE() << parsed.error().message;
+      if (parsed) entries.insert(entries.end(), parsed->begin(), parsed->end());
     }
     return ModelStore(UserPaths{folder_ / "data", folder_ / "cache"}, *Catalogue::make(std::move(entries)));
   }
