@@ -77,20 +77,18 @@ PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEng
       model_(std::move(model)),
       default_voice_(default_pocket_voice(list_pocket_voices(files_.voices), files_.checkpoint)),
       team_(options.threads),
-      runner_(team_) {}
+      runner_(team_),
+      pool_(pocket::Synthesizer::make_pool(*model_, runner_, kMaxSessions)) {}
 
 Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& options) {
   SYRINX_TRY_VOID(check_family(options));
   SYRINX_TRY(pocket::VoiceState voice, this->voice(options.voice));
-  std::unique_ptr<pocket::Synthesizer> synthesizer;
-  {
-    const Turns::Turn turn(turns_);
-    SYRINX_TRY(synthesizer, pocket::Synthesizer::create(model_, std::move(voice), settings_of(options), runner_));
-  }
+  SYRINX_TRY(std::unique_ptr<pocket::Synthesizer> synthesizer,
+             pocket::Synthesizer::create(model_, std::move(voice), settings_of(options), *pool_));
   pocket::ChunkPlanner planner(model_, options.max_tokens.value_or(pocket::kDefaultMaxTokens),
                                synthesizer->max_chunk_tokens());
   return std::make_unique<SpeechSession>(
-      std::make_unique<PocketSpeaker>(shared_from_this(), std::move(synthesizer), std::move(planner), turns_));
+      std::make_unique<PocketSpeaker>(shared_from_this(), std::move(synthesizer), std::move(planner)));
 }
 
 Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
@@ -123,14 +121,18 @@ Result<pocket::VoiceState> PocketEngine::make_voice(std::span<const std::byte> c
                                                     bool truncate) {
   if (is_safetensors(content)) {
     SYRINX_TRY(const pocket::VoiceFile read, pocket::parse_voice_file(content, name, model_->config().flow_lm));
-    const Turns::Turn turn(turns_);
-    return pocket::make_voice(*model_, read, runner_);
+    return on_team([&] { return pocket::make_voice(*model_, read, runner_); });
   }
   SYRINX_TRY(const Recording recording, read_recording(content, name));
   SYRINX_TRY(const std::vector<float> ready,
              pocket::prepare_recording(recording, pocket::kSampleRateHz, truncate, name));
-  const Turns::Turn turn(turns_);
-  return pocket::clone_voice(*model_, ready, runner_);
+  return on_team([&] { return pocket::clone_voice(*model_, ready, runner_); });
+}
+
+Result<pocket::VoiceState> PocketEngine::on_team(const std::function<Result<pocket::VoiceState>()>& work) {
+  Result<pocket::VoiceState> made;
+  pool_->alone([&] { made = work(); });
+  return made;
 }
 
 Status PocketEngine::add_voice(const std::string& name, std::span<const std::byte> content) {

@@ -1,6 +1,7 @@
 // Pocket TTS with its voices: exported ones, and recordings that are cloned when they are first asked for.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,8 +11,8 @@
 #include "base/thread_team.h"
 #include "engine/pocket_voices.h"
 #include "engine/speech_engine.h"
-#include "engine/turns.h"
 #include "models/pocket_tts/model.h"
+#include "models/pocket_tts/stream_pool.h"
 #include "models/pocket_tts/voice_state.h"
 #include "nn/runner.h"
 
@@ -21,6 +22,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
  public:
   // Of all voices that are kept; an exported voice of 10 s takes 6 MB, with 24 layers 24 MB.
   static constexpr size_t kMaxVoiceBytes = size_t{256} << 20;
+  static constexpr size_t kMaxSessions = pocket::kMaxStreams;  // at once; one more is kUnavailable
 
   // options.threads has been chosen.  options.first_voice is made ready too.
   static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
@@ -41,6 +43,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
   Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
+  Result<pocket::VoiceState> on_team(const std::function<Result<pocket::VoiceState>()>& work);
   void keep(const std::string& name, const pocket::VoiceState& voice);
 
   const SpeechFiles files_;
@@ -48,9 +51,9 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   std::string default_voice_;
   double load_ms_ = 0;
 
-  Turns turns_;  // one chunk's beginning, frame or voice at a time
   ThreadTeam team_;
   nn::Runner runner_;
+  std::unique_ptr<pocket::StreamPool> pool_;  // whoever uses the team does it through this
 
   std::mutex voices_mutex_;
   std::map<std::string, pocket::VoiceState> voices_, added_voices_;  // read from files; by add_voice()

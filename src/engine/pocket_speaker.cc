@@ -7,8 +7,8 @@
 namespace syrinx {
 
 PocketSpeaker::PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                             pocket::ChunkPlanner planner, Turns& turns)
-    : owner_(std::move(owner)), synthesizer_(std::move(synthesizer)), planner_(std::move(planner)), turns_(turns) {}
+                             pocket::ChunkPlanner planner)
+    : owner_(std::move(owner)), synthesizer_(std::move(synthesizer)), planner_(std::move(planner)) {}
 
 Status PocketSpeaker::read(const Sentence& sentence, SpeechStream& /*stream*/) {
   planner_.add(sentence.text, sentence.offset);
@@ -42,7 +42,6 @@ Result<std::optional<pocket::Chunk>> PocketSpeaker::next_chunk(bool now, SpeechS
 }
 
 Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
-  const Turns::Turn turn(turns_);
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   SYRINX_TRY_VOID(synthesizer_->begin(chunk));
@@ -56,15 +55,11 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
 Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
   SpeechChunk frame = stream.spare();
   frame.samples.resize(synthesizer_->frame_samples());
-  bool spoken = false;
+  SYRINX_TRY_VOID(stream.go_on());
+  const Stopwatch watch(stream.clock());
+  const bool spoken = synthesizer_->next(frame.samples);
   SpeechStatistics more;
-  {
-    const Turns::Turn turn(turns_);
-    SYRINX_TRY_VOID(stream.go_on());
-    const Stopwatch watch(stream.clock());
-    spoken = synthesizer_->next(frame.samples);
-    more.compute_ms = watch.elapsed_ms();
-  }
+  more.compute_ms = watch.elapsed_ms();
   stream.account(more);
   if (!spoken) return false;
   if (synthesizer_->faulty())

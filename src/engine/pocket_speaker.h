@@ -1,11 +1,11 @@
 // Speaks with Pocket TTS: sentences become chunks of text, chunks frames of 80 ms, each handed over as soon as it is
-// computed.  Several speakers take turns at the engine's team frame by frame.
+// computed.  Several speakers share the engine's team: frames that are asked for at the same time are computed
+// together.
 #pragma once
 
 #include <memory>
 
 #include "engine/sentence_speaker.h"
-#include "engine/turns.h"
 #include "models/pocket_tts/chunk_planner.h"
 #include "models/pocket_tts/synthesizer.h"
 
@@ -15,9 +15,9 @@ class PocketSpeaker final : public SentenceSpeaker {
  public:
   static constexpr size_t kFramesAhead = 25;  // 2 s
 
-  // `owner` keeps alive what the synthesizer uses, and `turns`.
+  // `owner` keeps alive what the synthesizer uses.
   PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                pocket::ChunkPlanner planner, Turns& turns);
+                pocket::ChunkPlanner planner);
   size_t chunks_ahead() const override { return kFramesAhead; }
 
  private:
@@ -32,7 +32,6 @@ class PocketSpeaker final : public SentenceSpeaker {
   const std::shared_ptr<void> owner_;
   const std::unique_ptr<pocket::Synthesizer> synthesizer_;
   pocket::ChunkPlanner planner_;
-  Turns& turns_;
   bool said_something_ = false;
 };
 

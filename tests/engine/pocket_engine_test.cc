@@ -13,6 +13,7 @@
 #include "../base/temp_folder.h"
 #include "../models/allocation_count.h"
 #include "engine/pocket_speaker.h"
+#include "engine/turns.h"
 
 namespace syrinx {
 namespace {
@@ -94,7 +95,8 @@ TEST(PocketEngine, SpeaksWhatTheSynthesizerComputes) {
     nn::Runner runner(team);
     const std::string bytes = read_text(kVoice);
     const auto file = pocket::parse_voice_file(std::as_bytes(std::span(bytes)), "voice", (*model)->config().flow_lm);
-    auto speech = pocket::Synthesizer::create(*model, *pocket::make_voice(**model, *file, runner), {.seed = 3}, runner);
+    const auto pool = pocket::Synthesizer::make_pool(**model, runner, 1);
+    auto speech = pocket::Synthesizer::create(*model, *pocket::make_voice(**model, *file, runner), {.seed = 3}, *pool);
     const auto chunks =
         pocket::split_text(kText, pocket::kDefaultMaxTokens, (*model)->config().text, (*model)->tokenizer());
     std::vector<float> expected, frame((*speech)->frame_samples());

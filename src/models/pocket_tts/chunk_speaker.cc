@@ -16,13 +16,9 @@ struct ChunkSpeaker::Solo {
 };
 
 ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
-                           const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule,
+                           const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
                            nn::Runner& runner, size_t streams)
-    : weights_(flow),
-      runner_(runner),
-      flow_(flow, runner, streams),
-      head_(flow, std::move(schedule), runner, streams),
-      decoder_(codec, runner) {
+    : weights_(flow), runner_(runner), flow_(flow, runner, streams), decoder_(codec, runner) {
   SYRINX_CHECK(decoder_.config().latent == weights_->latent, "codec {} model {}", decoder_.config().latent,
                weights_->latent);
   for (int member = 0; runner.team().size() > 1 && member < runner.team().size(); ++member) {
@@ -30,7 +26,7 @@ ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
   }
   streams_.resize(streams);
   for (Stream& stream : streams_) {
-    stream.codec = decoder_.make_state();
+    stream.head = &head_of(schedule);
     stream.hidden.resize(weights_->config.condition);
     stream.latent.resize(weights_->latent);
     stream.denormalised.resize(weights_->latent);
@@ -43,6 +39,25 @@ ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
 
 ChunkSpeaker::~ChunkSpeaker() = default;
 
+FlowHead& ChunkSpeaker::head_of(const FlowSchedule& schedule) {
+  for (const auto& head : heads_)
+    if (head->evaluations() == schedule.evaluations) return *head;
+  heads_.push_back(std::make_unique<FlowHead>(weights_, schedule, runner_,
+                                              std::max<size_t>(1, streams_.size() / schedule.evaluations)));
+  return *heads_.back();
+}
+
+void ChunkSpeaker::set_schedule(size_t stream, const FlowSchedule& schedule) {
+  streams_[stream].head = &head_of(schedule);
+}
+
+void ChunkSpeaker::release(size_t index) {
+  Stream& stream = streams_[index];
+  stream.end = SpeechEnd(0.0f, 0, 0);
+  stream.state = FlowLmState();
+  stream.codec = mimi::DecoderState();
+}
+
 Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
                            float eos_threshold, size_t frames_after) {
   Stream& stream = streams_[index];
@@ -54,7 +69,11 @@ Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voic
   }
   SYRINX_TRY_VOID(stream.state.start_after(std::move(voice)));
   SYRINX_TRY_VOID(flow_.prefill_text(ids, stream.state));
-  mimi::Decoder::reset(stream.codec);
+  if (stream.codec.quantised.size() == 0) {
+    stream.codec = decoder_.make_state();
+  } else {
+    mimi::Decoder::reset(stream.codec);
+  }
   stream.risen = 0;
   stream.end = SpeechEnd(eos_threshold, frames_after, max_steps(ids.size()));
   return {};
@@ -116,12 +135,18 @@ void ChunkSpeaker::keep_steps(std::span<Stream* const> streams, const FlowLm::St
 
 // From noise to the latents of the frames that are spoken.
 void ChunkSpeaker::sample_streams() {
-  samples_.clear();
-  for (const Frame* frame : spoken_) {
-    Stream& stream = streams_[frame->stream];
-    samples_.push_back({.hidden = stream.hidden, .noise = frame->noise, .latent = stream.latent});
+  for (const auto& head : heads_) {
+    samples_.clear();
+    for (const Frame* frame : spoken_) {
+      Stream& stream = streams_[frame->stream];
+      if (stream.head != head.get()) continue;
+      samples_.push_back({.hidden = stream.hidden, .noise = frame->noise, .latent = stream.latent});
+      if (samples_.size() < head->streams()) continue;
+      head->sample(samples_);
+      samples_.clear();
+    }
+    if (!samples_.empty()) head->sample(samples_);
   }
-  head_.sample(samples_);
   for (const Frame* frame : spoken_) {
     Stream& stream = streams_[frame->stream];
     for (size_t i = 0; i < stream.latent.size(); ++i)

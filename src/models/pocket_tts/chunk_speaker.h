@@ -10,7 +10,8 @@
 // arithmetic, the other by memory, and who has finished helps the other (nn/crew.h).
 //
 // Weights and voices are shared and constant; a ChunkSpeaker is used from one thread, on the runner's team.  next()
-// allocates nothing; begin() does only when a chunk needs more positions than any before it in that stream.
+// allocates nothing; begin() does only when a chunk needs more positions than any before it in that stream, or the
+// stream was released.
 #pragma once
 
 #include <memory>
@@ -29,15 +30,20 @@ inline constexpr size_t kFadeInSamples = 120;
 
 class ChunkSpeaker {
  public:
-  // The runner is borrowed and must outlive this.  1 to kMaxStreams streams.
+  // The runner is borrowed and must outlive this.  1 to kMaxStreams streams, all with this schedule at first.
   ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
-               const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule, nn::Runner& runner,
-               size_t streams = 1);
+               const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
+               nn::Runner& runner, size_t streams = 1);
   ~ChunkSpeaker();
 
   size_t latent() const { return weights_->latent; }                          // numbers of noise a frame
   size_t frame_samples() const { return decoder_.config().frame_samples(); }  // 24 kHz, mono
   size_t streams() const { return streams_.size(); }
+
+  // Of the chunks that are begun from now on.  Allocates.
+  void set_schedule(size_t stream, const FlowSchedule& schedule);
+  // Gives back the memory of a stream that is not needed for now; begin() takes it again.
+  void release(size_t stream);
 
   // Starts a chunk; what the stream's last one still had to say is dropped.  frames_after: speech_end.h.
   // kInvalidArgument: a voice of another model, a token that the table does not have.  kLimitExceeded: voice, text and
@@ -63,6 +69,7 @@ class ChunkSpeaker {
     FlowLmState state;
     mimi::DecoderState codec;
     SpeechEnd end{0.0f, 0, 0};
+    FlowHead* head = nullptr;
     bool stepped = false;       // the next step has been computed already:
     std::vector<float> hidden;  // [Z]
     float logit = 0.0f;
@@ -74,12 +81,13 @@ class ChunkSpeaker {
   void name_steps(std::span<Stream* const> streams);
   void keep_steps(std::span<Stream* const> streams, const FlowLm::Steps& steps);
   void sample_streams();
+  FlowHead& head_of(const FlowSchedule& schedule);
   void decode();
 
   std::shared_ptr<const FlowLmWeights> weights_;
   nn::Runner& runner_;
   FlowLm flow_;
-  FlowHead head_;
+  std::vector<std::unique_ptr<FlowHead>> heads_;  // one a number of evaluations
   mimi::Decoder decoder_;
   std::vector<std::unique_ptr<Solo>> solos_;  // one a member, if there are several
   std::vector<Stream> streams_;

@@ -51,6 +51,7 @@ class FlowHead {
   void sample(std::span<const Stream> streams);
 
   size_t evaluations() const { return schedule_.evaluations; }
+  size_t streams() const { return x_.rows(); }  // that a call may have
 
   // Called with what each part gives for the first stream: "condition" once, "input", "block" (with its index) and
   // "velocity" at every evaluation.

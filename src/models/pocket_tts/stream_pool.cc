@@ -6,25 +6,30 @@
 namespace syrinx::pocket {
 
 StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
-                       const std::shared_ptr<const mimi::DecoderWeights>& codec, FlowSchedule schedule,
+                       const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
                        nn::Runner& runner, size_t streams)
-    : speaker_(flow, codec, std::move(schedule), runner, streams) {
+    : speaker_(flow, codec, schedule, runner, streams) {
   for (size_t n = streams; n-- > 0;) free_.push_back(n);
   round_.reserve(streams + 1);
   frames_.reserve(streams);
   waiting_.reserve(2 * streams);
 }
 
-Result<StreamPool::Lease> StreamPool::lease() {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty())
-    return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
-  const size_t stream = free_.back();
-  free_.pop_back();
+Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
+  size_t stream = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty())
+      return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
+    stream = free_.back();
+    free_.pop_back();
+  }
+  alone([&] { speaker_.set_schedule(stream, schedule); });
   return Lease(*this, stream);
 }
 
 void StreamPool::give_back(size_t stream) {
+  speaker_.release(stream);
   const std::lock_guard lock(mutex_);
   free_.push_back(stream);
 }

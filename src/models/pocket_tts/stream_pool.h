@@ -25,7 +25,7 @@ class StreamPool {
  public:
   // The runner is borrowed and must outlive this; nothing else may run on its team but through alone().
   StreamPool(const std::shared_ptr<const FlowLmWeights>& flow, const std::shared_ptr<const mimi::DecoderWeights>& codec,
-             FlowSchedule schedule, nn::Runner& runner, size_t streams);
+             const FlowSchedule& schedule, nn::Runner& runner, size_t streams);
 
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
   class Lease {
@@ -51,8 +51,8 @@ class StreamPool {
     StreamPool* pool_;
     size_t stream_;
   };
-  // kUnavailable when every stream is taken.
-  Result<Lease> lease();
+  // A stream that speaks with a schedule of its own.  kUnavailable when every stream is taken.
+  Result<Lease> lease(const FlowSchedule& schedule);
 
   // Runs other work on the team, between two rounds.
   void alone(const std::function<void()>& work);

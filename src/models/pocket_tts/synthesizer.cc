@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/check.h"
 #include "models/pocket_tts/speech_end.h"
 
 namespace syrinx::pocket {
@@ -49,42 +50,49 @@ size_t default_steps(const Model& model) {
 }  // namespace
 
 Result<std::unique_ptr<Synthesizer>> Synthesizer::create(std::shared_ptr<const Model> model, VoiceState voice,
-                                                         const SpeechSettings& settings, nn::Runner& runner) {
+                                                         const SpeechSettings& settings, StreamPool& pool) {
   SYRINX_TRY_VOID(check(settings));
   SYRINX_TRY_VOID(check_voice(*voice, *model->flow_lm()));
   SYRINX_TRY(const size_t most_tokens, room_after(voice->position));
-  SYRINX_TRY(FlowSchedule schedule,
+  SYRINX_TRY(const FlowSchedule schedule,
              make_schedule(*model->flow_lm(), settings.decode_steps.value_or(default_steps(*model))));
   const NoiseSettings of_noise{.temperature = settings.temperature.value_or(model->config().temperature),
                                .clamp = settings.noise_clamp};
   SYRINX_TRY(Noise noise,
              Noise::create(Noise::Generator::kPhilox, settings.seed, model->config().mimi.latent, of_noise));
+  SYRINX_TRY(StreamPool::Lease stream, pool.lease(schedule));
   std::unique_ptr<Synthesizer> made(
-      new Synthesizer(std::move(model), std::move(voice), settings, std::move(schedule), std::move(noise), runner));
+      new Synthesizer(std::move(model), std::move(voice), settings, std::move(noise), std::move(stream)));
   made->max_chunk_tokens_ = most_tokens;
   return made;
 }
 
+std::unique_ptr<StreamPool> Synthesizer::make_pool(const Model& model, nn::Runner& runner, size_t streams) {
+  const Result<FlowSchedule> schedule = make_schedule(*model.flow_lm(), default_steps(model));
+  SYRINX_CHECK(schedule.has_value(), "the default schedule");
+  return std::make_unique<StreamPool>(model.flow_lm(), model.decoder(), *schedule, runner, streams);
+}
+
 Synthesizer::Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings,
-                         FlowSchedule schedule, Noise noise, nn::Runner& runner)
+                         Noise noise, StreamPool::Lease stream)
     : model_(std::move(model)),
       voice_(std::move(voice)),
       settings_(settings),
       noise_(std::move(noise)),
-      speaker_(model_->flow_lm(), model_->decoder(), std::move(schedule), runner),
-      block_(speaker_.latent()) {}
+      stream_(std::move(stream)),
+      block_(stream_.latent()) {}
 
 Status Synthesizer::begin(const Chunk& chunk) {
   const Config& config = model_->config();
   faulty_ = false;
-  return speaker_.begin(0, voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
-                        frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess));
+  return stream_.begin(voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
+                       frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess));
 }
 
 bool Synthesizer::next(std::span<float> samples) {
-  if (!speaker_.end(0).goes_on()) return false;
+  if (!stream_.end().goes_on()) return false;
   noise_.fill(block_);
-  if (!speaker_.next(0, block_, samples)) return false;
+  if (!stream_.next(block_, samples)) return false;
   faulty_ |= !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
   return true;
 }

@@ -8,8 +8,8 @@
 // for each step; the step at which a chunk turns out to have ended has used a block too, and the next chunk goes on
 // with the one after.  So the same seed, chunks, build and number of threads give the same samples.
 //
-// Model and voice are shared and constant.  One thread at a time; the runner's team is used while a call runs, and
-// create() lets its scratch grow, so that no other work may be running on it.
+// Model and voice are shared and constant.  One thread at a time; any number of them may speak through one pool, which
+// computes together what they ask for at the same time.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 
 #include "base/result.h"
 #include "models/pocket_tts/chunk_planner.h"
-#include "models/pocket_tts/chunk_speaker.h"
 #include "models/pocket_tts/model.h"
 #include "models/pocket_tts/noise.h"
+#include "models/pocket_tts/stream_pool.h"
 #include "models/pocket_tts/voice_state.h"
 #include "nn/runner.h"
 
@@ -42,11 +42,12 @@ struct SpeechSettings {
 class Synthesizer {
  public:
   // kInvalidArgument: a setting out of its range, another model's voice.  kLimitExceeded: a voice that leaves no room
-  // to speak.
+  // to speak.  kUnavailable: all of the pool's streams speak.  The pool, of the same model, must outlive it.
   static Result<std::unique_ptr<Synthesizer>> create(std::shared_ptr<const Model> model, VoiceState voice,
-                                                     const SpeechSettings& settings, nn::Runner& runner);
+                                                     const SpeechSettings& settings, StreamPool& pool);
+  static std::unique_ptr<StreamPool> make_pool(const Model& model, nn::Runner& runner, size_t streams);
 
-  size_t frame_samples() const { return speaker_.frame_samples(); }  // kSampleRateHz, mono
+  size_t frame_samples() const { return stream_.frame_samples(); }  // kSampleRateHz, mono
   // What ChunkPlanner should keep to: kMaxChunkTokens, or fewer after a long voice.
   size_t max_chunk_tokens() const { return max_chunk_tokens_; }
 
@@ -57,19 +58,19 @@ class Synthesizer {
   bool next(std::span<float> samples);
 
   // Of the chunk begun last.
-  const SpeechEnd& end() const { return speaker_.end(0); }
+  const SpeechEnd& end() const { return stream_.end(); }
   // A frame held a value that is no number; what follows would be noise or silence.
   bool faulty() const { return faulty_; }
 
  private:
-  Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings,
-              FlowSchedule schedule, Noise noise, nn::Runner& runner);
+  Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings, Noise noise,
+              StreamPool::Lease stream);
 
   std::shared_ptr<const Model> model_;
   VoiceState voice_;
   SpeechSettings settings_;
   Noise noise_;
-  ChunkSpeaker speaker_;
+  StreamPool::Lease stream_;
   std::vector<float> block_;  // of noise
   size_t max_chunk_tokens_ = kMaxChunkTokens;
   bool faulty_ = false;

@@ -141,14 +141,14 @@ TEST(PocketChunkPlanner, CutsWhatNoMarkDividesBetweenWords) {
 
 struct Stream {
   Stream(const std::string& name, int threads, const SpeechSettings& settings = {})
-      : model(load_model(name)), team(threads), runner(team) {
+      : model(load_model(name)), team(threads), runner(team), pool(Synthesizer::make_pool(*model, runner, 3)) {
     const std::string bytes = file_text(name + "/voice.safetensors");
     const auto file = parse_voice_file(std::as_bytes(std::span(bytes)), name, model->config().flow_lm);
     voice = *make_voice(*model, *file, runner);
     speech = make(settings);
   }
   std::unique_ptr<Synthesizer> make(const SpeechSettings& settings) {
-    auto made = Synthesizer::create(model, voice, settings, runner);
+    auto made = Synthesizer::create(model, voice, settings, *pool);
     if (!made) ADD_FAILURE() << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
@@ -156,6 +156,7 @@ struct Stream {
   std::shared_ptr<const Model> model;
   ThreadTeam team;
   nn::Runner runner;
+  std::unique_ptr<StreamPool> pool;
   VoiceState voice;
   std::unique_ptr<Synthesizer> speech;
 };
@@ -250,12 +251,12 @@ TEST(PocketSynthesizer, RefusesSettingsOutOfRange) {
                                   {.eos_threshold = INFINITY}, {.frames_after_eos = 5000},     {.decode_steps = 0},
                                   {.decode_steps = 1000}};
   for (size_t i = 0; i < std::size(wrong); ++i) {
-    const auto made = Synthesizer::create(stream.model, stream.voice, wrong[i], stream.runner);
+    const auto made = Synthesizer::create(stream.model, stream.voice, wrong[i], *stream.pool);
     ASSERT_FALSE(made.has_value()) << i;
     EXPECT_EQ(made.error().code, Code::kInvalidArgument) << i;
   }
   Stream other("english_7m", 1);
-  const auto voice_of_another = Synthesizer::create(stream.model, other.voice, {}, stream.runner);
+  const auto voice_of_another = Synthesizer::create(stream.model, other.voice, {}, *stream.pool);
   ASSERT_FALSE(voice_of_another.has_value());
   EXPECT_THAT(voice_of_another.error().message, HasSubstr("another model's"));
 }
@@ -265,7 +266,7 @@ TEST(PocketSynthesizer, KeepsRoomToSpeakAfterALongVoice) {
   const auto of_length = [&](size_t positions) {
     FlowLmState state = *FlowLmState::make(*stream.model->flow_lm(), positions);
     state.position = positions;
-    return Synthesizer::create(stream.model, std::make_shared<const FlowLmState>(std::move(state)), {}, stream.runner);
+    return Synthesizer::create(stream.model, std::make_shared<const FlowLmState>(std::move(state)), {}, *stream.pool);
   };
   const auto made = of_length(7600);
   ASSERT_TRUE(made.has_value()) << made.error().message;
