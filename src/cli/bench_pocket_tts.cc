@@ -39,6 +39,7 @@ struct Arguments {
   int voice_frames = 125;
   int first_sounds = 100;
   float recording_seconds = 11;
+  bool brief = false;
   bool json = false;
 };
 
@@ -87,12 +88,14 @@ Result<PocketWork> work_of(const Arguments& a) {
     return fail(Code::kInvalidArgument, "--recording {}: give 0 to 60 seconds", a.recording_seconds);
   PocketWork work;
   SYRINX_TRY(work.runs, in_range("--runs", a.runs, 1));
-  SYRINX_TRY(work.frames, in_range("--frames", a.frames, 1));
+  SYRINX_TRY(work.frames, in_range("--frames", a.frames, 2));
   SYRINX_TRY(work.tokens, in_range("--tokens", a.tokens, 1));
   SYRINX_TRY(work.voice_frames, in_range("--voice-frames", a.voice_frames, 1));
   SYRINX_TRY(work.first_sounds, in_range("--first-sounds", a.first_sounds, 1));
   SYRINX_TRY(work.streams, numbers(a.streams));
   work.recording_seconds = a.recording_seconds;
+  work.stages = !a.brief;
+  if (a.brief) work.recording_seconds = 0, work.streams.clear();
   return work;
 }
 
@@ -133,6 +136,7 @@ Result<Report> measure(const Arguments& arguments) {
       static_cast<double>(work.frames * model->config().mimi.frame_samples()) / pocket::kSampleRateHz;
   const bool matching = model->config().flow_lm.head == pocket::HeadType::kFlowMatching;
   report.cost = frame_cost(model->config(), matching ? pocket::kMinFlowMatchingEvaluations : 1);
+  if (arguments.brief) return report;
   // Last, since it takes memory of its own.
   report.limits = kernels::measure_limits(team);
   report.floor_ms = frame_floor_ms(report.cost, report.bytes_a_weight, report.limits);
@@ -173,14 +177,16 @@ Json report_json(const Report& r) {
   json.set("prompt_ms", times_json(f.prompt)).set("stages_ms", std::move(stages));
   json.set("encoder_load_ms", f.encoder_load_ms).set("recording_seconds", r.arguments.recording_seconds);
   json.set("encode_ms", times_json(f.encode)).set("encode_prompt_ms", times_json(f.encode_prompt));
-  json.set("streams", std::move(streams)).set("floor_ms", r.floor_ms);
+  json.set("streams", std::move(streams)).set("peak_sample", f.peak_sample);
+  json.set("checkpoint", r.checkpoint).set("cpu", cpu_info().model).set("target", chosen_target());
+  json.set("build", fmt::format("{} {} {} {}", version(), commit(), build_type(), compiler()));
+  if (r.arguments.brief) return json;
+  json.set("floor_ms", r.floor_ms);
   json.set("over_floor", f.frame.median() / r.floor_ms).set("flow_lm_weights", r.cost.flow_lm_weights);
   json.set("bytes_a_weight", r.bytes_a_weight).set("codec_flop", r.cost.codec_flop);
   json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
   json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads);
-  json.set("empty_loop_ms", times_json(r.empty)).set("peak_sample", f.peak_sample);
-  json.set("checkpoint", r.checkpoint).set("cpu", cpu_info().model).set("target", chosen_target());
-  return json.set("build", fmt::format("{} {} {} {}", version(), commit(), build_type(), compiler()));
+  return json.set("empty_loop_ms", times_json(r.empty));
 }
 
 std::string row(const char* name, const Times& times) {
@@ -207,9 +213,11 @@ std::string report_text(const Report& r) {
   text += row("empty loop", r.empty);
   text += fmt::format("\nrtf      {:.4f} ({:.4f} to {:.4f}): time / sound\n", r.rtf(f.run.median()), r.rtf(f.run.min()),
                       r.rtf(f.run.max()));
-  text += fmt::format("load     {:.0f} ms, the encoder {:.0f} ms more\n", r.load_ms, f.encoder_load_ms);
+  text += fmt::format("load     {:.0f} ms{}\n", r.load_ms,
+                      f.encode.empty() ? "" : fmt::format(", the encoder {:.0f} ms more", f.encoder_load_ms));
   text += fmt::format("memory   {:.0f} MB at most, {:.0f} MB resident, without the encoder\n",
                       static_cast<double>(f.peak_rss_bytes) * 1e-6, static_cast<double>(f.rss_bytes) * 1e-6);
+  if (r.arguments.brief) return text;
   text += fmt::format(
       "floor    {:.3f} ms a frame: {:.1f} M weights of {} bytes at {:.1f} GB/s, {:.3f} GFLOP of codec at {:.0f} "
       "GFLOP/s; a frame takes {:.2f} times that\n",
@@ -246,7 +254,7 @@ void add_bench_pocket_tts(Command& bench) {
       .show_default();
   command.option("--threads", a->threads, "Threads; 0: the default of speak").type("N").show_default();
   command.option("--runs", a->runs, "Runs that are counted, after one that is not").type("N").show_default();
-  command.option("--frames", a->frames, "Frames of 80 ms that each run speaks").type("N").show_default();
+  command.option("--frames", a->frames, "Frames of 80 ms that each run speaks, 2 at least").type("N").show_default();
   command.option("--tokens", a->tokens, "Tokens of the text").type("N").show_default();
   command.option("--voice-frames", a->voice_frames, "Frames of the voice").type("N").show_default();
   command.option("--first-sounds", a->first_sounds, "How often the first sound is timed").type("N").show_default();
@@ -256,6 +264,7 @@ void add_bench_pocket_tts(Command& bench) {
   command.option("--streams", a->streams, "Numbers of streams that speak together; empty: none")
       .type("N,N")
       .show_default();
+  command.flag("--brief", a->brief, "Only load, prompt, first sound and runs");
   command.flag("--json", a->json, "One JSON object on one line");
   command.examples(
       "  syrinx bench pocket-tts --threads 2\n"

@@ -254,7 +254,7 @@ Result<PocketFigures> measure_pocket(const pocket::Model& model, ThreadTeam& tea
   SYRINX_TRY_VOID(measure_runs(b, figures));
   figures.peak_rss_bytes = peak_rss_bytes();
   figures.rss_bytes = current_rss_bytes();
-  SYRINX_TRY_VOID(measure_stages(b, figures));
+  if (work.stages) SYRINX_TRY_VOID(measure_stages(b, figures));
   if (work.recording_seconds > 0) SYRINX_TRY_VOID(measure_cloning(b, figures));
   for (const size_t streams : work.streams) SYRINX_TRY_VOID(measure_streams(b, streams, figures));
   sort_all(figures);

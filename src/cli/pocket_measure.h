@@ -22,6 +22,7 @@ struct PocketWork {
   size_t frames = 100;        // spoken by each run: eight seconds
   size_t runs = 7;            // counted, after one that is not
   size_t first_sounds = 100;
+  bool stages = true;
   double recording_seconds = 11;  // that is cloned; 0: none
   std::vector<size_t> streams;    // numbers of streams that speak together
 };

@@ -160,10 +160,25 @@ TEST_F(BenchPocketTts, TableOfAGivenCheckpoint) {
   EXPECT_EQ(text.find("recording: codec"), std::string::npos);
 }
 
+TEST_F(BenchPocketTts, BriefLeavesOutWhatTakesLong) {
+  const std::string model = std::string(SYRINX_TEST_DATA) + "/pocket_tts/english";
+  testing::internal::CaptureStdout();
+  const Status status = run({"--model", model.c_str(), "--threads", "1", "--runs", "1", "--frames", "2",
+                             "--first-sounds", "3", "--brief", "--json"});
+  const std::string text = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(status) << status.error().message;
+  const Result<Json> report = parse_json(text, "the report");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->find("first_sound_ms")->find("samples")->array()->size(), 3U);
+  EXPECT_GT(*report->find("rtf")->real(), 0);
+  EXPECT_EQ(report->find("floor_ms"), nullptr);
+  EXPECT_TRUE(report->find("encode_ms")->is_null());
+}
+
 TEST_F(BenchPocketTts, NumbersThatMakeNoSense) {
   const std::string model = std::string(SYRINX_TEST_DATA) + "/pocket_tts/english";
   const std::vector<std::vector<const char*>> cases = {
-      {"--runs", "0"},      {"--frames", "0"},  {"--frames", "5000"}, {"--threads", "100"},   {"--streams", "1,"},
+      {"--runs", "0"},      {"--frames", "1"},  {"--frames", "5000"}, {"--threads", "100"},   {"--streams", "1,"},
       {"--streams", "100"}, {"--streams", "x"}, {"--tokens", "-1"},   {"--recording", "nan"}, {"--precision", "f7"}};
   for (std::vector<const char*> arguments : cases) {
     SCOPED_TRACE(arguments[1]);

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "tensor/safetensors.h"
 
-namespace syrinx {
+namespace syrinx::mimi {
 
 class TensorReader {
  public:
@@ -30,4 +30,4 @@ class TensorReader {
   std::optional<Error> fault_;
 };
 
-}  // namespace syrinx
+}  // namespace syrinx::mimi
