@@ -21,16 +21,16 @@ double bessel_i0(double x) {
   return sum;
 }
 
-// h[k + half] for k from -half to half.
+// h[k] for k from 0 to 10 M; h[-k] is the same.
 std::vector<double> low_pass(size_t longest, size_t up) {
   const double half = static_cast<double>(kLobes * longest), width = static_cast<double>(longest);
-  std::vector<double> filter(2 * kLobes * longest + 1);
+  std::vector<double> filter(kLobes * longest + 1);
   double sum = 0;
   for (size_t i = 0; i < filter.size(); ++i) {
-    const double k = static_cast<double>(i) - half, angle = std::numbers::pi * k / width;
-    const double ideal = k == 0 ? 1 : std::sin(angle) / angle;
+    const double k = static_cast<double>(i), angle = std::numbers::pi * k / width;
+    const double ideal = i == 0 ? 1 : std::sin(angle) / angle;
     filter[i] = ideal * bessel_i0(kBeta * std::sqrt(std::max(0.0, 1 - (k / half) * (k / half))));
-    sum += filter[i];
+    sum += i == 0 ? filter[i] : 2 * filter[i];
   }
   for (double& value : filter) value *= static_cast<double>(up) / sum;
   return filter;
@@ -44,7 +44,7 @@ struct Phases {
 };
 
 Phases cut(const std::vector<double>& filter, size_t up) {
-  const size_t half = filter.size() / 2;
+  const size_t half = filter.size() - 1;
   Phases out;
   out.reach = half / up + 1;
   out.taps.assign(up * out.count(), 0.0f);
@@ -54,8 +54,7 @@ Phases cut(const std::vector<double>& filter, size_t up) {
       const int64_t k = static_cast<int64_t>(phase) +
                         (static_cast<int64_t>(out.reach) - static_cast<int64_t>(i)) * static_cast<int64_t>(up);
       if (std::abs(k) <= static_cast<int64_t>(half))
-        out.taps[phase * out.count() + i] =
-            static_cast<float>(filter[static_cast<size_t>(k + static_cast<int64_t>(half))]);
+        out.taps[phase * out.count() + i] = static_cast<float>(filter[static_cast<size_t>(std::abs(k))]);
     }
   }
   return out;

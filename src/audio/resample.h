@@ -19,7 +19,8 @@ inline constexpr int kMinResampleHz = 1000, kMaxResampleHz = 384000;
 inline constexpr size_t kMaxResampledSamples = size_t{1} << 28;  // 1 GiB, three hours at 24 kHz
 
 // The same samples when the rates are equal.  kLimitExceeded: a rate outside the bounds above, or a result that is too
-// long.  Memory: the result, and a filter of at most 34 MB.
+// long.  Memory: the result, and for rates without a common divisor
+// a filter of up to 35 MB, 66 MB while it is made.
 Result<std::vector<float>> resample(std::span<const float> sound, int from_hz, int to_hz);
 
 }  // namespace syrinx

@@ -2,7 +2,10 @@
 // fields; what a field's number means is the reader's to know.
 #pragma once
 
+#include <utility>
+
 #include "base/byte_reader.h"
+#include "base/result.h"
 
 namespace syrinx {
 
@@ -37,6 +40,17 @@ inline bool next_field(ByteReader& reader, ProtoField& field) {
   }
   if (!known) reader.take(UINT64_MAX);  // fails the reader
   return !reader.failed();
+}
+
+// Hands each field of a message to `handle`, which returns a Status, until one fails.  `misfit()` makes the error of a
+// message that cannot be cut into fields.
+template <class Handler, class Misfit>
+Status each_field(std::span<const std::byte> message, Handler&& handle, Misfit&& misfit) {
+  ByteReader reader(message);
+  ProtoField field;
+  while (next_field(reader, field)) SYRINX_TRY_VOID(handle(std::as_const(field)));
+  if (reader.failed()) return misfit();
+  return {};
 }
 
 }  // namespace syrinx

@@ -1,6 +1,8 @@
 // syrinx speak: text to a file, to standard output or to the loudspeaker, through the installed library's interface.
 #include <unistd.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,22 +12,26 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "cli/command.h"
+#include "cli/library.h"
 #include "cli/output.h"
 #include "cli/speak_output.h"
 #include "cli/text_feed.h"
+#include "engine/paths.h"
 #include "engine/speech_files.h"
 #include "syrinx/engine.hpp"
 
 namespace syrinx::cli {
 namespace {
 
+constexpr double kShowEveryMs = 100;
+
 struct SpeakArguments {
   std::vector<std::string> text;
   std::string model;
-  std::string voice = kDefaultVoice;
+  std::string voice;
   std::string dictionary;
   std::string lexicon;
-  std::string precision = "int8";
+  std::string precision;
   std::string times;
   OutputOptions output;
   float speed = 1.0f;
@@ -34,17 +40,14 @@ struct SpeakArguments {
   bool noise = false;
   bool phonemes = false;
   bool json = false;
+  // Of Pocket TTS, with the values that syrinx_speak_options_init gives them.
+  float temperature = std::numeric_limits<float>::quiet_NaN();
+  float noise_clamp = std::numeric_limits<float>::quiet_NaN();
+  float eos_threshold = std::numeric_limits<float>::quiet_NaN();
+  int frames_after_eos = -1;
+  int steps = 0;
+  int max_tokens = 0;
 };
-
-// The library's codes are ours, in another dress; `handle` has the sentence.
-template <class Handle>
-Status to_status(syrinx_code code, const Handle& handle) {
-  constexpr Code kCodes[] = {Code::kInternal,    Code::kInvalidArgument, Code::kNotFound, Code::kDataLoss,
-                             Code::kUnsupported, Code::kLimitExceeded,   Code::kIo,       Code::kUnavailable,
-                             Code::kCancelled,   Code::kInternal};
-  if (code == SYRINX_OK) return {};
-  return fail(kCodes[code], "{}", handle.error());
-}
 
 bool from_standard_input(const SpeakArguments& arguments) {
   return arguments.text.empty() || (arguments.text.size() == 1 && arguments.text[0] == "-");
@@ -61,8 +64,9 @@ Status load(const SpeakArguments& arguments, Engine& engine) {
   if (!arguments.model.empty()) options.model = arguments.model.c_str();
   if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
   if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
-  options.voice = arguments.voice.c_str();
-  options.precision = arguments.precision == "f32" ? SYRINX_PRECISION_F32 : SYRINX_PRECISION_INT8;
+  if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
+  if (arguments.precision == "f32") options.precision = SYRINX_PRECISION_F32;
+  if (arguments.precision == "int8") options.precision = SYRINX_PRECISION_INT8;
   options.threads = arguments.threads;
   options.phonemes_only = arguments.phonemes ? 1 : 0;
   return to_status(engine.load(options), engine);
@@ -70,11 +74,17 @@ Status load(const SpeakArguments& arguments, Engine& engine) {
 
 Result<Session> start(const SpeakArguments& arguments, Engine& engine) {
   VoiceOptions options;
-  options.voice = arguments.voice.c_str();
+  if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
   options.speed = arguments.speed;
   options.seed = arguments.seed;
   options.noise = arguments.noise ? 1 : 0;
   options.phonemes = arguments.phonemes ? 1 : 0;
+  options.temperature = arguments.temperature;
+  options.noise_clamp = arguments.noise_clamp;
+  options.eos_threshold = arguments.eos_threshold;
+  options.frames_after_eos = arguments.frames_after_eos;
+  options.decode_steps = arguments.steps;
+  options.max_tokens = arguments.max_tokens;
   Session session;
   SYRINX_TRY_VOID(to_status(engine.start(options, session), engine));
   return session;
@@ -117,7 +127,7 @@ class TimesFile {
 std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& facts, const Statistics& statistics) {
   Json json;
   json.set("model", facts.model);
-  json.set("voice", arguments.voice);
+  json.set("voice", arguments.voice.empty() ? facts.default_voice : arguments.voice.c_str());
   json.set("precision", facts.precision);
   json.set("threads", facts.threads);
   json.set("load_ms", facts.load_ms);
@@ -141,6 +151,9 @@ Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const s
                        statistics.dropped_characters));
     if (statistics.unknown_phonemes > 0)
       note(fmt::format("note: {} phonemes are not in the alphabet and were left out", statistics.unknown_phonemes));
+    if (statistics.limited_pieces > 0)
+      note(fmt::format("note: {} of {} chunks of the text were cut at their limit of time; try another --seed",
+                       statistics.limited_pieces, statistics.pieces));
   }
   if (arguments.json) {
     const std::string line = figures(arguments, facts, statistics);
@@ -160,6 +173,7 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
   if (!standard_input) SYRINX_TRY_VOID(to_status(session.speak(joined(arguments.text)), session));
   SYRINX_TRY(TimesFile times, TimesFile::open(arguments.times));
   StatusLine line(arguments.json);
+  Stopwatch since_shown;
   for (;;) {
     syrinx_chunk chunk;
     const syrinx_code code = session.next(chunk);
@@ -168,6 +182,9 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
     if (chunk.samples == nullptr) break;
     SYRINX_TRY_VOID(output.write({chunk.samples, chunk.sample_count}, cancel_flag()));
     SYRINX_TRY_VOID(times.write(chunk));
+    // Frames come faster than anybody reads.
+    if (since_shown.elapsed_ms() < kShowEveryMs) continue;
+    since_shown.restart();
     const Statistics so_far = session.statistics();
     line.show(fmt::format("{:.1f} s of speech, {:.1f} times faster than real time", so_far.audio_seconds,
                           times_real_time(so_far)));
@@ -176,12 +193,22 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
   return times.commit();
 }
 
+// What only the words of Kokoro have.
+Status check_times(const SpeakArguments& arguments) {
+  if (arguments.times.empty()) return {};
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
+  if (files.family == ModelFamily::kKokoro) return {};
+  return fail(Code::kUnsupported, "Pocket TTS does not tell when a word is heard; leave --times out");
+}
+
 Status run_speak(const SpeakArguments& arguments) {
   if (arguments.text.empty() && is_terminal(STDIN_FILENO))
     return fail(Code::kInvalidArgument, "no text was given; write it behind `syrinx speak`, or `-` to type it");
   if (!arguments.times.empty() && arguments.times == arguments.output.file)
     return fail(Code::kInvalidArgument, "--out and --times both go to {}; give each a file of its own",
                 arguments.times == "-" ? "the standard output" : "'" + arguments.times + "'");
+  SYRINX_TRY_VOID(check_times(arguments));
   SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
   Engine engine;
   SYRINX_TRY_VOID(load(arguments, engine));
@@ -198,25 +225,43 @@ Status run_speak(const SpeakArguments& arguments) {
 void add_model_options(Command& command, SpeakArguments& arguments) {
   command.option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
       .type("NAME|PATH");
-  command.option("--precision", arguments.precision, "Arithmetic of the model").one_of({"int8", "f32"}).show_default();
+  command.option("--precision", arguments.precision, "Arithmetic of the model; int8 by default")
+      .one_of({"int8", "f32"});
   command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();
-  command.option("--dictionary", arguments.dictionary, "Your own words and their phonemes").type("FILE");
-  command.option("--lexicon", arguments.lexicon, "Folder of the English lexicon, where it is not the installed one")
+  command.option("--dictionary", arguments.dictionary, "Kokoro: your own words and their phonemes").type("FILE");
+  command.option("--lexicon", arguments.lexicon, "Kokoro: folder of the English lexicon, if not the installed one")
       .type("FOLDER");
 }
 
 void add_voice_options(Command& command, SpeakArguments& arguments) {
-  command.option("--voice", arguments.voice, "A voice, a blend such as af_heart:0.6+am_adam:0.4, or a voice file")
-      .type("VOICE")
-      .show_default();
-  command.option("--speed", arguments.speed, "0.25 to 4 times the usual pace").type("X").show_default();
-  command.flag("--noise", arguments.noise, "Add the source noise that the model was trained with");
+  command
+      .option("--voice", arguments.voice,
+              "A voice's name or file; Kokoro: af_heart by default, or a blend such as af_heart:0.6+am_adam:0.4; "
+              "Pocket TTS: also a recording, which is cloned")
+      .type("VOICE");
+  command.option("--speed", arguments.speed, "Kokoro: 0.25 to 4 times the usual pace").type("X").show_default();
+  command.flag("--noise", arguments.noise, "Kokoro: add the source noise that the model was trained with");
   command.option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
       .type("N")
       .show_default();
-  command.flag("--phonemes", arguments.phonemes, "The text is phonemes in the model's alphabet");
+  command.flag("--phonemes", arguments.phonemes, "Kokoro: the text is phonemes in the model's alphabet");
+}
+
+void add_sampling_options(Command& command, SpeakArguments& arguments) {
+  command.option("--temperature", arguments.temperature, "Pocket TTS: 0 is flat, the checkpoint's own is usual (0.3)")
+      .type("X");
+  command.option("--noise-clamp", arguments.noise_clamp, "Pocket TTS: keep noise within -X to X").type("X");
+  command
+      .option("--eos-threshold", arguments.eos_threshold,
+              "Pocket TTS: how sure of its end a chunk of text must be; lower ends earlier")
+      .type("X");
+  command.option("--frames-after-eos", arguments.frames_after_eos, "Pocket TTS: frames of 80 ms spoken after the end")
+      .type("N");
+  command.option("--steps", arguments.steps, "Pocket TTS: evaluations of the flow head a frame, 1 to 64").type("N");
+  command.option("--max-tokens", arguments.max_tokens, "Pocket TTS: of a chunk of text, 1 to 200; 50 by default")
+      .type("N");
 }
 
 void add_output_options(Command& command, SpeakArguments& arguments) {
@@ -239,12 +284,14 @@ void add_speak(Command& tree) {
   command.option("text", arguments->text, "What to say; - or nothing reads standard input").type("TEXT");
   add_output_options(command, *arguments);
   add_voice_options(command, *arguments);
+  add_sampling_options(command, *arguments);
   add_model_options(command, *arguments);
   command.examples(
       "  syrinx speak \"Hello, world.\" --play\n"
       "  syrinx speak \"Hello, world.\" --out hello.wav --json\n"
       "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
       "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
+      "  syrinx speak --model pocket/english --voice me.wav \"In my own voice.\" --play\n"
       "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
   command.run([arguments] { return run_speak(*arguments); });
 }

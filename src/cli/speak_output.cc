@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
-#include "models/kokoro/model.h"
+#include "engine/speech_session.h"
 
 namespace syrinx::cli {
 namespace {
@@ -26,7 +26,7 @@ Result<std::unique_ptr<SpeechOutput>> SpeechOutput::open(const OutputOptions& op
   std::unique_ptr<SpeechOutput> output(new SpeechOutput());
   if (!options.file.empty()) SYRINX_TRY_VOID(output->open_file(options));
   if (options.file.empty() || options.play) {
-    auto playback = Playback::open({.rate_hz = kokoro::kSampleRateHz});
+    auto playback = Playback::open({.rate_hz = kSpeechRateHz});
     if (!playback && !options.play) return fail(playback.error().code, "{} (--out FILE)", playback.error().message);
     if (!playback) return tl::unexpected(std::move(playback).error());
     output->playback_ = std::move(*playback);
@@ -50,7 +50,7 @@ Status SpeechOutput::open_file(const OutputOptions& options) {
     where_ = options.file;
     sink = file_sink(file_);
   }
-  SYRINX_TRY(encoder_, AudioEncoder::create(format, {.rate_hz = kokoro::kSampleRateHz}, std::move(sink)));
+  SYRINX_TRY(encoder_, AudioEncoder::create(format, {.rate_hz = kSpeechRateHz}, std::move(sink)));
   return {};
 }
 

@@ -1,13 +1,20 @@
-// syrinx voices: the voices of a model, from the names of its files.
+// syrinx voices: the voices of a model, from the names of its files; syrinx voices export: a recording becomes a voice
+// file.
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/library.h"
 #include "cli/output.h"
 #include "engine/paths.h"
+#include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
 #include "models/kokoro/voice.h"
+#include "syrinx/engine.hpp"
 
 namespace syrinx::cli {
 namespace {
@@ -18,7 +25,15 @@ struct VoicesArguments {
   bool names = false;
 };
 
-std::string as_json(const std::vector<kokoro::VoiceInfo>& voices) {
+struct ExportArguments {
+  std::string model;
+  std::string voice;
+  std::string file;
+  std::string precision;
+  int threads = 0;
+};
+
+std::string as_json(const std::vector<kokoro::VoiceInfo>& voices, const std::string& default_voice) {
   Json::Array list;
   for (const kokoro::VoiceInfo& voice : voices) {
     Json item;
@@ -26,7 +41,20 @@ std::string as_json(const std::vector<kokoro::VoiceInfo>& voices) {
     item.set("language", voice.language);
     item.set("language_code", voice.language_code);
     item.set("gender", voice.gender);
-    item.set("default", voice.name == kDefaultVoice);
+    item.set("default", voice.name == default_voice);
+    list.push_back(std::move(item));
+  }
+  return Json(std::move(list)).dump() + "\n";
+}
+
+std::string as_json(const std::vector<PocketVoiceFile>& voices, const std::string& default_voice) {
+  Json::Array list;
+  for (const PocketVoiceFile& voice : voices) {
+    Json item;
+    item.set("name", voice.name);
+    item.set("path", voice.path);
+    item.set("kind", voice.recording ? "recording" : "exported");
+    item.set("default", voice.name == default_voice);
     list.push_back(std::move(item));
   }
   return Json(std::move(list)).dump() + "\n";
@@ -48,15 +76,83 @@ std::string as_text(const std::vector<kokoro::VoiceInfo>& voices) {
   return text;
 }
 
+std::string as_text(const std::vector<PocketVoiceFile>& voices, const std::string& default_voice) {
+  std::string text;
+  for (const PocketVoiceFile& voice : voices)
+    text += fmt::format("{:<16}{}{}\n", voice.name, voice.recording ? "recording" : "exported",
+                        voice.name == default_voice ? ", the default" : "");
+  return text;
+}
+
+template <class Voice>
+std::string names_of(const std::vector<Voice>& voices) {
+  std::string text;
+  for (const Voice& voice : voices) text += voice.name + "\n";
+  return text;
+}
+
+Status list_kokoro(const VoicesArguments& arguments, const SpeechFiles& files) {
+  SYRINX_TRY(const std::vector<kokoro::VoiceInfo> voices, kokoro::list_voices(files.voices));
+  if (arguments.json) return print(as_json(voices, kDefaultVoice));
+  return print(arguments.names ? names_of(voices) : as_text(voices));
+}
+
+Status list_pocket(const VoicesArguments& arguments, const SpeechFiles& files) {
+  const std::vector<PocketVoiceFile> voices = list_pocket_voices(files.voices);
+  const std::string default_voice = default_pocket_voice(voices, files.checkpoint);
+  if (arguments.json) return print(as_json(voices, default_voice));
+  if (voices.empty() && !arguments.names)
+    note(fmt::format("note: no voices lie in '{}/voices'; `syrinx voices export` puts recordings there", files.voices));
+  return print(arguments.names ? names_of(voices) : as_text(voices, default_voice));
+}
+
 Status run_voices(const VoicesArguments& arguments) {
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
-  SYRINX_TRY(const std::vector<kokoro::VoiceInfo> voices, kokoro::list_voices(files.voices));
-  if (arguments.json) return print(as_json(voices));
-  if (!arguments.names) return print(as_text(voices));
-  std::string text;
-  for (const kokoro::VoiceInfo& voice : voices) text += voice.name + "\n";
-  return print(text);
+  return files.family == ModelFamily::kKokoro ? list_kokoro(arguments, files) : list_pocket(arguments, files);
+}
+
+Status run_export(const ExportArguments& arguments) {
+  // Before the model is loaded, which takes longer.
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
+  if (files.family == ModelFamily::kPocketTts) {
+    const auto found = find_pocket_voice(arguments.voice, files.voices);
+    if (!found) return tl::unexpected(found.error());
+  }
+  Engine engine;
+  LoadOptions options;
+  options.model = arguments.model.c_str();
+  options.threads = arguments.threads;
+  options.phonemes_only = files.family == ModelFamily::kKokoro ? 1 : 0;
+  options.precision = arguments.precision == "int8" ? SYRINX_PRECISION_INT8 : SYRINX_PRECISION_F32;
+  SYRINX_TRY_VOID(to_status(engine.load(options), engine));
+  const Stopwatch watch;
+  SYRINX_TRY_VOID(to_status(engine.export_voice(arguments.voice.c_str(), arguments.file.c_str()), engine));
+  if (is_terminal(STDERR_FILENO))
+    note(fmt::format("'{}' written in {:.1f} s", arguments.file, watch.elapsed_ms() / 1000));
+  return {};
+}
+
+void add_export(Command& voices) {
+  auto arguments = std::make_shared<ExportArguments>();
+  Command command = voices.add("export", "Make a voice file of a recording, for a model of Pocket TTS");
+  command.option("voice", arguments->voice, "The recording (wav, flac, mp3, ogg; its first 30 s count), or a voice")
+      .type("RECORDING")
+      .required();
+  command.option("out", arguments->file, "The voice file, NAME.safetensors").type("FILE").required();
+  command.option("--model", arguments->model, "The model that is to speak: a folder, configuration or weights")
+      .type("NAME|PATH")
+      .required();
+  command.option("--precision", arguments->precision, "Arithmetic of the model; f32 by default, as its maker's")
+      .one_of({"int8", "f32"});
+  command.option("--threads", arguments->threads, "Threads to compute with; 0: as many as there are cores, up to 8")
+      .type("N")
+      .show_default();
+  command.examples(
+      "  syrinx voices export --model pocket/english me.wav pocket/english/voices/me.safetensors\n"
+      "  syrinx speak --model pocket/english --voice me \"In my own voice.\" --play");
+  command.run([arguments] { return run_export(*arguments); });
 }
 
 }  // namespace
@@ -73,6 +169,7 @@ void add_voices(Command& tree) {
       "  syrinx speak --voice bf_emma \"Good evening.\" --play\n"
       "  syrinx speak --voice af_heart:0.6+am_adam:0.4 \"Half way between.\" --play");
   command.run([arguments] { return run_voices(*arguments); });
+  add_export(command);
 }
 
 }  // namespace syrinx::cli

@@ -4,6 +4,7 @@
 
 #include "base/byte_reader.h"
 #include "base/mapped_file.h"
+#include "engine/inspect_pocket.h"
 #include "models/kokoro/checkpoint.h"
 #include "tensor/npy.h"
 #include "tensor/onnx.h"
@@ -39,6 +40,7 @@ Status describe_safetensors(Bytes bytes, FileDescription& out) {
   SYRINX_TRY(const Safetensors file, Safetensors::parse(bytes, out.path));
   for (const TensorRef& tensor : file.tensors()) out.tensors.push_back(describe(tensor));
   out.facts = file.metadata();
+  describe_pocket_tensors(file, out);
   return {};
 }
 
@@ -151,7 +153,7 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   return fail(
       Code::kUnsupported,
       "'{}' is no file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
-      "(.bin) and WAV",
+      "(.bin), WAV and configurations of Pocket TTS (.yaml)",
       out.path);
 }
 
@@ -178,6 +180,7 @@ Json list_json(const std::vector<TensorDescription>& tensors, bool with_values) 
 }  // namespace
 
 Result<FileDescription> describe_file(const std::string& path) {
+  if (holds_pocket_config(path)) return describe_pocket_config(path);
   SYRINX_TRY(MappedFile file, MappedFile::open(path));
   FileDescription out;
   out.path = path;
@@ -199,8 +202,8 @@ Json to_json(const FileDescription& description) {
 
 std::string to_text(const FileDescription& description) {
   std::string out = fmt::format("{}: {}, {} bytes", description.path, description.kind, description.size_bytes);
-  if (!description.model.empty())
-    out += fmt::format("\nmodel: {}, {} weights", description.model, description.weights.size());
+  if (!description.model.empty()) out += "\nmodel: " + description.model;
+  if (!description.weights.empty()) out += fmt::format(", {} weights", description.weights.size());
   for (const auto& [name, value] : description.facts) out += fmt::format("\n{}: {}", printable(name), printable(value));
   if (!description.tensors.empty()) out += fmt::format("\ntensors: {}", description.tensors.size());
   for (const TensorDescription& tensor : description.tensors)

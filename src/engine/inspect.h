@@ -1,5 +1,6 @@
 // What is in a file: for `syrinx inspect FILE`.  Reads directories and headers, not the values of large tensors, and
-// executes nothing.  The kind is told by the content, not by the name.
+// executes nothing.  The kind is told by the content, not by the name, but for the configurations of Pocket TTS (.yaml,
+// or the folder of one).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct TensorDescription {
 
 struct FileDescription {
   std::string path;
-  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav
-  std::string model;  // "kokoro" when the file is a checkpoint that Syrinx speaks with, else empty
+  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml
+  std::string model;  // "kokoro" or "pocket-tts" when the file is a part of a checkpoint that Syrinx speaks with
   uint64_t size_bytes = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // what else there is to say: nodes, producer, rate, ...
   std::vector<TensorDescription> tensors;                  // as the file names them

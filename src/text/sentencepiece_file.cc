@@ -39,10 +39,7 @@ class Reader {
 
   template <class Handler>
   Status each(std::span<const std::byte> message, Handler&& handle) {
-    ByteReader reader(message);
-    ProtoField field;
-    while (next_field(reader, field)) SYRINX_TRY_VOID(handle(field));
-    return reader.failed() ? Status(damaged("a field does not fit")) : Status{};
+    return each_field(message, handle, [this] { return damaged("a field does not fit"); });
   }
 
   Status piece(std::span<const std::byte> bytes) {

@@ -61,10 +61,13 @@ class Scanner {
     while (rest < text_.size() && is_space(peek(rest))) decode(text_, rest);
     if (rest < text_.size()) return std::nullopt;
     if (!marks.single_point) return marks.end;
+    if (keeps_going(i)) return std::nullopt;
     const std::string_view word = word_before(i);
-    // "J. Smith", and "e." of an abbreviation that is still being written.
     const bool letter = word.size() == 1 && is_ascii_letter(static_cast<unsigned char>(word[0])) && word != "I";
-    if (keeps_going(i) || letter) return std::nullopt;
+    // "J. Smith", and "e." of an abbreviation that is still being written; but "Plan B.", and what ends its line.
+    const bool ends_line = text_.find('\n', marks.end) != std::string_view::npos;
+    if (letter && !ends_line && !(is_initial(word) && is_counted_by_letters(word_before(begin_of_gap(i - 1)))))
+      return std::nullopt;
     return marks.end;
   }
 
@@ -152,6 +155,24 @@ class Scanner {
   bool point_of_abbreviation(size_t i) const {
     const std::string_view word = word_before(i);
     return find_abbreviation(word) != nullptr || is_initialism(word) || is_initial(word);
+  }
+
+  // The end of the word before the white space that ends at `i`.
+  size_t begin_of_gap(size_t i) const {
+    while (i > start_ && text_[i - 1] == ' ') --i;
+    return i;
+  }
+
+  // Words for things that are told apart by capital letters.
+  static bool is_counted_by_letters(std::string_view word) {
+    static constexpr std::array<std::string_view, 40> kThings = {
+        "appendix", "block", "box",   "category",  "chapter",  "class", "column", "exhibit", "figure",  "floor",
+        "gate",     "grade", "group", "hepatitis", "letter",   "level", "line",   "model",   "note",    "option",
+        "part",     "phase", "plan",  "platform",  "point",    "room",  "route",  "row",     "section", "series",
+        "side",     "step",  "table", "team",      "terminal", "type",  "unit",   "version", "vitamin", "zone"};
+    std::string lower(word);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return std::find(kThings.begin(), kThings.end(), lower) != kThings.end();
   }
 
   static bool is_initial(std::string_view word) {

@@ -117,5 +117,31 @@ TEST(Inspect, WritesJsonAndText) {
   EXPECT_EQ(to_text(rude).find('\x1b'), std::string::npos);
 }
 
+TEST(Inspect, KnowsThePartsOfPocketTts) {
+  const auto fact = [](const FileDescription& description, const std::string& name) {
+    for (const auto& [key, value] : description.facts)
+      if (key == name) return value;
+    return std::string();
+  };
+  for (const char* path : {"pocket_tts/english", "pocket_tts/english/config.yaml"}) {
+    const FileDescription config = describe(data(path));
+    EXPECT_EQ(config.kind, "yaml");
+    EXPECT_EQ(config.model, "pocket-tts");
+    EXPECT_EQ(fact(config, "layers"), "2");
+    EXPECT_EQ(fact(config, "flow_head"), "lsd, 2 blocks of 24");
+    EXPECT_EQ(fact(config, "weights"), "model.safetensors");
+    EXPECT_NE(to_text(config).find("model: pocket-tts\nlayers: 2"), std::string::npos);
+  }
+  const FileDescription weights = describe(data("pocket_tts/english_18m/model.safetensors"));
+  EXPECT_EQ(weights.model, "pocket-tts");
+  EXPECT_NE(fact(weights, "codec_numbers"), "");
+  const FileDescription voice = describe(data("pocket_tts/english/voice.safetensors"));
+  EXPECT_EQ(voice.model, "pocket-tts");
+  EXPECT_EQ(fact(voice, "voice_layers"), "2");
+  EXPECT_EQ(fact(voice, "voice_positions"), "7");
+  EXPECT_EQ(describe(data("tensor/plain.safetensors")).model, "");
+  EXPECT_EQ(describe_file(data("pocket_tts")).error().code, Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace syrinx

@@ -151,11 +151,15 @@ TEST(SentenceStream, GivesWhatLooksLikeASentenceAtAPause) {
   EXPECT_EQ(at_pause("He lives in the U.S. "), "He lives in the U.S.");
   EXPECT_EQ(at_pause("It costs 3.50."), "It costs 3.50.");
   EXPECT_EQ(at_pause("a line without a point\n"), "a line without a point");
+  EXPECT_EQ(at_pause("Plan B."), "Plan B.");
+  EXPECT_EQ(at_pause("Hello. It is full of vitamin  C. "), "It is full of vitamin  C.");
+  EXPECT_EQ(at_pause("It was J.\n"), "It was J.");  // a line that ends
 }
 
 TEST(SentenceStream, KeepsWhatGoesOnAtAPause) {
   for (const char* text : {"", "  ", "Hello there", "Hello there, ", "Dr. ", "He met Mrs.", "He met Dr.\n", "As e.g. ",
-                           "As e.", "It was J. ", "1. ", "Hello. Th", "Hello. (", "Say [a. B](/x. ", "Hello.\xE2\x80"})
+                           "As e.", "It was J. ", "Plan. B. ", "John F.", "plan b.", "1. ", "Hello. Th", "Hello. (",
+                           "Say [a. B](/x. ", "Hello.\xE2\x80"})
     EXPECT_EQ(at_pause(text), std::nullopt) << text;
 }
 

@@ -1,7 +1,7 @@
 #include "models/mimi/weights.h"
 
 #include "kernels/rotary.h"
-#include "models/mimi/tensor_reader.h"
+#include "tensor/tensor_reader.h"
 
 namespace syrinx::mimi {
 

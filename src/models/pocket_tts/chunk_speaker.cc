@@ -6,6 +6,13 @@
 
 namespace syrinx::pocket {
 
+void fade_in_chunk(std::span<float> samples, size_t& risen) {
+  for (float& sample : samples) {
+    if (risen == kFadeInSamples) return;
+    sample *= static_cast<float>(risen++) / (kFadeInSamples - 1);
+  }
+}
+
 // What a member of the team needs to run a stage by itself beside the others.
 struct ChunkSpeaker::Solo {
   explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec)
@@ -110,13 +117,7 @@ void ChunkSpeaker::next(std::span<Frame> frames) {
   if (spoken_.empty()) return;
   sample_streams();
   decode();
-  for (const Frame* frame : spoken_) {
-    size_t& risen = streams_[frame->stream].risen;
-    for (float& sample : frame->samples) {
-      if (risen == kFadeInSamples) break;
-      sample *= static_cast<float>(risen++) / (kFadeInSamples - 1);
-    }
-  }
+  for (const Frame* frame : spoken_) fade_in_chunk(frame->samples, streams_[frame->stream].risen);
 }
 
 void ChunkSpeaker::name_steps(std::span<Stream* const> streams) {

@@ -27,6 +27,8 @@ namespace syrinx::pocket {
 
 // A chunk's first samples rise in a straight line from 0 to 1, against the click of a fresh codec.
 inline constexpr size_t kFadeInSamples = 120;
+// Multiplies a chunk's next samples by it; `risen` counts those that it has had.
+void fade_in_chunk(std::span<float> samples, size_t& risen);
 
 class ChunkSpeaker {
  public:

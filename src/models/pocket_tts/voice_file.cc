@@ -137,6 +137,11 @@ Result<VoiceFile> parse_voice_file(std::span<const std::byte> bytes, const std::
                                    const FlowLmConfig& config) {
   SYRINX_TRY(const Safetensors tensors, Safetensors::parse(bytes, name));
   if (const TensorRef* const prompt = tensors.find(kPromptName)) {
+    if (config.bos_before_voice)
+      return fail(Code::kUnsupported,
+                  "'{}' is a voice of the older kind ('{}'), made before models had a vector in front of the voice, as "
+                  "this one has; use a voice made for it",
+                  name, kPromptName);
     SYRINX_TRY(VoicePrompt out, read_prompt(*prompt, config.transformer.width, name));
     return VoiceFile(std::move(out));
   }

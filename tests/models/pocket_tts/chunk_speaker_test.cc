@@ -165,5 +165,21 @@ TEST(ChunkSpeaker, RefusesWhatItCannotSpeak) {
   EXPECT_EQ(speaker.begin(0, voice, long_text, -4.0f, 3).error().code, Code::kLimitExceeded);
 }
 
+// The rise goes on over as many frames as it needs.
+TEST(ChunkSpeaker, FadesInOverFramesShorterThanTheRise) {
+  std::vector<float> whole(300, 1.0f);
+  size_t risen = 0;
+  fade_in_chunk(whole, risen);
+  EXPECT_EQ(risen, kFadeInSamples);
+  for (size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(whole[i], i < 120 ? static_cast<float>(i) / 119.0f : 1.0f) << i;
+  for (const size_t frame : {1, 50, 64, 119, 120, 121}) {
+    std::vector<float> sound(300, 1.0f);
+    risen = 0;
+    for (size_t at = 0; at < sound.size(); at += frame)
+      fade_in_chunk(std::span(sound).subspan(at, std::min(frame, sound.size() - at)), risen);
+    EXPECT_EQ(sound, whole) << frame;
+  }
+}
+
 }  // namespace
 }  // namespace syrinx::pocket

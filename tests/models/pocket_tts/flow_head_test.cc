@@ -91,6 +91,44 @@ TEST_P(FlowHeadParity, AFrameAllocatesNothing) {
   EXPECT_EQ(allocation_count() - before, 0u);
 }
 
+// Rows are read and written to their own length: what lies beside them stays out of the result, and as it was.
+TEST_P(FlowHeadParity, NeighboursOfARowDoNotCount) {
+  const TestModel& model = GetParam();
+  const auto weights = load(model);
+  const Arrays reference(model.name + "/reference.safetensors");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  FlowHead head(weights, *make_schedule(*weights, model.evaluations), runner, 2);
+  const size_t width = model.config.condition, latent = model.latent, room = 64;
+  const auto sample = [&](float beside) {
+    std::vector<float> hidden(width + 2 * room, beside), noise(latent + 2 * room, beside);
+    std::vector<float> out(latent + 2 * room, beside);
+    std::copy_n(reference.get("step.hidden").begin(), width, hidden.begin() + room);
+    std::copy_n(reference.get("step.noise").begin(), latent, noise.begin() + room);
+    const FlowHead::Stream stream{{&hidden[room], width}, {&noise[room], latent}, {&out[room], latent}};
+    head.sample({&stream, 1});
+    for (size_t i = 0; i < room; ++i) {
+      EXPECT_EQ(std::isnan(out[i]), std::isnan(beside));
+      EXPECT_EQ(std::isnan(out[room + latent + i]), std::isnan(beside));
+    }
+    return std::vector<float>(&out[room], &out[room] + latent);
+  };
+  const std::vector<float> plain = sample(0.0f), beside_nan = sample(NAN);
+  EXPECT_EQ(plain, beside_nan);
+  std::vector<float> want = reference.get("step.latent");
+  want.resize(latent);
+  EXPECT_LE(relative(plain, want), kBound);
+
+  // A stream whose state went wrong, NaN from end to end, computed beside one that did not.
+  std::vector<float> broken(width, NAN), hidden = reference.get("step.hidden"), noise = reference.get("step.noise");
+  std::vector<float> lost(latent), kept(latent);
+  const FlowHead::Stream both[] = {{broken, {noise.data(), latent}, lost},
+                                   {{hidden.data(), width}, {noise.data(), latent}, kept}};
+  head.sample(both);
+  EXPECT_EQ(kept, plain);
+  EXPECT_TRUE(std::isnan(lost[0]));
+}
+
 // Three evaluations a frame, on the language model's own states.
 TEST(FlowHead, SeveralEvaluationsOfLsd) {
   const TestModel model = test_model("english");

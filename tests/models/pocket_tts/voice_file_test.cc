@@ -234,6 +234,13 @@ TEST(VoiceFile, RefusesWhatIsNoPrompt) {
   expect_fault(prompt({1, 0, 3}, {}), Code::kDataLoss, "has no positions");
   expect_fault(prompt({6145, 3}, std::vector<float>(size_t{6145} * 3)), Code::kLimitExceeded, "at most 6144");
   expect_fault(prompt({1, 1, 3}, {1, NAN, 1}), Code::kDataLoss, "no number");
+  FlowLmConfig newer = tiny_config();
+  newer.bos_before_voice = true;
+  const std::string older = prompt({1, 2, 3}, {1, 2, 3, 4, 5, 6}).file();
+  const auto refused = parse_voice_file(bytes_of(older), "v", newer);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("'v' is a voice of the older kind"));
   const auto broken = parse_voice_file(bytes_of("no file"), "v", tiny_config());
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().code, Code::kDataLoss);

@@ -1,9 +1,9 @@
-#include "models/mimi/tensor_reader.h"
+#include "tensor/tensor_reader.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace syrinx::mimi {
+namespace syrinx {
 
 std::vector<float> TensorReader::read(const std::string& name, const std::vector<size_t>& dims) {
   const TensorRef* const tensor = tensors_.find(name);
@@ -41,4 +41,4 @@ Status TensorReader::status() const {
   return {};
 }
 
-}  // namespace syrinx::mimi
+}  // namespace syrinx

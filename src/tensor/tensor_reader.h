@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "tensor/safetensors.h"
 
-namespace syrinx::mimi {
+namespace syrinx {
 
 class TensorReader {
  public:
@@ -30,4 +30,4 @@ class TensorReader {
   std::optional<Error> fault_;
 };
 
-}  // namespace syrinx::mimi
+}  // namespace syrinx
