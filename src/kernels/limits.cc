@@ -60,6 +60,7 @@ void measure_reads(ThreadTeam& team, const LimitOptions& options, MachineLimits&
   constexpr size_t kPage = 4096 / sizeof(uint32_t);
   const size_t count = std::max<size_t>(1, options.read_bytes / 4096) * kPage;
   Buffer<uint32_t> data(count);
+  prefer_huge_pages(data.data(), count * sizeof(uint32_t));
   // Each member writes its own share first, so that the pages exist and lie near it.
   team.run([&](int member) {
     const Range range = split_range(count, member, team.size(), kPage);

@@ -16,11 +16,12 @@ OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<cons
   m.view.channels = shape.channels;
   m.view.taps = shape.taps;
   m.panels = Buffer<std::byte>(m.view.panel_count() * m.view.panel_bytes());
+  prefer_huge_pages(m.panels.data(), m.panels.size());
   m.bias = Buffer<float>(m.view.padded_columns());
   std::copy(bias.begin(), bias.end(), m.bias.data());
   m.view.panels = m.panels.data();
   m.view.bias = m.bias.data();
-  if (type == PanelType::kInt8) {
+  if (m.view.is_int8()) {
     m.scale = Buffer<float>(m.view.padded_columns());
     m.column_sum = Buffer<int32_t>(m.view.padded_columns());
     m.view.scale = m.scale.data();

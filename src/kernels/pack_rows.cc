@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -61,16 +62,16 @@ float largest(const float* values, size_t count) {
 // To the nearest whole number, halves to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the low bits.
 int32_t nearest(float v) { return std::bit_cast<int32_t>(v + 12582912.0f) - std::bit_cast<int32_t>(12582912.0f); }
 
-// As pack_int8: 7 bits, symmetric, one scale a column.
-void store_int8(PanelRows& rows, int8_t* panel, float* scale, int32_t* column_sum) {
+// One scale a column, weights to [-most, most], none of it lost to a zero point.
+void store_int8(PanelRows& rows, float most, int8_t* panel, float* scale, int32_t* column_sum) {
   for (size_t n = 0; n < kPanelColumns; ++n) {
     const float* const row = rows.values.data() + n * rows.depth;
     int8_t* const q = rows.bytes.data() + n * rows.depth;
-    const float most = largest(row, rows.depth);
-    scale[n] = most > 1e-30f ? most / 63.0f : 1.0f;
+    const float range = largest(row, rows.depth);
+    scale[n] = range > 1e-30f ? range / most : 1.0f;
     int32_t sum = 0;
     for (size_t k = 0; k < rows.depth; ++k) {
-      const int32_t whole = nearest(std::clamp(row[k] / scale[n], -63.0f, 63.0f));
+      const int32_t whole = nearest(std::clamp(row[k] / scale[n], -most, most));
       q[k] = static_cast<int8_t>(whole);
       sum += whole;
     }
@@ -79,6 +80,62 @@ void store_int8(PanelRows& rows, int8_t* panel, float* scale, int32_t* column_su
   for (size_t k = 0; k < rows.depth; k += kDepthGroup) {
     for (size_t n = 0; n < kPanelColumns; ++n, panel += kDepthGroup)
       std::memcpy(panel, rows.bytes.data() + n * rows.depth + k, kDepthGroup);
+  }
+}
+
+int32_t quantised(float scaled) { return nearest(std::clamp(scaled, -8.0f, 7.0f)); }
+
+// The squared error of a group in 4 bits at this scale, in sums that need not wait for each other.
+float group_error(const float* values, float scale) {
+  constexpr size_t kSums = 8;
+  const float inverse = 1.0f / scale;
+  float errors[kSums] = {};
+  for (size_t k = 0; k < kInt4Group; k += kSums) {
+    for (size_t i = 0; i < kSums; ++i) {
+      const float away = values[k + i] - scale * static_cast<float>(quantised(values[k + i] * inverse));
+      errors[i] += away * away;
+    }
+  }
+  float sum = 0.0f;
+  for (const float error : errors) sum += error;
+  return sum;
+}
+
+// A group's weights plus 8, and its scale in bf16: of a few, that which loses least.  The largest weight becomes -8,
+// the value without a counterpart, or a little more: where the other weights are small it may pay to clip it.
+uint16_t quantise_group(const float* values, uint8_t* q) {
+  constexpr float kSteps[] = {8.0f, 7.6f, 7.2f, 8.4f, 8.8f, 9.4f};
+  float extreme = 0.0f;
+  for (size_t k = 0; k < kInt4Group; ++k) extreme = std::fabs(values[k]) > std::fabs(extreme) ? values[k] : extreme;
+  uint16_t best = to_bf16(1.0f);
+  if (std::fabs(extreme) > 1e-30f) {
+    float least = std::numeric_limits<float>::infinity();
+    for (const float steps : kSteps) {
+      const uint16_t scale = to_bf16(-extreme / steps);
+      const float error = group_error(values, bf16_to_f32(scale));
+      if (error < least) best = scale;
+      least = std::min(least, error);
+    }
+  }
+  const float inverse = 1.0f / bf16_to_f32(best);
+  for (size_t k = 0; k < kInt4Group; ++k) q[k] = static_cast<uint8_t>(quantised(values[k] * inverse) + 8);
+  return best;
+}
+
+void store_int4(PanelRows& rows, std::byte* panel) {
+  auto* const quantised = reinterpret_cast<uint8_t*>(rows.bytes.data());  // [32][group]
+  for (size_t first = 0; first < rows.depth; first += kInt4Group) {
+    for (size_t n = 0; n < kPanelColumns; ++n) {
+      const uint16_t scale = quantise_group(rows.values.data() + n * rows.depth + first, quantised + n * kInt4Group);
+      std::memcpy(panel + 2 * n, &scale, sizeof scale);
+    }
+    panel += 2 * kPanelColumns;
+    for (size_t k = 0; k < kInt4Group; k += 8) {
+      for (size_t n = 0; n < kPanelColumns; ++n) {
+        const uint8_t* const q = quantised + n * kInt4Group + k;
+        for (size_t i = 0; i < 4; ++i) *panel++ = static_cast<std::byte>(q[i] | (q[i + 4] << 4));
+      }
+    }
   }
 }
 
@@ -103,9 +160,11 @@ OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRow
         case PanelType::kF32: store_f32(rows, reinterpret_cast<float*>(panel)); break;
         case PanelType::kBf16: store_bf16(rows, reinterpret_cast<uint16_t*>(panel)); break;
         case PanelType::kInt8:
-          store_int8(rows, reinterpret_cast<int8_t*>(panel), m.scale.data() + p * kPanelColumns,
-                     m.column_sum.data() + p * kPanelColumns);
+        case PanelType::kInt8Symmetric:
+          store_int8(rows, type == PanelType::kInt8 ? 63.0f : 127.0f, reinterpret_cast<int8_t*>(panel),
+                     m.scale.data() + p * kPanelColumns, m.column_sum.data() + p * kPanelColumns);
           break;
+        case PanelType::kInt4: store_int4(rows, panel); break;
       }
     }
   });

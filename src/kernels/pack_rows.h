@@ -17,7 +17,9 @@ struct StoredRows {
   size_t columns = 0;
 };
 
-// The columns of `parts` stand side by side.  An empty bias is zero.  int8: as pack_int8; bf16: rounded to the nearest.
+// The columns of `parts` stand side by side.  An empty bias is zero.  kInt8: as pack_int8.  kInt8Symmetric: to
+// [-127, 127], one scale a column.  kBf16: rounded to nearest.  kInt4: to [-8, 7] with the scale, in bf16, that loses
+// least in each group.
 OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRows> parts, std::span<const float> bias,
                       ThreadTeam& team);
 

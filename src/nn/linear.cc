@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kernels/narrow_gemm.h"
 
 namespace syrinx::nn {
 namespace {
@@ -15,6 +16,20 @@ void check(const PackedMatrix& matrix, View<const float, 2> x, View<const float,
                "linear {} -> {} on {} -> {}", matrix.channels, matrix.columns, x.extent(1), y.extent(1));
   SYRINX_CHECK(addend.data() == nullptr || (addend.extent(0) == rows && addend.extent(1) == matrix.columns),
                "addend of {} columns", addend.extent(1));
+}
+
+// Narrow matrices take rows of any number the same way.  Each member narrows all rows for itself: that costs less than
+// a barrier where rows are few, and a few hundredths of the product where they are many.
+Share narrow_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
+                  View<const float, 2> addend, View<float, 2> y) {
+  const Range own = part.split(matrix.panel_count());
+  const size_t rows = x.extent(0);
+  if (own.begin == own.end || rows == 0) return {};
+  const kernels::NarrowRows narrow =
+      kernels::plan_narrow_rows(matrix, rows, runner.scratch(part.member, kernels::narrow_rows_bytes(matrix, rows)));
+  kernels::narrow_rows(matrix, x, {0, rows}, narrow);
+  kernels::narrow_gemm(matrix, narrow, addend, y, own);
+  return {.rows = {0, rows}, .columns = {own.begin * kPanelColumns, own.end * kPanelColumns}};
 }
 
 }  // namespace
@@ -32,6 +47,7 @@ Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, 
   const size_t rows = x.extent(0);
   if (rows == 1) return stream_linear_part(runner, part, matrix, x, addend, y);
   check(matrix, x, addend, y);
+  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y);
   return runner.conv_part(
       part, matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
       {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)});
@@ -40,6 +56,7 @@ Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, 
 Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
                          View<const float, 2> addend, View<float, 2> y) {
   check(matrix, x, addend, y);
+  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y);
   const Range own = part.split(matrix.panel_count());
   if (own.begin == own.end) return {};
   // A few panels at a time, so that they come from memory once for all rows.
@@ -55,8 +72,9 @@ Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& m
 }
 
 void reserve_linear(Runner& runner, const PackedMatrix& matrix, size_t rows) {
-  const size_t bytes =
-      std::max(kernels::gemv_scratch_bytes(matrix), kernels::conv_scratch_bytes(matrix, {.rows = rows}));
+  const size_t bytes = kernels::is_narrow(matrix.type) ? kernels::narrow_rows_bytes(matrix, rows)
+                                                       : std::max(kernels::gemv_scratch_bytes(matrix),
+                                                                  kernels::conv_scratch_bytes(matrix, {.rows = rows}));
   for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, bytes);
 }
 

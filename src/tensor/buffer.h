@@ -17,6 +17,10 @@ namespace syrinx {
 // no address space left; sizes that come from a file are checked against limits before.
 void* allocate_aligned(size_t size_bytes);
 void free_aligned(void* data, size_t size_bytes);
+// Asks the system for huge pages in the whole 2 MiB of a large buffer that is not yet written.  Weights that are
+// streamed from memory are then read faster (docs/journal.md); what a stream fills little by little should not ask, as
+// a huge page is in memory as a whole.
+void prefer_huge_pages(void* data, size_t size_bytes);
 
 template <class T>
 class Buffer {

@@ -1,12 +1,15 @@
 // A matrix packed for streaming: panels of 32 output columns, each panel strictly sequential in the order in which the
 // kernel reads it.  A view: the bytes belong to a PackedFile (or to the buffers of a test).
 //
-//   f32:  [panels][taps * depth][32]
-//   bf16: [panels][taps * depth / 2][32][2]   two consecutive depths of a column side by side, for dot instructions
-//   int8: [panels][taps * depth / 4][32][4]   four consecutive depths of a column side by side, for dot instructions
+//   f32:             [panels][taps * depth][32]
+//   bf16:            [panels][taps * depth / 2][32][2]   two consecutive depths of a column side by side
+//   int8:            [panels][taps * depth / 4][32][4]   four consecutive depths of a column, for dot instructions
+//   int8, symmetric: the same
+//   int4:            [panels][depth / group] of: 32 scales in bf16, then [group / 8][32][4] bytes whose low halves are
+//                    four consecutive depths of a column plus 8, and whose high halves are the four behind them
 //
-// depth is the input channels of one tap rounded up to 4; what is padded is zero.  Columns are padded to whole panels
-// with weights that give exactly zero.
+// depth is the input channels of one tap rounded up to 4, in int4 to whole groups; what is padded is zero (in int4:
+// 8).  Columns are padded to whole panels with weights that give exactly zero.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +22,12 @@ inline constexpr size_t kDepthGroup = 4;
 
 constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1, kBf16 = 2 };
-constexpr size_t panel_type_bytes(PanelType type) {
-  return type == PanelType::kF32 ? 4 : type == PanelType::kBf16 ? 2 : 1;
-}
+// kInt8: any zero point and 7 bits, so that conv.h can add two products in 16 bits.  kInt8Symmetric: 8 bits without a
+// zero point, for narrow_gemm.h, as is kInt4.  kBf16: for narrow_gemm.h, and widened by row_conv.h.
+enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1, kBf16 = 2, kInt8Symmetric = 3, kInt4 = 4 };
+
+// Inputs that share a scale in int4 (docs/journal.md).
+inline constexpr size_t kInt4Group = 64;
 
 struct PackedMatrix {
   PanelType type = PanelType::kF32;
@@ -33,14 +38,24 @@ struct PackedMatrix {
   const float* bias = nullptr;          // [padded_columns]; never null once packed
   const float* scale = nullptr;         // int8: [padded_columns], real weight = scale * (q - zero)
   const int32_t* column_sum = nullptr;  // int8: [padded_columns], sum of (q - zero) over taps and depth
-  int32_t zero = 0;                     // int8: zero point of the weights; q and zero lie in [-64, 64]
-  bool fine = false;                    // int8, one tap: activations go through in two bytes, 16 bits in all
+  int32_t zero = 0;                     // kInt8: zero point of the weights; q and zero lie in [-64, 64]
+  bool fine = false;                    // kInt8, one tap: activations go through in two bytes, 16 bits in all
 
-  size_t depth() const { return round_up(channels, kDepthGroup); }
+  bool is_int8() const { return type == PanelType::kInt8 || type == PanelType::kInt8Symmetric; }
+  size_t depth() const { return round_up(channels, type == PanelType::kInt4 ? kInt4Group : kDepthGroup); }
   size_t panel_count() const { return (columns + kPanelColumns - 1) / kPanelColumns; }
   size_t padded_columns() const { return panel_count() * kPanelColumns; }
   size_t panel_elements() const { return taps * depth() * kPanelColumns; }
-  size_t panel_bytes() const { return panel_elements() * panel_type_bytes(type); }
+  size_t panel_bytes() const {
+    switch (type) {
+      case PanelType::kF32: return panel_elements() * 4;
+      case PanelType::kBf16: return panel_elements() * 2;
+      case PanelType::kInt8:
+      case PanelType::kInt8Symmetric: return panel_elements();
+      case PanelType::kInt4: return panel_elements() / 2 + depth() / kInt4Group * kPanelColumns * 2;
+    }
+    return 0;
+  }
 };
 
 }  // namespace syrinx

@@ -12,7 +12,8 @@ namespace {
 // Around the size where memory comes straight from the system.
 class BufferTest : public testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, BufferTest,
-                         testing::Values(1, 63, 64, 65, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20));
+                         testing::Values(1, 63, 64, 65, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (2 << 20) - 64, 2 << 20,
+                                         5 << 20));
 
 TEST_P(BufferTest, AlignedZeroedAndReadableBehindTheEnd) {
   Buffer<uint8_t> buffer(GetParam());
@@ -36,6 +37,18 @@ TEST_P(BufferTest, Moves) {
   c = std::move(b);
   EXPECT_EQ(c[0], 5);
   EXPECT_EQ(c.span().size(), GetParam());
+}
+
+// The hint changes nothing that can be read, whatever the buffer's size.
+TEST_P(BufferTest, HugePagesHoldTheSame) {
+  Buffer<uint8_t> buffer(GetParam());
+  prefer_huge_pages(buffer.data(), buffer.size());
+  EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](uint8_t v) { return v == 0; }));
+  if (GetParam() >= size_t{2} << 20) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % (2 << 20), 0u);
+  }
+  std::fill(buffer.begin(), buffer.end(), uint8_t{7});
+  EXPECT_EQ(buffer[buffer.size() - 1], 7);
 }
 
 TEST(Buffer, EmptyOnes) {

@@ -20,16 +20,30 @@ constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
 constexpr size_t kMaxNamed = 6;
 constexpr int kMaxPackThreads = 8;
 
-// The panels of the large matrices.
+// The panels of attention and head; in int4 they keep 8 bits, as the latents and what the layers hand on suffer more
+// from them than from the feed-forward, which is two thirds of the weights (docs/pocket_tts.md).
 PanelType narrow_type(Precision precision) {
-  return precision == Precision::kInt8 ? PanelType::kInt8 : PanelType::kF32;
+  switch (precision) {
+    case Precision::kF32: return PanelType::kF32;
+    case Precision::kBf16: return PanelType::kBf16;
+    case Precision::kInt8:
+    case Precision::kInt4: return PanelType::kInt8Symmetric;
+  }
+  return PanelType::kF32;
+}
+
+PanelType feed_forward_type(Precision precision) {
+  return precision == Precision::kInt4 ? PanelType::kInt4 : narrow_type(precision);
 }
 
 // Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
 class Reader {
  public:
   Reader(const Safetensors& file, Precision precision)
-      : file_(file), narrow_(narrow_type(precision)), team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
+      : file_(file),
+        narrow_(narrow_type(precision)),
+        feed_forward_(feed_forward_type(precision)),
+        team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
 
   // A tensor of exactly this shape; nothing, and noted, if there is no such one.
   const TensorRef* tensor(const std::string& name, const std::vector<size_t>& dims) {
@@ -60,6 +74,9 @@ class Reader {
   // A matrix that the precision narrows.
   kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
     return matrix(narrow_, {{name, columns}}, channels, bias);
+  }
+  kernels::OwnedMatrix feed_forward(const std::string& name, size_t channels, size_t columns) {
+    return matrix(feed_forward_, {{name, columns}}, channels, false);
   }
   struct Part {
     std::string name;  // of NAME.weight and NAME.bias
@@ -109,7 +126,7 @@ class Reader {
   }
 
   const Safetensors& file_;
-  const PanelType narrow_;
+  const PanelType narrow_, feed_forward_;
   ThreadTeam team_;
   std::set<std::string, std::less<>> read_;
   std::vector<std::string> faults_;
@@ -158,8 +175,8 @@ FlowLmLayer read_layer(Reader& reader, const TransformerConfig& t, size_t index)
   layer.norm2 = reader.norm(name + "norm2", t.width);
   layer.in_proj = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
   layer.out_proj = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
-  layer.linear1 = reader.narrow(name + "linear1", t.width, t.hidden);
-  layer.linear2 = reader.narrow(name + "linear2", t.hidden, t.width);
+  layer.linear1 = reader.feed_forward(name + "linear1", t.width, t.hidden);
+  layer.linear2 = reader.feed_forward(name + "linear2", t.hidden, t.width);
   return layer;
 }
 
@@ -212,9 +229,6 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
                                    size_t voice_width, const std::string& name, Precision precision) {
   SYRINX_TRY_VOID(check(config, latent, voice_width, name));
-  if (precision != Precision::kF32 && precision != Precision::kInt8)
-    return fail(Code::kUnsupported, "'{}': the language model runs in f32 or int8, not in {}", name,
-                precision_name(precision));
   const TransformerConfig& t = config.transformer;
   Reader reader(file, precision);
   FlowLmWeights w;

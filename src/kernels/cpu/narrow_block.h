@@ -1,0 +1,36 @@
+// Internal: the inner products behind narrow_gemm.h on instructions that Highway 1.0.3 lacks.  Each computes `rows` x
+// 32 sums of one panel into c [rows][32]; rows <= kNarrowRows.  Callers ask dispatch.h first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace syrinx::kernels {
+
+inline constexpr size_t kNarrowRows = 14;
+// How far ahead of the weights that are multiplied others are asked for (docs/journal.md).
+inline constexpr size_t kPrefetchBytes = 8192;
+
+// Rows of activations, `stride` bytes apart.
+struct NarrowBlock {
+  const std::byte* rows = nullptr;
+  size_t stride = 0;
+  size_t depth = 0;  // of the matrix
+};
+
+#if defined(__x86_64__)
+// AVX-512 VNNI.  Activations are bytes plus 128: the sums are too large by 128 times the column's sum.
+void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
+// Activations are signed; group_term as in NarrowRows, from the first row on.
+void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c);
+// AVX-512 BF16.
+void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c);
+void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to);  // count a multiple of 16
+#endif
+#if defined(__aarch64__)
+// The dot product of Armv8.2; activations are signed.
+void int8_rows_dotprod(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
+void int4_rows_dotprod(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c);
+#endif
+
+}  // namespace syrinx::kernels

@@ -1,0 +1,262 @@
+#include "kernels/narrow_gemm.h"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "kernels/cpu/narrow_block.h"
+#include "kernels/dispatch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/narrow_gemm.cc"
+#if defined(__aarch64__)
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
+#endif
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/narrow_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+
+// What this target multiplies, chosen once a call.
+struct Products {
+  void (*int8)(const NarrowBlock&, const int8_t*, size_t, int32_t*) = &int8_rows;
+  void (*int4)(const NarrowBlock&, const int32_t*, const std::byte*, size_t, float*) = &int4_rows;
+  void (*bf16)(const NarrowBlock&, const uint16_t*, size_t, float*) = &bf16_rows;
+  int32_t int8_offset = 0;  // what int8 adds to each byte of the activations
+  bool bf16_pairs = false;  // bf16 takes activations in two bytes, not as rounded f32
+};
+
+Products choose_products() {
+  Products p;
+#if HWY_TARGET == HWY_AVX3
+  if (use_avx512_vnni()) {
+    p.int8 = &int8_rows_vnni;
+    p.int4 = &int4_rows_vnni;
+    p.int8_offset = 128;
+  }
+  if (use_avx512_bf16()) {
+    p.bf16 = &bf16_rows_avx512;
+    p.bf16_pairs = true;
+  }
+#elif HWY_TARGET == HWY_NEON
+  if (use_neon_dotprod()) {
+    p.int8 = &int8_rows_dotprod;
+    p.int4 = &int4_rows_dotprod;
+  }
+#endif
+  return p;
+}
+
+// One row in bytes plus `offset`, zeros behind; returns its scale, which is not finite if a value is not.
+float quantise_row(const float* x, size_t channels, size_t depth, int32_t offset, std::byte* to) {
+  const F32 d;
+  const I32 di;
+  const size_t lanes = hn::Lanes(d);
+  VF most = hn::Zero(d), strange = hn::Zero(d);  // v - v is zero, or not a number
+  for (size_t k = 0; k < channels; k += lanes) {
+    const VF v = hn::LoadU(d, x + k);
+    most = hn::Max(most, hn::Abs(v));
+    strange = hn::Add(strange, hn::Sub(v, v));
+  }
+  const float range = hn::GetLane(hn::MaxOfLanes(d, most));
+  const float fault = hn::GetLane(hn::SumOfLanes(d, strange));
+  const VF inverse = hn::Set(d, range > 1e-30f ? 127.0f / range : 0.0f);
+  const auto add = hn::Set(di, offset);
+  alignas(64) int32_t whole[hn::MaxLanes(d)];
+  for (size_t k = 0; k < channels; k += lanes) {
+    const auto q = hn::Add(hn::NearestInt(hn::Mul(hn::LoadU(d, x + k), inverse)), add);
+    const size_t count = std::min(lanes, depth - k);
+    if (offset != 0) {
+      hn::StoreU(hn::DemoteTo(U8(), q), U8(), reinterpret_cast<uint8_t*>(whole));
+    } else {
+      hn::StoreU(hn::DemoteTo(I8(), q), I8(), reinterpret_cast<int8_t*>(whole));
+    }
+    std::memcpy(to + k, whole, count);
+  }
+  const size_t written = std::min(depth, round_up(channels, lanes));
+  std::memset(to + written, offset, depth - written);
+  return range / 127.0f + fault;
+}
+
+// -8 times the sum of each group's bytes.
+void group_terms(const std::byte* row, size_t groups, int32_t* terms) {
+  for (size_t g = 0; g < groups; ++g, row += kInt4Group) {
+    int32_t sum = 0;
+    for (size_t k = 0; k < kInt4Group; ++k) sum += static_cast<int8_t>(row[k]);
+    terms[g] = -8 * sum;
+  }
+}
+
+// Rounds to bf16, halves to even, and leaves f32.
+void round_row(const float* x, size_t channels, size_t depth, float* to) {
+  const F32 d;
+  const hn::RebindToUnsigned<F32> du;
+  for (size_t k = 0; k < depth; k += hn::Lanes(d)) {
+    const VF v = k < channels ? hn::LoadU(d, x + k) : hn::Zero(d);
+    const auto bits = hn::BitCast(du, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+    const auto up = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFF)));
+    const VF rounded = hn::BitCast(d, hn::And(up, hn::Set(du, 0xFFFF0000u)));
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(v), v, rounded), d, to + k);
+  }
+}
+
+void narrow_rows_target(const PackedMatrix& matrix, View<const float, 2> x, Range rows, const NarrowRows& to) {
+  const Products products = choose_products();
+  const size_t channels = matrix.channels, depth = matrix.depth();
+  for (size_t r = rows.begin; r < rows.end; ++r) {
+    const float* const from = x.data() + r * x.stride(0);
+    std::byte* const values = to.values + r * to.stride;
+    switch (matrix.type) {
+      case PanelType::kBf16:
+#if HWY_TARGET == HWY_AVX3
+        if (products.bf16_pairs) {
+          round_to_bf16_avx512(from, round_up(channels, 32), reinterpret_cast<uint16_t*>(values));
+          break;
+        }
+#endif
+        round_row(from, channels, depth, reinterpret_cast<float*>(values));
+        break;
+      case PanelType::kInt8Symmetric:
+        to.scale[r] = quantise_row(from, channels, depth, products.int8_offset, values);
+        break;
+      case PanelType::kInt4: {
+        const size_t groups = depth / kInt4Group;
+        to.scale[r] = quantise_row(from, channels, depth, 0, values);
+        group_terms(values, groups, to.group_term + r * groups);
+        break;
+      }
+      default: break;
+    }
+  }
+}
+
+// What makes the sums of rows [row, row + rows) numbers of y, at panel p.
+struct Finish {
+  const PackedMatrix& matrix;
+  const NarrowRows& x;
+  View<const float, 2> addend;
+  View<float, 2> y;
+  int32_t int8_offset;
+
+  HWY_INLINE void store(VF v, size_t row, size_t column) const {
+    const F32 d;
+    if (addend.data() != nullptr) v = hn::Add(v, hn::LoadU(d, addend.data() + row * addend.stride(0) + column));
+    hn::StoreU(v, d, y.data() + row * y.stride(0) + column);
+  }
+  void int8(const int32_t* sums, size_t row, size_t rows, size_t p) const {
+    const F32 d;
+    const I32 di;
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+      const size_t column = p * kPanelColumns + n;
+      const auto term = hn::Mul(hn::Set(di, int8_offset), hn::LoadU(di, matrix.column_sum + column));
+      const VF scale = hn::LoadU(d, matrix.scale + column), bias = hn::LoadU(d, matrix.bias + column);
+      for (size_t r = 0; r < rows; ++r) {
+        const VF exact = hn::ConvertTo(d, hn::Sub(hn::LoadU(di, sums + r * kPanelColumns + n), term));
+        store(hn::MulAdd(hn::Mul(exact, hn::Set(d, x.scale[row + r])), scale, bias), row + r, column);
+      }
+    }
+  }
+  void f32(const float* sums, size_t row, size_t rows, size_t p) const {
+    const F32 d;
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+      const size_t column = p * kPanelColumns + n;
+      const VF bias = hn::LoadU(d, matrix.bias + column);
+      for (size_t r = 0; r < rows; ++r) {
+        const VF sum = hn::LoadU(d, sums + r * kPanelColumns + n);
+        const VF scale = hn::Set(d, x.scale != nullptr ? x.scale[row + r] : 1.0f);
+        store(hn::MulAdd(sum, scale, bias), row + r, column);
+      }
+    }
+  }
+};
+
+void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<const float, 2> addend, View<float, 2> y,
+                        Range panels) {
+  const Products products = choose_products();
+  const Finish finish{matrix, x, addend, y, products.int8_offset};
+  const size_t groups = matrix.depth() / kInt4Group;
+  alignas(64) int32_t whole[kNarrowRows * kPanelColumns];
+  alignas(64) float sums[kNarrowRows * kPanelColumns];
+  const auto* panel = static_cast<const std::byte*>(matrix.panels) + panels.begin * matrix.panel_bytes();
+  for (size_t p = panels.begin; p < panels.end; ++p, panel += matrix.panel_bytes()) {
+    for (size_t row = 0; row < x.rows; row += kNarrowRows) {
+      const size_t rows = std::min(kNarrowRows, x.rows - row);
+      const NarrowBlock block{.rows = x.values + row * x.stride, .stride = x.stride, .depth = matrix.depth()};
+      switch (matrix.type) {
+        case PanelType::kInt8Symmetric:
+          products.int8(block, reinterpret_cast<const int8_t*>(panel), rows, whole);
+          finish.int8(whole, row, rows, p);
+          break;
+        case PanelType::kInt4:
+          products.int4(block, x.group_term + row * groups, panel, rows, sums);
+          finish.f32(sums, row, rows, p);
+          break;
+        case PanelType::kBf16:
+          products.bf16(block, reinterpret_cast<const uint16_t*>(panel), rows, sums);
+          finish.f32(sums, row, rows, p);
+          break;
+        default: break;
+      }
+    }
+  }
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace syrinx::kernels {
+namespace {
+
+// A row's bytes: in f32 where bf16 is not multiplied as it is.  A multiple of 64 and one line more, so that rows of a
+// power of two do not meet in one set of the first-level cache.
+size_t row_bytes(const PackedMatrix& matrix) {
+  const size_t element = matrix.type != PanelType::kBf16 ? 1 : use_avx512_bf16() ? sizeof(uint16_t) : sizeof(float);
+  return round_up(round_up(matrix.depth(), 32) * element, 64) + 64;
+}
+size_t groups(const PackedMatrix& matrix) { return matrix.type == PanelType::kInt4 ? matrix.depth() / kInt4Group : 0; }
+
+}  // namespace
+
+HWY_EXPORT(narrow_rows_target);
+HWY_EXPORT(narrow_gemm_target);
+
+size_t narrow_rows_bytes(const PackedMatrix& matrix, size_t rows) {
+  return rows * row_bytes(matrix) + round_up(rows * sizeof(float), 64) +
+         round_up(rows * groups(matrix) * sizeof(int32_t), 64);
+}
+
+NarrowRows plan_narrow_rows(const PackedMatrix& matrix, size_t rows, std::span<std::byte> scratch) {
+  SYRINX_CHECK(scratch.size() >= narrow_rows_bytes(matrix, rows), "scratch of {} bytes, needs {}", scratch.size(),
+               narrow_rows_bytes(matrix, rows));
+  NarrowRows to;
+  to.rows = rows;
+  to.values = scratch.data();
+  to.stride = row_bytes(matrix);
+  std::byte* at = to.values + rows * to.stride;
+  if (matrix.type != PanelType::kBf16) to.scale = reinterpret_cast<float*>(at);
+  at += round_up(rows * sizeof(float), 64);
+  if (matrix.type == PanelType::kInt4) to.group_term = reinterpret_cast<int32_t*>(at);
+  return to;
+}
+
+void narrow_rows(const PackedMatrix& matrix, View<const float, 2> x, Range rows, const NarrowRows& to) {
+  SYRINX_CHECK(is_narrow(matrix.type) && rows.end <= to.rows && rows.end <= x.extent(0), "rows {} to {} of {}",
+               rows.begin, rows.end, to.rows);
+  HWY_DYNAMIC_DISPATCH(narrow_rows_target)(matrix, x, rows, to);
+}
+
+void narrow_gemm(const PackedMatrix& matrix, const NarrowRows& x, View<const float, 2> addend, View<float, 2> y,
+                 Range panels) {
+  SYRINX_CHECK(is_narrow(matrix.type) && matrix.taps == 1 && panels.end <= matrix.panel_count(), "panels {} to {}",
+               panels.begin, panels.end);
+  HWY_DYNAMIC_DISPATCH(narrow_gemm_target)(matrix, x, addend, y, panels);
+}
+
+}  // namespace syrinx::kernels
+#endif
