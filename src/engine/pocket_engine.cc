@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "engine/pocket_speaker.h"
+#include "engine/remote_files.h"
 #include "models/pocket_tts/voice_file.h"
 #include "models/pocket_tts/voice_recording.h"
 
@@ -62,7 +63,8 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
   const std::string first_voice = options.first_voice;
   SYRINX_TRY(
       std::shared_ptr<const pocket::Model> model,
-      pocket::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(Precision::kInt8)}));
+      pocket::Model::load(options.files.checkpoint,
+                          {.locate = remote_locator(), .precision = options.precision.value_or(Precision::kInt8)}));
   std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options)));
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);

@@ -4,6 +4,10 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "engine/remote_files.h"
 
 namespace syrinx {
 namespace {
@@ -51,6 +55,11 @@ std::vector<PocketVoiceFile> list_pocket_voices(const std::string& folder) {
 }
 
 Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::string& folder) {
+  if (is_remote(voice)) {
+    SYRINX_TRY(std::string path, fetch(voice));
+    const bool exported = fs::path(path).extension() == ".safetensors";
+    return PocketVoiceFile{.name = voice, .path = std::move(path), .recording = !exported};
+  }
   if (voice.find_first_of("/.") != std::string::npos) {
     std::error_code error;
     if (!fs::exists(voice, error)) return fail(Code::kNotFound, "there is no voice file '{}'", voice);

@@ -18,7 +18,8 @@ struct PocketVoiceFile {
 // By name; of files of one name, an exported voice before a recording.  None where there is no such folder.
 std::vector<PocketVoiceFile> list_pocket_voices(const std::string& folder);
 
-// `voice` is a name, or a path: whatever holds a '/' or a '.'.  kNotFound says which names there are.
+// `voice` is a name, or a path: whatever holds a '/' or a '.'; hf:// and http(s):// are fetched unless they are here.
+// kNotFound says which names there are.
 Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::string& folder);
 
 // What is taken where no voice is named: alba, or what the maker takes for the language that the path tells of; else

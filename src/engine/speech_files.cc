@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/catalogue.h"
+#include "engine/remote_files.h"
 #include "models/pocket_tts/model.h"
 
 namespace syrinx {
@@ -82,6 +83,16 @@ Result<SpeechFiles> pocket_files(const std::string& name, const fs::path& place)
   return files;
 }
 
+// "pocket-tts" stands for one of its configurations, and that one's folder has another name.
+fs::path installed_folder(const std::string& name, const std::string& models_folder) {
+  const fs::path folder = fs::path(models_folder) / name;
+  if (is_there(folder)) return folder;
+  const auto catalogue = Catalogue::built_in();
+  if (!catalogue) return folder;
+  const auto entry = catalogue->find(name);
+  return entry ? fs::path(models_folder) / model_folder_name((*entry)->name) : folder;
+}
+
 tl::unexpected<Error> not_installed(const std::string& name) {
   const auto catalogue = Catalogue::built_in();
   if (catalogue && !catalogue->find(name))
@@ -97,7 +108,10 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
   SpeechFiles files;
   files.name = model.empty() ? kDefaultModel : model;
   const bool is_path = names_path(files.name);
-  const fs::path place = is_path ? fs::path(files.name) : fs::path(models_folder) / files.name;
+  fs::path place = is_path ? fs::path(files.name) : installed_folder(files.name, models_folder);
+  if (is_remote(files.name)) {
+    SYRINX_TRY(place, fetch(files.name));
+  }
   if (!is_there(place)) {
     if (is_path) return fail(Code::kNotFound, "there is no file or folder '{}'", files.name);
     return not_installed(files.name);

@@ -176,8 +176,12 @@ class BadInput(Pocket):
         self.refuses(4, "flow_lm.transformer.layers.2", TEXT, model=self.checkpoint("num_layers: 2", "num_layers: 3"))
         self.refuses(4, "400 pieces", TEXT, model=self.checkpoint("n_bins: 400", "n_bins: 401"))
         self.refuses(3, "gone.safetensors", TEXT, model=self.checkpoint("model.safetensors", "gone.safetensors"))
-        self.refuses(3, "hf://kyutai/pocket-tts/x.safetensors", TEXT,
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        self.refuses(8, "hf://kyutai/pocket-tts/x.safetensors", TEXT,
                      model=self.checkpoint("model.safetensors", "hf://kyutai/pocket-tts/x.safetensors"))
+        self.refuses(8, "hf://kyutai/pocket-tts/config.yaml", TEXT, model="hf://kyutai/pocket-tts/config.yaml")
+        self.refuses(8, "hf://kyutai/tts-voices/x.wav", TEXT, voice="hf://kyutai/tts-voices/x.wav")
+        del os.environ["HF_HUB_OFFLINE"]
         folder = self.checkpoint()
         (folder / "config.yaml").write_text("model_type: whisper\narchitectures: [Whisper]\n")
         self.refuses(5, "whisper", TEXT, model=folder)
@@ -242,6 +246,19 @@ class Voices(Pocket):
         code, output, errors = self.run_it("speak", "--model", model, TEXT, "--out", "x.wav", "--json")
         self.assertEqual((code, errors), (0, ""))
         self.assertEqual(json.loads(output)["voice"], "alba")
+
+    def test_an_installed_model_by_its_name(self):
+        installed = self.folder / "home/data/models/pocket-tts@english"
+        installed.parent.mkdir(parents=True)
+        self.check_fails(3, "syrinx pull pocket-tts", "speak", "--model", "pocket-tts", TEXT, "--out", "x.wav")
+        self.checkpoint().rename(installed)
+        (installed / "embeddings").mkdir()
+        shutil.copy(VOICE, installed / "embeddings/alba.safetensors")
+        expected = self.samples(TEXT)
+        for name in ("pocket-tts", "pocket-tts:english"):
+            code, output, errors = self.run_it("speak", "--model", name, TEXT, "--out", "-", "--format", "pcm")
+            self.assertEqual((code, errors), (0, ""))
+            self.assertEqual(output, expected)
 
     def test_doctor_and_inspect(self):
         code, output, errors = self.run_it("doctor", "--quick", "--model", ENGLISH)

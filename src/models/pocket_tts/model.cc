@@ -65,13 +65,12 @@ Result<std::string> resolve(const std::string& place, const char* key, const std
       return fail(Code::kNotFound, "'{}': {} names '{}', but there is no '{}'", config_path, key, place, path.string());
     return path.string();
   }
-  if (options.locate) return options.locate(place);
   const std::string name = last_name(place);
   const fs::path path = folder / name;
-  if (name.empty() || !is_there(path))
-    return fail(Code::kNotFound, "'{}': {} names '{}'; fetch that file and put it beside the configuration",
-                config_path, key, place);
-  return path.string();
+  if (!name.empty() && is_there(path)) return path.string();
+  if (options.locate) return options.locate(place);
+  return fail(Code::kNotFound, "'{}': {} names '{}'; fetch that file and put it beside the configuration", config_path,
+              key, place);
 }
 
 std::string_view text_of(const MappedFile& file) {

@@ -3,7 +3,7 @@
 //
 // A checkpoint is a configuration and the files that it names: weights, tokenizer, and perhaps the codec's own weights.
 // A path in it counts from the configuration's folder.  What it names at a hub or on the web is looked for under its
-// last name in that folder, unless the caller knows better (LoadOptions::locate); nothing is downloaded here.
+// last name in that folder, then by the caller (LoadOptions::locate); nothing is downloaded here.
 #pragma once
 
 #include <functional>
@@ -38,8 +38,8 @@ struct CheckpointPath {
 Result<CheckpointPath> find_checkpoint(const std::string& path);
 
 struct LoadOptions {
-  // The local file of a place such as hf://owner/repo/file@revision, or an error that ends the load.  Empty: the file
-  // of that name beside the configuration.
+  // The local file of a place such as hf://owner/repo/file@revision that is not beside the configuration, or an error
+  // that ends the load.  Empty: there is none.
   std::function<Result<std::string>(const std::string& place)> locate = {};
   Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which there are
 };

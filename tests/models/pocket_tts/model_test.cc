@@ -157,13 +157,14 @@ TEST(PocketCheckpoint, FilesOfAHubAreLookedForBesideTheConfiguration) {
   LoadOptions options;
   options.locate = [&](const std::string& wanted) -> Result<std::string> {
     asked.push_back(wanted);
-    return folder.path("model.safetensors");
+    return folder.path("elsewhere.safetensors");
   };
+  EXPECT_NE(load_model(folder.path(), options), nullptr);
+  EXPECT_THAT(asked, testing::IsEmpty()) << "it lies beside the configuration";
   fs::rename(folder.path("model.safetensors"), folder.path("elsewhere.safetensors"));
   const Error missing = load_error(folder.path());
   EXPECT_EQ(missing.code, Code::kNotFound);
   EXPECT_THAT(missing.message, HasSubstr(place));
-  fs::rename(folder.path("elsewhere.safetensors"), folder.path("model.safetensors"));
   EXPECT_NE(load_model(folder.path(), options), nullptr);
   EXPECT_THAT(asked, testing::ElementsAre(place));
 }
