@@ -27,6 +27,9 @@ struct KernelCase {
 std::vector<KernelCase> vector_kernel_cases(int threads);
 // Convolutions, linear layers and the vector product at Kokoro's shapes, f32 and int8.
 std::vector<KernelCase> matrix_kernel_cases(int threads);
+// The products of Pocket TTS's language model in every precision: a row and a few streams against 128 MB of weights,
+// measured against the read rate, and a prompt's rows against a matrix in cache.
+std::vector<KernelCase> stream_kernel_cases();
 
 const kernels::Limit& limit_of(const kernels::MachineLimits& limits, LimitKind kind);
 const char* limit_name(LimitKind kind);  // "read", "f32", ...

@@ -8,6 +8,11 @@
 namespace syrinx::kernels {
 
 inline constexpr size_t kNarrowRows = 14;
+// Rows of a block when `rows` go through blocks of `most` at most: 16 are two blocks of 8, as 14 and 2 would be slower.
+constexpr size_t even_step(size_t rows, size_t most) {
+  const size_t blocks = rows == 0 ? 1 : (rows + most - 1) / most;
+  return (rows + blocks - 1) / blocks;
+}
 // How far ahead of the weights that are multiplied others are asked for (docs/journal.md).
 inline constexpr size_t kPrefetchBytes = 8192;
 

@@ -179,13 +179,13 @@ void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<co
                         Range panels) {
   const Products products = choose_products();
   const Finish finish{matrix, x, addend, y, products.int8_offset};
-  const size_t groups = matrix.depth() / kInt4Group;
+  const size_t groups = matrix.depth() / kInt4Group, step = even_step(x.rows, kNarrowRows);
   alignas(64) int32_t whole[kNarrowRows * kPanelColumns];
   alignas(64) float sums[kNarrowRows * kPanelColumns];
   const auto* panel = static_cast<const std::byte*>(matrix.panels) + panels.begin * matrix.panel_bytes();
   for (size_t p = panels.begin; p < panels.end; ++p, panel += matrix.panel_bytes()) {
-    for (size_t row = 0; row < x.rows; row += kNarrowRows) {
-      const size_t rows = std::min(kNarrowRows, x.rows - row);
+    for (size_t row = 0; row < x.rows; row += step) {
+      const size_t rows = std::min(step, x.rows - row);
       const NarrowBlock block{.rows = x.values + row * x.stride, .stride = x.stride, .depth = matrix.depth()};
       switch (matrix.type) {
         case PanelType::kInt8Symmetric:

@@ -162,9 +162,10 @@ void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int3
 }
 
 void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c) {
-  for (size_t r = 0; r < rows; r += kInt4Rows) {
+  const size_t step = even_step(rows, kInt4Rows);
+  for (size_t r = 0; r < rows; r += step) {
     const NarrowBlock part{.rows = x.rows + r * x.stride, .stride = x.stride, .depth = x.depth};
-    with_rows<kInt4Rows>(rows - r < kInt4Rows ? rows - r : kInt4Rows, [&](auto n) {
+    with_rows<kInt4Rows>(rows - r < step ? rows - r : step, [&](auto n) {
       int4_block<n()>(part, group_term + r * (x.depth / kInt4Group), panel, c + r * 32);
     });
   }
