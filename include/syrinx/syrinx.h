@@ -39,11 +39,14 @@ typedef enum syrinx_code {
   SYRINX_INTERNAL = 9          /* our own fault */
 } syrinx_code;
 
-/* How large matrices are held and multiplied.  Kokoro and Pocket TTS: int8 (the default) or f32. */
+/* How large matrices are held and multiplied.  Kokoro: int8 (the default) or f32; Pocket TTS: int8 (the default) or any
+ * other. */
 typedef enum syrinx_precision {
   SYRINX_PRECISION_DEFAULT = -1, /* the model's family's */
   SYRINX_PRECISION_INT8 = 0,
-  SYRINX_PRECISION_F32 = 1
+  SYRINX_PRECISION_F32 = 1,
+  SYRINX_PRECISION_BF16 = 2,
+  SYRINX_PRECISION_INT4 = 3
 } syrinx_precision;
 
 typedef struct syrinx_engine syrinx_engine;   /* a loaded model with its front end and voices */
@@ -123,7 +126,7 @@ typedef struct syrinx_statistics {
 typedef struct syrinx_engine_facts {
   size_t struct_size;
   const char* model;
-  const char* precision; /* "int8", "f32" */
+  const char* precision; /* "int8", "f32", "bf16", "int4" */
   int threads;
   double load_ms;
   const char* default_voice; /* "" when there is none to choose */

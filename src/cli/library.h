@@ -1,6 +1,10 @@
 // The installed library's codes as the commands' own.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/result.h"
 #include "syrinx/syrinx.h"
 
@@ -14,6 +18,17 @@ Status to_status(syrinx_code code, const Handle& handle) {
                              Code::kCancelled,   Code::kInternal};
   if (code == SYRINX_OK) return {};
   return fail(kCodes[code], "{}", handle.error());
+}
+
+inline const std::vector<std::string> kPrecisions = {"int8", "f32", "bf16", "int4"};
+
+// One of kPrecisions; empty: the model's default.
+inline syrinx_precision library_precision(std::string_view name) {
+  if (name == "int8") return SYRINX_PRECISION_INT8;
+  if (name == "f32") return SYRINX_PRECISION_F32;
+  if (name == "bf16") return SYRINX_PRECISION_BF16;
+  if (name == "int4") return SYRINX_PRECISION_INT4;
+  return SYRINX_PRECISION_DEFAULT;
 }
 
 }  // namespace syrinx::cli

@@ -65,8 +65,7 @@ Status load(const SpeakArguments& arguments, Engine& engine) {
   if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
   if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
   if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
-  if (arguments.precision == "f32") options.precision = SYRINX_PRECISION_F32;
-  if (arguments.precision == "int8") options.precision = SYRINX_PRECISION_INT8;
+  options.precision = library_precision(arguments.precision);
   options.threads = arguments.threads;
   options.phonemes_only = arguments.phonemes ? 1 : 0;
   return to_status(engine.load(options), engine);
@@ -225,8 +224,10 @@ Status run_speak(const SpeakArguments& arguments) {
 void add_model_options(Command& command, SpeakArguments& arguments) {
   command.option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
       .type("NAME|PATH");
-  command.option("--precision", arguments.precision, "Arithmetic of the model; int8 by default")
-      .one_of({"int8", "f32"});
+  command
+      .option("--precision", arguments.precision,
+              "Arithmetic of the model; int8 by default, bf16 and int4 for Pocket TTS alone")
+      .one_of(kPrecisions);
   command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();

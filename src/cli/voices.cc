@@ -29,7 +29,7 @@ struct ExportArguments {
   std::string model;
   std::string voice;
   std::string file;
-  std::string precision;
+  std::string precision = "f32";  // as the maker's programs compute it
   int threads = 0;
 };
 
@@ -125,7 +125,7 @@ Status run_export(const ExportArguments& arguments) {
   options.model = arguments.model.c_str();
   options.threads = arguments.threads;
   options.phonemes_only = files.family == ModelFamily::kKokoro ? 1 : 0;
-  options.precision = arguments.precision == "int8" ? SYRINX_PRECISION_INT8 : SYRINX_PRECISION_F32;
+  options.precision = library_precision(arguments.precision);
   SYRINX_TRY_VOID(to_status(engine.load(options), engine));
   const Stopwatch watch;
   SYRINX_TRY_VOID(to_status(engine.export_voice(arguments.voice.c_str(), arguments.file.c_str()), engine));
@@ -144,8 +144,7 @@ void add_export(Command& voices) {
   command.option("--model", arguments->model, "The model that is to speak: a folder, configuration or weights")
       .type("NAME|PATH")
       .required();
-  command.option("--precision", arguments->precision, "Arithmetic of the model; f32 by default, as its maker's")
-      .one_of({"int8", "f32"});
+  command.option("--precision", arguments->precision, "Arithmetic of the model").one_of(kPrecisions).show_default();
   command.option("--threads", arguments->threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();

@@ -136,6 +136,8 @@ Result<std::optional<syrinx::Precision>> precision_of(syrinx_precision given) {
     case SYRINX_PRECISION_DEFAULT: return std::optional<syrinx::Precision>();
     case SYRINX_PRECISION_INT8: return syrinx::Precision::kInt8;
     case SYRINX_PRECISION_F32: return syrinx::Precision::kF32;
+    case SYRINX_PRECISION_BF16: return syrinx::Precision::kBf16;
+    case SYRINX_PRECISION_INT4: return syrinx::Precision::kInt4;
   }
   return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant",
                       static_cast<int>(given));

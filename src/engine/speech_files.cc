@@ -85,7 +85,7 @@ Result<SpeechFiles> pocket_files(const std::string& name, const fs::path& place)
 
 // "pocket-tts" stands for one of its configurations, and that one's folder has another name.
 fs::path installed_folder(const std::string& name, const std::string& models_folder) {
-  const fs::path folder = fs::path(models_folder) / name;
+  fs::path folder = fs::path(models_folder) / name;
   if (is_there(folder)) return folder;
   const auto catalogue = Catalogue::built_in();
   if (!catalogue) return folder;
