@@ -17,7 +17,7 @@ the last of them arrives.
   bench/race/pocket_tts.py report --json race.json [--plot race.png]
 
 `run` adds its samples to the file, so a long race may be cut into several calls: each cell (configuration, threads) is
-a median over all of them.  --measures chooses out of speech, first, stages and voice.
+a median over all of them.  --measures chooses out of speech, first, stages, start and voice.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ NO_Q8 = ("english_2m",)
 class Worker:
     """A peer's process: a command in, a line of JSON out."""
 
-    def __init__(self, name: str, command: list, threads: int, env: dict):
-        self.name = name
+    def __init__(self, name: str, command: list, threads: int):
+        self.name, self.given = name, (name, command, threads)
         command = ["taskset", "-c", f"0-{threads - 1}", *map(str, command)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | env)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.hello = self._answer()
 
     def _answer(self) -> dict:
@@ -82,6 +81,14 @@ class Worker:
             for ms in self.ask("clone", RECORDING_S)["encode"]:
                 add("encode_ms", ms)
 
+    def start(self, text: str, add) -> None:
+        """From the start of a process to its first samples; the voice's rows are run through the model on the way."""
+        start = time.perf_counter()
+        fresh = Worker(*self.given)
+        fresh.ask("first", text)
+        add("start_ms", 1e3 * (time.perf_counter() - start))
+        fresh.close()
+
     def memory(self, add) -> None:
         for key, value in self.ask("rss").items():
             add(key, value)
@@ -101,10 +108,18 @@ class Syrinx:
                         str(args.checkpoints / args.config), "--precision", name.removeprefix("syrinx-"), "--threads",
                         str(args.threads), "--tokens", str(TOKENS), "--voice-frames", str(VOICE_FRAMES), "--json"]
         self.hello = {"version": self.call(frames=2)["build"]}
+        self.speak = [*self.command[:3], str(args.syrinx), "speak", "--model", str(args.checkpoints / args.config),
+                      "--precision", name.removeprefix("syrinx-"), "--threads", str(args.threads), "--out", "-",
+                      "--format", "pcm"]
+        self.voice_file = args.checkpoints / args.config / "race_voice.safetensors"
+        self.export = [*self.command[:3], str(args.syrinx), "voices", "export", "--model",
+                       str(args.checkpoints / args.config), str(ROOT / "tests/data/pocket_tts/voice.wav"),
+                       str(self.voice_file)]
 
     def call(self, runs: int = 1, frames: int = FRAMES, first_sounds: int = 1, recording: float = 0,
              brief: bool = True) -> dict:
-        options = [*(["--brief"] if brief else []), "--runs", runs, "--frames", frames, "--first-sounds", first_sounds, "--recording", recording]
+        options = [*(["--brief"] if brief else []), "--runs", runs, "--frames", frames, "--first-sounds", first_sounds,
+                   "--recording", recording]
         done = subprocess.run([*self.command, *map(str, options), "--streams", ""], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{self.name} ended with status {done.returncode}: {done.stderr.strip()}")
@@ -135,6 +150,19 @@ class Syrinx:
         if clones:
             add("encode_ms", figures["encode_ms"]["median"])
 
+    def start(self, text: str, add) -> None:
+        """As above, with a stored voice; what a first process packs and keeps is there."""
+        if not self.voice_file.is_file():
+            subprocess.run(self.export, check=True, capture_output=True)
+        command = [*self.speak, "--voice", str(self.voice_file), text]
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if not process.stdout.read(2):
+            raise SystemExit(f"{self.name} made no sound: {process.stderr.read().decode().strip()}")
+        add("start_ms", 1e3 * (time.perf_counter() - start))
+        process.kill()
+        process.communicate()
+
     def memory(self, add) -> None:
         pass   # each round's
 
@@ -149,11 +177,11 @@ def make(name: str, args: argparse.Namespace, folder: pathlib.Path):
     if name.startswith("python"):
         torch_threads = args.threads if name.endswith("-mt") else 0
         command = [args.python, HERE / "pocket_peer.py", "speak", source, torch_threads, int("int8" in name)]
-        return Worker(name, command, args.threads, {})
+        return Worker(name, command, args.threads)
     quant = "q8" if name == "rust-q8" else "f32"
     command = [args.rust / "release" / "ptts_worker", folder / "model.safetensors", folder / "config.json",
                folder / "tokenizer.json", folder / "voice.safetensors", quant, args.threads]
-    return Worker(name, command, args.threads, {})
+    return Worker(name, command, args.threads)
 
 
 # ---- the race --------------------------------------------------------------------------------------------------------
@@ -188,7 +216,7 @@ def run(args: argparse.Namespace) -> None:
     keep = lambda: args.json.write_text(json.dumps(result, indent=1) + "\n")  # noqa: E731
     if "speech" in args.measures:
         for racer in racers:
-            racer.round(text, dropped)   # warm
+            racer.first(text, 2, dropped)   # warm
         for _ in range(args.rounds):
             if time.monotonic() > deadline:
                 break
@@ -211,6 +239,13 @@ def run(args: argparse.Namespace) -> None:
     if "stages" in args.measures:
         for racer in racers:
             racer.stages(text, adder(racer))
+        keep()
+    if "start" in args.measures:
+        for racer in racers:
+            racer.start(text, dropped)
+        for _ in range(args.rounds):
+            for racer in racers:
+                racer.start(text, adder(racer))
         keep()
     if "voice" in args.measures:
         for racer in racers:
@@ -261,15 +296,15 @@ def report(args: argparse.Namespace) -> None:
                                if samples.get(key))
             print(f"| {name} | {figure(samples, 'run_ms', 1e-3 / (FRAMES * 0.08), 4)} | {ratios[0]} "
                   f"| {p50} (n {len(firsts)}) | {p99} | {ratios[1]} | {figure(samples, 'load_ms', 1, 0)} | {memory or '-'} |")
-        print("\n| racer | voice: prompt, ms | recording: codec, ms | text, ms | language model | head | codec | sum a frame |\n"
-              "| --- | --- | --- | --- | --- | --- | --- | --- |")
+        print("\n| racer | start to first sound, ms | voice: prompt | recording: codec | text | language model | head | codec "
+              "| sum a frame |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
         for name, samples in cell.items():
             one = lambda key: f"{statistics.median(samples[key]):.2f}" if samples.get(key) else "-"  # noqa: B023,E731
             parts = [samples[f"stage {k}"] for k in ("flow_lm", "flow_lm_and_head", "head", "codec")
                      if samples.get(f"stage {k}")]
             total = f"{sum(statistics.median(values) for values in parts):.2f}" if parts else "-"
             lm = one("stage flow_lm") if samples.get("stage flow_lm") else one("stage flow_lm_and_head")
-            print(f"| {name} | {one('prompt_ms')} | {one('encode_ms')} | {one('stage text')} | {lm} | {one('stage head')} "
+            print(f"| {name} | {one('start_ms')} | {one('prompt_ms')} | {one('encode_ms')} | {one('stage text')} | {lm} | {one('stage head')} "
                   f"| {one('stage codec')} | {total} |")
         print("\n" + "\n".join(f"{name}: {samples['version']}" for name, samples in cell.items()))
         for name, samples in cell.items():
@@ -332,7 +367,7 @@ def parse() -> argparse.Namespace:
     run_.add_argument("--config", default="english", help="one of its folders (default english)")
     run_.add_argument("--threads", type=int, default=2, help="threads and processors of each racer (default 2)")
     run_.add_argument("--racers", default="python,python-int8,rust,rust-q8,syrinx-f32", help="with commas")
-    run_.add_argument("--measures", default="speech,first,stages,voice", help="with commas (default all)")
+    run_.add_argument("--measures", default="speech,first,stages,start,voice", help="with commas (default all)")
     run_.add_argument("--rounds", type=int, default=7, help="rounds, 7 or more in all calls together (default 7)")
     run_.add_argument("--seconds", type=float, default=1e9, help="begin no further round after so many")
     run_.add_argument("--first-sounds", type=int, default=100, help="first sounds of each racer (default 100)")
