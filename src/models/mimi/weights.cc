@@ -1,5 +1,8 @@
 #include "models/mimi/weights.h"
 
+#include <limits>
+#include <span>
+
 #include "kernels/rotary.h"
 #include "tensor/tensor_reader.h"
 
@@ -11,11 +14,13 @@ namespace {
 
 class Loader {
  public:
-  Loader(const Safetensors& tensors, const std::string& file) : reader_(tensors, file) {}
+  Loader(const Safetensors& tensors, const std::string& file, kernels::MatrixStore* store)
+      : reader_(tensors, file), store_(store != nullptr ? *store : nothing_) {}
   Status status() const { return reader_.status(); }
 
   OwnedMatrix linear(const std::string& name, size_t out, size_t in) {
-    return pack(reader_.read(name + ".weight", {out, in}), out, in);
+    return matrix(name + ".weight", {out, in}, {.columns = out, .channels = in},
+                  [=](size_t n, size_t k, size_t) { return n * in + k; });
   }
   OwnedMatrix quantizer(size_t out, size_t in);
   std::vector<float> upsample(size_t width, size_t taps);
@@ -28,10 +33,20 @@ class Loader {
   struct ConvShape {
     size_t out = 0, in = 0, kernel = 0, stride = 1, dilation = 1;
   };
-  static OwnedMatrix pack(const std::vector<float>& weight, size_t out, size_t in) {
-    if (weight.empty()) return {};
-    return kernels::pack_exact({.columns = out, .channels = in},
-                               [&](size_t n, size_t k, size_t) { return weight[n * in + k]; }, {});
+  // Packs a tensor of which element index(n, k, t) is the weight of column n, channel k, tap t, or no element: zero.
+  static constexpr size_t kNoElement = std::numeric_limits<size_t>::max();
+  template <class Index>
+  OwnedMatrix matrix(const std::string& tensor, const std::vector<size_t>& dims, const kernels::MatrixShape& shape,
+                     const Index& index, std::span<const float> bias = {}) {
+    return store_.get(tensor, shape, {PanelType::kF32, PanelType::kBf16}, [&]() -> OwnedMatrix {
+      const std::vector<float> weight = reader_.read(tensor, dims);
+      if (weight.empty()) return {};
+      const auto at = [&](size_t n, size_t k, size_t t) {
+        const size_t element = index(n, k, t);
+        return element == kNoElement ? 0.0f : weight[element];
+      };
+      return kernels::pack_exact(shape, at, bias);
+    });
   }
   Conv conv(const std::string& name, const ConvShape& shape, bool elu);
   Conv transposed(const std::string& name, size_t in, size_t out, size_t stride);
@@ -41,14 +56,19 @@ class Loader {
                        std::vector<SeanetLayer>& chain);
 
   TensorReader reader_;
+  kernels::MatrixStore nothing_;
+  kernels::MatrixStore& store_;
 };
 
 // f32: it meets one row, and the vector product takes no bf16.
 OwnedMatrix Loader::quantizer(size_t out, size_t in) {
-  const std::vector<float> weight = reader_.read("mimi.quantizer.output_proj.weight", {out, in, 1});
-  if (weight.empty()) return {};
-  const auto at = [&](size_t n, size_t k, size_t) { return weight[n * in + k]; };
-  return kernels::pack_f32({.columns = out, .channels = in}, at, {});
+  const std::string name = "mimi.quantizer.output_proj.weight";
+  const kernels::MatrixShape shape{.columns = out, .channels = in};
+  return store_.get(name, shape, {PanelType::kF32}, [&]() -> OwnedMatrix {
+    const std::vector<float> weight = reader_.read(name, {out, in, 1});
+    if (weight.empty()) return {};
+    return kernels::pack_f32(shape, [&](size_t n, size_t k, size_t) { return weight[n * in + k]; }, {});
+  });
 }
 
 std::vector<float> Loader::upsample(size_t width, size_t taps) {
@@ -62,14 +82,11 @@ std::vector<float> Loader::upsample(size_t width, size_t taps) {
 }
 
 OwnedMatrix Loader::downsample(size_t out, size_t in, size_t taps) {
-  const std::vector<float> weight = reader_.read("mimi.downsample.conv.conv.weight", {out, in, taps});
-  if (weight.empty()) return {};
-  const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * in + k) * taps + t]; };
-  return kernels::pack_exact({.columns = out, .channels = in, .taps = taps}, at, {});
+  return matrix("mimi.downsample.conv.conv.weight", {out, in, taps}, {.columns = out, .channels = in, .taps = taps},
+                [=](size_t n, size_t k, size_t t) { return (n * in + k) * taps + t; });
 }
 
 Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
-  const std::vector<float> weight = reader_.read(name + ".weight", {s.out, s.in, s.kernel});
   const std::vector<float> bias = reader_.read(name + ".bias", {s.out});
   Conv conv{.stride = s.stride,
             .dilation = s.dilation,
@@ -77,38 +94,35 @@ Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
             .history = (s.kernel - 1) * s.dilation + 1 - s.stride,
             .input_width = round_up(s.in, kPanelColumns),
             .width = round_up(s.out, kPanelColumns)};
-  if (weight.empty() || bias.empty()) return conv;
-  const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * s.in + k) * s.kernel + t]; };
-  conv.matrix = kernels::pack_exact({.columns = s.out, .channels = s.in, .taps = s.kernel}, at, bias);
+  conv.matrix = matrix(name + ".weight", {s.out, s.in, s.kernel},
+                       {.columns = s.out, .channels = s.in, .taps = s.kernel},
+                       [=](size_t n, size_t k, size_t t) { return (n * s.in + k) * s.kernel + t; }, bias);
   return conv;
 }
 
 // Output row s t + j is W[j] x[t] + W[s + j] x[t - 1]; each of the s rows is padded to whole panels.
 Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t stride) {
-  const std::vector<float> weight = reader_.read(name + ".weight", {in, out, 2 * stride});
   const std::vector<float> bias = reader_.read(name + ".bias", {out});
   const size_t width = round_up(out, kPanelColumns);
   Conv conv{.up = stride, .elu = true, .history = 1, .input_width = round_up(in, kPanelColumns), .width = width};
-  if (weight.empty() || bias.empty()) return conv;
   std::vector<float> biases(stride * width);
   for (size_t j = 0; j < stride; ++j) std::copy(bias.begin(), bias.end(), biases.begin() + j * width);
-  const auto at = [&](size_t n, size_t k, size_t t) {
+  const auto index = [=](size_t n, size_t k, size_t t) {
     const size_t phase = n / width, column = n % width;
-    if (column >= out) return 0.0f;
-    return weight[(k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase];
+    if (column >= out) return kNoElement;
+    return (k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase;
   };
-  conv.matrix = kernels::pack_exact({.columns = stride * width, .channels = in, .taps = 2}, at, biases);
+  conv.matrix = matrix(name + ".weight", {in, out, 2 * stride},
+                       {.columns = stride * width, .channels = in, .taps = 2}, index, biases);
   return conv;
 }
 
 // Over one channel the taps are what stands side by side: a linear layer of `kernel` samples.
 Conv Loader::from_samples(const std::string& name, size_t out, size_t kernel) {
-  const std::vector<float> weight = reader_.read(name + ".weight", {out, 1, kernel});
   const std::vector<float> bias = reader_.read(name + ".bias", {out});
   Conv conv{.history = kernel - 1, .input_width = 1, .width = round_up(out, kPanelColumns)};
-  if (weight.empty() || bias.empty()) return conv;
-  const auto at = [&](size_t n, size_t k, size_t) { return weight[n * kernel + k]; };
-  conv.matrix = kernels::pack_exact({.columns = out, .channels = kernel}, at, bias);
+  conv.matrix = matrix(name + ".weight", {out, 1, kernel}, {.columns = out, .channels = kernel},
+                       [=](size_t n, size_t k, size_t) { return n * kernel + k; }, bias);
   return conv;
 }
 
@@ -212,9 +226,10 @@ TransformerWeights Loader::transformer(const std::string& name, const nn::Transf
 
 }  // namespace
 
-Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config) {
+Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config,
+                                            kernels::MatrixStore* store) {
   SYRINX_TRY_VOID(check(config));
-  Loader loader(tensors, file);
+  Loader loader(tensors, file, store);
   DecoderWeights weights;
   weights.config = config;
   weights.quantizer = loader.quantizer(config.outer_width, config.latent);
@@ -222,12 +237,13 @@ Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const st
   weights.transformer = loader.transformer("mimi.decoder_transformer", config.decoder_transformer);
   weights.seanet = loader.decoder(config.decoder);
   SYRINX_TRY_VOID(loader.status());
+  if (store != nullptr) weights.packed = store->mapping();
   return weights;
 }
 
 Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config) {
   SYRINX_TRY_VOID(check(config));
-  Loader loader(tensors, file);
+  Loader loader(tensors, file, nullptr);
   EncoderWeights weights;
   weights.config = config;
   weights.seanet = loader.encoder(config.encoder);

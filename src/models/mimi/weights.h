@@ -2,10 +2,12 @@
 // any number of threads and streams share them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/mimi/config.h"
 #include "tensor/safetensors.h"
@@ -49,6 +51,7 @@ struct TransformerWeights {
 
 struct DecoderWeights {
   Config config;
+  std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
   kernels::OwnedMatrix quantizer;  // latent -> width
   std::vector<float> upsample;     // [2 * resample_stride, width padded to 32], tap-major
   TransformerWeights transformer;
@@ -57,7 +60,9 @@ struct DecoderWeights {
   // Tensors "mimi.quantizer", "mimi.upsample", "mimi.decoder_transformer", "mimi.decoder"; `file` stands in messages.
   // kUnsupported: a configuration or an element type we cannot run.  kDataLoss: missing tensors, all of them named;
   // another shape than the configuration's; values that are not finite.
-  static Result<DecoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config);
+  // Matrices come out of `store` where it has them; then they are not looked at again.
+  static Result<DecoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config,
+                                     kernels::MatrixStore* store = nullptr);
 };
 
 struct EncoderWeights {

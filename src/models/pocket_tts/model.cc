@@ -6,7 +6,10 @@
 #include <system_error>
 #include <utility>
 
+#include "kernels/dispatch.h"
+#include "kernels/matrix_store.h"
 #include "models/pocket_tts/config_file.h"
+#include "tensor/content_key.h"
 #include "text/sentencepiece_file.h"
 #include "text/tokenizer_json.h"
 
@@ -16,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "config.yaml";
+// Part of the key of a packed cache: raise it whenever the packed form or what goes into it changes.
+constexpr int kPackedLayout = 1;
 constexpr size_t kMaxListed = 10000;  // entries of a folder that are looked at
 
 bool is_there(const fs::path& path) {
@@ -145,6 +150,17 @@ Status Model::load_tokenizer(const LoadOptions& options) {
   return {};
 }
 
+Model::PackedPlace Model::packed_place(const LoadOptions& options) const {
+  if (options.cache_dir.empty()) return {};
+  const char* const precision = precision_name(options.precision);
+  std::string content = content_key(weights_.file, options.cache_dir);
+  const std::string name = fmt::format("pocket-tts-{}-{}", precision, content.substr(0, 16));
+  if (codec_) content += " " + content_key(codec_->file, options.cache_dir);
+  return {.path = fmt::format("{}/{}.packed", options.cache_dir, name),
+          .key = fmt::format("pocket-tts {} layout {} {} {}", precision, kPackedLayout, kernels::chosen_target_name(),
+                             content)};
+}
+
 Status Model::load_weights(const CheckpointPath& path, const LoadOptions& options) {
   std::string weights = path.weights;
   if (weights.empty() && !config_.weights_path.empty()) {
@@ -177,12 +193,20 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
       return fail(Code::kUnsupported, "'{}' holds no tensor mimi.*: files of training are not read, published ones are",
                   codec);
   }
-  SYRINX_TRY(FlowLmWeights flow_lm, read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent,
-                                                 config_.mimi.inner_width, weights, options.precision));
-  flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
-  SYRINX_TRY(mimi::DecoderWeights decoder,
-             mimi::DecoderWeights::load(codec().tensors, codec().file.path(), config_.mimi));
-  decoder_ = std::make_shared<const mimi::DecoderWeights>(std::move(decoder));
+  const PackedPlace packed = packed_place(options);
+  // What had to be packed is packed into the cache, and then taken from there: mapped pages are shared between
+  // processes and may leave memory, private ones do neither.
+  for (bool again = true; again;) {
+    const bool first = flow_lm_ == nullptr;
+    kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
+    SYRINX_TRY(FlowLmWeights flow_lm, read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent,
+                                                   config_.mimi.inner_width, weights, options.precision, &store));
+    SYRINX_TRY(mimi::DecoderWeights decoder,
+               mimi::DecoderWeights::load(codec().tensors, codec().file.path(), config_.mimi, &store));
+    flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
+    decoder_ = std::make_shared<const mimi::DecoderWeights>(std::move(decoder));
+    again = store.finish() && first;
+  }
   // All that is needed to speak has been packed; the pages would count as this process's memory.
   weights_.file.release();
   if (codec_) codec_->file.release();

@@ -41,6 +41,8 @@ struct LoadOptions {
   // The local file of a place such as hf://owner/repo/file@revision that is not beside the configuration, or an error
   // that ends the load.  Empty: there is none.
   std::function<Result<std::string>(const std::string& place)> locate = {};
+  // Where packed weights are kept, so that the next start maps them; empty: nowhere.
+  std::string cache_dir = {};
   Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which there are
 };
 
@@ -72,6 +74,10 @@ class Model {
 
   Model() = default;
   Status load_weights(const CheckpointPath& path, const LoadOptions& options);
+  struct PackedPlace {
+    std::string path, key;  // empty: nothing is kept
+  };
+  PackedPlace packed_place(const LoadOptions& options) const;
   Status load_tokenizer(const LoadOptions& options);
   const Tensors& codec() const { return codec_ ? *codec_ : weights_; }
 
