@@ -63,8 +63,9 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
   const std::string first_voice = options.first_voice;
   SYRINX_TRY(
       std::shared_ptr<const pocket::Model> model,
-      pocket::Model::load(options.files.checkpoint,
-                          {.locate = remote_locator(), .precision = options.precision.value_or(Precision::kInt8)}));
+      pocket::Model::load(options.files.checkpoint, {.locate = remote_locator(),
+                                                     .cache_dir = options.cache_folder,
+                                                     .precision = options.precision.value_or(Precision::kInt8)}));
   std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options)));
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);

@@ -94,9 +94,9 @@ Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
             .history = (s.kernel - 1) * s.dilation + 1 - s.stride,
             .input_width = round_up(s.in, kPanelColumns),
             .width = round_up(s.out, kPanelColumns)};
-  conv.matrix = matrix(name + ".weight", {s.out, s.in, s.kernel},
-                       {.columns = s.out, .channels = s.in, .taps = s.kernel},
-                       [=](size_t n, size_t k, size_t t) { return (n * s.in + k) * s.kernel + t; }, bias);
+  conv.matrix = matrix(
+      name + ".weight", {s.out, s.in, s.kernel}, {.columns = s.out, .channels = s.in, .taps = s.kernel},
+      [=](size_t n, size_t k, size_t t) { return (n * s.in + k) * s.kernel + t; }, bias);
   return conv;
 }
 
@@ -112,8 +112,8 @@ Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t s
     if (column >= out) return kNoElement;
     return (k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase;
   };
-  conv.matrix = matrix(name + ".weight", {in, out, 2 * stride},
-                       {.columns = stride * width, .channels = in, .taps = 2}, index, biases);
+  conv.matrix = matrix(name + ".weight", {in, out, 2 * stride}, {.columns = stride * width, .channels = in, .taps = 2},
+                       index, biases);
   return conv;
 }
 
@@ -121,8 +121,9 @@ Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t s
 Conv Loader::from_samples(const std::string& name, size_t out, size_t kernel) {
   const std::vector<float> bias = reader_.read(name + ".bias", {out});
   Conv conv{.history = kernel - 1, .input_width = 1, .width = round_up(out, kPanelColumns)};
-  conv.matrix = matrix(name + ".weight", {out, 1, kernel}, {.columns = out, .channels = kernel},
-                       [=](size_t n, size_t k, size_t) { return n * kernel + k; }, bias);
+  conv.matrix = matrix(
+      name + ".weight", {out, 1, kernel}, {.columns = out, .channels = kernel},
+      [=](size_t n, size_t k, size_t) { return n * kernel + k; }, bias);
   return conv;
 }
 

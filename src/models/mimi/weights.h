@@ -52,8 +52,8 @@ struct TransformerWeights {
 struct DecoderWeights {
   Config config;
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
-  kernels::OwnedMatrix quantizer;  // latent -> width
-  std::vector<float> upsample;     // [2 * resample_stride, width padded to 32], tap-major
+  kernels::OwnedMatrix quantizer;            // latent -> width
+  std::vector<float> upsample;               // [2 * resample_stride, width padded to 32], tap-major
   TransformerWeights transformer;
   std::vector<SeanetLayer> seanet;  // the last one makes samples
 

@@ -39,8 +39,9 @@ PanelType feed_forward_type(Precision precision) {
 // Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
 class Reader {
  public:
-  Reader(const Safetensors& file, Precision precision)
+  Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store)
       : file_(file),
+        store_(store != nullptr ? *store : nothing_),
         narrow_(narrow_type(precision)),
         feed_forward_(feed_forward_type(precision)),
         team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
@@ -86,10 +87,16 @@ class Reader {
   kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
     return matrix(narrow_, parts, channels, bias);
   }
-  kernels::OwnedMatrix pack(PanelType type, const TensorRef* rows, size_t channels, size_t columns) {
-    if (rows == nullptr) return {};
-    const kernels::StoredRows stored{.bytes = rows->bytes, .dtype = rows->dtype, .columns = columns};
-    return kernels::pack_rows(type, channels, std::span(&stored, 1), {}, team_);
+  // One whose tensor has a name without ".weight".
+  kernels::OwnedMatrix exact_tensor(const std::string& name, size_t channels, size_t columns) {
+    read_.insert(std::string(kPrefix) + name);
+    const kernels::MatrixShape shape{.columns = columns, .channels = channels};
+    return store_.get(std::string(kPrefix) + name, shape, {PanelType::kF32}, [&]() -> kernels::OwnedMatrix {
+      const TensorRef* const rows = tensor(name, {columns, channels});
+      if (rows == nullptr) return {};
+      const kernels::StoredRows stored{.bytes = rows->bytes, .dtype = rows->dtype, .columns = columns};
+      return kernels::pack_rows(PanelType::kF32, channels, std::span(&stored, 1), {}, team_);
+    });
   }
 
   Status finish(const std::string& name) {
@@ -106,8 +113,18 @@ class Reader {
   }
 
  private:
-  // Nothing is packed once something is wrong.
   kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
+    kernels::MatrixShape shape{.columns = 0, .channels = channels};
+    for (const Part& part : parts) {
+      shape.columns += part.columns;
+      read_.insert(fmt::format("{}{}.weight", kPrefix, part.name));
+      if (with_bias) read_.insert(fmt::format("{}{}.bias", kPrefix, part.name));
+    }
+    return store_.get(std::string(kPrefix) + parts.front().name, shape, {type},
+                      [&] { return pack(type, parts, channels, with_bias); });
+  }
+  // Nothing is packed once something is wrong.
+  kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
     std::vector<kernels::StoredRows> stored;
     std::vector<float> bias;
     for (const Part& part : parts) {
@@ -126,6 +143,8 @@ class Reader {
   }
 
   const Safetensors& file_;
+  kernels::MatrixStore nothing_;
+  kernels::MatrixStore& store_;
   const PanelType narrow_, feed_forward_;
   ThreadTeam team_;
   std::set<std::string, std::less<>> read_;
@@ -227,10 +246,11 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 }  // namespace
 
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
-                                   size_t voice_width, const std::string& name, Precision precision) {
+                                   size_t voice_width, const std::string& name, Precision precision,
+                                   kernels::MatrixStore* store) {
   SYRINX_TRY_VOID(check(config, latent, voice_width, name));
   const TransformerConfig& t = config.transformer;
-  Reader reader(file, precision);
+  Reader reader(file, precision, store);
   FlowLmWeights w;
   w.config = config;
   w.precision = precision;
@@ -240,8 +260,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.latent_std = reader.values("emb_std", {latent});
   w.latent_mean = reader.values("emb_mean", {latent});
   if (config.bos_before_voice) w.bos_before_voice = reader.values("bos_before_voice", {1, 1, t.width});
-  w.voice_proj =
-      reader.pack(PanelType::kF32, reader.tensor("speaker_proj_weight", {t.width, voice_width}), voice_width, t.width);
+  w.voice_proj = reader.exact_tensor("speaker_proj_weight", voice_width, t.width);
   // The last row is the padding of the maker's batches.
   w.text_table = reader.values("conditioner.embed.weight", {config.text_bins + 1, w.text_width()});
   w.text_table.resize(std::min(w.text_table.size(), config.text_bins * w.text_width()));
@@ -253,6 +272,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.eos = reader.exact("out_eos", config.condition, 1, true);
   w.head = read_head(reader, config, latent);
   SYRINX_TRY_VOID(reader.finish(name));
+  if (store != nullptr) w.packed = store->mapping();
   w.theta.resize(t.head_size() / 2);
   kernels::rotary_frequencies(t.max_period, w.theta);
   return w;

@@ -6,11 +6,13 @@
 // Immutable once read; any number of threads and streams may share them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "kernels/layer_norm.h"
+#include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
 #include "tensor/precision.h"
@@ -60,6 +62,7 @@ struct FlowHeadWeights {
 
 struct FlowLmWeights {
   FlowLmConfig config;
+  std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
   Precision precision = Precision::kF32;
   size_t latent = 0;       // X
   size_t voice_width = 0;  // V, numbers of a voice's frame before its projection
@@ -83,8 +86,10 @@ struct FlowLmWeights {
 
 // `latent` and `voice_width` are the codec's (MimiConfig::latent, inner_width); `name` stands in messages.
 // kInvalidArgument: a configuration that no model can have.  kDataLoss: tensors that are missing, have another shape or
-// type than the configuration says, or that it does not know; one sentence names them.
+// type than the configuration says, or that it does not know; one sentence names them.  Matrices come out of `store`
+// where it has them; then their tensors are not looked at again.
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
-                                   size_t voice_width, const std::string& name, Precision precision = Precision::kF32);
+                                   size_t voice_width, const std::string& name, Precision precision = Precision::kF32,
+                                   kernels::MatrixStore* store = nullptr);
 
 }  // namespace syrinx::pocket

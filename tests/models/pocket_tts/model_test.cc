@@ -217,5 +217,46 @@ TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
   }
 }
 
+// What a model says must not depend on where its weights come from.
+TEST(PocketModelCache, AStartFromPackedWeightsIsTheSameModel) {
+  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+    const TempFolder folder;
+    const auto plain = load_model(data("english"), {.precision = precision});
+    const auto packing = load_model(data("english"), {.cache_dir = folder.path(), .precision = precision});
+    const auto cached = load_model(data("english"), {.cache_dir = folder.path(), .precision = precision});
+    ASSERT_TRUE(plain && packing && cached);
+    EXPECT_EQ(plain->flow_lm()->packed, nullptr);
+    EXPECT_NE(packing->flow_lm()->packed, nullptr) << "once packed, weights come from the cache";
+    EXPECT_NE(cached->decoder()->packed, nullptr);
+    ThreadTeam team(2);
+    nn::Runner runner(team);
+    std::vector<Voice> voices;
+    for (const auto& model : {plain, packing, cached}) {
+      const auto voice = clone_voice(*model, recording(*model), runner);
+      ASSERT_TRUE(voice.has_value()) << voice.error().message;
+      voices.push_back(exported(**voice));
+    }
+    for (const Voice& voice : voices) {
+      EXPECT_EQ(difference(voice, voices[0]), 0.0);
+    }
+  }
+}
+
+TEST(PocketModelCache, AnotherConfigurationOfTheSameWeightsIsStillAnError) {
+  const TempFolder folder;
+  ASSERT_NE(load_model(data("english"), {.cache_dir = folder.path()}), nullptr);
+  std::string config = file_text("english/config.yaml");
+  const size_t at = config.find("num_layers: 2");
+  ASSERT_NE(at, std::string::npos);
+  config[at + 12] = '1';
+  const TempFolder changed;
+  fs::create_directory(changed.file("english"));
+  write_text(changed.file("english/config.yaml"), config);
+  fs::copy_file(data("english/model.safetensors"), changed.file("english/model.safetensors"));
+  fs::copy_file(data("tokenizer.json"), changed.file("tokenizer.json"));
+  const Error error = load_error(changed.file("english"), {.cache_dir = folder.path()});
+  EXPECT_EQ(error.code, Code::kDataLoss) << error.message;
+}
+
 }  // namespace
 }  // namespace syrinx::pocket

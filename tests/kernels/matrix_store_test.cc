@@ -1,0 +1,138 @@
+#include "kernels/matrix_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "../base/temp_folder.h"
+
+namespace syrinx::kernels {
+namespace {
+
+constexpr MatrixShape kShape{.columns = 40, .channels = 10, .taps = 2};
+
+float weight(size_t n, size_t k, size_t t) { return static_cast<float>(n) - 3.0f * static_cast<float>(k + 7 * t); }
+
+struct Made {
+  OwnedMatrix f32, int8;
+  size_t packed = 0;  // how many were not in the file
+};
+Made make(MatrixStore& store) {
+  Made made;
+  const std::vector<float> bias(kShape.columns, 0.5f);
+  made.f32 = store.get("a", kShape, {PanelType::kF32, PanelType::kBf16}, [&] {
+    ++made.packed;
+    return pack_f32(kShape, weight, bias);
+  });
+  made.int8 = store.get("b", kShape, {PanelType::kInt8}, [&] {
+    ++made.packed;
+    return pack_int8(kShape, weight, {});
+  });
+  return made;
+}
+
+void expect_equal(const PackedMatrix& a, const PackedMatrix& b) {
+  EXPECT_EQ(a.type, b.type);
+  ASSERT_EQ(a.panel_count() * a.panel_bytes(), b.panel_count() * b.panel_bytes());
+  EXPECT_EQ(std::memcmp(a.panels, b.panels, a.panel_count() * a.panel_bytes()), 0);
+  EXPECT_EQ(std::memcmp(a.bias, b.bias, a.padded_columns() * sizeof(float)), 0);
+  ASSERT_EQ(a.scale == nullptr, b.scale == nullptr);
+  if (a.scale == nullptr) return;
+  EXPECT_EQ(std::memcmp(a.scale, b.scale, a.padded_columns() * sizeof(float)), 0);
+  EXPECT_EQ(std::memcmp(a.column_sum, b.column_sum, a.padded_columns() * sizeof(int32_t)), 0);
+}
+
+void expect_right(const Made& made) {
+  MatrixStore nothing;
+  const Made fresh = make(nothing);
+  expect_equal(made.f32.view, fresh.f32.view);
+  expect_equal(made.int8.view, fresh.int8.view);
+}
+
+TEST(MatrixStore, GivesBackWhatWasPackedOnce) {
+  const TempFolder folder;
+  const std::string path = folder.file("weights.packed");
+  MatrixStore first = MatrixStore::open(path, "key");
+  EXPECT_EQ(make(first).packed, 2u);
+  EXPECT_TRUE(first.finish());
+  EXPECT_FALSE(first.finish());
+  MatrixStore second = MatrixStore::open(path, "key");
+  const Made bound = make(second);
+  EXPECT_EQ(bound.packed, 0u);
+  EXPECT_EQ(bound.f32.panels.size(), 0u) << "a view owns nothing";
+  expect_right(bound);
+  EXPECT_FALSE(second.finish());
+  EXPECT_NE(second.mapping(), nullptr);
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(MatrixStore, MakesAgainWhatIsNotItsOwn) {
+  const TempFolder folder;
+  const std::string path = folder.file("weights.packed");
+  {
+    MatrixStore store = MatrixStore::open(path, "key");
+    make(store);
+    ASSERT_TRUE(store.finish());
+  }
+  MatrixStore other_key = MatrixStore::open(path, "another key");
+  EXPECT_EQ(make(other_key).packed, 2u);
+  EXPECT_TRUE(other_key.finish());
+
+  // Another shape under the same key: the file goes, so that the next start makes a new one.
+  MatrixStore store = MatrixStore::open(path, "another key");
+  const MatrixShape wider{.columns = 50, .channels = 10, .taps = 2};
+  const OwnedMatrix wide = store.get("a", wider, {PanelType::kF32}, [&] { return pack_f32(wider, weight, {}); });
+  EXPECT_EQ(wide.view.columns, 50u);
+  EXPECT_FALSE(store.finish());
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(MatrixStore, ADamagedFileIsMadeAgain) {
+  const TempFolder folder;
+  const std::string path = folder.file("weights.packed");
+  for (const std::string& damage : {std::string("x"), std::string(5000, 'x')}) {
+    MatrixStore store = MatrixStore::open(path, "key");
+    make(store);
+    store.finish();
+    write_text(path, damage);
+    MatrixStore again = MatrixStore::open(path, "key");
+    const Made made = make(again);
+    EXPECT_EQ(made.packed, 2u);
+    expect_right(made);
+    EXPECT_TRUE(again.finish());
+    MatrixStore whole = MatrixStore::open(path, "key");
+    EXPECT_EQ(make(whole).packed, 0u);
+  }
+}
+
+TEST(MatrixStore, WhereNothingCanBeWrittenEverythingIsMade) {
+  for (const std::string path : {"", "/proc/no/such/folder/weights.packed"}) {
+    MatrixStore store = MatrixStore::open(path, "key");
+    const Made made = make(store);
+    EXPECT_EQ(made.packed, 2u);
+    expect_right(made);
+    EXPECT_FALSE(store.finish());
+    EXPECT_EQ(store.mapping(), nullptr);
+  }
+}
+
+TEST(MatrixStore, TwoWritersAtOnceLeaveAWholeFile) {
+  const TempFolder folder;
+  const std::string path = folder.file("weights.packed");
+  std::thread threads[4];
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
+      for (int i = 0; i < 10; ++i) {
+        MatrixStore store = MatrixStore::open(path, i % 2 == 0 ? "even" : "odd");
+        expect_right(make(store));
+        store.finish();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(folder.entries(), 1u) << "no temporary file stays";
+}
+
+}  // namespace
+}  // namespace syrinx::kernels
