@@ -41,6 +41,7 @@ struct Arguments {
   float recording_seconds = 11;
   bool brief = false;
   bool json = false;
+  bool without_cache = false;
 };
 
 struct Report {
@@ -127,8 +128,14 @@ Result<Report> measure(const Arguments& arguments) {
   SYRINX_TRY(report.checkpoint, checkpoint_of(arguments));
   SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
   report.bytes_a_weight = bytes_of(precision);
+  std::string cache;
+  if (!arguments.without_cache) {
+    SYRINX_TRY(const UserPaths paths, user_paths());
+    cache = paths.cache + "/packed/bench";
+  }
   const Stopwatch watch;
-  SYRINX_TRY(const auto model, pocket::Model::load(report.checkpoint, {.locate = {}, .precision = precision}));
+  SYRINX_TRY(const auto model,
+             pocket::Model::load(report.checkpoint, {.locate = {}, .cache_dir = cache, .precision = precision}));
   report.load_ms = watch.elapsed_ms();
   ThreadTeam team(report.threads);
   SYRINX_TRY(report.figures, measure_pocket(*model, team, work));
@@ -266,6 +273,8 @@ void add_bench_pocket_tts(Command& bench) {
       .show_default();
   command.flag("--brief", a->brief, "Only load, prompt, first sound and runs");
   command.flag("--json", a->json, "One JSON object on one line");
+  command.flag("--no-cache", a->without_cache,
+               "Pack the weights anew and keep them in memory of this process; else as speak does");
   command.examples(
       "  syrinx bench pocket-tts --threads 2\n"
       "  syrinx bench pocket-tts --config english_2m --threads 1 --streams 1,8 --json");
