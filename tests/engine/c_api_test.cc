@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -168,6 +169,106 @@ TEST(CApi, ServesSeveralSessionsAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+const std::string kPocket = SYRINX_TEST_DATA "/pocket_tts/english";
+const std::string kPocketVoice = kPocket + "/voice.safetensors";
+
+syrinx::LoadOptions pocket() {
+  syrinx::LoadOptions options;
+  options.model = kPocket.c_str();
+  options.threads = 2;
+  return options;
+}
+
+syrinx::VoiceOptions pocket_voice() {
+  syrinx::VoiceOptions options;
+  options.voice = kPocketVoice.c_str();
+  return options;
+}
+
+TEST(CApi, SpeaksWithPocketTts) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
+  EXPECT_STREQ(engine.facts().precision, "int8");
+  EXPECT_STREQ(engine.facts().default_voice, "");
+  syrinx::Statistics statistics;
+  const auto hello = [&](const syrinx::VoiceOptions& options) {
+    std::vector<float> samples;
+    const auto hear = [&](const syrinx_chunk& chunk) {
+      EXPECT_EQ(chunk.sample_count, 1920u);
+      EXPECT_EQ(chunk.word_count, 0u);
+      samples.insert(samples.end(), chunk.samples, chunk.samples + chunk.sample_count);
+      return true;
+    };
+    EXPECT_EQ(engine.speak("Hello there. How are you?", options, hear, &statistics), SYRINX_OK) << engine.error();
+    return samples;
+  };
+  const std::vector<float> samples = hello(pocket_voice());
+  EXPECT_EQ(hello(pocket_voice()), samples);
+  EXPECT_EQ(statistics.pieces, 1u);
+  EXPECT_EQ(statistics.limited_pieces, 0u);
+  syrinx::VoiceOptions options = pocket_voice();
+  options.temperature = 0;
+  EXPECT_NE(hello(options), samples);
+  options = pocket_voice();
+  options.eos_threshold = -1e6f;
+  options.frames_after_eos = 0;
+  EXPECT_EQ(hello(options).size(), 6u * 1920);
+  options.eos_threshold = 1e6f;
+  hello(options);
+  EXPECT_EQ(statistics.limited_pieces, 1u);
+
+  // What was compiled before these settings were there gives a shorter structure.
+  options = pocket_voice();
+  options.temperature = 50;
+  options.struct_size = offsetof(syrinx_speak_options, temperature);
+  EXPECT_EQ(hello(options), samples);
+}
+
+TEST(CApi, RefusesWhatPocketTtsDoesNotHeed) {
+  syrinx::Engine engine;
+  syrinx::LoadOptions load = pocket();
+  load.dictionary = "words.txt";
+  EXPECT_EQ(engine.load(load), SYRINX_UNSUPPORTED);
+  load = pocket();
+  load.phonemes_only = 1;
+  EXPECT_EQ(engine.load(load), SYRINX_UNSUPPORTED);
+  load = pocket();
+  load.precision = static_cast<syrinx_precision>(77);
+  EXPECT_EQ(engine.load(load), SYRINX_INVALID_ARGUMENT);
+  ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
+  syrinx::Session session;
+  syrinx::VoiceOptions options = pocket_voice();
+  options.speed = 2;
+  EXPECT_EQ(engine.start(options, session), SYRINX_UNSUPPORTED);
+  options = pocket_voice();
+  options.max_tokens = -3;
+  EXPECT_EQ(engine.start(options, session), SYRINX_INVALID_ARGUMENT);
+  options = pocket_voice();
+  options.decode_steps = 1000;
+  EXPECT_EQ(engine.start(options, session), SYRINX_INVALID_ARGUMENT);
+  options.voice = nullptr;
+  options.decode_steps = 0;
+  EXPECT_EQ(engine.start(options, session), SYRINX_NOT_FOUND);
+  EXPECT_THAT(engine.error(), HasSubstr("no voice was named"));
+}
+
+TEST(CApi, ExportsAVoiceWholeOrNotAtAll) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
+  const std::string recording = SYRINX_TEST_DATA "/pocket_tts/voice.wav";
+  const std::string file = testing::TempDir() + "c_api_voice.safetensors";
+  ASSERT_EQ(engine.export_voice(recording.c_str(), file.c_str()), SYRINX_OK) << engine.error();
+  const auto hear = [](const syrinx_chunk&) { return true; };
+  syrinx::VoiceOptions options;
+  options.voice = file.c_str();
+  EXPECT_EQ(engine.speak("Hello.", options, hear), SYRINX_OK) << engine.error();
+  ::unlink(file.c_str());
+  EXPECT_EQ(engine.export_voice("nobody", file.c_str()), SYRINX_NOT_FOUND);
+  EXPECT_NE(::access(file.c_str(), F_OK), 0);
+  EXPECT_EQ(engine.export_voice(recording.c_str(), "/dev/full"), SYRINX_IO);
+  EXPECT_EQ(syrinx_engine_export_voice(nullptr, "a", "b"), SYRINX_INVALID_ARGUMENT);
 }
 
 }  // namespace
