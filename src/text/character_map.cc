@@ -41,7 +41,7 @@ Result<CharacterMap> CharacterMap::parse(std::string_view bytes, const std::stri
   return map;
 }
 
-CharacterMap::Match CharacterMap::longest(std::string_view text) const {
+CharacterMap::Match CharacterMap::match(std::string_view text, bool first) const {
   Match match;
   if (units_.empty()) return match;
   size_t position = offset(units_[0]);
@@ -60,6 +60,7 @@ CharacterMap::Match CharacterMap::longest(std::string_view text) const {
     if (!begins_character || !ends_character) continue;  // only a damaged map cuts characters
     match.size = i + 1;
     match.replacement = std::string_view(replacements_.data() + begin);  // up to its zero byte
+    if (first) break;
   }
   return match;
 }

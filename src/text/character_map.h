@@ -29,10 +29,14 @@ class CharacterMap {
     size_t size = 0;               // bytes of the text that are replaced; 0: no rule begins here
     std::string_view replacement;  // valid as long as the map
   };
-  // The longest rule that the text begins with.
-  Match longest(std::string_view text) const;
+  bool empty() const { return units_.empty(); }
+  // The longest rule that the text begins with; the shortest one.
+  Match longest(std::string_view text) const { return match(text, false); }
+  Match shortest(std::string_view text) const { return match(text, true); }
 
  private:
+  Match match(std::string_view text, bool first) const;
+
   std::vector<uint32_t> units_;
   std::string replacements_;
 };

@@ -1,6 +1,8 @@
 #include "text/tokenizer_json.h"
 
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 #include "base/json.h"
 
@@ -32,6 +34,31 @@ std::vector<const Json*> steps(const Json* value, const char* list) {
   if (inner == nullptr || inner->array() == nullptr) return {value};
   for (const Json& step : *inner->array()) found.push_back(&step);
   return found;
+}
+
+// RFC 4648, section 4, with its padding; nothing for anything else.
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::string out;
+  uint32_t bits = 0;
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool padded = i + padding >= text.size();
+    const int digit = padded                 ? 0
+                      : c >= 'A' && c <= 'Z' ? c - 'A'
+                      : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                      : c >= '0' && c <= '9' ? c - '0' + 52
+                      : c == '+'             ? 62
+                      : c == '/'             ? 63
+                                             : -1;
+    if (digit < 0) return std::nullopt;
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    if (i % 4 == 3)
+      for (const int shift : {16, 8, 0}) out += static_cast<char>(bits >> shift & 0xFF);
+  }
+  out.resize(out.size() - padding);
+  return out;
 }
 
 class Reader {
@@ -72,7 +99,9 @@ class Reader {
     model_.dummy_prefix = false;
     model_.escape_spaces = false;
     for (const Json* const step : steps(value, "normalizers")) {
-      if (is_step(*step, "Prepend") && is_text(step->find("prepend"), kSpaceMark) && !model_.dummy_prefix)
+      if (is_step(*step, "Precompiled") && !model_.dummy_prefix && !model_.escape_spaces && model_.map.empty())
+        SYRINX_TRY_VOID(character_map(step->find("precompiled_charsmap")));
+      else if (is_step(*step, "Prepend") && is_text(step->find("prepend"), kSpaceMark) && !model_.dummy_prefix)
         model_.dummy_prefix = true;
       else if (replaces(*step, " ", kSpaceMark))
         model_.escape_spaces = true;
@@ -81,6 +110,16 @@ class Reader {
     }
     // A mark before spaces that are none to the pieces: nobody publishes that.
     return model_.dummy_prefix && !model_.escape_spaces ? Status(unsupported("normalizer")) : Status{};
+  }
+
+  // Bytes in base 64; null or none: a map that changes nothing.
+  Status character_map(const Json* value) {
+    if (value == nullptr || value->is_null()) return {};
+    const std::optional<std::string> bytes =
+        value->string() != nullptr ? decode_base64(*value->string()) : std::nullopt;
+    if (!bytes) return damaged("its character map is not in base 64");
+    SYRINX_TRY(model_.map, CharacterMap::parse(*bytes, name_));
+    return {};
   }
 
   // It must undo what the normaliser does.

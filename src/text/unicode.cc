@@ -138,6 +138,14 @@ bool is_letter(char32_t c) {
 
 bool is_space(char32_t c) { return c < 0x80 ? c == ' ' || (c >= '\t' && c <= '\r') : classify(c) == Class::kSpace; }
 
+bool ends_grapheme(char32_t before, char32_t after, int& state) {
+  utf8proc_int32_t kept = state;
+  const bool ends = utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(before),
+                                                     static_cast<utf8proc_int32_t>(after), &kept);
+  state = kept;
+  return ends;
+}
+
 std::u32string nfkc(std::u32string_view characters) {
   std::string bytes;
   for (const char32_t c : characters) append_utf8(bytes, c);

@@ -43,6 +43,9 @@ Class classify(char32_t c);
 bool is_letter(char32_t c);
 bool is_space(char32_t c);
 
+// Whether a grapheme ends between two characters that follow each other (UAX #29, extended).  `state` is 0 at the
+// beginning of a text and kept from call to call.
+bool ends_grapheme(char32_t before, char32_t after, int& state);
 // Compatibility composition of a few characters (a base with its marks); unchanged where there is nothing to do.
 std::u32string nfkc(std::u32string_view characters);
 // A Latin letter without its marks ("é" gives "e", "ß" "ss", "Æ" "AE"); empty for a letter of another script.

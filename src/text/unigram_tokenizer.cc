@@ -20,6 +20,11 @@ size_t character_bytes(std::string_view text, size_t at) {
   return end - at;
 }
 
+tl::unexpected<Error> grows_too_long() {
+  return fail(Code::kLimitExceeded, "the text grows beyond {} bytes when the tokenizer's rules are applied",
+              4 * UnigramTokenizer::kMaxTextBytes);
+}
+
 }  // namespace
 
 int spelt_byte(std::string_view piece) {
@@ -123,14 +128,55 @@ const UnigramTokenizer::Node* UnigramTokenizer::child(const Node& node, uint8_t 
   return found != end && found->label == label ? found : nullptr;
 }
 
+// The character map as Hugging Face's library applies it (spm_precompiled): the shortest rule that a grapheme of up to
+// five bytes begins with replaces all of it; failing that, each character is looked up by itself.
+Result<std::string> UnigramTokenizer::map_graphemes(std::string_view text) const {
+  constexpr size_t kMaxWholeBytes = 5;
+  std::string out;
+  const auto append = [&](std::string_view part) {
+    const CharacterMap::Match match = model_.map.shortest(part);
+    out += match.size > 0 ? match.replacement : part;
+  };
+  int state = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin;
+    for (char32_t before = text::decode(text, end); end < text.size();) {
+      size_t next = end;
+      const char32_t after = text::decode(text, next);
+      if (ends_grapheme(before, after, state)) break;
+      before = after;
+      end = next;
+    }
+    const std::string_view grapheme = text.substr(begin, end - begin);
+    if (grapheme.size() > kMaxWholeBytes || model_.map.shortest(grapheme).size == 0) {
+      for (size_t at = 0; at < grapheme.size();) {
+        const size_t size = character_bytes(grapheme, at);
+        append(grapheme.substr(at, size));
+        at += size;
+      }
+    } else {
+      append(grapheme);
+    }
+    begin = end;
+    if (out.size() > 4 * kMaxTextBytes) return grows_too_long();
+  }
+  return out;
+}
+
 // What the pieces are matched with: rules applied, a space before the text, spaces squeezed and marked.
 Result<std::string> UnigramTokenizer::normalize(std::string_view text) const {
   const std::string_view space = model_.escape_spaces ? kSpaceMark : " ";
   std::string out;
   bool after_space = model_.squeeze_spaces;  // then spaces are dropped, at the beginning too
   bool begun = false;
+  const bool by_graphemes = model_.form == TokenizerForm::kJson && !model_.map.empty();
+  std::string mapped;
+  if (by_graphemes) {
+    SYRINX_TRY(mapped, map_graphemes(text));
+    text = mapped;
+  }
   for (size_t at = 0; at < text.size();) {
-    CharacterMap::Match match = model_.map.longest(text.substr(at));
+    CharacterMap::Match match = by_graphemes ? CharacterMap::Match() : model_.map.longest(text.substr(at));
     if (match.size == 0) {
       match.size = character_bytes(text, at);
       match.replacement = text.substr(at, match.size);
@@ -148,9 +194,7 @@ Result<std::string> UnigramTokenizer::normalize(std::string_view text) const {
         out += c;
     }
     if (!rest.empty()) after_space = model_.squeeze_spaces && rest.ends_with(' ');
-    if (out.size() > 4 * kMaxTextBytes)  // a text of spaces becomes three times as long
-      return fail(Code::kLimitExceeded, "the text grows beyond {} bytes when the tokenizer's rules are applied",
-                  4 * kMaxTextBytes);
+    if (out.size() > 4 * kMaxTextBytes) return grows_too_long();  // a text of spaces becomes three times as long
   }
   while (model_.squeeze_spaces && out.ends_with(space)) out.resize(out.size() - space.size());
   return out;

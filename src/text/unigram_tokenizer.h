@@ -30,7 +30,9 @@ struct Piece {
 // The library whose arithmetic and decoding are followed.
 enum class TokenizerForm : uint8_t {
   kSentencePiece,  // scores are added in f32; a malformed byte is decoded as U+FFFD by itself
-  kJson,           // in f64; every byte of a run of byte pieces that is not UTF-8 is decoded as U+FFFD
+  // in f64; every byte of a run of byte pieces that is not UTF-8 is decoded as U+FFFD; a character map replaces whole
+  // graphemes of up to five bytes by what their beginning becomes, and the characters of others one by one
+  kJson,
 };
 
 // Everything that a file says.
@@ -77,6 +79,7 @@ class UnigramTokenizer {
   Status index_pieces(const std::string& name);
   Status build_tree(const std::string& name);
   const Node* child(const Node& node, uint8_t label) const;
+  Result<std::string> map_graphemes(std::string_view text) const;
   Result<std::string> normalize(std::string_view text) const;
   std::vector<int32_t> best_path(std::string_view text) const;
   void append_unknown(std::string_view characters, std::vector<int32_t>& ids) const;

@@ -85,6 +85,39 @@ TEST(TokenizerJson, SpecialAddedTokensAreSilentAndNotSpelt) {
   EXPECT_EQ(tokenizer.decode(Ids{3, 1, 2, 0}), "a");
 }
 
+// A character map is applied to whole graphemes, otherwise than by sentencepiece; the ids are the library's.
+TEST(TokenizerJson, AppliesAPrecompiledMapAsTheLibrary) {
+  const UnigramTokenizer tokenizer = read_good(test::read_pocket("mapped.json"));
+  const auto texts = parse_json(test::read_pocket("mapped_ids.json"), "mapped_ids.json");
+  ASSERT_TRUE(texts.has_value());
+  ASSERT_EQ(texts->array()->size(), 26u);
+  for (const Json& item : *texts->array()) {
+    SCOPED_TRACE(test::text_of(item, "text"));
+    const auto ids = tokenizer.encode(test::text_of(item, "text"));
+    ASSERT_TRUE(ids.has_value()) << ids.error().message;
+    EXPECT_EQ(*ids, test::ids_of(item));
+    EXPECT_EQ(tokenizer.decode(*ids), test::text_of(item, "decoded"));
+  }
+}
+
+TEST(TokenizerJson, ReadsAMapThatIsNoneAndRefusesDamage) {
+  const std::string prepend = R"({"type":"Prepend","prepend":"▁"},)";
+  const std::string replace = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
+  const auto file_with = [&](const std::string& map, bool first = true) {
+    const std::string step = R"({"type":"Precompiled","precompiled_charsmap":)" + map + "},";
+    File file;
+    file.normalizer =
+        R"({"type":"Sequence","normalizers":[)" + (first ? step + prepend : prepend + step) + replace + "]}";
+    return file.text();
+  };
+  for (const char* const none : {"null", "\"\""})
+    EXPECT_EQ(*read_good(file_with(none)).encode("a"), *read_good(File().text()).encode("a"));
+  for (const char* const damaged : {"7", "\"AAA\"", "\"AA?A\"", "\"====\"", "\"A===\"", "\"AA=A\""})
+    expect_error(file_with(damaged), Code::kDataLoss, "not in base 64");
+  expect_error(file_with("\"AAQAAA==\""), Code::kDataLoss, "its character map is damaged or truncated");
+  expect_error(file_with("\"\"", false), Code::kUnsupported, "something in its normalizer");
+}
+
 TEST(TokenizerJson, RefusesWhatItCannotDo) {
   for (const char* const part : {"truncation", "padding", "pre_tokenizer", "post_processor"}) {
     File file;

@@ -79,6 +79,20 @@ TEST(Unicode, DigitsOfAllScripts) {
   EXPECT_EQ(digit_value(U'Ⅷ'), -1);
 }
 
+TEST(Unicode, GraphemesEndBetweenCharactersThatAreSeenApart) {
+  const auto ends = [](std::u32string_view text) {
+    std::vector<bool> all;
+    int state = 0;
+    for (size_t i = 1; i < text.size(); ++i) all.push_back(ends_grapheme(text[i - 1], text[i], state));
+    return all;
+  };
+  EXPECT_EQ(ends(U"ab"), std::vector<bool>{true});
+  EXPECT_EQ(ends(U"e\u0301b"), (std::vector<bool>{false, true}));
+  EXPECT_EQ(ends(U"\r\n"), std::vector<bool>{false});
+  EXPECT_EQ(ends(U"🇩🇪🇫🇷"), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(ends(U"👩\u200d👧"), (std::vector<bool>{false, false}));
+}
+
 TEST(Unicode, CaseOfAsciiOnly) {
   EXPECT_EQ(ascii_lower("ABc É"), "abc É");
   EXPECT_EQ(ascii_upper("abC é"), "ABC é");
