@@ -91,7 +91,8 @@ std::string event_json(const PullEvent& event) {
   return json.dump();
 }
 
-PullReport::PullReport(PullStyle style, const Clock& clock) : style_(style), clock_(clock) {}
+PullReport::PullReport(PullStyle style, const Clock& clock, std::FILE* lines)
+    : style_(style), clock_(clock), lines_(lines) {}
 
 PullReport::~PullReport() { clear_bar(); }
 
@@ -104,8 +105,8 @@ void PullReport::clear_bar() {
 
 void PullReport::line(const std::string& text) {
   clear_bar();
-  std::fputs((text + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  std::fputs((text + "\n").c_str(), lines_);
+  std::fflush(lines_);
 }
 
 void PullReport::show_progress(const PullEvent& event) {

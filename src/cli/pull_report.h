@@ -1,8 +1,9 @@
 // Shows a pull: a bar with bytes, rate and time left on a terminal, plain lines elsewhere, or one JSON object a line.
-// Lines go to standard output, the bar to standard error.  One thread.
+// Lines go to standard output unless another stream is given, the bar to standard error.  One thread.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "base/clock.h"
@@ -14,7 +15,7 @@ enum class PullStyle { kBar, kLines, kJson };
 
 class PullReport {
  public:
-  PullReport(PullStyle style, const Clock& clock = system_clock());
+  explicit PullReport(PullStyle style, const Clock& clock = system_clock(), std::FILE* lines = stdout);
   ~PullReport();  // takes the bar away
   void show(const PullEvent& event);
 
@@ -25,6 +26,7 @@ class PullReport {
 
   PullStyle style_;
   const Clock& clock_;
+  std::FILE* const lines_;
   bool bar_shown_ = false;
   std::string what_;  // the present source's share
   int64_t started_ns_ = 0;

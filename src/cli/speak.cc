@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/library.h"
 #include "cli/output.h"
+#include "cli/remote_parts.h"
 #include "cli/speak_output.h"
 #include "cli/text_feed.h"
 #include "engine/paths.h"
@@ -207,6 +208,7 @@ Status run_speak(const SpeakArguments& arguments) {
   if (!arguments.times.empty() && arguments.times == arguments.output.file)
     return fail(Code::kInvalidArgument, "--out and --times both go to {}; give each a file of its own",
                 arguments.times == "-" ? "the standard output" : "'" + arguments.times + "'");
+  SYRINX_TRY_VOID(fetch_in_sight(arguments.model, arguments.voice, arguments.json));
   SYRINX_TRY_VOID(check_times(arguments));
   SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
   Engine engine;
@@ -222,7 +224,9 @@ Status run_speak(const SpeakArguments& arguments) {
 }
 
 void add_model_options(Command& command, SpeakArguments& arguments) {
-  command.option("--model", arguments.model, "Name of an installed model, or a path; kokoro by default")
+  command
+      .option("--model", arguments.model,
+              "Name of an installed model, a path, or hf:// or https:// to a configuration; kokoro by default")
       .type("NAME|PATH");
   command
       .option("--precision", arguments.precision,

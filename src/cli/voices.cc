@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/library.h"
 #include "cli/output.h"
+#include "cli/remote_parts.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
@@ -113,6 +114,7 @@ Status run_voices(const VoicesArguments& arguments) {
 }
 
 Status run_export(const ExportArguments& arguments) {
+  SYRINX_TRY_VOID(fetch_in_sight(arguments.model, arguments.voice, /*quiet=*/false));
   // Before the model is loaded, which takes longer.
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));

@@ -85,7 +85,7 @@ Result<SpeechFiles> pocket_files(const std::string& name, const fs::path& place)
 
 // "pocket-tts" stands for one of its configurations, and that one's folder has another name.
 fs::path installed_folder(const std::string& name, const std::string& models_folder) {
-  fs::path folder = fs::path(models_folder) / name;
+  fs::path folder = fs::path(models_folder) / model_folder_name(name);
   if (is_there(folder)) return folder;
   const auto catalogue = Catalogue::built_in();
   if (!catalogue) return folder;
@@ -137,7 +137,7 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
 }
 
 std::string packed_folder(const UserPaths& paths, const SpeechFiles& files) {
-  return paths.cache + "/packed/" + (names_path(files.name) ? "files" : files.name);
+  return paths.cache + "/packed/" + (names_path(files.name) ? "files" : model_folder_name(files.name));
 }
 
 g2p::G2pFiles lexicon_files(const std::string& lexicon_folder, bool british) {

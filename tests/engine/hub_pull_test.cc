@@ -4,8 +4,9 @@
 
 #include <thread>
 
-#include "engine/model_resolve.h"
 #include "engine/model_store.h"
+#include "engine/remote_files.h"
+#include "engine/speech_files.h"
 #include "tests/engine/files.h"
 #include "tests/engine/http_server.h"
 
@@ -70,7 +71,8 @@ class HubPull : public ::testing::Test {
                    ScopedVariable("HUGGING_FACE_HUB_TOKEN", ""),
                    ScopedVariable("HF_TOKEN_PATH", folder_ / "token"),
                    ScopedVariable("HF_HUB_OFFLINE", ""),
-                   ScopedVariable("TRANSFORMERS_OFFLINE", "")} {
+                   ScopedVariable("TRANSFORMERS_OFFLINE", ""),
+                   ScopedVariable("SYRINX_HOME", folder_ / "home")} {
     options_.on_event = [this](const PullEvent& event) {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
@@ -125,7 +127,7 @@ class HubPull : public ::testing::Test {
   std::atomic<bool> broken_{false};
   Folder folder_;
   HttpServer hub_;
-  ScopedVariable variables_[7];
+  ScopedVariable variables_[8];
   PullOptions options_;
   std::mutex mutex_;
   std::vector<PullEvent> events_;
@@ -296,31 +298,54 @@ TEST_F(HubPull, TwoAtOnceFetchEachFileOnce) {
 
 TEST_F(HubPull, NamesBecomeFoldersAndFiles) {
   give_token();
-  CheckpointSource source(UserPaths{folder_ / "data", folder_ / "cache"}, *HubSettings::from_environment(), {});
-  EXPECT_THAT(resolve_model("bird", store(), source).error().message, HasSubstr("`syrinx pull bird`"));
-  EXPECT_EQ(resolve_model("brid", store(), source).error().code, Code::kNotFound);
   ASSERT_TRUE(pull());
-  EXPECT_EQ(*resolve_model("bird", store(), source), folder_ / "data/models/bird@small");
-  EXPECT_EQ(*resolve_model("bird:small", store(), source), folder_ / "data/models/bird@small");
-  EXPECT_EQ(*resolve_model("./bird", store(), source), "./bird");
-  const auto config = resolve_model("hf://birds/open/x/config.yaml@" + commit_, store(), source);
+  write_text(in_bird("config.yaml"), read_text(std::string(SYRINX_TEST_DATA) + "/pocket_tts/english/config.yaml"));
+  const auto found = find_speech_files("bird:small", folder_ / "data/models");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->checkpoint, in_bird("config.yaml"));
+  EXPECT_EQ(packed_folder(UserPaths{"/d", "/c"}, *found), "/c/packed/bird@small");
+  const auto config = fetch("hf://birds/open/x/config.yaml@" + commit_);
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_TRUE(config->ends_with("/x/config.yaml"));
-  EXPECT_EQ(store().list().size(), 2u);
+  EXPECT_EQ(*config, folder_ / ("home/data/fetched/hub/birds/open/" + commit_ + "/x/config.yaml"));
+  const HttpServer large([](const HttpRequest&) { return HttpAnswer{200, {}, std::string((1 << 20) + 1, '#')}; });
+  EXPECT_EQ(fetch(large.url("/config.yml")).error().code, Code::kLimitExceeded);
 }
 
 // What the terms refuse is not replaced behind the user's back by what is free.
 TEST_F(HubPull, ARefusalHoldsForTheWholeConfiguration) {
-  const auto source = std::make_shared<CheckpointSource>(UserPaths{folder_ / "data", folder_ / "cache"},
-                                                         *HubSettings::from_environment(), SourceOptions());
-  const auto locate = checkpoint_locator(source);
-  EXPECT_TRUE(locate("hf://birds/open/small/tokenizer.json@" + commit_));
+  const auto locate = remote_locator();
+  EXPECT_TRUE(locate("hf://birds/open/small/voice.safetensors@" + commit_));
   const auto gated = locate("hf://birds/gated/small/model.safetensors@" + commit_);
   ASSERT_FALSE(gated);
   EXPECT_THAT(gated.error().message, HasSubstr("--without-cloning"));
   const size_t requests = hub_.count();
   EXPECT_EQ(locate("hf://birds/open/small/model.safetensors@" + commit_).error().message, gated.error().message);
   EXPECT_EQ(hub_.count(), requests);
+}
+
+// A configuration as the maker publishes it, and a voice: all that they name is fetched and shown, once.
+TEST_F(HubPull, TheRemotePartsOfAModelAreFetchedBeforeItIsLoaded) {
+  std::string config = testing::read_text(std::string(SYRINX_TEST_DATA) + "/pocket_tts/english/config.yaml");
+  const auto name = [&config](const std::string& from, const std::string& to) {
+    config.replace(config.find(from), from.size(), to);
+  };
+  name("model.safetensors", "hf://birds/open/small/model.safetensors@" + commit_);
+  name("../tokenizer.json", "hf://birds/open/small/tokenizer.json@" + commit_);
+  write_text(folder_ / "given/config.yaml", config);
+  std::vector<std::string> sources;
+  const FetchReport report = [&sources](const PullEvent& event) {
+    if (event.kind == PullEvent::Kind::kSource) sources.push_back(event.text);
+  };
+  const std::string voice = "hf://birds/open/small/b.safetensors@" + commit_;
+  const Status fetched = fetch_remote_parts(folder_ / "given", voice, report);
+  ASSERT_TRUE(fetched) << fetched.error().message;
+  EXPECT_EQ(sources.size(), 3u);
+  const size_t requests = hub_.count();
+  ASSERT_TRUE(fetch_remote_parts(folder_ / "given/config.yaml", voice, report));
+  ASSERT_TRUE(fetch_remote_parts("kokoro", "af_heart", report));
+  ASSERT_TRUE(fetch_remote_parts(folder_ / "given/none.yaml", "me.wav", report));
+  EXPECT_EQ(hub_.count(), requests);
+  EXPECT_FALSE(fetch_remote_parts("hf://birds/gated/config.yaml@" + commit_, "", report));
 }
 
 // Mistakes of a family, each by what replaces a piece of the good one.

@@ -1,0 +1,14 @@
+// Fetching what a model or a voice needs from elsewhere, in sight of the user.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace syrinx::cli {
+
+// What hf:// and http(s):// name in `model`, in its configuration and in `voice`, as far as it is not here; with a bar
+// and lines on standard error unless `quiet`.  Ctrl-C ends it, and the next time goes on.
+Status fetch_in_sight(const std::string& model, const std::string& voice, bool quiet);
+
+}  // namespace syrinx::cli
