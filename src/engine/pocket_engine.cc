@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "audio/recording.h"
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "engine/pocket_speaker.h"
@@ -126,9 +125,8 @@ Result<pocket::VoiceState> PocketEngine::make_voice(std::span<const std::byte> c
     SYRINX_TRY(const pocket::VoiceFile read, pocket::parse_voice_file(content, name, model_->config().flow_lm));
     return on_team([&] { return pocket::make_voice(*model_, read, runner_); });
   }
-  SYRINX_TRY(const Recording recording, read_recording(content, name));
   SYRINX_TRY(const std::vector<float> ready,
-             pocket::prepare_recording(recording, pocket::kSampleRateHz, truncate, name));
+             pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
   return on_team([&] { return pocket::clone_voice(*model_, ready, runner_); });
 }
 

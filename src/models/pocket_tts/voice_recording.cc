@@ -73,11 +73,12 @@ Result<std::vector<float>> prepare_recording(const Recording& recording, int rat
   return ended;
 }
 
-Result<std::vector<float>> read_voice_recording(const std::string& path, int rate_hz, bool truncate) {
+Result<std::vector<float>> read_voice_recording(std::span<const std::byte> file, int rate_hz, bool truncate,
+                                                const std::string& name) {
   SoundLimits limits;
   if (!truncate) limits.max_seconds = kMaxRecordingSeconds;
-  SYRINX_TRY(const Recording recording, read_recording(path, limits));
-  return prepare_recording(recording, rate_hz, truncate, path);
+  SYRINX_TRY(const Recording recording, read_recording(file, name, limits));
+  return prepare_recording(recording, rate_hz, truncate, name);
 }
 
 }  // namespace syrinx::pocket

@@ -4,6 +4,7 @@
 // Where the maker makes a voice of anything, we refuse what cannot become one: too short, or silent.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,9 @@ std::vector<float> end_on_pause(std::span<const float> sound, int rate_hz);
 Result<std::vector<float>> prepare_recording(const Recording& recording, int rate_hz, bool truncate,
                                              const std::string& name);
 
-// The same of a file, in any format of audio/recording.h, with its errors.
-Result<std::vector<float>> read_voice_recording(const std::string& path, int rate_hz, bool truncate);
+// The same of a file's bytes, in any format of audio/recording.h, with its errors.  No more is decoded than may stay:
+// kMaxRecordingSeconds, or an hour if the beginning alone is kept.
+Result<std::vector<float>> read_voice_recording(std::span<const std::byte> file, int rate_hz, bool truncate,
+                                                const std::string& name);
 
 }  // namespace syrinx::pocket
