@@ -137,7 +137,10 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
 }
 
 std::string packed_folder(const UserPaths& paths, const SpeechFiles& files) {
-  return paths.cache + "/packed/" + (names_path(files.name) ? "files" : model_folder_name(files.name));
+  if (names_path(files.name)) return paths.cache + "/packed/files";
+  // By the folder that the name stands for, so that `syrinx rm` finds it.
+  const std::string folder = fs::path(files.checkpoint).parent_path().filename().string();
+  return paths.cache + "/packed/" + (folder.empty() ? model_folder_name(files.name) : folder);
 }
 
 g2p::G2pFiles lexicon_files(const std::string& lexicon_folder, bool british) {

@@ -304,6 +304,11 @@ TEST_F(HubPull, NamesBecomeFoldersAndFiles) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->checkpoint, in_bird("config.yaml"));
   EXPECT_EQ(packed_folder(UserPaths{"/d", "/c"}, *found), "/c/packed/bird@small");
+  // A family's name alone is its default member's, down to the folder of packed weights.
+  write_text(folder_ / "data/models/pocket-tts@english/config.yaml", read_text(in_bird("config.yaml")));
+  const auto family = find_speech_files("pocket-tts", folder_ / "data/models");
+  ASSERT_TRUE(family) << family.error().message;
+  EXPECT_EQ(packed_folder(UserPaths{"/d", "/c"}, *family), "/c/packed/pocket-tts@english");
   const auto config = fetch("hf://birds/open/x/config.yaml@" + commit_);
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(*config, folder_ / ("home/data/fetched/hub/birds/open/" + commit_ + "/x/config.yaml"));
