@@ -1,11 +1,15 @@
 #include "engine/speech_session.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
 
 namespace syrinx {
 namespace {
+
+// So much text is handed to the front end at a time, that it has room for it beside a sentence that has not ended.
+constexpr size_t kMaxArrival = size_t{64} << 10;
 
 double ms_between(int64_t begin_ns, int64_t end_ns) { return static_cast<double>(end_ns - begin_ns) * 1e-6; }
 
@@ -23,13 +27,17 @@ SpeechSession::~SpeechSession() {
 
 Status SpeechSession::write(std::string_view text) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return waiting_text_.size() < kMaxWaitingText || done_ || cancelled_; });
-  if (error_) return tl::unexpected(*error_);
-  if (cancelled_) return cancelled();
-  if (finished_) return fail(Code::kInvalidArgument, "text after the end of the text");
-  if (first_text_ns_ == 0) first_text_ns_ = clock_.now_ns();
-  waiting_text_.append(text);
-  changed_.notify_all();
+  do {
+    changed_.wait(lock, [this] { return waiting_text_.size() < kMaxWaitingText || done_ || cancelled_; });
+    if (error_) return tl::unexpected(*error_);
+    if (cancelled_) return cancelled();
+    if (finished_) return fail(Code::kInvalidArgument, "text after the end of the text");
+    if (first_text_ns_ == 0) first_text_ns_ = clock_.now_ns();
+    const std::string_view part = text.substr(0, kMaxWaitingText - std::min(kMaxWaitingText, waiting_text_.size()));
+    waiting_text_.append(part);
+    text.remove_prefix(part.size());
+    changed_.notify_all();
+  } while (!text.empty());
   return {};
 }
 
@@ -111,16 +119,15 @@ Result<SpeechStream::Arrival> SpeechSession::take_text(std::optional<std::chrono
     return Arrival::kQuiet;
   }
   if (cancelled_) return cancelled();
-  text += waiting_text_;
-  waiting_text_.clear();
+  const size_t bytes = std::min(waiting_text_.size(), kMaxArrival);
+  text.append(waiting_text_, 0, bytes);
+  waiting_text_.erase(0, bytes);
   changed_.notify_all();
-  return finished_ ? Arrival::kEnd : Arrival::kText;
+  return finished_ && waiting_text_.empty() ? Arrival::kEnd : Arrival::kText;
 }
 
 SpeechChunk SpeechSession::spare() {
-  const std::lock_guard lock(mutex_);
-  SpeechChunk chunk;
-  if (waiting_ < chunks_.size()) std::swap(chunk, chunks_[(first_ + waiting_) % chunks_.size()]);
+  SpeechChunk chunk = std::exchange(spare_, {});
   chunk.samples.clear();
   chunk.words.clear();
   chunk.phonemes.clear();
@@ -137,7 +144,7 @@ Status SpeechSession::hand_over(SpeechChunk chunk) {
   statistics_.audio_seconds = static_cast<double>(samples_made_) / kSpeechRateHz;
   changed_.wait(lock, [this] { return waiting_ < chunks_.size() || cancelled_; });
   if (cancelled_) return cancelled();
-  std::swap(chunks_[(first_ + waiting_) % chunks_.size()], chunk);
+  spare_ = std::exchange(chunks_[(first_ + waiting_) % chunks_.size()], std::move(chunk));
   ++waiting_;
   changed_.notify_all();
   return {};

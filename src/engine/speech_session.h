@@ -75,10 +75,10 @@ class SpeechStream {
  public:
   enum class Arrival { kText, kQuiet, kEnd };
 
-  // Appends to `text` what has been written; waits for it, at most as long as `limit` (kQuiet).  kEnd with the last of
-  // it.  kCancelled.
+  // Appends to `text` what has been written, 64 KB at most; waits for it, at most as long as `limit` (kQuiet).  kEnd
+  // with the last of it.  kCancelled.
   virtual Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, std::string& text) = 0;
-  // An empty chunk, with the memory of one that has been heard where there is one.
+  // An empty chunk, once all memory has gone round with that of one that has been heard.
   virtual SpeechChunk spare() = 0;
   // Waits while enough chunks wait to be heard.  kCancelled.
   virtual Status hand_over(SpeechChunk chunk) = 0;
@@ -112,7 +112,8 @@ class SpeechSession final : private SpeechStream {
   SpeechSession(const SpeechSession&) = delete;
   SpeechSession& operator=(const SpeechSession&) = delete;
 
-  // Any thread.  Waits while kMaxWaitingText is waiting.  Fails with the session's error once it has failed.
+  // Text of any length.  Any thread, one at a time.  Waits while kMaxWaitingText is waiting, and so for the speech of a
+  // longer text: another thread must hear it.  Fails with the session's error once it has failed.
   Status write(std::string_view text);
   void finish();
   // All of the text, and the end.  kLimitExceeded above kMaxWaitingText.
@@ -151,6 +152,8 @@ class SpeechSession final : private SpeechStream {
   int64_t first_text_ns_ = 0;
   uint64_t samples_made_ = 0;
   SpeechStatistics statistics_;
+
+  SpeechChunk spare_;  // of the session's thread: what stood in the ring before the last chunk
 
   std::thread thread_;  // last: it uses all of the above
 };

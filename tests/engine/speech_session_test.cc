@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/kokoro_speaker.h"
+#include "engine/sentence_speaker.h"
 #include "models/kokoro/vocabulary.h"
 
 namespace syrinx {
@@ -260,6 +261,91 @@ TEST(SpeechSession, BoundsTheTextItTakes) {
   ASSERT_TRUE(speech->speak("hello there."));
   EXPECT_EQ(speech->speak("again.").error().code, Code::kInvalidArgument);
   EXPECT_EQ(speech->write("again.").error().code, Code::kInvalidArgument);
+}
+
+// Makes no sound: counts the sentences that it is given, and takes none while `hold` is set.
+struct Counts {
+  std::atomic<size_t> begun{0}, sentences{0};
+  std::atomic<bool> hold{true};
+};
+class SentenceCounter final : public SentenceSpeaker {
+ public:
+  explicit SentenceCounter(std::shared_ptr<Counts> counts) : counts_(std::move(counts)) {}
+  size_t chunks_ahead() const override { return 1; }
+
+ private:
+  Status read(const Sentence& /*sentence*/, SpeechStream& /*stream*/) override {
+    ++counts_->begun;
+    while (counts_->hold) std::this_thread::yield();
+    ++counts_->sentences;
+    return {};
+  }
+  Result<bool> say(bool /*now*/, SpeechStream& /*stream*/) override { return false; }
+  Status end() override { return {}; }
+
+  std::shared_ptr<Counts> counts_;
+};
+
+TEST(SpeechSession, TakesTextOfAnyLengthWhileItSpeaks) {
+  const auto counts = std::make_shared<Counts>();
+  SpeechSession speech(std::make_unique<SentenceCounter>(counts));
+  ASSERT_TRUE(speech.write("One comes first. Two"));
+  while (counts->begun == 0) std::this_thread::yield();
+  const std::string_view sentence = " is said again, and at some length. Two";
+  std::string text;
+  size_t sentences = 0;
+  for (; text.size() < SpeechSession::kMaxWaitingText * 3 / 2; ++sentences) text += sentence;
+  std::thread writer([&] {
+    EXPECT_TRUE(speech.write(text));
+    EXPECT_TRUE(speech.write(text));
+    speech.finish();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until as much waits as may
+  counts->hold = false;
+  const Heard heard = hear(speech);
+  writer.join();
+  EXPECT_TRUE(heard.status) << heard.status.error().message;
+  EXPECT_EQ(counts->sentences, 1 + 2 * sentences + 1);
+}
+
+// Makes frames as long as it is asked to, and counts those that came without memory.
+struct Frames {
+  static constexpr size_t kAhead = 5, kAll = 100;
+  std::atomic<size_t> begun{0}, fresh{0};
+};
+class FrameMaker final : public Speaker {
+ public:
+  explicit FrameMaker(std::shared_ptr<Frames> frames) : frames_(std::move(frames)) {}
+  size_t chunks_ahead() const override { return Frames::kAhead; }
+  Status speak(SpeechStream& stream) override {
+    for (size_t i = 0; i < Frames::kAll; ++i) {
+      SpeechChunk frame = stream.spare();
+      EXPECT_TRUE(frame.samples.empty());
+      if (frame.samples.capacity() == 0) ++frames_->fresh;
+      frame.samples.resize(1920);
+      ++frames_->begun;
+      SYRINX_TRY_VOID(stream.hand_over(std::move(frame)));
+    }
+    return {};
+  }
+
+ private:
+  std::shared_ptr<Frames> frames_;
+};
+
+TEST(SpeechSession, UsesTheMemoryOfChunksAgainThoughItsQueueIsFull) {
+  const auto frames = std::make_shared<Frames>();
+  SpeechSession speech(std::make_unique<FrameMaker>(frames));
+  SpeechChunk chunk;
+  for (size_t heard = 0; heard < Frames::kAll; ++heard) {
+    // The queue is full, and one more frame waits for room.
+    while (frames->begun < std::min(heard + Frames::kAhead + 1, Frames::kAll)) std::this_thread::yield();
+    ASSERT_TRUE(*speech.next(chunk));
+    EXPECT_EQ(chunk.samples.size(), 1920u);
+  }
+  EXPECT_FALSE(*speech.next(chunk));
+  // The queue, the frame that waits, the listener's, and the one between them.
+  EXPECT_LE(frames->fresh, Frames::kAhead + 3);
 }
 
 TEST(SpeechSession, RunsNoFurtherAheadThanItsQueue) {
