@@ -129,6 +129,7 @@ Status run_bench_kernels(const BenchKernelsOptions& options) {
   if (!options.json) SYRINX_TRY_VOID(print(header_text(limits, options.runs)));
   std::vector<KernelCase> cases = matrix_kernel_cases(team.size());
   for (KernelCase& item : stream_kernel_cases()) cases.push_back(std::move(item));
+  for (KernelCase& item : codec_kernel_cases()) cases.push_back(std::move(item));
   for (KernelCase& item : vector_kernel_cases(team.size())) cases.push_back(std::move(item));
   std::vector<Row> rows;
   for (const KernelCase& item : cases) {

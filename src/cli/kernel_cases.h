@@ -30,6 +30,8 @@ std::vector<KernelCase> matrix_kernel_cases(int threads);
 // The products of Pocket TTS's language model in every precision: a row and a few streams against 128 MB of weights,
 // measured against the read rate, and a prompt's rows against a matrix in cache.
 std::vector<KernelCase> stream_kernel_cases();
+// The codec's layers at the shapes of one frame.
+std::vector<KernelCase> codec_kernel_cases();
 
 const kernels::Limit& limit_of(const kernels::MachineLimits& limits, LimitKind kind);
 const char* limit_name(LimitKind kind);  // "read", "f32", ...

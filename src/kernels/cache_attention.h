@@ -36,7 +36,8 @@ struct CacheAttentionInput {
 size_t cache_attention_scratch_size(size_t rows);
 
 // Query heads `heads` into the same columns of out [N, H * K], which must not overlap the input.  Accuracy as of float
-// sums.  A query's result does not depend on which others go through in the same call.
+// sums.  A query's result depends neither on the range of heads nor on which others go through in the same call, but a
+// single position (N = 1) takes another way, with other roundings.
 void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
 
 }  // namespace syrinx::kernels

@@ -12,6 +12,7 @@ TEST(BenchKernels, EveryCaseRunsOnAnyNumberOfThreads) {
     ThreadTeam team(threads);
     std::vector<KernelCase> cases = matrix_kernel_cases(threads);
     for (KernelCase& item : stream_kernel_cases()) cases.push_back(std::move(item));
+    for (KernelCase& item : codec_kernel_cases()) cases.push_back(std::move(item));
     for (KernelCase& item : vector_kernel_cases(threads)) cases.push_back(std::move(item));
     for (const KernelCase& item : cases) {
       SCOPED_TRACE(item.name + " " + item.shape);
@@ -39,8 +40,8 @@ TEST(BenchKernels, JsonIsOneLineWithEveryCase) {
   const Result<Json> report = parse_json(text, "the report");
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_NE(report->find("kernels"), nullptr);
-  EXPECT_EQ(report->find("kernels")->array()->size(),
-            matrix_kernel_cases(1).size() + stream_kernel_cases().size() + vector_kernel_cases(1).size());
+  EXPECT_EQ(report->find("kernels")->array()->size(), matrix_kernel_cases(1).size() + stream_kernel_cases().size() +
+                                                          codec_kernel_cases().size() + vector_kernel_cases(1).size());
   EXPECT_NE(report->find("limits")->find("f32_gop_per_s")->find("one_thread"), nullptr);
 }
 

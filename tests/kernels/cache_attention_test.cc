@@ -133,6 +133,8 @@ TEST(CacheAttention, WindowOverARingThatWraps) {
     for (const size_t first : {0, 16, 32, 48, 64, 1600}) run_case({55, first, 16, 4, 4, 16, 40});
     for (const size_t first : {0, 1, 4, 5, 6, 17, 100}) run_case({5, first, 1, 2, 2, 8, 5});
     run_case({265, 4000, 16, 2, 2, 64, 250});
+    run_case({297, 4000, 48, 4, 2, 64, 250});
+    run_case({60, 100, 33, 2, 2, 100, 20});
     run_case({7, 3, 2, 1, 1, 8, 100});   // a window that is not reached
     run_case({16, 50, 16, 2, 2, 8, 1});  // each sees itself alone
   });
@@ -147,22 +149,26 @@ TEST(CacheAttention, OddInputs) {
   });
 }
 
+// Every pair of successive positions against all of them, and every head by itself against a range.
 TEST(CacheAttention, AQueryDoesNotDependOnItsNeighbours) {
   for_each_target([] {
-    const Case all{40, 13, 9, 4, 2, 24, 12};
-    const Ring ring(all, 1);
-    const TestValues q(all.queries * (all.heads * all.width + 5), 2);
-    const CacheAttentionInput in = input_of(all, ring, q);
-    const size_t columns = all.heads * all.width;
-    std::vector<float> scratch(cache_attention_scratch_size(all.ring)), together(all.queries * columns), alone(columns);
-    cache_attention(in, {0, all.heads}, scratch, {together.data(), {all.queries, columns}});
-    for (size_t i = 0; i < all.queries; ++i) {
-      CacheAttentionInput one = in;
-      one.q = {in.q.row(i), {1, columns}};
-      one.first_position = all.first + i;
-      for (size_t head = 0; head < all.heads; ++head)
-        cache_attention(one, {head, head + 1}, scratch, {alone.data(), {1, columns}});
-      EXPECT_EQ(std::memcmp(alone.data(), &together[i * columns], columns * sizeof(float)), 0) << "query " << i;
+    for (const size_t queries : {9, 40}) {
+      const Case all{80, 13, queries, 6, 2, 24, 12};
+      const Ring ring(all, 1);
+      const TestValues q(all.queries * (all.heads * all.width + 5), 2);
+      const CacheAttentionInput in = input_of(all, ring, q);
+      const size_t columns = all.heads * all.width;
+      std::vector<float> scratch(cache_attention_scratch_size(all.ring)), together(all.queries * columns);
+      cache_attention(in, {0, all.heads}, scratch, {together.data(), {all.queries, columns}});
+      std::vector<float> pair(2 * columns);
+      for (size_t i = 0; i + 1 < all.queries; ++i) {
+        CacheAttentionInput two = in;
+        two.q = {in.q.row(i), {2, columns}, {in.q.stride(0), 1}};
+        two.first_position = all.first + i;
+        for (size_t head = 0; head < all.heads; ++head)
+          cache_attention(two, {head, head + 1}, scratch, {pair.data(), {2, columns}});
+        EXPECT_EQ(std::memcmp(pair.data(), &together[i * columns], pair.size() * sizeof(float)), 0) << "query " << i;
+      }
     }
   });
 }

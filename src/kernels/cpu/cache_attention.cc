@@ -1,5 +1,6 @@
-// Queries that share a key head go through in blocks of four, so that each key and value is loaded once for all four;
-// a query that is alone takes four keys, or eight vectors of values, at a time instead.
+// A single position's queries go through in blocks of four where they share a key head, so that each key and value is
+// loaded once for all four; a query that is alone takes four keys, or eight vectors of values, at a time instead.
+// Several positions go through sixteen queries at a time (cache_attention_wide-inl.h).
 #include "kernels/cache_attention.h"
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/cache_attention_spans.h"
+#include "kernels/cpu/cache_attention_wide-inl.h"
 #include "kernels/cpu/gemm_block.h"
 #include "kernels/cpu/softmax-inl.h"
 
@@ -24,17 +27,6 @@ namespace {
 
 constexpr size_t kBlockQueries = 4;
 
-// Positions [begin, end) in the order of time; in the ring they are one or two runs of rows.
-struct Span {
-  size_t begin = 0, end = 0;
-  size_t size() const { return end - begin; }
-};
-
-Span visible(const CacheAttentionInput& in, size_t query) {
-  const size_t position = in.first_position + query;
-  return {in.window == 0 || position < in.window ? 0 : position + 1 - in.window, position + 1};
-}
-
 // Some of the queries of one key head, and where their scores lie: that of position p is scores[r][p - span.begin].
 struct QueryBlock {
   size_t rows = 0;
@@ -44,21 +36,6 @@ struct QueryBlock {
   float* scores[kBlockQueries] = {};
   float inverse_sum[kBlockQueries] = {};
 };
-
-// Consecutive rows, of the prefix or of the ring, that hold part of a span; `at` counts the span's positions before.
-struct Run {
-  const float* first = nullptr;  // row, column 0
-  size_t rows = 0, at = 0;
-};
-std::array<Run, 3> runs_of(Span span, View<const float, 2> prefix, View<const float, 2> ring) {
-  const size_t shared = prefix.extent(0), ring_rows = ring.extent(0);
-  const Span before{std::min(span.begin, shared), std::min(span.end, shared)};
-  const Span after{span.begin - before.begin, span.end - before.end};
-  if (after.size() == 0) return {Run{prefix.row(before.begin), before.size(), 0}};
-  const size_t row = after.begin % ring_rows, first = std::min(after.size(), ring_rows - row);
-  return {Run{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
-          Run{ring.row(row), first, before.size()}, Run{ring.row(0), after.size() - first, before.size() + first}};
-}
 
 }  // namespace
 }  // namespace syrinx::kernels
@@ -206,13 +183,13 @@ void attend_cache(const CacheAttentionInput& in, Range heads, float* memory, Vie
   for (size_t head = heads.begin; head < heads.end;) {
     const size_t key_head = head / group, end = std::min(heads.end, (key_head + 1) * group);
     const size_t here = end - head;
-    for (size_t first = 0; first < queries * here; first += kBlockQueries) {
+    if (queries > 1) wide::attend(in, head, end, memory, out);
+    for (size_t first = 0; queries == 1 && first < here; first += kBlockQueries) {
       QueryBlock block;
-      block.rows = std::min(kBlockQueries, queries * here - first);
+      block.rows = std::min(kBlockQueries, here - first);
       for (size_t r = 0; r < kBlockQueries; ++r) block.scores[r] = memory + r * rows;
       for (size_t r = 0; r < block.rows; ++r) {
-        block.query[r] = (first + r) / here;
-        block.column[r] = (head + (first + r) % here) * in.head_size;
+        block.column[r] = (head + first + r) * in.head_size;
       }
       attend(in, key_head * in.head_size, block, out);
     }
@@ -228,7 +205,11 @@ namespace syrinx::kernels {
 
 HWY_EXPORT(attend_cache);
 
-size_t cache_attention_scratch_size(size_t rows) { return kBlockQueries * rows; }
+size_t cache_attention_scratch_size(size_t rows) {
+  constexpr size_t kAtOnce = 16;  // queries that lie side by side
+  static_assert(kAtOnce >= kBlockQueries);
+  return kAtOnce * rows;
+}
 
 void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
   const size_t n = input.q.extent(0), rows = input.keys.extent(0), shared = input.prefix_keys.extent(0);

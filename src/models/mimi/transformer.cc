@@ -66,9 +66,10 @@ TransformerState Transformer::make_state() const {
 void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, TransformerState& state, View<float, 2> x) {
   const nn::TransformerConfig& c = w_.config;
   const TransformerLayer& layer = w_.layers[index];
-  const size_t rows = x.extent(0), width = c.attention_width, key_width = c.key_width();
-  const View<float, 2> keys(state.keys[index].data(), {ring_rows(), key_width});
-  const View<float, 2> values(state.values[index].data(), {ring_rows(), key_width});
+  const size_t rows = x.extent(0), width = c.attention_width, key_width = c.key_width(), head_size = c.head_size();
+  const size_t group = c.heads / c.key_heads;
+  float* const keys = state.keys[index].data();
+  float* const values = state.values[index].data();
   seat.stage([&](const nn::Part& part) {
     const Range own = part.split(rows);
     kernels::layer_norm(slice(x, own), {layer.norm1_gain.data(), layer.norm1_bias.data()}, kEpsilon,
@@ -82,25 +83,32 @@ void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, Transforme
     const Range own = part.split(rows);
     kernels::rotary(slice(cosine_.view(), own), slice(sine_.view(), own), slice(qkv_, own, 0, width + key_width));
     for (size_t t = own.begin; t < own.end; ++t) {
-      const size_t row = (state.position + t) % ring_rows();
-      std::copy_n(qkv_.f32(t) + width, key_width, keys.row(row));
-      std::copy_n(qkv_.f32(t) + width + key_width, key_width, values.row(row));
+      for (size_t head = 0; head < c.key_heads; ++head) {
+        const size_t row = (head * ring_rows() + (state.position + t) % ring_rows()) * head_size;
+        const float* const key = qkv_.f32(t) + width + head * head_size;
+        std::copy_n(key, head_size, keys + row);
+        std::copy_n(key + key_width, head_size, values + row);
+      }
     }
   });
   seat.stage([&](const nn::Part& part) {
-    const kernels::CacheAttentionInput in{.q = slice(qkv_, {0, rows}, 0, width),
-                                          .keys = keys,
-                                          .values = values,
-                                          .heads = c.heads,
-                                          .key_heads = c.key_heads,
-                                          .head_size = c.head_size(),
-                                          .first_position = state.position,
-                                          .window = c.window,
-                                          .scale = 1.0f / std::sqrt(static_cast<float>(c.head_size()))};
     const Range heads = part.split(c.heads);
-    if (heads.begin < heads.end)
-      kernels::cache_attention(in, heads, scratch_[static_cast<size_t>(part.member)].span(),
-                               slice(attended_, {0, rows}, 0, width));
+    for (size_t head = heads.begin; head < heads.end;) {  // those of one key head at a time
+      const size_t key_head = head / group, end = std::min(heads.end, (key_head + 1) * group);
+      const size_t ring = key_head * ring_rows() * head_size, column = head * head_size;
+      const kernels::CacheAttentionInput in{.q = slice(qkv_, {0, rows}, column, (end - head) * head_size),
+                                            .keys = {keys + ring, {ring_rows(), head_size}},
+                                            .values = {values + ring, {ring_rows(), head_size}},
+                                            .heads = end - head,
+                                            .key_heads = 1,
+                                            .head_size = head_size,
+                                            .first_position = state.position,
+                                            .window = c.window,
+                                            .scale = 1.0f / std::sqrt(static_cast<float>(head_size))};
+      kernels::cache_attention(in, {0, end - head}, scratch_[static_cast<size_t>(part.member)].span(),
+                               slice(attended_, {0, rows}, column, (end - head) * head_size));
+      head = end;
+    }
   });
   seat.stage([&](const nn::Part& part) {
     linear_share(part, layer.out_proj.view, attended_.f32(), attended_.stride(), rows,

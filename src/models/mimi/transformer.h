@@ -13,10 +13,10 @@
 
 namespace syrinx::mimi {
 
-// Position p lies in row p mod R of each ring, R = window - 1 + step.  The rings need no clearing: no row is read that
-// was not written since position 0.
+// Position p lies in row p mod R of each ring, R = window - 1 + step.  A head's rows lie together, as it reads nothing
+// else.  The rings need no clearing: no row is read that was not written since position 0.
 struct TransformerState {
-  std::vector<Buffer<float>> keys, values;  // of each layer, [R, key width]
+  std::vector<Buffer<float>> keys, values;  // of each layer, [key heads, R, head size]
   size_t position = 0;                      // of the next row
 };
 

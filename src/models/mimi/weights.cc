@@ -225,6 +225,31 @@ TransformerWeights Loader::transformer(const std::string& name, const nn::Transf
   return weights;
 }
 
+// Moves the panels of all matrices into one run of memory, on huge pages where the system has them: the 20 MB of a
+// frame would else miss the processor's table of small pages at every turn.  Those in a mapped file stay there.
+Buffer<std::byte> gather(TransformerWeights& transformer, std::vector<SeanetLayer>& seanet) {
+  std::vector<OwnedMatrix*> matrices;
+  for (TransformerLayer& l : transformer.layers)
+    matrices.insert(matrices.end(), {&l.in_proj, &l.out_proj, &l.linear1, &l.linear2});
+  for (SeanetLayer& l : seanet) {
+    matrices.push_back(&l.conv.matrix);
+    if (l.second) matrices.push_back(&l.second->matrix);
+  }
+  std::erase_if(matrices, [](const OwnedMatrix* m) { return m->panels.size() == 0; });
+  size_t bytes = 0;
+  for (const OwnedMatrix* m : matrices) bytes += round_up(m->panels.size(), 64);
+  Buffer<std::byte> panels(bytes);
+  prefer_huge_pages(panels.data(), bytes);
+  std::byte* at = panels.data();
+  for (OwnedMatrix* m : matrices) {
+    std::copy(m->panels.begin(), m->panels.end(), at);
+    m->view.panels = at;
+    at += round_up(m->panels.size(), 64);
+    m->panels = {};
+  }
+  return panels;
+}
+
 }  // namespace
 
 Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config,
@@ -239,6 +264,7 @@ Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const st
   weights.seanet = loader.decoder(config.decoder);
   SYRINX_TRY_VOID(loader.status());
   if (store != nullptr) weights.packed = store->mapping();
+  weights.panels = gather(weights.transformer, weights.seanet);
   return weights;
 }
 
@@ -251,6 +277,7 @@ Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const st
   weights.transformer = loader.transformer("mimi.encoder_transformer", config.encoder_transformer);
   weights.downsample = loader.downsample(config.inner_width, config.encoder.width, 2 * config.resample_stride());
   SYRINX_TRY_VOID(loader.status());
+  weights.panels = gather(weights.transformer, weights.seanet);
   return weights;
 }
 

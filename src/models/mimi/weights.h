@@ -56,6 +56,7 @@ struct DecoderWeights {
   std::vector<float> upsample;               // [2 * resample_stride, width padded to 32], tap-major
   TransformerWeights transformer;
   std::vector<SeanetLayer> seanet;  // the last one makes samples
+  Buffer<std::byte> panels;         // of the transformer and the SEANet, in the order in which a frame reads them
 
   // Tensors "mimi.quantizer", "mimi.upsample", "mimi.decoder_transformer", "mimi.decoder"; `file` stands in messages.
   // kUnsupported: a configuration or an element type we cannot run.  kDataLoss: missing tensors, all of them named;
@@ -70,6 +71,7 @@ struct EncoderWeights {
   std::vector<SeanetLayer> seanet;
   TransformerWeights transformer;
   kernels::OwnedMatrix downsample;  // width -> inner_width, 2 * resample_stride taps
+  Buffer<std::byte> panels;         // as above
 
   // Tensors "mimi.encoder", "mimi.encoder_transformer", "mimi.downsample"; errors as above.
   static Result<EncoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config);

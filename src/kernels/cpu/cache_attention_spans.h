@@ -1,0 +1,38 @@
+// Internal: which positions a query of cache_attention.h sees, and where their rows lie.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/cache_attention.h"
+
+namespace syrinx::kernels {
+
+// Positions [begin, end) in the order of time; in the ring they are one or two runs of rows.
+struct Span {
+  size_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }
+};
+
+inline Span visible(const CacheAttentionInput& in, size_t query) {
+  const size_t position = in.first_position + query;
+  return {in.window == 0 || position < in.window ? 0 : position + 1 - in.window, position + 1};
+}
+
+// Consecutive rows, of the prefix or of the ring, that hold part of a span; `at` counts the span's positions before.
+struct Run {
+  const float* first = nullptr;  // row, column 0
+  size_t rows = 0, at = 0;
+};
+
+inline std::array<Run, 3> runs_of(Span span, View<const float, 2> prefix, View<const float, 2> ring) {
+  const size_t shared = prefix.extent(0), ring_rows = ring.extent(0);
+  const Span before{std::min(span.begin, shared), std::min(span.end, shared)};
+  const Span after{span.begin - before.begin, span.end - before.end};
+  if (after.size() == 0) return {Run{prefix.row(before.begin), before.size(), 0}};
+  const size_t row = after.begin % ring_rows, first = std::min(after.size(), ring_rows - row);
+  return {Run{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
+          Run{ring.row(row), first, before.size()}, Run{ring.row(0), after.size() - first, before.size() + first}};
+}
+
+}  // namespace syrinx::kernels
