@@ -1,6 +1,8 @@
 #include "models/pocket_tts/chunk_speaker.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -69,9 +71,10 @@ Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voic
                            float eos_threshold, size_t frames_after) {
   Stream& stream = streams_[index];
   stream.end = SpeechEnd(eos_threshold, 0, 0);
-  stream.stepped = false;
+  stream.stepped = stream.faulty = false;
   const size_t needed = needed_positions(0, ids.size());
-  if (stream.state.capacity < needed) {
+  // Also when what a longer chunk left would not fit behind this voice.
+  if (stream.state.capacity < needed || voice->position + stream.state.capacity > kMaxPositions) {
     SYRINX_TRY(stream.state, FlowLmState::make(*weights_, needed));
   }
   SYRINX_TRY_VOID(stream.state.start_after(std::move(voice)));
@@ -130,6 +133,9 @@ void ChunkSpeaker::keep_steps(std::span<Stream* const> streams, const FlowLm::St
   for (size_t n = 0; n < streams.size(); ++n) {
     std::copy_n(steps.hidden.row(n), streams[n]->hidden.size(), streams[n]->hidden.data());
     streams[n]->logit = steps.logit(n);
+    // A sum is no number if one of its terms is none; an infinite one is no better.
+    const float sum = std::accumulate(streams[n]->hidden.begin(), streams[n]->hidden.end(), steps.logit(n));
+    streams[n]->faulty |= !std::isfinite(sum);
     streams[n]->stepped = true;
   }
 }

@@ -65,6 +65,8 @@ class ChunkSpeaker {
 
   // Of the chunk begun last: steps, frames, and whether the model ended or the limit did.
   const SpeechEnd& end(size_t stream) const { return streams_[stream].end; }
+  // The language model computed something that is no number, which a narrow type may hide from the samples.
+  bool faulty(size_t stream) const { return streams_[stream].faulty; }
 
  private:
   struct Stream {
@@ -72,6 +74,7 @@ class ChunkSpeaker {
     mimi::DecoderState codec;
     SpeechEnd end{0.0f, 0, 0};
     FlowHead* head = nullptr;
+    bool faulty = false;
     bool stepped = false;       // the next step has been computed already:
     std::vector<float> hidden;  // [Z]
     float logit = 0.0f;

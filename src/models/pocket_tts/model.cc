@@ -152,6 +152,8 @@ Status Model::load_tokenizer(const LoadOptions& options) {
 
 Model::PackedPlace Model::packed_place(const LoadOptions& options) const {
   if (options.cache_dir.empty()) return {};
+  std::error_code ignored;  // what cannot be made cannot be written either, which is no error
+  fs::create_directories(options.cache_dir, ignored);
   const char* const precision = precision_name(options.precision);
   std::string content = content_key(weights_.file, options.cache_dir);
   const std::string name = fmt::format("pocket-tts-{}-{}", precision, content.substr(0, 16));

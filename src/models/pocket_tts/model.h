@@ -41,7 +41,7 @@ struct LoadOptions {
   // The local file of a place such as hf://owner/repo/file@revision that is not beside the configuration, or an error
   // that ends the load.  Empty: there is none.
   std::function<Result<std::string>(const std::string& place)> locate = {};
-  // Where packed weights are kept, so that the next start maps them; empty: nowhere.
+  // The folder where packed weights are kept, so that the next start maps them; made if need be.  Empty: nowhere.
   std::string cache_dir = {};
   Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which there are
 };

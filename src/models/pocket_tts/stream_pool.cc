@@ -24,8 +24,9 @@ Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
     stream = free_.back();
     free_.pop_back();
   }
+  Lease lease(*this, stream);  // gives the stream back should there be no memory
   alone([&] { speaker_.set_schedule(stream, schedule); });
-  return Lease(*this, stream);
+  return lease;
 }
 
 void StreamPool::give_back(size_t stream) {
@@ -62,6 +63,7 @@ void StreamPool::serve(Request& request) {
       work_round(lock);
     }
   }
+  if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
 }
 
 // The first piece of other work that waits, then a frame of everybody who asked for one before the round began.
@@ -80,7 +82,11 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Request* const request : round_) {
     if (request->work != nullptr) {
-      (*request->work)();
+      try {
+        (*request->work)();
+      } catch (...) {
+        request->thrown = std::current_exception();
+      }
     } else {
       frames_.push_back(request->frame);
     }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,7 @@ class StreamPool {
     bool next(std::span<const float> noise, std::span<float> samples);
     // Between the calls above.
     const SpeechEnd& end() const { return pool_->speaker_.end(stream_); }
+    bool faulty() const { return pool_->speaker_.faulty(stream_); }
 
    private:
     friend class StreamPool;
@@ -54,13 +56,14 @@ class StreamPool {
   // A stream that speaks with a schedule of its own.  kUnavailable when every stream is taken.
   Result<Lease> lease(const FlowSchedule& schedule);
 
-  // Runs other work on the team, between two rounds.
+  // Runs other work on the team, between two rounds.  What it throws is thrown here, wherever it ran.
   void alone(const std::function<void()>& work);
 
  private:
   struct Request {
     const std::function<void()>* work = nullptr;  // or a frame:
     ChunkSpeaker::Frame frame{};
+    std::exception_ptr thrown = nullptr;  // by the work, for its owner
     bool done = false;
   };
   void serve(Request& request);

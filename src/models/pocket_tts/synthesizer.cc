@@ -93,7 +93,8 @@ bool Synthesizer::next(std::span<float> samples) {
   if (!stream_.end().goes_on()) return false;
   noise_.fill(block_);
   if (!stream_.next(block_, samples)) return false;
-  faulty_ |= !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
+  faulty_ |= stream_.faulty() ||
+             !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
   return true;
 }
 

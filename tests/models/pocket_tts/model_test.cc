@@ -220,10 +220,11 @@ TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
 // What a model says must not depend on where its weights come from.
 TEST(PocketModelCache, AStartFromPackedWeightsIsTheSameModel) {
   for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
-    const TempFolder folder;
+    const TempFolder home;
+    const std::string folder = home.file("cache/packed");
     const auto plain = load_model(data("english"), {.precision = precision});
-    const auto packing = load_model(data("english"), {.cache_dir = folder.path(), .precision = precision});
-    const auto cached = load_model(data("english"), {.cache_dir = folder.path(), .precision = precision});
+    const auto packing = load_model(data("english"), {.cache_dir = folder, .precision = precision});
+    const auto cached = load_model(data("english"), {.cache_dir = folder, .precision = precision});
     ASSERT_TRUE(plain && packing && cached);
     EXPECT_EQ(plain->flow_lm()->packed, nullptr);
     EXPECT_NE(packing->flow_lm()->packed, nullptr) << "once packed, weights come from the cache";
