@@ -41,16 +41,10 @@ void store_f32(const PanelRows& rows, float* panel) {
     for (size_t n = 0; n < kPanelColumns; ++n) panel[k * kPanelColumns + n] = rows.values[n * rows.depth + k];
 }
 
-// Rounded to the nearest, halves to even; finite values only.
-uint16_t to_bf16(float v) {
-  const auto bits = std::bit_cast<uint32_t>(v);
-  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
-}
-
 void store_bf16(const PanelRows& rows, uint16_t* panel) {
   for (size_t k = 0; k < rows.depth; k += 2)
     for (size_t n = 0; n < kPanelColumns; ++n)
-      for (size_t i = 0; i < 2; ++i) *panel++ = to_bf16(rows.values[n * rows.depth + k + i]);
+      for (size_t i = 0; i < 2; ++i) *panel++ = f32_to_bf16(rows.values[n * rows.depth + k + i]);
 }
 
 float largest(const float* values, size_t count) {
@@ -107,11 +101,11 @@ uint16_t quantise_group(const float* values, uint8_t* q) {
   constexpr float kSteps[] = {8.0f, 7.6f, 7.2f, 8.4f, 8.8f, 9.4f};
   float extreme = 0.0f;
   for (size_t k = 0; k < kInt4Group; ++k) extreme = std::fabs(values[k]) > std::fabs(extreme) ? values[k] : extreme;
-  uint16_t best = to_bf16(1.0f);
+  uint16_t best = f32_to_bf16(1.0f);
   if (std::fabs(extreme) > 1e-30f) {
     float least = std::numeric_limits<float>::infinity();
     for (const float steps : kSteps) {
-      const uint16_t scale = to_bf16(-extreme / steps);
+      const uint16_t scale = f32_to_bf16(-extreme / steps);
       const float error = group_error(values, bf16_to_f32(scale));
       if (error < least) best = scale;
       least = std::min(least, error);

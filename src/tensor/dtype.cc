@@ -111,6 +111,11 @@ float f16_to_f32(uint16_t bits) {
 
 float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
+uint16_t f32_to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
 std::vector<float> to_f32(std::span<const std::byte> bytes, DType dtype) {
   switch (dtype) {
     case DType::kF64: return cast<double, float>(bytes);

@@ -148,7 +148,6 @@ Status FlowLm::prefill_projected(View<const float, 2> projected, FlowLmState& st
 
 Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
   const FlowLmWeights& w = *weights_;
-  const size_t width = w.text_width();
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= w.config.text_bins)
       return fail(Code::kInvalidArgument, "token {} of a model that knows {}; its tokenizer is another model's", id,
@@ -158,8 +157,7 @@ Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
   nn::Plane& embedded = w.config.text_rank > 0 ? text_ : x_;
   for (size_t first = 0; first < ids.size(); first += kPassRows) {
     const size_t rows = std::min(kPassRows, ids.size() - first);
-    for (size_t n = 0; n < rows; ++n)
-      std::copy_n(w.text_table.data() + static_cast<size_t>(ids[first + n]) * width, width, embedded.f32(n));
+    for (size_t n = 0; n < rows; ++n) w.text_table.copy_row(static_cast<size_t>(ids[first + n]), embedded.f32(n));
     if (w.config.text_rank > 0) nn::linear(runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
     append_rows("text", rows, state);
   }

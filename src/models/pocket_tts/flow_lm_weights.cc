@@ -39,9 +39,10 @@ PanelType feed_forward_type(Precision precision) {
 // Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
 class Reader {
  public:
-  Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store)
+  Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store, const MappedFile* pages)
       : file_(file),
         store_(store != nullptr ? *store : nothing_),
+        pages_(pages),
         narrow_(narrow_type(precision)),
         feed_forward_(feed_forward_type(precision)),
         team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
@@ -62,7 +63,10 @@ class Reader {
   // Its values; empty if there is no such tensor.
   std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
     const TensorRef* const found = tensor(name, dims);
-    return found != nullptr ? to_f32(found->bytes, found->dtype) : std::vector<float>();
+    if (found == nullptr) return {};
+    std::vector<float> read = to_f32(found->bytes, found->dtype);
+    release(*found);
+    return read;
   }
   NormWeights norm(const std::string& name, size_t width) {
     return {values(name + ".weight", {width}), values(name + ".bias", {width})};
@@ -95,8 +99,31 @@ class Reader {
       const TensorRef* const rows = tensor(name, {columns, channels});
       if (rows == nullptr) return {};
       const kernels::StoredRows stored{.bytes = rows->bytes, .dtype = rows->dtype, .columns = columns};
-      return kernels::pack_rows(PanelType::kF32, channels, std::span(&stored, 1), {}, team_);
+      kernels::OwnedMatrix packed = kernels::pack_rows(PanelType::kF32, channels, std::span(&stored, 1), {}, team_);
+      release(*rows);
+      return packed;
     });
+  }
+  // The first `rows` rows of a table of one row more.  What the file has in bf16 stays so, and every narrow precision
+  // rounds to it.
+  RowTable table(const std::string& name, size_t rows, size_t width, Precision precision) {
+    RowTable table{.width = width, .f32 = {}, .bf16 = {}};
+    const TensorRef* const found = tensor(name, {rows + 1, width});
+    if (found == nullptr) return table;
+    if (precision == Precision::kF32 && found->dtype != DType::kBF16) {
+      table.f32.resize(rows * width);
+      floats_to_f32(found->bytes.first(rows * width * dtype_size(found->dtype)), found->dtype, table.f32.data());
+    } else {
+      table.bf16.resize(rows * width);
+      std::vector<float> row(width);
+      const size_t row_bytes = width * dtype_size(found->dtype);
+      for (size_t n = 0; n < rows; ++n) {
+        floats_to_f32(found->bytes.subspan(n * row_bytes, row_bytes), found->dtype, row.data());
+        std::transform(row.begin(), row.end(), table.bf16.data() + n * width, f32_to_bf16);
+      }
+    }
+    release(*found);
+    return table;
   }
 
   Status finish(const std::string& name) {
@@ -126,16 +153,27 @@ class Reader {
   // Nothing is packed once something is wrong.
   kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
     std::vector<kernels::StoredRows> stored;
+    std::vector<const TensorRef*> tensors;
     std::vector<float> bias;
     for (const Part& part : parts) {
       const TensorRef* const rows = tensor(part.name + ".weight", {part.columns, channels});
-      if (rows != nullptr) stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
+      if (rows != nullptr) {
+        stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
+        tensors.push_back(rows);
+      }
       if (!with_bias) continue;
       const std::vector<float> more = values(part.name + ".bias", {part.columns});
       bias.insert(bias.end(), more.begin(), more.end());
     }
     if (!faults_.empty()) return {};
-    return kernels::pack_rows(type, channels, stored, bias, team_);
+    kernels::OwnedMatrix packed = kernels::pack_rows(type, channels, stored, bias, team_);
+    for (const TensorRef* tensor : tensors) release(*tensor);
+    return packed;
+  }
+  // The tensor has been read for good.
+  void release(const TensorRef& tensor) const {
+    if (pages_ == nullptr) return;
+    pages_->release(static_cast<size_t>(tensor.bytes.data() - pages_->bytes().data()), tensor.bytes.size());
   }
   std::nullptr_t note(std::string fault) {
     faults_.push_back(std::move(fault));
@@ -145,6 +183,7 @@ class Reader {
   const Safetensors& file_;
   kernels::MatrixStore nothing_;
   kernels::MatrixStore& store_;
+  const MappedFile* const pages_;  // of the tensors; may be null
   const PanelType narrow_, feed_forward_;
   ThreadTeam team_;
   std::set<std::string, std::less<>> read_;
@@ -245,12 +284,20 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 
 }  // namespace
 
+void RowTable::copy_row(size_t row, float* to) const {
+  if (!f32.empty()) {
+    std::copy_n(f32.data() + row * width, width, to);
+  } else {
+    std::transform(bf16.data() + row * width, bf16.data() + (row + 1) * width, to, bf16_to_f32);
+  }
+}
+
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
                                    size_t voice_width, const std::string& name, Precision precision,
-                                   kernels::MatrixStore* store) {
+                                   kernels::MatrixStore* store, const MappedFile* pages) {
   SYRINX_TRY_VOID(check(config, latent, voice_width, name));
   const TransformerConfig& t = config.transformer;
-  Reader reader(file, precision, store);
+  Reader reader(file, precision, store, pages);
   FlowLmWeights w;
   w.config = config;
   w.precision = precision;
@@ -262,8 +309,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   if (config.bos_before_voice) w.bos_before_voice = reader.values("bos_before_voice", {1, 1, t.width});
   w.voice_proj = reader.exact_tensor("speaker_proj_weight", voice_width, t.width);
   // The last row is the padding of the maker's batches.
-  w.text_table = reader.values("conditioner.embed.weight", {config.text_bins + 1, w.text_width()});
-  w.text_table.resize(std::min(w.text_table.size(), config.text_bins * w.text_width()));
+  w.text_table = reader.table("conditioner.embed.weight", config.text_bins, w.text_width(), precision);
   if (config.text_rank > 0) w.text_proj = reader.exact("conditioner.proj", config.text_rank, t.width);
   w.input = reader.exact("input_linear", latent, t.width);
   for (size_t i = 0; i < t.layers; ++i) w.layers.push_back(read_layer(reader, t, i));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/result.h"
 #include "kernels/layer_norm.h"
 #include "kernels/matrix_store.h"
@@ -60,6 +61,16 @@ struct FlowHeadWeights {
   kernels::OwnedMatrix output;  // W -> X
 };
 
+// Rows of f32, or of bf16 that are widened on use: a frame looks at few of them, so none is multiplied.
+struct RowTable {
+  size_t width = 0;
+  std::vector<float> f32;      // [rows, width], or empty
+  std::vector<uint16_t> bf16;  // the same
+
+  size_t rows() const { return width == 0 ? 0 : (f32.size() + bf16.size()) / width; }
+  void copy_row(size_t row, float* to) const;
+};
+
 struct FlowLmWeights {
   FlowLmConfig config;
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
@@ -71,7 +82,7 @@ struct FlowLmWeights {
   std::vector<float> latent_std, latent_mean;  // [X], for the codec
   std::vector<float> bos_before_voice;         // [D], empty where there is none
   kernels::OwnedMatrix voice_proj;             // V -> D
-  std::vector<float> text_table;               // [text_bins, D], or [text_bins, rank]
+  RowTable text_table;                         // [text_bins, D], or [text_bins, rank]
   kernels::OwnedMatrix text_proj;              // rank -> D, only with a rank
   kernels::OwnedMatrix input;                  // X -> D
   std::vector<FlowLmLayer> layers;
@@ -87,9 +98,10 @@ struct FlowLmWeights {
 // `latent` and `voice_width` are the codec's (MimiConfig::latent, inner_width); `name` stands in messages.
 // kInvalidArgument: a configuration that no model can have.  kDataLoss: tensors that are missing, have another shape or
 // type than the configuration says, or that it does not know; one sentence names them.  Matrices come out of `store`
-// where it has them; then their tensors are not looked at again.
+// where it has them; then their tensors are not looked at again.  `pages` is the mapped file of the tensors, if there
+// is one: what has been read leaves memory, so that a load needs little more than what it makes.
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
                                    size_t voice_width, const std::string& name, Precision precision = Precision::kF32,
-                                   kernels::MatrixStore* store = nullptr);
+                                   kernels::MatrixStore* store = nullptr, const MappedFile* pages = nullptr);
 
 }  // namespace syrinx::pocket

@@ -201,8 +201,9 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
   for (bool again = true; again;) {
     const bool first = flow_lm_ == nullptr;
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
-    SYRINX_TRY(FlowLmWeights flow_lm, read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent,
-                                                   config_.mimi.inner_width, weights, options.precision, &store));
+    SYRINX_TRY(FlowLmWeights flow_lm,
+               read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights,
+                            options.precision, &store, &weights_.file));
     SYRINX_TRY(mimi::DecoderWeights decoder,
                mimi::DecoderWeights::load(codec().tensors, codec().file.path(), config_.mimi, &store));
     flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
