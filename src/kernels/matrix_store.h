@@ -4,10 +4,11 @@
 //   OwnedMatrix m = store.get("layer.0.in_proj", shape, types, [&] { return pack...; });    for each matrix
 //   SYRINX_TRY(bool saved, store.finish());
 //
-// A store that finds its file bound to the key gives views into the mapping, and makes nothing; else every matrix is
-// made, given, and written on the way.  After a finish() that saved, a second pass over a store opened anew gives
-// views, and what was made can go.  The file is a PackedFile: written under another name and moved, so two processes at
-// once are safe; refused and made again when its key, its index or a matrix's shape is not what is expected.
+// A store that finds its file bound to the key gives views into the mapping, large matrices copied into huge pages, and
+// makes nothing; else every matrix is made, given, and written on the way.  After a finish() that saved, a second pass
+// over a store opened anew gives views, and what was made can go.  The file is a PackedFile: written under another name
+// and moved, so two processes at once are safe; refused and made again when its key, its index or a matrix's shape is
+// not what is expected.
 //
 // Load time only; one thread.  Views live as long as mapping().
 #pragma once

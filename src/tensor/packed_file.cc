@@ -84,6 +84,10 @@ void PackedFile::release_before(std::string_view name) const {
   if (found) file_.release(0, static_cast<size_t>(found->data() - file_.bytes().data()));
 }
 
+void PackedFile::release(std::span<const std::byte> array) const {
+  file_.release(static_cast<size_t>(array.data() - file_.bytes().data()), array.size());
+}
+
 Result<PackedFileWriter> PackedFileWriter::create(const std::string& path, std::string_view key) {
   PackedFileWriter writer;
   writer.path_ = path;

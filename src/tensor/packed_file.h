@@ -34,6 +34,8 @@ class PackedFile {
   size_t size_bytes() const { return file_.bytes().size(); }
   // Lets the pages of the arrays that were written before `name` leave memory; they come back when read.
   void release_before(std::string_view name) const;
+  // The same for the pages wholly inside an array that find() gave.
+  void release(std::span<const std::byte> array) const;
 
  private:
   MappedFile file_;

@@ -67,6 +67,22 @@ TEST(MatrixStore, GivesBackWhatWasPackedOnce) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+// From 2 MiB on a matrix is copied out of the mapping, to the same bits.
+TEST(MatrixStore, LargeMatricesAreCopied) {
+  const TempFolder folder;
+  const std::string path = folder.file("weights.packed");
+  constexpr MatrixShape kLarge{.columns = 1024, .channels = 520};
+  const auto pack = [&] { return pack_f32(kLarge, weight, {}); };
+  MatrixStore first = MatrixStore::open(path, "key");
+  const OwnedMatrix made = first.get("large", kLarge, {PanelType::kF32}, pack);
+  ASSERT_TRUE(first.finish());
+  MatrixStore second = MatrixStore::open(path, "key");
+  const OwnedMatrix copied = second.get("large", kLarge, {PanelType::kF32}, [] { return OwnedMatrix(); });
+  ASSERT_GE(copied.panels.size(), size_t{2} << 20);
+  EXPECT_EQ(copied.view.panels, copied.panels.data());
+  expect_equal(copied.view, made.view);
+}
+
 TEST(MatrixStore, MakesAgainWhatIsNotItsOwn) {
   const TempFolder folder;
   const std::string path = folder.file("weights.packed");

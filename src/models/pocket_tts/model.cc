@@ -196,8 +196,8 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                   codec);
   }
   const PackedPlace packed = packed_place(options);
-  // What had to be packed is packed into the cache, and then taken from there: mapped pages are shared between
-  // processes and may leave memory, private ones do neither.
+  // What had to be packed is packed into the cache, and then taken from there: small matrices stay mapped, shared
+  // between processes, and large ones need not be in memory twice.
   for (bool again = true; again;) {
     const bool first = flow_lm_ == nullptr;
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
