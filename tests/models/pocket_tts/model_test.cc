@@ -44,8 +44,10 @@ VoiceFile stored_voice(const Model& model, const std::string& name) {
 }
 
 std::vector<float> recording(const Model& model) {
-  auto ready =
-      read_voice_recording(data("voice.wav"), static_cast<int>(model.config().mimi.sample_rate), /*truncate=*/true);
+  const auto file = MappedFile::open(data("voice.wav"));
+  EXPECT_TRUE(file.has_value());
+  auto ready = read_voice_recording(file->bytes(), static_cast<int>(model.config().mimi.sample_rate), /*truncate=*/true,
+                                    "voice.wav");
   EXPECT_TRUE(ready.has_value()) << ready.error().message;
   return *ready;
 }
