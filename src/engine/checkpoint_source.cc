@@ -209,6 +209,7 @@ Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& re
   patience.on_progress = [&](uint64_t done_bytes) {
     report(PullEvent::Kind::kProgress, reference.text, {}, done_bytes, remote.size_bytes);
   };
+  patience.on_other_version = [&] { std::remove(tag_path.c_str()); };  // a later run could not tell: from the start
   Downloader downloader(patience);
   const Status fetched = downloader.fetch(remote.address, part);
   if (!fetched) {

@@ -36,6 +36,8 @@ struct Downloader::Transfer {
   uint64_t asked_from = 0;  // the range that was asked for starts here
   bool body_started = false;
   std::optional<ContentRange> range;  // came with the answer
+  std::string etag;                   // likewise
+  std::string* validator = nullptr;   // the version that is wanted; becomes the one that comes
   uint64_t received_bytes = 0;
   uint64_t ignored_bytes = 0;  // of an error's page
   bool stalled = false;
@@ -52,14 +54,23 @@ struct Downloader::Transfer {
         SYRINX_TRY_VOID(file->restart());
         return fail(Code::kUnavailable, "the server sent another range than the one asked for");
       }
+      // Some servers know ranges and overlook If-Range; a part's rest must carry the tag of its version.
+      if (!file->has_known_hash() && etag != *validator) {
+        SYRINX_TRY_VOID(file->restart());
+        return fail(Code::kUnavailable, "the server sent the rest of another version; from the start");
+      }
       return {};
     }
-    if (asked_from > 0) SYRINX_TRY_VOID(file->restart());  // it cannot resume, or has another version: from the start
     curl_off_t length = -1;
     curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (length >= 0 && static_cast<uint64_t>(length) != file->expected_bytes()) {
       return fail(Code::kDataLoss, "the server's file has {} bytes instead of the {} it must have", length,
                   file->expected_bytes());
+    }
+    if (asked_from > 0) SYRINX_TRY_VOID(file->restart());  // it cannot resume, or has another version: from the start
+    if (!validator->empty() && etag != *validator) {       // what follows a break must be of this version
+      *validator = is_strong_tag(etag) ? etag : std::string();
+      if (owner->options_.on_other_version) owner->options_.on_other_version();
     }
     return {};
   }
@@ -82,7 +93,11 @@ struct Downloader::Transfer {
 
   size_t header(std::string_view line) {
     last_byte = SteadyClock::now();
-    if (line.starts_with("HTTP/")) range.reset();  // a redirect's headers do not count
+    if (line.starts_with("HTTP/")) {  // a redirect's headers do not count
+      range.reset();
+      etag.clear();
+    }
+    if (const auto value = header_value(line, "etag")) etag = *value;
     if (const auto value = header_value(line, "content-range")) range = parse_content_range(*value);
     if (const auto value = header_value(line, "retry-after")) owner->hear_wait(*value);
     return line.size();
@@ -98,7 +113,7 @@ struct Downloader::Transfer {
 struct Downloader::Inquiry {
   Downloader* owner = nullptr;
   RemoteHeaders* headers = nullptr;
-  bool hub = false;  // the answers still come from the address's own origin
+  bool hub = false;  // a hub answers, and not yet the storage that it redirects to
   bool stalled = false;
   SteadyClock::time_point last_byte = SteadyClock::now();
 
@@ -171,7 +186,7 @@ CurlLimits Downloader::limits() const {
   return CurlLimits{.connect_timeout_ms = options_.connect_timeout_ms, .max_redirects = options_.max_redirects};
 }
 
-Downloader::Next Downloader::attempt(const RemoteAddress& address, PartFile& file, Error& error) {
+Downloader::Next Downloader::attempt(RemoteAddress& address, PartFile& file, Error& error) {
   if (file.complete()) {  // an earlier run ended between the last byte and the rename
     const Status finished = file.finish();
     if (finished) return Next::kDone;
@@ -190,6 +205,7 @@ Downloader::Next Downloader::attempt(const RemoteAddress& address, PartFile& fil
   transfer.owner = this;
   transfer.file = &file;
   transfer.handle = session_.handle();
+  transfer.validator = &address.validator;
   transfer.asked_from = file.size_bytes();
   const std::string range = fmt::format("{}-", transfer.asked_from);
   session_.prepare(address.url, address.token, transfer.asked_from > 0 ? address.validator : std::string(), limits());
@@ -270,7 +286,7 @@ Downloader::Next Downloader::judge_answer(const Transfer& transfer, PartFile& fi
 }
 
 // One question along its redirects.  They are followed here and not by libcurl, which would go past the hub's answer to
-// its storage, whose signed addresses refuse HEAD.
+// its storage, whose signed addresses refuse HEAD.  Where nobody said that a hub is asked, its headers mean nothing.
 Downloader::Next Downloader::ask(const RemoteAddress& address, bool head, RemoteHeaders& headers, Error& error) {
   std::string url = address.url;
   CURL* const c = session_.handle();
@@ -278,10 +294,11 @@ Downloader::Next Downloader::ask(const RemoteAddress& address, bool head, Remote
     const bool own = origin_of(url) == origin_of(address.url);
     headers.etag.clear();
     headers.size_bytes.reset();
+    headers.own_origin = own;
     Inquiry inquiry;
     inquiry.owner = this;
     inquiry.headers = &headers;
-    inquiry.hub = own;
+    inquiry.hub = address.hub && own;
     session_.prepare(url, own ? address.token : std::string(), {}, limits());
     listen(c, inquiry);
     if (head) curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
@@ -343,8 +360,9 @@ bool Downloader::pause(int64_t pause_ms) const {
 }
 
 Status Downloader::fetch(const RemoteAddress& address, PartFile& file) {
+  RemoteAddress wanted = address;
   Status fetched = repeat(
-      address.url, [&](Error& error) { return attempt(address, file, error); }, [&] { return file.size_bytes(); });
+      address.url, [&](Error& error) { return attempt(wanted, file, error); }, [&] { return file.size_bytes(); });
   if (!fetched && fetched.error().code == Code::kCancelled)
     return fail(Code::kCancelled, "stopped; '{}' can be continued", file.destination());
   return fetched;

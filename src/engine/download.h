@@ -34,12 +34,14 @@ struct DownloadOptions {
   const std::atomic<bool>* cancel = nullptr;             // looked at several times a second
   std::function<void(uint64_t done_bytes)> on_progress;  // bytes of this file, resumed ones included
   std::function<void(const std::string&)> on_notice;     // one line: what went wrong and will be tried again
+  std::function<void()> on_other_version;  // what comes is not the validator's version, but begins with its first byte
 };
 
 struct RemoteAddress {
   std::string url;
   std::string token;      // sent to the address's own origin alone; may be empty
   std::string validator;  // strong ETag of the version that is wanted: another one is fetched from its start
+  bool hub = false;       // a hub's: its own headers are heard, and its answer ends the redirects
 };
 
 // What a server says about a file before any of it is fetched.
@@ -47,8 +49,9 @@ struct RemoteHeaders {
   int64_t status = 0;  // the last answer's
   std::optional<uint64_t> size_bytes;
   std::string etag;                     // as sent, quotes and all; of the last answer
+  bool own_origin = false;              // the last answer came from the address's own origin
   std::optional<uint64_t> linked_size;  // X-Linked-Size, X-Linked-Etag, X-Repo-Commit, X-Error-Code: of Hugging Face's
-  std::string linked_etag;              // hub, and of others with its interface; of the address's own origin
+  std::string linked_etag;              // hub, and of others with its interface; of a hub's own origin alone
   std::string commit;
   std::string error_code;
 };
@@ -64,18 +67,18 @@ class Downloader {
   // Fetches the address into `file` and finishes it.  A host that could not be reached is not asked again by this
   // object.
   Status fetch(const RemoteAddress& address, PartFile& file);
-  Status fetch(const std::string& url, PartFile& file) { return fetch(RemoteAddress{url, {}, {}}, file); }
+  Status fetch(const std::string& url, PartFile& file) { return fetch(RemoteAddress{url, {}, {}, false}, file); }
 
   // Asks about a file without fetching it (HEAD; where a server refuses that, GET of the first byte).  Follows
-  // redirects until the hub's own headers have come.  An answer of any kind is a value, its status to be judged by the
-  // caller; errors are as above, without kNotFound.
+  // redirects, a hub's only until its own headers have come.  An answer of any kind is a value, its status to be judged
+  // by the caller; errors are as above, without kNotFound.
   Result<RemoteHeaders> describe(const RemoteAddress& address);
 
  private:
   struct Transfer;
   struct Inquiry;
   enum class Next { kDone, kAgain, kStop, kNoRoute };
-  Next attempt(const RemoteAddress& address, PartFile& file, Error& error);
+  Next attempt(RemoteAddress& address, PartFile& file, Error& error);
   Next ask(const RemoteAddress& address, bool head, RemoteHeaders& headers, Error& error);
   Next judge_transport(int curl_code, bool stalled, const std::string& what, Error& error);
   Next judge_answer(const Transfer& transfer, PartFile& file, Error& error);

@@ -20,6 +20,10 @@ std::optional<std::string_view> header_value(std::string_view line, std::string_
   return value.substr(0, value.find_last_not_of(" \t\r\n") + 1);
 }
 
+bool is_strong_tag(std::string_view tag) {
+  return tag.size() >= 2 && tag.size() <= 256 && tag.front() == '"' && tag.back() == '"';
+}
+
 std::optional<uint64_t> header_number(std::string_view value) {
   uint64_t number = 0;
   const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);

@@ -10,6 +10,9 @@ namespace syrinx {
 // The value of "Name: value", without white space at its ends, if the line is that header; `name` is in lower case.
 std::optional<std::string_view> header_value(std::string_view line, std::string_view name);
 
+// An entity tag that If-Range may carry: quoted, not weak, of at most 256 bytes.
+bool is_strong_tag(std::string_view tag);
+
 // A whole number and nothing else.
 std::optional<uint64_t> header_number(std::string_view value);
 

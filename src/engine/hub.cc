@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/sha256.h"
+#include "engine/http_headers.h"
 
 namespace syrinx {
 namespace {
@@ -97,6 +98,17 @@ std::string address_of(const CheckpointReference& reference, const HubSettings& 
                      percent_encoded(reference.path));
 }
 
+// The token is a password: it travels encrypted, or not beyond this machine.
+bool may_carry_token(std::string_view url) {
+  if (url.starts_with("https://")) return true;
+  const std::string_view origin = origin_of(url);
+  const auto is_host = [origin](std::string_view host) {
+    const std::string_view port = origin.starts_with(host) ? origin.substr(host.size()) : "?";
+    return port.empty() || (port.front() == ':' && port.find('@') == std::string_view::npos);
+  };
+  return is_host("http://127.0.0.1") || is_host("http://localhost") || is_host("http://[::1]");
+}
+
 // Why the hub said no, and what to do about it.
 Error refusal(const CheckpointReference& reference, const HubSettings& settings, const RemoteHeaders& answer,
               bool with_token, const std::string& hint) {
@@ -131,7 +143,7 @@ Error refusal(const CheckpointReference& reference, const HubSettings& settings,
 Status judge(const CheckpointReference& reference, const HubSettings& settings, const RemoteHeaders& answer,
              bool with_token, const std::string& hint) {
   const bool hub = reference.kind == CheckpointReference::Kind::kHub;
-  if (answer.linked_size || (answer.status >= 200 && answer.status < 300)) return {};
+  if (answer.status >= 200 && answer.status < (answer.linked_size ? 400 : 300)) return {};
   if (hub && (answer.status == 401 || answer.status == 403))
     return tl::unexpected(refusal(reference, settings, answer, with_token, hint));
   if (answer.status == 404 || answer.status == 410) {
@@ -201,8 +213,14 @@ Result<RemoteFile> ask_server(const CheckpointReference& reference, const HubSet
   const bool hub = reference.kind == CheckpointReference::Kind::kHub;
   RemoteFile file;
   file.address.url = address_of(reference, settings);
+  file.address.hub = hub;
   SYRINX_TRY(RemoteHeaders answer, downloader.describe(file.address));
   if (hub && (answer.status == 401 || answer.status == 403) && !settings.token.empty()) {
+    if (!may_carry_token(file.address.url))
+      return fail(Code::kUnavailable,
+                  "'{}' is given to those with a token, and the token in {} is not sent to {}, which does not encrypt: "
+                  "set HF_ENDPOINT to an address that begins with https://",
+                  reference.text, settings.token_place, settings.endpoint);
     file.address.token = settings.token;
     SYRINX_TRY(answer, downloader.describe(file.address));
   }
@@ -218,13 +236,23 @@ Result<RemoteFile> ask_server(const CheckpointReference& reference, const HubSet
     return fail(Code::kLimitExceeded, "'{}' has {} bytes; at most {} are fetched for this", reference.text, *size,
                 max_bytes);
   file.size_bytes = *size;
-  const std::string& tag = hub && !answer.linked_etag.empty() ? answer.linked_etag : answer.etag;
+  // A hash is what the hub itself says: other servers' tags, and weak ones, are of their own making.
+  const bool telling = answer.own_origin && is_strong_tag(answer.etag);
+  const std::string tag = !answer.linked_etag.empty() ? answer.linked_etag : telling ? answer.etag : std::string();
   if (hub && is_sha256(bare_tag(tag))) file.sha256 = bare_tag(tag);
   // If-Range takes strong tags only; the hub's are for its own bookkeeping, while its storage has tags of its own.
-  if (!hub && tag.starts_with('"') && tag.size() <= 256) file.address.validator = tag;
+  if (!hub && is_strong_tag(answer.etag)) file.address.validator = answer.etag;
   if (hub) file.commit = is_commit(answer.commit) ? answer.commit : reference.revision;
   if (hub && !is_commit(file.commit))
     return fail(Code::kUnsupported, "the hub does not say which commit '{}' is; name a commit", reference.text);
+  if (!hub) return file;
+  if (is_commit(reference.revision) && file.commit != reference.revision)
+    return fail(Code::kDataLoss, "the hub answered for commit {} when asked for '{}'; try again later", file.commit,
+                reference.text);
+  // A branch may move on before the file is fetched: from here on its commit is meant.
+  CheckpointReference pinned = reference;
+  pinned.revision = file.commit;
+  file.address.url = address_of(pinned, settings);
   return file;
 }
 

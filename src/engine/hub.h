@@ -23,10 +23,11 @@ namespace syrinx {
 struct HubSettings {
   std::string endpoint = "https://huggingface.co";  // no slash at its end
   bool offline = false;
-  std::string cache;        // folder of models--OWNER--REPO; may be missing
-  std::string maker_cache;  // folder of pocket_tts; may be missing
-  std::string token;        // empty: there is none
-  std::string token_place;  // what messages call it: "HF_TOKEN", a file
+  std::string offline_by = "HF_HUB_OFFLINE";  // what messages say switched the network off
+  std::string cache;                          // folder of models--OWNER--REPO; may be missing
+  std::string maker_cache;                    // folder of pocket_tts; may be missing
+  std::string token;                          // empty: there is none
+  std::string token_place;                    // what messages call it: "HF_TOKEN", a file
 
   // kInvalidArgument for an HF_ENDPOINT that is no address, and for a token that no header can carry.
   static Result<HubSettings> from_environment();
@@ -48,7 +49,8 @@ struct RemoteFile {
   std::string commit;  // kHub: what the revision means now
 };
 
-// Asks the hub, or the server of an address.  The token is sent to the hub alone, and only where it refuses without.
+// Asks the hub, or the server of an address.  The token is sent to the hub alone, and only where it refuses without;
+// never in the clear, but to this machine itself.
 // kNotFound: no such repository, revision or file; kUnavailable: refused (the sentence says how to get in, and ends in
 // `hint` if it is not empty), or cannot be reached; kLimitExceeded: larger than `max_bytes`; kUnsupported: a server
 // that does not say how long the file is.

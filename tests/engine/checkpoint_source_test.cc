@@ -128,6 +128,7 @@ TEST_F(Source, ABranchIsItsCommit) {
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(*got, model_in_store());
   EXPECT_THAT(hub_.requests()[0].target, HasSubstr("/resolve/main/"));
+  EXPECT_THAT(hub_.requests()[1].target, HasSubstr("/resolve/" + kCommit));  // which `main` may be no more
   const size_t fetched = storage_.count();
   EXPECT_EQ(*get(kPinned), model_in_store());  // the same file by its other name: asked about, not fetched
   EXPECT_EQ(storage_.count(), fetched);
@@ -228,6 +229,19 @@ TEST_F(Source, TheTokenGoesToTheHubAlone) {
   EXPECT_FALSE(storage_saw_a_token());
 }
 
+TEST_F(Source, TheTokenIsNotSentInTheClear) {
+  gated_ = true;
+  settings_.token = "hf_good";
+  const ScopedVariable proxy("http_proxy", hub_.url(""));  // any name leads to the hub
+  for (const char* const endpoint :
+       {"http://hub.invalid", "http://127.0.0.1.invalid", "http://localhost:8@a.invalid"}) {
+    settings_.endpoint = endpoint;
+    expect_error(get(kPinned), Code::kUnavailable, "does not encrypt");
+  }
+  EXPECT_EQ(hub_.count(), 3u);
+  for (const auto& request : hub_.requests()) EXPECT_THAT(request.authorization, ::testing::Not(HasSubstr("hf_good")));
+}
+
 TEST_F(Source, GatedWeightsSayWhatToDo) {
   gated_ = true;
   expect_error(get(kPinned, GetOptions{.hint = "--without-cloning takes others"}), Code::kUnavailable,
@@ -318,6 +332,34 @@ TEST_F(Source, OtherServersAreNoHub) {
   HttpServer refuses([](const HttpRequest&) { return HttpAnswer{401, {}, ""}; });
   expect_error(get(refuses.url("/f")), Code::kUnavailable, "answered 401");
   EXPECT_TRUE(refuses.requests()[0].authorization.empty());
+}
+
+// The address that a hub's page shows for a file: the hub redirects, and here it is a server as any other.
+TEST_F(Source, AHubsPlainAddressIsFollowedToItsStorage) {
+  const std::string url = hub_.url("/kyutai/pocket-tts/resolve/main/model.safetensors");
+  const auto got = get(url);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(*got, in_store("url/" + testing::hash_of(url) + ".safetensors"));
+  EXPECT_EQ(read_text(*got), content_);
+}
+
+// A tag that looks like a hash is one only where the hub itself vouches for it.
+TEST_F(Source, OtherServersTagsAreNoHashes) {
+  const std::string tag = "\"" + std::string(64, '0') + "\"";
+  HttpServer storage([&](const HttpRequest& request) {
+    HttpAnswer answer = serve_range(request, content_);
+    answer.headers.push_back("ETag: " + tag);
+    return answer;
+  });
+  HttpServer hub([&](const HttpRequest& request) {
+    if (request.target.ends_with("/weak")) return HttpAnswer{200, {"X-Repo-Commit: " + kCommit, "ETag: W/" + tag}, "w"};
+    return HttpAnswer{302, {"X-Repo-Commit: " + kCommit, "Location: " + storage.url("/f")}, ""};
+  });
+  settings_.endpoint = hub.url("");
+  const auto got = get("hf://a/b/far@" + kCommit);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(read_text(*got), content_);
+  EXPECT_TRUE(get("hf://a/b/weak@" + kCommit));
 }
 
 TEST_F(Source, AnAddressIsFetchedOnceAndCheckedLater) {

@@ -158,6 +158,59 @@ TEST_F(Download, RefusesAnotherLength) {
   EXPECT_EQ(server.count(), 1u);
 }
 
+TEST_F(Download, AnotherLengthDoesNotCostWhatCameBefore) {
+  testing::write_text(target_ + ".part", content_.substr(0, 1000));
+  HttpServer server([](const HttpRequest&) { return HttpAnswer{200, {}, "<html>Please log in</html>"}; });
+  expect_absent(fetch(server.url("/f")), Code::kDataLoss, "26 bytes instead of the 300000");
+  EXPECT_EQ(testing::read_text(target_ + ".part"), content_.substr(0, 1000));
+}
+
+// Without a hash, two versions of the same length can be told apart by their tags alone.
+TEST_F(Download, NeverJoinsTwoVersions) {
+  const std::string other = testing::random_bytes(content_.size(), 2);
+  std::string tag = "ETag: \"two\"";
+  HttpServer heedless([&](const HttpRequest& request) {  // knows ranges and overlooks If-Range
+    HttpAnswer answer = serve_range(request, other);
+    answer.headers.push_back(tag);
+    return answer;
+  });
+  for (const char* const sent : {"ETag: \"two\"", "ETag: W/\"one\"", "X-Tag: \"one\""}) {
+    tag = sent;
+    testing::write_text(target_ + ".part", content_.substr(0, 1000));
+    auto part = PartFile::open(target_, content_.size(), "");
+    Downloader downloader(options_);
+    const Status fetched = downloader.fetch(RemoteAddress{heedless.url("/f"), {}, "\"one\"", false}, *part);
+    ASSERT_TRUE(fetched) << fetched.error().message;
+    EXPECT_EQ(testing::read_text(target_), other) << sent;
+    std::filesystem::remove(target_);
+  }
+}
+
+// The file changes between the question about it and its first byte, the line breaks, and the old version comes back.
+TEST_F(Download, GoesOnWithTheVersionThatCame) {
+  const std::string other = testing::random_bytes(content_.size(), 2);
+  std::atomic<int> calls{0};
+  HttpServer server([&](const HttpRequest& request) {
+    HttpRequest asked = request;
+    const bool first = ++calls == 1;
+    const std::string tag = first ? "\"two\"" : "\"one\"";
+    if (request.if_range != tag) asked.range_from.reset();
+    HttpAnswer answer = serve_range(asked, first ? other : content_);
+    answer.headers.push_back("ETag: " + tag);
+    if (first) answer.send_bytes = 1000;
+    return answer;
+  });
+  int changes = 0;
+  options_.on_other_version = [&changes] { ++changes; };
+  auto part = PartFile::open(target_, content_.size(), "");
+  Downloader downloader(options_);
+  const Status fetched = downloader.fetch(RemoteAddress{server.url("/f"), {}, "\"one\"", false}, *part);
+  ASSERT_TRUE(fetched) << fetched.error().message;
+  EXPECT_EQ(server.requests()[1].if_range, "\"two\"");
+  EXPECT_EQ(changes, 2);
+  expect_whole();
+}
+
 TEST_F(Download, RefusesMoreBytesThanAnnounced) {
   HttpServer server([this](const HttpRequest&) {
     HttpAnswer answer{200, {}, content_ + std::string(100000, 'x')};
