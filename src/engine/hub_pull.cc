@@ -45,8 +45,8 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
   }
   file.cached.clear();
   if (settings.offline)
-    return fail(Code::kUnavailable, "'{}' is not on this disk and HF_HUB_OFFLINE switches the network off",
-                reference.text);
+    return fail(Code::kUnavailable, "'{}' is not on this disk and the network is switched off ({})", reference.text,
+                settings.offline_by);
   SYRINX_TRY(file.remote, ask_server(reference, settings, kMaxModelFileBytes, hint, downloader));
   file.size_bytes = file.remote.size_bytes;
   file.sha256 = file.remote.sha256;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/check.h"
 #include "engine/download.h"
 #include "engine/part_file.h"
 #include "engine/registry_source.h"
@@ -137,13 +138,19 @@ Status ModelPull::check() {
   return {};
 }
 
-// Weights with cloning serve those as well who asked for none.
+// Weights with cloning serve those as well who asked for none, as long as they need not be fetched for that: another
+// revision of them would, from behind the terms.
 void ModelPull::choose_cloning() {
   bool with = false, without = false;
   for (const auto& group : entry_.groups) {
     for (const auto& file : group.files) {
-      if (known_.at(path_of(group, file)) == nullptr) continue;
-      with = with || group.choice == CloningChoice::kWithCloning;
+      const std::string path = path_of(group, file);
+      const ModelFile* const listed = known_.at(path);
+      if (listed == nullptr) continue;
+      const auto stamp = stamp_of(path);
+      const bool here = stamp && stamp->size_bytes == listed->size_bytes && listed->origin == origin_of(group, file);
+      const bool serves = here || options_.cloning != CloningWish::kWithout;
+      with = with || (group.choice == CloningChoice::kWithCloning && serves);
       without = without || group.choice == CloningChoice::kWithoutCloning;
     }
   }
@@ -156,7 +163,9 @@ Status ModelPull::ask_hub() {
   const bool hub =
       std::any_of(missing_.begin(), missing_.end(), [](const Missing& missing) { return is_hub(*missing.group); });
   if (!hub) return {};
-  SYRINX_TRY(const HubSettings settings, HubSettings::from_environment());
+  SYRINX_TRY(HubSettings settings, HubSettings::from_environment());
+  if (options_.offline) settings.offline_by = "--offline";
+  settings.offline = settings.offline || options_.offline;
   DownloadOptions patience;
   patience.cancel = options_.cancel;
   patience.on_notice = [this](const std::string& text) { notice(text); };
@@ -198,6 +207,14 @@ uint64_t ModelPull::missing_bytes(const Missing& missing) {
   uint64_t bytes = 0;
   for (const auto& file : missing.located) bytes += file.size_bytes;
   return bytes;
+}
+
+bool ModelPull::needs_network() const {
+  return std::any_of(missing_.begin(), missing_.end(), [](const Missing& missing) {
+    if (!is_hub(*missing.group)) return !missing.group->sources.empty();
+    return std::any_of(missing.located.begin(), missing.located.end(),
+                       [](const HubFile& file) { return file.cached.empty(); });
+  });
 }
 
 uint64_t ModelPull::missing_bytes() const {
@@ -296,6 +313,7 @@ Status ModelPull::write_texts(const Missing& missing) {
 }
 
 Status ModelPull::fetch_from_hub(const Missing& missing, Downloader& downloader) {
+  SYRINX_CHECK(missing.located.size() == missing.files.size());  // ask_hub() comes first
   PullEvent event;
   event.kind = PullEvent::Kind::kSource;
   event.text = fmt::format("{} from {}", what_of(missing.files, *missing.group), missing.group->sources[0].label());

@@ -16,8 +16,10 @@ class ModelPull {
 
   // Looks at every file: there, unchanged since it was verified, or else of the right hash?
   Status check();
-  // Asks the hub for sizes and hashes of what is missing and comes from there; gated weights end the pull here.
+  // Looks for what is missing and comes from a hub, in the hub's cache, then at the hub: sizes and hashes.  Gated
+  // weights end the pull here, and what the cache has not when the network is switched off.
   Status ask_hub();
+  bool needs_network() const;    // for what is missing; after ask_hub()
   uint64_t total_bytes() const;  // of all files that are wanted; rough where the hub was not asked
   uint64_t missing_bytes() const;
   size_t voices_left() const;  // that could be asked for too

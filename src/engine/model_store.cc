@@ -111,10 +111,12 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
   std::vector<ModelPull> pulls;
   pulls.reserve(entries.size());
   uint64_t missing = 0, needed = 0;
+  bool absent = false;  // something of it is not on this machine
   for (const auto* entry : entries) {
     pulls.emplace_back(*entry, model_folder(entry->name), options);
     SYRINX_TRY_VOID(pulls.back().check());
-    if (!options.offline) SYRINX_TRY_VOID(pulls.back().ask_hub());
+    SYRINX_TRY_VOID(pulls.back().ask_hub());
+    absent = absent || pulls.back().needs_network();
     missing += pulls.back().missing_bytes();
     needed += pulls.back().needed_bytes();
     PullEvent event;
@@ -134,7 +136,7 @@ Status ModelStore::pull(const std::string& name, const PullOptions& options) {
       report(more);
     }
   }
-  if (missing > 0 && options.offline) {
+  if (absent && options.offline) {
     return fail(Code::kUnavailable,
                 "{:.1f} MB of '{}' are not here and the network is switched off; run `syrinx pull {}` "
                 "without --offline",

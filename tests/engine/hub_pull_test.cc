@@ -197,6 +197,21 @@ TEST_F(HubPull, TheFreeFormStaysUntilTheOtherIsAskedFor) {
   EXPECT_EQ(hub_.count(), requests);
 }
 
+// Gated weights that would have to be fetched again serve nobody who asked for the free ones.
+TEST_F(HubPull, TheFreeFormReplacesGatedWeightsOfAnotherRevision) {
+  give_token();
+  ASSERT_TRUE(pull());
+  write_text(folder_ / "token", "");
+  options_.cloning = CloningWish::kWithout;
+  ASSERT_TRUE(pull());
+  EXPECT_FALSE(exists(in_bird("open.safetensors")));
+  commit_ = std::string(40, 'b');
+  const Status pulled = pull();
+  ASSERT_TRUE(pulled) << pulled.error().message;
+  EXPECT_EQ(read_text(in_bird("open.safetensors")), of_hub("open", "model.safetensors"));
+  EXPECT_FALSE(exists(in_bird("model.safetensors")));
+}
+
 TEST_F(HubPull, VoicesAreFetchedOnDemand) {
   give_token();
   options_.voices = {"a_one", "c"};
@@ -280,6 +295,27 @@ TEST_F(HubPull, OfflineAsksNobody) {
   const ScopedVariable offline("HF_HUB_OFFLINE", "1");
   EXPECT_THAT(pull().error().message, HasSubstr("HF_HUB_OFFLINE"));
   EXPECT_EQ(hub_.count(), 0u);
+}
+
+// Voices have no size in the catalogue: that nothing is known to be missing does not mean that nothing is.
+TEST_F(HubPull, OfflineTakesWhatTheHubsCacheHas) {
+  give_token();
+  ASSERT_TRUE(pull());
+  const size_t requests = hub_.count();
+  options_.offline = true;
+  options_.voices = {"b"};
+  const Status absent = pull();
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, Code::kUnavailable);
+  EXPECT_THAT(absent.error().message, HasSubstr("b.safetensors"));
+  EXPECT_THAT(absent.error().message, HasSubstr("--offline"));
+  write_text(folder_ / ("hf/models--birds--open/snapshots/" + commit_ + "/small/b.safetensors"), "sound");
+  write_text(in_bird("config.yaml"), "size: tiny!\n");  // its text is in the catalogue
+  const Status pulled = pull();
+  ASSERT_TRUE(pulled) << pulled.error().message;
+  EXPECT_EQ(read_text(in_bird("embeddings/b.safetensors")), "sound");
+  EXPECT_EQ(read_text(in_bird("config.yaml")), "size: small\n");
+  EXPECT_EQ(hub_.count(), requests);
 }
 
 TEST_F(HubPull, TwoAtOnceFetchEachFileOnce) {
