@@ -121,19 +121,15 @@ Result<pocket::VoiceState> PocketEngine::read_voice(const PocketVoiceFile& file,
 
 Result<pocket::VoiceState> PocketEngine::make_voice(std::span<const std::byte> content, const std::string& name,
                                                     bool truncate) {
+  // Sessions go on speaking meanwhile.
+  const auto in_turn = [this](const std::function<void()>& work) { pool_->alone(work); };
   if (is_safetensors(content)) {
     SYRINX_TRY(const pocket::VoiceFile read, pocket::parse_voice_file(content, name, model_->config().flow_lm));
-    return on_team([&] { return pocket::make_voice(*model_, read, runner_); });
+    return pocket::make_voice(*model_, read, runner_, in_turn);
   }
   SYRINX_TRY(const std::vector<float> ready,
              pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
-  return on_team([&] { return pocket::clone_voice(*model_, ready, runner_); });
-}
-
-Result<pocket::VoiceState> PocketEngine::on_team(const std::function<Result<pocket::VoiceState>()>& work) {
-  Result<pocket::VoiceState> made;
-  pool_->alone([&] { made = work(); });
-  return made;
+  return pocket::clone_voice(*model_, ready, runner_, in_turn);
 }
 
 Status PocketEngine::add_voice(const std::string& name, std::span<const std::byte> content) {

@@ -43,7 +43,6 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
   Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
-  Result<pocket::VoiceState> on_team(const std::function<Result<pocket::VoiceState>()>& work);
   void keep(const std::string& name, const pocket::VoiceState& voice);
 
   const SpeechFiles files_;

@@ -99,8 +99,11 @@ Status FlowLm::check_room(const FlowLmState& state, size_t rows) const {
               state.position, state.shared() + state.capacity);
 }
 
+bool FlowLm::needs_bos(const FlowLmState& state) const {
+  return state.position == 0 && !weights_->bos_before_voice.empty();
+}
+
 void FlowLm::append_bos(FlowLmState& state) {
-  if (weights_->bos_before_voice.empty()) return;
   std::copy(weights_->bos_before_voice.begin(), weights_->bos_before_voice.end(), x_.f32());
   append_rows("voice", 1, state);
 }
@@ -121,8 +124,8 @@ Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
   const size_t count = latents.extent(0), width = weights_->voice_width;
   if (latents.extent(1) != width)
     return fail(Code::kInvalidArgument, "voice frames of {} numbers, the model takes {}", latents.extent(1), width);
-  SYRINX_TRY_VOID(check_room(state, count + (weights_->bos_before_voice.empty() ? 0 : 1)));
-  append_bos(state);
+  SYRINX_TRY_VOID(check_room(state, count + (needs_bos(state) ? 1 : 0)));
+  if (needs_bos(state)) append_bos(state);
   for (size_t first = 0; first < count; first += kPassRows) {
     const size_t rows = std::min(kPassRows, count - first);
     for (size_t n = 0; n < rows; ++n) std::copy_n(latents.row(first + n), width, voice_.f32(n));
@@ -136,8 +139,8 @@ Status FlowLm::prefill_projected(View<const float, 2> projected, FlowLmState& st
   const size_t count = projected.extent(0), width = weights_->config.transformer.width;
   if (projected.extent(1) != width)
     return fail(Code::kInvalidArgument, "voice rows of {} numbers, the model takes {}", projected.extent(1), width);
-  SYRINX_TRY_VOID(check_room(state, count + (weights_->bos_before_voice.empty() ? 0 : 1)));
-  append_bos(state);
+  SYRINX_TRY_VOID(check_room(state, count + (needs_bos(state) ? 1 : 0)));
+  if (needs_bos(state)) append_bos(state);
   for (size_t first = 0; first < count; first += kPassRows) {
     const size_t rows = std::min(kPassRows, count - first);
     for (size_t n = 0; n < rows; ++n) std::copy_n(projected.row(first + n), width, x_.f32(n));

@@ -64,9 +64,10 @@ class FlowLm {
   FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams = 1);
   // Each reads rows into the next positions of a state, many in one pass, and gives kLimitExceeded before anything is
   // read if they do not fit.
-  // A voice's latents [n, V]: projected, with the vector before the voice in front where the model has one.
+  // A voice's latents [n, V]: projected, in an empty state with the vector before the voice in front where the model
+  // has one.  So a voice may come in parts.
   Status prefill_voice(View<const float, 2> latents, FlowLmState& state);
-  // A voice that is projected already [n, D], with that vector in front as well.
+  // A voice that is projected already [n, D], that vector in front in the same way.
   Status prefill_projected(View<const float, 2> rows, FlowLmState& state);
   // Tokens; kInvalidArgument for one that the table does not have.
   Status prefill_text(std::span<const int32_t> ids, FlowLmState& state);
@@ -105,6 +106,7 @@ class FlowLm {
     size_t first, rows;
   };
   Status check_room(const FlowLmState& state, size_t rows) const;
+  bool needs_bos(const FlowLmState& state) const;
   void append_bos(FlowLmState& state);
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
   void begin_pass(size_t rows);

@@ -1,9 +1,11 @@
 // Voices made ready to speak with: what the language model remembers of them (spec pocket-tts.md, section 5).  A voice
 // is a FlowLmState that nobody writes to any more; any number of streams begin with a copy of it.
 //
-// Each call has scratch of its own and uses the runner's team while it runs: one call at a time a runner.
+// Each call has scratch of its own and uses the runner's team, in turns of a second of sound or 126 positions at most:
+// who shares the team with others gives an `in_turn` that runs a piece of work while nothing else runs there.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -17,12 +19,17 @@ namespace syrinx::pocket {
 
 using VoiceState = std::shared_ptr<const FlowLmState>;
 
+using InTurn = std::function<void(const std::function<void()>& work)>;
+inline void at_once(const std::function<void()>& work) { work(); }
+
 // Of what parse_voice_file() read for this model: keys and values are copied, a prompt is run through the model.
-Result<VoiceState> make_voice(const Model& model, const VoiceFile& file, nn::Runner& runner);
+Result<VoiceState> make_voice(const Model& model, const VoiceFile& file, nn::Runner& runner,
+                              const InTurn& in_turn = at_once);
 
 // Of a recording that prepare_recording() made ready at the codec's rate.  kUnsupported: weights without the encoder.
 // kLimitExceeded: more than kMaxPositions.
-Result<VoiceState> clone_voice(const Model& model, std::span<const float> recording, nn::Runner& runner);
+Result<VoiceState> clone_voice(const Model& model, std::span<const float> recording, nn::Runner& runner,
+                               const InTurn& in_turn = at_once);
 
 // For write_voice_file(); a copy.
 Voice exported(const FlowLmState& state);

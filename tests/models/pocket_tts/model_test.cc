@@ -7,6 +7,7 @@
 
 #include "../../base/temp_folder.h"
 #include "fixtures.h"
+#include "models/mimi/encoder.h"
 #include "models/pocket_tts/voice_recording.h"
 #include "models/pocket_tts/voice_state.h"
 
@@ -90,6 +91,34 @@ TEST_P(PocketModel, AStoredVoiceIsTheStateItWasWrittenFrom) {
   ASSERT_TRUE(voice.has_value()) << voice.error().message;
   EXPECT_EQ((*voice)->position, std::get<Voice>(stored).positions);
   EXPECT_EQ(difference(exported(**voice), std::get<Voice>(stored)), 0.0);
+}
+
+TEST(PocketModelVoice, IsMadeInTurnsOfOthersLength) {
+  const auto model = load_model(data("english"));
+  ASSERT_NE(model, nullptr);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  std::vector<float> sound;  // 30 s
+  const std::vector<float> second = recording(*model);
+  while (sound.size() < 30 * size_t{kSampleRateHz}) sound.insert(sound.end(), second.begin(), second.end());
+  size_t turns = 0;
+  const auto voice = clone_voice(*model, sound, runner, [&](const std::function<void()>& work) {
+    ++turns;
+    work();
+  });
+  ASSERT_TRUE(voice.has_value()) << voice.error().message;
+  EXPECT_GE(turns, (*voice)->position / 12 + (*voice)->position / 126);
+  // The same as all at once: a turn changes no bit.
+  mimi::Encoder encoder(*model->load_encoder(), runner);
+  const size_t frames = encoder.frames(sound.size()), width = encoder.config().inner_width;
+  std::vector<float> latents(frames * width);
+  mimi::EncoderState encoding = encoder.make_state();
+  encoder.encode(encoding, sound, {latents.data(), {frames, width}});
+  FlowLmState state = *FlowLmState::make(*model->flow_lm(), frames + 1);
+  FlowLm lm(model->flow_lm(), runner);
+  ASSERT_TRUE(lm.prefill_voice({latents.data(), {frames, width}}, state).has_value());
+  EXPECT_EQ((*voice)->position, frames + 1);
+  EXPECT_EQ(difference(exported(**voice), exported(state)), 0.0);
 }
 
 TEST(PocketModelVoice, APromptOfOlderCheckpointsIsRunThroughTheModel) {
