@@ -31,6 +31,7 @@ Result<bool> PocketSpeaker::say(bool now, SpeechStream& stream) {
 }
 
 Result<std::optional<pocket::Chunk>> PocketSpeaker::next_chunk(bool now, SpeechStream& stream) {
+  SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const size_t left_out = planner_.left_out();
   SYRINX_TRY(std::optional<pocket::Chunk> chunk, planner_.next(now));

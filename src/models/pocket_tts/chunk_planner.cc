@@ -63,14 +63,15 @@ Result<std::optional<Chunk>> ChunkPlanner::next(bool now) {
 
 Status ChunkPlanner::split(bool now) {
   const std::string text = std::exchange(pending_, {});
-  Result<std::vector<Chunk>> chunks = split_text(text, max_tokens_, model_->config().text, model_->tokenizer());
+  Result<std::vector<Chunk>> chunks = split_text(text, max_tokens_, model_->config().text, model_->tokenizer(), !now);
   // The text is UTF-8, so this is one in which the configuration's replacements leave nothing.
   if (!chunks && chunks.error().code == Code::kInvalidArgument) {
     left_out_ += text::count_code_points(text);
     return {};
   }
   if (!chunks) return tl::unexpected(std::move(chunks).error());
-  if (!now && !chunks->empty()) {
+  // A chunk that is full, a part that no mark divides, takes in nothing more.
+  if (!now && chunks->back().ids.size() <= max_tokens_) {
     pending_ = chunks->size() > 1 ? chunks->back().text : text;
     chunks->pop_back();
   }
@@ -90,29 +91,39 @@ Status ChunkPlanner::take(Chunk chunk) {
 
 // Words are counted one by one, which is at most a token too many for each.
 Status ChunkPlanner::take_in_parts(std::string_view text) {
-  const auto take_part = [&](text::Range range) -> Status {
-    Chunk chunk;
-    chunk.text = std::string(text.substr(range.begin, range.size()));
-    SYRINX_TRY(PreparedText prepared, prepare_text(chunk.text, model_->config().text));
-    chunk.prepared = std::move(prepared.text);
-    chunk.frames_guess = prepared.frames_guess;
-    SYRINX_TRY(chunk.ids, model_->tokenizer().encode(chunk.prepared));
-    if (can_be_spoken(chunk)) ready_.push_back(std::move(chunk));
-    return {};
-  };
   text::Range part;
   size_t tokens = 0;
   for (const text::Range word : words_of(text, max_chunk_tokens_ / kMostTokensPerCharacter)) {
     SYRINX_TRY(const std::vector<int32_t> ids, model_->tokenizer().encode(text.substr(word.begin, word.size())));
     if (tokens > 0 && tokens + ids.size() > max_tokens_) {
-      SYRINX_TRY_VOID(take_part(part));
+      SYRINX_TRY_VOID(take_part(text.substr(part.begin, part.size())));
+      part.begin = word.begin;
       tokens = 0;
     }
-    if (tokens == 0) part.begin = word.begin;
     part.end = word.end;
     tokens += ids.size();
   }
-  return tokens > 0 ? take_part(part) : Status();
+  return take_part(text.substr(part.begin, part.size()));
+}
+
+Status ChunkPlanner::take_part(std::string_view text) {
+  Result<PreparedText> prepared = prepare_text(text, model_->config().text);
+  if (!prepared && prepared.error().code == Code::kInvalidArgument) {  // as in split()
+    left_out_ += text::count_code_points(text);
+    return {};
+  }
+  if (!prepared) return tl::unexpected(std::move(prepared).error());
+  Chunk chunk;
+  chunk.text = std::string(text);
+  chunk.prepared = std::move(prepared->text);
+  chunk.frames_guess = prepared->frames_guess;
+  SYRINX_TRY(chunk.ids, model_->tokenizer().encode(chunk.prepared));
+  if (!can_be_spoken(chunk)) {
+    left_out_ += text::count_code_points(text);
+    return {};
+  }
+  ready_.push_back(std::move(chunk));
+  return {};
 }
 
 // Of its tokens, those that are no bytes must spell something.

@@ -2,8 +2,10 @@
 // of a cut are those of prompt.h).
 //
 // Sentences wait until there are enough of them, or until `now`; then they are cut as one text, and the last chunk
-// waits again, since what follows could still be packed into it.  So a text of up to kBlockBytes that is there at once
-// is cut as the maker cuts it; of a longer one, only how sentences are packed may differ, where a block ended. Two
+// waits again, as it was written but for the configuration's replacements, since what follows could still be packed
+// into it; one that is full does not.  So a text of up to kBlockBytes that is there at once is cut as the maker cuts
+// it; of a longer one, how sentences are packed may differ where a block ended, and where a part that no mark divides
+// is cut, so that the time is linear in such a text too.  Two
 // things are done where the maker does nothing: a chunk without a letter or digit that the vocabulary spells (emoji,
 // another script) is left out and counted, and one of more than `max_chunk_tokens`, which no comma divides, is cut
 // between words.  One thread.
@@ -45,6 +47,7 @@ class ChunkPlanner {
   Status split(bool now);
   Status take(Chunk chunk);
   Status take_in_parts(std::string_view text);
+  Status take_part(std::string_view text);
   bool can_be_spoken(const Chunk& chunk) const;
 
   std::shared_ptr<const Model> model_;

@@ -231,8 +231,8 @@ class Preparer {
     for (const auto& [from, to] : config.replace) table_[from] = to;
   }
 
-  // Nothing where the preparation leaves nothing.
-  Result<std::optional<PreparedText>> prepare(std::u32string_view text) const {
+  // Nothing where the preparation leaves nothing.  A text that `goes_on` gets no final mark.
+  Result<std::optional<PreparedText>> prepare(std::u32string_view text, bool goes_on = false) const {
     std::u32string s(stripped(text));
     if (!table_.empty()) {
       SYRINX_TRY(const std::u32string replaced, replace(s));
@@ -244,7 +244,7 @@ class Preparer {
     PreparedText out;
     out.frames_guess = count_words(s) <= kShortWords ? 3 : 1;
     if (config_.capitalize) s.replace(0, 1, text::upper_case(s[0]));  // a capital is its own
-    if (config_.terminal_punctuation) s = with_terminal_punctuation(s);
+    if (config_.terminal_punctuation && !goes_on) s = with_terminal_punctuation(s);
     if (config_.pad_short && count_words(s) <= kShortWords) s.insert(0, kPadding, U' ');
     out.text = encoded(s);
     return std::optional<PreparedText>(std::move(out));
@@ -296,21 +296,26 @@ Result<PreparedText> prepare_text(std::string_view text, const TextConfig& confi
 }
 
 Result<std::vector<Chunk>> split_text(std::string_view text, size_t max_tokens, const TextConfig& config,
-                                      const text::UnigramTokenizer& tokenizer) {
+                                      const text::UnigramTokenizer& tokenizer, bool goes_on) {
   SYRINX_TRY(const std::u32string characters, checked(text));
   const Preparer preparer(config);
-  SYRINX_TRY(const std::optional<PreparedText> whole, preparer.prepare(characters));
+  SYRINX_TRY(const std::optional<PreparedText> whole, preparer.prepare(characters, goes_on));
   if (!whole) return nothing_to_say();
   SYRINX_TRY(const std::vector<Segment> parts,
              segments(stripped(std::string_view(whole->text)), max_tokens, tokenizer));
   std::vector<Chunk> chunks;
+  bool spoken_any = false;
   for (std::string& cut : packed(parts, max_tokens)) {
     SYRINX_TRY(std::optional<PreparedText> spoken, preparer.prepare(decoded(cut)));
-    if (!spoken) continue;
+    if (!spoken) {
+      if (!cut.empty()) chunks.push_back({std::move(cut), {}, {}, 0});
+      continue;
+    }
+    spoken_any = true;
     SYRINX_TRY(std::vector<int32_t> ids, tokenizer.encode(spoken->text));
     chunks.push_back({std::move(cut), std::move(spoken->text), std::move(ids), spoken->frames_guess});
   }
-  if (chunks.empty()) return nothing_to_say();
+  if (!spoken_any) return nothing_to_say();
   return chunks;
 }
 

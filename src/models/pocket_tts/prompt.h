@@ -38,9 +38,10 @@ struct Chunk {
 // Cuts a text between sentences, and sentences of more than `max_tokens` after , ; and :, and joins neighbours again
 // while they have not more than `max_tokens` together.  A part without such marks stays whole, so a chunk's ids may be
 // more than that: then the model may skip words.
-// Unlike the maker's, a chunk in which the configuration's replacements leave nothing is left out, not an error.
+// Unlike the maker's, a chunk in which the configuration's replacements leave nothing has no ids and is not an error.
+// Where the text `goes_on`, its last chunk's `text` gets no full stop that nobody wrote.
 // Errors of prepare_text and UnigramTokenizer::encode.
 Result<std::vector<Chunk>> split_text(std::string_view text, size_t max_tokens, const TextConfig& config,
-                                      const text::UnigramTokenizer& tokenizer);
+                                      const text::UnigramTokenizer& tokenizer, bool goes_on = false);
 
 }  // namespace syrinx::pocket

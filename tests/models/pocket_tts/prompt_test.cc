@@ -103,15 +103,17 @@ TEST(PocketPrompt, MalformedTextIsAnError) {
   EXPECT_FALSE(split_text("\xff", kDefaultMaxTokens, {}, tokenizer()).has_value());
 }
 
-TEST(PocketPrompt, AChunkInWhichNothingIsLeftIsLeftOut) {
+TEST(PocketPrompt, AChunkInWhichNothingIsLeftHasNoIds) {
   TextConfig twice;  // the first preparation makes of each a what the second one deletes
   twice.replace = {{U'a', U"b"}, {U'b', U""}};
   twice.terminal_punctuation = false;
   twice.capitalize = false;
   const auto chunks = split_text("x! a", 1, twice, tokenizer());
   ASSERT_TRUE(chunks.has_value()) << chunks.error().message;
-  ASSERT_EQ(chunks->size(), 1u);
+  ASSERT_EQ(chunks->size(), 2u);
   EXPECT_EQ((*chunks)[0].prepared, "x!");
+  EXPECT_EQ((*chunks)[1].text, "b");
+  EXPECT_TRUE((*chunks)[1].ids.empty());
   const auto none = split_text("a", 1, twice, tokenizer());
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, Code::kInvalidArgument);

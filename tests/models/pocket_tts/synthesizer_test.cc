@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "allocation_count.h"
@@ -137,6 +138,58 @@ TEST(PocketChunkPlanner, CutsWhatNoMarkDividesBetweenWords) {
   std::string hundred;
   for (int i = 0; i < 30; ++i) hundred += "something ";
   EXPECT_THAT(plan(model, hundred), SizeIs(1)) << "what the maker speaks in one go";
+}
+
+TEST(PocketChunkPlanner, TakesUnmarkedLinesAsTheyCome) {
+  const auto model = load_model("english");
+  ChunkPlanner planner(model, kDefaultMaxTokens, kMaxChunkTokens);
+  size_t characters = 0, held = 0, offset = 0, words = 0, lines = 0;
+  const auto take = [&](bool now) {
+    for (;;) {
+      const auto chunk = planner.next(now);
+      ASSERT_TRUE(chunk.has_value()) << chunk.error().message;
+      if (!*chunk) return;
+      EXPECT_LE((*chunk)->ids.size(), kMaxChunkTokens);
+      words += static_cast<size_t>(std::count((*chunk)->text.begin(), (*chunk)->text.end(), 'L'));
+      characters += (*chunk)->text.size() + 1;
+    }
+  };
+  for (; offset < 5 * ChunkPlanner::kBlockBytes; ++lines) {
+    const std::string line = fmt::format("Line number {} of some names", lines);
+    planner.add(line, offset);
+    offset += line.size() + 1;
+    take(false);
+    held = std::max(held, offset - std::min(offset, characters));
+  }
+  EXPECT_LE(held, ChunkPlanner::kBlockBytes + 100) << "nothing is said before the end";
+  take(true);
+  EXPECT_EQ(words, lines);
+}
+
+TEST(PocketChunkPlanner, AddsNoMarkWhereABlockEnds) {
+  const auto model = load_model("english");
+  std::string text;
+  for (int i = 0; text.size() < 10 * ChunkPlanner::kBlockBytes; ++i)
+    text += fmt::format("Rose {} is red,\nViolets are blue,\n", i);
+  const std::vector<Chunk> chunks = plan(model, text);
+  ASSERT_GT(chunks.size(), 20u);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const size_t mark = chunks[i].prepared.find('.');
+    EXPECT_EQ(mark, chunks[i].prepared.size() - 1) << chunks[i].prepared;
+  }
+  EXPECT_EQ(prepared(chunks), split_whole(*model, text));
+}
+
+TEST(PocketChunkPlanner, CountsThePartsThatItLeavesOut) {
+  const auto model = load_model("english");
+  std::string text = "Hello there ";
+  constexpr size_t kSymbols = 600;
+  for (size_t i = 0; i < kSymbols; ++i) text += "😀 ";
+  size_t left_out = 0, taken = 0;
+  for (const Chunk& chunk : plan(model, text, &left_out))
+    for (size_t at = 0; (at = chunk.text.find("😀", at)) != std::string::npos; ++at) ++taken;
+  EXPECT_GT(left_out, kSymbols);
+  EXPECT_GE(left_out + 2 * taken, 2 * kSymbols - 100);  // each with its space, but for those at a part's end
 }
 
 struct Stream {
