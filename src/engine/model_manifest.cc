@@ -1,8 +1,11 @@
 #include "engine/model_manifest.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "base/scoped_file.h"
@@ -15,6 +18,7 @@ namespace {
 constexpr size_t kMaxManifestBytes = 4 << 20;
 
 std::string manifest_path(const std::string& folder) { return folder + "/installed"; }
+std::string changing_path(const std::string& folder) { return folder + "/changing"; }
 
 // Takes the text up to the next space, or all of it.
 std::string_view take_word(std::string_view& line) {
@@ -103,8 +107,9 @@ Result<InstalledModel> parse_manifest(std::string_view text, const std::string& 
   return model;
 }
 
-Result<InstalledModel> read_manifest(const std::string& folder) {
-  const std::string path = manifest_path(folder);
+namespace {
+
+Result<InstalledModel> read_list(const std::string& path, const std::string& folder) {
   std::FILE* const file = std::fopen(path.c_str(), "rbe");
   if (file == nullptr) return fail(Code::kNotFound, "no model is installed in '{}'", folder);
   std::string text(kMaxManifestBytes, '\0');
@@ -114,6 +119,28 @@ Result<InstalledModel> read_manifest(const std::string& folder) {
   if (!whole) return fail(Code::kDataLoss, "'{}' is longer than {} bytes", path, kMaxManifestBytes);
   return parse_manifest(text, folder);
 }
+
+Status rename_list(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return {};
+  return fail(Code::kIo, "cannot rename '{}': {}", from, std::strerror(errno));
+}
+
+}  // namespace
+
+Result<InstalledModel> read_manifest(const std::string& folder) { return read_list(manifest_path(folder), folder); }
+
+Result<InstalledModel> read_changing_manifest(const std::string& folder) {
+  return read_list(changing_path(folder), folder);
+}
+
+Result<bool> begin_change(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(manifest_path(folder), error)) return false;
+  SYRINX_TRY_VOID(rename_list(manifest_path(folder), changing_path(folder)));
+  return true;
+}
+
+Status undo_change(const std::string& folder) { return rename_list(changing_path(folder), manifest_path(folder)); }
 
 Status write_manifest(const InstalledModel& model) {
   std::string text = "syrinx-model 1\n";
@@ -126,7 +153,9 @@ Status write_manifest(const InstalledModel& model) {
   }
   SYRINX_TRY(ScopedFile file, ScopedFile::create(manifest_path(model.folder)));
   SYRINX_TRY_VOID(file.write(text));
-  return file.commit();
+  SYRINX_TRY_VOID(file.commit());
+  std::remove(changing_path(model.folder).c_str());
+  return {};
 }
 
 }  // namespace syrinx

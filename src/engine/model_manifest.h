@@ -44,6 +44,12 @@ struct InstalledModel {
 // `folder` is the model's own.  kNotFound when nothing is installed there.
 Result<InstalledModel> read_manifest(const std::string& folder);
 Result<InstalledModel> parse_manifest(std::string_view text, const std::string& folder);
-Status write_manifest(const InstalledModel& model);
+Status write_manifest(const InstalledModel& model);  // ends a change, too
+
+// While files of an installed model are replaced, its list lies under another name, so that nobody takes a mixture of
+// two versions for the model.  begin_change() is false where no list was to be set aside.  Errors: kIo.
+Result<bool> begin_change(const std::string& folder);
+Status undo_change(const std::string& folder);
+Result<InstalledModel> read_changing_manifest(const std::string& folder);  // the list that was set aside
 
 }  // namespace syrinx

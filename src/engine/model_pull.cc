@@ -118,9 +118,10 @@ Status ModelPull::check() {
   event.kind = PullEvent::Kind::kChecking;
   report(std::move(event));
   auto known = read_manifest(folder_);
+  listed_ = known.has_value();
+  if (!known) known = read_changing_manifest(folder_);  // an earlier pull stopped halfway
   const bool installed = known.has_value();
   known_ = installed ? std::move(*known) : InstalledModel();
-  listed_ = installed;
   missing_.clear();
   choose_cloning();
   for (const auto& group : entry_.groups) {
@@ -366,8 +367,31 @@ Status ModelPull::fetch_group(const Missing& missing, Downloader& downloader, Re
               entry_.name);
 }
 
+std::vector<std::pair<uint64_t, int64_t>> ModelPull::stamps_of_replaced() const {
+  std::vector<std::pair<uint64_t, int64_t>> stamps;
+  for (const auto& missing : missing_) {
+    for (const auto* file : missing.files) {
+      const std::string path = path_of(*missing.group, *file);
+      if (known_.at(path) == nullptr) continue;
+      const FileStamp stamp = stamp_of(path).value_or(FileStamp());
+      stamps.emplace_back(stamp.size_bytes, stamp.mtime_ns);
+    }
+  }
+  return stamps;
+}
+
 Status ModelPull::fetch() {
   if (missing_.empty()) return {};
+  const auto before = stamps_of_replaced();
+  if (before.empty()) return fetch_missing();
+  SYRINX_TRY(const bool changing, begin_change(folder_));
+  Status fetched = fetch_missing();
+  // As long as nothing was replaced the model is what it was.
+  if (!fetched && changing && stamps_of_replaced() == before) SYRINX_TRY_VOID(undo_change(folder_));
+  return fetched;
+}
+
+Status ModelPull::fetch_missing() {
   DownloadOptions download;
   download.cancel = options_.cancel;
   download.on_progress = [this](uint64_t done_bytes) { progress(base_bytes_ + done_bytes, share_bytes_); };

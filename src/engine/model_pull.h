@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/hub_pull.h"
@@ -38,6 +39,9 @@ class ModelPull {
   bool wants(const CatalogueGroup& group) const;
   bool wants(const CatalogueGroup& group, const CatalogueFile& file) const;
   void choose_cloning();
+  Status fetch_missing();
+  // Sizes and times of the files that are listed as installed and will be replaced.
+  std::vector<std::pair<uint64_t, int64_t>> stamps_of_replaced() const;
   static uint64_t missing_bytes(const Missing& missing);
   Result<bool> is_whole(const CatalogueGroup& group, const CatalogueFile& file);
   Status write_texts(const Missing& missing);

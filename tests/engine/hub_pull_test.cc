@@ -236,6 +236,34 @@ TEST_F(HubPull, AnotherRevisionIsFetchedAnew) {
   EXPECT_EQ(store().find("bird")->first("model")->origin, "hf://birds/gated/small/model.safetensors@" + commit_);
 }
 
+// A change of revision that stops halfway leaves files of two revisions, which are no model.
+TEST_F(HubPull, AHalfChangedModelIsNotInstalled) {
+  give_token();
+  options_.voices = {"b"};
+  ASSERT_TRUE(pull());
+  const std::string weights = read_text(in_bird("model.safetensors"));
+  commit_ = std::string(40, 'b');
+  broken_ = true;
+  ASSERT_FALSE(pull());
+  EXPECT_TRUE(read_text(in_bird("model.safetensors")) == weights);
+  EXPECT_TRUE(store().find("bird"));  // nothing was replaced yet
+  broken_ = false;
+  std::atomic<bool> cancel{false};
+  options_.cancel = &cancel;
+  options_.on_event = [&](const PullEvent& event) {
+    cancel = cancel || (event.kind == PullEvent::Kind::kSource && event.text.find("voice") != std::string::npos);
+  };
+  ASSERT_FALSE(pull());
+  EXPECT_TRUE(read_text(in_bird("model.safetensors")) != weights);
+  EXPECT_EQ(store().find("bird").error().code, Code::kNotFound);
+  options_ = PullOptions();
+  const Status pulled = pull();
+  ASSERT_TRUE(pulled) << pulled.error().message;
+  EXPECT_EQ(read_text(in_bird("embeddings/b.safetensors")), of_hub("open", "b.safetensors"));  // it was chosen once
+  EXPECT_EQ(store().find("bird")->files.size(), 4u);
+  EXPECT_FALSE(exists(in_bird("changing")));
+}
+
 TEST_F(HubPull, DamageIsMended) {
   give_token();
   ASSERT_TRUE(pull());
