@@ -54,9 +54,15 @@ size_t bytes_of(const pocket::FlowLmState& voice) {
   return 2 * sizeof(float) * voice.layers * voice.capacity * voice.key_width;
 }
 
+size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
+  size_t bytes = 0;
+  for (const auto& [name, voice] : voices) bytes += bytes_of(*voice);
+  return bytes;
+}
+
 }  // namespace
 
-Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions options) {
+Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions options, size_t max_voice_bytes) {
   const Stopwatch watch;
   SYRINX_TRY_VOID(check_load(options));
   const std::string first_voice = options.first_voice;
@@ -65,7 +71,7 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
       pocket::Model::load(options.files.checkpoint, {.locate = remote_locator(),
                                                      .cache_dir = options.cache_folder,
                                                      .precision = options.precision.value_or(Precision::kInt8)}));
-  std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options)));
+  std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options), max_voice_bytes));
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);
     if (!ready) return tl::unexpected(std::move(ready).error());
@@ -74,8 +80,10 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
   return std::shared_ptr<SpeechEngine>(std::move(engine));
 }
 
-PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options)
-    : files_(std::move(options.files)),
+PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options,
+                           size_t max_voice_bytes)
+    : max_voice_bytes_(max_voice_bytes),
+      files_(std::move(options.files)),
       model_(std::move(model)),
       default_voice_(default_pocket_voice(list_pocket_voices(files_.voices), files_.checkpoint)),
       team_(options.threads),
@@ -93,6 +101,13 @@ Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& o
       std::make_unique<PocketSpeaker>(shared_from_this(), std::move(synthesizer), std::move(planner)));
 }
 
+// Null where no voice of that name has been added.
+pocket::VoiceState PocketEngine::added_voice(const std::string& name) {
+  const std::lock_guard lock(voices_mutex_);
+  const auto found = added_voices_.find(name);
+  return found != added_voices_.end() ? found->second : nullptr;
+}
+
 Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
   const std::string chosen = name.empty() ? default_voice_ : name;
   {
@@ -106,12 +121,12 @@ Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
   return made;
 }
 
+// Voices read from files make room: they can be read again.
 void PocketEngine::keep(const std::string& name, const pocket::VoiceState& voice) {
   const std::lock_guard lock(voices_mutex_);
-  size_t bytes = bytes_of(*voice);
-  for (const auto& [other, kept] : voices_) bytes += bytes_of(*kept);
-  if (bytes > kMaxVoiceBytes) voices_.clear();
-  voices_[name] = voice;
+  const size_t bytes = bytes_of(*voice), added = bytes_of(added_voices_);
+  if (bytes + added + bytes_of(voices_) > max_voice_bytes_) voices_.clear();
+  if (bytes + added <= max_voice_bytes_) voices_[name] = voice;
 }
 
 Result<pocket::VoiceState> PocketEngine::read_voice(const PocketVoiceFile& file, bool truncate) {
@@ -136,13 +151,23 @@ Status PocketEngine::add_voice(const std::string& name, std::span<const std::byt
   SYRINX_TRY_VOID(check_voice_name(name));
   SYRINX_TRY(pocket::VoiceState made, make_voice(content, name, /*truncate=*/true));
   const std::lock_guard lock(voices_mutex_);
+  const auto replaced = added_voices_.find(name);
+  size_t bytes = bytes_of(*made) + bytes_of(added_voices_);
+  if (replaced != added_voices_.end()) bytes -= bytes_of(*replaced->second);
+  if (bytes > max_voice_bytes_)
+    return fail(Code::kLimitExceeded, "voice '{}' would make {} bytes of added voices, at most {} are kept; add fewer",
+                name, bytes, max_voice_bytes_);
+  if (bytes + bytes_of(voices_) > max_voice_bytes_) voices_.clear();
   added_voices_[name] = std::move(made);
   return {};
 }
 
 Result<std::string> PocketEngine::export_voice(const std::string& voice) {
-  SYRINX_TRY(const PocketVoiceFile file, find_pocket_voice(voice, files_.voices));
-  SYRINX_TRY(const pocket::VoiceState made, read_voice(file, /*truncate=*/true));
+  pocket::VoiceState made = added_voice(voice);
+  if (!made) {
+    SYRINX_TRY(const PocketVoiceFile file, find_pocket_voice(voice, files_.voices));
+    SYRINX_TRY(made, read_voice(file, /*truncate=*/true));
+  }
   return pocket::write_voice_file(pocket::exported(*made), model_->config().flow_lm);
 }
 

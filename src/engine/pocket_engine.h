@@ -20,15 +20,17 @@ namespace syrinx {
 
 class PocketEngine final : public SpeechEngine, public std::enable_shared_from_this<PocketEngine> {
  public:
-  // Of all voices that are kept; an exported voice of 10 s takes 6 MB, with 24 layers 24 MB.
+  // Of all voices that are kept; those read from files make room for added ones.  An exported voice of 10 s takes 6 MB,
+  // with 24 layers 24 MB.
   static constexpr size_t kMaxVoiceBytes = size_t{256} << 20;
   static constexpr size_t kMaxSessions = pocket::kMaxStreams;  // at once; one more is kUnavailable
 
   // options.threads has been chosen.  options.first_voice is made ready too.
-  static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
+  static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options,
+                                                    size_t max_voice_bytes = kMaxVoiceBytes);
 
   Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
-  // `content` is an exported voice, or a recording.
+  // `content` is an exported voice, or a recording.  kLimitExceeded where the added voices would outgrow the limit.
   Status add_voice(const std::string& name, std::span<const std::byte> content) override;
   Result<std::string> export_voice(const std::string& voice) override;
 
@@ -39,12 +41,14 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   const std::string& default_voice() const override { return default_voice_; }
 
  private:
-  PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options);
+  PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options, size_t max_voice_bytes);
+  pocket::VoiceState added_voice(const std::string& name);
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
   Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
   void keep(const std::string& name, const pocket::VoiceState& voice);
 
+  const size_t max_voice_bytes_;
   const SpeechFiles files_;
   const std::shared_ptr<const pocket::Model> model_;
   std::string default_voice_;

@@ -305,6 +305,30 @@ TEST(PocketVoices, ARecordingSpeaksAsItsExportedVoice) {
   EXPECT_EQ(engine->export_voice("nobody").error().code, Code::kNotFound);
 }
 
+TEST(PocketVoices, ThatWereAddedAreExported) {
+  const auto engine = load();
+  const std::string content = read_text(kVoice);
+  ASSERT_TRUE(engine->add_voice("me", std::as_bytes(std::span(content))));
+  const auto exported = engine->export_voice("me");
+  ASSERT_TRUE(exported.has_value()) << exported.error().message;
+  EXPECT_EQ(*exported, *engine->export_voice(kVoice));
+}
+
+TEST(PocketVoices, AreAddedUpToALimit) {
+  const std::string content = read_text(kVoice);
+  const auto bytes = std::as_bytes(std::span(content));
+  const auto engine = PocketEngine::load(options_for(kEnglish), 4 * content.size());
+  ASSERT_TRUE(engine.has_value()) << engine.error().message;
+  size_t added = 0;
+  Status status;
+  while (added < 100 && (status = (*engine)->add_voice(fmt::format("voice{}", added), bytes))) ++added;
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Code::kLimitExceeded);
+  ASSERT_GE(added, 1u);
+  EXPECT_TRUE((*engine)->add_voice("voice0", bytes)) << "it takes its own place";
+  EXPECT_TRUE(say(**engine, "Hello.").status.has_value()) << "voices of files are spoken with all the same";
+}
+
 TEST(PocketVoices, OfAnotherModelOrOfNoSoundAreRefused) {
   const auto engine = load();
   SpeakOptions options = with_voice();
