@@ -6,6 +6,7 @@ namespace syrinx {
 namespace {
 
 constexpr size_t kMaxDepth = 8;
+constexpr size_t kMaxSubstitutions = 4096;  // of one text: values of nothing but keys grow no text, and take time
 
 }  // namespace
 
@@ -15,7 +16,7 @@ bool is_value_key(std::string_view key) {
   });
 }
 
-Status CatalogueValues::append(std::string_view text, size_t depth, std::string& out) const {
+Status CatalogueValues::append(std::string_view text, size_t depth, size_t& substitutions, std::string& out) const {
   if (depth > kMaxDepth)
     return fail(Code::kInvalidArgument, "values lead to values more than {} levels deep", kMaxDepth);
   while (!text.empty()) {
@@ -35,7 +36,9 @@ Status CatalogueValues::append(std::string_view text, size_t depth, std::string&
     } else if (found == values_.end()) {
       return fail(Code::kInvalidArgument, "there is no value '{}'", key);
     } else {
-      SYRINX_TRY_VOID(append(found->second, depth + 1, out));
+      if (++substitutions > kMaxSubstitutions)
+        return fail(Code::kInvalidArgument, "a text takes more than {} values", kMaxSubstitutions);
+      SYRINX_TRY_VOID(append(found->second, depth + 1, substitutions, out));
     }
     text.remove_prefix(end + 1);
   }
@@ -44,7 +47,8 @@ Status CatalogueValues::append(std::string_view text, size_t depth, std::string&
 
 Result<std::string> CatalogueValues::expand(std::string_view text) const {
   std::string out;
-  SYRINX_TRY_VOID(append(text, 0, out));
+  size_t substitutions = 0;
+  SYRINX_TRY_VOID(append(text, 0, substitutions, out));
   return out;
 }
 

@@ -23,7 +23,7 @@ class CatalogueValues {
   Result<std::string> expand(std::string_view text) const;
 
  private:
-  Status append(std::string_view text, size_t depth, std::string& out) const;
+  Status append(std::string_view text, size_t depth, size_t& substitutions, std::string& out) const;
 
   std::map<std::string, std::string, std::less<>> values_;
 };

@@ -461,6 +461,9 @@ TEST(Family, MistakesAreNamed) {
       "a = \"{b}{b}{b}{b}{b}{b}{b}{b}\"\nb = \"{c}{c}{c}{c}{c}{c}{c}{c}\"\nc = \"" + std::string(2000, 'x') + "\"\n";
   bomb.replace(bomb.find("size: {about}"), 13, "size: {a}");
   EXPECT_THAT(parse_catalogue(bomb, "bird.toml").error().message, HasSubstr("longer than 65536 bytes"));
+  bomb.replace(bomb.find(std::string(2000, 'x')), 2000,
+               "{d}{d}{d}{d}{d}{d}{d}{d}\"\nd = \"{e}{e}{e}{e}{e}{e}{e}{e}\"\ne = \"");
+  EXPECT_THAT(parse_catalogue(bomb, "bird.toml").error().message, HasSubstr("more than 4096 values"));
 }
 
 }  // namespace
