@@ -131,7 +131,11 @@ void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   write_facts(facts, to);
 }
 
-Result<std::optional<syrinx::Precision>> precision_of(syrinx_precision given) {
+Result<std::optional<syrinx::Precision>> precision_of(const syrinx_precision& stored) {
+  // A C program may have put any number there, which must not be read as the enumeration.
+  int given = 0;
+  static_assert(sizeof given == sizeof stored);
+  std::memcpy(&given, &stored, sizeof given);
   switch (given) {
     case SYRINX_PRECISION_DEFAULT: return std::optional<syrinx::Precision>();
     case SYRINX_PRECISION_INT8: return syrinx::Precision::kInt8;
@@ -139,8 +143,7 @@ Result<std::optional<syrinx::Precision>> precision_of(syrinx_precision given) {
     case SYRINX_PRECISION_BF16: return syrinx::Precision::kBf16;
     case SYRINX_PRECISION_INT4: return syrinx::Precision::kInt4;
   }
-  return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant",
-                      static_cast<int>(given));
+  return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant", given);
 }
 
 Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
