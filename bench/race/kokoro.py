@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+from machine import machine
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "reference"))
 
@@ -213,16 +215,6 @@ def start_to_sound(args: argparse.Namespace) -> dict:
             process.wait()
         result["syrinx"] = spread(times[1:])
     return result
-
-
-def machine() -> str:
-    text = subprocess.run(["lscpu"], capture_output=True, text=True).stdout
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    flags = fields.get("Flags", "").split()
-    widest = [f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8") if f in flags]
-    name = fields.get("Model name", "unknown processor").strip()
-    return f"{name} (family {fields.get('CPU family', '?').strip()}, model {fields.get('Model', '?').strip()}), " \
-           f"{fields.get('CPU(s)', '?').strip()} CPUs, {', '.join(widest) or 'no AVX2'}"
 
 
 def report(result: dict) -> None:

@@ -31,6 +31,8 @@ import subprocess
 import sys
 import time
 
+from machine import machine
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FRAMES, TOKENS, VOICE_FRAMES, RECORDING_S = 100, 41, 125, 11.0   # as in pocket_peer.py
@@ -185,16 +187,6 @@ def make(name: str, args: argparse.Namespace, folder: pathlib.Path):
 
 
 # ---- the race --------------------------------------------------------------------------------------------------------
-
-
-def machine() -> str:
-    text = subprocess.run(["lscpu"], capture_output=True, text=True).stdout
-    fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    flags = fields.get("Flags", "").split()
-    widest = [f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8") if f in flags]
-    name = fields.get("Model name", "unknown processor").strip()
-    return f"{name} (family {fields.get('CPU family', '?').strip()}, model {fields.get('Model', '?').strip()}), " \
-           f"{fields.get('CPU(s)', '?').strip()} CPUs, {', '.join(widest) or 'no AVX2'}"
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,7 +1,5 @@
 #include "engine/checkpoint_source.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +8,7 @@
 
 #include "base/scoped_file.h"
 #include "base/sha256.h"
+#include "engine/file_stamp.h"
 #include "engine/http_headers.h"
 #include "engine/model_lock.h"
 #include "engine/part_file.h"
@@ -40,25 +39,13 @@ Status write_small(const std::string& path, const std::string& text) {
   return file.commit();
 }
 
-struct Stamp {
-  uint64_t size_bytes = 0;
-  uint64_t mtime_ns = 0;
-};
-
-std::optional<Stamp> stamp_of(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  return Stamp{static_cast<uint64_t>(info.st_size),
-               static_cast<uint64_t>(info.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(info.st_mtim.tv_nsec)};
-}
-
 }  // namespace
 
 // What is known of a file in the store, one line each.
 struct CheckpointSource::Receipt {
   std::string path;  // below <data>/fetched
   std::string sha256;
-  Stamp stamp;
+  FileStamp stamp;
 
   std::string text() const {
     return fmt::format("syrinx-file 1\n{}\n{}\n{}\n{}\n", sha256, stamp.size_bytes, stamp.mtime_ns, path);
@@ -76,7 +63,7 @@ struct CheckpointSource::Receipt {
     const bool whole = lines[0] == "syrinx-file 1" && lines[1].size() == 64 && size && mtime && text.empty();
     const bool below = !lines[4].starts_with('/') && fmt::format("/{}/", lines[4]).find("/../") == std::string::npos;
     if (!whole || !below) return std::nullopt;
-    return Receipt{std::string(lines[4]), std::string(lines[1]), {*size, *mtime}};
+    return Receipt{std::string(lines[4]), std::string(lines[1]), {*size, static_cast<int64_t>(*mtime)}};
   }
 };
 
@@ -114,7 +101,7 @@ std::string CheckpointSource::destination(const CheckpointReference& reference, 
 
 Status CheckpointSource::write_receipt(const CheckpointReference& reference, const std::string& path,
                                        const std::string& sha256) const {
-  const auto stamp = stamp_of(paths_.data + "/fetched/" + path);
+  const auto stamp = file_stamp(paths_.data + "/fetched/" + path);
   if (!stamp) return fail(Code::kIo, "'{}/fetched/{}' vanished while it was fetched", paths_.data, path);
   return write_small(receipt_path(reference), Receipt{path, sha256, *stamp}.text());
 }
@@ -124,7 +111,7 @@ Result<std::string> CheckpointSource::find_receipt(const CheckpointReference& re
   const auto receipt = Receipt::parse(read_small(receipt_path(reference)));
   if (!receipt) return absent;
   const std::string path = paths_.data + "/fetched/" + receipt->path;
-  const auto stamp = stamp_of(path);
+  const auto stamp = file_stamp(path);
   if (!stamp || stamp->size_bytes != receipt->stamp.size_bytes) return absent;
   if (!verify && stamp->mtime_ns == receipt->stamp.mtime_ns) return path;
   SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
@@ -180,7 +167,7 @@ Result<std::string> CheckpointSource::fetch(const CheckpointReference& reference
 Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& reference, const RemoteFile& remote,
                                                    const std::string& path) {
   const std::string whole = paths_.data + "/fetched/" + path;
-  if (!remote.sha256.empty() && stamp_of(whole)) {
+  if (!remote.sha256.empty() && file_stamp(whole)) {
     SYRINX_TRY(const std::string sha256, sha256_of_file(whole, options_.cancel));
     if (sha256 == remote.sha256) {
       SYRINX_TRY_VOID(write_receipt(reference, path, sha256));

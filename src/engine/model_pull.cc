@@ -1,30 +1,17 @@
 #include "engine/model_pull.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include "base/check.h"
 #include "engine/download.h"
+#include "engine/file_stamp.h"
 #include "engine/part_file.h"
 #include "engine/registry_source.h"
 
 namespace syrinx {
 namespace {
-
-struct FileStamp {
-  uint64_t size_bytes = 0;
-  int64_t mtime_ns = 0;
-};
-
-std::optional<FileStamp> stamp_of(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  return FileStamp{static_cast<uint64_t>(info.st_size),
-                   static_cast<int64_t>(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec};
-}
 
 // Our disk and the user's wish end a pull; anything else is the source's fault, and another one may do.
 bool ends_the_pull(const Error& error) { return error.code == Code::kIo || error.code == Code::kCancelled; }
@@ -90,7 +77,7 @@ bool ModelPull::wants(const CatalogueGroup& group, const CatalogueFile& file) co
 
 Result<bool> ModelPull::is_whole(const CatalogueGroup& group, const CatalogueFile& file) {
   const std::string path = path_of(group, file);
-  const auto stamp = stamp_of(path);
+  const auto stamp = file_stamp(path);
   if (!stamp) return false;
   const ModelFile* const listed = known_.at(path);
   const std::string origin = origin_of(group, file);
@@ -148,7 +135,7 @@ void ModelPull::choose_cloning() {
       const std::string path = path_of(group, file);
       const ModelFile* const listed = known_.at(path);
       if (listed == nullptr) continue;
-      const auto stamp = stamp_of(path);
+      const auto stamp = file_stamp(path);
       const bool here = stamp && stamp->size_bytes == listed->size_bytes && listed->origin == origin_of(group, file);
       const bool serves = here || options_.cloning != CloningWish::kWithout;
       with = with || (group.choice == CloningChoice::kWithCloning && serves);
@@ -184,7 +171,7 @@ Status ModelPull::ask_hub() {
       SYRINX_TRY(const auto reference, parse_reference(origin_of(*missing.group, *file)));
       SYRINX_TRY(HubFile located, locate_hub_file(reference, settings, hint, downloader));
       const std::string path = path_of(*missing.group, *file);
-      const auto stamp = stamp_of(path);
+      const auto stamp = file_stamp(path);
       if (stamp && stamp->size_bytes == located.size_bytes && !located.sha256.empty()) {
         SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
         if (sha256 == located.sha256) {
@@ -239,7 +226,7 @@ uint64_t ModelPull::total_bytes() const {
       const bool missing = std::any_of(missing_.begin(), missing_.end(), [&](const Missing& of) {
         return std::find(of.files.begin(), of.files.end(), &file) != of.files.end();
       });
-      const auto stamp = missing || !wants(group, file) ? std::nullopt : stamp_of(path_of(group, file));
+      const auto stamp = missing || !wants(group, file) ? std::nullopt : file_stamp(path_of(group, file));
       if (stamp) bytes += stamp->size_bytes;
     }
   }
@@ -253,7 +240,7 @@ uint64_t ModelPull::needed_bytes() const {
       for (const auto& package : source.packages) bytes += package.size_bytes;
     }
     for (const auto* file : missing.files) {
-      const auto part = stamp_of(path_of(*missing.group, *file) + ".part");
+      const auto part = file_stamp(path_of(*missing.group, *file) + ".part");
       if (part) bytes -= std::min(part->size_bytes, file->size_bytes);  // of a hub's file the whole is counted
     }
   }
@@ -373,7 +360,7 @@ std::vector<std::pair<uint64_t, int64_t>> ModelPull::stamps_of_replaced() const 
     for (const auto* file : missing.files) {
       const std::string path = path_of(*missing.group, *file);
       if (known_.at(path) == nullptr) continue;
-      const FileStamp stamp = stamp_of(path).value_or(FileStamp());
+      const FileStamp stamp = file_stamp(path).value_or(FileStamp());
       stamps.emplace_back(stamp.size_bytes, stamp.mtime_ns);
     }
   }
@@ -419,7 +406,7 @@ Status ModelPull::install() const {
     for (const auto& file : group.files) {
       if (!wants(group, file)) continue;
       const std::string path = path_of(group, file);
-      const auto stamp = stamp_of(path);
+      const auto stamp = file_stamp(path);
       if (!stamp && group.optional) continue;
       const auto hash = hashes_.find(path);
       if (!stamp || (!is_hub(group) && stamp->size_bytes != file.size_bytes)) {

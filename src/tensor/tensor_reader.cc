@@ -1,31 +1,38 @@
 #include "tensor/tensor_reader.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace syrinx {
 
+TensorFault fault_of(const TensorRef* tensor, const std::vector<size_t>& dims) {
+  if (tensor == nullptr) return TensorFault::kMissing;
+  if (tensor->dtype != DType::kF32 && tensor->dtype != DType::kF16 && tensor->dtype != DType::kBF16)
+    return TensorFault::kWrongType;
+  if (tensor->dims != dims) return TensorFault::kWrongShape;
+  return all_finite(tensor->bytes, tensor->dtype) ? TensorFault::kNone : TensorFault::kNotFinite;
+}
+
 std::vector<float> TensorReader::read(const std::string& name, const std::vector<size_t>& dims) {
   const TensorRef* const tensor = tensors_.find(name);
-  if (tensor == nullptr) {
-    missing_.push_back(name);
-    return {};
-  }
   const auto refuse = [&](auto error) {
     if (!fault_) fault_ = error.value();
     return std::vector<float>();
   };
-  if (tensor->dims != dims)
-    return refuse(fail(Code::kDataLoss, "'{}': tensor '{}' has the shape {}, its configuration asks for {}", file_,
-                       name, dims_text(tensor->dims), dims_text(dims)));
-  if (tensor->dtype != DType::kF32 && tensor->dtype != DType::kF16 && tensor->dtype != DType::kBF16)
-    return refuse(fail(Code::kUnsupported, "'{}': tensor '{}' is stored as {}; weights are read from bf16, f16 or f32",
-                       file_, name, dtype_name(tensor->dtype)));
-  std::vector<float> values = to_f32(tensor->bytes, tensor->dtype);
-  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-    return refuse(
-        fail(Code::kDataLoss, "'{}': tensor '{}' holds values that are not finite; the file is damaged", file_, name));
-  return values;
+  switch (fault_of(tensor, dims)) {
+    case TensorFault::kNone: break;
+    case TensorFault::kMissing: missing_.push_back(name); return {};
+    case TensorFault::kWrongType:
+      return refuse(fail(Code::kUnsupported,
+                         "'{}': tensor '{}' is stored as {}; weights are read from bf16, f16 or f32", file_, name,
+                         dtype_name(tensor->dtype)));
+    case TensorFault::kWrongShape:
+      return refuse(fail(Code::kDataLoss, "'{}': tensor '{}' has the shape {}, its configuration asks for {}", file_,
+                         name, dims_text(tensor->dims), dims_text(dims)));
+    case TensorFault::kNotFinite:
+      return refuse(fail(Code::kDataLoss, "'{}': tensor '{}' holds values that are not finite; the file is damaged",
+                         file_, name));
+  }
+  return to_f32(tensor->bytes, tensor->dtype);
 }
 
 Status TensorReader::status() const {

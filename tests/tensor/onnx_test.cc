@@ -1,39 +1,12 @@
 #include "tensor/onnx.h"
 
+#include "../base/protobuf_message.h"
 #include "files.h"
 
 namespace syrinx {
 namespace {
 
-// A message of the wire format, field by field.
-struct Message {
-  std::string bytes;
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(0x80 | (value & 0x7f));
-    bytes += static_cast<char>(value);
-  }
-  Message& number(int field, uint64_t value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(value);
-    return *this;
-  }
-  Message& text(int field, const std::string& value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes += value;
-    return *this;
-  }
-  Message& fixed32(int field, const std::string& four) {
-    varint(static_cast<uint64_t>(field) << 3 | 5);
-    bytes += four;
-    return *this;
-  }
-  Message& fixed64(int field, const std::string& eight) {
-    varint(static_cast<uint64_t>(field) << 3 | 1);
-    bytes += eight;
-    return *this;
-  }
-};
+using test::Message;
 
 std::string model(const std::string& graph) { return Message().text(7, graph).bytes; }
 std::string with_tensor(const Message& tensor) { return model(Message().text(5, tensor.bytes).bytes); }

@@ -1,5 +1,4 @@
-// The tokenizers and reference texts of tests/data/pocket_tts (docs/pocket_tts.md says how they were made), and
-// messages of the Protocol Buffers wire format for hostile ones.
+// The tokenizers and reference texts of tests/data/pocket_tts (docs/pocket_tts.md says how they were made).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,30 +37,5 @@ inline std::vector<int32_t> ids_of(const Json& value) {
   for (const Json& id : *value.find("ids")->array()) ids.push_back(static_cast<int32_t>(*id.whole()));
   return ids;
 }
-
-// A message, field by field.
-struct Message {
-  std::string bytes;
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(0x80 | (value & 0x7f));
-    bytes += static_cast<char>(value);
-  }
-  Message& number(int field, uint64_t value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(value);
-    return *this;
-  }
-  Message& text(int field, const std::string& value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes += value;
-    return *this;
-  }
-  Message& real(int field, float value) {
-    varint(static_cast<uint64_t>(field) << 3 | 5);
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    return *this;
-  }
-};
 
 }  // namespace syrinx::test

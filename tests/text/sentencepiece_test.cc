@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "../base/protobuf_message.h"
 #include "pocket_files.h"
 #include "text/unicode.h"
 

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "models/mimi/decoder.h"

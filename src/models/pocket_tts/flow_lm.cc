@@ -121,29 +121,24 @@ void FlowLm::append_rows(std::string_view stage, size_t rows, FlowLmState& state
 }
 
 Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
-  const size_t count = latents.extent(0), width = weights_->voice_width;
-  if (latents.extent(1) != width)
-    return fail(Code::kInvalidArgument, "voice frames of {} numbers, the model takes {}", latents.extent(1), width);
-  SYRINX_TRY_VOID(check_room(state, count + (needs_bos(state) ? 1 : 0)));
-  if (needs_bos(state)) append_bos(state);
-  for (size_t first = 0; first < count; first += kPassRows) {
-    const size_t rows = std::min(kPassRows, count - first);
-    for (size_t n = 0; n < rows; ++n) std::copy_n(latents.row(first + n), width, voice_.f32(n));
-    nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
-    append_rows("voice", rows, state);
-  }
-  return {};
+  return prefill_rows(latents, false, state);
 }
 
 Status FlowLm::prefill_projected(View<const float, 2> projected, FlowLmState& state) {
-  const size_t count = projected.extent(0), width = weights_->config.transformer.width;
-  if (projected.extent(1) != width)
-    return fail(Code::kInvalidArgument, "voice rows of {} numbers, the model takes {}", projected.extent(1), width);
+  return prefill_rows(projected, true, state);
+}
+
+Status FlowLm::prefill_rows(View<const float, 2> voice, bool projected, FlowLmState& state) {
+  nn::Plane& plane = projected ? x_ : voice_;
+  const size_t count = voice.extent(0), width = plane.channels();
+  if (voice.extent(1) != width)
+    return fail(Code::kInvalidArgument, "voice frames of {} numbers, the model takes {}", voice.extent(1), width);
   SYRINX_TRY_VOID(check_room(state, count + (needs_bos(state) ? 1 : 0)));
   if (needs_bos(state)) append_bos(state);
   for (size_t first = 0; first < count; first += kPassRows) {
     const size_t rows = std::min(kPassRows, count - first);
-    for (size_t n = 0; n < rows; ++n) std::copy_n(projected.row(first + n), width, x_.f32(n));
+    for (size_t n = 0; n < rows; ++n) std::copy_n(voice.row(first + n), width, plane.f32(n));
+    if (!projected) nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
     append_rows("voice", rows, state);
   }
   return {};

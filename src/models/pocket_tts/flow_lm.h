@@ -108,6 +108,7 @@ class FlowLm {
   Status check_room(const FlowLmState& state, size_t rows) const;
   bool needs_bos(const FlowLmState& state) const;
   void append_bos(FlowLmState& state);
+  Status prefill_rows(View<const float, 2> rows, bool projected, FlowLmState& state);
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
   void begin_pass(size_t rows);
   void end_pass();

@@ -9,6 +9,7 @@
 #include "base/thread_team.h"
 #include "kernels/pack_rows.h"
 #include "kernels/rotary.h"
+#include "tensor/tensor_reader.h"
 
 namespace syrinx::pocket {
 namespace {
@@ -52,12 +53,15 @@ class Reader {
     const std::string full = std::string(kPrefix) + name;
     read_.insert(full);
     const TensorRef* const tensor = file_.find(full);
-    if (tensor == nullptr) return note(full + " is missing");
-    if (tensor->dtype != DType::kBF16 && tensor->dtype != DType::kF16 && tensor->dtype != DType::kF32)
-      return note(fmt::format("{} has the type {}, not bf16, f16 or f32", full, dtype_name(tensor->dtype)));
-    if (tensor->dims != dims)
-      return note(fmt::format("{} has the shape {}, not {}", full, dims_text(tensor->dims), dims_text(dims)));
-    if (!all_finite(tensor->bytes, tensor->dtype)) return note(full + " holds values that are not finite");
+    switch (fault_of(tensor, dims)) {
+      case TensorFault::kNone: break;
+      case TensorFault::kMissing: return note(full + " is missing");
+      case TensorFault::kWrongType:
+        return note(fmt::format("{} has the type {}, not bf16, f16 or f32", full, dtype_name(tensor->dtype)));
+      case TensorFault::kWrongShape:
+        return note(fmt::format("{} has the shape {}, not {}", full, dims_text(tensor->dims), dims_text(dims)));
+      case TensorFault::kNotFinite: return note(full + " holds values that are not finite");
+    }
     return tensor;
   }
   // Its values; empty if there is no such tensor.
@@ -74,18 +78,19 @@ class Reader {
 
   // A matrix that every precision keeps in f32.
   kernels::OwnedMatrix exact(const std::string& name, size_t channels, size_t columns, bool bias = false) {
-    return matrix(PanelType::kF32, {{name, columns}}, channels, bias);
+    return matrix(PanelType::kF32, {{.name = name, .columns = columns}}, channels, bias);
   }
   // A matrix that the precision narrows.
   kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
-    return matrix(narrow_, {{name, columns}}, channels, bias);
+    return matrix(narrow_, {{.name = name, .columns = columns}}, channels, bias);
   }
   kernels::OwnedMatrix feed_forward(const std::string& name, size_t channels, size_t columns) {
-    return matrix(feed_forward_, {{name, columns}}, channels, false);
+    return matrix(feed_forward_, {{.name = name, .columns = columns}}, channels, false);
   }
   struct Part {
     std::string name;  // of NAME.weight and NAME.bias
     size_t columns = 0;
+    const char* suffix = ".weight";
   };
   // The columns of several matrices side by side.
   kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
@@ -93,16 +98,7 @@ class Reader {
   }
   // One whose tensor has a name without ".weight".
   kernels::OwnedMatrix exact_tensor(const std::string& name, size_t channels, size_t columns) {
-    read_.insert(std::string(kPrefix) + name);
-    const kernels::MatrixShape shape{.columns = columns, .channels = channels};
-    return store_.get(std::string(kPrefix) + name, shape, {PanelType::kF32}, [&]() -> kernels::OwnedMatrix {
-      const TensorRef* const rows = tensor(name, {columns, channels});
-      if (rows == nullptr) return {};
-      const kernels::StoredRows stored{.bytes = rows->bytes, .dtype = rows->dtype, .columns = columns};
-      kernels::OwnedMatrix packed = kernels::pack_rows(PanelType::kF32, channels, std::span(&stored, 1), {}, team_);
-      release(*rows);
-      return packed;
-    });
+    return matrix(PanelType::kF32, {{.name = name, .columns = columns, .suffix = ""}}, channels, false);
   }
   // The first `rows` rows of a table of one row more.  What the file has in bf16 stays so, and every narrow precision
   // rounds to it.
@@ -144,7 +140,7 @@ class Reader {
     kernels::MatrixShape shape{.columns = 0, .channels = channels};
     for (const Part& part : parts) {
       shape.columns += part.columns;
-      read_.insert(fmt::format("{}{}.weight", kPrefix, part.name));
+      read_.insert(fmt::format("{}{}{}", kPrefix, part.name, part.suffix));
       if (with_bias) read_.insert(fmt::format("{}{}.bias", kPrefix, part.name));
     }
     return store_.get(std::string(kPrefix) + parts.front().name, shape, {type},
@@ -156,7 +152,7 @@ class Reader {
     std::vector<const TensorRef*> tensors;
     std::vector<float> bias;
     for (const Part& part : parts) {
-      const TensorRef* const rows = tensor(part.name + ".weight", {part.columns, channels});
+      const TensorRef* const rows = tensor(part.name + part.suffix, {part.columns, channels});
       if (rows != nullptr) {
         stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
         tensors.push_back(rows);
@@ -274,9 +270,9 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
     head.blocks.push_back({.norm = reader.norm(block + ".in_ln", width),
                            .linear0 = reader.narrow(block + ".mlp.0", width, width, true),
                            .linear2 = reader.narrow(block + ".mlp.2", width, width, true)});
-    modulations.push_back({block + ".adaLN_modulation.1", 3 * width});
+    modulations.push_back({.name = block + ".adaLN_modulation.1", .columns = 3 * width});
   }
-  modulations.push_back({name + "final_layer.adaLN_modulation.1", 2 * width});
+  modulations.push_back({.name = name + "final_layer.adaLN_modulation.1", .columns = 2 * width});
   head.modulation = reader.narrow(modulations, width, true);
   head.output = reader.exact(name + "final_layer.linear", width, latent, true);
   return head;

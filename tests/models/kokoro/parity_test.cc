@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <map>
 
+#include "../safetensors_arrays.h"
 #include "allocation_count.h"
 #include "models/kokoro/checkpoint.h"
 #include "models/kokoro/model.h"
 #include "models/kokoro/source.h"
-#include "tensor/safetensors.h"
 
 namespace syrinx::kokoro {
 namespace {
@@ -22,29 +22,8 @@ std::string data(const std::string& name) { return std::string(SYRINX_TEST_DATA)
 
 using Stages = std::map<std::string, std::vector<float>>;
 
-class Reference {
- public:
-  explicit Reference(const std::string& name) {
-    auto file = MappedFile::open(data(name));
-    if (!file) ADD_FAILURE() << file.error().message;
-    file_ = std::move(*file);
-    auto parsed = Safetensors::parse(file_.bytes(), name);
-    if (!parsed) ADD_FAILURE() << parsed.error().message;
-    tensors_ = std::move(*parsed);
-  }
-  template <class T = float>
-  std::vector<T> get(const std::string& name) const {
-    const TensorRef* tensor = tensors_.find(name);
-    EXPECT_NE(tensor, nullptr) << name;
-    if (tensor == nullptr) return {};
-    std::vector<T> values(tensor->bytes.size() / sizeof(T));
-    std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-    return values;
-  }
-
- private:
-  MappedFile file_;
-  Safetensors tensors_;
+struct Reference : SafetensorsArrays {
+  explicit Reference(const std::string& name) : SafetensorsArrays(data(name)) {}
 };
 
 std::shared_ptr<const Model> load(const std::string& name, Precision precision, const std::string& cache = "") {

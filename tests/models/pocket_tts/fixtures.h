@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../safetensors_arrays.h"
 #include "base/mapped_file.h"
 #include "models/pocket_tts/config_file.h"
 #include "models/pocket_tts/flow_head.h"
@@ -22,32 +23,9 @@ namespace syrinx::pocket {
 
 inline std::string data(const std::string& name) { return std::string(SYRINX_TEST_DATA) + "/pocket_tts/" + name; }
 
-// A safetensors file with the bytes it stands on.
-class Arrays {
- public:
-  explicit Arrays(const std::string& name) {
-    auto file = MappedFile::open(data(name));
-    if (!file) ADD_FAILURE() << file.error().message;
-    file_ = std::move(*file);
-    auto parsed = Safetensors::parse(file_.bytes(), name);
-    if (!parsed) ADD_FAILURE() << parsed.error().message;
-    tensors_ = std::move(*parsed);
-  }
-  const Safetensors& tensors() const { return tensors_; }
-  bool has(const std::string& name) const { return tensors_.find(name) != nullptr; }
-  template <class T = float>
-  std::vector<T> get(const std::string& name) const {
-    const TensorRef* const tensor = tensors_.find(name);
-    EXPECT_NE(tensor, nullptr) << name;
-    if (tensor == nullptr) return {};
-    std::vector<T> values(tensor->bytes.size() / sizeof(T));
-    std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-    return values;
-  }
-
- private:
-  MappedFile file_;
-  Safetensors tensors_;
+// The maker's arrays, by their file's name below data().
+struct Arrays : SafetensorsArrays {
+  explicit Arrays(const std::string& name) : SafetensorsArrays(data(name)) {}
 };
 
 // A small checkpoint of each architecture.
