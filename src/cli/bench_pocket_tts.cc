@@ -14,6 +14,7 @@
 #include "cli/pocket_measure.h"
 #include "cli/random_pocket_tts.h"
 #include "engine/paths.h"
+#include "engine/pocket_engine.h"
 #include "engine/speech_engine.h"
 #include "engine/version.h"
 #include "kernels/dispatch.h"
@@ -30,7 +31,7 @@ constexpr int kRandomVersion = 1;
 struct Arguments {
   std::string model;
   std::string config = "english";
-  std::string precision = "f32";
+  std::string precision = precision_name(PocketEngine::kDefaultPrecision);
   std::string streams = "1,2,4,8,16";
   int threads = 0;
   int runs = 7;
@@ -55,7 +56,7 @@ struct Report {
   double bytes_a_weight = 4;
   FrameCost cost;
   double floor_ms = 0;
-  Times empty;
+  Rounds empty;
 
   double rtf(double ms) const { return ms / 1000 / audio_seconds; }
 };
@@ -147,7 +148,7 @@ Result<Report> measure(const Arguments& arguments) {
   // Last, since it takes memory of its own.
   report.limits = kernels::measure_limits(team);
   report.floor_ms = frame_floor_ms(report.cost, report.bytes_a_weight, report.limits);
-  report.empty = empty_loop();
+  report.empty = empty_rounds(team, report.figures.first_sound.all.median(), work.first_sounds);
   return report;
 }
 
@@ -161,6 +162,15 @@ Json times_json(const Times& times) {
       .set("n", times.size());
 }
 
+// The same, and what of it was the machine's doing.
+Json rounds_json(const Rounds& rounds) {
+  Json json = times_json(rounds.all);
+  if (!rounds.known) return json;
+  return json.set("caller_lost_core", rounds.caller_lost)
+      .set("others_lost_core", rounds.others_lost)
+      .set("undisturbed", times_json(rounds.undisturbed));
+}
+
 Json report_json(const Report& r) {
   const PocketFigures& f = r.figures;
   Json stages, streams = Json::Array(), json;
@@ -171,14 +181,15 @@ Json report_json(const Report& r) {
     item.set("streams", s.streams).set("round_ms", times_json(s.round));
     streams.array()->push_back(std::move(item));
   }
-  json.set("rtf", r.rtf(f.run.median())).set("first_audio_ms", f.first_sound.median());
-  json.set("first_audio_p99_ms", f.first_sound.at(0.99)).set("peak_rss_bytes", f.peak_rss_bytes);
+  json.set("rtf", r.rtf(f.run.median())).set("first_audio_ms", f.first_sound.all.median());
+  json.set("first_audio_p99_ms", f.first_sound.all.at(0.99)).set("peak_rss_bytes", f.peak_rss_bytes);
   json.set("rss_bytes", f.rss_bytes).set("threads", r.threads).set("precision", r.arguments.precision);
   json.set("rtf_min", r.rtf(f.run.min())).set("rtf_max", r.rtf(f.run.max())).set("n", f.run.size());
   json.set("frames", r.arguments.frames).set("tokens", r.arguments.tokens);
   json.set("voice_frames", r.arguments.voice_frames).set("load_ms", r.load_ms);
-  Json first = times_json(f.first_sound);
-  first.set("samples", Json::Array(f.first_sound.values().begin(), f.first_sound.values().end()));
+  Json first = rounds_json(f.first_sound);
+  const std::vector<double>& samples = f.first_sound.all.values();
+  first.set("samples", Json::Array(samples.begin(), samples.end()));
   json.set("first_sound_ms", std::move(first)).set("run_ms", times_json(f.run));
   json.set("frame_ms", times_json(f.frame));
   json.set("prompt_ms", times_json(f.prompt)).set("stages_ms", std::move(stages));
@@ -193,13 +204,25 @@ Json report_json(const Report& r) {
   json.set("bytes_a_weight", r.bytes_a_weight).set("codec_flop", r.cost.codec_flop);
   json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
   json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads);
-  return json.set("empty_loop_ms", times_json(r.empty));
+  return json.set("empty_loop_ms", rounds_json(r.empty));
 }
 
 std::string row(const char* name, const Times& times) {
   if (times.empty()) return {};
   return fmt::format("  {:<34}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>7}\n", name, times.median(), times.min(), times.max(),
                      times.at(0.99), times.size());
+}
+
+double spread(const Times& times) { return times.at(0.99) / times.median(); }
+
+// How far the slowest rounds are from the usual one, and in how many the machine had taken a core.
+std::string jitter(const Rounds& rounds) {
+  std::string text = fmt::format("{:.3f}", spread(rounds.all));
+  if (!rounds.known) return text + "; this kernel does not tell whether a core was lost\n";
+  text += fmt::format("; of {} rounds {} lost the caller's core, {} another", rounds.all.size(), rounds.caller_lost,
+                      rounds.others_lost);
+  if (rounds.undisturbed.empty()) return text + "\n";
+  return text + fmt::format("; the others alone {:.3f}\n", spread(rounds.undisturbed));
 }
 
 std::string report_text(const Report& r) {
@@ -211,28 +234,29 @@ std::string report_text(const Report& r) {
   text += fmt::format("work     {} tokens, voice of {} frames, {} frames = {:.2f} s of sound\n\n", r.arguments.tokens,
                       r.arguments.voice_frames, r.arguments.frames, r.audio_seconds);
   text += fmt::format("  {:<34}{:>9}{:>9}{:>9}{:>9}{:>7}\n", "ms", "median", "min", "max", "p99", "n");
-  text += row("first sound", f.first_sound) + row("all frames", f.run) + row("voice: prompt", f.prompt);
+  text += row("first sound", f.first_sound.all) + row("all frames", f.run) + row("voice: prompt", f.prompt);
   text += row("recording: codec", f.encode) + row("recording: language model", f.encode_prompt);
   text += row("frame", f.frame) + row("text, stage by stage", f.text) + row("frame, stage by stage", f.stages);
   text += row("  language model", f.flow_lm) + row("  head", f.head) + row("  codec", f.codec);
   for (const StreamsFigures& s : f.streams)
     text += row(fmt::format("a frame of {} stream{}", s.streams, s.streams == 1 ? "" : "s").c_str(), s.round);
-  text += row("empty loop", r.empty);
+  text += row("empty loop", r.empty.all);
   text += fmt::format("\nrtf      {:.4f} ({:.4f} to {:.4f}): time / sound\n", r.rtf(f.run.median()), r.rtf(f.run.min()),
                       r.rtf(f.run.max()));
   text += fmt::format("load     {:.0f} ms{}\n", r.load_ms,
                       f.encode.empty() ? "" : fmt::format(", the encoder {:.0f} ms more", f.encoder_load_ms));
   text += fmt::format("memory   {:.0f} MB at most, {:.0f} MB resident, without the encoder\n",
                       static_cast<double>(f.peak_rss_bytes) * 1e-6, static_cast<double>(f.rss_bytes) * 1e-6);
-  if (r.arguments.brief) return text;
-  text += fmt::format(
-      "floor    {:.3f} ms a frame: {:.1f} M weights of {} bytes at {:.1f} GB/s, {:.3f} GFLOP of codec at {:.0f} "
-      "GFLOP/s; a frame takes {:.2f} times that\n",
-      r.floor_ms, r.cost.flow_lm_weights * 1e-6, r.bytes_a_weight, r.limits.read_gb_per_s.all_threads,
-      r.cost.codec_flop * 1e-9, r.limits.f32_gop_per_s.all_threads, f.frame.median() / r.floor_ms);
-  text += fmt::format("jitter   p99 / p50 of the first sound {:.3f}, of a frame {:.3f}, of the empty loop {:.3f}\n",
-                      f.first_sound.at(0.99) / f.first_sound.median(), f.frame.at(0.99) / f.frame.median(),
-                      r.empty.at(0.99) / r.empty.median());
+  if (!r.arguments.brief) {
+    text += fmt::format(
+        "floor    {:.3f} ms a frame: {:.1f} M weights of {} bytes at {:.1f} GB/s, {:.3f} GFLOP of codec at {:.0f} "
+        "GFLOP/s; a frame takes {:.2f} times that\n",
+        r.floor_ms, r.cost.flow_lm_weights * 1e-6, r.bytes_a_weight, r.limits.read_gb_per_s.all_threads,
+        r.cost.codec_flop * 1e-9, r.limits.f32_gop_per_s.all_threads, f.frame.median() / r.floor_ms);
+  }
+  text += fmt::format("jitter   p99 / p50 of a frame {:.3f}\n", spread(f.frame));
+  text += "         of the first sound " + jitter(f.first_sound);
+  if (!r.arguments.brief) text += "         of the empty loop  " + jitter(r.empty);
   return text;
 }
 

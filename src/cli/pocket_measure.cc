@@ -1,7 +1,6 @@
 #include "cli/pocket_measure.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -62,16 +61,19 @@ Status measure_prompt(Bench& b, PocketFigures& figures) {
   return {};
 }
 
-Status measure_first_sound(Bench& b, PocketFigures& figures) {
+Status measure_first_sound(Bench& b, ThreadTeam& team, PocketFigures& figures) {
   ChunkSpeaker speaker(b.model.flow_lm(), b.model.decoder(), b.schedule, b.runner);
   std::vector<float> noise(speaker.latent()), samples(speaker.frame_samples());
+  CoreWaits waits(team);
   for (size_t run = 0; run <= b.work.first_sounds; ++run) {
     if (b.cancelled()) return stopped();
     b.noise.fill(noise);
+    waits.since_last();
     const Stopwatch watch;
     SYRINX_TRY_VOID(speaker.begin(0, b.voice, b.ids, kNoEnd, 0));
     speaker.next(0, noise, samples);
-    if (run > 0) figures.first_sound.add(watch.elapsed_ms());
+    const double ms = watch.elapsed_ms();
+    if (run > 0) figures.first_sound.add(ms, waits);
   }
   return {};
 }
@@ -211,9 +213,10 @@ Result<Bench> prepare(const pocket::Model& model, nn::Runner& runner, const Pock
 }
 
 void sort_all(PocketFigures& f) {
-  for (Times* times : {&f.prompt, &f.encode, &f.encode_prompt, &f.first_sound, &f.run, &f.text, &f.flow_lm, &f.head,
-                       &f.codec, &f.stages, &f.frame})
+  for (Times* times :
+       {&f.prompt, &f.encode, &f.encode_prompt, &f.run, &f.text, &f.flow_lm, &f.head, &f.codec, &f.stages, &f.frame})
     times->sort();
+  f.first_sound.sort();
   for (StreamsFigures& streams : f.streams) streams.round.sort();
 }
 
@@ -238,19 +241,12 @@ double seanet_macs(const mimi::SeanetConfig& s, size_t rows) {
 
 }  // namespace
 
-void Times::sort() { std::sort(ms_.begin(), ms_.end()); }
-
-double Times::at(double share) const {
-  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(ms_.size())));
-  return ms_[std::clamp<size_t>(rank, 1, ms_.size()) - 1];
-}
-
 Result<PocketFigures> measure_pocket(const pocket::Model& model, ThreadTeam& team, const PocketWork& work) {
   nn::Runner runner(team);
   SYRINX_TRY(Bench b, prepare(model, runner, work));
   PocketFigures figures;
   SYRINX_TRY_VOID(measure_prompt(b, figures));
-  SYRINX_TRY_VOID(measure_first_sound(b, figures));
+  SYRINX_TRY_VOID(measure_first_sound(b, team, figures));
   SYRINX_TRY_VOID(measure_runs(b, figures));
   figures.peak_rss_bytes = peak_rss_bytes();
   figures.rss_bytes = current_rss_bytes();
@@ -285,29 +281,6 @@ FrameCost frame_cost(const pocket::Config& config, size_t evaluations) {
 double frame_floor_ms(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits) {
   const double read_ms = cost.flow_lm_weights * bytes_a_weight / (limits.read_gb_per_s.all_threads * 1e6);
   return read_ms + cost.codec_flop / (limits.f32_gop_per_s.all_threads * 1e6);
-}
-
-Times empty_loop() {
-  static std::atomic<uint64_t> sink;
-  constexpr size_t kLoops = 300;
-  constexpr double kLoopMs = 3.0;
-  const auto spin = [](size_t count) {
-    uint64_t value = count;
-    for (size_t i = 0; i < count; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
-    sink.store(value, std::memory_order_relaxed);
-  };
-  size_t count = 1024;
-  Stopwatch watch;
-  for (spin(count); watch.elapsed_ms() < kLoopMs; watch.restart(), spin(count)) count *= 2;
-  count = static_cast<size_t>(static_cast<double>(count) * kLoopMs / watch.elapsed_ms());
-  Times times;
-  for (size_t i = 0; i < kLoops; ++i) {
-    watch.restart();
-    spin(count);
-    times.add(watch.elapsed_ms());
-  }
-  times.sort();
-  return times;
 }
 
 }  // namespace syrinx::cli

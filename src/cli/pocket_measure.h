@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/thread_team.h"
+#include "cli/rounds.h"
 #include "kernels/limits.h"
 #include "models/pocket_tts/flow_lm.h"
 #include "models/pocket_tts/model.h"
@@ -27,23 +28,6 @@ struct PocketWork {
   std::vector<size_t> streams;    // numbers of streams that speak together
 };
 
-// Milliseconds, sorted.
-class Times {
- public:
-  void add(double ms) { ms_.push_back(ms); }
-  void sort();
-  bool empty() const { return ms_.empty(); }
-  size_t size() const { return ms_.size(); }
-  double min() const { return ms_.front(); }
-  double max() const { return ms_.back(); }
-  double median() const { return at(0.5); }
-  const std::vector<double>& values() const { return ms_; }
-  double at(double share) const;  // 0.99: the smallest value that 99 % do not exceed
-
- private:
-  std::vector<double> ms_;
-};
-
 struct StreamsFigures {
   size_t streams = 0;
   Times round;  // a frame of each stream
@@ -53,9 +37,9 @@ struct PocketFigures {
   Times prompt;                 // the voice's frames through the language model
   Times encode, encode_prompt;  // of the recording: codec, then language model
   double encoder_load_ms = 0;
-  Times first_sound;  // from the ids of the text to 80 ms of samples, voice ready
-  Times run;          // a text and all its frames
-  Times frame;        // of a run, each but the first; stages may overlap
+  Rounds first_sound;  // from the ids of the text to 80 ms of samples, voice ready
+  Times run;           // a text and all its frames
+  Times frame;         // of a run, each but the first; stages may overlap
   // The same, one stage after another: the text, and of each frame its stages and their sum.
   Times text, flow_lm, head, codec, stages;
   std::vector<StreamsFigures> streams;
@@ -78,8 +62,5 @@ FrameCost frame_cost(const pocket::Config& config, size_t evaluations);
 // The least time of a frame on this machine: its weights at the best read rate, its codec at the f32 peak, one after
 // the other on all threads of the limits.
 double frame_floor_ms(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits);
-
-// A loop of about 3 ms that touches nothing but registers, 300 times: what the machine adds by itself.
-Times empty_loop();
 
 }  // namespace syrinx::cli

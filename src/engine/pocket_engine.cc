@@ -70,7 +70,7 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
       std::shared_ptr<const pocket::Model> model,
       pocket::Model::load(options.files.checkpoint, {.locate = remote_locator(),
                                                      .cache_dir = options.cache_folder,
-                                                     .precision = options.precision.value_or(Precision::kInt8)}));
+                                                     .precision = options.precision.value_or(kDefaultPrecision)}));
   std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options), max_voice_bytes));
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);

@@ -23,6 +23,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   // Of all voices that are kept; those read from files make room for added ones.  An exported voice of 10 s takes 6 MB,
   // with 24 layers 24 MB.
   static constexpr size_t kMaxVoiceBytes = size_t{256} << 20;
+  static constexpr Precision kDefaultPrecision = Precision::kInt8;
   static constexpr size_t kMaxSessions = pocket::kMaxStreams;  // at once; one more is kUnavailable
 
   // options.threads has been chosen.  options.first_voice is made ready too.

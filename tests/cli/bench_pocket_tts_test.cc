@@ -1,17 +1,21 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
+#include "base/cpu_info.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/pocket_measure.h"
 #include "cli/random_pocket_tts.h"
+#include "cli/rounds.h"
 #include "models/pocket_tts/config_file.h"
 
 namespace syrinx::cli {
@@ -98,6 +102,34 @@ TEST(PocketFrameCost, FloorAddsReadingAndArithmetic) {
   EXPECT_DOUBLE_EQ(frame_floor_ms({.flow_lm_weights = 100e6, .codec_flop = 400e6}, 4, limits), 8 + 2);
 }
 
+TEST(PocketRounds, EmptyOnesTakeTheTimeThatIsAskedFor) {
+  ThreadTeam team(2);
+  const Rounds rounds = empty_rounds(team, 2.0, 20);
+  EXPECT_EQ(rounds.all.size(), 20U);
+  // A quick round is one whose steps were counted while something else had the core.
+  EXPECT_GT(rounds.all.max(), 1.0);
+  ASSERT_TRUE(rounds.known);
+  EXPECT_EQ(rounds.undisturbed.size() + rounds.caller_lost + rounds.others_lost, 20U);
+}
+
+// Two teams that want every core: one of them must wait.
+TEST(PocketRounds, ALostCoreIsSeen) {
+  const int cores = cpu_info().logical_cores;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 2 * cores; ++i)
+    busy.emplace_back([&stop] {
+      while (!stop.load(std::memory_order_relaxed)) continue;
+    });
+  ThreadTeam team(cores);
+  const Rounds rounds = empty_rounds(team, 10, 20);
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+  ASSERT_TRUE(rounds.known);
+  EXPECT_GT(rounds.caller_lost + rounds.others_lost, 0U);
+  EXPECT_LT(rounds.undisturbed.size(), 20U);
+}
+
 TEST(PocketTimes, QuantilesAreValuesThatWereMeasured) {
   Times times;
   for (int i = 100; i >= 1; --i) times.add(i);
@@ -142,7 +174,16 @@ TEST_F(BenchPocketTts, JsonHasEveryFigureAndTheModelSpeaks) {
   EXPECT_LT(*report->find("peak_sample")->real(), 2);
   EXPECT_GT(*report->find("peak_rss_bytes")->whole(), 1 << 20);
   EXPECT_EQ(*report->find("threads")->whole(), 1);
-  EXPECT_EQ(*report->find("precision")->string(), "f32");
+  EXPECT_EQ(*report->find("precision")->string(), "int8") << "what speak takes";
+  for (const char* key : {"first_sound_ms", "empty_loop_ms"}) {
+    const Json& rounds = *report->find(key);
+    ASSERT_NE(rounds.find("undisturbed"), nullptr) << key;
+    const Json* const undisturbed = rounds.find("undisturbed")->find("n");
+    EXPECT_EQ((undisturbed != nullptr ? *undisturbed->whole() : 0) + *rounds.find("caller_lost_core")->whole() +
+                  *rounds.find("others_lost_core")->whole(),
+              5)
+        << key;
+  }
   ASSERT_EQ(report->find("streams")->array()->size(), 2U);
   for (const char* stage : {"text", "flow_lm", "head", "codec", "sum"})
     EXPECT_NE(report->find("stages_ms")->find(stage)->find("median"), nullptr) << stage;
@@ -155,7 +196,8 @@ TEST_F(BenchPocketTts, TableOfAGivenCheckpoint) {
                              "--first-sounds", "5", "--recording", "0", "--streams", ""});
   const std::string text = testing::internal::GetCapturedStdout();
   ASSERT_TRUE(status) << status.error().message;
-  for (const char* part : {"machine", "build", "first sound", "language model", "codec", "rtf", "memory", "floor"})
+  for (const char* part : {"machine", "build", "first sound", "language model", "codec", "rtf", "memory", "floor",
+                           "of the empty loop", "lost the caller's core"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   EXPECT_EQ(text.find("recording: codec"), std::string::npos);
 }
