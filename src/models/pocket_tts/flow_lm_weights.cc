@@ -21,6 +21,9 @@ constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
 constexpr size_t kMaxNamed = 6;
 constexpr int kMaxPackThreads = 8;
 
+// Rows of fewer numbers have too few to even out what 4 bits lose: there the second matrix of the feed-forward keeps 8.
+constexpr size_t kInt4Width = 1024;
+
 // The panels of attention and head; in int4 they keep 8 bits, as the latents and what the layers hand on suffer more
 // from them than from the feed-forward, which is two thirds of the weights (docs/pocket_tts.md).
 PanelType narrow_type(Precision precision) {
@@ -84,8 +87,12 @@ class Reader {
   kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
     return matrix(narrow_, {{.name = name, .columns = columns}}, channels, bias);
   }
-  kernels::OwnedMatrix feed_forward(const std::string& name, size_t channels, size_t columns) {
-    return matrix(feed_forward_, {{.name = name, .columns = columns}}, channels, false);
+  // D -> F -> D.
+  kernels::OwnedMatrix linear1(const std::string& name, size_t width, size_t hidden) {
+    return matrix(feed_forward_, {{.name = name, .columns = hidden}}, width, false);
+  }
+  kernels::OwnedMatrix linear2(const std::string& name, size_t hidden, size_t width) {
+    return matrix(width < kInt4Width ? narrow_ : feed_forward_, {{.name = name, .columns = width}}, hidden, false);
   }
   struct Part {
     std::string name;  // of NAME.weight and NAME.bias
@@ -229,8 +236,8 @@ FlowLmLayer read_layer(Reader& reader, const TransformerConfig& t, size_t index)
   layer.norm2 = reader.norm(name + "norm2", t.width);
   layer.in_proj = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
   layer.out_proj = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
-  layer.linear1 = reader.feed_forward(name + "linear1", t.width, t.hidden);
-  layer.linear2 = reader.feed_forward(name + "linear2", t.hidden, t.width);
+  layer.linear1 = reader.linear1(name + "linear1", t.width, t.hidden);
+  layer.linear2 = reader.linear2(name + "linear2", t.hidden, t.width);
   return layer;
 }
 
