@@ -13,6 +13,12 @@
  * Structures begin with their size and are filled by their _init function, so that later versions can add fields.
  * Strings are UTF-8 and end with a zero byte; those that are given are copied, those that are returned belong to the
  * handle.  Sound is mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
+ *
+ * Marks in a text, unless syrinx_speak_options.plain is set: [pause:500ms] and [pause:1.5s] are silence of at most 60
+ * s; [voice: NAME] lets another voice speak from there on, an installed one or one of syrinx_engine_add_voice, and
+ * [voice:] the first again.  A backslash before it, \[pause:1s], has a mark read out.  A mark that makes no sense is
+ * SYRINX_INVALID_ARGUMENT, a voice that is not there SYRINX_NOT_FOUND, with the line of the text.  A text opens no
+ * files.
  */
 #ifndef SYRINX_SYRINX_H_
 #define SYRINX_SYRINX_H_
@@ -90,6 +96,7 @@ typedef struct syrinx_speak_options {
   int frames_after_eos; /* 0 to 1000 frames of 80 ms are spoken after the end; -1 at first */
   int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; 0 at first */
   int max_tokens;       /* 1 to 200 of a chunk of text; 0 at first: 50 */
+  int plain;            /* not 0: the text holds no marks, all of it is read out */
 } syrinx_speak_options;
 
 typedef struct syrinx_word {
@@ -100,7 +107,7 @@ typedef struct syrinx_word {
   double end_s;
 } syrinx_word;
 
-/* Kokoro: a piece of text.  Pocket TTS: a frame of 80 ms, without words. */
+/* Kokoro: a piece of text.  Pocket TTS: a frame of 80 ms, without words.  Of a pause at most 1 s. */
 typedef struct syrinx_chunk {
   const float* samples; /* NULL at the end */
   size_t sample_count;

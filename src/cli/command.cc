@@ -89,7 +89,7 @@ Option Command::option(const char* names, std::string& value, const char* help) 
   return Option(app_->add_option(names, value, help));
 }
 Option Command::option(const char* names, std::vector<std::string>& values, const char* help) {
-  return Option(app_->add_option(names, values, help));
+  return Option(app_->add_option(names, values, help)->allow_extra_args(names[0] != '-'));
 }
 Option Command::option(const char* names, int& value, const char* help) {
   return Option(app_->add_option(names, value, help));

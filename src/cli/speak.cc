@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "base/signals.h"
 #include "cli/command.h"
@@ -30,6 +31,7 @@ struct SpeakArguments {
   std::vector<std::string> text;
   std::string model;
   std::string voice;
+  std::vector<std::string> cast;  // NAME=FILE
   std::string dictionary;
   std::string lexicon;
   std::string precision;
@@ -40,6 +42,7 @@ struct SpeakArguments {
   int threads = 0;
   bool noise = false;
   bool phonemes = false;
+  bool plain = false;
   bool json = false;
   // Of Pocket TTS, with the values that syrinx_speak_options_init gives them.
   float temperature = std::numeric_limits<float>::quiet_NaN();
@@ -72,6 +75,20 @@ Status load(const SpeakArguments& arguments, Engine& engine) {
   return to_status(engine.load(options), engine);
 }
 
+// The voices that marks of the text may name besides the installed ones.
+Status add_cast(const SpeakArguments& arguments, Engine& engine) {
+  for (const std::string& member : arguments.cast) {
+    const size_t equals = member.find('=');
+    if (equals == std::string::npos)
+      return fail(Code::kInvalidArgument, "--cast '{}' names no file; give NAME=FILE, say ann=ann.wav", member);
+    SYRINX_TRY(const MappedFile file, MappedFile::open(member.substr(equals + 1)));
+    const auto bytes = file.bytes();
+    const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SYRINX_TRY_VOID(to_status(engine.add_voice(member.substr(0, equals).c_str(), content), engine));
+  }
+  return {};
+}
+
 Result<Session> start(const SpeakArguments& arguments, Engine& engine) {
   VoiceOptions options;
   if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
@@ -79,6 +96,7 @@ Result<Session> start(const SpeakArguments& arguments, Engine& engine) {
   options.seed = arguments.seed;
   options.noise = arguments.noise ? 1 : 0;
   options.phonemes = arguments.phonemes ? 1 : 0;
+  options.plain = arguments.plain ? 1 : 0;
   options.temperature = arguments.temperature;
   options.noise_clamp = arguments.noise_clamp;
   options.eos_threshold = arguments.eos_threshold;
@@ -213,6 +231,7 @@ Status run_speak(const SpeakArguments& arguments) {
   SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
   Engine engine;
   SYRINX_TRY_VOID(load(arguments, engine));
+  SYRINX_TRY_VOID(add_cast(arguments, engine));
   SYRINX_TRY(Session session, start(arguments, engine));
   Status status = speak_all(arguments, session, *output);
   if (!status) {
@@ -246,6 +265,11 @@ void add_voice_options(Command& command, SpeakArguments& arguments) {
               "A voice's name or file; Kokoro: af_heart by default, or a blend such as af_heart:0.6+am_adam:0.4; "
               "Pocket TTS: also a recording, which is cloned")
       .type("VOICE");
+  command
+      .option("--cast", arguments.cast,
+              "A voice's file under a name that [voice: NAME] in the text calls; may be given several times")
+      .type("NAME=FILE");
+  command.flag("--plain", arguments.plain, "The text holds no marks: [pause:1s] and [voice: NAME] are read out");
   command.option("--speed", arguments.speed, "Kokoro: 0.25 to 4 times the usual pace").type("X").show_default();
   command.flag("--noise", arguments.noise, "Kokoro: add the source noise that the model was trained with");
   command.option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
@@ -297,6 +321,8 @@ void add_speak(Command& tree) {
       "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
       "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
       "  syrinx speak --model pocket/english --voice me.wav \"In my own voice.\" --play\n"
+      "  syrinx speak \"One moment. [pause:1.5s] [voice: am_adam] Here I am.\" --play\n"
+      "  syrinx speak --model pocket-tts --cast ann=ann.wav --cast bob=bob.wav - < dialogue.txt --out dialogue.flac\n"
       "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
   command.run([arguments] { return run_speak(*arguments); });
 }

@@ -119,6 +119,7 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
   if (!std::isnan(options.eos_threshold)) made.eos_threshold = options.eos_threshold;
   made.frames_after_eos = count_or_default(options.frames_after_eos, -1);
   made.decode_steps = count_or_default(options.decode_steps, 0);
+  made.plain = options.plain != 0;
   made.max_tokens = count_or_default(options.max_tokens, 0);
   return made;
 }

@@ -72,22 +72,34 @@ Status check_language(const std::string& voice) {
 // Makes pieces for one session.
 class KokoroEngine::Maker final : public SpeechMaker {
  public:
-  Maker(std::shared_ptr<KokoroEngine> engine, std::shared_ptr<const kokoro::Voice> voice,
-        std::shared_ptr<const g2p::EnglishG2p> front_end, const SpeakOptions& options)
+  Maker(std::shared_ptr<KokoroEngine> engine, Chosen chosen, const SpeakOptions& options)
       : engine_(std::move(engine)),
-        voice_(std::move(voice)),
-        front_end_(std::move(front_end)),
+        first_(std::move(chosen)),
+        chosen_(first_),
+        phonemes_(options.phonemes),
         speed_(options.speed),
         noise_(options.noise) {}
 
+  // A text may come from anybody: it chooses among the voices by name, and opens no file.
+  Status use_voice(const std::string& name) override {
+    if (name.empty()) {
+      chosen_ = first_;
+      return {};
+    }
+    SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(name));
+    for (const kokoro::VoicePart& part : parts) SYRINX_TRY_VOID(check_marked_voice(part.name));
+    SYRINX_TRY(chosen_, engine_->choose(name, phonemes_));
+    return {};
+  }
+
   Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) override {
-    return front_end_->phonemize(sentence, source_offset);
+    return chosen_.front_end->phonemize(sentence, source_offset);
   }
 
   Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, kokoro::PieceOutput& output) override {
     kokoro::PieceInput input;
     input.ids = ids;
-    input.style = voice_->style(symbols);
+    input.style = chosen_.voice->style(symbols);
     input.speed = speed_;
     input.noise = noise_;
     input.seed = seed;
@@ -97,8 +109,9 @@ class KokoroEngine::Maker final : public SpeechMaker {
 
  private:
   const std::shared_ptr<KokoroEngine> engine_;
-  const std::shared_ptr<const kokoro::Voice> voice_;
-  const std::shared_ptr<const g2p::EnglishG2p> front_end_;  // null when the input is phonemes
+  const Chosen first_;
+  Chosen chosen_;
+  const bool phonemes_;
   const float speed_;
   const bool noise_;
 };
@@ -144,16 +157,19 @@ Result<std::unique_ptr<SpeechSession>> KokoroEngine::start(const SpeakOptions& o
   SYRINX_TRY_VOID(check_family(options));
   if (!(options.speed >= 0.25f && options.speed <= 4.0f))
     return fail(Code::kInvalidArgument, "speed {} is outside 0.25 to 4", options.speed);
-  const std::string name = options.voice.empty() ? kDefaultVoice : options.voice;
-  // First whether it is there: the name of a voice that is not says nothing of a language.
-  SYRINX_TRY(auto chosen, voice(name));
-  if (!options.phonemes) SYRINX_TRY_VOID(check_language(name));
-  std::shared_ptr<const g2p::EnglishG2p> reader;
-  if (!options.phonemes) {
-    SYRINX_TRY(reader, front_end(is_british(name)));
-  }
-  auto maker = std::make_unique<Maker>(shared_from_this(), std::move(chosen), std::move(reader), options);
+  SYRINX_TRY(Chosen chosen, choose(options.voice.empty() ? kDefaultVoice : options.voice, options.phonemes));
+  auto maker = std::make_unique<Maker>(shared_from_this(), std::move(chosen), options);
   return std::make_unique<SpeechSession>(std::make_unique<KokoroSpeaker>(std::move(maker), options));
+}
+
+Result<KokoroEngine::Chosen> KokoroEngine::choose(const std::string& name, bool phonemes) {
+  // First whether it is there: the name of a voice that is not says nothing of a language.
+  Chosen chosen;
+  SYRINX_TRY(chosen.voice, voice(name));
+  if (phonemes) return chosen;
+  SYRINX_TRY_VOID(check_language(name));
+  SYRINX_TRY(chosen.front_end, front_end(is_british(name)));
+  return chosen;
 }
 
 Result<std::shared_ptr<const kokoro::Voice>> KokoroEngine::voice(const std::string& name) {

@@ -33,7 +33,13 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
 
  private:
   class Maker;
+  // What a session reads and speaks with.
+  struct Chosen {
+    std::shared_ptr<const kokoro::Voice> voice;
+    std::shared_ptr<const g2p::EnglishG2p> front_end;  // null when the input is phonemes
+  };
   KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options);
+  Result<Chosen> choose(const std::string& voice, bool phonemes);
   Result<std::shared_ptr<const kokoro::Voice>> voice(const std::string& name);
   Result<std::shared_ptr<const g2p::EnglishG2p>> front_end(bool british);
 

@@ -71,6 +71,12 @@ std::string written_word(std::string_view source) {
 
 }  // namespace
 
+void KokoroSpeaker::begin_text(size_t offset) {
+  SentenceSpeaker::begin_text(offset);
+  phoneme_text_.clear();
+  phoneme_offset_ = offset;
+}
+
 Status KokoroSpeaker::feed(std::string_view text) {
   if (!phonemes_) return SentenceSpeaker::feed(text);
   phoneme_text_ += text;

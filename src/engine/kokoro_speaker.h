@@ -20,6 +20,8 @@ namespace syrinx {
 class SpeechMaker {
  public:
   virtual ~SpeechMaker() = default;
+  // Of what comes next; a name, or nothing for the first one.
+  virtual Status use_voice(const std::string& name) = 0;
   virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
   // `ids` without the zeros; `symbols` chooses the row of the voice; `output` is reused.
   virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed,
@@ -31,16 +33,19 @@ class KokoroSpeaker final : public SentenceSpeaker {
   static constexpr size_t kPiecesAhead = 2;
 
   KokoroSpeaker(std::unique_ptr<SpeechMaker> maker, const SpeakOptions& options)
-      : maker_(std::move(maker)), seed_(options.seed), phonemes_(options.phonemes) {}
+      : SentenceSpeaker(options.plain), maker_(std::move(maker)), seed_(options.seed), phonemes_(options.phonemes) {}
   size_t chunks_ahead() const override { return kPiecesAhead; }
 
  private:
+  void begin_text(size_t offset) override;
   Status feed(std::string_view text) override;
   Status finish_text() override;
   Result<std::optional<Sentence>> next_sentence(Moment moment) override;
   Status read(const Sentence& sentence, SpeechStream& stream) override;
   Result<bool> say(bool now, SpeechStream& stream) override;
   Status end() override;
+  Status use_voice(const std::string& name) override { return maker_->use_voice(name); }
+  void be_silent(size_t samples) override { samples_made_ += samples; }
 
   Result<std::optional<Sentence>> next_phonemes(Moment moment);
   Status make(const g2p::Phonemized& piece, SpeechStream& stream);

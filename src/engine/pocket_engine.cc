@@ -92,13 +92,22 @@ PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEng
 
 Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& options) {
   SYRINX_TRY_VOID(check_family(options));
-  SYRINX_TRY(pocket::VoiceState voice, this->voice(options.voice));
+  SYRINX_TRY(const pocket::VoiceState voice, this->voice(options.voice));
   SYRINX_TRY(std::unique_ptr<pocket::Synthesizer> synthesizer,
-             pocket::Synthesizer::create(model_, std::move(voice), settings_of(options), *pool_));
+             pocket::Synthesizer::create(model_, voice, settings_of(options), *pool_));
   pocket::ChunkPlanner planner(model_, options.max_tokens.value_or(pocket::kDefaultMaxTokens),
                                synthesizer->max_chunk_tokens());
+  const auto find_voice = [self = shared_from_this(), voice](const std::string& name) {
+    return name.empty() ? Result<pocket::VoiceState>(voice) : self->marked_voice(name);
+  };
   return std::make_unique<SpeechSession>(
-      std::make_unique<PocketSpeaker>(shared_from_this(), std::move(synthesizer), std::move(planner)));
+      std::make_unique<PocketSpeaker>(find_voice, std::move(synthesizer), std::move(planner), options.plain));
+}
+
+// A text may come from anybody: it chooses among the voices by name, and opens no file of this machine or another.
+Result<pocket::VoiceState> PocketEngine::marked_voice(const std::string& name) {
+  SYRINX_TRY_VOID(check_marked_voice(name));
+  return voice(name);
 }
 
 // Null where no voice of that name has been added.

@@ -45,6 +45,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options, size_t max_voice_bytes);
   pocket::VoiceState added_voice(const std::string& name);
   Result<pocket::VoiceState> voice(const std::string& name);
+  Result<pocket::VoiceState> marked_voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
   Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
   void keep(const std::string& name, const pocket::VoiceState& voice);

@@ -6,9 +6,20 @@
 
 namespace syrinx {
 
-PocketSpeaker::PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                             pocket::ChunkPlanner planner)
-    : owner_(std::move(owner)), synthesizer_(std::move(synthesizer)), planner_(std::move(planner)) {}
+PocketSpeaker::PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer,
+                             pocket::ChunkPlanner planner, bool plain)
+    : SentenceSpeaker(plain),
+      find_voice_(std::move(find_voice)),
+      synthesizer_(std::move(synthesizer)),
+      planner_(std::move(planner)) {}
+
+// A longer voice leaves less room for a chunk.
+Status PocketSpeaker::use_voice(const std::string& name) {
+  SYRINX_TRY(pocket::VoiceState voice, find_voice_(name));
+  SYRINX_TRY_VOID(synthesizer_->use_voice(std::move(voice)));
+  planner_.set_max_chunk_tokens(synthesizer_->max_chunk_tokens());
+  return {};
+}
 
 Status PocketSpeaker::read(const Sentence& sentence, SpeechStream& /*stream*/) {
   planner_.add(sentence.text, sentence.offset);

@@ -3,7 +3,9 @@
 // together.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "engine/sentence_speaker.h"
 #include "models/pocket_tts/chunk_planner.h"
@@ -15,21 +17,26 @@ class PocketSpeaker final : public SentenceSpeaker {
  public:
   static constexpr size_t kFramesAhead = 25;  // 2 s
 
-  // `owner` keeps alive what the synthesizer uses.
-  PocketSpeaker(std::shared_ptr<void> owner, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                pocket::ChunkPlanner planner);
+  // The voice of that name; nothing: the one that the session began with.
+  using FindVoice = std::function<Result<pocket::VoiceState>(const std::string& name)>;
+
+  // `find_voice` keeps alive what the synthesizer uses.
+  PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer, pocket::ChunkPlanner planner,
+                bool plain);
   size_t chunks_ahead() const override { return kFramesAhead; }
 
  private:
   Status read(const Sentence& sentence, SpeechStream& stream) override;
   Result<bool> say(bool now, SpeechStream& stream) override;
   Status end() override;
+  Status use_voice(const std::string& name) override;
+  void be_silent(size_t /*samples*/) override {}
 
   Result<std::optional<pocket::Chunk>> next_chunk(bool now, SpeechStream& stream);
   Status begin(const pocket::Chunk& chunk, SpeechStream& stream);
   Result<bool> say_frame(SpeechStream& stream);
 
-  const std::shared_ptr<void> owner_;
+  const FindVoice find_voice_;
   const std::unique_ptr<pocket::Synthesizer> synthesizer_;
   pocket::ChunkPlanner planner_;
   bool said_something_ = false;

@@ -1,5 +1,7 @@
 #include "engine/sentence_speaker.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -8,24 +10,67 @@ namespace {
 
 constexpr auto kQuiet = std::chrono::milliseconds(50);
 constexpr auto kPause = std::chrono::milliseconds(300);
+constexpr size_t kSilenceAtOnce = kSpeechRateHz;  // samples
 
 }  // namespace
 
 Status SentenceSpeaker::speak(SpeechStream& stream) {
-  for (bool ended = false; !ended;) {
+  for (bool ended = false;;) {
     SYRINX_TRY(const bool said, say(false, stream));
     if (said) continue;
     SYRINX_TRY(const bool more, absorb(Moment::kFlow, stream));
     if (more) continue;
+    if (marked_.at_mark()) {
+      SYRINX_TRY_VOID(heed_mark(stream));
+      continue;
+    }
+    if (ended) break;
     SYRINX_TRY(const Arrival arrival, wait_for_text(stream));
     ended = arrival == Arrival::kEnd;
   }
+  SYRINX_TRY_VOID(say_rest(stream));
+  return end();
+}
+
+// As if the text ended here.
+Status SentenceSpeaker::say_rest(SpeechStream& stream) {
+  SYRINX_TRY_VOID(finish_text());
   for (;;) {
     SYRINX_TRY(const bool more, absorb(Moment::kEnd, stream));
     SYRINX_TRY(const bool said, say(!more, stream));
-    if (!said && !more) break;
+    if (!said && !more) return {};
   }
-  return end();
+}
+
+Status SentenceSpeaker::heed_mark(SpeechStream& stream) {
+  SYRINX_TRY_VOID(say_rest(stream));
+  const MarkedText::Mark mark = marked_.take_mark();
+  if (mark.kind == MarkedText::Mark::Kind::kVoice) {
+    const Status used = use_voice(mark.voice);
+    if (!used) return fail(used.error().code, "line {} of the text: {}", mark.line, used.error().message);
+  } else {
+    SYRINX_TRY_VOID(pause(mark.pause_s, stream));
+  }
+  begin_text(marked_.offset());
+  return feed_until_mark();
+}
+
+Status SentenceSpeaker::pause(double seconds, SpeechStream& stream) {
+  for (auto left = static_cast<size_t>(std::llround(seconds * kSpeechRateHz)); left > 0;) {
+    const size_t count = std::min(left, kSilenceAtOnce);
+    SpeechChunk silence = stream.spare();
+    silence.samples.assign(count, 0.0f);
+    SYRINX_TRY_VOID(stream.hand_over(std::move(silence)));
+    be_silent(count);
+    left -= count;
+  }
+  return {};
+}
+
+Status SentenceSpeaker::feed_until_mark() {
+  arrived_.clear();
+  SYRINX_TRY_VOID(marked_.take_text(arrived_));
+  return arrived_.empty() ? Status() : feed(arrived_);
 }
 
 // Until text has come, or something has been said because none comes.
@@ -48,8 +93,9 @@ Result<SpeechStream::Arrival> SentenceSpeaker::take_text(std::optional<std::chro
                                                          SpeechStream& stream) {
   arrived_.clear();
   SYRINX_TRY(const Arrival arrival, stream.take_text(limit, arrived_));
-  if (!arrived_.empty()) SYRINX_TRY_VOID(feed(arrived_));
-  if (arrival == Arrival::kEnd) SYRINX_TRY_VOID(finish_text());
+  marked_.feed(arrived_);
+  if (arrival == Arrival::kEnd) marked_.finish();
+  SYRINX_TRY_VOID(feed_until_mark());
   return arrival;
 }
 
@@ -60,6 +106,8 @@ Result<bool> SentenceSpeaker::absorb(Moment moment, SpeechStream& stream) {
   SYRINX_TRY_VOID(read(*sentence, stream));
   return true;
 }
+
+void SentenceSpeaker::begin_text(size_t offset) { sentences_ = text::SentenceStream(offset); }
 
 Status SentenceSpeaker::feed(std::string_view text) { return sentences_.feed(text); }
 

@@ -4,12 +4,16 @@
 // when text has been quiet for 50 ms: long enough for a pipe from a file to deliver, short enough not to be heard. What
 // only looks like the end of a sentence counts as one after 0.3 s: longer than the steps in which a language model or a
 // slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
+//
+// Marks of the text (marked_text.h): what stands before one is spoken to its end, as if the text ended there; then it
+// is heeded, and the text goes on.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "engine/marked_text.h"
 #include "engine/speech_session.h"
 #include "text/split.h"
 
@@ -17,6 +21,8 @@ namespace syrinx {
 
 class SentenceSpeaker : public Speaker {
  public:
+  // plain: the text holds no marks.
+  explicit SentenceSpeaker(bool plain) : marked_(plain) {}
   Status speak(SpeechStream& stream) final;
 
  protected:
@@ -26,7 +32,9 @@ class SentenceSpeaker : public Speaker {
     size_t offset = 0;  // of its first byte, in the whole text
   };
 
-  // How text becomes sentences; by default by the rules of written text.
+  // How text becomes sentences; by default by the rules of written text.  begin_text() at the start, and after each
+  // mark.
+  virtual void begin_text(size_t offset);
   virtual Status feed(std::string_view text);
   virtual Status finish_text();
   virtual Result<std::optional<Sentence>> next_sentence(Moment moment);
@@ -37,13 +45,22 @@ class SentenceSpeaker : public Speaker {
   virtual Result<bool> say(bool now, SpeechStream& stream) = 0;
   // After the last piece: an error if nothing has been said.
   virtual Status end() = 0;
+  // Another voice from here on, by its name; empty: the first.  Nothing waits to be said.
+  virtual Status use_voice(const std::string& name) = 0;
+  // So many samples of silence have been handed over.
+  virtual void be_silent(size_t samples) = 0;
 
  private:
   using Arrival = SpeechStream::Arrival;
   Result<bool> absorb(Moment moment, SpeechStream& stream);
   Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   Result<Arrival> wait_for_text(SpeechStream& stream);
+  Status feed_until_mark();
+  Status say_rest(SpeechStream& stream);
+  Status heed_mark(SpeechStream& stream);
+  Status pause(double seconds, SpeechStream& stream);
 
+  MarkedText marked_;
   text::SentenceStream sentences_;
   std::string arrived_;
 };

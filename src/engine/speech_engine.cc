@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cpu_info.h"
+#include "base/in_quotes.h"
 #include "engine/kokoro_engine.h"
 #include "engine/pocket_engine.h"
 
@@ -31,6 +32,14 @@ Status choose_threads(SpeechEngineOptions& options) {
 Status check_voice_name(const std::string& name) {
   if (!name.empty() && std::all_of(name.begin(), name.end(), names_voice)) return {};
   return fail(Code::kInvalidArgument, "'{}' cannot name a voice: use letters, digits, '_' and '-'", name);
+}
+
+Status check_marked_voice(const std::string& name) {
+  if (check_voice_name(name)) return {};
+  return fail(Code::kInvalidArgument,
+              "{} is no voice's name, and a text opens no files; give a file a name of letters, digits, '_' and '-' "
+              "(--cast NAME=FILE)",
+              in_quotes(name));
 }
 
 Result<std::shared_ptr<SpeechEngine>> SpeechEngine::load(SpeechEngineOptions options) {

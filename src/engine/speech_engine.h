@@ -58,5 +58,7 @@ int default_threads();
 Status choose_threads(SpeechEngineOptions& options);
 // Whether `name` is made of letters, digits, '_' and '-'; kInvalidArgument otherwise.
 Status check_voice_name(const std::string& name);
+// The same for a name in a mark of the text (marked_text.h).
+Status check_marked_voice(const std::string& name);
 
 }  // namespace syrinx

@@ -26,8 +26,9 @@ inline constexpr int kSpeechRateHz = 24000;  // of every family
 
 // A family refuses what only another one heeds.
 struct SpeakOptions {
-  std::string voice;  // a name or a path; empty: the default
-  uint64_t seed = 0;  // of all noise
+  std::string voice;   // a name or a path; empty: the default
+  uint64_t seed = 0;   // of all noise
+  bool plain = false;  // the text holds no marks (marked_text.h): all of it is read out
 
   // Kokoro.
   float speed = 1.0f;     // 0.25 to 4

@@ -27,7 +27,10 @@ class SentenceStream {
  public:
   static constexpr size_t kMaxPendingBytes = size_t{1} << 20;
 
-  // Bytes of UTF-8, possibly ending inside a character.  kInvalidArgument (with the offset in the whole stream) for
+  // The stream begins so many bytes into a whole text, in which offsets are counted.
+  explicit SentenceStream(size_t offset = 0) : consumed_(offset) {}
+
+  // Bytes of UTF-8, possibly ending inside a character.  kInvalidArgument (with the offset in the whole text) for
   // malformed bytes; kLimitExceeded when text without an end, or not yet taken by next(), grows beyond the bound.
   Status feed(std::string_view bytes);
   // The next sentence that is certain to be complete, or nothing.
@@ -38,17 +41,17 @@ class SentenceStream {
   std::optional<std::string> next_at_pause();
   // No more text comes: next() now gives out what is left.  kInvalidArgument if the text ends inside a character.
   Status finish();
-  // Bytes of the stream before the sentence that was given out last.
+  // Bytes of the text before the sentence that was given out last.
   size_t sentence_offset() const { return sentence_offset_; }
 
  private:
   std::string give(size_t start, size_t end);
 
   std::string pending_;
-  size_t consumed_ = 0;  // bytes of the stream before pending_
-  size_t given_ = 0;     // bytes of pending_ already given out
-  size_t scanned_ = 0;   // bytes of pending_ that held no certain end
-  size_t checked_ = 0;   // bytes of pending_ known to be valid UTF-8
+  size_t consumed_;     // bytes of the text before pending_
+  size_t given_ = 0;    // bytes of pending_ already given out
+  size_t scanned_ = 0;  // bytes of pending_ that held no certain end
+  size_t checked_ = 0;  // bytes of pending_ known to be valid UTF-8
   size_t sentence_offset_ = 0;
   bool finished_ = false;
 };

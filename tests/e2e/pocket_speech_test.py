@@ -97,6 +97,28 @@ class Speaking(Pocket):
         self.assertEqual((process.returncode, errors), (0, b""))
         self.assertGreater(len(output), 6 * 3840)
 
+    def test_pauses_and_voices_in_the_text(self):
+        def say(text, *more, voice=VOICE):
+            return self.samples(text, "--temperature", "0", *more, voice=voice)
+
+        older = ENGLISH / "voice_older.safetensors"
+        cast = ["--cast", f"ann={POCKET / 'voice.wav'}", "--cast", f"bob={older}"]
+        dialogue = "Hello there. [pause:0.5s]\n[voice: ann] How are you?\n[voice: bob] And you?\n[voice:] Good."
+        expected = (say("Hello there.") + bytes(2 * 12000) + say("How are you?", voice=POCKET / "voice.wav") +
+                    say("And you?", voice=older) + say("Good."))
+        self.assertEqual(say(dialogue, *cast), expected)
+        code, output, errors = self.speak("--out", "-", "--format", "pcm", "--temperature", "0", *cast, "-",
+                                          text=dialogue.encode())
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(output, expected)
+        self.assertNotEqual(say(r"Hello \[voice: carl]"), say("Hello"))
+        self.assertEqual(say(r"Hello \[voice: carl]"), say("Hello  [voice: carl]", "--plain"))
+        self.refuses(3, "line 2 of the text: there is no voice 'carl'", "Hello.\n[voice: carl] Hello.", *cast)
+        self.refuses(2, "opens no files", f"[voice: {VOICE}] Hello.")
+        self.refuses(2, "is no pause", "Hello. [pause:1h] Hello.")
+        self.refuses(2, "give NAME=FILE", "Hello.", "--cast", "ann")
+        self.refuses(3, "nobody.wav", "Hello.", "--cast", "ann=nobody.wav")
+
     def test_other_formats(self):
         for kind in ("flac", "opus", "mp3"):
             code, _, errors = self.speak(TEXT, "--out", "x." + kind)

@@ -226,6 +226,45 @@ TEST(CApi, SpeaksWithPocketTts) {
   EXPECT_EQ(hello(options), samples);
 }
 
+// Each session speaks with the voice that it is given, and a text with those that its marks name.
+TEST(CApi, SpeaksEachTextWithItsVoices) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
+  ASSERT_EQ(engine.add_voice("bob", content(SYRINX_TEST_DATA "/pocket_tts/voice.wav")), SYRINX_OK) << engine.error();
+  const auto say_in = [&](const char* text, const char* voice, int plain = 0) {
+    syrinx::VoiceOptions options = pocket_voice();
+    options.temperature = 0;
+    options.plain = plain;
+    if (voice != nullptr) options.voice = voice;
+    std::vector<float> samples;
+    const auto hear = [&](const syrinx_chunk& chunk) {
+      samples.insert(samples.end(), chunk.samples, chunk.samples + chunk.sample_count);
+      return true;
+    };
+    EXPECT_EQ(engine.speak(text, options, hear), SYRINX_OK) << engine.error();
+    return samples;
+  };
+  const std::vector<float> ann = say_in("Hello there.", nullptr), bob = say_in("Hello there.", "bob");
+  EXPECT_NE(ann, bob);
+  EXPECT_EQ(say_in("Hello there.", nullptr), ann);
+  EXPECT_EQ(say_in("[voice: bob] Hello there.", nullptr), bob);
+  EXPECT_EQ(say_in("[voice: bob] [voice:] Hello there.", nullptr), ann);
+  std::vector<float> later(2400);
+  later.insert(later.end(), ann.begin(), ann.end());
+  EXPECT_EQ(say_in("[pause:100ms] Hello there.", nullptr), later);
+  EXPECT_GT(say_in("[pause:100ms] Hello there.", nullptr, 1).size(), ann.size());
+
+  syrinx::Session session;
+  ASSERT_EQ(engine.start(pocket_voice(), session), SYRINX_OK);
+  EXPECT_EQ(session.speak("Hello.\n[voice: nobody] Hello."), SYRINX_OK);
+  syrinx_chunk chunk;
+  syrinx_code code = SYRINX_OK;
+  do code = session.next(chunk);
+  while (code == SYRINX_OK && chunk.samples != nullptr);
+  EXPECT_EQ(code, SYRINX_NOT_FOUND);
+  EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
+}
+
 TEST(CApi, RefusesWhatPocketTtsDoesNotHeed) {
   syrinx::Engine engine;
   syrinx::LoadOptions load = pocket();

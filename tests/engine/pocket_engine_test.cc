@@ -199,6 +199,40 @@ TEST(PocketEngine, SaysWhatItCannotSpeak) {
   EXPECT_GE(session->statistics().dropped_characters, 20u);
 }
 
+// Without noise each part sounds as by itself.
+TEST(PocketEngine, MarksPauseAndChangeTheVoice) {
+  const auto engine = load();
+  const std::string recording = read_text(kData + "voice.wav");
+  ASSERT_TRUE(engine->add_voice("bob", std::as_bytes(std::span(recording))));
+  SpeakOptions first = with_voice(), bob = with_voice();
+  first.temperature = bob.temperature = 0;
+  bob.voice = "bob";
+  std::vector<float> expected = say(*engine, "Hello there.", first).samples;
+  const auto append = [&](const std::vector<float>& more) {
+    expected.insert(expected.end(), more.begin(), more.end());
+  };
+  append(std::vector<float>(kSpeechRateHz / 4));
+  append(say(*engine, "How are you?", bob).samples);
+  append(say(*engine, "I am well.", first).samples);
+  const Heard heard = say(*engine, "Hello there. [pause:250ms]\n[voice: bob] How are you?\n[voice:] I am well.", first);
+  ASSERT_TRUE(heard.status.has_value()) << heard.status.error().message;
+  EXPECT_EQ(heard.samples, expected);
+  EXPECT_NE(say(*engine, "How are you?", first).samples, say(*engine, "How are you?", bob).samples);
+}
+
+TEST(PocketEngine, ATextOpensNoFilesAndItsVoicesAreThere) {
+  const auto engine = load();
+  for (const char* place : {"./x.wav", "hf://a/b/c.wav", "voice.safetensors", "/etc/passwd"}) {
+    const Heard heard = say(*engine, fmt::format("Hello.\n[voice: {}] There.", place));
+    ASSERT_FALSE(heard.status.has_value()) << place;
+    EXPECT_EQ(heard.status.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(heard.status.error().message, HasSubstr("line 2 of the text"));
+    EXPECT_THAT(heard.status.error().message, HasSubstr("opens no files"));
+    EXPECT_FALSE(heard.samples.empty());
+  }
+  EXPECT_EQ(say(*engine, "[voice: bob] Hello.").status.error().code, Code::kNotFound);
+}
+
 TEST(PocketEngine, CountsWhatItSpoke) {
   const auto engine = load();
   SpeakOptions options = with_voice();

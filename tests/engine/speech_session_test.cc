@@ -31,6 +31,13 @@ class SpellingMaker final : public SpeechMaker {
  public:
   explicit SpellingMaker(std::shared_ptr<Log> log) : log_(std::move(log)) {}
 
+  // Voices that are there have names of one letter.
+  Status use_voice(const std::string& name) override {
+    if (name.size() > 1) return fail(Code::kNotFound, "there is no voice '{}'", name);
+    voice_level_ = name.empty() ? 0.0f : 0.01f * static_cast<float>(name[0]);
+    return {};
+  }
+
   Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) override {
     ++log_->phonemized;
     if (sentence.find("fail") != std::string_view::npos) return fail(Code::kDataLoss, "the lexicon is broken");
@@ -73,7 +80,7 @@ class SpellingMaker final : public SpeechMaker {
     output.durations.front() = kLeadFrames;
     output.durations.back() = kTrailFrames;
     output.samples.clear();
-    const float level = 0.1f + static_cast<float>(seed % 97) / 1000.0f;
+    const float level = 0.1f + voice_level_ + static_cast<float>(seed % 97) / 1000.0f;
     for (size_t i = 0; i < output.durations.size(); ++i) {
       const bool silent = i == 0 || i + 1 == output.durations.size();
       output.samples.resize(output.samples.size() + static_cast<size_t>(output.durations[i]) * kokoro::kSamplesPerFrame,
@@ -84,6 +91,7 @@ class SpellingMaker final : public SpeechMaker {
 
  private:
   std::shared_ptr<Log> log_;
+  float voice_level_ = 0;
 };
 
 std::unique_ptr<SpeechSession> session(std::shared_ptr<Log> log = std::make_shared<Log>(),
@@ -249,6 +257,52 @@ TEST(SpeechSession, GivesWhatWasMadeBeforeAnErrorAndThenTheError) {
   EXPECT_EQ(speech->write("more").error().code, Code::kDataLoss);
 }
 
+TEST(SpeechSession, PausesWhereTheTextSaysSo) {
+  const std::string text = "hello there. [pause:1500ms] world.";
+  const Heard heard = speak(text);
+  ASSERT_TRUE(heard.status) << heard.status.error().message;
+  const std::vector<float> before = speak("hello there.").samples;
+  const size_t after = speak("world.").samples.size(), silence = 36000;
+  ASSERT_EQ(heard.samples.size(), before.size() + silence + after);
+  const auto pause = heard.samples.begin() + static_cast<std::ptrdiff_t>(before.size());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), heard.samples.begin()));
+  EXPECT_TRUE(std::all_of(pause, pause + silence, [](float sample) { return sample == 0.0f; }));
+  ASSERT_EQ(heard.words.size(), 3u);
+  EXPECT_EQ(heard.words[2].source_begin, text.find("world"));
+  EXPECT_GE(heard.words[2].start_s, static_cast<double>(before.size() + silence) / 24000);
+}
+
+TEST(SpeechSession, ChangesTheVoiceWhereTheTextSaysSo) {
+  const Heard heard = speak("one.\n[voice: b] two.\n[voice:] three.");
+  ASSERT_TRUE(heard.status) << heard.status.error().message;
+  ASSERT_EQ(heard.words.size(), 3u);
+  const auto level = [&](size_t word) {
+    return heard.samples[static_cast<size_t>((heard.words[word].start_s + heard.words[word].end_s) / 2 * 24000)];
+  };
+  EXPECT_NEAR(level(1), 0.1 + 0.01 * 'b', 0.1);  // and up to 0.1 of the seed
+  EXPECT_LT(level(0), 0.21);
+  EXPECT_LT(level(2), 0.21);
+  const Heard missing = speak("one.\n\n[voice: bob] two.");
+  ASSERT_FALSE(missing.status);
+  EXPECT_EQ(missing.status.error().code, Code::kNotFound);
+  EXPECT_EQ(missing.status.error().message, "line 3 of the text: there is no voice 'bob'");
+  EXPECT_EQ(missing.samples, speak("one.").samples) << "what stands before the mark is heard";
+}
+
+TEST(SpeechSession, MarksAreReadOutWhereTheyAreEscapedOrThereAreNone) {
+  SpeakOptions plain;
+  plain.plain = true;
+  const Heard read_out = speak("one [pause:1s] two.", plain);
+  ASSERT_TRUE(read_out.status) << read_out.status.error().message;
+  ASSERT_EQ(read_out.words.size(), 3u);
+  EXPECT_EQ(read_out.words[1].text, "[pause:1s]");
+  const Heard escaped = speak("one \\[pause:1s] two.");
+  ASSERT_TRUE(escaped.status) << escaped.status.error().message;
+  ASSERT_EQ(escaped.words.size(), 3u);
+  EXPECT_EQ(escaped.words[1].text, "[pause:1s]");
+  EXPECT_EQ(escaped.words[1].source_begin, 5u) << "bytes keep their places";
+}
+
 TEST(SpeechSession, RefusesMalformedText) {
   const Heard heard = speak("hello \xff\xfe world.");
   ASSERT_FALSE(heard.status);
@@ -270,7 +324,8 @@ struct Counts {
 };
 class SentenceCounter final : public SentenceSpeaker {
  public:
-  explicit SentenceCounter(std::shared_ptr<Counts> counts) : counts_(std::move(counts)) {}
+  explicit SentenceCounter(std::shared_ptr<Counts> counts)
+      : SentenceSpeaker(/*plain=*/false), counts_(std::move(counts)) {}
   size_t chunks_ahead() const override { return 1; }
 
  private:
@@ -282,6 +337,8 @@ class SentenceCounter final : public SentenceSpeaker {
   }
   Result<bool> say(bool /*now*/, SpeechStream& /*stream*/) override { return false; }
   Status end() override { return {}; }
+  Status use_voice(const std::string& /*name*/) override { return {}; }
+  void be_silent(size_t /*samples*/) override {}
 
   std::shared_ptr<Counts> counts_;
 };

@@ -37,9 +37,14 @@ std::vector<text::Range> words_of(std::string_view text, size_t max_characters) 
 }  // namespace
 
 ChunkPlanner::ChunkPlanner(std::shared_ptr<const Model> model, size_t max_tokens, size_t max_chunk_tokens)
-    : model_(std::move(model)), max_tokens_(max_tokens), max_chunk_tokens_(max_chunk_tokens) {
-  SYRINX_CHECK(max_tokens_ >= 1 && max_chunk_tokens_ >= kMostTokensPerCharacter, "{} {}", max_tokens_,
-               max_chunk_tokens_);
+    : model_(std::move(model)), max_tokens_(max_tokens), max_chunk_tokens_(0) {
+  SYRINX_CHECK(max_tokens_ >= 1);
+  set_max_chunk_tokens(max_chunk_tokens);
+}
+
+void ChunkPlanner::set_max_chunk_tokens(size_t max_chunk_tokens) {
+  SYRINX_CHECK(max_chunk_tokens >= kMostTokensPerCharacter, "{}", max_chunk_tokens);
+  max_chunk_tokens_ = max_chunk_tokens;
 }
 
 void ChunkPlanner::add(std::string_view sentence, size_t offset) {

@@ -41,6 +41,9 @@ class ChunkPlanner {
   // of the tokenizer.
   Result<std::optional<Chunk>> next(bool now);
 
+  // For the chunks from here on; at least 4.
+  void set_max_chunk_tokens(size_t max_chunk_tokens);
+
   size_t left_out() const { return left_out_; }  // characters, of chunks that cannot be spoken
 
  private:
@@ -51,7 +54,8 @@ class ChunkPlanner {
   bool can_be_spoken(const Chunk& chunk) const;
 
   std::shared_ptr<const Model> model_;
-  const size_t max_tokens_, max_chunk_tokens_;
+  const size_t max_tokens_;
+  size_t max_chunk_tokens_;
   std::string pending_;     // sentences not cut yet
   size_t pending_end_ = 0;  // where the last of them ended in the text
   std::deque<Chunk> ready_;

@@ -82,6 +82,13 @@ Synthesizer::Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, c
       stream_(std::move(stream)),
       block_(stream_.latent()) {}
 
+Status Synthesizer::use_voice(VoiceState voice) {
+  SYRINX_TRY_VOID(check_voice(*voice, *model_->flow_lm()));
+  SYRINX_TRY(max_chunk_tokens_, room_after(voice->position));
+  voice_ = std::move(voice);
+  return {};
+}
+
 Status Synthesizer::begin(const Chunk& chunk) {
   const Config& config = model_->config();
   faulty_ = false;

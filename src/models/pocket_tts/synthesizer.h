@@ -51,6 +51,8 @@ class Synthesizer {
   // What ChunkPlanner should keep to: kMaxChunkTokens, or fewer after a long voice.
   size_t max_chunk_tokens() const { return max_chunk_tokens_; }
 
+  // Another voice for the chunks begun from here on; noise goes on.  Errors as create()'s, the voice then stays.
+  Status use_voice(VoiceState voice);
   // What the last chunk still had to say is dropped.  Errors of ChunkSpeaker::begin.
   Status begin(const Chunk& chunk);
   // One frame into samples [frame_samples()], which may exceed 1; false, and no samples, once the chunk has been
