@@ -1,17 +1,21 @@
-// Times the codec of a Pocket TTS checkpoint, layer by layer, beside the f32 peak measured in the same run.
+// Times the codec of a Pocket TTS checkpoint, layer by layer, beside the f32 and bf16 peaks measured in the same run.
 //
-//   mimi_layers FOLDER [THREADS [FRAMES [SECONDS]]]      FOLDER holds config.yaml and model.safetensors
+//   mimi_layers FOLDER [THREADS [FRAMES [SECONDS [PRECISION]]]]     FOLDER holds config.yaml and model.safetensors
 //
-// A frame is decoded at a time, on the same team: `warm` right after another, `cold` after 64 MiB of other memory were
-// read, as a language model's step does.  SECONDS of sound are encoded in one call.  Times are medians.
+// PRECISION is f32, or bf16, which stands for int8 and int4 too: the codec is the same in all three.
+// SYRINX_CPU lowers the target, as everywhere.  A frame is decoded at a time, on the same team: `warm` right after
+// another, `cold` after 64 MiB of other memory were read, as a language model's step does.  SECONDS of sound are
+// encoded in one call.  Times are medians.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
 
 #include "base/mapped_file.h"
+#include "kernels/dispatch.h"
 #include "kernels/limits.h"
 #include "models/mimi/decoder.h"
 #include "models/mimi/encoder.h"
@@ -109,6 +113,9 @@ Work encoder_work(const mimi::Config& config) {
   return work;
 }
 
+// What this machine can do at most, GFLOP/s by name.
+using Peaks = std::vector<std::pair<const char*, double>>;
+
 // Time since the last stage, of each stage.
 class Stopwatch {
  public:
@@ -123,13 +130,14 @@ class Stopwatch {
     };
   }
   // `work` is that of all passes together.
-  void print(const Work& work, double peak) const {
+  void print(const Work& work, const Peaks& peaks) const {
     for (const std::string& name : order_) {
       const std::vector<double>& times = times_.at(name);
       const double operations = work.at(name) / static_cast<double>(times.size());
       const double ms = median(times), rate = operations / ms * 1e-6;
-      std::printf("  %-16s %8.3f ms %8.2f MFLOP %7.1f GFLOP/s %4.0f %%\n", name.c_str(), ms, operations * 1e-6, rate,
-                  100 * rate / peak);
+      std::printf("  %-16s %8.3f ms %8.2f MFLOP %7.1f GFLOP/s", name.c_str(), ms, operations * 1e-6, rate);
+      for (const auto& [name, peak] : peaks) std::printf(" %4.0f %% of %s", 100 * rate / peak, name);
+      std::printf("\n");
     }
   }
 
@@ -150,10 +158,13 @@ double total(const Work& work) {
   return sum;
 }
 
-void print_total(const char* what, const std::vector<double>& times, double operations, double peak) {
+void print_total(const char* what, const std::vector<double>& times, double operations, const Peaks& peaks) {
   const double ms = median(times), least = *std::min_element(times.begin(), times.end());
-  std::printf("%s: %.3f ms (least %.3f), %.1f MFLOP, %.1f GFLOP/s, %.2f x the floor of %.3f ms\n", what, ms, least,
-              operations * 1e-6, operations / ms * 1e-6, ms * 1e6 * peak / operations, operations / peak * 1e-6);
+  std::printf("%s: %.3f ms (least %.3f), %.1f MFLOP, %.1f GFLOP/s", what, ms, least, operations * 1e-6,
+              operations / ms * 1e-6);
+  for (const auto& [name, peak] : peaks)
+    std::printf(", %.2f x the %s floor of %.3f ms", ms * 1e6 * peak / operations, name, operations / peak * 1e-6);
+  std::printf("\n");
 }
 
 // Values as a language model's latents have them: near unit size, without a pattern.
@@ -167,13 +178,46 @@ std::vector<float> numbers(size_t count) {
   return values;
 }
 
-void time_decoder(const Checkpoint& checkpoint, nn::Runner& runner, size_t frames, double peak) {
+std::shared_ptr<const mimi::DecoderWeights> decoder_weights(const Checkpoint& c, Precision precision) {
+  return std::make_shared<const mimi::DecoderWeights>(
+      get(mimi::DecoderWeights::load(c.tensors, "the checkpoint", c.config, precision)));
+}
+std::shared_ptr<const mimi::EncoderWeights> encoder_weights(const Checkpoint& c, Precision precision) {
+  return std::make_shared<const mimi::EncoderWeights>(
+      get(mimi::EncoderWeights::load(c.tensors, "the checkpoint", c.config, precision)));
+}
+
+// How far the narrow precision's numbers are from those of f32.
+void print_error(const char* what, const std::vector<float>& narrow, const std::vector<float>& f32) {
+  double signal = 0, noise = 0, most = 0, worst = 0;
+  for (size_t i = 0; i < f32.size(); ++i) {
+    const double value = f32[i], error = std::abs(narrow[i] - value);
+    signal += value * value;
+    noise += error * error;
+    most = std::max(most, std::abs(value));
+    worst = std::max(worst, error);
+  }
+  std::printf("%s beside f32: SNR %.1f dB, worst %.1e of the largest\n", what, 10 * std::log10(signal / noise),
+              worst / most);
+}
+
+void time_decoder(const Checkpoint& checkpoint, nn::Runner& runner, size_t frames, Precision precision,
+                  const Peaks& peaks) {
   const mimi::Config& config = checkpoint.config;
-  const auto weights = std::make_shared<const mimi::DecoderWeights>(
-      get(mimi::DecoderWeights::load(checkpoint.tensors, "the checkpoint", config)));
+  const auto weights = decoder_weights(checkpoint, precision);
   mimi::Decoder decoder(weights, runner);
   mimi::DecoderState state = decoder.make_state();
   const std::vector<float> latents = numbers(frames * config.latent);
+  if (precision != Precision::kF32) {
+    const auto decode = [&](Precision p) {
+      mimi::Decoder one(decoder_weights(checkpoint, p), runner);
+      mimi::DecoderState from_start = one.make_state();
+      std::vector<float> all(frames * config.frame_samples());
+      one.decode(from_start, {latents.data(), {frames, config.latent}}, all);
+      return all;
+    };
+    print_error("samples", decode(precision), decode(Precision::kF32));
+  }
   std::vector<float> samples(config.frame_samples());
   const std::vector<float> other = numbers(size_t{16} << 20);
   float sum = 0;
@@ -191,16 +235,16 @@ void time_decoder(const Checkpoint& checkpoint, nn::Runner& runner, size_t frame
         if (!probed) times.push_back(milliseconds(start, Clock::now()));
       }
     }
-    print_total(cold ? "decoder, a cold frame" : "decoder, a warm frame", times, total(work), peak);
-    stopwatch.print(times_of(work, frames), peak);
+    print_total(cold ? "decoder, a cold frame" : "decoder, a warm frame", times, total(work), peaks);
+    stopwatch.print(times_of(work, frames), peaks);
   }
   if (sum == 1.0f) std::printf("\n");  // nobody may leave the reading out
 }
 
-void time_encoder(const Checkpoint& checkpoint, nn::Runner& runner, double seconds, double peak) {
+void time_encoder(const Checkpoint& checkpoint, nn::Runner& runner, double seconds, Precision precision,
+                  const Peaks& peaks) {
   const mimi::Config& config = checkpoint.config;
-  const auto weights = std::make_shared<const mimi::EncoderWeights>(
-      get(mimi::EncoderWeights::load(checkpoint.tensors, "the checkpoint", config)));
+  const auto weights = encoder_weights(checkpoint, precision);
   mimi::Encoder encoder(weights, runner);
   mimi::EncoderState state = encoder.make_state();
   const std::vector<float> samples = numbers(static_cast<size_t>(seconds * static_cast<double>(config.sample_rate)));
@@ -215,21 +259,32 @@ void time_encoder(const Checkpoint& checkpoint, nn::Runner& runner, double secon
     encoder.encode(state, samples, out);
     times.push_back(milliseconds(start, Clock::now()));
   }
+  if (precision != Precision::kF32) {
+    mimi::Encoder wide(encoder_weights(checkpoint, Precision::kF32), runner);
+    mimi::EncoderState from_start = wide.make_state();
+    std::vector<float> f32(latents.size());
+    wide.encode(from_start, samples, {f32.data(), {frames, config.inner_width}});
+    print_error("latents", latents, f32);
+  }
   encoder.set_probe(stopwatch.probe());
   mimi::Encoder::reset(state);
   stopwatch.start();
   encoder.encode(state, samples, out);
   const Work work = encoder_work(config);
-  print_total("encoder, the whole", times, total(work) * static_cast<double>(frames), peak);
+  print_total("encoder, the whole", times, total(work) * static_cast<double>(frames), peaks);
   std::printf("a pass of it:\n");
-  stopwatch.print(times_of(work, frames), peak);
+  stopwatch.print(times_of(work, frames), peaks);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "mimi_layers FOLDER [THREADS [FRAMES [SECONDS]]]\n");
+    std::fprintf(stderr, "mimi_layers FOLDER [THREADS [FRAMES [SECONDS [PRECISION]]]]\n");
+    return 1;
+  }
+  if (const Status status = kernels::limit_cpu_from_environment(); !status) {
+    std::fprintf(stderr, "mimi_layers: %s\n", status.error().message.c_str());
     return 1;
   }
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
@@ -238,9 +293,14 @@ int main(int argc, char** argv) {
   const Checkpoint checkpoint(argv[1]);
   ThreadTeam team(std::max(threads, 1));
   nn::Runner runner(team);
-  const double peak = kernels::measure_limits(team).f32_gop_per_s.all_threads;
-  std::printf("%s, %d threads, f32 peak %.1f GFLOP/s\n", argv[1], team.size(), peak);
-  if (frames > 0) time_decoder(checkpoint, runner, static_cast<size_t>(frames), peak);
-  if (seconds > 0) time_encoder(checkpoint, runner, seconds, peak);
+  const Precision precision = argc > 5 ? get(parse_precision(argv[5])) : Precision::kF32;
+  const kernels::MachineLimits limits = kernels::measure_limits(team);
+  Peaks peaks{{"f32", limits.f32_gop_per_s.all_threads}};
+  if (limits.bf16_gop_per_s.all_threads > 0) peaks.emplace_back("bf16", limits.bf16_gop_per_s.all_threads);
+  std::printf("%s, %s, %d threads", argv[1], precision_name(precision), team.size());
+  for (const auto& [name, peak] : peaks) std::printf(", %s peak %.1f GFLOP/s", name, peak);
+  std::printf("\n");
+  if (frames > 0) time_decoder(checkpoint, runner, static_cast<size_t>(frames), precision, peaks);
+  if (seconds > 0) time_encoder(checkpoint, runner, seconds, precision, peaks);
   return 0;
 }

@@ -1,34 +1,49 @@
-// Convolutions and linear layers over rows that are ready to be multiplied: f32, activated where they were made, each
-// frame behind the last rows of the frame before (its history) in one array.  Nothing is copied or activated again.
+// Convolutions and linear layers over rows that are ready to be multiplied: activated and rounded where they were made,
+// each frame behind the last rows of the frame before (its history) in one array.  Nothing is copied or activated
+// again.
 //
 //   y[m, n]         = (bias[n] + sum_t sum_k x[m * row_step + t * tap_step + k] w[t, k, n]) * scale[n] + residual[m, n]
 //   output[m, n]    = y[m, n]                  what a residual connection needs later
 //   activated[m, n] = activation(y[m, n])      what the next layer reads
 //
 // A transposed convolution is one of two taps whose columns are `stride` output rows side by side (pack.h).  Weights
-// are f32 or bf16; bf16 is widened in registers and multiplied in f32, so both give the same sums.
+// are f32 or bf16.  With rows of f32, bf16 is widened in registers and multiplied in f32, so both give the same sums.
+// With rows of bf16, which only weights of bf16 take, sums are f32 as well: of two depths at a time where the processor
+// has an instruction for that (bf16_rows_are_faster), else one by one.
 //
 // Each sum has one order (taps, then channels), so a result depends neither on how many rows go through in a call nor
 // on how rows and panels are shared out.  Nothing is allocated; any number of threads may run disjoint ranges.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/thread_team.h"
 #include "tensor/packed_matrix.h"
+#include "tensor/view.h"
 
 namespace syrinx::kernels {
 
 enum class RowActivation { kNone, kElu, kGeluTanh, kGeluErf };
 
+// How rows that a layer reads are stored.  bf16 is the upper half of an f32, rounded to nearest, halves to even.
+enum class RowType : uint8_t { kF32, kBf16 };
+constexpr size_t row_bytes(RowType type, size_t numbers) { return numbers * (type == RowType::kF32 ? 4 : 2); }
+
+// Whether this processor (within its limit, dispatch.h) multiplies bf16 by bf16 faster than f32: AVX-512 BF16.
+bool bf16_rows_are_faster();
+
+// Steps and strides count numbers, not bytes.
 struct RowConv {
-  const float* input = nullptr;  // the first tap of output row 0
-  size_t rows = 0;               // of the output
-  size_t row_step = 0;           // floats between the first taps of two output rows
-  size_t tap_step = 0;           // floats between two taps
-  float* output = nullptr;       // may be null, or `residual`
-  float* activated = nullptr;    // may be null
-  size_t stride = 0;             // floats between rows of both, room for whole panels
+  const void* input = nullptr;  // the first tap of output row 0
+  RowType input_type = RowType::kF32;
+  size_t rows = 0;            // of the output
+  size_t row_step = 0;        // between the first taps of two output rows
+  size_t tap_step = 0;        // between two taps
+  float* output = nullptr;    // may be null, or `residual`
+  void* activated = nullptr;  // may be null
+  RowType activated_type = RowType::kF32;
+  size_t stride = 0;  // between rows of both, room for whole panels
   const float* residual = nullptr;
   size_t residual_stride = 0;
   const float* scale = nullptr;  // [padded columns]
@@ -45,6 +60,9 @@ struct RowConvShare {
   Range rows, panels;
 };
 RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members);
+
+// Rounds rows [M, N] to bf16, `stride` numbers apart.
+void round_rows(View<const float, 2> rows, uint16_t* to, size_t stride);
 
 // One output channel: y[m] = bias + sum_j x[m * row_step + j] w[j], j in [0, length), output rows `rows`.
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,

@@ -1,5 +1,5 @@
 // Convolutions over ready rows against scalar twins in double, on every target: shapes with tails, strides, dilations,
-// f32 and bf16 weights, residuals, scales, activations, and any way to share the work.
+// f32 and bf16 weights, rows of f32 and bf16, residuals, scales, activations, and any way to share the work.
 #include "kernels/row_conv.h"
 
 #include <algorithm>
@@ -30,10 +30,13 @@ std::vector<Case> cases() {
   return all;
 }
 
+float rounded(float value) { return bf16_to_f32(f32_to_bf16(value)); }
+
 // Everything that one convolution reads and writes.
 struct Problem {
-  Problem(const Case& shape, uint32_t seed, bool bf16)
+  Problem(const Case& shape, uint32_t seed, bool bf16, RowType type = RowType::kF32)
       : c(shape),
+        row_type(type),
         width(round_up(shape.channels, 4) + 3),
         stride(round_up(shape.columns, 32) + 5),
         input((shape.rows * shape.stride + shape.taps * shape.dilation) * width, seed),
@@ -42,7 +45,12 @@ struct Problem {
         residual(shape.rows * stride, seed + 3),
         scale(round_up(shape.columns, 32), seed + 4),
         output(shape.rows * stride, seed + 5),
-        activated(shape.rows * stride, seed + 6) {
+        activated(shape.rows * stride, seed + 6),
+        activated_bf16(activated.size(), 0xAAAA) {
+    for (size_t i = 0; type == RowType::kBf16 && i < input.size(); ++i) {
+      input[i] = rounded(input[i]);
+      input_bf16.push_back(f32_to_bf16(input[i]));
+    }
     for (size_t i = 0; bf16 && i < weights.size(); ++i) {
       uint32_t bits;
       std::memcpy(&bits, &weights[i], sizeof bits);
@@ -54,7 +62,8 @@ struct Problem {
   }
   float weight(size_t n, size_t k, size_t t) const { return weights[(n * c.channels + k) * c.taps + t]; }
   RowConv conv() {
-    return {.input = input.data(),
+    return {.input = row_type == RowType::kF32 ? static_cast<const void*>(input.data()) : input_bf16.data(),
+            .input_type = row_type,
             .rows = c.rows,
             .row_step = c.stride * width,
             .tap_step = c.dilation * width,
@@ -72,8 +81,10 @@ struct Problem {
   double factor() const { return sum_factor(c.taps * c.channels + 1); }
 
   Case c;
+  RowType row_type;
   size_t width, stride;
   TestValues input, weights, bias, residual, scale, output, activated;
+  std::vector<uint16_t> input_bf16, activated_bf16;
   OwnedMatrix matrix;
 };
 
@@ -85,8 +96,9 @@ TEST(RowConv, MatchesItsTwin) {
   for_each_target([] {
     uint32_t seed = 1;
     for (const Case& c : cases()) {
-      for (const bool bf16 : {false, true}) {
-        Problem p(c, seed += 10, bf16);
+      for (const auto& [bf16, rows] :
+           {std::pair(false, RowType::kF32), std::pair(true, RowType::kF32), std::pair(true, RowType::kBf16)}) {
+        Problem p(c, seed += 10, bf16, rows);
         run(p, p.conv());
         for (size_t m = 0; m < c.rows; ++m)
           for (size_t n = 0; n < c.columns; ++n)
@@ -149,6 +161,54 @@ TEST(RowConv, ScaleResidualAndActivation) {
   });
 }
 
+// What the next layer reads in bf16 is what it would read in f32, rounded.
+TEST(RowConv, ActivatedRowsOfBf16) {
+  for_each_target([] {
+    for (const RowType type : {RowType::kF32, RowType::kBf16}) {
+      Problem p({33, 37, 2, 13}, 3, true, type);
+      RowConv conv = p.conv();
+      conv.activation = RowActivation::kElu;
+      conv.activated = p.activated.data();
+      run(p, conv);
+      conv.activated = p.activated_bf16.data();
+      conv.activated_type = RowType::kBf16;
+      run(p, conv);
+      for (size_t m = 0; m < 13; ++m) {
+        for (size_t n = 0; n < 37; ++n)
+          ASSERT_EQ(p.activated_bf16[m * p.stride + n], f32_to_bf16(p.activated[m * p.stride + n])) << m << ", " << n;
+        ASSERT_EQ(p.activated_bf16[m * p.stride + 64], 0xAAAA) << "behind the last panel of row " << m;
+      }
+    }
+  });
+}
+
+TEST(RowConv, RoundedRows) {
+  const auto from_bits = [](uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  };
+  for_each_target([&] {
+    for (const size_t columns : edge_sizes()) {
+      const size_t rows = 3, stride = columns + 2;
+      TestValues x(rows * (columns + 1), 7);
+      // Halves to even, upwards and downwards; the largest number; infinity; -0; a NaN of the lower half alone.
+      const uint32_t edges[] = {0x3F808000, 0x3F818000, 0x3F808001, 0x3F817FFF, 0x7F7F7FFF, 0x7F800000, 0x80000000};
+      for (size_t i = 0; i < std::size(edges); ++i) x[(i * 5) % x.size()] = from_bits(edges[i]);
+      std::vector<uint16_t> y(rows * stride, 0x1234);
+      round_rows({x.data(), {rows, columns}, {columns + 1, 1}}, y.data(), stride);
+      for (size_t m = 0; m < rows; ++m) {
+        for (size_t n = 0; n < columns; ++n)
+          ASSERT_EQ(y[m * stride + n], f32_to_bf16(x[m * (columns + 1) + n])) << m << ", " << n << " of " << columns;
+        ASSERT_EQ(y[m * stride + columns], 0x1234);
+      }
+      x[0] = from_bits(0x7F800001);
+      round_rows({x.data(), {1, columns}, {columns + 1, 1}}, y.data(), stride);
+      ASSERT_TRUE(std::isnan(bf16_to_f32(y[0])));
+    }
+  });
+}
+
 TEST(RowConv, TheResidualMayBeTheOutput) {
   for_each_target([] {
     Problem apart({8, 32, 1, 9}, 4, true), in_place({8, 32, 1, 9}, 4, true);
@@ -168,18 +228,20 @@ TEST(RowConv, TheResidualMayBeTheOutput) {
 
 TEST(RowConv, SharesAreTheWholeAndChangeNothing) {
   for_each_target([] {
-    for (const size_t rows : {1, 16, 75, 96, 200}) {
-      Problem p({20, 100, 3, rows}, 6, true), whole({20, 100, 3, rows}, 6, true);
-      run(whole, whole.conv());
-      for (const int members : {1, 2, 3, 5}) {
-        for (size_t i = 0; i < p.output.size(); ++i) p.output[i] = -1e30f;
-        for (int member = 0; member < members; ++member) {
-          const RowConvShare share = share_row_conv(p.matrix.view, rows, member, members);
-          row_conv(p.matrix.view, p.conv(), share.rows, share.panels);
+    for (const RowType type : {RowType::kF32, RowType::kBf16}) {
+      for (const size_t rows : {1, 16, 75, 96, 200}) {
+        Problem p({20, 100, 3, rows}, 6, true, type), whole({20, 100, 3, rows}, 6, true, type);
+        run(whole, whole.conv());
+        for (const int members : {1, 2, 3, 5}) {
+          for (size_t i = 0; i < p.output.size(); ++i) p.output[i] = -1e30f;
+          for (int member = 0; member < members; ++member) {
+            const RowConvShare share = share_row_conv(p.matrix.view, rows, member, members);
+            row_conv(p.matrix.view, p.conv(), share.rows, share.panels);
+          }
+          for (size_t m = 0; m < rows; ++m)
+            ASSERT_EQ(std::memcmp(&p.output[m * p.stride], &whole.output[m * p.stride], 100 * 4), 0)
+                << "row " << m << " of " << rows << ", " << members << " members";
         }
-        for (size_t m = 0; m < rows; ++m)
-          ASSERT_EQ(std::memcmp(&p.output[m * p.stride], &whole.output[m * p.stride], 100 * 4), 0)
-              << "row " << m << " of " << rows << ", " << members << " members";
       }
     }
   });

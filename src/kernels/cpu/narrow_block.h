@@ -21,6 +21,8 @@ struct NarrowBlock {
   const std::byte* rows = nullptr;
   size_t stride = 0;
   size_t depth = 0;  // of the matrix
+  size_t taps = 1;   // more than one: bf16_rows_avx512 alone
+  size_t tap_stride = 0;
 };
 
 #if defined(__x86_64__)

@@ -138,14 +138,17 @@ SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, float* 
   __m512 sum0[kRows], sum1[kRows];
   SYRINX_UNROLL
   for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_ps();
-  for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
-    prefetch128(panel);
-    const __m512bh w0 = load_pairs(panel), w1 = load_pairs(panel + 32);
-    SYRINX_UNROLL
-    for (size_t r = 0; r < kRows; ++r) {
-      const __m512bh a = broadcast_pair(x.rows + r * x.stride + 2 * k);
-      sum0[r] = _mm512_dpbf16_ps(sum0[r], a, w0);
-      sum1[r] = _mm512_dpbf16_ps(sum1[r], a, w1);
+  const std::byte* tap = x.rows;
+  for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
+    for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
+      prefetch128(panel);
+      const __m512bh w0 = load_pairs(panel), w1 = load_pairs(panel + 32);
+      SYRINX_UNROLL
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m512bh a = broadcast_pair(tap + r * x.stride + 2 * k);
+        sum0[r] = _mm512_dpbf16_ps(sum0[r], a, w0);
+        sum1[r] = _mm512_dpbf16_ps(sum1[r], a, w1);
+      }
     }
   }
   SYRINX_UNROLL

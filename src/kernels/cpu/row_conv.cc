@@ -1,8 +1,12 @@
 #include "kernels/row_conv.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
+#include "kernels/cpu/narrow_block.h"
+#include "kernels/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/row_conv.cc"
@@ -12,6 +16,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/bf16-inl.h"
 #include "kernels/cpu/gemm_block.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/tail-inl.h"
@@ -97,18 +102,55 @@ HWY_INLINE void with_rows(size_t rows, const Block& block) {
   if constexpr (kMax > 1) with_rows<kMax - 1>(rows, block);
 }
 
-void sum_panel(const PackedMatrix& matrix, const float* x, const BlockGeometry& g, size_t panel, size_t rows,
-               float* c) {
-  const auto* const words =
-      reinterpret_cast<const uint32_t*>(static_cast<const std::byte*>(matrix.panels) + panel * matrix.panel_bytes());
+void sum_panel(PanelType type, const float* x, const BlockGeometry& g, const uint32_t* panel, size_t rows, float* c) {
   with_rows<kMaxRows>(rows, [&](auto count) {
     for (size_t n = 0; n < kPanelColumns; n += 2 * hn::Lanes(F32())) {
-      if (matrix.type == PanelType::kBf16) {
-        sum_columns<PanelType::kBf16, count>(x, g, words + n, c + n);
+      if (type == PanelType::kBf16) {
+        sum_columns<PanelType::kBf16, count>(x, g, panel + n, c + n);
       } else {
-        sum_columns<PanelType::kF32, count>(x, g, words + n, c + n);
+        sum_columns<PanelType::kF32, count>(x, g, panel + n, c + n);
       }
     }
+  });
+}
+
+// The same for rows of bf16 without a dot instruction: a word of a row holds two depths, as one of a panel does.
+template <size_t kRows>
+HWY_NOINLINE void sum_pairs(const NarrowBlock& x, const uint32_t* HWY_RESTRICT panel, float* HWY_RESTRICT c) {
+  const F32 d;
+  const U32 du;
+  const size_t lanes = hn::Lanes(d);
+  const auto low = [&](auto pair) { return hn::BitCast(d, hn::ShiftLeft<16>(pair)); };
+  const auto high = [&](auto pair) { return hn::BitCast(d, hn::And(pair, hn::Set(du, 0xFFFF0000u))); };
+  VF sum0[kRows], sum1[kRows];
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = hn::Zero(d);
+  const std::byte* tap = x.rows;
+  for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
+    for (size_t k = 0; k < x.depth; k += 2, panel += kPanelColumns) {
+      prefetch(panel);
+      const auto w0 = hn::LoadU(du, panel), w1 = hn::LoadU(du, panel + lanes);
+      SYRINX_UNROLL
+      for (size_t r = 0; r < kRows; ++r) {
+        uint32_t word;
+        std::memcpy(&word, tap + r * x.stride + k * sizeof(uint16_t), sizeof word);
+        const auto pair = hn::Set(du, word);
+        sum0[r] = hn::MulAdd(high(pair), high(w0), hn::MulAdd(low(pair), low(w0), sum0[r]));
+        sum1[r] = hn::MulAdd(high(pair), high(w1), hn::MulAdd(low(pair), low(w1), sum1[r]));
+      }
+    }
+  }
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    hn::StoreU(sum0[r], d, c + r * kPanelColumns);
+    hn::StoreU(sum1[r], d, c + r * kPanelColumns + lanes);
+  }
+}
+
+void bf16_panel(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
+  with_rows<kMaxRows>(rows, [&](auto count) {
+    for (size_t n = 0; n < kPanelColumns; n += 2 * hn::Lanes(F32()))
+      sum_pairs<count>(x, reinterpret_cast<const uint32_t*>(panel) + n, c + n);
   });
 }
 
@@ -135,7 +177,13 @@ void finish_block(const PackedMatrix& matrix, const RowConv& conv, const float* 
       if (conv.residual != nullptr)
         y = hn::Add(y, hn::LoadU(d, conv.residual + (row + r) * conv.residual_stride + column + n));
       if (conv.output != nullptr) hn::StoreU(y, d, conv.output + at);
-      if (conv.activated != nullptr) hn::StoreU(activate<kActivation>(y), d, conv.activated + at);
+      if (conv.activated == nullptr) continue;
+      const VF a = activate<kActivation>(y);
+      if (conv.activated_type == RowType::kF32) {
+        hn::StoreU(a, d, static_cast<float*>(conv.activated) + at);
+      } else {
+        StoreBf16(d, a, static_cast<uint16_t*>(conv.activated) + at);
+      }
     }
   }
 }
@@ -152,15 +200,43 @@ void finish(const PackedMatrix& matrix, const RowConv& conv, const float* c, siz
 void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
   const BlockGeometry g{
       .row_stride = conv.row_step, .taps = matrix.taps, .tap_stride = conv.tap_step, .depth = matrix.depth()};
+  auto* multiply_bf16 = &bf16_panel;
+#if HWY_TARGET == HWY_AVX3
+  if (use_avx512_bf16()) multiply_bf16 = &bf16_rows_avx512;
+#endif
   alignas(64) float c[kMaxRows * kPanelColumns];
   const int blocks = static_cast<int>((rows.end - rows.begin + kMaxRows - 1) / kMaxRows);
   for (size_t p = panels.begin; p < panels.end; ++p) {
+    const auto* const panel =
+        reinterpret_cast<const uint32_t*>(static_cast<const std::byte*>(matrix.panels) + p * matrix.panel_bytes());
     for (int b = 0; b < blocks; ++b) {
       const Range block = split_range(rows.end - rows.begin, b, blocks);  // 16 rows as 8 and 8
-      const size_t row = rows.begin + block.begin, count = block.end - block.begin;
-      sum_panel(matrix, conv.input + row * conv.row_step, g, p, count, c);
+      const size_t row = rows.begin + block.begin, count = block.end - block.begin, first = row * conv.row_step;
+      if (conv.input_type == RowType::kBf16) {
+        const NarrowBlock x{.rows = static_cast<const std::byte*>(conv.input) + row_bytes(RowType::kBf16, first),
+                            .stride = row_bytes(RowType::kBf16, conv.row_step),
+                            .depth = matrix.depth(),
+                            .taps = matrix.taps,
+                            .tap_stride = row_bytes(RowType::kBf16, conv.tap_step)};
+        multiply_bf16(x, reinterpret_cast<const uint16_t*>(panel), count, c);
+      } else {
+        sum_panel(matrix.type, static_cast<const float*>(conv.input) + first, g, panel, count, c);
+      }
       finish(matrix, conv, c, row, count, p * kPanelColumns);
     }
+  }
+}
+
+void round_rows_target(View<const float, 2> rows, uint16_t* to, size_t stride) {
+  const F32 d;
+  const size_t columns = rows.extent(1), whole = columns / hn::Lanes(d) * hn::Lanes(d);
+  for (size_t m = 0; m < rows.extent(0); ++m, to += stride) {
+    const float* const from = rows.row(m);
+    for (size_t n = 0; n < whole; n += hn::Lanes(d)) StoreBf16(d, hn::LoadU(d, from + n), to + n);
+    if (whole == columns) continue;
+    uint16_t rest[hn::MaxLanes(d)];
+    StoreBf16(d, load_n(d, from + whole, columns - whole), rest);
+    std::copy_n(rest, columns - whole, to + whole);
   }
 }
 
@@ -191,6 +267,7 @@ HWY_AFTER_NAMESPACE();
 namespace syrinx::kernels {
 
 HWY_EXPORT(row_conv_target);
+HWY_EXPORT(round_rows_target);
 HWY_EXPORT(row_dot_target);
 
 namespace {
@@ -200,8 +277,11 @@ constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of
 
 }  // namespace
 
+bool bf16_rows_are_faster() { return use_avx512_bf16(); }
+
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
-  SYRINX_DCHECK(matrix.type == PanelType::kF32 || matrix.type == PanelType::kBf16);
+  SYRINX_DCHECK(matrix.type == PanelType::kBf16 ||
+                (matrix.type == PanelType::kF32 && conv.input_type == RowType::kF32));
   SYRINX_DCHECK(rows.end <= conv.rows && panels.end <= matrix.panel_count());
   HWY_DYNAMIC_DISPATCH(row_conv_target)(matrix, conv, rows, panels);
 }
@@ -211,6 +291,10 @@ RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member,
   if (rows >= kRowsAMember * static_cast<size_t>(members) || panels < static_cast<size_t>(members))
     return {split_range(rows, member, members, kRowGrain), {0, panels}};
   return {{0, rows}, split_range(panels, member, members)};
+}
+
+void round_rows(View<const float, 2> rows, uint16_t* to, size_t stride) {
+  HWY_DYNAMIC_DISPATCH(round_rows_target)(rows, to, stride);
 }
 
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,

@@ -1,7 +1,8 @@
 // A SEANet, encoder or decoder, some frames at a time (spec pocket-tts.md, sections 4.1 to 4.3).
 //
-// Every convolution reads its input, activated where it was made, behind the last rows of the pass before, which the
-// stream's state keeps.  ELU(0) = 0 makes the zeros before the first frame the same on either side of the activation.
+// Every convolution reads its input, activated where it was made and in the type that its weights ask for, behind the
+// last rows of the pass before, which the stream's state keeps.  ELU(0) = 0 makes the zeros before the first frame the
+// same on either side of the activation.
 // Each layer is a stage of a task (nn/crew.h).
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/row_conv.h"
 #include "models/mimi/weights.h"
 #include "nn/crew.h"
 #include "nn/runner.h"
@@ -21,7 +23,7 @@ namespace syrinx::mimi {
 using Probe = std::function<void(std::string_view stage, size_t index, View<const float, 2> rows)>;
 
 struct SeanetState {
-  Buffer<float> histories;  // of each convolution in turn, [history, input_width]
+  Buffer<std::byte> histories;  // of each convolution in turn, [history, input_width] in its input's type
 };
 
 // Scratch and the order of work; the weights must outlive it.  One pass at a time.
@@ -30,7 +32,7 @@ class Seanet {
   // `rows`: input rows of a pass at most.
   Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner);
 
-  SeanetState make_state() const { return {Buffer<float>(history_floats_)}; }
+  SeanetState make_state() const { return {Buffer<std::byte>(history_bytes_)}; }
   static void reset(SeanetState& state);
 
   // Where the input of a pass is written before run(): [rows, input_width of the first layer].
@@ -41,20 +43,28 @@ class Seanet {
            const Probe& probe);
 
  private:
-  // Where a layer's results go: `output` as they are, `activated` for a next layer with ELU; either may be null.
+  // Where a layer's results go: `output` as they are, `ready` as the next layer reads them; either may be null.
   struct Target {
     float* output = nullptr;
-    float* activated = nullptr;
+    std::byte* ready = nullptr;
+    kernels::RowType type = kernels::RowType::kF32;
+    kernels::RowActivation activation = kernels::RowActivation::kNone;
+    std::byte* ready_at(size_t number) const {
+      return ready + (ready == nullptr ? 0 : kernels::row_bytes(type, number));
+    }
   };
-  float* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
-  void convolve(const nn::Part& part, const Conv& conv, const float* in, size_t rows, const Target& to);
-  void residual_block(const nn::Part& part, const SeanetLayer& layer, const float* in, size_t rows, const Target& to);
+  std::byte* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
+  bool rounds_input() const { return chain_.front().conv.input_type != kernels::RowType::kF32; }
+  void convolve(const nn::Part& part, const Conv& conv, const std::byte* in, size_t rows, const Target& to);
+  void residual_block(const nn::Part& part, const SeanetLayer& layer, const std::byte* in, size_t rows,
+                      const Target& to);
 
   const std::vector<SeanetLayer>& chain_;
-  size_t rows_ = 0, guard_ = 0, history_floats_ = 0;
-  Buffer<float> planes_[2];            // what even and odd layers read: guard_ floats for a history, then the rows
-  Buffer<float> sums_;                 // rows before their activation, which a residual block adds to
-  std::vector<Buffer<float>> hidden_;  // of each member, some rows inside a residual block
+  size_t rows_ = 0, guard_ = 0, history_bytes_ = 0;
+  Buffer<std::byte> planes_[2];            // what even and odd layers read: guard_ bytes for a history, then the rows
+  Buffer<float> input_;                    // what the first layer reads, if it reads another type
+  Buffer<float> sums_;                     // rows before their activation, which a residual block adds to
+  std::vector<Buffer<std::byte>> hidden_;  // of each member, some rows inside a residual block
 };
 
 }  // namespace syrinx::mimi

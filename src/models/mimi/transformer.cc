@@ -13,6 +13,7 @@ namespace syrinx::mimi {
 
 using kernels::RowActivation;
 using kernels::RowConv;
+using kernels::RowType;
 using kernels::Storage;
 
 namespace {
@@ -29,10 +30,10 @@ View<float, 2> slice(View<float, 2> x, Range rows) {
 }
 
 // This member's share of a linear layer, of which `work` says where the results go.
-void linear_share(const nn::Part& part, const PackedMatrix& matrix, const float* x, size_t stride, size_t rows,
-                  RowConv work) {
-  work.input = x;
-  work.row_step = stride;
+void linear_share(const nn::Part& part, const PackedMatrix& matrix, ReadyRows& x, size_t rows, RowConv work) {
+  work.input = x.at(0, 0);
+  work.input_type = x.type();
+  work.row_step = x.stride();
   work.rows = rows;
   const auto own = kernels::share_row_conv(matrix, rows, part.rank, part.size);
   kernels::row_conv(matrix, work, own.rows, own.panels);
@@ -42,12 +43,20 @@ const float* or_null(const std::vector<float>& values) { return values.empty() ?
 
 }  // namespace
 
-Transformer::Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner) : w_(weights) {
+void ReadyRows::prepare(size_t rows, size_t channels, kernels::RowType type) {
+  stride_ = round_up(channels, kPanelColumns);
+  type_ = type;
+  bytes_ = Buffer<std::byte>(kernels::row_bytes(type, rows * stride_));
+}
+
+Transformer::Transformer(const TransformerWeights& weights, size_t step, nn::Runner& runner)
+    : w_(weights), step_(step) {
   const nn::TransformerConfig& c = w_.config;
-  normed_.prepare(step, c.width, Storage::kF32);
+  normed_.prepare(step, c.width, w_.row_type);
+  attended_.prepare(step, c.attention_width, w_.row_type);
+  hidden_.prepare(step, c.hidden, w_.row_type);
+  unrounded_.prepare(step, std::max(c.width, c.attention_width), Storage::kF32);
   qkv_.prepare(step, c.attention_width + 2 * c.key_width(), Storage::kF32);
-  attended_.prepare(step, c.attention_width, Storage::kF32);
-  hidden_.prepare(step, c.hidden, Storage::kF32);
   cosine_.prepare(step, c.head_size() / 2, Storage::kF32);
   sine_.prepare(step, c.head_size() / 2, Storage::kF32);
   for (int member = 0; member < runner.team().size(); ++member)
@@ -63,6 +72,19 @@ TransformerState Transformer::make_state() const {
   return state;
 }
 
+template <class Fill>
+void Transformer::fill_ready(ReadyRows& to, Range rows, Range columns, const Fill& fill) {
+  std::byte* const ready = to.at(rows.begin, columns.begin);
+  if (to.type() == RowType::kF32) {
+    fill(View<float, 2>(reinterpret_cast<float*>(ready), {rows.end - rows.begin, columns.end - columns.begin},
+                        {to.stride(), 1}));
+  } else {
+    const View<float, 2> values = slice(unrounded_, rows, columns.begin, columns.end - columns.begin);
+    fill(values);
+    kernels::round_rows(values, reinterpret_cast<uint16_t*>(ready), to.stride());
+  }
+}
+
 void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, TransformerState& state, View<float, 2> x) {
   const nn::TransformerConfig& c = w_.config;
   const TransformerLayer& layer = w_.layers[index];
@@ -72,12 +94,12 @@ void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, Transforme
   float* const values = state.values[index].data();
   seat.stage([&](const nn::Part& part) {
     const Range own = part.split(rows);
-    kernels::layer_norm(slice(x, own), {layer.norm1_gain.data(), layer.norm1_bias.data()}, kEpsilon,
-                        slice(normed_, own, 0, c.width));
+    fill_ready(normed_, own, {0, c.width}, [&](View<float, 2> to) {
+      kernels::layer_norm(slice(x, own), {layer.norm1_gain.data(), layer.norm1_bias.data()}, kEpsilon, to);
+    });
   });
   seat.stage([&](const nn::Part& part) {
-    linear_share(part, layer.in_proj.view, normed_.f32(), normed_.stride(), rows,
-                 {.output = qkv_.f32(), .stride = qkv_.stride()});
+    linear_share(part, layer.in_proj.view, normed_, rows, {.output = qkv_.f32(), .stride = qkv_.stride()});
   });
   seat.stage([&](const nn::Part& part) {
     const Range own = part.split(rows);
@@ -105,13 +127,14 @@ void Transformer::attention_block(nn::Crew::Seat& seat, size_t index, Transforme
                                             .first_position = state.position,
                                             .window = c.window,
                                             .scale = 1.0f / std::sqrt(static_cast<float>(head_size))};
-      kernels::cache_attention(in, {0, end - head}, scratch_[static_cast<size_t>(part.member)].span(),
-                               slice(attended_, {0, rows}, column, (end - head) * head_size));
+      fill_ready(attended_, {0, rows}, {column, end * head_size}, [&](View<float, 2> to) {
+        kernels::cache_attention(in, {0, end - head}, scratch_[static_cast<size_t>(part.member)].span(), to);
+      });
       head = end;
     }
   });
   seat.stage([&](const nn::Part& part) {
-    linear_share(part, layer.out_proj.view, attended_.f32(), attended_.stride(), rows,
+    linear_share(part, layer.out_proj.view, attended_, rows,
                  {.output = x.data(),
                   .stride = x.stride(0),
                   .residual = x.data(),
@@ -125,17 +148,19 @@ void Transformer::feed_forward_block(nn::Crew::Seat& seat, const TransformerLaye
   const size_t rows = x.extent(0);
   seat.stage([&](const nn::Part& part) {
     const Range own = part.split(rows);
-    kernels::layer_norm(slice(x, own), {layer.norm2_gain.data(), layer.norm2_bias.data()}, kEpsilon,
-                        slice(normed_, own, 0, c.width));
+    fill_ready(normed_, own, {0, c.width}, [&](View<float, 2> to) {
+      kernels::layer_norm(slice(x, own), {layer.norm2_gain.data(), layer.norm2_bias.data()}, kEpsilon, to);
+    });
   });
   seat.stage([&](const nn::Part& part) {
-    linear_share(part, layer.linear1.view, normed_.f32(), normed_.stride(), rows,
-                 {.activated = hidden_.f32(),
+    linear_share(part, layer.linear1.view, normed_, rows,
+                 {.activated = hidden_.at(0, 0),
+                  .activated_type = hidden_.type(),
                   .stride = hidden_.stride(),
                   .activation = c.gelu_erf ? RowActivation::kGeluErf : RowActivation::kGeluTanh});
   });
   seat.stage([&](const nn::Part& part) {
-    linear_share(part, layer.linear2.view, hidden_.f32(), hidden_.stride(), rows,
+    linear_share(part, layer.linear2.view, hidden_, rows,
                  {.output = x.data(),
                   .stride = x.stride(0),
                   .residual = x.data(),
@@ -146,8 +171,8 @@ void Transformer::feed_forward_block(nn::Crew::Seat& seat, const TransformerLaye
 
 void Transformer::run(nn::Crew::Seat& seat, TransformerState& state, View<float, 2> x, std::string_view stage,
                       const Probe& probe) {
-  SYRINX_CHECK(x.extent(0) <= normed_.rows() && x.extent(1) == w_.config.width && state.keys.size() == w_.layers.size(),
-               "[{}, {}] into a transformer of {} x {}", x.extent(0), x.extent(1), normed_.rows(), w_.config.width);
+  SYRINX_CHECK(x.extent(0) <= step_ && x.extent(1) == w_.config.width && state.keys.size() == w_.layers.size(),
+               "[{}, {}] into a transformer of {} x {}", x.extent(0), x.extent(1), step_, w_.config.width);
   // The position is read inside stages alone: who joins later walks past while it may already move on.
   seat.stage([&](const nn::Part& part) {
     const Range own = part.split(x.extent(0));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/row_conv.h"
 #include "models/mimi/seanet.h"
 #include "models/mimi/weights.h"
 #include "nn/runner.h"
@@ -20,6 +21,20 @@ struct TransformerState {
   size_t position = 0;                      // of the next row
 };
 
+// Rows that a matrix reads, in the type that it asks for; a row is padded to whole panels, the padding is zero.
+class ReadyRows {
+ public:
+  void prepare(size_t rows, size_t channels, kernels::RowType type);
+  kernels::RowType type() const { return type_; }
+  size_t stride() const { return stride_; }
+  std::byte* at(size_t row, size_t column) { return bytes_.data() + kernels::row_bytes(type_, row * stride_ + column); }
+
+ private:
+  Buffer<std::byte> bytes_;
+  size_t stride_ = 0;
+  kernels::RowType type_ = kernels::RowType::kF32;
+};
+
 // Scratch and the order of work; the weights must outlive it.  One step at a time.
 class Transformer {
  public:
@@ -32,12 +47,17 @@ class Transformer {
   void run(nn::Crew::Seat& seat, TransformerState& state, View<float, 2> x, std::string_view stage, const Probe& probe);
 
  private:
-  size_t ring_rows() const { return w_.config.window - 1 + normed_.rows(); }
+  size_t ring_rows() const { return w_.config.window - 1 + step_; }
+  // fill(rows) writes f32 into these rows and columns of `to`, or beside it, and is then rounded.
+  template <class Fill>
+  void fill_ready(ReadyRows& to, Range rows, Range columns, const Fill& fill);
   void attention_block(nn::Crew::Seat& seat, size_t layer, TransformerState& state, View<float, 2> x);
   void feed_forward_block(nn::Crew::Seat& seat, const TransformerLayer& layer, View<float, 2> x);
 
   const TransformerWeights& w_;
-  nn::Plane normed_, qkv_, attended_, hidden_, cosine_, sine_;
+  size_t step_;
+  ReadyRows normed_, attended_, hidden_;
+  nn::Plane unrounded_, qkv_, cosine_, sine_;
   std::vector<Buffer<float>> scratch_;  // of attention, for each member of the team
 };
 

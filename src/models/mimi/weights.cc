@@ -1,5 +1,6 @@
 #include "models/mimi/weights.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -14,8 +15,10 @@ namespace {
 
 class Loader {
  public:
-  Loader(const Safetensors& tensors, const std::string& file, kernels::MatrixStore* store)
-      : reader_(tensors, file), store_(store != nullptr ? *store : nothing_) {}
+  Loader(const Safetensors& tensors, const std::string& file, Precision precision, kernels::MatrixStore* store)
+      : reader_(tensors, file),
+        narrow_(precision != Precision::kF32 && kernels::bf16_rows_are_faster()),
+        store_(store != nullptr ? *store : nothing_) {}
   Status status() const { return reader_.status(); }
 
   OwnedMatrix linear(const std::string& name, size_t out, size_t in) {
@@ -48,6 +51,10 @@ class Loader {
       return kernels::pack_exact(shape, at, bias);
     });
   }
+  // How what this matrix reads is stored.
+  kernels::RowType row_type(const OwnedMatrix& matrix) const {
+    return narrow_ && matrix.view.type == PanelType::kBf16 ? kernels::RowType::kBf16 : kernels::RowType::kF32;
+  }
   Conv conv(const std::string& name, const ConvShape& shape, bool elu);
   Conv transposed(const std::string& name, size_t in, size_t out, size_t stride);
   Conv from_samples(const std::string& name, size_t out, size_t kernel);
@@ -56,6 +63,7 @@ class Loader {
                        std::vector<SeanetLayer>& chain);
 
   TensorReader reader_;
+  bool narrow_;  // bf16 is multiplied by bf16
   kernels::MatrixStore nothing_;
   kernels::MatrixStore& store_;
 };
@@ -97,6 +105,7 @@ Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
   conv.matrix = matrix(
       name + ".weight", {s.out, s.in, s.kernel}, {.columns = s.out, .channels = s.in, .taps = s.kernel},
       [=](size_t n, size_t k, size_t t) { return (n * s.in + k) * s.kernel + t; }, bias);
+  conv.input_type = row_type(conv.matrix);
   return conv;
 }
 
@@ -114,6 +123,7 @@ Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t s
   };
   conv.matrix = matrix(name + ".weight", {in, out, 2 * stride}, {.columns = stride * width, .channels = in, .taps = 2},
                        index, biases);
+  conv.input_type = row_type(conv.matrix);
   return conv;
 }
 
@@ -202,6 +212,7 @@ TransformerWeights Loader::transformer(const std::string& name, const nn::Transf
   TransformerWeights weights;
   weights.config = config;
   weights.theta.resize(config.head_size() / 2);
+  weights.row_type = narrow_ ? kernels::RowType::kBf16 : kernels::RowType::kF32;
   kernels::rotary_frequencies(config.max_period, weights.theta);
   for (size_t i = 0; i < config.layers; ++i) {
     const std::string layer = fmt::format("{}.transformer.layers.{}", name, i);
@@ -220,6 +231,8 @@ TransformerWeights Loader::transformer(const std::string& name, const nn::Transf
     l.out_proj = linear(layer + ".self_attn.out_proj", config.width, config.attention_width);
     l.linear1 = linear(layer + ".linear1", config.hidden, config.width);
     l.linear2 = linear(layer + ".linear2", config.width, config.hidden);
+    for (const OwnedMatrix* m : {&l.in_proj, &l.out_proj, &l.linear1, &l.linear2})
+      weights.row_type = std::min(weights.row_type, row_type(*m));  // f32 where one of them is
     weights.layers.push_back(std::move(l));
   }
   return weights;
@@ -253,9 +266,9 @@ Buffer<std::byte> gather(TransformerWeights& transformer, std::vector<SeanetLaye
 }  // namespace
 
 Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config,
-                                            kernels::MatrixStore* store) {
+                                            Precision precision, kernels::MatrixStore* store) {
   SYRINX_TRY_VOID(check(config));
-  Loader loader(tensors, file, store);
+  Loader loader(tensors, file, precision, store);
   DecoderWeights weights;
   weights.config = config;
   weights.quantizer = loader.quantizer(config.outer_width, config.latent);
@@ -268,9 +281,10 @@ Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const st
   return weights;
 }
 
-Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config) {
+Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config,
+                                            Precision precision) {
   SYRINX_TRY_VOID(check(config));
-  Loader loader(tensors, file, nullptr);
+  Loader loader(tensors, file, precision, nullptr);
   EncoderWeights weights;
   weights.config = config;
   weights.seanet = loader.encoder(config.encoder);

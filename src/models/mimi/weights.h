@@ -1,5 +1,10 @@
 // The weights of the codec, packed for the kernels (spec pocket-tts.md, sections 1.3 and 4).  Immutable once loaded:
 // any number of threads and streams share them.
+//
+// Weights also say how what they meet is stored.  In the narrow precisions a matrix of bf16 weights reads rows of bf16
+// where the processor multiplies those faster (kernels/row_conv.h); in f32, for other weights and on other processors
+// rows are f32.  The quantizer, the upsampling, the first convolution from samples, the last one to samples, the
+// downsampling, the attention, the norms and everything that is added up stay in f32 in any case.
 #pragma once
 
 #include <memory>
@@ -9,7 +14,9 @@
 
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
+#include "kernels/row_conv.h"
 #include "models/mimi/config.h"
+#include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::mimi {
@@ -22,8 +29,9 @@ struct Conv {
   size_t stride = 1, dilation = 1, up = 1;
   bool elu = false;        // of the input
   size_t history = 0;      // input rows before the first
-  size_t input_width = 0;  // floats between input rows: the channels, padded to 32; samples stand side by side
-  size_t width = 0;        // floats between output rows
+  size_t input_width = 0;  // numbers between input rows: the channels, padded to 32; samples stand side by side
+  size_t width = 0;        // numbers between output rows
+  kernels::RowType input_type = kernels::RowType::kF32;
   // To samples: one output channel, [kernel, input_width] and its bias in place of the matrix.
   std::vector<float> dot{};
   float dot_bias = 0.0f;
@@ -46,7 +54,8 @@ struct TransformerLayer {
 struct TransformerWeights {
   nn::TransformerConfig config;
   std::vector<TransformerLayer> layers;
-  std::vector<float> theta;  // [head size / 2], kernels/rotary.h
+  std::vector<float> theta;                            // [head size / 2], kernels/rotary.h
+  kernels::RowType row_type = kernels::RowType::kF32;  // of what all its matrices read
 };
 
 struct DecoderWeights {
@@ -63,7 +72,7 @@ struct DecoderWeights {
   // another shape than the configuration's; values that are not finite.
   // Matrices come out of `store` where it has them; then they are not looked at again.
   static Result<DecoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config,
-                                     kernels::MatrixStore* store = nullptr);
+                                     Precision precision = Precision::kF32, kernels::MatrixStore* store = nullptr);
 };
 
 struct EncoderWeights {
@@ -74,7 +83,8 @@ struct EncoderWeights {
   Buffer<std::byte> panels;         // as above
 
   // Tensors "mimi.encoder", "mimi.encoder_transformer", "mimi.downsample"; errors as above.
-  static Result<EncoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config);
+  static Result<EncoderWeights> load(const Safetensors& tensors, const std::string& file, const Config& config,
+                                     Precision precision = Precision::kF32);
 };
 
 }  // namespace syrinx::mimi

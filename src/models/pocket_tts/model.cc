@@ -120,6 +120,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const 
   SYRINX_TRY(const CheckpointPath place, find_checkpoint(path));
   std::shared_ptr<Model> model(new Model());
   model->config_path_ = place.config;
+  model->precision_ = options.precision;
   {
     SYRINX_TRY(const MappedFile file, MappedFile::open(place.config));
     SYRINX_TRY(ConfigFile read, parse_config(text_of(file), place.config));
@@ -204,8 +205,8 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
     SYRINX_TRY(FlowLmWeights flow_lm,
                read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights,
                             options.precision, &store, &weights_.file));
-    SYRINX_TRY(mimi::DecoderWeights decoder,
-               mimi::DecoderWeights::load(codec().tensors, codec().file.path(), config_.mimi, &store));
+    SYRINX_TRY(mimi::DecoderWeights decoder, mimi::DecoderWeights::load(codec().tensors, codec().file.path(),
+                                                                        config_.mimi, options.precision, &store));
     flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
     decoder_ = std::make_shared<const mimi::DecoderWeights>(std::move(decoder));
     again = store.finish() && first;
@@ -222,7 +223,7 @@ Result<std::shared_ptr<const mimi::EncoderWeights>> Model::load_encoder() const 
                 "'{}' are the weights without voice cloning; use a voice file, or the weights with cloning",
                 weights_path());
   SYRINX_TRY(mimi::EncoderWeights encoder,
-             mimi::EncoderWeights::load(codec().tensors, codec().file.path(), config_.mimi));
+             mimi::EncoderWeights::load(codec().tensors, codec().file.path(), config_.mimi, precision_));
   codec().file.release();
   return std::make_shared<const mimi::EncoderWeights>(std::move(encoder));
 }

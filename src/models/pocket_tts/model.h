@@ -43,7 +43,8 @@ struct LoadOptions {
   std::function<Result<std::string>(const std::string& place)> locate = {};
   // The folder where packed weights are kept, so that the next start maps them; made if need be.  Empty: nowhere.
   std::string cache_dir = {};
-  Precision precision = Precision::kF32;  // of the language model; flow_lm_weights.h says which there are
+  // flow_lm_weights.h says what it means for the language model, mimi/weights.h for the codec.
+  Precision precision = Precision::kF32;
 };
 
 class Model {
@@ -84,6 +85,7 @@ class Model {
   std::string config_path_;
   Config config_;
   std::vector<std::string> warnings_;
+  Precision precision_ = Precision::kF32;
   bool without_cloning_ = false;
   Tensors weights_;
   std::optional<Tensors> codec_;  // only where the configuration has weights of the codec alone

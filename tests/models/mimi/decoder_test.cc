@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "allocation_count.h"
+#include "kernels/dispatch.h"
 #include "small_models.h"
 
 namespace syrinx::mimi {
@@ -12,12 +13,15 @@ namespace {
 
 // In parts of a stage's maximum.  Two code paths of PyTorch are up to 3e-6 apart.
 constexpr double kBound = 1e-5;
+// bf16 beside f32, over the samples.
+constexpr double kLeastSnrDb = 44, kMostApart = 0.01;
 
-std::shared_ptr<const DecoderWeights> load(const std::string& name, bool gelu_erf = false) {
+std::shared_ptr<const DecoderWeights> load(const std::string& name, Precision precision = Precision::kF32,
+                                           bool gelu_erf = false) {
   const TensorFile file(name + "/model.safetensors");
   Config config = config_of(name);
   config.decoder_transformer.gelu_erf = gelu_erf;
-  auto weights = DecoderWeights::load(file.tensors(), name, config);
+  auto weights = DecoderWeights::load(file.tensors(), name, config, precision);
   EXPECT_TRUE(weights.has_value()) << weights.error().message;
   return std::make_shared<const DecoderWeights>(std::move(*weights));
 }
@@ -78,21 +82,67 @@ TEST_P(MimiDecoder, EveryStageAgrees) {
 TEST_P(MimiDecoder, CallsAndThreadsDoNotChangeASample) {
   const Speaking s(GetParam());
   ASSERT_EQ(s.frames, 6u);
-  const auto weights = load(GetParam());
-  std::vector<float> first;
-  for (const int threads : {1, 2, 3}) {
-    ThreadTeam team(threads);
-    nn::Runner runner(team);
-    Decoder decoder(weights, runner);
-    for (const std::vector<size_t>& calls : {std::vector<size_t>{1, 1, 1, 1, 1, 1}, {6}, {2, 3, 1}, {0, 5, 1}}) {
-      DecoderState state = decoder.make_state();
-      const std::vector<float> samples = s.decode(decoder, state, calls);
-      if (first.empty()) first = samples;
-      ASSERT_EQ(samples, first) << threads << " threads";
-      Decoder::reset(state);
-      ASSERT_EQ(s.decode(decoder, state, {6}), first) << "after a reset";
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const auto weights = load(GetParam(), precision);
+    std::vector<float> first;
+    for (const int threads : {1, 2, 3}) {
+      ThreadTeam team(threads);
+      nn::Runner runner(team);
+      Decoder decoder(weights, runner);
+      for (const std::vector<size_t>& calls : {std::vector<size_t>{1, 1, 1, 1, 1, 1}, {6}, {2, 3, 1}, {0, 5, 1}}) {
+        DecoderState state = decoder.make_state();
+        const std::vector<float> samples = s.decode(decoder, state, calls);
+        if (first.empty()) first = samples;
+        ASSERT_EQ(samples, first) << threads << " threads, " << precision_name(precision);
+        Decoder::reset(state);
+        ASSERT_EQ(s.decode(decoder, state, {6}), first) << "after a reset";
+      }
     }
   }
+}
+
+std::vector<float> samples_of(const std::string& name, Precision precision) {
+  const Speaking s(name);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Decoder decoder(load(name, precision), runner);
+  DecoderState state = decoder.make_state();
+  return s.decode(decoder, state, {6});
+}
+
+// docs/pocket_tts.md, "What the narrow precisions cost".
+TEST_P(MimiDecoder, TheNarrowPrecisionsStayNear) {
+  const std::vector<float> f32 = samples_of(GetParam(), Precision::kF32);
+  const std::vector<float> bf16 = samples_of(GetParam(), Precision::kBf16);
+  EXPECT_EQ(samples_of(GetParam(), Precision::kInt8), bf16);
+  EXPECT_EQ(samples_of(GetParam(), Precision::kInt4), bf16);
+  ASSERT_EQ(reads_bf16(*load(GetParam(), Precision::kBf16)), kernels::bf16_rows_are_faster());
+  if (!kernels::bf16_rows_are_faster()) {
+    EXPECT_EQ(bf16, f32);
+    return;
+  }
+  EXPECT_NE(bf16, f32);
+  const double snr = snr_db(bf16, f32), worst = difference(bf16, f32);
+  EXPECT_GE(snr, kLeastSnrDb);
+  EXPECT_LE(worst, kMostApart);
+  std::printf("%s: bf16 beside f32: SNR %.1f dB, worst %.1e of the largest sample\n", GetParam(), snr, worst);
+}
+
+TEST(MimiDecoderRules, WeightsOfF32AreMultipliedInF32) {
+  const CodecInF32 english("english");
+  const auto weights =
+      DecoderWeights::load(english.tensors(), "english in f32", config_of("english"), Precision::kBf16);
+  ASSERT_TRUE(weights.has_value()) << weights.error().message;
+  EXPECT_FALSE(reads_bf16(*weights));
+}
+
+TEST(MimiDecoderRules, WithoutBf16InstructionsAllPrecisionsAreF32) {
+  kernels::force_target_for_test(0, false);
+  const std::vector<float> f32 = samples_of("english", Precision::kF32);
+  const std::vector<float> bf16 = samples_of("english", Precision::kBf16);
+  kernels::force_target_for_test(0, true);
+  EXPECT_EQ(bf16, f32);
+  EXPECT_EQ(samples_of("english", Precision::kF32), f32);
 }
 
 TEST(MimiDecoderRules, StreamsDoNotMeet) {
@@ -139,11 +189,12 @@ TEST(MimiDecoderRules, WhoJoinsInTheMiddleChangesNoSample) {
 }
 
 TEST(MimiDecoderRules, NothingIsAllocatedInAStep) {
-  for (const char* name : {"english", "english_2m"}) {
+  for (const auto& [name, precision] : {std::pair("english", Precision::kF32), std::pair("english", Precision::kBf16),
+                                        std::pair("english_2m", Precision::kBf16)}) {
     const Speaking s(name);
     ThreadTeam team(2);
     nn::Runner runner(team);
-    Decoder decoder(load(name), runner);
+    Decoder decoder(load(name, precision), runner);
     DecoderState state = decoder.make_state();
     std::vector<float> samples(2 * 1920);
     const size_t before = allocation_count();
@@ -163,7 +214,7 @@ TEST(MimiDecoderRules, TheOlderGeluIsAnotherOne) {
   const auto apart = [&](bool gelu_erf) {
     ThreadTeam team(1);
     nn::Runner runner(team);
-    Decoder decoder(load("english", gelu_erf), runner);
+    Decoder decoder(load("english", Precision::kF32, gelu_erf), runner);
     DecoderState state = decoder.make_state();
     Stages stages;
     decoder.set_probe(stages.probe("erf.mimi"));

@@ -116,6 +116,52 @@ class Stages {
   std::map<std::string, std::vector<std::vector<float>>> rows_;
 };
 
+// Whether something in these weights reads rows of bf16.  In flow_matching, whose tensors are of three types, the
+// transformer does not, as some of its matrices are f32.
+template <class Weights>
+bool reads_bf16(const Weights& weights) {
+  return weights.transformer.row_type == kernels::RowType::kBf16 ||
+         std::any_of(weights.seanet.begin(), weights.seanet.end(),
+                     [](const SeanetLayer& layer) { return layer.conv.input_type == kernels::RowType::kBf16; });
+}
+
+// A checkpoint's tensors with those of the codec in f32, of values that bf16 does not have.
+class CodecInF32 {
+ public:
+  explicit CodecInF32(const std::string& name) : file_(name + "/model.safetensors") {
+    std::vector<TensorRef> tensors = file_.tensors().tensors();
+    std::vector<std::vector<float>> values(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!tensors[i].name.starts_with("mimi.")) continue;
+      values[i] = to_f32(tensors[i].bytes, tensors[i].dtype);
+      for (float& value : values[i]) value *= 1.001f;
+      tensors[i].dtype = DType::kF32;
+      tensors[i].bytes = std::as_bytes(std::span(values[i]));
+    }
+    bytes_ = write_safetensors(tensors);
+    auto parsed = Safetensors::parse(std::as_bytes(std::span(bytes_)), name);
+    if (!parsed) ADD_FAILURE() << parsed.error().message;
+    if (parsed) tensors_ = std::move(*parsed);
+  }
+  const Safetensors& tensors() const { return tensors_; }
+
+ private:
+  TensorFile file_;
+  std::string bytes_;
+  Safetensors tensors_;
+};
+
+// Of `ours` against `want`, in decibels.
+inline double snr_db(const std::vector<float>& ours, const std::vector<float>& want) {
+  EXPECT_EQ(ours.size(), want.size());
+  double signal = 0, noise = 0;
+  for (size_t i = 0; i < std::min(ours.size(), want.size()); ++i) {
+    signal += static_cast<double>(want[i]) * want[i];
+    noise += std::pow(static_cast<double>(ours[i]) - want[i], 2);
+  }
+  return 10 * std::log10(signal / noise);
+}
+
 inline double difference(const std::vector<float>& ours, const std::vector<float>& want) {
   EXPECT_EQ(ours.size(), want.size());
   double most = 0, worst = 0;

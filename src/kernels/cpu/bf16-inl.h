@@ -1,0 +1,37 @@
+// Rounding to bf16, the upper half of an f32: to nearest, halves to even.  A NaN stays one.
+// Included once per target; see Highway's rules for -inl.h files.
+#if defined(SYRINX_KERNELS_CPU_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SYRINX_KERNELS_CPU_BF16_INL_H_
+#undef SYRINX_KERNELS_CPU_BF16_INL_H_
+#else
+#define SYRINX_KERNELS_CPU_BF16_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Bits whose upper half is the bf16; the lower is what is left over.
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> RoundedBits(D d, V v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const V rounded = hn::BitCast(d, hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFF))));
+  const V quiet = hn::BitCast(d, hn::Or(bits, hn::Set(du, 0x00400000)));
+  return hn::BitCast(du, hn::IfThenElse(hn::IsNaN(v), quiet, rounded));
+}
+
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE void StoreBf16(D d, V v, uint16_t* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::RebindToSigned<D> di;
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(RoundedBits(d, v)))), d16, to);
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
