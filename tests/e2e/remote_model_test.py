@@ -1,11 +1,14 @@
 """Pocket TTS from a hub of our own: configurations, weights and voices by hf://, and a model that was pulled."""
 import hashlib
 import http.server
+import os
 import pathlib
+import pty
+import subprocess
 import threading
 import unittest
 
-from program import DATA, Program
+from program import BINARY, DATA, Program
 
 POCKET = DATA / "pocket_tts"
 ENGLISH = POCKET / "english"
@@ -147,6 +150,35 @@ class Remote(Program):
         self.assertEqual(self.speak(*arguments), (samples, ""))
         self.assertEqual(len(self.hub.asked), asked)
         self.assertEqual(self.speak(*arguments, variables={"HF_HUB_OFFLINE": "1"})[0], samples)
+
+    def seen_on_a_terminal(self, *arguments):
+        """What speak shows where its standard error is a terminal."""
+        ours, its = pty.openpty()
+        process = subprocess.Popen([BINARY, "speak", TEXT, "--out", "x.wav", *map(str, arguments)], stderr=its,
+                                   stdout=subprocess.DEVNULL, cwd=self.out, env=self.environment())
+        os.close(its)
+        seen = b""
+        try:
+            while part := os.read(ours, 4096):
+                seen += part
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=60), 0, seen)
+        return seen.decode()
+
+    def test_a_bar_while_it_fetches_on_a_terminal_and_nowhere_else(self):
+        arguments = ["--model", place("config.yaml"), "--voice", place("alba.safetensors")]
+        size = f"{len(self.hub.files['model.safetensors']) / 1e3:.1f} kB"
+        seen = self.seen_on_a_terminal(*arguments)
+        self.assertIn("fetching " + place("model.safetensors"), seen)
+        self.assertIn(f"] 100 %  {size} / {size}", seen)
+        self.assertNotIn("fetching", self.seen_on_a_terminal(*arguments), "it is here now")
+        for quiet in (["--json"], []):
+            home = {"SYRINX_HOME": str(self.folder / ("new" + "".join(quiet)))}
+            _, errors = self.speak(*arguments, *quiet, variables=home)
+            self.assertNotIn("[#", errors)
+            self.assertEqual("fetching" in errors, not quiet)
 
     def test_a_local_configuration_that_names_places(self):
         folder = self.folder / "mine"
