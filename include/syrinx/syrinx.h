@@ -121,13 +121,15 @@ typedef struct syrinx_statistics {
   size_t struct_size;
   double first_audio_ms; /* from the first text to the first sound */
   double total_ms;       /* from the first text to the last sound */
-  double compute_ms;     /* without waiting for text or for the listener */
+  double compute_ms;     /* without waiting for text, for the listener or for other sessions; what is computed together
+                          * with other sessions' sound counts whole */
   double audio_seconds;
   double rtf; /* compute over audio */
   size_t pieces;
   size_t dropped_characters; /* of the text, that cannot be spoken */
   size_t unknown_phonemes;   /* outside the alphabet, left out */
   size_t limited_pieces;     /* of Pocket TTS: cut at their limit of time before the model ended them */
+  double waiting_ms;         /* for other sessions of the engine */
 } syrinx_statistics;
 
 typedef struct syrinx_engine_facts {

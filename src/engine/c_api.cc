@@ -126,9 +126,9 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
 
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   if (to == nullptr) return;
-  const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms, from.compute_ms,
-                                from.audio_seconds,        from.rtf(),          from.pieces,   from.dropped_characters,
-                                from.unknown_phonemes,     from.limited_pieces};
+  const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,  from.compute_ms,
+                                from.audio_seconds,        from.rtf(),          from.pieces,    from.dropped_characters,
+                                from.unknown_phonemes,     from.limited_pieces, from.waiting_ms};
   write_facts(facts, to);
 }
 

@@ -103,15 +103,20 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.speed = speed_;
     input.noise = noise_;
     input.seed = seed;
+    const Stopwatch asked;
     const Turns::Turn turn(engine_->turns_);
+    waited_ms_ += asked.elapsed_ms();
     return engine_->synthesizer_.synthesize(input, output);
   }
+
+  double waited_ms() const override { return waited_ms_; }
 
  private:
   const std::shared_ptr<KokoroEngine> engine_;
   const Chosen first_;
   Chosen chosen_;
   const bool phonemes_;
+  double waited_ms_ = 0;
   const float speed_;
   const bool noise_;
 };

@@ -137,6 +137,7 @@ Status KokoroSpeaker::end() {
 
 Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
   const Stopwatch watch(stream.clock());
+  const double waited_ms = maker_->waited_ms();
   const kokoro::Tokens tokens = kokoro::tokenize(piece.phonemes);
   SYRINX_TRY_VOID(stream.go_on());
   SpeechStatistics more;
@@ -159,7 +160,8 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
   while (!spoken_.empty() && !piece.words.empty() &&
          spoken_.front().offset + spoken_.front().text.size() <= piece.words.back().source.begin)
     spoken_.pop_front();
-  more.compute_ms = watch.elapsed_ms();
+  more.waiting_ms = maker_->waited_ms() - waited_ms;
+  more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
   more.pieces = 1;
   stream.account(more);
   return stream.hand_over(std::move(chunk));

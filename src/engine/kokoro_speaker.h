@@ -26,6 +26,8 @@ class SpeechMaker {
   // `ids` without the zeros; `symbols` chooses the row of the voice; `output` is reused.
   virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed,
                             kokoro::PieceOutput& output) = 0;
+  // How long synthesize() has waited for other sessions, all together.
+  virtual double waited_ms() const = 0;
 };
 
 class KokoroSpeaker final : public SentenceSpeaker {

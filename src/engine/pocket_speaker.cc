@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/clock.h"
-
 namespace syrinx {
 
 PocketSpeaker::PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer,
@@ -53,13 +51,20 @@ Result<std::optional<pocket::Chunk>> PocketSpeaker::next_chunk(bool now, SpeechS
   return chunk;
 }
 
+// What the synthesizer has done since it had waited `waited_ms` for others.
+void PocketSpeaker::account_since(const Stopwatch& watch, double waited_ms, SpeechStream& stream) const {
+  SpeechStatistics more;
+  more.waiting_ms = synthesizer_->waited_ms() - waited_ms;
+  more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
+  stream.account(more);
+}
+
 Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
+  const double waited_ms = synthesizer_->waited_ms();
   SYRINX_TRY_VOID(synthesizer_->begin(chunk));
-  SpeechStatistics more;
-  more.compute_ms = watch.elapsed_ms();
-  stream.account(more);
+  account_since(watch, waited_ms, stream);
   return {};
 }
 
@@ -69,10 +74,9 @@ Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
   frame.samples.resize(synthesizer_->frame_samples());
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
+  const double waited_ms = synthesizer_->waited_ms();
   const bool spoken = synthesizer_->next(frame.samples);
-  SpeechStatistics more;
-  more.compute_ms = watch.elapsed_ms();
-  stream.account(more);
+  account_since(watch, waited_ms, stream);
   if (!spoken) return false;
   if (synthesizer_->faulty())
     return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "engine/sentence_speaker.h"
 #include "models/pocket_tts/chunk_planner.h"
 #include "models/pocket_tts/synthesizer.h"
@@ -35,6 +36,7 @@ class PocketSpeaker final : public SentenceSpeaker {
   Result<std::optional<pocket::Chunk>> next_chunk(bool now, SpeechStream& stream);
   Status begin(const pocket::Chunk& chunk, SpeechStream& stream);
   Result<bool> say_frame(SpeechStream& stream);
+  void account_since(const Stopwatch& watch, double waited_ms, SpeechStream& stream) const;
 
   const FindVoice find_voice_;
   const std::unique_ptr<pocket::Synthesizer> synthesizer_;

@@ -158,6 +158,7 @@ Status SpeechSession::go_on() {
 void SpeechSession::account(const SpeechStatistics& more) {
   const std::lock_guard lock(mutex_);
   statistics_.compute_ms += more.compute_ms;
+  statistics_.waiting_ms += more.waiting_ms;
   statistics_.pieces += more.pieces;
   statistics_.dropped_characters += more.dropped_characters;
   statistics_.unknown_phonemes += more.unknown_phonemes;

@@ -61,7 +61,9 @@ struct SpeechChunk {
 struct SpeechStatistics {
   double first_audio_ms = 0;  // from the first text to the first chunk
   double total_ms = 0;        // from the first text to the last chunk
-  double compute_ms = 0;      // front end and model, without waiting for text, for the listener or for other sessions
+  double compute_ms = 0;      // front end and model, without waiting for text, for the listener or for other sessions;
+                              // what is computed together with other sessions' frames counts whole
+  double waiting_ms = 0;      // for other sessions of the engine
   double audio_seconds = 0;
   size_t pieces = 0;              // of text: Kokoro's pieces, Pocket TTS's chunks
   size_t dropped_characters = 0;  // of the text: emoji, other scripts
@@ -85,7 +87,7 @@ class SpeechStream {
   virtual Status hand_over(SpeechChunk chunk) = 0;
   // kCancelled once the session is.
   virtual Status go_on() = 0;
-  // Adds the counts, and compute_ms; the other figures are the session's own.
+  // Adds the counts, compute_ms and waiting_ms; the other figures are the session's own.
   virtual void account(const SpeechStatistics& more) = 0;
   virtual const Clock& clock() const = 0;
 

@@ -73,7 +73,9 @@ class SpellingMaker final : public SpeechMaker {
   }
 
   Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, kokoro::PieceOutput& output) override {
+    const Stopwatch asked;
     while (log_->hold) std::this_thread::yield();
+    waited_ms_ += asked.elapsed_ms();
     ++log_->synthesized;
     EXPECT_GE(symbols, ids.size());
     output.durations.assign(ids.size() + 2, kFrames);
@@ -89,9 +91,13 @@ class SpellingMaker final : public SpeechMaker {
     return {};
   }
 
+  // As if another session spoke while it is held.
+  double waited_ms() const override { return waited_ms_; }
+
  private:
   std::shared_ptr<Log> log_;
   float voice_level_ = 0;
+  double waited_ms_ = 0;
 };
 
 std::unique_ptr<SpeechSession> session(std::shared_ptr<Log> log = std::make_shared<Log>(),
@@ -241,6 +247,20 @@ TEST(SpeechSession, CountsWhatItLeavesOut) {
   EXPECT_GT(statistics.first_audio_ms, 0);
   EXPECT_GE(statistics.total_ms, statistics.first_audio_ms);
   EXPECT_GT(statistics.rtf(), 0);
+}
+
+TEST(SpeechSession, CountsWaitingForOthersApart) {
+  const auto log = std::make_shared<Log>();
+  log->hold = true;
+  auto speech = session(log);
+  ASSERT_TRUE(speech->speak("hello there."));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  log->hold = false;
+  ASSERT_TRUE(hear(*speech).status);
+  const SpeechStatistics statistics = speech->statistics();
+  EXPECT_GT(statistics.waiting_ms, 100);  // the session's thread may have come late
+  EXPECT_LT(statistics.compute_ms, statistics.waiting_ms);
+  EXPECT_GE(statistics.total_ms, statistics.waiting_ms);
 }
 
 TEST(SpeechSession, GivesWhatWasMadeBeforeAnErrorAndThenTheError) {

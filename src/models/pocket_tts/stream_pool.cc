@@ -38,19 +38,22 @@ void StreamPool::give_back(size_t stream) {
 Status StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
                                 float eos_threshold, size_t frames_after) {
   Status status;
-  pool_->alone([&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); });
+  waited_ms_ += pool_->alone_after(
+      [&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); });
   return status;
 }
 
 bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples) {
   Request request{.frame = {.stream = stream_, .noise = noise, .samples = samples}};
   pool_->serve(request);
+  waited_ms_ += request.waited_ms;
   return request.frame.spoken;
 }
 
-void StreamPool::alone(const std::function<void()>& work) {
+double StreamPool::alone_after(const std::function<void()>& work) {
   Request request{.work = &work};
   serve(request);
+  return request.waited_ms;
 }
 
 void StreamPool::serve(Request& request) {
@@ -82,6 +85,7 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Request* const request : round_) {
     if (request->work != nullptr) {
+      request->waited_ms = request->asked.elapsed_ms();
       try {
         (*request->work)();
       } catch (...) {
@@ -91,11 +95,18 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
       frames_.push_back(request->frame);
     }
   }
+  const Stopwatch of_frames;
+  for (Request* const request : round_)
+    if (request->work == nullptr) request->waited_ms = request->asked.elapsed_ms();
   if (!frames_.empty()) speaker_.next(frames_);
+  const double frames_ms = frames_.empty() ? 0 : of_frames.elapsed_ms();
   size_t frame = 0;
   lock.lock();
   for (Request* const request : round_) {
-    if (request->work == nullptr) request->frame = frames_[frame++];
+    if (request->work == nullptr)
+      request->frame = frames_[frame++];
+    else
+      request->waited_ms += frames_ms;
     request->done = true;
   }
   busy_ = false;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "models/pocket_tts/chunk_speaker.h"
 
@@ -31,7 +32,8 @@ class StreamPool {
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), stream_(other.stream_) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), stream_(other.stream_), waited_ms_(other.waited_ms_) {}
     Lease& operator=(Lease&&) = delete;
     ~Lease() {
       if (pool_ != nullptr) pool_->give_back(stream_);
@@ -43,6 +45,9 @@ class StreamPool {
     Status begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids, float eos_threshold,
                  size_t frames_after);
     bool next(std::span<const float> noise, std::span<float> samples);
+    // How long the calls above have waited, all together, while the team worked for others: what is computed together,
+    // frames of one round, counts as everybody's own.
+    double waited_ms() const { return waited_ms_; }
     // Between the calls above.
     const SpeechEnd& end() const { return pool_->speaker_.end(stream_); }
     bool faulty() const { return pool_->speaker_.faulty(stream_); }
@@ -52,12 +57,13 @@ class StreamPool {
     Lease(StreamPool& pool, size_t stream) : pool_(&pool), stream_(stream) {}
     StreamPool* pool_;
     size_t stream_;
+    double waited_ms_ = 0;
   };
   // A stream that speaks with a schedule of its own.  kUnavailable when every stream is taken.
   Result<Lease> lease(const FlowSchedule& schedule);
 
   // Runs other work on the team, between two rounds.  What it throws is thrown here, wherever it ran.
-  void alone(const std::function<void()>& work);
+  void alone(const std::function<void()>& work) { alone_after(work); }
 
  private:
   struct Request {
@@ -65,7 +71,10 @@ class StreamPool {
     ChunkSpeaker::Frame frame{};
     std::exception_ptr thrown = nullptr;  // by the work, for its owner
     bool done = false;
+    Stopwatch asked = Stopwatch();
+    double waited_ms = 0;  // while the team worked for others
   };
+  double alone_after(const std::function<void()>& work);  // milliseconds that it waited
   void serve(Request& request);
   void work_round(std::unique_lock<std::mutex>& lock);
   void give_back(size_t stream);

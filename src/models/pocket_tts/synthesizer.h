@@ -59,6 +59,8 @@ class Synthesizer {
   // spoken. Allocates nothing.
   bool next(std::span<float> samples);
 
+  // How long the calls above have waited for other streams of the pool, all together.
+  double waited_ms() const { return stream_.waited_ms(); }
   // Of the chunk begun last.
   const SpeechEnd& end() const { return stream_.end(); }
   // A frame held a value that is no number; what follows would be noise or silence.

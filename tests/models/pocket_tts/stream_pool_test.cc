@@ -1,6 +1,7 @@
 #include "models/pocket_tts/stream_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "loaded.h"
@@ -84,6 +85,37 @@ TEST(StreamPool, WhatWorkThrowsReachesItsOwner) {
   thrower.join();
   EXPECT_EQ(caught, 50);
   EXPECT_EQ(say(*lease, voice, ids), sound);
+}
+
+// The time in which the team works for others is not a stream's own.
+TEST(StreamPool, TellsHowLongAStreamWaitedForOthers) {
+  const Loaded loaded("english_2m");
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const auto voice = loaded.voice(runner);
+  const FlowSchedule schedule = *make_schedule(*loaded.flow, loaded.model.evaluations);
+  StreamPool pool(loaded.flow, loaded.codec, schedule, runner, 2);
+  auto lease = pool.lease(schedule);
+  ASSERT_TRUE(lease.has_value());
+  const std::vector<int32_t> ids = {5, 6};
+  const Stopwatch alone;
+  say(*lease, voice, ids);
+  EXPECT_LE(lease->waited_ms(), alone.elapsed_ms());
+  const double before_ms = lease->waited_ms();
+  std::atomic<bool> holds{false};
+  std::thread other([&] {
+    pool.alone([&] {
+      holds = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    });
+  });
+  while (!holds) std::this_thread::yield();
+  const Stopwatch watch;
+  say(*lease, voice, ids);
+  const double waited_ms = lease->waited_ms() - before_ms;
+  other.join();
+  EXPECT_GT(waited_ms, 100);  // the thread may have come late
+  EXPECT_LT(waited_ms, watch.elapsed_ms());
 }
 
 // Streams of one round may evaluate the head differently often.
