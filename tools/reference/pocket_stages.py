@@ -17,7 +17,7 @@ from pocket_maker import Listener, array, columns
 STEPS = 6                      # frames that are followed through every stage
 SEED = 1234                    # of the injected noise
 TEXT = "hello world, it costs 3.50"
-_FLOOR = 96                    # longer arrays of the codec are thinned
+_FLOOR = 96                    # longer arrays of the codec are thinned, unless the whole of them is asked for
 
 
 def thinned(name: str, x: np.ndarray, period: int, head: int = 24) -> dict[str, np.ndarray]:
@@ -38,14 +38,17 @@ def chosen(count: int) -> list[int]:
 
 
 class Stages:
-    """Runs one model and gathers what it computed."""
+    """Runs one model and gathers what it computed; long arrays thinned, unless `whole`."""
 
-    def __init__(self, folder: pathlib.Path, voice: pathlib.Path, steps: int):
+    def __init__(self, folder: pathlib.Path, voice: pathlib.Path, steps: int, whole: bool = False):
         self.model = maker.load(folder, sampler_decode_steps=steps)
         self.noise = maker.Noise(self.model)
         self.lm, self.mimi = self.model.flow_lm, self.model.mimi
-        self.voice_file, self.decode_steps = voice, steps
+        self.voice_file, self.decode_steps, self.whole = voice, steps, whole
         self.out: dict[str, np.ndarray] = {}
+
+    def kept(self, name: str, x: np.ndarray, period: int, **head) -> dict[str, np.ndarray]:
+        return {name: x} if self.whole else thinned(name, x, period, **head)
 
     def normal(self, count: int, case: int) -> np.ndarray:
         rng = np.random.default_rng([SEED, case])
@@ -74,11 +77,11 @@ class Stages:
             self.out["voice.projected"] = array(torch.nn.functional.linear(latents, self.lm.speaker_proj_weight))
             for name in listener.seen:
                 x = listener.joined(name)
-                self.out |= {name: x} if name in names else thinned(name, x, max(1, len(x) // 2))
+                self.out |= {name: x} if name in names else self.kept(name, x, max(1, len(x) // 2))
         return state
 
-    def text(self, state: dict) -> dict:
-        """The text pass after a voice; returns the state after it, with room for the steps."""
+    def text(self, state: dict, steps: int = STEPS) -> dict:
+        """The text pass after a voice; returns the state after it, with room for so many steps."""
         tokenizer = self.lm.conditioner.tokenizer
         chunks = maker.text_chunking.split_into_best_sentences(tokenizer, TEXT, 50, **maker.text_options(self.model))
         prepared, _ = maker.text_chunking.prepare_text_prompt(chunks[0], **maker.text_options(self.model))
@@ -86,7 +89,7 @@ class Stages:
         self.out["text.ids"] = ids[0].numpy().astype(np.int32)
         self.out["text.embedding"] = array(self.lm.conditioner(ids)[0])
         state, start = copy.deepcopy(state), self.model._flow_lm_current_end(state)
-        self.model._expand_kv_cache(state, start + ids.shape[1] + STEPS)
+        self.model._expand_kv_cache(state, start + ids.shape[1] + steps)
         with Listener() as listener:
             names = self._listen_lm(listener, "text")
             self.model._run_flow_lm_and_increment_step(model_state=state, text_tokens=ids)
@@ -145,7 +148,7 @@ class Stages:
             for name in listener.seen:
                 x = listener.joined(name)
                 if name != last:
-                    self.out |= thinned(name, x, len(x) // count)
+                    self.out |= self.kept(name, x, len(x) // count)
         self.out |= {f"{prefix}.denormalised": array(z), f"{prefix}.samples": np.concatenate(sound)}
         whole = array(self.mimi.decode_from_latent(z[None], maker.init_states(self.mimi, 1, count * up))[0, 0])
         apart = np.abs(whole - self.out[f"{prefix}.samples"]).max()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reference outputs of Pocket TTS: the maker's package (pip pocket-tts 4.0.1) on a checkpoint, stage by stage.
 
-  model   FOLDER/model.safetensors and config.yaml -> reference.safetensors, reference.json and voice.safetensors there
+  model   FOLDER/model.safetensors and config.yaml -> reference.safetensors, reference.json and voice.safetensors there,
+          or in --out
   text    FOLDER/tokenizer.model, tokenizer.json and mapped.model -> text.json: prepared texts, chunks, token ids
   voice   FOLDER/*.wav, written first -> recordings.safetensors: reading, resampling, end on a pause, PyTorch's noise
   check   any folder with config.yaml: every name and shape must match; speaks a sentence
@@ -60,48 +61,61 @@ def _older_voices(args: argparse.Namespace, stages: Stages, state: dict) -> list
     """The voice as earlier versions wrote it: its length as a shape, caches longer than that; or before the passes."""
     prompt = stages.out["voice.projected"]
     if not stages.lm.insert_bos_before_voice:      # the format of the models that know no vector before the voice
-        container.save(args.folder / "voice_prompt.safetensors", {"audio_prompt": prompt[None]}, _notes("model"))
+        container.save(args.out / "voice_prompt.safetensors", {"audio_prompt": prompt[None]}, _notes("model"))
         return ["voice_prompt.safetensors"]
     older = {}
     for name, entry in state.items():
         cache = entry["cache"].numpy()
         older[name + "/cache"] = np.pad(cache, [(0, 0)] * 2 + [(0, 2)] + [(0, 0)] * 2, constant_values=np.nan)
         older[name + "/current_end"] = np.zeros(cache.shape[2], np.float32)
-    container.save(args.folder / "voice_older.safetensors", older, _notes("model"))
-    again = stages.model.get_state_for_audio_prompt(args.folder / "voice_older.safetensors")
+    container.save(args.out / "voice_older.safetensors", older, _notes("model"))
+    again = stages.model.get_state_for_audio_prompt(args.out / "voice_older.safetensors")
     if any(int(again[name]["offset"][0]) != int(state[name]["offset"][0]) for name in state):
         raise SystemExit("the maker reads another length from voice_older.safetensors")
     return ["voice_older.safetensors"]
 
 
+def _prepared(recording: pathlib.Path) -> np.ndarray:
+    """What the encoder gets of a recording."""
+    sound, rate = maker.audio.audio_read(recording)
+    return maker.end_on_pause(maker.convert_audio(sound, rate, 24000, 1), 24000)[0].numpy()
+
+
 def model(args: argparse.Namespace) -> None:
-    stages = Stages(args.folder, args.voice, _decode_steps(args.folder))
+    args.out = args.out or args.folder
+    stages = Stages(args.folder, args.voice, _decode_steps(args.folder), args.whole)
     state = stages.voice()
-    exported = args.folder / "voice.safetensors"
+    exported = args.out / "voice.safetensors"
     maker.export_model_state(state, exported)
     files = ["reference.safetensors", "reference.json", "voice.safetensors"]
     if args.older_voices:
         files += _older_voices(args, stages, state)
-    latents = stages.steps(stages.text(state), STEPS)
+    latents = stages.steps(stages.text(state, args.steps), args.steps)
     stages.codec(latents)
     out = stages.out
+    if args.whole:
+        out["voice.prepared"] = _prepared(args.voice)
     notes = []
     for number, case in enumerate(PLAIN + (EDGES if args.edges else ())):
-        note, arrays = generate(stages, str(exported), number, case)
+        note, arrays = generate(stages, exported, number, case)
         notes.append(note)
+        out |= arrays
+    if args.voice_file:
+        note, arrays = generate(stages, args.out / args.voice_file, len(notes), PLAIN[0])
+        notes.append(note | {"voice": args.voice_file})
         out |= arrays
     if args.extra:
         _extra_steps(args, out)
     bad = [name for name, x in out.items() if not np.isfinite(x).all()]
     if bad:
         raise SystemExit(f"{args.folder}: not finite: {', '.join(bad)}")
-    container.save(args.folder / "reference.safetensors", out, _notes("model"))
+    container.save(args.out / "reference.safetensors", out, _notes("model"))
     lines = ",\n".join("  " + json.dumps(note, ensure_ascii=False) for note in notes)
-    about = dict(text=TEXT, frames=STEPS, decode_steps=stages.decode_steps, temperature=stages.model.temp)
-    (args.folder / "reference.json").write_text(
+    about = dict(text=TEXT, frames=args.steps, decode_steps=stages.decode_steps, temperature=stages.model.temp)
+    (args.out / "reference.json").write_text(
         json.dumps(about)[:-1] + f',\n "generate": [\n{lines}\n ]}}\n', encoding="utf-8")
     for name in files:
-        print(f"{args.folder / name}: {(args.folder / name).stat().st_size:,} bytes")
+        print(f"{args.out / name}: {(args.out / name).stat().st_size:,} bytes")
     ends = [[chunk["eos_step"] for chunk in note["chunks"]] for note in notes]
     peak = np.abs(out["mimi.samples"]).max()
     print(f"{len(out)} arrays; ends at steps {ends}; peak {peak:.2f}, latents' RMS {np.sqrt((latents**2).mean()):.2f}")
@@ -182,11 +196,17 @@ def main() -> int:
             job.add_argument("--extra", action="store_true",
                              help="also three evaluations of the head and the older GELU")
             job.add_argument("--older-voices", action="store_true", help="also the voice in a form of earlier versions")
+            job.add_argument("--out", type=pathlib.Path, help="folder to write into (default the model's)")
+            job.add_argument("--whole", action="store_true", help="all rows of long arrays, and the prepared recording")
+            job.add_argument("--steps", type=int, default=STEPS,
+                             help=f"frames that are followed through every stage (default {STEPS})")
+            job.add_argument("--voice-file", metavar="NAME",
+                             help="also a generation after this exported voice, of whatever program, in --out")
         if name == "check":
             job.add_argument("--say", default="Hello world.", help="what to speak (default 'Hello world.')")
             job.add_argument("--wav", type=pathlib.Path, help="write the sound too")
     args = parser.parse_args()
-    for path in filter(None, (getattr(args, "folder", None), getattr(args, "voice", None))):
+    for path in filter(None, (getattr(args, name, None) for name in ("folder", "voice", "out"))):
         if not path.exists():
             parser.error(f"{path} does not exist")
     if args.job in ("model", "check") and not (args.folder / "config.yaml").is_file():

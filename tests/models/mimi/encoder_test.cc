@@ -30,23 +30,10 @@ TEST_P(MimiEncoder, EveryStageAgrees) {
   const std::vector<float> samples = voice();
   ThreadTeam team(1);
   nn::Runner runner(team);
-  Encoder encoder(load(GetParam()), runner);
-  EncoderState state = encoder.make_state();
-  Stages stages;
-  encoder.set_probe(stages.probe("voice"));
-  const size_t frames = encoder.frames(samples.size()), width = encoder.config().inner_width;
-  ASSERT_NE(samples.size() % 1920, 0u) << "the last frame should be a part of one";
-  std::vector<float> latents(frames * width);
-  encoder.encode(state, samples, {latents.data(), {frames, width}});
-  double worst = difference(latents, reference.get("voice.latents"));
-  EXPECT_LE(worst, kBound);
-  for (const std::string& name : stages.names()) {
-    const double apart = stages.difference(reference, name);
-    EXPECT_LE(apart, kBound) << name;
-    worst = std::max(worst, apart);
-  }
-  EXPECT_EQ(stages.names().size(), 8 + encoder.config().encoder_transformer.layers + 1);
-  std::printf("%s: worst %.1e of a stage's maximum\n", GetParam(), worst);
+  const auto weights = load(GetParam());
+  ASSERT_NE(samples.size() % weights->config.frame_samples(), 0u) << "the last frame should be a part of one";
+  const auto stages = encoder_stages(weights, samples, reference.tensors(), runner);
+  EXPECT_EQ(count_within(stages, kBound), 8 + weights->config.encoder_transformer.layers + 1);
 }
 
 TEST_P(MimiEncoder, PiecesAndThreadsDoNotChangeALatent) {
@@ -102,7 +89,7 @@ TEST_P(MimiEncoder, TheNarrowPrecisionsStayNear) {
     return;
   }
   EXPECT_NE(bf16, f32);
-  const double snr = snr_db(bf16, f32), worst = difference(bf16, f32);
+  const double snr = snr_db(bf16, f32), worst = largest_difference(bf16, f32);
   EXPECT_GE(snr, kLeastSnrDb);
   EXPECT_LE(worst, kMostApart);
   std::printf("%s: bf16 beside f32: SNR %.1f dB, worst %.1e of the largest number\n", GetParam(), snr, worst);

@@ -1,20 +1,20 @@
-// The small checkpoints of tests/data/pocket_tts with their reference, and the comparison of a stage with it.
+// The small checkpoints of tests/data/pocket_tts with their reference.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "../count_within.h"
 #include "base/mapped_file.h"
 #include "models/mimi/config.h"
 #include "models/mimi/seanet.h"
 #include "models/pocket_tts/config_file.h"
+#include "stages.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::mimi {
@@ -67,55 +67,6 @@ class TensorFile {
   Safetensors tensors_;
 };
 
-// Rows of every stage, one frame after the other.
-class Stages {
- public:
-  Probe probe(const std::string& prefix) {
-    return [this, prefix](std::string_view stage, size_t index, View<const float, 2> rows) {
-      const bool numbered = stage == "transformer" || stage == "decoder" || stage == "encoder";
-      const std::string number = numbered ? "." + std::to_string(index) : "";
-      auto& seen = rows_[prefix + "." + std::string(stage) + number];
-      for (size_t t = 0; t < rows.extent(0); ++t) seen.emplace_back(rows.row(t), rows.row(t) + rows.extent(1));
-    };
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const auto& [name, rows] : rows_) all.push_back(name);
-    return all;
-  }
-
-  // The largest difference from the reference's rows, in parts of their maximum.
-  double difference(const TensorFile& reference, const std::string& name) const {
-    const std::vector<std::vector<float>>& rows = rows_.at(name);
-    const std::vector<float> want = reference.get(name);
-    const std::vector<size_t> dims = reference.dims(name);
-    std::vector<float> kept;
-    if (reference.has(name + ".rows")) {
-      kept = reference.get(name + ".rows");
-    } else {
-      EXPECT_EQ(rows.size(), dims[0]) << name;
-    }
-    double most = 0, worst = 0;
-    for (size_t i = 0; i < dims[0]; ++i) {
-      const size_t row = kept.empty() ? i : static_cast<size_t>(kept[i]);
-      if (row >= rows.size() || rows[row].size() < dims[1]) {
-        ADD_FAILURE() << name << " has no row " << row << " of " << dims[1];
-        return 1e9;
-      }
-      for (size_t c = 0; c < dims[1]; ++c) {
-        const double value = want[i * dims[1] + c];
-        most = std::max(most, std::abs(value));
-        worst = std::max(worst, std::abs(rows[row][c] - value));
-      }
-    }
-    EXPECT_GT(most, 0.0) << name;
-    return worst / most;
-  }
-
- private:
-  std::map<std::string, std::vector<std::vector<float>>> rows_;
-};
-
 // Whether something in these weights reads rows of bf16.  In flow_matching, whose tensors are of three types, the
 // transformer does not, as some of its matrices are f32.
 template <class Weights>
@@ -160,17 +111,6 @@ inline double snr_db(const std::vector<float>& ours, const std::vector<float>& w
     noise += std::pow(static_cast<double>(ours[i]) - want[i], 2);
   }
   return 10 * std::log10(signal / noise);
-}
-
-inline double difference(const std::vector<float>& ours, const std::vector<float>& want) {
-  EXPECT_EQ(ours.size(), want.size());
-  double most = 0, worst = 0;
-  for (size_t i = 0; i < std::min(ours.size(), want.size()); ++i) {
-    most = std::max(most, static_cast<double>(std::abs(want[i])));
-    worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - want[i]));
-  }
-  EXPECT_GT(most, 0.0);
-  return worst / most;
 }
 
 }  // namespace syrinx::mimi

@@ -4,35 +4,13 @@
 
 #include "allocation_count.h"
 #include "loaded.h"
+#include "stages.h"
 
 namespace syrinx::pocket {
 namespace {
 
 // In parts of the maximum.  The maker's own code paths are up to 1.4e-5 apart over a whole generation.
 constexpr double kBound = 1e-4;
-
-double number(const Json& object, const char* key, double otherwise) {
-  const Json* const value = object.find(key);
-  if (value == nullptr) return otherwise;
-  return value->whole() != nullptr ? static_cast<double>(*value->whole()) : *value->real();
-}
-
-// Speaks a chunk with the noise from `step` on, which moves by the steps computed.
-void speak(ChunkSpeaker& speaker, const std::shared_ptr<const FlowLmState>& voice, const Json& chunk, float threshold,
-           const std::vector<float>& noise, size_t& step, std::vector<float>& sound) {
-  const auto after = static_cast<size_t>(number(chunk, "frames_after_eos", -1));
-  ASSERT_TRUE(speaker.begin(0, voice, ids_of(chunk), threshold, after).has_value());
-  std::vector<float> frame(speaker.frame_samples());
-  for (;;) {
-    const size_t at = (step + speaker.end(0).steps()) * speaker.latent();
-    // The maker draws a block for the step that ends as well; a chunk at its limit has no such step.
-    const size_t block = std::min(at, noise.size() - speaker.latent());
-    if (!speaker.next(0, {&noise[block], speaker.latent()}, frame)) break;
-    sound.insert(sound.end(), frame.begin(), frame.end());
-  }
-  step += speaker.end(0).steps();
-  EXPECT_EQ(speaker.end(0).frames(), static_cast<size_t>(number(chunk, "frames", -1)));
-}
 
 class ChunkSpeakerParity : public ::testing::TestWithParam<TestModel> {};
 INSTANTIATE_TEST_SUITE_P(All, ChunkSpeakerParity, ::testing::ValuesIn(test_models()), name_of);
@@ -43,30 +21,11 @@ TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
   nn::Runner runner(team);
   const auto voice = loaded.voice(runner);
   ChunkSpeaker speaker = loaded.speaker(runner);
-  const Json::Array& generations = *loaded.facts.find("generate")->array();
-  ASSERT_GE(generations.size(), 2u);
-  double worst = 0;
-  for (size_t g = 0; g < generations.size(); ++g) {
-    SCOPED_TRACE(g);
-    const std::string name = fmt::format("generate.{}.", g);
-    const std::vector<float> noise = loaded.reference.get(name + "noise");
-    const auto threshold = static_cast<float>(number(generations[g], "eos_threshold", loaded.model.eos_threshold));
-    std::vector<float> sound;
-    size_t step = 0;
-    for (const Json& chunk : *generations[g].find("chunks")->array())
-      speak(speaker, voice, chunk, threshold, noise, step, sound);
-    EXPECT_EQ(step * speaker.latent(), noise.size());
-    EXPECT_EQ(sound.size(), static_cast<size_t>(number(generations[g], "samples", -1)));
-    std::vector<float> kept;
-    for (const int32_t row : loaded.reference.get<int32_t>(name + "samples.rows")) {
-      ASSERT_LT(static_cast<size_t>(row), sound.size());
-      kept.push_back(sound[static_cast<size_t>(row)]);
-    }
-    const double error = relative(kept, loaded.reference.get(name + "samples"));
-    EXPECT_LE(error, kBound);
-    worst = std::max(worst, error);
-  }
-  std::printf("%s: sound within %.2g of its maximum\n", loaded.model.name.c_str(), worst);
+  const auto generations = read_generations(loaded.facts, loaded.model.eos_threshold);
+  ASSERT_TRUE(generations.has_value()) << generations.error().message;
+  ASSERT_GE(generations->size(), 2u);
+  for (const Generation& generation : *generations)
+    EXPECT_EQ(count_within(generated_sound(generation, voice, speaker, loaded.reference.tensors()), kBound), 1u);
 }
 
 TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../count_within.h"
 #include "../safetensors_arrays.h"
 #include "base/mapped_file.h"
 #include "models/pocket_tts/config_file.h"

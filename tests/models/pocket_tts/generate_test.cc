@@ -5,6 +5,7 @@
 #include "models/pocket_tts/flow_head.h"
 #include "models/pocket_tts/flow_lm.h"
 #include "models/pocket_tts/speech_end.h"
+#include "stages.h"
 
 namespace syrinx::pocket {
 namespace {
@@ -80,49 +81,6 @@ TEST(SpeechEnd, TheThresholdItselfIsNotEnough) {
 class Generate : public ::testing::TestWithParam<TestModel> {};
 INSTANTIATE_TEST_SUITE_P(All, Generate, ::testing::ValuesIn(test_models()), name_of);
 
-double number(const Json& object, const char* key, double otherwise) {
-  const Json* const value = object.find(key);
-  if (value == nullptr) return otherwise;
-  return value->whole() != nullptr ? static_cast<double>(*value->whole()) : *value->real();
-}
-size_t count(const Json& object, const char* key) { return static_cast<size_t>(number(object, key, -1)); }
-
-// What one generation has said so far, and where it stands in the reference's noise.
-struct Spoken {
-  std::vector<float> noise, logits, denormalised;
-  size_t step = 0;
-};
-
-// Speaks one chunk after a voice and checks its numbers of steps and frames.
-void speak(const TestModel& model, const Json& chunk, float threshold, const std::shared_ptr<const FlowLmState>& voice,
-           FlowLm& flow, FlowHead& head, Spoken& spoken) {
-  const FlowLmWeights& w = flow.weights();
-  std::vector<int32_t> ids;
-  for (const Json& id : *chunk.find("ids")->array()) ids.push_back(static_cast<int32_t>(*id.whole()));
-  EXPECT_EQ(max_steps(ids.size()), count(chunk, "max_steps"));
-  auto made = FlowLmState::make(w, needed_positions(0, ids.size()));
-  ASSERT_TRUE(made.has_value());
-  FlowLmState state = std::move(*made);
-  ASSERT_TRUE(state.start_after(voice).has_value());
-  ASSERT_TRUE(flow.prefill_text(ids, state).has_value());
-  SpeechEnd end(threshold, count(chunk, "frames_after_eos"), max_steps(ids.size()));
-  std::vector<float> latent(model.latent);
-  while (end.goes_on()) {
-    const OneStep step = one_step(flow, end.steps() == 0 ? nullptr : latent.data(), state);
-    ASSERT_LE((spoken.step + 1) * model.latent, spoken.noise.size());
-    sample_one(head, step.hidden, {&spoken.noise[spoken.step++ * model.latent], model.latent}, latent);
-    spoken.logits.push_back(step.eos_logit);
-    if (!end.speaks(step.eos_logit)) break;
-    for (size_t k = 0; k < model.latent; ++k)
-      spoken.denormalised.push_back(latent[k] * w.latent_std[k] + w.latent_mean[k]);
-  }
-  EXPECT_FALSE(state.full);
-  EXPECT_EQ(end.steps(), count(chunk, "steps"));
-  EXPECT_EQ(end.frames(), count(chunk, "frames"));
-  const auto eos_step = static_cast<int64_t>(number(chunk, "eos_step", -2));
-  EXPECT_EQ(end.end_step() ? static_cast<int64_t>(*end.end_step()) : -1, eos_step);
-}
-
 TEST_P(Generate, FreeRunningAgreesToTheEnd) {
   const TestModel& model = GetParam();
   const auto weights = load(model);
@@ -137,24 +95,11 @@ TEST_P(Generate, FreeRunningAgreesToTheEnd) {
   auto voice = std::make_shared<FlowLmState>(*FlowLmState::make(*weights, 16));
   const std::vector<float> projected = reference.get("voice.projected");
   ASSERT_TRUE(flow.prefill_projected(matrix_view(projected, model.config.transformer.width), *voice).has_value());
-  const Json::Array& generations = *json->find("generate")->array();
-  ASSERT_GE(generations.size(), 2u);
-  double worst = 0;
-  for (size_t g = 0; g < generations.size(); ++g) {
-    SCOPED_TRACE(g);
-    const std::string name = fmt::format("generate.{}.", g);
-    const float threshold = static_cast<float>(number(generations[g], "eos_threshold", model.eos_threshold));
-    Spoken spoken{.noise = reference.get(name + "noise"), .logits = {}, .denormalised = {}};
-    for (const Json& chunk : *generations[g].find("chunks")->array())
-      speak(model, chunk, threshold, voice, flow, head, spoken);
-    EXPECT_EQ(spoken.step * model.latent, spoken.noise.size());
-    for (const auto& [values, array] : {std::pair{&spoken.logits, "logit"}, {&spoken.denormalised, "denormalised"}}) {
-      const double error = relative(*values, reference.get(name + array));
-      EXPECT_LE(error, 1e-4) << array;
-      worst = std::max(worst, error);
-    }
-  }
-  std::printf("worst: %.2g of the maximum in free running\n", worst);
+  const auto generations = read_generations(*json, model.eos_threshold);
+  ASSERT_TRUE(generations.has_value()) << generations.error().message;
+  ASSERT_GE(generations->size(), 2u);
+  for (const Generation& generation : *generations)
+    EXPECT_EQ(count_within(generated_latents(generation, voice, flow, head, reference.tensors()), 1e-4), 2u);
 }
 
 }  // namespace
