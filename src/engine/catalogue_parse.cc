@@ -25,6 +25,9 @@ constexpr size_t kMaxNeeds = 16;
 constexpr size_t kMaxTextBytes = 2048;
 constexpr size_t kMaxVariants = 128;
 constexpr size_t kMaxValues = 256;
+// Of all texts of a family's entries together, each counted with what it takes besides its characters.
+constexpr size_t kMaxFamilyBytes = 16 << 20;
+constexpr size_t kBytesBesides = 64;
 
 bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
@@ -96,9 +99,10 @@ bool is_sentence(std::string_view text) {
 // Reads values out of tables; every complaint carries the file's name and the position.
 class Reader {
  public:
-  // `values` of a family's row; none of a file without families, whose braces are left alone.
-  Reader(std::string_view source_name, CatalogueValues values)
-      : source_name_(source_name), values_(std::move(values)) {}
+  // `values` of a family's row; none of a file without families, whose braces are left alone.  What is read is taken
+  // off `room`, which all rows share.
+  Reader(std::string_view source_name, CatalogueValues values, size_t* room = nullptr)
+      : source_name_(source_name), values_(std::move(values)), room_(room) {}
 
   template <class... Args>
   tl::unexpected<Error> complain(const toml::source_region& region, fmt::format_string<Args...> format,
@@ -136,6 +140,13 @@ class Reader {
       expanded = std::move(*result);
     }
     if (expanded.size() > limit || !rule(expanded)) return complain(node.source(), "'{}' must be {}", key, must_be);
+    if (room_ != nullptr) {
+      const size_t taken = expanded.size() + kBytesBesides;
+      if (taken > *room_)
+        return complain(node.source(), "'{}': the texts of all variants together are longer than {} bytes", key,
+                        kMaxFamilyBytes);
+      *room_ -= taken;
+    }
     return expanded;
   }
 
@@ -174,6 +185,7 @@ class Reader {
  private:
   std::string source_name_;
   CatalogueValues values_;
+  size_t* room_;
 };
 
 constexpr std::string_view kHashRule = "64 lower-case hexadecimal digits";
@@ -393,12 +405,13 @@ Result<std::vector<CatalogueEntry>> parse_family(std::string_view source_name, c
   if (!variants->contains(chosen))
     return plain.complain(table.source(), "'default' must be the name of one of the variants");
   std::vector<CatalogueEntry> entries;
+  size_t room = kMaxFamilyBytes;
   for (auto&& [key, row] : *variants) {
     CatalogueValues values;
     SYRINX_TRY_VOID(add_values(plain, table.get("values"), "values", values));
     SYRINX_TRY_VOID(add_values(plain, &row, "variants", values));
     values.set("variant", std::string(key.str()));
-    SYRINX_TRY(CatalogueEntry entry, parse_entry(Reader(source_name, std::move(values)), table));
+    SYRINX_TRY(CatalogueEntry entry, parse_entry(Reader(source_name, std::move(values), &room), table));
     entry.name += ":" + std::string(key.str());
     if (!is_model_name(entry.name))
       return plain.complain(key.source(), "'{}' is no name of a variant: letters, digits, '-', '.' and '_'",

@@ -214,6 +214,26 @@ CatalogueEntry entry(const std::string& name, const std::vector<std::string>& ne
   return made;
 }
 
+// 128 variants of a text of 64 KB, times as many as fit.
+TEST(Catalogue, AFamilysTextsTogetherHaveALimit) {
+  const auto family = [](size_t variants) {
+    std::string text =
+        "name = \"x\"\nkind = \"k\"\ndescription = \"d\"\nlicence = \"l\"\ndefault = \"v0\"\n[[group]]\nrole = "
+        "\"r\"\nfiles = "
+        "[";
+    for (int file = 0; file < 4; ++file) text += fmt::format("{{ name = \"f{}\", text = \"{{long}}\" }},", file);
+    text += "]\n[variants]\n";
+    for (size_t i = 0; i < variants; ++i) text += fmt::format("v{} = {{ a = \"b\" }}\n", i);
+    return text + "[values]\nlong = \"" + std::string(60000, 'y') + "\"\n";
+  };
+  const auto fits = parse_catalogue(family(60), "x.toml");
+  EXPECT_TRUE(fits) << fits.error().message;
+  const auto refused = parse_catalogue(family(100), "x.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("together are longer than 16777216 bytes"));
+}
+
 TEST(Catalogue, OrdersWhatIsNeededFirst) {
   const auto catalogue =
       Catalogue::make({entry("a", {"b", "c"}), entry("b", {"d"}), entry("c", {"d"}), entry("d", {}), entry("e", {})});
