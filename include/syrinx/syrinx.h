@@ -178,8 +178,10 @@ syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_by
 syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options* options, syrinx_session** session);
 /* NULL is allowed.  Waits for the piece that is being computed. */
 void syrinx_session_free(syrinx_session* session);
-/* Adds text, possibly ending inside a word or a character.  Waits when 1 MiB is waiting to be spoken.  A sentence is
- * spoken once what follows shows that it has ended, or when it looks so and nothing has followed for 0.3 s. */
+/* Adds text, possibly ending inside a word or a character.  Waits when 1 MiB is waiting to be spoken, until some has
+ * been heard: who writes more than that and reads in the same thread must read in between, or waits for ever.  A
+ * sentence is spoken once what follows shows that it has ended, or when it looks so and nothing has followed for 0.3 s.
+ */
 syrinx_code syrinx_session_write(syrinx_session* session, const char* text, size_t text_bytes);
 /* All of the text at once, and the end: the same text then always gives the same sound.  At most 1 MiB. */
 syrinx_code syrinx_session_speak(syrinx_session* session, const char* text, size_t text_bytes);

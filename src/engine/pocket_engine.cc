@@ -75,6 +75,9 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);
     if (!ready) return tl::unexpected(std::move(ready).error());
+  } else if (!engine->default_voice_.empty()) {
+    // Should it be damaged, start() says so, and other voices may still speak.
+    (void)engine->voice(engine->default_voice_);
   }
   engine->load_ms_ = watch.elapsed_ms();
   return std::shared_ptr<SpeechEngine>(std::move(engine));

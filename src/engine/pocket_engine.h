@@ -26,7 +26,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
   static constexpr size_t kMaxSessions = pocket::kMaxStreams;  // at once; one more is kUnavailable
 
-  // options.threads has been chosen.  options.first_voice is made ready too.
+  // options.threads has been chosen.  options.first_voice, or else the default voice, is made ready too.
   static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options,
                                                     size_t max_voice_bytes = kMaxVoiceBytes);
 

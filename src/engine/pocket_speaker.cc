@@ -70,18 +70,19 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
 
 // False at the end of the chunk.
 Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
-  SpeechChunk frame = stream.spare();
-  frame.samples.resize(synthesizer_->frame_samples());
+  // What was not filled at the end of the last chunk is still here.
+  if (frame_.samples.empty()) frame_ = stream.spare();
+  frame_.samples.resize(synthesizer_->frame_samples());
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const double waited_ms = synthesizer_->waited_ms();
-  const bool spoken = synthesizer_->next(frame.samples);
+  const bool spoken = synthesizer_->next(frame_.samples);
   account_since(watch, waited_ms, stream);
   if (!spoken) return false;
   if (synthesizer_->faulty())
     return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");
   said_something_ = true;
-  SYRINX_TRY_VOID(stream.hand_over(std::move(frame)));
+  SYRINX_TRY_VOID(stream.hand_over(std::exchange(frame_, {})));
   return true;
 }
 

@@ -41,6 +41,7 @@ class PocketSpeaker final : public SentenceSpeaker {
   const FindVoice find_voice_;
   const std::unique_ptr<pocket::Synthesizer> synthesizer_;
   pocket::ChunkPlanner planner_;
+  SpeechChunk frame_;  // that is being filled
   bool said_something_ = false;
 };
 

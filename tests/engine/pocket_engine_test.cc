@@ -321,6 +321,17 @@ TEST(PocketVoices, AreFoundByNamePathOrDefault) {
   EXPECT_THAT(nameless.error().message, HasSubstr("no voice was named"));
 }
 
+TEST(PocketVoices, TheDefaultOneIsMadeReadyAtLoad) {
+  VoicesFolder folder;
+  folder.add(kVoice, "alba.safetensors");
+  const auto engine = load(folder.path());
+  fs::remove(folder.file("voices/alba.safetensors"));
+  EXPECT_TRUE(say(*engine, "Hello.", {}).status.has_value());
+  // A damaged one keeps nobody from speaking with another.
+  write_text(folder.file("voices/alba.safetensors"), "nothing");
+  EXPECT_TRUE(say(*load(folder.path()), "Hello.").status.has_value());
+}
+
 TEST(PocketVoices, ARecordingSpeaksAsItsExportedVoice) {
   const auto engine = load();
   SpeakOptions options = with_voice();
