@@ -115,7 +115,11 @@ Result<std::string> CheckpointSource::find_receipt(const CheckpointReference& re
   if (!stamp || stamp->size_bytes != receipt->stamp.size_bytes) return absent;
   if (!verify && stamp->mtime_ns == receipt->stamp.mtime_ns) return path;
   SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
-  if (sha256 == receipt->sha256) return path;
+  if (sha256 == receipt->sha256) {
+    // Touched, but the same: not to be read again.  Where the receipt cannot be written, it is.
+    if (stamp->mtime_ns != receipt->stamp.mtime_ns) (void)write_receipt(reference, receipt->path, sha256);
+    return path;
+  }
   report(PullEvent::Kind::kNotice, reference.text, fmt::format("'{}' is damaged", path));
   return absent;
 }
@@ -141,11 +145,25 @@ Result<std::string> CheckpointSource::get(const CheckpointReference& reference, 
   if (reference.kind == Kind::kPath) return found;
   const bool ours = found && found->starts_with(paths_.data + "/fetched/");
   if (options.verify && ours) found = find_receipt(reference, true);
+  if (options.verify && found && !ours) SYRINX_TRY_VOID(verify_cached(*found));
   if (found || found.error().code != Code::kNotFound) return found;
   if (options_.offline || hub_.offline)
     return fail(Code::kUnavailable, "'{}' is not on this disk and the network is switched off ({})", reference.text,
                 options_.offline ? "--offline" : "HF_HUB_OFFLINE");
   return fetch(reference, options);
+}
+
+// The caches of other tools are only read, so a damaged file of theirs is the user's to remove.
+Status CheckpointSource::verify_cached(const std::string& path) const {
+  const std::string right = cached_sha256(path);
+  if (right.empty()) return {};
+  SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
+  if (sha256 == right) return {};
+  std::error_code error;
+  const fs::path blob = fs::weakly_canonical(path, error);
+  return fail(Code::kDataLoss,
+              "'{}', which the hub's tools keep, is damaged (sha256 {}, must be {}); remove it and run this again",
+              error ? path : blob.string(), sha256, right);
 }
 
 Result<std::string> CheckpointSource::fetch(const CheckpointReference& reference, const GetOptions& options) {
@@ -177,7 +195,7 @@ Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& re
   // Without a hash, a part is gone on with only if the server still has the version of which it is a part.
   const std::string tag_path = whole + ".part.tag";
   const std::string tag = fmt::format("{} {}\n", remote.size_bytes, remote.address.validator);
-  SYRINX_TRY(PartFile part, PartFile::open(whole, remote.size_bytes, remote.sha256));
+  SYRINX_TRY(PartFile part, PartFile::open(whole, remote.size_bytes, remote.sha256, options_.cancel));
   if (remote.sha256.empty() && (remote.address.validator.empty() || read_small(tag_path) != tag)) {
     SYRINX_TRY_VOID(part.restart());
     if (!remote.address.validator.empty()) SYRINX_TRY_VOID(write_small(tag_path, tag));

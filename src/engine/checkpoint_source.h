@@ -35,8 +35,10 @@ struct SourceOptions {
 
 struct GetOptions {
   uint64_t max_bytes = kMaxModelFileBytes;
-  bool verify = false;  // read what is in our store, and fetch it again where its SHA-256 is another
-  std::string hint;     // ends the sentence that says how to get at gated weights: what can be done without them
+  // Read what is in our store, and fetch it again where its SHA-256 is another; what is in the hub's cache and has
+  // another than the hub's tools knew is kDataLoss.
+  bool verify = false;
+  std::string hint;  // ends the sentence that says how to get at gated weights: what can be done without them
 };
 
 class CheckpointSource {
@@ -57,6 +59,7 @@ class CheckpointSource {
   std::string receipt_path(const CheckpointReference& reference) const;
   std::string destination(const CheckpointReference& reference, const RemoteFile& remote) const;
   Result<std::string> find_receipt(const CheckpointReference& reference, bool verify) const;
+  Status verify_cached(const std::string& path) const;
   Status write_receipt(const CheckpointReference& reference, const std::string& path, const std::string& sha256) const;
   Result<std::string> fetch(const CheckpointReference& reference, const GetOptions& options);
   Result<std::string> fetch_locked(const CheckpointReference& reference, const RemoteFile& remote,

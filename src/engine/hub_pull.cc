@@ -31,14 +31,19 @@ Status copy_into(const std::string& path, PartFile& part, const std::atomic<bool
 }  // namespace
 
 Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubSettings& settings,
-                                const std::string& hint, Downloader& downloader) {
+                                const std::string& hint, Downloader& downloader, const std::atomic<bool>* cancel) {
   HubFile file;
   file.cached = find_in_caches(reference, settings);
   std::error_code error;
   const uint64_t size = file.cached.empty() ? 0 : std::filesystem::file_size(file.cached, error);
   file.sha256 = cached_sha256(file.cached);
   // A blob without a hash in its name is a small file, which the hub's tools write whole or not at all.
-  const bool whole = !error && size > 0 && (file.sha256.empty() || sha256_of_file(file.cached, nullptr) == file.sha256);
+  bool whole = !error && size > 0;
+  if (whole && !file.sha256.empty()) {
+    const auto found = sha256_of_file(file.cached, cancel);
+    if (!found && found.error().code == Code::kCancelled) return tl::unexpected(found.error());
+    whole = found == file.sha256;
+  }
   if (whole) {
     file.size_bytes = size;
     return file;

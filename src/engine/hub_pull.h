@@ -21,7 +21,7 @@ struct HubFile {
 
 // Looks into the hub's cache, then asks the hub.  Errors are those of ask_server().
 Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubSettings& settings,
-                                const std::string& hint, Downloader& downloader);
+                                const std::string& hint, Downloader& downloader, const std::atomic<bool>* cancel);
 
 // Fills and finishes the part.
 Status fetch_hub_file(const HubFile& file, PartFile& part, Downloader& downloader, const std::atomic<bool>* cancel);

@@ -169,18 +169,23 @@ Status ModelPull::ask_hub() {
     std::vector<const CatalogueFile*> files;
     for (const CatalogueFile* const file : missing.files) {
       SYRINX_TRY(const auto reference, parse_reference(origin_of(*missing.group, *file)));
-      SYRINX_TRY(HubFile located, locate_hub_file(reference, settings, hint, downloader));
+      Result<HubFile> located = locate_hub_file(reference, settings, hint, downloader, options_.cancel);
+      if (!located && missing.group->optional && !ends_the_pull(located.error())) {
+        notice(fmt::format("going on without {}: {}", missing.group->path_of(*file), located.error().message));
+        continue;
+      }
+      if (!located) return tl::unexpected(std::move(located).error());
       const std::string path = path_of(*missing.group, *file);
       const auto stamp = file_stamp(path);
-      if (stamp && stamp->size_bytes == located.size_bytes && !located.sha256.empty()) {
+      if (stamp && stamp->size_bytes == located->size_bytes && !located->sha256.empty()) {
         SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
-        if (sha256 == located.sha256) {
+        if (sha256 == located->sha256) {
           hashes_[path] = sha256;
           continue;
         }
       }
       files.push_back(file);
-      missing.located.push_back(std::move(located));
+      missing.located.push_back(std::move(*located));
     }
     missing.files = std::move(files);
   }
@@ -258,7 +263,7 @@ Status ModelPull::fetch_from_url(const CatalogueGroup& group, const CatalogueSou
     const bool given_up = !verdict && (ends_the_pull(verdict.error()) || verdict.error().code == Code::kUnavailable);
     Status fetched = verdict;
     if (!given_up) {
-      auto part = PartFile::open(path_of(group, *file), file->size_bytes, file->sha256);
+      auto part = PartFile::open(path_of(group, *file), file->size_bytes, file->sha256, options_.cancel);
       fetched = part ? downloader.fetch(expand_name(source.url, file->name), *part) : tl::unexpected(part.error());
     }
     if (!fetched) {
@@ -277,7 +282,7 @@ Status ModelPull::fetch_from_registry(const CatalogueGroup& group, const Catalog
   parts.reserve(files.size());
   std::vector<RegistryFile> wanted;
   for (const CatalogueFile* const file : files) {
-    SYRINX_TRY(auto part, PartFile::open(path_of(group, *file), file->size_bytes, file->sha256));
+    SYRINX_TRY(auto part, PartFile::open(path_of(group, *file), file->size_bytes, file->sha256, options_.cancel));
     parts.push_back(std::move(part));
     wanted.push_back(RegistryFile{file, &parts.back()});
   }
@@ -292,7 +297,8 @@ Status ModelPull::fetch_from_registry(const CatalogueGroup& group, const Catalog
 
 Status ModelPull::write_texts(const Missing& missing) {
   for (const CatalogueFile* const file : missing.files) {
-    SYRINX_TRY(PartFile part, PartFile::open(path_of(*missing.group, *file), file->size_bytes, file->sha256));
+    SYRINX_TRY(PartFile part,
+               PartFile::open(path_of(*missing.group, *file), file->size_bytes, file->sha256, options_.cancel));
     SYRINX_TRY_VOID(part.restart());
     SYRINX_TRY_VOID(part.append(std::as_bytes(std::span(*file->text))));
     SYRINX_TRY_VOID(part.finish());
@@ -311,9 +317,14 @@ Status ModelPull::fetch_from_hub(const Missing& missing, Downloader& downloader)
   for (size_t i = 0; i < missing.files.size(); ++i) {
     const HubFile& file = missing.located[i];
     const std::string path = path_of(*missing.group, *missing.files[i]);
-    SYRINX_TRY(PartFile part, PartFile::open(path, file.size_bytes, file.sha256));
+    SYRINX_TRY(PartFile part, PartFile::open(path, file.size_bytes, file.sha256, options_.cancel));
     Status fetched = fetch_hub_file(file, part, downloader, options_.cancel);
     if (!fetched && ends_the_pull(fetched.error())) return fetched;
+    if (!fetched && missing.group->optional) {
+      notice(
+          fmt::format("going on without {}: {}", missing.group->path_of(*missing.files[i]), fetched.error().message));
+      continue;
+    }
     if (!fetched)
       return fail(fetched.error().code, "cannot fetch {} of '{}': {}; `syrinx pull {}` goes on from what came",
                   missing.group->path_of(*missing.files[i]), entry_.name, fetched.error().message, entry_.name);

@@ -228,6 +228,8 @@ Status ModelStore::remove(const std::string& name, const std::atomic<bool>* canc
                 name.substr(0, 64));
   }
   const std::string full = full_name(name);
+  // First the lock: whoever installs a model that needs this one holds it too.
+  SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + model_folder_name(full), cancel, nullptr));
   for (const auto& other : list()) {
     if (other.state != ModelState::kInstalled) continue;
     const auto model = read_manifest(other.folder);
@@ -238,7 +240,6 @@ Status ModelStore::remove(const std::string& name, const std::atomic<bool>* canc
   if (!std::filesystem::exists(model_folder(name), error)) {
     return fail(Code::kNotFound, "the model '{}' is not installed; `syrinx list` shows those that are", name);
   }
-  SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + model_folder_name(full), cancel, nullptr));
   // The list goes first: a removal that is cut off leaves a model that is plainly not installed.
   SYRINX_TRY_VOID(remove_folder(model_folder(name) + "/installed"));
   SYRINX_TRY_VOID(remove_folder(model_folder(name)));

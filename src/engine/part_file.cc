@@ -68,7 +68,8 @@ PartFile::~PartFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<PartFile> PartFile::open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256) {
+Result<PartFile> PartFile::open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256,
+                                const std::atomic<bool>* cancel) {
   SYRINX_TRY_VOID(make_folders(parent_of(destination)));
   const std::string part = destination + ".part";
   const int descriptor = ::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -81,14 +82,16 @@ Result<PartFile> PartFile::open(const std::string& destination, uint64_t expecte
   if (static_cast<uint64_t>(info.st_size) > expected_bytes) {
     SYRINX_TRY_VOID(file.restart());
   } else {
-    SYRINX_TRY_VOID(file.hash_existing());
+    SYRINX_TRY_VOID(file.hash_existing(cancel));
   }
   return file;
 }
 
-Status PartFile::hash_existing() {
+Status PartFile::hash_existing(const std::atomic<bool>* cancel) {
   std::vector<std::byte> block(kBlockBytes);
   while (true) {
+    if (cancel != nullptr && cancel->load())
+      return fail(Code::kCancelled, "stopped while checking '{}.part'", destination_);
     const ssize_t got = ::read(descriptor_, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_failure("read", destination_ + ".part", errno);

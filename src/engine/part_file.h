@@ -18,7 +18,9 @@ class PartFile {
  public:
   // Creates missing folders and hashes what an earlier fetch left; a .part that is too long is emptied.  Where nobody
   // knows the content's hash, `sha256` is empty: then the size alone is checked, and hash() says what came.
-  static Result<PartFile> open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256);
+  // A set `cancel` flag (may be null) ends the hashing with kCancelled.
+  static Result<PartFile> open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256,
+                               const std::atomic<bool>* cancel = nullptr);
 
   PartFile(PartFile&& other) noexcept;
   PartFile& operator=(PartFile&& other) = delete;
@@ -41,7 +43,7 @@ class PartFile {
 
  private:
   PartFile(int descriptor, std::string destination, uint64_t expected_bytes, std::string sha256);
-  Status hash_existing();
+  Status hash_existing(const std::atomic<bool>* cancel);
 
   int descriptor_ = -1;
   std::string destination_;

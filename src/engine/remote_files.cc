@@ -50,8 +50,16 @@ Result<pocket::ConfigFile> read_config(const std::string& path) {
 }
 
 // As the loader does: the file of that name beside the configuration comes first.
-Status fetch_named(const std::string& place, const fs::path& folder,
+// `model` is where the configuration came from: what lies beside it there was not fetched with it.
+Status fetch_named(const std::string& place, const fs::path& folder, const std::string& model,
                    const std::function<Result<std::string>(const std::string&)>& locate) {
+  std::error_code missing;
+  if (!is_remote(place) && is_remote(model) && !place.empty() && !fs::exists(folder / place, missing)) {
+    return fail(Code::kNotFound,
+                "'{}' names '{}', which lies where it came from, and only files that it names by hf:// or https:// are "
+                "fetched; fetch both into one folder and give its path",
+                model, place);
+  }
   if (!is_remote(place)) return {};
   SYRINX_TRY(const CheckpointReference reference, parse_reference(place));
   std::error_code error;
@@ -102,12 +110,12 @@ Status fetch_remote_parts(const std::string& model, const std::string& voice, co
     if (read) {
       const pocket::Config& config = read->config;
       const fs::path folder = fs::path(found->config).parent_path();
-      SYRINX_TRY_VOID(fetch_named(config.flow_lm.tokenizer_path, folder, locate));
+      SYRINX_TRY_VOID(fetch_named(config.flow_lm.tokenizer_path, folder, model, locate));
       if (found->weights.empty()) {
         const bool with_cloning = !config.weights_path.empty();
         SYRINX_TRY_VOID(fetch_named(with_cloning ? config.weights_path : config.weights_path_without_voice_cloning,
-                                    folder, locate));
-        SYRINX_TRY_VOID(fetch_named(config.mimi_weights_path, folder, locate));
+                                    folder, model, locate));
+        SYRINX_TRY_VOID(fetch_named(config.mimi_weights_path, folder, model, locate));
       }
     }
   }

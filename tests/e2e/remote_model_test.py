@@ -190,6 +190,12 @@ class Remote(Program):
         self.assertEqual(samples, self.expected())
         self.assertEqual({path.rsplit("/", 1)[1] for _, path in self.hub.asked}, {"tokenizer.json"})
 
+    def test_what_lies_beside_a_configuration_elsewhere_is_not_guessed(self):
+        self.hub.files["beside.yaml"] = self.hub.files["config.yaml"].replace(
+            place("tokenizer.json").encode(), b"tokenizer.json")
+        self.check_fails(3, "names 'tokenizer.json'", "speak", TEXT, "--out", "x.wav", "--json", "--model",
+                         place("beside.yaml"), "--voice", ENGLISH / "voice.safetensors")
+
     def test_gated_weights_are_not_replaced_by_others(self):
         arguments = ["speak", TEXT, "--out", "x.wav", "--model", place("gated.yaml"), "--voice",
                      ENGLISH / "voice.safetensors", "--json"]

@@ -150,7 +150,11 @@ TEST_F(Source, TheHubsCacheComesFirst) {
   EXPECT_EQ(cached_sha256(snapshot + "/model.safetensors"), linked_hash_);
   write_text(repository + "/refs/main", kCommit);
   EXPECT_EQ(*get("hf://kyutai/pocket-tts/languages/english/model.safetensors"), snapshot + "/model.safetensors");
+  // What a name that climbs would reach is there.
   write_text(repository + "/refs/main", "../../../../etc");
+  write_text(folder_ / "etc/languages/english/model.safetensors", "not from the cache");
+  ASSERT_EQ(read_text(repository + "/snapshots/../../../../etc/languages/english/model.safetensors"),
+            "not from the cache");
   EXPECT_EQ(*get("hf://kyutai/pocket-tts/languages/english/model.safetensors"), model_in_store());
   EXPECT_EQ(hub_.requests()[0].method, "HEAD");
 }
@@ -476,6 +480,8 @@ TEST_F(Source, ADamagedReceiptIsMadeAnew) {
   std::string receipt;
   for (const auto& entry : std::filesystem::directory_iterator(in_store("receipts"))) receipt = entry.path().string();
   const std::string good = read_text(receipt);
+  write_text(in_store("../../secret"), content_);  // what the last one names is there, and has that hash
+  ASSERT_EQ(testing::hash_of(read_text(in_store("../../secret"))), linked_hash_);
   for (const std::string& bad : {std::string("x"), good.substr(0, 90), good + "y\n", std::string(100000, '\n'),
                                  "syrinx-file 1\n" + linked_hash_ + "\n300000\n1\n../../secret\n"}) {
     write_text(receipt, bad);

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "engine/model_lock.h"
@@ -247,6 +250,21 @@ TEST_F(Store, OptionalFilesMayBeMissing) {
   ASSERT_TRUE(store.pull("bird", options_));
 }
 
+TEST_F(Store, OptionalFilesOfAHubMayBeMissing) {
+  const ScopedVariable hub("HF_ENDPOINT", server_.url("")), cache("HF_HUB_CACHE", folder_ / "hf");
+  const std::string more =
+      "[[group]]\nrole = \"extra\"\noptional = true\nfiles = [{ name = \"more.bin\" }]\n[[group.source]]\nkind = "
+      "\"hub\"\n"
+      "reference = \"hf://o/r/more.bin@" +
+      std::string(40, 'a') + "\"\n";
+  ModelStore store = this->store(url_source(), more);
+  const Status pulled = store.pull("bird", options_);
+  ASSERT_TRUE(pulled) << pulled.error().message;
+  EXPECT_THAT(notices(), HasSubstr("going on without more.bin"));
+  ASSERT_TRUE(store.find("bird"));
+  EXPECT_EQ(store.find("bird")->files.size(), 4u);
+}
+
 TEST_F(Store, StoppedItKeepsWhatCameAndGoesOn) {
   ModelStore store = this->store();
   std::atomic<bool> cancel{false};
@@ -337,6 +355,25 @@ TEST_F(Store, RemovesAModelButNotWhatOthersNeed) {
   ASSERT_TRUE(store.remove("nest"));
   expect_error(store.remove("nest"), Code::kNotFound, "'nest' is not installed");
   expect_error(store.remove("../data"), Code::kInvalidArgument, "not the name");
+}
+
+// Whoever needs it may come while the lock is waited for.
+TEST_F(Store, RemovesNothingThatBecameNeededMeanwhile) {
+  ModelStore store = this->store();
+  ASSERT_TRUE(store.pull("bird", options_));
+  const std::string bird = folder_ / "data/models/bird", away = folder_ / "away";
+  std::filesystem::rename(bird, away);
+  auto lock = ModelLock::acquire(folder_ / "data/locks/nest", nullptr, nullptr);
+  ASSERT_TRUE(lock);
+  std::optional<ModelLock> held(std::move(*lock));
+  Status removed;
+  std::thread remover([&] { removed = this->store().remove("nest", nullptr); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::filesystem::rename(away, bird);
+  held.reset();
+  remover.join();
+  expect_error(removed, Code::kInvalidArgument, "'bird' needs 'nest'");
+  EXPECT_TRUE(this->store().find("nest"));
 }
 
 TEST_F(Store, StrangeNamesAreRefused) {

@@ -1,0 +1,113 @@
+// Files that are here already are looked at again: by --verify, after their time has changed, and until Ctrl-C.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "engine/checkpoint_source.h"
+#include "engine/hub_pull.h"
+#include "engine/part_file.h"
+#include "tests/engine/files.h"
+#include "tests/engine/http_server.h"
+
+namespace syrinx {
+namespace {
+
+using testing::Folder;
+using ::testing::HasSubstr;
+using testing::HttpAnswer;
+using testing::HttpRequest;
+using testing::HttpServer;
+using testing::read_text;
+using testing::write_text;
+
+const std::string kCommit(40, 'a');
+const std::string kName = "hf://o/r/model.safetensors@" + kCommit;
+
+class Verify : public ::testing::Test {
+ protected:
+  Verify() : hub_([this](const HttpRequest& request) { return answer(request); }) {
+    settings_.endpoint = hub_.url("");
+    settings_.cache = folder_ / "hf";
+  }
+  HttpAnswer answer(const HttpRequest& request) {
+    HttpAnswer reply = testing::serve_range(request, content_);
+    reply.headers.push_back("X-Repo-Commit: " + kCommit);
+    reply.headers.push_back(fmt::format("X-Linked-Size: {}", content_.size()));
+    reply.headers.push_back("X-Linked-ETag: \"" + hash_ + "\"");
+    return reply;
+  }
+  Result<std::string> get(bool verify) {
+    CheckpointSource source(UserPaths{folder_ / "data", folder_ / "cache"}, settings_, {});
+    return source.get(kName, GetOptions{.verify = verify, .hint = {}});
+  }
+  // As the hub's tools lay a file down.
+  std::string put_into_cache(const std::string& content) {
+    const std::string repository = folder_ / "hf/models--o--r", snapshot = repository + "/snapshots/" + kCommit;
+    write_text(repository + "/blobs/" + hash_, content);
+    std::filesystem::create_directories(snapshot);
+    std::filesystem::create_symlink("../../blobs/" + hash_, snapshot + "/model.safetensors");
+    return snapshot + "/model.safetensors";
+  }
+
+  Folder folder_;
+  const std::string content_ = testing::random_bytes(100000, 5);
+  const std::string hash_ = testing::hash_of(content_);
+  HubSettings settings_;
+  HttpServer hub_;
+};
+
+TEST_F(Verify, ReadsTheHubsCache) {
+  std::string damaged = content_;
+  damaged[99999] = static_cast<char>(damaged[99999] ^ 1);
+  const std::string path = put_into_cache(damaged);
+  EXPECT_EQ(*get(false), path) << "names alone are looked at";
+  const auto refused = get(true);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kDataLoss);
+  EXPECT_THAT(refused.error().message, HasSubstr("/blobs/" + hash_));
+  EXPECT_THAT(refused.error().message, HasSubstr("remove it"));
+  write_text(folder_ / ("hf/models--o--r/blobs/" + hash_), content_);
+  EXPECT_EQ(*get(true), path);
+  EXPECT_EQ(hub_.count(), 0u);
+}
+
+TEST_F(Verify, ATouchedFileIsReadOnceMoreAndNotAgain) {
+  const auto path = get(false);
+  ASSERT_TRUE(path) << path.error().message;
+  std::string receipt;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "data/fetched/receipts"))
+    receipt = entry.path().string();
+  const std::string before = read_text(receipt);
+  std::filesystem::last_write_time(*path, std::filesystem::last_write_time(*path) - std::chrono::hours(1));
+  const size_t asked = hub_.count();
+  EXPECT_EQ(*get(false), *path);
+  const std::string renewed = read_text(receipt);
+  EXPECT_NE(renewed, before);
+  EXPECT_EQ(*get(false), *path);
+  EXPECT_EQ(read_text(receipt), renewed);
+  EXPECT_EQ(hub_.count(), asked);
+  // Another content of the same length is seen, and fetched again.
+  write_text(*path, std::string(content_.size(), 'x'));
+  EXPECT_EQ(*get(false), *path);
+  EXPECT_EQ(read_text(*path), content_);
+}
+
+TEST_F(Verify, HashingStopsWhenItIsAskedTo) {
+  const std::atomic<bool> cancel{true};
+  write_text(folder_ / "x.part", content_);
+  const auto part = PartFile::open(folder_ / "x", 2 * content_.size(), hash_, &cancel);
+  ASSERT_FALSE(part);
+  EXPECT_EQ(part.error().code, Code::kCancelled);
+  put_into_cache(content_);
+  Downloader downloader((DownloadOptions()));
+  const auto reference = parse_reference(kName);
+  const auto located = locate_hub_file(*reference, settings_, {}, downloader, &cancel);
+  ASSERT_FALSE(located);
+  EXPECT_EQ(located.error().code, Code::kCancelled);
+  EXPECT_TRUE(locate_hub_file(*reference, settings_, {}, downloader, nullptr));
+}
+
+}  // namespace
+}  // namespace syrinx
