@@ -155,15 +155,17 @@ Result<std::string> CheckpointSource::get(const CheckpointReference& reference, 
 
 // The caches of other tools are only read, so a damaged file of theirs is the user's to remove.
 Status CheckpointSource::verify_cached(const std::string& path) const {
-  const std::string right = cached_sha256(path);
+  const std::string right = cached_hash(path);
   if (right.empty()) return {};
-  SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
-  if (sha256 == right) return {};
+  const bool git = right.size() == kGitBlobDigits;
+  SYRINX_TRY(const std::string found,
+             git ? git_blob_of_file(path, options_.cancel) : sha256_of_file(path, options_.cancel));
+  if (found == right) return {};
   std::error_code error;
   const fs::path blob = fs::weakly_canonical(path, error);
   return fail(Code::kDataLoss,
-              "'{}', which the hub's tools keep, is damaged (sha256 {}, must be {}); remove it and run this again",
-              error ? path : blob.string(), sha256, right);
+              "'{}', which the hub's tools keep, is damaged ({} {}, must be {}); remove it and run this again",
+              error ? path : blob.string(), git ? "git blob" : "sha256", found, right);
 }
 
 Result<std::string> CheckpointSource::fetch(const CheckpointReference& reference, const GetOptions& options) {
@@ -195,8 +197,9 @@ Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& re
   // Without a hash, a part is gone on with only if the server still has the version of which it is a part.
   const std::string tag_path = whole + ".part.tag";
   const std::string tag = fmt::format("{} {}\n", remote.size_bytes, remote.address.validator);
-  SYRINX_TRY(PartFile part, PartFile::open(whole, remote.size_bytes, remote.sha256, options_.cancel));
-  if (remote.sha256.empty() && (remote.address.validator.empty() || read_small(tag_path) != tag)) {
+  const std::string& right_hash = remote.sha256.empty() ? remote.git_blob : remote.sha256;
+  SYRINX_TRY(PartFile part, PartFile::open(whole, remote.size_bytes, right_hash, options_.cancel));
+  if (right_hash.empty() && (remote.address.validator.empty() || read_small(tag_path) != tag)) {
     SYRINX_TRY_VOID(part.restart());
     if (!remote.address.validator.empty()) SYRINX_TRY_VOID(write_small(tag_path, tag));
   }

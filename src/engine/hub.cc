@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "engine/http_headers.h"
+#include "engine/part_file.h"
 
 namespace syrinx {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxTokenBytes = 4096;
+constexpr size_t kSha256Digits = 64;
 
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);
@@ -78,8 +80,8 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 &&
+bool is_hash(std::string_view text, size_t digits) {
+  return text.size() == digits &&
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
@@ -201,11 +203,11 @@ std::string find_in_caches(const CheckpointReference& reference, const HubSettin
   return is_file(path) ? path : std::string();
 }
 
-std::string cached_sha256(const std::string& path) {
+std::string cached_hash(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::read_symlink(path, error);
   const std::string blob = error ? std::string() : target.filename().string();
-  return is_sha256(blob) ? blob : std::string();
+  return is_hash(blob, kSha256Digits) || is_hash(blob, kGitBlobDigits) ? blob : std::string();
 }
 
 Result<RemoteFile> ask_server(const CheckpointReference& reference, const HubSettings& settings, uint64_t max_bytes,
@@ -239,7 +241,8 @@ Result<RemoteFile> ask_server(const CheckpointReference& reference, const HubSet
   // A hash is what the hub itself says: other servers' tags, and weak ones, are of their own making.
   const bool telling = answer.own_origin && is_strong_tag(answer.etag);
   const std::string tag = !answer.linked_etag.empty() ? answer.linked_etag : telling ? answer.etag : std::string();
-  if (hub && is_sha256(bare_tag(tag))) file.sha256 = bare_tag(tag);
+  if (hub && is_hash(bare_tag(tag), kSha256Digits)) file.sha256 = bare_tag(tag);
+  if (hub && is_hash(bare_tag(tag), kGitBlobDigits)) file.git_blob = bare_tag(tag);
   // If-Range takes strong tags only; the hub's are for its own bookkeeping, while its storage has tags of its own.
   if (!hub && is_strong_tag(answer.etag)) file.address.validator = answer.etag;
   if (hub) file.commit = is_commit(answer.commit) ? answer.commit : reference.revision;

@@ -37,16 +37,17 @@ struct HubSettings {
 // tools last saw it mean.  Looks at names alone.
 std::string find_in_caches(const CheckpointReference& reference, const HubSettings& settings);
 
-// The SHA-256 that the hub's cache vouches for: the name of the blob that `path` links to.  Empty for others, and for
-// small files, whose blobs have another kind of name.
-std::string cached_sha256(const std::string& path);
+// What the hub's cache vouches for: the name of the blob that `path` links to, a SHA-256 of 64 digits, or of a small
+// file git's name of its content, 40 (sha1.h).  Empty for others.
+std::string cached_hash(const std::string& path);
 
-// A file that a server is ready to give.
+// A file that a server is ready to give.  At most one of the hashes is known.
 struct RemoteFile {
   RemoteAddress address;
   uint64_t size_bytes = 0;
-  std::string sha256;  // empty: nobody says
-  std::string commit;  // kHub: what the revision means now
+  std::string sha256;    // empty: nobody says
+  std::string git_blob;  // git's name of a small file's content; empty: nobody says
+  std::string commit;    // kHub: what the revision means now
 };
 
 // Asks the hub, or the server of an address.  The token is sent to the hub alone, and only where it refuses without;

@@ -36,13 +36,14 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
   file.cached = find_in_caches(reference, settings);
   std::error_code error;
   const uint64_t size = file.cached.empty() ? 0 : std::filesystem::file_size(file.cached, error);
-  file.sha256 = cached_sha256(file.cached);
-  // A blob without a hash in its name is a small file, which the hub's tools write whole or not at all.
+  const std::string right = cached_hash(file.cached);
+  const bool git = right.size() == kGitBlobDigits;
+  (git ? file.git_blob : file.sha256) = right;
   bool whole = !error && size > 0;
-  if (whole && !file.sha256.empty()) {
-    const auto found = sha256_of_file(file.cached, cancel);
+  if (whole && !right.empty()) {
+    const auto found = git ? git_blob_of_file(file.cached, cancel) : sha256_of_file(file.cached, cancel);
     if (!found && found.error().code == Code::kCancelled) return tl::unexpected(found.error());
-    whole = found == file.sha256;
+    whole = found == right;
   }
   if (whole) {
     file.size_bytes = size;
@@ -55,13 +56,14 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
   SYRINX_TRY(file.remote, ask_server(reference, settings, kMaxModelFileBytes, hint, downloader));
   file.size_bytes = file.remote.size_bytes;
   file.sha256 = file.remote.sha256;
+  file.git_blob = file.remote.git_blob;
   return file;
 }
 
 Status fetch_hub_file(const HubFile& file, PartFile& part, Downloader& downloader, const std::atomic<bool>* cancel) {
   if (!file.cached.empty()) return copy_into(file.cached, part, cancel);
   // Without a hash nobody could tell whether an old part belongs to this file.
-  if (file.sha256.empty()) SYRINX_TRY_VOID(part.restart());
+  if (file.right_hash().empty()) SYRINX_TRY_VOID(part.restart());
   return downloader.fetch(file.remote.address, part);
 }
 

@@ -16,7 +16,9 @@ struct HubFile {
   std::string cached;  // where the hub's own cache has it; empty: `remote` is asked
   RemoteFile remote;
   uint64_t size_bytes = 0;
-  std::string sha256;  // empty: nobody says
+  std::string sha256;    // empty: nobody says
+  std::string git_blob;  // as RemoteFile's
+  const std::string& right_hash() const { return sha256.empty() ? git_blob : sha256; }
 };
 
 // Looks into the hub's cache, then asks the hub.  Errors are those of ask_server().

@@ -317,7 +317,7 @@ Status ModelPull::fetch_from_hub(const Missing& missing, Downloader& downloader)
   for (size_t i = 0; i < missing.files.size(); ++i) {
     const HubFile& file = missing.located[i];
     const std::string path = path_of(*missing.group, *missing.files[i]);
-    SYRINX_TRY(PartFile part, PartFile::open(path, file.size_bytes, file.sha256, options_.cancel));
+    SYRINX_TRY(PartFile part, PartFile::open(path, file.size_bytes, file.right_hash(), options_.cancel));
     Status fetched = fetch_hub_file(file, part, downloader, options_.cancel);
     if (!fetched && ends_the_pull(fetched.error())) return fetched;
     if (!fetched && missing.group->optional) {

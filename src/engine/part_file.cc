@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -49,32 +50,34 @@ void sync_folder(const std::string& folder) {
 
 }  // namespace
 
-PartFile::PartFile(int descriptor, std::string destination, uint64_t expected_bytes, std::string sha256)
+PartFile::PartFile(int descriptor, std::string destination, uint64_t expected_bytes, std::string right_hash)
     : descriptor_(descriptor),
       destination_(std::move(destination)),
       expected_bytes_(expected_bytes),
-      sha256_(std::move(sha256)) {}
+      right_hash_(std::move(right_hash)),
+      blob_(git_blob(expected_bytes)) {}
 
 PartFile::PartFile(PartFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       destination_(std::move(other.destination_)),
       expected_bytes_(other.expected_bytes_),
-      sha256_(std::move(other.sha256_)),
+      right_hash_(std::move(other.right_hash_)),
       size_bytes_(other.size_bytes_),
       finished_(other.finished_),
-      hash_(other.hash_) {}
+      hash_(other.hash_),
+      blob_(other.blob_) {}
 
 PartFile::~PartFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<PartFile> PartFile::open(const std::string& destination, uint64_t expected_bytes, const std::string& sha256,
+Result<PartFile> PartFile::open(const std::string& destination, uint64_t expected_bytes, const std::string& right_hash,
                                 const std::atomic<bool>* cancel) {
   SYRINX_TRY_VOID(make_folders(parent_of(destination)));
   const std::string part = destination + ".part";
   const int descriptor = ::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) return tl::unexpected(io_failure("open", part, errno).error());
-  PartFile file(descriptor, destination, expected_bytes, sha256);
+  PartFile file(descriptor, destination, expected_bytes, right_hash);
   struct stat info {};
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     return fail(Code::kIo, "'{}' is not a regular file; remove it and try again", part);
@@ -96,9 +99,14 @@ Status PartFile::hash_existing(const std::atomic<bool>* cancel) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return io_failure("read", destination_ + ".part", errno);
     if (got == 0) return {};
-    hash_.update(block.data(), static_cast<size_t>(got));
+    update_hashes(std::span(block).first(static_cast<size_t>(got)));
     size_bytes_ += static_cast<uint64_t>(got);
   }
+}
+
+void PartFile::update_hashes(std::span<const std::byte> bytes) {
+  hash_.update(bytes);
+  if (is_git_blob()) blob_.update(bytes);
 }
 
 Status PartFile::append(std::span<const std::byte> bytes) {
@@ -113,7 +121,7 @@ Status PartFile::append(std::span<const std::byte> bytes) {
     }
     return written;
   }
-  hash_.update(bytes);
+  update_hashes(bytes);
   size_bytes_ += bytes.size();
   return {};
 }
@@ -123,6 +131,7 @@ Status PartFile::restart() {
     return io_failure("empty", destination_ + ".part", errno);
   }
   hash_ = Sha256();
+  blob_ = git_blob(expected_bytes_);
   size_bytes_ = 0;
   return {};
 }
@@ -131,11 +140,11 @@ Status PartFile::finish() {
   if (!complete()) {
     return fail(Code::kDataLoss, "'{}' has {} bytes of {}", destination_, size_bytes_, expected_bytes_);
   }
-  const std::string found = hash_.hex();
-  if (has_known_hash() && found != sha256_) {
+  const std::string found = is_git_blob() ? blob_.hex() : hash_.hex();
+  if (has_known_hash() && found != right_hash_) {
     SYRINX_TRY_VOID(restart());
-    return fail(Code::kDataLoss, "'{}' has the wrong content (sha256 {}, must be {}); it was thrown away", destination_,
-                found, sha256_);
+    return fail(Code::kDataLoss, "'{}' has the wrong content ({} {}, must be {}); it was thrown away", destination_,
+                is_git_blob() ? "git blob" : "sha256", found, right_hash_);
   }
   const std::string part = destination_ + ".part";
   if (::fsync(descriptor_) != 0) return io_failure("sync", part, errno);
@@ -145,22 +154,34 @@ Status PartFile::finish() {
   return {};
 }
 
-Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bool>* cancel) {
-  std::FILE* const file = std::fopen(path.c_str(), "rbe");
+namespace {
+
+// Hash has update(span) and hex().
+template <class Hash>
+Result<std::string> hash_of_file(Hash hash, const std::string& path, const std::atomic<bool>* cancel) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
   if (file == nullptr) return fail(Code::kIo, "cannot open '{}': {}", path, std::strerror(errno));
-  Sha256 hash;
   std::vector<std::byte> block(kBlockBytes);
   size_t got = 0;
-  bool stopped = false;
-  while (!stopped && (got = std::fread(block.data(), 1, block.size(), file)) > 0) {
-    hash.update(block.data(), got);
-    stopped = cancel != nullptr && cancel->load();
+  while ((got = std::fread(block.data(), 1, block.size(), file.get())) > 0) {
+    hash.update(std::span<const std::byte>(block).first(got));
+    if (cancel != nullptr && cancel->load()) return fail(Code::kCancelled, "stopped while checking '{}'", path);
   }
-  const bool broken = std::ferror(file) != 0;
-  std::fclose(file);
-  if (stopped) return fail(Code::kCancelled, "stopped while checking '{}'", path);
-  if (broken) return fail(Code::kIo, "cannot read '{}'", path);
+  if (std::ferror(file.get()) != 0) return fail(Code::kIo, "cannot read '{}'", path);
   return hash.hex();
+}
+
+}  // namespace
+
+Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bool>* cancel) {
+  return hash_of_file(Sha256(), path, cancel);
+}
+
+Result<std::string> git_blob_of_file(const std::string& path, const std::atomic<bool>* cancel) {
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error) return fail(Code::kIo, "cannot read '{}': {}", path, error.message());
+  return hash_of_file(git_blob(size), path, cancel);
 }
 
 }  // namespace syrinx

@@ -25,6 +25,9 @@ using testing::write_text;
 const std::string kCommit(40, 'a');
 const std::string kName = "hf://o/r/model.safetensors@" + kCommit;
 
+const std::string kSmall = "hf://o/r/small.json@" + kCommit;
+const std::string kHelloBlob = "ce013625030ba8dba906f756967f9e9ca394464a";  // git hash-object, of "hello\n"
+
 class Verify : public ::testing::Test {
  protected:
   Verify() : hub_([this](const HttpRequest& request) { return answer(request); }) {
@@ -32,15 +35,17 @@ class Verify : public ::testing::Test {
     settings_.cache = folder_ / "hf";
   }
   HttpAnswer answer(const HttpRequest& request) {
+    if (request.target.ends_with("/small.json"))  // in git, whose name for it is the tag
+      return HttpAnswer{200, {"X-Repo-Commit: " + kCommit, "ETag: \"" + kHelloBlob + "\""}, small_};
     HttpAnswer reply = testing::serve_range(request, content_);
     reply.headers.push_back("X-Repo-Commit: " + kCommit);
     reply.headers.push_back(fmt::format("X-Linked-Size: {}", content_.size()));
     reply.headers.push_back("X-Linked-ETag: \"" + hash_ + "\"");
     return reply;
   }
-  Result<std::string> get(bool verify) {
+  Result<std::string> get(bool verify, const std::string& name = kName) {
     CheckpointSource source(UserPaths{folder_ / "data", folder_ / "cache"}, settings_, {});
-    return source.get(kName, GetOptions{.verify = verify, .hint = {}});
+    return source.get(name, GetOptions{.verify = verify, .hint = {}});
   }
   // As the hub's tools lay a file down.
   std::string put_into_cache(const std::string& content) {
@@ -52,6 +57,7 @@ class Verify : public ::testing::Test {
   }
 
   Folder folder_;
+  std::string small_ = "hello\n";
   const std::string content_ = testing::random_bytes(100000, 5);
   const std::string hash_ = testing::hash_of(content_);
   HubSettings settings_;
@@ -71,6 +77,33 @@ TEST_F(Verify, ReadsTheHubsCache) {
   write_text(folder_ / ("hf/models--o--r/blobs/" + hash_), content_);
   EXPECT_EQ(*get(true), path);
   EXPECT_EQ(hub_.count(), 0u);
+}
+
+TEST_F(Verify, SmallFilesHaveTheNameThatGitGivesThem) {
+  small_ = "hellO\n";
+  const auto refused = get(false, kSmall);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kDataLoss);
+  EXPECT_THAT(refused.error().message, HasSubstr(kHelloBlob));
+  small_ = "hello\n";
+  const auto good = get(false, kSmall);
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(read_text(*good), small_);
+  // As the hub's tools lay it down, and damaged there.
+  const std::string repository = folder_ / "hf/models--o--r";
+  write_text(repository + "/blobs/" + kHelloBlob, "hello\n");
+  std::filesystem::create_directories(repository + "/snapshots/" + kCommit);
+  std::filesystem::create_symlink("../../blobs/" + kHelloBlob, repository + "/snapshots/" + kCommit + "/small.json");
+  EXPECT_TRUE(get(true, kSmall));
+  Downloader downloader((DownloadOptions()));
+  const auto reference = parse_reference(kSmall);
+  EXPECT_FALSE(locate_hub_file(*reference, settings_, {}, downloader, nullptr)->cached.empty());
+  write_text(repository + "/blobs/" + kHelloBlob, "hella\n");
+  EXPECT_EQ(get(true, kSmall).error().code, Code::kDataLoss);
+  const auto located = locate_hub_file(*reference, settings_, {}, downloader, nullptr);
+  ASSERT_TRUE(located) << located.error().message;
+  EXPECT_TRUE(located->cached.empty()) << "the hub's own is taken";
+  EXPECT_EQ(located->git_blob, kHelloBlob);
 }
 
 TEST_F(Verify, ATouchedFileIsReadOnceMoreAndNotAgain) {
