@@ -47,7 +47,11 @@ endif()
 # What nearly every file includes, parsed once a build.  A file still includes what it uses: clang-tidy reads without.
 set(syrinx_precompiled <fmt/format.h> <algorithm> <array> <functional> <memory> <mutex> <optional> <span> <string>
     <string_view> <tl/expected.hpp> <utility> <vector>)
-set(syrinx_test_options -O1)  # what a test costs is mostly its own compilation
+# What a test costs is mostly its own compilation, and most of that is optimising and checking code that runs once.
+set(syrinx_test_options -O0)
+if(SYRINX_SANITIZE)
+  list(APPEND syrinx_test_options -fno-sanitize=undefined,fuzzer-no-link)  # src/ has them
+endif()
 set(syrinx_precompiled_tests ${syrinx_precompiled} <gmock/gmock.h> <gtest/gtest.h> <fstream> <filesystem> <random>)
 
 function(syrinx_library name)
