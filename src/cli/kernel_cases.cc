@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/depthwise.h"
 #include "kernels/fft.h"
@@ -98,15 +99,23 @@ KernelCase attention_case(size_t tokens, size_t heads, int threads) {
   return {"attention", fmt::format("{} tokens, {} heads of {}", tokens, heads, kWidth), LimitKind::kF32, work, run};
 }
 
-// New positions at the end of a cache that is full, heads shared out among the threads.
-KernelCase cache_attention_case(size_t queries, size_t positions, size_t heads, int threads) {
+std::shared_ptr<Buffer<float>> cached_values(size_t n, float) { return values(n); }
+std::shared_ptr<Buffer<uint16_t>> cached_values(size_t n, uint16_t) {
+  auto rounded = std::make_shared<Buffer<uint16_t>>(n);
+  kernels::round_rows({values(n)->data(), {1, n}}, rounded->data(), n);
+  return rounded;
+}
+
+// New positions at the end of a cache of T that is full, heads shared out among the threads.
+template <class T>
+KernelCase cache_attention_case(const char* type, size_t queries, size_t positions, size_t heads, int threads) {
   constexpr size_t kWidth = 64;
   const size_t columns = heads * kWidth, scratch_size = kernels::cache_attention_scratch_size(positions);
   const Floats q = values(queries * columns), out = values(queries * columns);
-  const Floats keys = values(positions * columns), cached = values(positions * columns);
+  const auto keys = cached_values(positions * columns, T()), cached = cached_values(positions * columns, T());
   const Floats scratch = values(scratch_size * static_cast<size_t>(threads));
   const auto run = [=](ThreadTeam& team) {
-    kernels::CacheAttentionInput input;
+    kernels::CacheAttention<T> input;
     input.q = {q->data(), {queries, columns}};
     input.keys = {keys->data(), {positions, columns}};
     input.values = {cached->data(), {positions, columns}};
@@ -122,7 +131,8 @@ KernelCase cache_attention_case(size_t queries, size_t positions, size_t heads, 
   };
   const double work = 4.0 * static_cast<double>(queries * columns) *
                       (static_cast<double>(positions) - static_cast<double>(queries) / 2.0);
-  return {"cache_attention", fmt::format("{} of {} positions, {} heads of {}", queries, positions, heads, kWidth),
+  return {"cache_attention",
+          fmt::format("{} of {} positions in {}, {} heads of {}", queries, positions, type, heads, kWidth),
           LimitKind::kF32, work, run};
 }
 
@@ -211,8 +221,10 @@ std::vector<KernelCase> vector_kernel_cases(int threads) {
   cases.push_back(layer_norm_case(200, 768));
   cases.push_back(softmax_case(200, 200));
   for (const size_t tokens : {50, 200, 512}) cases.push_back(attention_case(tokens, 12, threads));
-  cases.push_back(cache_attention_case(1, 300, 16, threads));
-  cases.push_back(cache_attention_case(16, 266, 8, threads));
+  cases.push_back(cache_attention_case<float>("f32", 1, 300, 16, threads));
+  cases.push_back(cache_attention_case<uint16_t>("bf16", 1, 300, 16, threads));
+  cases.push_back(cache_attention_case<float>("f32", 16, 266, 8, threads));
+  cases.push_back(cache_attention_case<uint16_t>("bf16", 16, 266, 8, threads));
   cases.push_back(lstm_case(256, threads));
   cases.push_back(depthwise_case(200, 1090));
   cases.push_back(stft_case(4801, false));

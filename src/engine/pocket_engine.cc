@@ -50,13 +50,9 @@ pocket::SpeechSettings settings_of(const SpeakOptions& options) {
 // safetensors begin with the length of a header that begins with a brace; no sound does.
 bool is_safetensors(std::span<const std::byte> content) { return content.size() > 8 && content[8] == std::byte{'{'}; }
 
-size_t bytes_of(const pocket::FlowLmState& voice) {
-  return 2 * sizeof(float) * voice.layers * voice.capacity * voice.key_width;
-}
-
 size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
   size_t bytes = 0;
-  for (const auto& [name, voice] : voices) bytes += bytes_of(*voice);
+  for (const auto& [name, voice] : voices) bytes += voice->bytes();
   return bytes;
 }
 
@@ -136,7 +132,7 @@ Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
 // Voices read from files make room: they can be read again.
 void PocketEngine::keep(const std::string& name, const pocket::VoiceState& voice) {
   const std::lock_guard lock(voices_mutex_);
-  const size_t bytes = bytes_of(*voice), added = bytes_of(added_voices_);
+  const size_t bytes = voice->bytes(), added = bytes_of(added_voices_);
   if (bytes + added + bytes_of(voices_) > max_voice_bytes_) voices_.clear();
   if (bytes + added <= max_voice_bytes_) voices_[name] = voice;
 }
@@ -164,8 +160,8 @@ Status PocketEngine::add_voice(const std::string& name, std::span<const std::byt
   SYRINX_TRY(pocket::VoiceState made, make_voice(content, name, /*truncate=*/true));
   const std::lock_guard lock(voices_mutex_);
   const auto replaced = added_voices_.find(name);
-  size_t bytes = bytes_of(*made) + bytes_of(added_voices_);
-  if (replaced != added_voices_.end()) bytes -= bytes_of(*replaced->second);
+  size_t bytes = made->bytes() + bytes_of(added_voices_);
+  if (replaced != added_voices_.end()) bytes -= replaced->second->bytes();
   if (bytes > max_voice_bytes_)
     return fail(Code::kLimitExceeded, "voice '{}' would make {} bytes of added voices, at most {} are kept; add fewer",
                 name, bytes, max_voice_bytes_);

@@ -4,10 +4,13 @@
 // The cache is a ring of R rows: position p lies in row p mod R.  A cache that holds everything is the ring whose R is
 // its capacity.  The query at position p sees the keys of positions p - window + 1 to p, or 0 to p without a window.
 // A prefix, rows that several caches share, holds the first P positions; then position p >= P lies in row (p - P) mod
-// R. Threads split the query heads: each calls with its own range and its own scratch.
+// R.  Threads split the query heads: each calls with its own range and its own scratch.
+//
+// The cache is in f32 or in bf16, which is widened in registers: products and sums are of floats either way.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "base/thread_team.h"
@@ -15,22 +18,26 @@
 
 namespace syrinx::kernels {
 
-// N queries, H query heads, G key heads, K floats a head, heads side by side.  Rows are contiguous, of any stride.
+// N queries, H query heads, G key heads, K numbers a head, heads side by side; T is float, or uint16_t for bf16.  Rows
+// are contiguous, of any stride.
 // The rows of the positions that are seen must have been written, the queries' own included; no other row is read.
-struct CacheAttentionInput {
-  View<const float, 2> q;                // [N, H * K]; row n is position first_position + n
-  View<const float, 2> keys;             // [R, G * K]
-  View<const float, 2> values;           // [R, G * K]
-  View<const float, 2> prefix_keys{};    // [P, G * K], none without a prefix, which no window may go with
-  View<const float, 2> prefix_values{};  // [P, G * K]
-  size_t heads = 1;                      // H
-  size_t key_heads = 1;                  // G, divides H
-  size_t head_size = 64;                 // K
+template <class T>
+struct CacheAttention {
+  View<const float, 2> q;            // [N, H * K]; row n is position first_position + n
+  View<const T, 2> keys;             // [R, G * K]
+  View<const T, 2> values;           // [R, G * K]
+  View<const T, 2> prefix_keys{};    // [P, G * K], none without a prefix, which no window may go with
+  View<const T, 2> prefix_values{};  // [P, G * K]
+  size_t heads = 1;                  // H
+  size_t key_heads = 1;              // G, divides H
+  size_t head_size = 64;             // K
   size_t first_position = 0;
   size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N - P or
                       // window + N - 1 must not exceed R
   float scale = 1.0f;
 };
+using CacheAttentionInput = CacheAttention<float>;
+using Bf16CacheAttentionInput = CacheAttention<uint16_t>;
 
 // Floats of scratch that one call needs for P + R rows.
 size_t cache_attention_scratch_size(size_t rows);
@@ -39,5 +46,6 @@ size_t cache_attention_scratch_size(size_t rows);
 // sums.  A query's result depends neither on the range of heads nor on which others go through in the same call, but a
 // single position (N = 1) takes another way, with other roundings.
 void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
+void cache_attention(const Bf16CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
 
 }  // namespace syrinx::kernels

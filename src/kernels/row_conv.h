@@ -61,9 +61,6 @@ struct RowConvShare {
 };
 RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members);
 
-// Rounds rows [M, N] to bf16, `stride` numbers apart.
-void round_rows(View<const float, 2> rows, uint16_t* to, size_t stride);
-
 // One output channel: y[m] = bias + sum_j x[m * row_step + j] w[j], j in [0, length), output rows `rows`.
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,
              Range rows);

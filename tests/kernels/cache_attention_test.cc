@@ -1,8 +1,12 @@
 #include "kernels/cache_attention.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "for_each_target.h"
+#include "tensor/dtype.h"
 
 namespace syrinx::kernels {
 namespace {
@@ -14,12 +18,32 @@ struct Case {
   float scale = 0.125f;
 };
 
+// A number of a cache from a float, and back.
+template <class T>
+T kept(float value) {
+  if constexpr (std::is_same_v<T, float>) return value;
+  if (std::isnan(value)) return 0x7FC0;
+  return f32_to_bf16(value);
+}
+double number(float value) { return value; }
+double number(uint16_t value) { return bf16_to_f32(value); }
+
+// n numbers, one element behind the alignment of their memory.
+template <class T>
+std::vector<T> cache_values(size_t n, uint32_t seed, Fill fill) {
+  const TestValues from(n, seed, fill);
+  std::vector<T> values(n + 1);
+  std::transform(from.data(), from.data() + n, values.begin() + 1, kept<T>);
+  return values;
+}
+
 // A ring in which the rows of positions that were never written, or that no query may see any more, hold NaN.
+template <class T>
 struct Ring {
   Ring(const Case& c, uint32_t seed)
       : stride(c.key_heads * c.width + 3),
-        keys(c.ring * stride, seed, c.fill),
-        values(c.ring * stride, seed + 1, c.fill) {
+        keys(cache_values<T>(c.ring * stride, seed, c.fill)),
+        values(cache_values<T>(c.ring * stride, seed + 1, c.fill)) {
     const size_t end = c.first + c.queries;
     const size_t begin = c.window == 0 || c.first < c.window ? 0 : c.first + 1 - c.window;
     std::vector<bool> seen(c.ring);
@@ -27,18 +51,20 @@ struct Ring {
     for (size_t row = 0; row < c.ring; ++row) {
       if (seen[row]) continue;
       for (size_t column = 0; column < stride; ++column)
-        keys[row * stride + column] = values[row * stride + column] = std::numeric_limits<float>::quiet_NaN();
+        keys[1 + row * stride + column] = values[1 + row * stride + column] =
+            kept<T>(std::numeric_limits<float>::quiet_NaN());
     }
   }
   size_t stride;
-  TestValues keys, values;
+  std::vector<T> keys, values;
 };
 
-CacheAttentionInput input_of(const Case& c, const Ring& ring, const TestValues& q) {
-  CacheAttentionInput in;
+template <class T>
+CacheAttention<T> input_of(const Case& c, const Ring<T>& ring, const TestValues& q) {
+  CacheAttention<T> in;
   in.q = {q.data(), {c.queries, c.heads * c.width}, {c.heads * c.width + 5, 1}};
-  in.keys = {ring.keys.data(), {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
-  in.values = {ring.values.data(), {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
+  in.keys = {ring.keys.data() + 1, {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
+  in.values = {ring.values.data() + 1, {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
   in.heads = c.heads;
   in.key_heads = c.key_heads;
   in.head_size = c.width;
@@ -49,7 +75,8 @@ CacheAttentionInput input_of(const Case& c, const Ring& ring, const TestValues& 
 }
 
 // One query of one head in double; the bound is that of tests/kernels/attention_test.cc.
-std::vector<Expected> attend_twin(const CacheAttentionInput& in, size_t query, size_t head, double* factor) {
+template <class T>
+std::vector<Expected> attend_twin(const CacheAttention<T>& in, size_t query, size_t head, double* factor) {
   const size_t width = in.head_size, column = head * in.key_heads / in.heads * width;
   const size_t position = in.first_position + query;
   std::vector<double> weight;
@@ -60,7 +87,7 @@ std::vector<Expected> attend_twin(const CacheAttentionInput& in, size_t query, s
     rows.push_back(p % in.keys.extent(0));
     Expected score;
     for (size_t t = 0; t < width; ++t)
-      score.add(in.q(query, head * width + t), static_cast<double>(in.keys(rows.back(), column + t)) * in.scale);
+      score.add(in.q(query, head * width + t), number(in.keys(rows.back(), column + t)) * in.scale);
     weight.push_back(score.value);
     maximum = std::max(maximum, score.value);
     largest_magnitude = std::max(largest_magnitude, score.magnitude);
@@ -68,20 +95,21 @@ std::vector<Expected> attend_twin(const CacheAttentionInput& in, size_t query, s
   for (double& w : weight) w = std::exp(w - maximum), sum += w;
   std::vector<Expected> out(width);
   for (size_t j = 0; j < rows.size(); ++j)
-    for (size_t t = 0; t < width; ++t) out[t].add(weight[j] / sum, in.values(rows[j], column + t));
+    for (size_t t = 0; t < width; ++t) out[t].add(weight[j] / sum, number(in.values(rows[j], column + t)));
   *factor = 2 * sum_factor(width) * largest_magnitude + 2 * sum_factor(rows.size()) + 4;
   return out;
 }
 
-void run_case(const Case& c) {
-  SCOPED_TRACE(::testing::Message() << "ring " << c.ring << " from " << c.first << ", " << c.queries << " queries, "
-                                    << c.heads << " heads on " << c.key_heads << " of " << c.width << ", window "
-                                    << c.window);
+template <class T>
+void run_case_in(const Case& c) {
+  SCOPED_TRACE(::testing::Message() << (sizeof(T) == 4 ? "f32" : "bf16") << " ring " << c.ring << " from " << c.first
+                                    << ", " << c.queries << " queries, " << c.heads << " heads on " << c.key_heads
+                                    << " of " << c.width << ", window " << c.window);
   const uint32_t seed = static_cast<uint32_t>(c.ring * 100 + c.first + c.queries);
   const size_t columns = c.heads * c.width;
-  const Ring ring(c, seed);
+  const Ring<T> ring(c, seed);
   const TestValues q(c.queries * (columns + 5), seed + 2, c.fill);
-  const CacheAttentionInput in = input_of(c, ring, q);
+  const CacheAttention<T> in = input_of(c, ring, q);
   std::vector<float> scratch(cache_attention_scratch_size(c.ring), std::numeric_limits<float>::quiet_NaN());
   TestValues out(c.queries * (columns + 1), seed);
   const TestValues before = out;
@@ -98,6 +126,11 @@ void run_case(const Case& c) {
     }
     ASSERT_EQ(out[i * (columns + 1) + columns], before[i * (columns + 1) + columns]);
   }
+}
+
+void run_case(const Case& c) {
+  run_case_in<float>(c);
+  run_case_in<uint16_t>(c);
 }
 
 TEST(CacheAttention, OneQueryAndSomeAtEveryLength) {
@@ -150,54 +183,66 @@ TEST(CacheAttention, OddInputs) {
 }
 
 // Every pair of successive positions against all of them, and every head by itself against a range.
+template <class T>
+void expect_independent_queries() {
+  for (const size_t queries : {9, 40}) {
+    const Case all{80, 13, queries, 6, 2, 24, 12};
+    const Ring<T> ring(all, 1);
+    const TestValues q(all.queries * (all.heads * all.width + 5), 2);
+    const CacheAttention<T> in = input_of(all, ring, q);
+    const size_t columns = all.heads * all.width;
+    std::vector<float> scratch(cache_attention_scratch_size(all.ring)), together(all.queries * columns);
+    cache_attention(in, {0, all.heads}, scratch, {together.data(), {all.queries, columns}});
+    std::vector<float> pair(2 * columns);
+    for (size_t i = 0; i + 1 < all.queries; ++i) {
+      CacheAttention<T> two = in;
+      two.q = {in.q.row(i), {2, columns}, {in.q.stride(0), 1}};
+      two.first_position = all.first + i;
+      for (size_t head = 0; head < all.heads; ++head)
+        cache_attention(two, {head, head + 1}, scratch, {pair.data(), {2, columns}});
+      EXPECT_EQ(std::memcmp(pair.data(), &together[i * columns], pair.size() * sizeof(float)), 0) << "query " << i;
+    }
+  }
+}
+
 TEST(CacheAttention, AQueryDoesNotDependOnItsNeighbours) {
   for_each_target([] {
-    for (const size_t queries : {9, 40}) {
-      const Case all{80, 13, queries, 6, 2, 24, 12};
-      const Ring ring(all, 1);
-      const TestValues q(all.queries * (all.heads * all.width + 5), 2);
-      const CacheAttentionInput in = input_of(all, ring, q);
-      const size_t columns = all.heads * all.width;
-      std::vector<float> scratch(cache_attention_scratch_size(all.ring)), together(all.queries * columns);
-      cache_attention(in, {0, all.heads}, scratch, {together.data(), {all.queries, columns}});
-      std::vector<float> pair(2 * columns);
-      for (size_t i = 0; i + 1 < all.queries; ++i) {
-        CacheAttentionInput two = in;
-        two.q = {in.q.row(i), {2, columns}, {in.q.stride(0), 1}};
-        two.first_position = all.first + i;
-        for (size_t head = 0; head < all.heads; ++head)
-          cache_attention(two, {head, head + 1}, scratch, {pair.data(), {2, columns}});
-        EXPECT_EQ(std::memcmp(pair.data(), &together[i * columns], pair.size() * sizeof(float)), 0) << "query " << i;
-      }
-    }
+    expect_independent_queries<float>();
+    expect_independent_queries<uint16_t>();
   });
+}
+
+template <class T>
+void expect_prefix_as_rows() {
+  for (const size_t shared : {1, 4, 9, 13, 22}) {
+    for (const size_t queries : {1, 5}) {
+      const Case whole{60, 22, queries, 4, 2, 24};
+      const Ring<T> ring(whole, 1);
+      const TestValues q(whole.queries * (whole.heads * whole.width + 5), 2);
+      const size_t columns = whole.heads * whole.width;
+      std::vector<float> scratch(cache_attention_scratch_size(whole.ring)), want(queries * columns), got(want);
+      CacheAttention<T> in = input_of(whole, ring, q);
+      cache_attention(in, {0, whole.heads}, scratch, {want.data(), {queries, columns}});
+      const auto rows = [&](View<const T, 2> all, size_t first, size_t count) {
+        return View<const T, 2>(all.row(first), {count, all.extent(1)}, {all.stride(0), 1});
+      };
+      // The rows behind lie in a ring that is exactly full.
+      const size_t rest = whole.first + queries - shared;
+      const View<const T, 2> keys = in.keys, values = in.values;
+      in.prefix_keys = rows(keys, 0, shared);
+      in.prefix_values = rows(values, 0, shared);
+      in.keys = rows(keys, shared, rest);
+      in.values = rows(values, shared, rest);
+      cache_attention(in, {0, whole.heads}, scratch, {got.data(), {queries, columns}});
+      EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0) << shared << " of " << queries;
+    }
+  }
 }
 
 TEST(CacheAttention, APrefixIsTheRowsInFront) {
   for_each_target([] {
-    for (const size_t shared : {1, 4, 9, 13, 22}) {
-      for (const size_t queries : {1, 5}) {
-        const Case whole{60, 22, queries, 4, 2, 24};
-        const Ring ring(whole, 1);
-        const TestValues q(whole.queries * (whole.heads * whole.width + 5), 2);
-        const size_t columns = whole.heads * whole.width;
-        std::vector<float> scratch(cache_attention_scratch_size(whole.ring)), want(queries * columns), got(want);
-        CacheAttentionInput in = input_of(whole, ring, q);
-        cache_attention(in, {0, whole.heads}, scratch, {want.data(), {queries, columns}});
-        const auto rows = [&](View<const float, 2> all, size_t first, size_t count) {
-          return View<const float, 2>(all.row(first), {count, all.extent(1)}, {all.stride(0), 1});
-        };
-        // The rows behind lie in a ring that is exactly full.
-        const size_t rest = whole.first + queries - shared;
-        const View<const float, 2> keys = in.keys, values = in.values;
-        in.prefix_keys = rows(keys, 0, shared);
-        in.prefix_values = rows(values, 0, shared);
-        in.keys = rows(keys, shared, rest);
-        in.values = rows(values, shared, rest);
-        cache_attention(in, {0, whole.heads}, scratch, {got.data(), {queries, columns}});
-        EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0) << shared << " of " << queries;
-      }
-    }
+    expect_prefix_as_rows<float>();
+    expect_prefix_as_rows<uint16_t>();
   });
 }
 

@@ -182,33 +182,6 @@ TEST(RowConv, ActivatedRowsOfBf16) {
   });
 }
 
-TEST(RowConv, RoundedRows) {
-  const auto from_bits = [](uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  };
-  for_each_target([&] {
-    for (const size_t columns : edge_sizes()) {
-      const size_t rows = 3, stride = columns + 2;
-      TestValues x(rows * (columns + 1), 7);
-      // Halves to even, upwards and downwards; the largest number; infinity; -0; a NaN of the lower half alone.
-      const uint32_t edges[] = {0x3F808000, 0x3F818000, 0x3F808001, 0x3F817FFF, 0x7F7F7FFF, 0x7F800000, 0x80000000};
-      for (size_t i = 0; i < std::size(edges); ++i) x[(i * 5) % x.size()] = from_bits(edges[i]);
-      std::vector<uint16_t> y(rows * stride, 0x1234);
-      round_rows({x.data(), {rows, columns}, {columns + 1, 1}}, y.data(), stride);
-      for (size_t m = 0; m < rows; ++m) {
-        for (size_t n = 0; n < columns; ++n)
-          ASSERT_EQ(y[m * stride + n], f32_to_bf16(x[m * (columns + 1) + n])) << m << ", " << n << " of " << columns;
-        ASSERT_EQ(y[m * stride + columns], 0x1234);
-      }
-      x[0] = from_bits(0x7F800001);
-      round_rows({x.data(), {1, columns}, {columns + 1, 1}}, y.data(), stride);
-      ASSERT_TRUE(std::isnan(bf16_to_f32(y[0])));
-    }
-  });
-}
-
 TEST(RowConv, TheResidualMayBeTheOutput) {
   for_each_target([] {
     Problem apart({8, 32, 1, 9}, 4, true), in_place({8, 32, 1, 9}, 4, true);

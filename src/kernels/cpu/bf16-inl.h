@@ -1,4 +1,5 @@
-// Rounding to bf16, the upper half of an f32: to nearest, halves to even.  A NaN stays one.
+// Rounding to bf16, the upper half of an f32: to nearest, halves to even; a NaN stays one.  And vectors of floats from
+// memory of either type.
 // Included once per target; see Highway's rules for -inl.h files.
 #if defined(SYRINX_KERNELS_CPU_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SYRINX_KERNELS_CPU_BF16_INL_H_
@@ -7,7 +8,11 @@
 #define SYRINX_KERNELS_CPU_BF16_INL_H_
 #endif
 
+#include <cstdint>
+#include <cstring>
+
 #include "hwy/highway.h"
+#include "kernels/cpu/tail-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
@@ -29,6 +34,30 @@ HWY_INLINE void StoreBf16(D d, V v, uint16_t* to) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::RebindToSigned<D> di;
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(RoundedBits(d, v)))), d16, to);
+}
+
+// As many floats as D has lanes.
+template <class D>
+HWY_INLINE hn::VFromD<D> load_as_f32(D d, const float* HWY_RESTRICT from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::VFromD<D> load_as_f32(D d, const uint16_t* HWY_RESTRICT from) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<uint16_t, D> du16;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(du16, from))));
+}
+
+// The first n lanes from memory, the others zero.
+template <class D>
+HWY_INLINE hn::VFromD<D> load_n_as_f32(D d, const float* HWY_RESTRICT from, size_t n) {
+  return load_n(d, from, n);
+}
+template <class D>
+HWY_INLINE hn::VFromD<D> load_n_as_f32(D d, const uint16_t* HWY_RESTRICT from, size_t n) {
+  HWY_ALIGN uint16_t lanes[hn::MaxLanes(d)] = {};
+  std::memcpy(lanes, from, n * sizeof(uint16_t));
+  return load_as_f32(d, lanes);
 }
 
 }  // namespace syrinx::kernels::HWY_NAMESPACE

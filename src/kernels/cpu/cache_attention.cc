@@ -1,7 +1,9 @@
 // A single position's queries go through in blocks of four where they share a key head, so that each key and value is
-// loaded once for all four; a query that is alone takes four keys, or eight vectors of values, at a time instead.
+// loaded once for all four; a query that is alone takes four keys, or up to 64 columns of values, at a time instead.
 // Several positions go through sixteen queries at a time (cache_attention_wide-inl.h).
 #include "kernels/cache_attention.h"
+
+#include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +17,7 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/bf16-inl.h"
 #include "kernels/cpu/cache_attention_spans.h"
 #include "kernels/cpu/cache_attention_wide-inl.h"
 #include "kernels/cpu/gemm_block.h"
@@ -47,16 +50,25 @@ namespace syrinx::kernels::HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
+// Of the values for a query that is alone: a head of 64 in one go, as many sums as hide the latency of adding to one.
+inline constexpr size_t kSumVectors = hn::MaxLanes(F32()) >= 16 ? 4 : 8;
+
 template <size_t kRows>
 HWY_INLINE void add_products(const VF (&x)[kRows], VF y, VF (&sums)[kRows]) {
   SYRINX_UNROLL
   for (size_t r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(x[r], y, sums[r]);
 }
 
+// Asks for the lines of a row that will be needed soon.
+template <class T>
+HWY_INLINE void prefetch_row(const T* row, size_t width) {
+  for (size_t c = 0; c < width; c += 64 / sizeof(T)) hwy::Prefetch(row + c);
+}
+
 // scores[r][at + k] = q[r] . keys[k] for kRows queries and kKeys consecutive keys.
-template <size_t kRows, size_t kKeys>
-HWY_INLINE void score_tile(const float* const* q, const float* keys, size_t key_stride, size_t width,
-                           float* const* scores, size_t at) {
+template <size_t kRows, size_t kKeys, class T>
+HWY_INLINE void score_tile(const float* const* q, const T* keys, size_t key_stride, size_t width, float* const* scores,
+                           size_t at) {
   const F32 d;
   const size_t lanes = hn::Lanes(d);
   VF sums[kKeys][kRows], x[kRows];
@@ -70,13 +82,13 @@ HWY_INLINE void score_tile(const float* const* q, const float* keys, size_t key_
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) x[r] = hn::LoadU(d, q[r] + c);
     SYRINX_UNROLL
-    for (size_t k = 0; k < kKeys; ++k) add_products(x, hn::LoadU(d, keys + k * key_stride + c), sums[k]);
+    for (size_t k = 0; k < kKeys; ++k) add_products(x, load_as_f32(d, keys + k * key_stride + c), sums[k]);
   }
   if (const size_t rest = width - c; rest > 0) {
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) x[r] = load_n(d, q[r] + c, rest);
     SYRINX_UNROLL
-    for (size_t k = 0; k < kKeys; ++k) add_products(x, load_n(d, keys + k * key_stride + c, rest), sums[k]);
+    for (size_t k = 0; k < kKeys; ++k) add_products(x, load_n_as_f32(d, keys + k * key_stride + c, rest), sums[k]);
   }
   SYRINX_UNROLL
   for (size_t k = 0; k < kKeys; ++k) {
@@ -85,24 +97,30 @@ HWY_INLINE void score_tile(const float* const* q, const float* keys, size_t key_
   }
 }
 
-template <size_t kRows, size_t kKeys>
-void score_block(const CacheAttentionInput& in, size_t key_column, const QueryBlock& block) {
+template <size_t kRows, size_t kKeys, class T>
+void score_block(const CacheAttention<T>& in, size_t key_column, const QueryBlock& block) {
   const float* q[kRows];
   for (size_t r = 0; r < kRows; ++r) q[r] = in.q.row(block.query[r]) + block.column[r];
-  const size_t stride = in.keys.stride(0);
-  for (const Run& run : runs_of(block.span, in.prefix_keys, in.keys)) {
+  const size_t stride = in.keys.stride(0), value_stride = in.values.stride(0);
+  const auto key_runs = runs_of(block.span, in.prefix_keys, in.keys);
+  const auto value_runs = runs_of(block.span, in.prefix_values, in.values);
+  for (size_t i = 0; i < key_runs.size(); ++i) {
+    const Run<T>& run = key_runs[i];
     if (run.rows == 0) continue;
-    const float* const keys = run.first + key_column;
+    const T *const keys = run.first + key_column, *const values = value_runs[i].first + key_column;
     size_t k = 0;
-    for (; k + kKeys <= run.rows; k += kKeys)
+    for (; k + kKeys <= run.rows; k += kKeys) {
+      for (size_t ahead = k; ahead < k + kKeys; ++ahead) prefetch_row(values + ahead * value_stride, in.head_size);
       score_tile<kRows, kKeys>(q, keys + k * stride, stride, in.head_size, block.scores, run.at + k);
+    }
     for (; k < run.rows; ++k)
       score_tile<kRows, 1>(q, keys + k * stride, stride, in.head_size, block.scores, run.at + k);
   }
 }
 
 // Scores to weights, not yet divided by their sum; what a query does not see weighs nothing.
-void weigh(const CacheAttentionInput& in, QueryBlock& block) {
+template <class T>
+void weigh(const CacheAttention<T>& in, QueryBlock& block) {
   for (size_t r = 0; r < block.rows; ++r) {
     const Span own = visible(in, block.query[r]);
     float* const scores = block.scores[r];
@@ -114,8 +132,8 @@ void weigh(const CacheAttentionInput& in, QueryBlock& block) {
 }
 
 // Columns [c, c + kVectors lanes) of the weighted sums; `rest` is nonzero for the columns behind the last whole vector.
-template <size_t kRows, size_t kVectors>
-HWY_INLINE void sum_tile(const CacheAttentionInput& in, size_t value_column, const QueryBlock& block, size_t c,
+template <size_t kRows, size_t kVectors, class T>
+HWY_INLINE void sum_tile(const CacheAttention<T>& in, size_t value_column, const QueryBlock& block, size_t c,
                          size_t rest, View<float, 2> out) {
   const F32 d;
   const size_t lanes = hn::Lanes(d), stride = in.values.stride(0);
@@ -125,12 +143,13 @@ HWY_INLINE void sum_tile(const CacheAttentionInput& in, size_t value_column, con
     SYRINX_UNROLL
     for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  for (const Run& run : runs_of(block.span, in.prefix_values, in.values)) {
+  for (const Run<T>& run : runs_of(block.span, in.prefix_values, in.values)) {
     if (run.rows == 0) continue;
-    const float* value = run.first + value_column + c;
+    const T* value = run.first + value_column + c;
     for (size_t k = 0; k < run.rows; ++k, value += stride) {
       SYRINX_UNROLL
-      for (size_t v = 0; v < kVectors; ++v) x[v] = rest > 0 ? load_n(d, value, rest) : hn::LoadU(d, value + v * lanes);
+      for (size_t v = 0; v < kVectors; ++v)
+        x[v] = rest > 0 ? load_n_as_f32(d, value, rest) : load_as_f32(d, value + v * lanes);
       SYRINX_UNROLL
       for (size_t r = 0; r < kRows; ++r) add_products(x, hn::Set(d, block.scores[r][run.at + k]), sums[r]);
     }
@@ -149,8 +168,8 @@ HWY_INLINE void sum_tile(const CacheAttentionInput& in, size_t value_column, con
   }
 }
 
-template <size_t kRows, size_t kVectors>
-void sum_block(const CacheAttentionInput& in, size_t value_column, const QueryBlock& block, View<float, 2> out) {
+template <size_t kRows, size_t kVectors, class T>
+void sum_block(const CacheAttention<T>& in, size_t value_column, const QueryBlock& block, View<float, 2> out) {
   const size_t lanes = hn::Lanes(F32());
   size_t c = 0;
   for (; c + kVectors * lanes <= in.head_size; c += kVectors * lanes)
@@ -159,7 +178,8 @@ void sum_block(const CacheAttentionInput& in, size_t value_column, const QueryBl
   if (c < in.head_size) sum_tile<kRows, 1>(in, value_column, block, c, in.head_size - c, out);
 }
 
-void attend(const CacheAttentionInput& in, size_t key_column, QueryBlock& block, View<float, 2> out) {
+template <class T>
+void attend(const CacheAttention<T>& in, size_t key_column, QueryBlock& block, View<float, 2> out) {
   block.span = {visible(in, block.query[0]).begin, visible(in, block.query[block.rows - 1]).end};
   // The last query stands in for those that are missing; it is computed again and not stored.
   for (size_t r = block.rows; r < kBlockQueries; ++r) {
@@ -169,7 +189,7 @@ void attend(const CacheAttentionInput& in, size_t key_column, QueryBlock& block,
   if (block.rows == 1) {
     score_block<1, 4>(in, key_column, block);
     weigh(in, block);
-    sum_block<1, 8>(in, key_column, block, out);
+    sum_block<1, kSumVectors>(in, key_column, block, out);
   } else {
     score_block<kBlockQueries, 2>(in, key_column, block);
     weigh(in, block);
@@ -177,7 +197,8 @@ void attend(const CacheAttentionInput& in, size_t key_column, QueryBlock& block,
   }
 }
 
-void attend_cache(const CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
+template <class T>
+void attend_cache(const CacheAttention<T>& in, Range heads, float* memory, View<float, 2> out) {
   const size_t group = in.heads / in.key_heads, queries = in.q.extent(0);
   const size_t rows = in.prefix_keys.extent(0) + in.keys.extent(0);
   for (size_t head = heads.begin; head < heads.end;) {
@@ -197,13 +218,21 @@ void attend_cache(const CacheAttentionInput& in, Range heads, float* memory, Vie
   }
 }
 
+void attend_f32_cache(const CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
+  attend_cache(in, heads, memory, out);
+}
+void attend_bf16_cache(const Bf16CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
+  attend_cache(in, heads, memory, out);
+}
+
 }  // namespace syrinx::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace syrinx::kernels {
 
-HWY_EXPORT(attend_cache);
+HWY_EXPORT(attend_f32_cache);
+HWY_EXPORT(attend_bf16_cache);
 
 size_t cache_attention_scratch_size(size_t rows) {
   constexpr size_t kAtOnce = 16;  // queries that lie side by side
@@ -211,7 +240,11 @@ size_t cache_attention_scratch_size(size_t rows) {
   return kAtOnce * rows;
 }
 
-void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
+namespace {
+
+template <class T>
+void check(const CacheAttention<T>& input, [[maybe_unused]] Range heads, std::span<float> scratch,
+           [[maybe_unused]] View<float, 2> out) {
   const size_t n = input.q.extent(0), rows = input.keys.extent(0), shared = input.prefix_keys.extent(0);
   SYRINX_CHECK(scratch.size() >= cache_attention_scratch_size(shared + rows), "scratch {} for {} rows", scratch.size(),
                shared + rows);
@@ -224,8 +257,18 @@ void cache_attention(const CacheAttentionInput& input, Range heads, std::span<fl
   SYRINX_DCHECK(input.key_heads > 0 && input.heads % input.key_heads == 0 && heads.end <= input.heads &&
                     input.values.extent(0) == rows && out.extent(0) == n,
                 "{} query heads on {}", input.heads, input.key_heads);
-  if (n == 0) return;
-  HWY_DYNAMIC_DISPATCH(attend_cache)(input, heads, scratch.data(), out);
+}
+
+}  // namespace
+
+void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
+  check(input, heads, scratch, out);
+  if (input.q.extent(0) > 0) HWY_DYNAMIC_DISPATCH(attend_f32_cache)(input, heads, scratch.data(), out);
+}
+
+void cache_attention(const Bf16CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
+  check(input, heads, scratch, out);
+  if (input.q.extent(0) > 0) HWY_DYNAMIC_DISPATCH(attend_bf16_cache)(input, heads, scratch.data(), out);
 }
 
 }  // namespace syrinx::kernels

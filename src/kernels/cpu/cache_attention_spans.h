@@ -14,25 +14,29 @@ struct Span {
   size_t size() const { return end - begin; }
 };
 
-inline Span visible(const CacheAttentionInput& in, size_t query) {
+template <class T>
+Span visible(const CacheAttention<T>& in, size_t query) {
   const size_t position = in.first_position + query;
   return {in.window == 0 || position < in.window ? 0 : position + 1 - in.window, position + 1};
 }
 
 // Consecutive rows, of the prefix or of the ring, that hold part of a span; `at` counts the span's positions before.
+template <class T>
 struct Run {
-  const float* first = nullptr;  // row, column 0
+  const T* first = nullptr;  // row, column 0
   size_t rows = 0, at = 0;
 };
 
-inline std::array<Run, 3> runs_of(Span span, View<const float, 2> prefix, View<const float, 2> ring) {
+template <class T>
+std::array<Run<T>, 3> runs_of(Span span, View<const T, 2> prefix, View<const T, 2> ring) {
   const size_t shared = prefix.extent(0), ring_rows = ring.extent(0);
   const Span before{std::min(span.begin, shared), std::min(span.end, shared)};
   const Span after{span.begin - before.begin, span.end - before.end};
-  if (after.size() == 0) return {Run{prefix.row(before.begin), before.size(), 0}};
+  if (after.size() == 0) return {Run<T>{prefix.row(before.begin), before.size(), 0}};
   const size_t row = after.begin % ring_rows, first = std::min(after.size(), ring_rows - row);
-  return {Run{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
-          Run{ring.row(row), first, before.size()}, Run{ring.row(0), after.size() - first, before.size() + first}};
+  return {Run<T>{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
+          Run<T>{ring.row(row), first, before.size()},
+          Run<T>{ring.row(0), after.size() - first, before.size() + first}};
 }
 
 }  // namespace syrinx::kernels

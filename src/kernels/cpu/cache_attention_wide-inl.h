@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/bf16-inl.h"
 #include "kernels/cpu/cache_attention_spans.h"
 #include "kernels/cpu/gemm_block.h"
 #include "kernels/cpu/math-inl.h"
@@ -76,23 +77,44 @@ HWY_INLINE void score_keys(const float* HWY_RESTRICT keys, size_t stride, size_t
   }
 }
 
-HWY_NOINLINE void score(const CacheAttentionInput& in, size_t key_column, const Block& block, float* scores) {
-  alignas(64) float queries[kPiece * kQueries] = {};
+// Rows of at most kPiece channels as floats: where they lie, or widened in `room`.
+inline View<const float, 2> as_f32(View<const float, 2> rows, float*) { return rows; }
+inline View<const float, 2> as_f32(View<const uint16_t, 2> rows, float* room) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d), count = rows.extent(1);
+  for (size_t n = 0; n < rows.extent(0); ++n) {
+    const uint16_t* const from = rows.row(n);
+    float* const to = room + n * kPiece;
+    size_t c = 0;
+    for (; c + lanes <= count; c += lanes) hn::StoreU(load_as_f32(d, from + c), d, to + c);
+    if (c < count) store_n(load_n_as_f32(d, from + c, count - c), d, to + c, count - c);
+  }
+  return {room, {rows.extent(0), count}, {kPiece, 1}};
+}
+
+template <class T>
+HWY_NOINLINE void score(const CacheAttention<T>& in, size_t key_column, const Block& block, float* scores) {
+  alignas(64) float queries[kPiece * kQueries] = {}, widened[kKeys * kPiece];
   for (size_t c0 = 0; c0 < in.head_size; c0 += kPiece) {
     const size_t count = std::min(kPiece, in.head_size - c0);
     for (size_t r = 0; r < block.rows; ++r) {
       const float* const q = in.q.row(block.query[r]) + block.column[r] + c0;
       for (size_t c = 0; c < count; ++c) queries[c * kQueries + r] = q[c] * in.scale;
     }
-    for (const Run& run : runs_of(block.span, in.prefix_keys, in.keys)) {
+    for (const Run<T>& run : runs_of(block.span, in.prefix_keys, in.keys)) {
       if (run.rows == 0) continue;
       const size_t stride = in.keys.stride(0);
-      const float* key = run.first + key_column + c0;
+      const T* key = run.first + key_column + c0;
       float* to = scores + run.at * kQueries;
       size_t k = 0;
-      for (; k + kKeys <= run.rows; k += kKeys, key += kKeys * stride, to += kKeys * kQueries)
-        score_keys<kKeys>(key, stride, count, queries, c0 == 0, to);
-      for (; k < run.rows; ++k, key += stride, to += kQueries) score_keys<1>(key, stride, count, queries, c0 == 0, to);
+      for (; k + kKeys <= run.rows; k += kKeys, key += kKeys * stride, to += kKeys * kQueries) {
+        const View<const float, 2> keys = as_f32(View<const T, 2>(key, {kKeys, count}, {stride, 1}), widened);
+        score_keys<kKeys>(keys.data(), keys.stride(0), count, queries, c0 == 0, to);
+      }
+      for (; k < run.rows; ++k, key += stride, to += kQueries) {
+        const View<const float, 2> one = as_f32(View<const T, 2>(key, {1, count}, {stride, 1}), widened);
+        score_keys<1>(one.data(), one.stride(0), count, queries, c0 == 0, to);
+      }
     }
   }
 }
@@ -127,8 +149,8 @@ HWY_NOINLINE void weigh(Block& block, float* scores) {
 
 // Columns [c, c + kCount lanes) of the weighted sums of kRows queries from `row`; `rest` is nonzero for the columns
 // behind the last whole vector.
-template <size_t kRows, size_t kCount>
-HWY_INLINE void sum_values(const CacheAttentionInput& in, size_t value_column, const Block& block, const float* weights,
+template <size_t kRows, size_t kCount, class T>
+HWY_INLINE void sum_values(const CacheAttention<T>& in, size_t value_column, const Block& block, const float* weights,
                            size_t row, size_t c, size_t rest, View<float, 2> out) {
   const F32 d;
   const size_t lanes = hn::Lanes(d), stride = in.values.stride(0);
@@ -138,13 +160,14 @@ HWY_INLINE void sum_values(const CacheAttentionInput& in, size_t value_column, c
     SYRINX_UNROLL
     for (size_t v = 0; v < kCount; ++v) sums[r][v] = hn::Zero(d);
   }
-  for (const Run& run : runs_of(block.span, in.prefix_values, in.values)) {
+  for (const Run<T>& run : runs_of(block.span, in.prefix_values, in.values)) {
     if (run.rows == 0) continue;
-    const float* value = run.first + value_column + c;
+    const T* value = run.first + value_column + c;
     const float* weight = weights + run.at * kQueries + row;
     for (size_t k = 0; k < run.rows; ++k, value += stride, weight += kQueries) {
       SYRINX_UNROLL
-      for (size_t v = 0; v < kCount; ++v) x[v] = rest > 0 ? load_n(d, value, rest) : hn::LoadU(d, value + v * lanes);
+      for (size_t v = 0; v < kCount; ++v)
+        x[v] = rest > 0 ? load_n_as_f32(d, value, rest) : load_as_f32(d, value + v * lanes);
       SYRINX_UNROLL
       for (size_t r = 0; r < kRows; ++r) {
         const VF w = hn::Set(d, weight[r]);
@@ -167,7 +190,8 @@ HWY_INLINE void sum_values(const CacheAttentionInput& in, size_t value_column, c
   }
 }
 
-HWY_NOINLINE void sum(const CacheAttentionInput& in, size_t value_column, const Block& block, const float* weights,
+template <class T>
+HWY_NOINLINE void sum(const CacheAttention<T>& in, size_t value_column, const Block& block, const float* weights,
                       View<float, 2> out) {
   constexpr size_t kRows = 4;
   const size_t lanes = hn::Lanes(F32());
@@ -182,8 +206,8 @@ HWY_NOINLINE void sum(const CacheAttentionInput& in, size_t value_column, const 
 }
 
 // Query heads [first_head, end_head), which share one key head, of all queries.
-inline void attend(const CacheAttentionInput& in, size_t first_head, size_t end_head, float* scores,
-                   View<float, 2> out) {
+template <class T>
+void attend(const CacheAttention<T>& in, size_t first_head, size_t end_head, float* scores, View<float, 2> out) {
   const size_t here = end_head - first_head, count = in.q.extent(0) * here;
   const size_t column = first_head * in.key_heads / in.heads * in.head_size;
   for (size_t first = 0; first < count; first += kQueries) {

@@ -16,6 +16,7 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/bf16-inl.h"
 #include "kernels/cpu/narrow_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -97,11 +98,7 @@ void round_row(const float* x, size_t channels, size_t depth, float* to) {
   const hn::RebindToUnsigned<F32> du;
   for (size_t k = 0; k < depth; k += hn::Lanes(d)) {
     const VF v = k < channels ? hn::LoadU(d, x + k) : hn::Zero(d);
-    const auto bits = hn::BitCast(du, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    const auto up = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFF)));
-    const VF rounded = hn::BitCast(d, hn::And(up, hn::Set(du, 0xFFFF0000u)));
-    hn::StoreU(hn::IfThenElse(hn::IsNaN(v), v, rounded), d, to + k);
+    hn::StoreU(hn::BitCast(d, hn::And(RoundedBits(d, v), hn::Set(du, 0xFFFF0000u))), d, to + k);
   }
 }
 

@@ -227,19 +227,6 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
   }
 }
 
-void round_rows_target(View<const float, 2> rows, uint16_t* to, size_t stride) {
-  const F32 d;
-  const size_t columns = rows.extent(1), whole = columns / hn::Lanes(d) * hn::Lanes(d);
-  for (size_t m = 0; m < rows.extent(0); ++m, to += stride) {
-    const float* const from = rows.row(m);
-    for (size_t n = 0; n < whole; n += hn::Lanes(d)) StoreBf16(d, hn::LoadU(d, from + n), to + n);
-    if (whole == columns) continue;
-    uint16_t rest[hn::MaxLanes(d)];
-    StoreBf16(d, load_n(d, from + whole, columns - whole), rest);
-    std::copy_n(rest, columns - whole, to + whole);
-  }
-}
-
 void row_dot_target(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,
                     Range rows) {
   const F32 d;
@@ -267,7 +254,6 @@ HWY_AFTER_NAMESPACE();
 namespace syrinx::kernels {
 
 HWY_EXPORT(row_conv_target);
-HWY_EXPORT(round_rows_target);
 HWY_EXPORT(row_dot_target);
 
 namespace {
@@ -291,10 +277,6 @@ RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member,
   if (rows >= kRowsAMember * static_cast<size_t>(members) || panels < static_cast<size_t>(members))
     return {split_range(rows, member, members, kRowGrain), {0, panels}};
   return {{0, rows}, split_range(panels, member, members)};
-}
-
-void round_rows(View<const float, 2> rows, uint16_t* to, size_t stride) {
-  HWY_DYNAMIC_DISPATCH(round_rows_target)(rows, to, stride);
 }
 
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,

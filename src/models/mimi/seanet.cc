@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kernels/bf16.h"
 #include "kernels/row_conv.h"
 
 namespace syrinx::mimi {

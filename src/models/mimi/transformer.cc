@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/layer_norm.h"
 #include "kernels/rotary.h"

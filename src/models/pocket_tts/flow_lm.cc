@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/activation.h"
+#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/rotary.h"
 #include "nn/linear.h"
@@ -19,51 +20,15 @@ View<float, 2> rows_of(nn::Plane& plane, size_t begin, size_t end) {
   return {plane.f32(begin), {end - begin, plane.channels()}, {plane.stride(), 1}};
 }
 View<float, 2> rows_of(nn::Plane& plane, size_t rows) { return rows_of(plane, 0, rows); }
+void keep_rows(View<const float, 2> rows, View<float, 2> to) {
+  for (size_t n = 0; n < rows.extent(0); ++n) std::copy_n(rows.row(n), rows.extent(1), to.row(n));
+}
+void keep_rows(View<const float, 2> rows, View<uint16_t, 2> to) { kernels::round_rows(rows, to.row(0), to.stride(0)); }
 View<float, 2> columns_of(nn::Plane& plane, size_t row, size_t rows, size_t column, size_t columns) {
   return {plane.f32(row) + column, {rows, columns}, {plane.stride(), 1}};
 }
 
 }  // namespace
-
-Result<FlowLmState> FlowLmState::make(const FlowLmWeights& weights, size_t capacity) {
-  if (capacity > kMaxPositions)
-    return fail(Code::kLimitExceeded, "a stream of {} positions, the limit is {}; split the text", capacity,
-                kMaxPositions);
-  const size_t bytes = weights.layers.size() * capacity * weights.config.transformer.key_width() * 2 * sizeof(float);
-  if (bytes > kMaxStateBytes)
-    return fail(Code::kLimitExceeded,
-                "a stream of {} positions needs {} bytes, the limit is {}; the model is too large", capacity, bytes,
-                kMaxStateBytes);
-  FlowLmState state;
-  state.layers = weights.layers.size();
-  state.capacity = capacity;
-  state.key_width = weights.config.transformer.key_width();
-  state.keys = Buffer<float>(state.layers * capacity * state.key_width);
-  state.values = Buffer<float>(state.layers * capacity * state.key_width);
-  return state;
-}
-
-void FlowLmState::reset() {
-  voice = nullptr;
-  position = 0;
-  full = false;
-}
-
-Status FlowLmState::start_after(std::shared_ptr<const FlowLmState> before) {
-  if (before->layers != layers || before->key_width != key_width)
-    return fail(Code::kInvalidArgument,
-                "the voice has {} layers of {} numbers, the model {} of {}; it was made for another model",
-                before->layers, before->key_width, layers, key_width);
-  if (before->voice != nullptr) return fail(Code::kInvalidArgument, "a stream that speaks cannot be a voice");
-  if (before->position + capacity > kMaxPositions)
-    return fail(Code::kLimitExceeded,
-                "a stream of {} positions, {} of them the voice's; the limit is {}; split the text",
-                before->position + capacity, before->position, kMaxPositions);
-  reset();
-  position = before->position;
-  voice = std::move(before);
-  return {};
-}
 
 FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams)
     : weights_(std::move(weights)), runner_(runner), crew_(runner.team()) {
@@ -218,8 +183,10 @@ void FlowLm::begin_pass(size_t rows) {
   rows_ = rows;
   for (const Segment& segment : segments_) {
     const FlowLmState& state = *segment.state;
-    SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_width == weights_->config.transformer.key_width(),
-                 "a state of {} layers of {}", state.layers, state.key_width);
+    SYRINX_CHECK(state.layers == weights_->layers.size() &&
+                     state.key_width() == weights_->config.transformer.key_width() &&
+                     state.type == cache_type(weights_->precision),
+                 "a state of {} layers of {} in {}", state.layers, state.key_width(), dtype_name(state.type));
     SYRINX_CHECK(segment.rows <= state.room() && segment.first + segment.rows <= rows, "{} rows", segment.rows);
     const size_t end = segment.first + segment.rows;
     kernels::rotary_angles(weights_->theta, state.position, rows_of(cosines_, segment.first, end),
@@ -283,48 +250,57 @@ View<const float, 2> FlowLm::normed(const nn::Part& part, const NormWeights& nor
   return rows_of(normed_, own, own + 1);
 }
 
-// Rotates and keeps the new keys, keeps the values, attends.  Members share the heads of all segments, whole groups of
-// those that share a key, so that nobody reads what another is writing.
+// Rotates and keeps the new keys, keeps the values, attends.  Members share the key heads of all segments, each with
+// the queries that read it, so that nobody reads what another is writing; the segments of one head follow each other,
+// so that a voice that they share is fetched once.
 void FlowLm::attend(const nn::Part& part, size_t layer, bool need_output) {
-  const TransformerConfig& t = weights_->config.transformer;
-  const size_t head = t.head_size(), group = t.heads / t.key_heads, k = t.key_width();
-  const Range units = part.split(segments_.size() * t.key_heads);
-  for (size_t unit = units.begin; unit < units.end;) {
-    const Segment& segment = segments_[unit / t.key_heads];
-    const size_t first = unit % t.key_heads, count = std::min(t.key_heads - first, units.end - unit);
-    unit += count;
-    FlowLmState& state = *segment.state;
-    const View<float, 2> keys = state.layer_keys(layer), values = state.layer_values(layer);
-    const size_t at = segment.first, rows = segment.rows, own = first * head, own_width = count * head;
-    const View<const float, 2> cosines = rows_of(cosines_, at, at + rows), sines = rows_of(sines_, at, at + rows);
-    const View<float, 2> new_keys = columns_of(qkv_, at, rows, t.attention_width + own, own_width);
-    const View<float, 2> new_values = columns_of(qkv_, at, rows, t.attention_width + k + own, own_width);
-    kernels::rotary(cosines, sines, new_keys);
-    for (size_t n = 0; n < rows; ++n) {
-      const size_t row = state.position - state.shared() + n;
-      std::copy_n(new_keys.row(n), own_width, keys.row(row) + own);
-      std::copy_n(new_values.row(n), own_width, values.row(row) + own);
+  const size_t segments = segments_.size();
+  const Range units = part.split(segments * weights_->config.transformer.key_heads);
+  for (size_t unit = units.begin; unit < units.end; ++unit) {
+    const Segment& segment = segments_[unit % segments];
+    if (segment.state->type == DType::kF32) {
+      attend_head<float>(part, segment, layer, unit / segments, need_output);
+    } else {
+      attend_head<uint16_t>(part, segment, layer, unit / segments, need_output);
     }
-    if (!need_output) continue;
-    kernels::rotary(cosines, sines, columns_of(qkv_, at, rows, own * group, own_width * group));
-    kernels::CacheAttentionInput input;
-    input.q = columns_of(qkv_, at, rows, 0, t.attention_width);
-    input.keys = keys;
-    input.values = values;
-    if (state.voice != nullptr && state.voice->position > 0) {
-      input.prefix_keys = state.voice->layer_keys(layer);
-      input.prefix_values = state.voice->layer_values(layer);
-    }
-    input.heads = t.heads;
-    input.key_heads = t.key_heads;
-    input.head_size = head;
-    input.first_position = state.position;
-    input.scale = 1.0f / std::sqrt(static_cast<float>(head));
-    const size_t floats = kernels::cache_attention_scratch_size(state.shared() + state.capacity);
-    auto* const scratch = reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data());
-    kernels::cache_attention(input, {first * group, (first + count) * group}, {scratch, floats},
-                             columns_of(attended_, at, rows, 0, t.attention_width));
   }
+}
+
+template <class T>
+void FlowLm::attend_head(const nn::Part& part, const Segment& segment, size_t layer, size_t key_head,
+                         bool need_output) {
+  const TransformerConfig& t = weights_->config.transformer;
+  const size_t head = t.head_size(), group = t.heads / t.key_heads;
+  const size_t at = segment.first, rows = segment.rows, key_column = t.attention_width + key_head * head;
+  FlowLmState& state = *segment.state;
+  const View<const float, 2> cosines = rows_of(cosines_, at, at + rows), sines = rows_of(sines_, at, at + rows);
+  const View<float, 2> new_keys = columns_of(qkv_, at, rows, key_column, head);
+  const View<float, 2> new_values = columns_of(qkv_, at, rows, key_column + t.key_width(), head);
+  const View<T, 2> keys = state.head_keys<T>(layer, key_head), values = state.head_values<T>(layer, key_head);
+  kernels::rotary(cosines, sines, new_keys);
+  const size_t first = state.position - state.shared();
+  keep_rows(new_keys, {keys.row(first), {rows, head}});
+  keep_rows(new_values, {values.row(first), {rows, head}});
+  if (!need_output) return;
+  const View<float, 2> queries = columns_of(qkv_, at, rows, key_head * group * head, group * head);
+  kernels::rotary(cosines, sines, queries);
+  kernels::CacheAttention<T> input;
+  input.q = queries;
+  input.keys = keys;
+  input.values = values;
+  if (state.voice != nullptr && state.voice->position > 0) {
+    input.prefix_keys = state.voice->template head_keys<T>(layer, key_head);
+    input.prefix_values = state.voice->template head_values<T>(layer, key_head);
+  }
+  input.heads = group;
+  input.key_heads = 1;
+  input.head_size = head;
+  input.first_position = state.position;
+  input.scale = 1.0f / std::sqrt(static_cast<float>(head));
+  const size_t floats = kernels::cache_attention_scratch_size(state.shared() + state.capacity);
+  auto* const scratch = reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data());
+  kernels::cache_attention(input, {0, group}, {scratch, floats},
+                           columns_of(attended_, at, rows, key_head * group * head, group * head));
 }
 
 }  // namespace syrinx::pocket

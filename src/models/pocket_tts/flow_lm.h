@@ -15,47 +15,13 @@
 #include <span>
 #include <string_view>
 
+#include "models/pocket_tts/flow_lm_state.h"
 #include "models/pocket_tts/flow_lm_weights.h"
 #include "nn/runner.h"
 
 namespace syrinx::pocket {
 
-// Positions that a state may have at most: 11 minutes of speech; the angles of rotary() are accurate that far.
-inline constexpr size_t kMaxPositions = 8192;
 inline constexpr size_t kMaxStreams = 64;
-// The published models need 1.6 GB for so many at most; a hostile file could ask for hundreds.
-inline constexpr size_t kMaxStateBytes = size_t{4} << 30;
-
-// Keys (rotated) and values of every position so far: what a voice is, and what a stream remembers.
-struct FlowLmState {
-  size_t layers = 0, capacity = 0, key_width = 0;
-  std::shared_ptr<const FlowLmState> voice;  // holds the first positions; the rows here follow them
-  Buffer<float> keys, values;                // [layers, capacity, K]
-  size_t position = 0;                       // of the next row; rows behind it hold nothing
-  bool full = false;                         // a step was refused because there was no room
-
-  // Room for `capacity` positions of its own.  kLimitExceeded beyond kMaxPositions.
-  static Result<FlowLmState> make(const FlowLmWeights& weights, size_t capacity);
-  // Empty, without a voice.
-  void reset();
-  // Empty behind a voice, which is referred to and must not change any more.  kInvalidArgument: another model's voice,
-  // or a stream that has a voice itself.  kLimitExceeded: more than kMaxPositions together.
-  Status start_after(std::shared_ptr<const FlowLmState> voice);
-
-  size_t shared() const { return voice == nullptr ? 0 : voice->position; }  // positions before the first row
-  size_t room() const { return shared() + capacity - position; }
-  View<float, 2> layer_keys(size_t layer) { return rows_of(keys.data(), layer, capacity); }
-  View<float, 2> layer_values(size_t layer) { return rows_of(values.data(), layer, capacity); }
-  // Those of the positions that have been read.
-  View<const float, 2> layer_keys(size_t layer) const { return rows_of(keys.data(), layer, position - shared()); }
-  View<const float, 2> layer_values(size_t layer) const { return rows_of(values.data(), layer, position - shared()); }
-
- private:
-  template <class T>
-  View<T, 2> rows_of(T* data, size_t layer, size_t rows) const {
-    return {data + layer * capacity * key_width, {rows, key_width}};
-  }
-};
 
 class FlowLm {
  public:
@@ -116,6 +82,8 @@ class FlowLm {
   void norm_rows(nn::Crew::Seat& seat, const NormWeights& norm);
   View<const float, 2> normed(const nn::Part& part, const NormWeights& norm);
   void attend(const nn::Part& part, size_t layer, bool need_output);
+  template <class T>
+  void attend_head(const nn::Part& part, const Segment& segment, size_t layer, size_t key_head, bool need_output);
 
   std::shared_ptr<const FlowLmWeights> weights_;
   nn::Runner& runner_;

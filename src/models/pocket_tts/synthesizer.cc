@@ -26,10 +26,14 @@ Status check(const SpeechSettings& settings) {
 
 Status check_voice(const FlowLmState& voice, const FlowLmWeights& weights) {
   const size_t width = weights.config.transformer.key_width();
-  if (voice.layers == weights.layers.size() && voice.key_width == width) return {};
-  return fail(Code::kInvalidArgument,
-              "the voice has {} layers of {} numbers, the model {} of {}; it is another model's", voice.layers,
-              voice.key_width, weights.layers.size(), width);
+  if (voice.layers != weights.layers.size() || voice.key_width() != width)
+    return fail(Code::kInvalidArgument,
+                "the voice has {} layers of {} numbers, the model {} of {}; it is another model's", voice.layers,
+                voice.key_width(), weights.layers.size(), width);
+  if (voice.type != cache_type(weights.precision))
+    return fail(Code::kInvalidArgument, "the voice is in {}, the model in {}; make it under the model's precision",
+                dtype_name(voice.type), dtype_name(cache_type(weights.precision)));
+  return {};
 }
 
 // The longest chunk that there is room for.

@@ -22,8 +22,7 @@ size_t positions_of(const FlowLmWeights& weights, size_t rows) {
 Result<FlowLmState> from_cache(const FlowLmWeights& weights, const Voice& voice) {
   SYRINX_TRY(FlowLmState state, FlowLmState::make(weights, voice.positions));
   for (size_t i = 0; i < voice.layers.size(); ++i) {
-    std::copy(voice.layers[i].keys.begin(), voice.layers[i].keys.end(), state.layer_keys(i).row(0));
-    std::copy(voice.layers[i].values.begin(), voice.layers[i].values.end(), state.layer_values(i).row(0));
+    state.set_layer(i, voice.layers[i].keys, voice.layers[i].values);
   }
   state.position = voice.positions;
   return state;
@@ -95,12 +94,7 @@ Result<VoiceState> clone_voice(const Model& model, std::span<const float> record
 Voice exported(const FlowLmState& state) {
   Voice voice;
   voice.positions = state.position;
-  const size_t count = state.position * state.key_width;
-  for (size_t i = 0; i < state.layers; ++i) {
-    const float* const keys = state.layer_keys(i).row(0);
-    const float* const values = state.layer_values(i).row(0);
-    voice.layers.push_back({{keys, keys + count}, {values, values + count}});
-  }
+  for (size_t i = 0; i < state.layers; ++i) voice.layers.push_back({state.layer_keys(i), state.layer_values(i)});
   return voice;
 }
 

@@ -22,7 +22,8 @@ using VoiceState = std::shared_ptr<const FlowLmState>;
 using InTurn = std::function<void(const std::function<void()>& work)>;
 inline void at_once(const std::function<void()>& work) { work(); }
 
-// Of what parse_voice_file() read for this model: keys and values are copied, a prompt is run through the model.
+// Of what parse_voice_file() read for this model: keys and values are copied, rounded where the model keeps bf16; a
+// prompt is run through the model.
 Result<VoiceState> make_voice(const Model& model, const VoiceFile& file, nn::Runner& runner,
                               const InTurn& in_turn = at_once);
 
@@ -31,7 +32,7 @@ Result<VoiceState> make_voice(const Model& model, const VoiceFile& file, nn::Run
 Result<VoiceState> clone_voice(const Model& model, std::span<const float> recording, nn::Runner& runner,
                                const InTurn& in_turn = at_once);
 
-// For write_voice_file(); a copy.
+// For write_voice_file(); a copy, widened to f32.
 Voice exported(const FlowLmState& state);
 
 }  // namespace syrinx::pocket

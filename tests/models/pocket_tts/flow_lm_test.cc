@@ -14,12 +14,12 @@ constexpr double kBound = 1e-5;
 
 // One model with everything that runs it, and what a probe saw.
 struct Running {
-  explicit Running(const TestModel& model, int threads = 1)
+  explicit Running(const TestModel& model, int threads = 1, Precision precision = Precision::kF32)
       : test(model),
         reference(model.name + "/reference.safetensors"),
         team(threads),
         runner(team),
-        flow(load(model), runner) {}
+        flow(load(model, precision), runner) {}
 
   FlowLmState state(size_t capacity = 64) const {
     auto made = FlowLmState::make(flow.weights(), capacity);
@@ -65,8 +65,11 @@ TEST_P(FlowLmParity, OnePassEqualsRowByRow) {
   for (const int32_t id : ids) ASSERT_TRUE(single.flow.prefill_text({&id, 1}, apart).has_value());
   ASSERT_EQ(together.position, apart.position);
   const auto contents = [&](const FlowLmState& state) {
-    std::vector<float> all(state.keys.begin(), state.keys.end());
-    all.insert(all.end(), state.values.begin(), state.values.end());
+    std::vector<float> all;
+    for (size_t i = 0; i < state.layers; ++i) {
+      for (const std::vector<float>& rows : {state.layer_keys(i), state.layer_values(i)})
+        all.insert(all.end(), rows.begin(), rows.end());
+    }
     return all;
   };
   EXPECT_LE(relative(contents(together), contents(apart)), 3e-6);
@@ -74,8 +77,9 @@ TEST_P(FlowLmParity, OnePassEqualsRowByRow) {
   EXPECT_NEAR(a.eos_logit, b.eos_logit, 1e-5 * std::fabs(b.eos_logit) + 1e-5);
 }
 
-TEST_P(FlowLmParity, ResetAndASharedVoiceGiveTheSameNumbers) {
-  Running run(GetParam());
+void expect_the_same_behind_a_voice(const TestModel& model, Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  Running run(model, 1, precision);
   FlowLmState state = run.state();
   const auto voice = std::make_shared<FlowLmState>(run.state(40));
   const auto speak = [&](FlowLmState& s) {
@@ -103,12 +107,19 @@ TEST_P(FlowLmParity, ResetAndASharedVoiceGiveTheSameNumbers) {
   EXPECT_EQ(second.room(), 0u);
 }
 
+TEST_P(FlowLmParity, ResetAndASharedVoiceGiveTheSameNumbers) {
+  for (const Precision precision : kAllPrecisions) expect_the_same_behind_a_voice(GetParam(), precision);
+}
+
 // Streams at different positions, with and without a shared voice, any number of threads: the bits of each alone.
-TEST_P(FlowLmParity, StreamsTogetherGiveWhatEachGivesAlone) {
+void expect_the_same_together(const TestModel& model, Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  std::vector<float> one_thread;
   for (const int threads : {1, 2, 3}) {
     SCOPED_TRACE(threads);
-    Running run(GetParam(), threads);
-    FlowLm batch(load(run.test), run.runner, 4);
+    Running run(model, threads, precision);
+    FlowLm batch(load(run.test, precision), run.runner, 4);
+    std::vector<float> heard;
     const auto voice = std::make_shared<FlowLmState>(run.state(40));
     run.read_prompt(*voice);
     std::vector<FlowLmState> alone, together;
@@ -132,14 +143,22 @@ TEST_P(FlowLmParity, StreamsTogetherGiveWhatEachGivesAlone) {
         EXPECT_EQ(std::memcmp(step.hidden.row(0), steps.hidden.row(n), step.hidden.extent(1) * sizeof(float)), 0) << n;
         EXPECT_EQ(step.eos_logit, steps.logit(n)) << n;
         EXPECT_EQ(alone[n].position, together[n].position);
+        heard.insert(heard.end(), steps.hidden.row(n), steps.hidden.row(n) + steps.hidden.extent(1));
       }
     }
+    if (threads == 1) one_thread = heard;
+    EXPECT_EQ(heard, one_thread);
   }
 }
 
-TEST_P(FlowLmParity, AStepAllocatesNothing) {
-  Running run(GetParam(), 2);
-  FlowLm batch(load(run.test), run.runner, 2);
+TEST_P(FlowLmParity, StreamsTogetherGiveWhatEachGivesAlone) {
+  for (const Precision precision : kAllPrecisions) expect_the_same_together(GetParam(), precision);
+}
+
+void expect_no_allocation(const TestModel& model, Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  Running run(model, 2, precision);
+  FlowLm batch(load(run.test, precision), run.runner, 2);
   FlowLmState first = run.state(200), second = run.state(200);
   run.read_prompt(first);
   run.read_prompt(second);
@@ -148,6 +167,40 @@ TEST_P(FlowLmParity, AStepAllocatesNothing) {
   for (int i = 0; i < 100; ++i) batch.step(streams);
   for (int i = 0; i < 50; ++i) one_step(run.flow, nullptr, first);
   EXPECT_EQ(allocation_count() - before, 0u);
+}
+
+TEST_P(FlowLmParity, AStepAllocatesNothing) {
+  for (const Precision precision : kAllPrecisions) expect_no_allocation(GetParam(), precision);
+}
+
+// What is written into a state and read from it again: as it was in f32, rounded to bf16 under the narrow precisions,
+// which take half the memory.
+TEST_P(FlowLmParity, AStateKeepsRowsInItsType) {
+  Running exact(GetParam());
+  const FlowLmState prompt = [&] {
+    FlowLmState state = exact.state();
+    exact.read_prompt(state);
+    return state;
+  }();
+  for (const Precision precision : kAllPrecisions) {
+    SCOPED_TRACE(precision_name(precision));
+    auto made = FlowLmState::make(*load(exact.test, precision), 64);
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->type, precision == Precision::kF32 ? DType::kF32 : DType::kBF16);
+    EXPECT_EQ(made->bytes(), precision == Precision::kF32 ? prompt.bytes() : prompt.bytes() / 2);
+    made->position = prompt.position;
+    for (size_t i = 0; i < prompt.layers; ++i) {
+      std::vector<float> keys = prompt.layer_keys(i), values = prompt.layer_values(i);
+      ASSERT_EQ(keys.size(), prompt.position * prompt.key_width());
+      made->set_layer(i, keys, values);
+      if (precision != Precision::kF32) {
+        for (std::vector<float>* rows : {&keys, &values})
+          for (float& number : *rows) number = bf16_to_f32(f32_to_bf16(number));
+      }
+      EXPECT_EQ(made->layer_keys(i), keys) << "layer " << i;
+      EXPECT_EQ(made->layer_values(i), values) << "layer " << i;
+    }
+  }
 }
 
 TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
@@ -159,7 +212,8 @@ TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
   ASSERT_TRUE(run.flow.prefill_text(ids, together).has_value());
   for (size_t i = 0; i < ids.size(); i += 50)
     ASSERT_TRUE(run.flow.prefill_text(std::span(ids).subspan(i, 50), apart).has_value());
-  EXPECT_LE(relative({together.keys.begin(), together.keys.end()}, {apart.keys.begin(), apart.keys.end()}), 3e-6);
+  for (size_t i = 0; i < together.layers; ++i)
+    EXPECT_LE(relative(together.layer_keys(i), apart.layer_keys(i)), 3e-6) << "layer " << i;
 }
 
 TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
@@ -198,6 +252,11 @@ TEST(FlowLm, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(run.flow.prefill_voice(matrix_view(rows, 6), state).has_value());
   EXPECT_EQ(state.position, 0u);
   EXPECT_EQ(state.start_after(stranger).error().code, Code::kInvalidArgument);
+  const auto narrow = std::make_shared<FlowLmState>(Running(model, 1, Precision::kInt8).state());
+  const Status other_type = state.start_after(narrow);
+  ASSERT_FALSE(other_type.has_value());
+  EXPECT_EQ(other_type.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(other_type.error().message, "the voice is in bf16, the model in f32; make it under the model's precision");
   const auto voice = std::make_shared<FlowLmState>(run.state());
   run.read_prompt(*voice);
   FlowLmState longest = run.state(kMaxPositions);

@@ -121,6 +121,34 @@ TEST(PocketModelVoice, IsMadeInTurnsOfOthersLength) {
   EXPECT_EQ(difference(exported(**voice), exported(state)), 0.0);
 }
 
+// Narrow precisions keep bf16: the maker's f32 voice is rounded once, and what was rounded goes out and in unchanged.
+TEST_P(PocketModel, AVoiceGoesThroughItsFileRoundedOnce) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8, Precision::kInt4}) {
+    const auto model = load_model(data(GetParam().name), {.precision = precision});
+    ASSERT_NE(model, nullptr);
+    const Voice theirs = std::get<Voice>(stored_voice(*model, GetParam().name + "/voice.safetensors"));
+    const auto first = make_voice(*model, theirs, runner);
+    ASSERT_TRUE(first.has_value()) << first.error().message;
+    const Voice ours = exported(**first);
+    ASSERT_EQ(ours.layers.size(), theirs.layers.size());
+    for (size_t i = 0; i < ours.layers.size(); ++i) {
+      for (const auto& [got, from] : {std::pair(ours.layers[i].keys, theirs.layers[i].keys),
+                                      std::pair(ours.layers[i].values, theirs.layers[i].values)}) {
+        ASSERT_EQ(got.size(), from.size());
+        for (size_t k = 0; k < got.size(); ++k) ASSERT_EQ(got[k], bf16_to_f32(f32_to_bf16(from[k])));
+      }
+    }
+    const std::string file = write_voice_file(ours, model->config().flow_lm);
+    const auto read = parse_voice_file(std::as_bytes(std::span(file)), "ours", model->config().flow_lm);
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    const auto second = make_voice(*model, *read, runner);
+    ASSERT_TRUE(second.has_value()) << second.error().message;
+    EXPECT_EQ(difference(exported(**second), ours), 0.0);
+  }
+}
+
 TEST(PocketModelVoice, APromptOfOlderCheckpointsIsRunThroughTheModel) {
   const auto model = load_model(data("english_2026-01"));
   ASSERT_NE(model, nullptr);

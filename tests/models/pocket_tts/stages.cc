@@ -90,10 +90,10 @@ Differences flow_lm_stages(FlowLm& flow, const Safetensors& reference) {
   stage = "text";
   const size_t first = state.position;
   SYRINX_TRY_VOID(flow.prefill_text(ids, state));
-  for (size_t n = first; n < state.position; ++n) {
-    seen.add("text.keys", {state.layer_keys(state.layers - 1).row(n), state.key_width});
-    seen.add("text.values", {state.layer_values(state.layers - 1).row(n), state.key_width});
-  }
+  const std::vector<float> keys = state.layer_keys(state.layers - 1), values = state.layer_values(state.layers - 1);
+  const std::array<size_t, 2> shape = {state.position - first, state.key_width()};
+  seen.add("text.keys", View<const float, 2>(keys.data() + first * state.key_width(), shape));
+  seen.add("text.values", View<const float, 2>(values.data() + first * state.key_width(), shape));
   stage = "step";
   for (size_t i = 0; i < steps; ++i) {
     const FlowLm::Stream stream{i == 0 ? nullptr : &fed[(i - 1) * w.latent], &state};
