@@ -92,6 +92,36 @@ TEST(CApi, TakesAVoiceFromMemory) {
   EXPECT_EQ(engine.add_voice("../x", content(kVoice)), SYRINX_INVALID_ARGUMENT);
 }
 
+TEST(CApi, KokoroChangesTheVoiceWhereTheTextSaysSo) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(tiny()), SYRINX_OK);
+  // Another voice: the same rows in the other order.
+  const std::string rows = content(kVoice);
+  std::string other;
+  const size_t row = rows.size() / 510;
+  for (size_t i = 510; i-- > 0;) other += rows.substr(i * row, row);
+  ASSERT_EQ(engine.add_voice("other", other), SYRINX_OK) << engine.error();
+  const auto hear = [&](const std::string& text, const char* voice, syrinx_code expected = SYRINX_OK) {
+    syrinx::VoiceOptions options = phonemes();
+    options.voice = voice;
+    std::vector<float> samples;
+    const auto take = [&](const syrinx_chunk& chunk) {
+      samples.insert(samples.end(), chunk.samples, chunk.samples + chunk.sample_count);
+      return true;
+    };
+    EXPECT_EQ(engine.speak(text, options, take), expected) << engine.error();
+    return samples;
+  };
+  const std::vector<float> first = hear(kPhonemes, kVoice.c_str()), second = hear(kPhonemes, "other");
+  EXPECT_NE(first, second);
+  EXPECT_EQ(hear(std::string("[voice: other] ") + kPhonemes, kVoice.c_str()), second);
+  EXPECT_EQ(hear(std::string("[voice: other] [voice:]") + kPhonemes, kVoice.c_str()), first);
+  EXPECT_EQ(hear(std::string("[voice: other:0.5+other:0.5] ") + kPhonemes, kVoice.c_str(), SYRINX_NOT_FOUND).size(), 0u)
+      << "a blend is of installed voices";
+  hear("[voice: " + kVoice + "] " + kPhonemes, kVoice.c_str(), SYRINX_INVALID_ARGUMENT);
+  EXPECT_THAT(engine.error(), HasSubstr("opens no files"));
+}
+
 TEST(CApi, GivesCodesAndSentences) {
   syrinx::Engine engine;
   EXPECT_STREQ(engine.error(), "");
