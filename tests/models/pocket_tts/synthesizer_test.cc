@@ -312,6 +312,16 @@ TEST(PocketSynthesizer, RefusesSettingsOutOfRange) {
   const auto voice_of_another = Synthesizer::create(stream.model, other.voice, {}, *stream.pool);
   ASSERT_FALSE(voice_of_another.has_value());
   EXPECT_THAT(voice_of_another.error().message, HasSubstr("another model's"));
+  const auto narrow = Model::load(data("english"), {.precision = Precision::kInt8});
+  ASSERT_TRUE(narrow.has_value()) << narrow.error().message;
+  auto state = FlowLmState::make(*(*narrow)->flow_lm(), 8);
+  ASSERT_TRUE(state.has_value());
+  const auto narrow_voice = std::make_shared<const FlowLmState>(std::move(*state));
+  const auto of_another_type = Synthesizer::create(stream.model, narrow_voice, {}, *stream.pool);
+  ASSERT_FALSE(of_another_type.has_value());
+  EXPECT_EQ(of_another_type.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(of_another_type.error().message,
+            "the voice is in bf16, the model in f32; make it under the model's precision");
 }
 
 TEST(PocketSynthesizer, KeepsRoomToSpeakAfterALongVoice) {
