@@ -52,6 +52,7 @@ Status measure_prompt(Bench& b, PocketFigures& figures) {
   FlowLm flow(b.model.flow_lm(), b.runner);
   for (size_t run = 0; run <= b.work.runs; ++run) {
     if (b.cancelled()) return stopped();
+    b.voice = nullptr;  // a program has one
     const Stopwatch watch;
     SYRINX_TRY(FlowLmState voice, FlowLmState::make(*b.model.flow_lm(), b.work.voice_frames + 1));
     SYRINX_TRY_VOID(flow.prefill_voice({latents.data(), {b.work.voice_frames, width}}, voice));

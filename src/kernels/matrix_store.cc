@@ -17,10 +17,6 @@ struct Header {
   uint32_t fine, scaled;
 };
 
-// Weights from here on are copied out of the mapping into memory of huge pages, which a mapped file cannot have: they
-// stream from memory half as fast again (docs/journal.md).
-constexpr size_t kCopiedBytes = size_t{2} << 20;
-
 bool is_one_of(uint32_t type, std::initializer_list<PanelType> types) {
   return std::any_of(types.begin(), types.end(), [&](PanelType t) { return static_cast<uint32_t>(t) == type; });
 }
@@ -34,7 +30,7 @@ MatrixStore MatrixStore::open(const std::string& path, const std::string& key) {
   store.key_ = key;
   if (auto mapped = MappedFile::open(path)) {
     if (auto packed = PackedFile::open(std::move(*mapped), key))
-      store.file_ = std::make_shared<const PackedFile>(std::move(*packed));
+      store.file_ = std::make_shared<PackedFile>(std::move(*packed));
   }
   if (store.file_ != nullptr) return store;
   auto writer = PackedFileWriter::create(path, key);
@@ -47,49 +43,71 @@ MatrixStore MatrixStore::open(const std::string& path, const std::string& key) {
 }
 
 OwnedMatrix MatrixStore::get(const std::string& name, const MatrixShape& shape, std::initializer_list<PanelType> types,
-                             const std::function<OwnedMatrix()>& make) {
-  if (auto found = find(name, shape, types)) return std::move(*found);
+                             const std::function<OwnedMatrix()>& make, Place place) {
+  if (auto found = find(name, shape, types, place)) return std::move(*found);
   incomplete_ = file_ != nullptr;
   OwnedMatrix made = make();
   if (made.view.panels != nullptr) keep(name, made);
   return made;
 }
 
+StoredBytes MatrixStore::get_bytes(const std::string& name, size_t size_bytes,
+                                   const std::function<Buffer<std::byte>()>& make) {
+  if (file_ != nullptr) {
+    const auto found = take<std::byte>(name, size_bytes, Place::kFile);
+    if (!found.empty()) return {found, {}};
+    incomplete_ = true;
+  }
+  StoredBytes made;
+  made.own = make();
+  made.view = made.own.span();
+  if (writer_ && !made.view.empty()) note(writer_->add(name, made.view));
+  return made;
+}
+
+// Empty when the file has no such array, or not so many, or it is damaged.
+// Empty when the file has no such array, or not so many, or it is damaged.
+template <class T>
+std::span<const T> MatrixStore::take(const std::string& name, size_t count, Place place) {
+  auto found = file_->find(name);
+  if (!found || found->size() != count * sizeof(T)) return {};
+  if (place == Place::kMemory) {
+    found = file_->copy(name);
+  } else if (const Status whole = file_->check(name); !whole) {
+    found = tl::unexpected(whole.error());
+  } else {
+    file_->release();
+  }
+  if (!found) {
+    log_info("packed weights are made again: {}", found.error().message);
+    return {};
+  }
+  return {reinterpret_cast<const T*>(found->data()), count};
+}
+
 std::optional<OwnedMatrix> MatrixStore::find(const std::string& name, const MatrixShape& shape,
-                                             std::initializer_list<PanelType> types) const {
+                                             std::initializer_list<PanelType> types, Place place) {
   if (file_ == nullptr) return std::nullopt;
-  const auto header = file_->array<Header>(name);
-  const auto panels = file_->find(name + "/panels");
-  const auto bias = file_->array<float>(name + "/bias");
-  if (!header || header->size() != 1 || !panels || !bias) return std::nullopt;
-  const Header& h = header->front();
+  const std::span<const Header> header = take<Header>(name, 1, place);
+  if (header.empty()) return std::nullopt;
+  const Header& h = header.front();
   if (h.columns != shape.columns || h.channels != shape.channels || h.taps != shape.taps || !is_one_of(h.type, types))
     return std::nullopt;
   OwnedMatrix m;
-  m.view.type = static_cast<PanelType>(h.type);
-  m.view.columns = shape.columns;
-  m.view.channels = shape.channels;
-  m.view.taps = shape.taps;
-  m.view.zero = h.zero;
-  m.view.fine = h.fine != 0;
-  m.view.panels = panels->data();
-  m.view.bias = bias->data();
-  if (panels->size() != m.view.panel_count() * m.view.panel_bytes() || bias->size() != m.view.padded_columns())
-    return std::nullopt;
-  if (panels->size() >= kCopiedBytes) {
-    m.panels = Buffer<std::byte>(panels->size());
-    prefer_huge_pages(m.panels.data(), m.panels.size());
-    std::copy(panels->begin(), panels->end(), m.panels.data());
-    file_->release(*panels);
-    m.view.panels = m.panels.data();
-  }
+  PackedMatrix& view = m.view;
+  view.type = static_cast<PanelType>(h.type);
+  view.columns = shape.columns;
+  view.channels = shape.channels;
+  view.taps = shape.taps;
+  view.zero = h.zero;
+  view.fine = h.fine != 0;
+  view.panels = take<std::byte>(name + "/panels", view.panel_count() * view.panel_bytes(), place).data();
+  view.bias = take<float>(name + "/bias", view.padded_columns(), place).data();
+  if (view.panels == nullptr || view.bias == nullptr) return std::nullopt;
   if (h.scaled == 0) return m;
-  const auto scale = file_->array<float>(name + "/scale");
-  const auto sums = file_->array<int32_t>(name + "/sums");
-  if (!scale || !sums || scale->size() != m.view.padded_columns() || sums->size() != m.view.padded_columns())
-    return std::nullopt;
-  m.view.scale = scale->data();
-  m.view.column_sum = sums->data();
+  view.scale = take<float>(name + "/scale", view.padded_columns(), place).data();
+  view.column_sum = take<int32_t>(name + "/sums", view.padded_columns(), place).data();
+  if (view.scale == nullptr || view.column_sum == nullptr) return std::nullopt;
   return m;
 }
 
@@ -110,16 +128,21 @@ void MatrixStore::keep(const std::string& name, const OwnedMatrix& matrix) {
   if (status) status = writer_->add_array(name + "/bias", std::span(view.bias, view.padded_columns()));
   if (status && scaled) status = writer_->add_array(name + "/scale", std::span(view.scale, view.padded_columns()));
   if (status && scaled) status = writer_->add_array(name + "/sums", std::span(view.column_sum, view.padded_columns()));
-  if (status) return;
+  note(status);
+}
+
+void MatrixStore::note(const Status& written) {
+  if (written) return;
   // A full disk must not stop the voice.
-  log_info("packed weights are not kept: {}", status.error().message);
+  log_info("packed weights are not kept: {}", written.error().message);
   writer_.reset();
 }
 
 bool MatrixStore::finish() {
+  if (file_ != nullptr) file_->trim_copies();
   if (incomplete_) {
     std::error_code error;
-    std::filesystem::remove(path_, error);
+    return std::filesystem::remove(path_, error);
   }
   if (!writer_) return false;
   auto file = writer_->finish();

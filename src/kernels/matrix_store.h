@@ -2,15 +2,15 @@
 //
 //   MatrixStore store = MatrixStore::open(path, key);
 //   OwnedMatrix m = store.get("layer.0.in_proj", shape, types, [&] { return pack...; });    for each matrix
-//   SYRINX_TRY(bool saved, store.finish());
+//   if (store.finish()) ... once more from the start
 //
-// A store that finds its file bound to the key gives views into the mapping, large matrices copied into huge pages, and
-// makes nothing; else every matrix is made, given, and written on the way.  After a finish() that saved, a second pass
-// over a store opened anew gives views, and what was made can go.  The file is a PackedFile: written under another name
-// and moved, so two processes at once are safe; refused and made again when its key, its index or a matrix's shape is
-// not what is expected.
+// A store that finds its file bound to the key gives views into one run of memory on huge pages, which a mapped file
+// cannot have, in the order of the calls, and makes nothing; else every matrix is made, given, and written on the way.
+// Where finish() says so, a second pass over a store opened anew gives views, and what was made can go.  The file is a
+// PackedFile: written under another name and moved, so two processes at once are safe; refused and made again when its
+// key, its index, a checksum or a matrix's shape is not what is expected.
 //
-// Load time only; one thread.  Views live as long as mapping().
+// Load time only; one thread.  Views live as long as file().
 #pragma once
 
 #include <functional>
@@ -25,6 +25,15 @@
 
 namespace syrinx::kernels {
 
+// Where a matrix lies: what a frame streams in memory, what is rarely used in the mapped file.
+enum class Place : uint8_t { kMemory, kFile };
+
+// Bytes that are looked at here and there: they stay in the mapped file where there is one.
+struct StoredBytes {
+  std::span<const std::byte> view;
+  Buffer<std::byte> own;  // what was made
+};
+
 class MatrixStore {
  public:
   // Keeps nothing and finds nothing.
@@ -35,20 +44,26 @@ class MatrixStore {
   // `make` is called unless the file has a matrix of this name, this shape and one of these types.  What it makes
   // without panels is given but not kept.
   OwnedMatrix get(const std::string& name, const MatrixShape& shape, std::initializer_list<PanelType> types,
-                  const std::function<OwnedMatrix()>& make);
-  // True for a store that has just written its file.  A file in which a matrix was missing is removed.
+                  const std::function<OwnedMatrix()>& make, Place place = Place::kMemory);
+  // The same for `size_bytes` of anything; `make` may give none, which is not kept.
+  StoredBytes get_bytes(const std::string& name, size_t size_bytes, const std::function<Buffer<std::byte>()>& make);
+  // True where a store opened anew does better: this one has just written its file, or its file lacked something or was
+  // damaged, and has been removed.
   bool finish();
-  std::shared_ptr<const PackedFile> mapping() const { return file_; }
+  std::shared_ptr<const PackedFile> file() const { return file_; }
 
  private:
+  template <class T>
+  std::span<const T> take(const std::string& name, size_t count, Place place);
   std::optional<OwnedMatrix> find(const std::string& name, const MatrixShape& shape,
-                                  std::initializer_list<PanelType> types) const;
+                                  std::initializer_list<PanelType> types, Place place);
   void keep(const std::string& name, const OwnedMatrix& matrix);
+  void note(const Status& written);
 
   std::string path_, key_;
-  std::shared_ptr<const PackedFile> file_;
+  std::shared_ptr<PackedFile> file_;
   std::optional<PackedFileWriter> writer_;
-  bool incomplete_ = false;  // the file lacks a matrix
+  bool incomplete_ = false;  // the file lacks something
 };
 
 }  // namespace syrinx::kernels

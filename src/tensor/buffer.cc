@@ -9,7 +9,7 @@
 
 namespace syrinx {
 namespace {
-constexpr size_t kSystemThreshold = size_t{1} << 20;
+constexpr size_t kSystemThreshold = size_t{128} << 10;
 constexpr size_t kSlack = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
@@ -60,6 +60,12 @@ void prefer_huge_pages(void* data, size_t size_bytes) {
   const size_t whole = size_bytes / kHugePage * kHugePage;
   // A hint: where the system has none to give, small pages serve as well.
   if (whole > 0 && reinterpret_cast<uintptr_t>(data) % kHugePage == 0) ::madvise(data, whole, MADV_HUGEPAGE);
+}
+
+void give_back_pages(void* data, size_t size_bytes) {
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(data) % kPage) % kPage;
+  if (size_bytes < before + kPage) return;
+  ::madvise(static_cast<std::byte*>(data) + before, (size_bytes - before) / kPage * kPage, MADV_DONTNEED);
 }
 
 }  // namespace syrinx

@@ -21,6 +21,8 @@ void free_aligned(void* data, size_t size_bytes);
 // streamed from memory are then read faster (docs/journal.md); what a stream fills little by little should not ask, as
 // a huge page is in memory as a whole.
 void prefer_huge_pages(void* data, size_t size_bytes);
+// The whole pages inside this part of a large buffer leave memory; they are zeros when touched again.
+void give_back_pages(void* data, size_t size_bytes);
 
 template <class T>
 class Buffer {

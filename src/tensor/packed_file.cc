@@ -4,16 +4,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/xxhash64.h"
 
 namespace syrinx {
 namespace {
 
 constexpr char kMagic[8] = {'S', 'Y', 'R', 'X', 'P', 'A', 'C', 'K'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kKeyBytes = 160;
-constexpr size_t kNameBytes = 112;
+constexpr size_t kNameBytes = 104;
 constexpr size_t kAlign = 64;
 
 struct Header {
@@ -29,14 +32,12 @@ struct IndexEntry {
   char name[kNameBytes];
   uint64_t offset;
   uint64_t size_bytes;
+  uint64_t checksum;
 };
 static_assert(sizeof(Header) % 8 == 0 && sizeof(IndexEntry) == 128);
 
-uint64_t fnv1a(std::span<const std::byte> bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::byte b : bytes) hash = (hash ^ static_cast<uint64_t>(b)) * 0x100000001b3u;
-  return hash;
-}
+// What is copied at a time: little beside an array, so that an array is not in memory twice.
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -58,7 +59,7 @@ Result<PackedFile> PackedFile::open(MappedFile file, std::string_view key) {
       bytes.size() - header.index_offset < index_bytes)
     return damaged("its index lies outside");
   const auto index = bytes.subspan(header.index_offset, index_bytes);
-  if (fnv1a(index) != header.checksum) return damaged("its index is damaged");
+  if (xxhash64(index) != header.checksum) return damaged("its index is damaged");
   PackedFile packed;
   packed.arrays_.reserve(header.count);
   for (size_t i = 0; i < header.count; ++i) {
@@ -67,25 +68,65 @@ Result<PackedFile> PackedFile::open(MappedFile file, std::string_view key) {
     if (entry.offset % kAlign != 0 || entry.offset > bytes.size() || bytes.size() - entry.offset < entry.size_bytes)
       return damaged("an array lies outside");
     packed.arrays_.emplace(std::string(entry.name, strnlen(entry.name, kNameBytes)),
-                           bytes.subspan(entry.offset, entry.size_bytes));
+                           Array{bytes.subspan(entry.offset, entry.size_bytes), entry.checksum});
   }
   packed.file_ = std::move(file);
   return packed;
 }
 
-Result<std::span<const std::byte>> PackedFile::find(std::string_view name) const {
+Result<PackedFile::Array> PackedFile::entry(std::string_view name) const {
   const auto found = arrays_.find(std::string(name));
   if (found == arrays_.end()) return fail(Code::kDataLoss, "packed file '{}' has no array '{}'", file_.path(), name);
   return found->second;
 }
 
+tl::unexpected<Error> PackedFile::damaged(std::string_view name) const {
+  return fail(Code::kDataLoss, "packed file '{}' is unusable: its array '{}' is damaged", file_.path(), name);
+}
+
+Result<std::span<const std::byte>> PackedFile::find(std::string_view name) const {
+  SYRINX_TRY(const Array array, entry(name));
+  return array.bytes;
+}
+
+Status PackedFile::check(std::string_view name) const {
+  SYRINX_TRY(const Array array, entry(name));
+  if (xxhash64(array.bytes) != array.checksum) return damaged(name);
+  return {};
+}
+
+Status PackedFile::check_all() const {
+  for (const auto& [name, array] : arrays_)
+    if (xxhash64(array.bytes) != array.checksum) return damaged(name);
+  return {};
+}
+
+Result<std::span<const std::byte>> PackedFile::copy(std::string_view name) {
+  SYRINX_TRY(const Array array, entry(name));
+  const size_t size = array.bytes.size(), begin = copied_, end = begin + (size + kAlign - 1) / kAlign * kAlign;
+  if (copies_.size() == 0) {
+    copies_ = Buffer<std::byte>(file_.bytes().size());
+    prefer_huge_pages(copies_.data(), copies_.size());
+  }
+  // An array copied twice may not fit; its first copy serves as well, but nobody asks.
+  if (end > copies_.size()) return fail(Code::kInternal, "packed array '{}' is copied twice", name);
+  copied_ = end;
+  std::byte* const to = copies_.data() + begin;
+  for (size_t at = 0; at < size; at += kCopyBytes) {
+    const auto part = array.bytes.subspan(at, std::min(kCopyBytes, size - at));
+    std::memcpy(to + at, part.data(), part.size());
+    file_.release();  // all of it: reading a page maps its neighbours too
+  }
+  const std::span<const std::byte> copied(to, size);
+  if (xxhash64(copied) != array.checksum) return damaged(name);
+  return copied;
+}
+
+void PackedFile::trim_copies() { give_back_pages(copies_.data() + copied_, copies_.size() - copied_); }
+
 void PackedFile::release_before(std::string_view name) const {
   const auto found = find(name);
   if (found) file_.release(0, static_cast<size_t>(found->data() - file_.bytes().data()));
-}
-
-void PackedFile::release(std::span<const std::byte> array) const {
-  file_.release(static_cast<size_t>(array.data() - file_.bytes().data()), array.size());
 }
 
 Result<PackedFileWriter> PackedFileWriter::create(const std::string& path, std::string_view key) {
@@ -134,7 +175,7 @@ Status PackedFileWriter::add(std::string_view name, std::span<const std::byte> b
   if (name.size() >= kNameBytes || entries_.size() >= kMaxPackedArrays)
     return fail(Code::kLimitExceeded, "packed array name '{}' is too long, or there are too many", name);
   SYRINX_TRY_VOID(write_at(end_, bytes));
-  entries_.push_back({std::string(name), end_, bytes.size()});
+  entries_.push_back({std::string(name), end_, bytes.size(), xxhash64(bytes)});
   end_ = (end_ + bytes.size() + kAlign - 1) / kAlign * kAlign;
   return {};
 }
@@ -145,6 +186,7 @@ Result<PackedFile> PackedFileWriter::finish() {
     std::memcpy(index[i].name, entries_[i].name.data(), entries_[i].name.size());
     index[i].offset = entries_[i].offset;
     index[i].size_bytes = entries_[i].size_bytes;
+    index[i].checksum = entries_[i].checksum;
   }
   const auto index_bytes = std::as_bytes(std::span(index));
   SYRINX_TRY_VOID(write_at(end_, index_bytes));
@@ -154,7 +196,7 @@ Result<PackedFile> PackedFileWriter::finish() {
   header.count = static_cast<uint32_t>(index.size());
   header.index_offset = end_;
   header.file_bytes = end_ + index_bytes.size();
-  header.checksum = fnv1a(index_bytes);
+  header.checksum = xxhash64(index_bytes);
   if (key_.size() >= kKeyBytes) return fail(Code::kInternal, "packed key of {} characters", key_.size());
   std::memcpy(header.key, key_.data(), key_.size());
   SYRINX_TRY_VOID(write_at(0, std::as_bytes(std::span(&header, 1))));

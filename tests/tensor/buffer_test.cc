@@ -12,8 +12,8 @@ namespace {
 // Around the size where memory comes straight from the system.
 class BufferTest : public testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, BufferTest,
-                         testing::Values(1, 63, 64, 65, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (2 << 20) - 64, 2 << 20,
-                                         5 << 20));
+                         testing::Values(1, 63, 64, 65, (128 << 10) - 1, 128 << 10, (128 << 10) + 1, 1 << 20,
+                                         (2 << 20) - 64, 2 << 20, 5 << 20));
 
 TEST_P(BufferTest, AlignedZeroedAndReadableBehindTheEnd) {
   Buffer<uint8_t> buffer(GetParam());
@@ -49,6 +49,19 @@ TEST_P(BufferTest, HugePagesHoldTheSame) {
   }
   std::fill(buffer.begin(), buffer.end(), uint8_t{7});
   EXPECT_EQ(buffer[buffer.size() - 1], 7);
+}
+
+// Whole pages become zeros, what lies around them stays.
+TEST(Buffer, PagesAreGivenBack) {
+  constexpr size_t kPage = 4096;
+  Buffer<uint8_t> buffer(size_t{5} << 20);
+  std::fill(buffer.begin(), buffer.end(), uint8_t{9});
+  give_back_pages(buffer.data() + 100, 10 * kPage);
+  EXPECT_EQ(buffer[kPage - 1], 9);
+  EXPECT_TRUE(std::all_of(&buffer[kPage], &buffer[10 * kPage], [](uint8_t v) { return v == 0; }));
+  EXPECT_EQ(buffer[10 * kPage], 9);
+  give_back_pages(buffer.data() + 11 * kPage + 1, kPage);
+  EXPECT_EQ(buffer[11 * kPage + 2], 9) << "no whole page";
 }
 
 TEST(Buffer, EmptyOnes) {

@@ -61,7 +61,7 @@ TEST_F(PackedFileTest, RefusesAnotherKeyAndEveryCutOrFlippedIndex) {
     rewrite(whole.substr(0, length));
     ASSERT_FALSE(read("key 1").has_value()) << length;
   }
-  // Arrays carry no checksum (they are read when used); header and index do.
+  // Arrays have checksums of their own; header and index are looked at first.
   uint64_t index = 0;
   std::memcpy(&index, whole.data() + 16, sizeof index);
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -75,6 +75,34 @@ TEST_F(PackedFileTest, RefusesAnotherKeyAndEveryCutOrFlippedIndex) {
   }
   rewrite(whole);
   EXPECT_TRUE(read("key 1").has_value());
+}
+
+TEST_F(PackedFileTest, EveryFlippedByteOfAnArrayIsSeen) {
+  write("key 1");
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  auto file = read("key 1");
+  ASSERT_TRUE(file->check_all().has_value());
+  ASSERT_TRUE(file->check("a").has_value());
+  EXPECT_EQ(file->check("b").error().code, Code::kDataLoss);
+  const auto copied = file->copy("a");
+  ASSERT_TRUE(copied.has_value());
+  EXPECT_NE(copied->data(), file->find("a")->data());
+  EXPECT_EQ(std::memcmp(copied->data(), floats_.data(), copied->size()), 0);
+  file->trim_copies();
+  EXPECT_EQ(std::memcmp(copied->data(), floats_.data(), copied->size()), 0) << "what is used stays";
+  const size_t array = whole.find(std::string(reinterpret_cast<const char*>(floats_.data()), 12));
+  ASSERT_NE(array, std::string::npos);
+  for (size_t i = 0; i < 12; ++i) {
+    std::string damaged = whole;
+    damaged[array + i] = static_cast<char>(damaged[array + i] ^ 1);
+    std::ofstream(path_, std::ios::binary) << damaged;
+    auto open = read("key 1");
+    ASSERT_TRUE(open.has_value());
+    EXPECT_EQ(open->check("a").error().code, Code::kDataLoss);
+    EXPECT_EQ(open->check_all().error().code, Code::kDataLoss);
+    EXPECT_EQ(open->copy("a").error().code, Code::kDataLoss);
+  }
 }
 
 TEST_F(PackedFileTest, AnUnfinishedWriteLeavesNothing) {

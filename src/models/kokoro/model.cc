@@ -27,7 +27,7 @@ std::unique_ptr<Weights> cached(const std::string& path, const std::string& key,
   auto mapped = MappedFile::open(path);
   if (!mapped) return nullptr;
   auto packed = PackedFile::open(std::move(*mapped), key);
-  if (!packed) return nullptr;
+  if (!packed || !packed->check_all()) return nullptr;
   auto bound = Weights::bind(std::move(*packed), precision);
   return bound ? std::move(*bound) : nullptr;
 }

@@ -276,7 +276,7 @@ Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const st
   weights.transformer = loader.transformer("mimi.decoder_transformer", config.decoder_transformer);
   weights.seanet = loader.decoder(config.decoder);
   SYRINX_TRY_VOID(loader.status());
-  if (store != nullptr) weights.packed = store->mapping();
+  if (store != nullptr) weights.packed = store->file();
   weights.panels = gather(weights.transformer, weights.seanet);
   return weights;
 }

@@ -14,11 +14,13 @@ constexpr float kNormEpsilon = 1e-6f;
 constexpr double kTimeEpsilon = 1e-5;
 
 // y = W x + b in double, rows [out, in]: for the times, once at load.
-std::vector<double> multiply(const std::vector<float>& rows, const std::vector<float>& bias,
-                             const std::vector<double>& x) {
+std::vector<double> multiply(const RowTable& rows, const std::vector<float>& bias, const std::vector<double>& x) {
   std::vector<double> y(bias.begin(), bias.end());
-  for (size_t n = 0; n < y.size(); ++n)
-    for (size_t k = 0; k < x.size(); ++k) y[n] += static_cast<double>(rows[n * x.size() + k]) * x[k];
+  std::vector<float> row(x.size());
+  for (size_t n = 0; n < y.size(); ++n) {
+    rows.copy_row(n, row.data());
+    for (size_t k = 0; k < x.size(); ++k) y[n] += static_cast<double>(row[k]) * x[k];
+  }
   return y;
 }
 
@@ -69,6 +71,7 @@ Result<FlowSchedule> make_schedule(const FlowLmWeights& weights, size_t decode_s
     }
     schedule.time.insert(schedule.time.end(), sum.begin(), sum.end());
   }
+  weights.release_file();
   return schedule;
 }
 

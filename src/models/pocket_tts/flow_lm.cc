@@ -106,6 +106,7 @@ Status FlowLm::prefill_rows(View<const float, 2> voice, bool projected, FlowLmSt
     if (!projected) nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, rows_of(x_, rows));
     append_rows("voice", rows, state);
   }
+  if (!projected) weights_->release_file();
   return {};
 }
 
@@ -124,6 +125,7 @@ Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
     if (w.config.text_rank > 0) nn::linear(runner_, w.text_proj.view, rows_of(text_, rows), {}, rows_of(x_, rows));
     append_rows("text", rows, state);
   }
+  w.release_file();
   return {};
 }
 

@@ -72,7 +72,7 @@ class Reader {
     const TensorRef* const found = tensor(name, dims);
     if (found == nullptr) return {};
     std::vector<float> read = to_f32(found->bytes, found->dtype);
-    release(*found);
+    release();
     return read;
   }
   NormWeights norm(const std::string& name, size_t width) {
@@ -103,29 +103,32 @@ class Reader {
   kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
     return matrix(narrow_, parts, channels, bias);
   }
-  // One whose tensor has a name without ".weight".
-  kernels::OwnedMatrix exact_tensor(const std::string& name, size_t channels, size_t columns) {
-    return matrix(PanelType::kF32, {{.name = name, .columns = columns, .suffix = ""}}, channels, false);
+  // One whose tensor has a name without ".weight", and which only a voice needs.
+  kernels::OwnedMatrix voice_projection(const std::string& name, size_t channels, size_t columns) {
+    return matrix(PanelType::kF32, {{.name = name, .columns = columns, .suffix = ""}}, channels, false,
+                  kernels::Place::kFile);
   }
-  // The first `rows` rows of a table of one row more.  What the file has in bf16 stays so, and every narrow precision
-  // rounds to it.
-  RowTable table(const std::string& name, size_t rows, size_t width, Precision precision) {
-    RowTable table{.width = width, .f32 = {}, .bf16 = {}};
-    const TensorRef* const found = tensor(name, {rows + 1, width});
-    if (found == nullptr) return table;
-    if (precision == Precision::kF32 && found->dtype != DType::kBF16) {
-      table.f32.resize(rows * width);
-      floats_to_f32(found->bytes.first(rows * width * dtype_size(found->dtype)), found->dtype, table.f32.data());
-    } else {
-      table.bf16.resize(rows * width);
-      std::vector<float> row(width);
-      const size_t row_bytes = width * dtype_size(found->dtype);
-      for (size_t n = 0; n < rows; ++n) {
-        floats_to_f32(found->bytes.subspan(n * row_bytes, row_bytes), found->dtype, row.data());
-        std::transform(row.begin(), row.end(), table.bf16.data() + n * width, f32_to_bf16);
+  // The first `rows` rows of a table of `stored_rows`.  What the file has in bf16 stays so; the rest is f32.
+  RowTable table(const std::string& name, size_t rows, size_t stored_rows, size_t width) {
+    const std::string full = std::string(kPrefix) + name;
+    read_.insert(full);
+    const TensorRef* const found = file_.find(full);
+    RowTable table{.width = width, .dtype = DType::kF32, .bytes = {}};
+    if (found != nullptr && found->dtype == DType::kBF16) table.dtype = DType::kBF16;
+    const size_t size_bytes = rows * width * dtype_size(table.dtype);
+    table.bytes = store_.get_bytes(full, size_bytes, [&] {
+      const TensorRef* const checked = tensor(name, {stored_rows, width});
+      if (checked == nullptr) return Buffer<std::byte>();
+      Buffer<std::byte> made(size_bytes);
+      const auto from = checked->bytes.first(rows * width * dtype_size(checked->dtype));
+      if (table.dtype == DType::kBF16) {
+        std::copy(from.begin(), from.end(), made.data());
+      } else {
+        floats_to_f32(from, checked->dtype, reinterpret_cast<float*>(made.data()));
       }
-    }
-    release(*found);
+      release();
+      return made;
+    });
     return table;
   }
 
@@ -143,40 +146,37 @@ class Reader {
   }
 
  private:
-  kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
+  kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias,
+                              kernels::Place place = kernels::Place::kMemory) {
     kernels::MatrixShape shape{.columns = 0, .channels = channels};
     for (const Part& part : parts) {
       shape.columns += part.columns;
       read_.insert(fmt::format("{}{}{}", kPrefix, part.name, part.suffix));
       if (with_bias) read_.insert(fmt::format("{}{}.bias", kPrefix, part.name));
     }
-    return store_.get(std::string(kPrefix) + parts.front().name, shape, {type},
-                      [&] { return pack(type, parts, channels, with_bias); });
+    return store_.get(
+        std::string(kPrefix) + parts.front().name, shape, {type},
+        [&] { return pack(type, parts, channels, with_bias); }, place);
   }
   // Nothing is packed once something is wrong.
   kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
     std::vector<kernels::StoredRows> stored;
-    std::vector<const TensorRef*> tensors;
     std::vector<float> bias;
     for (const Part& part : parts) {
       const TensorRef* const rows = tensor(part.name + part.suffix, {part.columns, channels});
-      if (rows != nullptr) {
-        stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
-        tensors.push_back(rows);
-      }
+      if (rows != nullptr) stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
       if (!with_bias) continue;
       const std::vector<float> more = values(part.name + ".bias", {part.columns});
       bias.insert(bias.end(), more.begin(), more.end());
     }
     if (!faults_.empty()) return {};
     kernels::OwnedMatrix packed = kernels::pack_rows(type, channels, stored, bias, team_);
-    for (const TensorRef* tensor : tensors) release(*tensor);
+    release();
     return packed;
   }
-  // The tensor has been read for good.
-  void release(const TensorRef& tensor) const {
-    if (pages_ == nullptr) return;
-    pages_->release(static_cast<size_t>(tensor.bytes.data() - pages_->bytes().data()), tensor.bytes.size());
+  // What has been read is not read again, and reading a page maps its neighbours too.
+  void release() const {
+    if (pages_ != nullptr) pages_->release();
   }
   std::nullptr_t note(std::string fault) {
     faults_.push_back(std::move(fault));
@@ -245,9 +245,9 @@ TimeEmbedding read_time(Reader& reader, size_t width, size_t index) {
   const std::string name = fmt::format("flow_net.time_embed.{}.", index);
   TimeEmbedding time;
   time.freqs = reader.values(name + "freqs", {kTimeFrequencies});
-  time.weight0 = reader.values(name + "mlp.0.weight", {width, 2 * kTimeFrequencies});
+  time.weight0 = reader.table(name + "mlp.0.weight", width, width, 2 * kTimeFrequencies);
   time.bias0 = reader.values(name + "mlp.0.bias", {width});
-  time.weight2 = reader.values(name + "mlp.2.weight", {width, width});
+  time.weight2 = reader.table(name + "mlp.2.weight", width, width, width);
   time.bias2 = reader.values(name + "mlp.2.bias", {width});
   time.alpha = reader.values(name + "mlp.3.alpha", {width});
   return time;
@@ -288,11 +288,12 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 }  // namespace
 
 void RowTable::copy_row(size_t row, float* to) const {
-  if (!f32.empty()) {
-    std::copy_n(f32.data() + row * width, width, to);
-  } else {
-    std::transform(bf16.data() + row * width, bf16.data() + (row + 1) * width, to, bf16_to_f32);
-  }
+  const size_t row_bytes = width * dtype_size(dtype);
+  floats_to_f32(bytes.view.subspan(row * row_bytes, row_bytes), dtype, to);
+}
+
+void FlowLmWeights::release_file() const {
+  if (packed != nullptr) packed->release();
 }
 
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
@@ -310,9 +311,9 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.latent_std = reader.values("emb_std", {latent});
   w.latent_mean = reader.values("emb_mean", {latent});
   if (config.bos_before_voice) w.bos_before_voice = reader.values("bos_before_voice", {1, 1, t.width});
-  w.voice_proj = reader.exact_tensor("speaker_proj_weight", voice_width, t.width);
+  w.voice_proj = reader.voice_projection("speaker_proj_weight", voice_width, t.width);
   // The last row is the padding of the maker's batches.
-  w.text_table = reader.table("conditioner.embed.weight", config.text_bins, w.text_width(), precision);
+  w.text_table = reader.table("conditioner.embed.weight", config.text_bins, config.text_bins + 1, w.text_width());
   if (config.text_rank > 0) w.text_proj = reader.exact("conditioner.proj", config.text_rank, t.width);
   w.input = reader.exact("input_linear", latent, t.width);
   for (size_t i = 0; i < t.layers; ++i) w.layers.push_back(read_layer(reader, t, i));
@@ -321,7 +322,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.eos = reader.exact("out_eos", config.condition, 1, true);
   w.head = read_head(reader, config, latent);
   SYRINX_TRY_VOID(reader.finish(name));
-  if (store != nullptr) w.packed = store->mapping();
+  if (store != nullptr) w.packed = store->file();
   w.theta.resize(t.head_size() / 2);
   kernels::rotary_frequencies(t.max_period, w.theta);
   return w;

@@ -16,6 +16,7 @@
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
+#include "tensor/dtype.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
@@ -37,12 +38,22 @@ struct FlowLmLayer {
   kernels::OwnedMatrix linear1, linear2;  // D -> F -> D
 };
 
+// Rows of f32, or of bf16 that are widened on use: few of them are looked at, so they stay in the mapped file.
+struct RowTable {
+  size_t width = 0;
+  DType dtype = DType::kF32;   // or bf16
+  kernels::StoredBytes bytes;  // [rows, width]
+
+  size_t rows() const { return width == 0 ? 0 : bytes.view.size() / (width * dtype_size(dtype)); }
+  void copy_row(size_t row, float* to) const;
+};
+
 // Used at load time only, when the times of the evaluations are known (flow_head.h).
 struct TimeEmbedding {
-  std::vector<float> freqs;           // [kTimeFrequencies], as stored: they are rounded to the file's type
-  std::vector<float> weight0, bias0;  // [W, 2 kTimeFrequencies], [W]
-  std::vector<float> weight2, bias2;  // [W, W], [W]
-  std::vector<float> alpha;           // [W]
+  std::vector<float> freqs;         // [kTimeFrequencies], as stored: they are rounded to the file's type
+  RowTable weight0, weight2;        // [W, 2 kTimeFrequencies], [W, W]
+  std::vector<float> bias0, bias2;  // [W]
+  std::vector<float> alpha;         // [W]
 };
 
 struct FlowBlock {
@@ -59,16 +70,6 @@ struct FlowHeadWeights {
   kernels::OwnedMatrix
       modulation;               // W -> blocks * 3 W + 2 W: shift, scale, gate of each block; shift, scale of the end
   kernels::OwnedMatrix output;  // W -> X
-};
-
-// Rows of f32, or of bf16 that are widened on use: a frame looks at few of them, so none is multiplied.
-struct RowTable {
-  size_t width = 0;
-  std::vector<float> f32;      // [rows, width], or empty
-  std::vector<uint16_t> bf16;  // the same
-
-  size_t rows() const { return width == 0 ? 0 : (f32.size() + bf16.size()) / width; }
-  void copy_row(size_t row, float* to) const;
 };
 
 struct FlowLmWeights {
@@ -92,6 +93,8 @@ struct FlowLmWeights {
   FlowHeadWeights head;
   std::vector<float> theta;  // rotary frequencies, [head size / 2]
 
+  // Lets what was looked at in the packed file leave memory until it is looked at again: after a prompt.
+  void release_file() const;
   size_t text_width() const { return config.text_rank > 0 ? config.text_rank : config.transformer.width; }
 };
 

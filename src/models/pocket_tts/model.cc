@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "config.yaml";
 // Part of the key of a packed cache: raise it whenever the packed form or what goes into it changes.
-constexpr int kPackedLayout = 2;
+constexpr int kPackedLayout = 3;
 constexpr size_t kMaxListed = 10000;  // entries of a folder that are looked at
 
 bool is_there(const fs::path& path) {
@@ -197,10 +197,13 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                   codec);
   }
   const PackedPlace packed = packed_place(options);
-  // What had to be packed is packed into the cache, and then taken from there: small matrices stay mapped, shared
-  // between processes, and large ones need not be in memory twice.
-  for (bool again = true; again;) {
-    const bool first = flow_lm_ == nullptr;
+  // What had to be packed is packed into the cache, and then taken from there: so all lies in one run of memory.  A
+  // damaged cache is found in the first pass, made anew in the second.
+  constexpr int kPasses = 3;
+  bool again = true;
+  for (int pass = 0; again && pass < kPasses; ++pass) {
+    flow_lm_ = nullptr;
+    decoder_ = nullptr;
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
     SYRINX_TRY(FlowLmWeights flow_lm,
                read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights,
@@ -209,7 +212,7 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                                                                         config_.mimi, options.precision, &store));
     flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
     decoder_ = std::make_shared<const mimi::DecoderWeights>(std::move(decoder));
-    again = store.finish() && first;
+    again = store.finish();
   }
   // All that is needed to speak has been packed; the pages would count as this process's memory.
   weights_.file.release();

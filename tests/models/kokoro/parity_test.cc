@@ -269,6 +269,21 @@ TEST(Kokoro, PackedCacheIsUsedAndADamagedOneIsMadeAgain) {
   std::filesystem::resize_file(files[0], size / 2);
   EXPECT_EQ(speak(), packed);
   EXPECT_EQ(std::filesystem::file_size(files[0]), size) << "made again";
+  // One byte in the middle of the arrays.
+  std::string whole;
+  {
+    std::ifstream in(files[0], std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(in), {});
+    std::string damaged = whole;
+    char& byte = damaged[damaged.find_first_not_of('\0', damaged.size() / 2)];
+    byte = static_cast<char>(byte ^ 1);
+    std::ofstream(files[0], std::ios::binary) << damaged;
+  }
+  EXPECT_EQ(speak(), packed);
+  {
+    std::ifstream in(files[0], std::ios::binary);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), whole) << "made again";
+  }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2) << "the cache and the stamp";
   std::filesystem::remove_all(folder);
   EXPECT_EQ(speak(), packed) << "a cache that cannot be written is done without";

@@ -302,6 +302,28 @@ TEST(PocketModelCache, AStartFromPackedWeightsIsTheSameModel) {
   }
 }
 
+// One byte in the middle of the arrays: the load that finds it makes the file anew and takes the weights from there.
+TEST(PocketModelCache, ADamagedFileIsMadeAgainAtOnce) {
+  const TempFolder folder;
+  const LoadOptions options{.cache_dir = folder.path(), .precision = Precision::kInt4};
+  ASSERT_NE(load_model(data("english"), options), nullptr);
+  std::string path;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    if (entry.path().extension() == ".packed") path = entry.path().string();
+  ASSERT_FALSE(path.empty());
+  const std::string whole = read_text(path);
+  for (const size_t part : {3, 5, 7}) {
+    std::string damaged = whole;
+    char& byte = damaged[damaged.find_first_not_of('\0', damaged.size() * part / 8)];
+    byte = static_cast<char>(byte ^ 1);
+    write_text(path, damaged);
+    const auto model = load_model(data("english"), options);
+    ASSERT_NE(model, nullptr);
+    EXPECT_NE(model->flow_lm()->packed, nullptr);
+    EXPECT_EQ(read_text(path), whole) << part << " eighths in";
+  }
+}
+
 TEST(PocketModelCache, AnotherConfigurationOfTheSameWeightsIsStillAnError) {
   const TempFolder folder;
   ASSERT_NE(load_model(data("english"), {.cache_dir = folder.path()}), nullptr);
