@@ -2,7 +2,8 @@
 //   pocket_parity stages CHECKPOINT REFERENCE RECORDING   every stage in f32; REFERENCE: a folder of
 //                                                         tools/reference/pocket_tts.py model --whole
 //   pocket_parity ends CHECKPOINT RECORDING               where f32, int8 and int4 end 20 texts
-// Exit status 1: a stage differs by more than 1e-4 of its largest value, or could not be compared; 2: wrong arguments.
+// SYRINX_CPU=AVX2 and others as for the engine.  Exit status 1: a stage differs by more than 1e-4 of its largest value,
+// or could not be compared; 2: wrong arguments.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "base/mapped_file.h"
+#include "kernels/dispatch.h"
 #include "mimi/stages.h"
 #include "models/pocket_tts/model.h"
 #include "models/pocket_tts/prompt.h"
@@ -115,7 +117,7 @@ Result<bool> compare_stages(const std::string& checkpoint, const std::string& fo
   FlowLm flow(model->flow_lm(), runner);
   FlowHead head(model->flow_lm(), schedule, runner);
   Table table;
-  std::printf("%-28s %9s   %s\n", "stage", "worst", "bound");
+  std::printf("%-28s %9s   %s      (%s)\n", "stage", "worst", "bound", kernels::chosen_target_name().c_str());
   SYRINX_TRY_VOID(table.add(recording_stage(sound, reference.arrays)));
   SYRINX_TRY(const auto encoder, model->load_encoder());
   SYRINX_TRY_VOID(table.add(mimi::encoder_stages(encoder, sound, reference.arrays, runner)));
@@ -200,6 +202,7 @@ Result<bool> compare_all_ends(const std::string& checkpoint, const std::string& 
 }
 
 Result<bool> run(const std::vector<std::string>& words) {
+  SYRINX_TRY_VOID(kernels::limit_cpu_from_environment());
   if (words.size() == 4 && words[0] == "stages") return compare_stages(words[1], words[2], words[3]);
   if (words.size() == 3 && words[0] == "ends") return compare_all_ends(words[1], words[2]);
   return fail(Code::kInvalidArgument,

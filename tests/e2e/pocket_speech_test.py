@@ -24,6 +24,14 @@ def riff(seconds, rate_hz=8000, sample=lambda i: (i * 37) % 200 - 100):
             data)
 
 
+def reference_array(name, kind):
+    """Of the maker's arrays for ENGLISH, as numbers of that struct type."""
+    data = (ENGLISH / "reference.safetensors").read_bytes()
+    size, = struct.unpack_from("<Q", data)
+    begin, end = json.loads(data[8:8 + size])[name]["data_offsets"]
+    return [value for value, in struct.iter_unpack("<" + kind, data[8 + size + begin:8 + size + end])]
+
+
 class Pocket(Program):
     def speak(self, *arguments, text=b"", model=ENGLISH, voice=VOICE):
         return self.run_it("speak", "--model", model, "--voice", voice, *arguments, text=text)
@@ -67,6 +75,18 @@ class Speaking(Pocket):
                     self.assertEqual(sound.getframerate(), 24000)
                     self.assertAlmostEqual(sound.getnframes() / 24000, figures["audio_seconds"], places=6)
                     self.assertEqual(sound.getnframes() % 1920, 0)
+
+    def test_the_makers_samples_after_the_makers_voice_file(self):
+        """Without noise, to the limit of steps, as the maker's package spoke it (generate.2 of reference.json)."""
+        output = self.samples("Hi.", "--precision", "f32", "--temperature", "0", "--eos-threshold", "1e9")
+        ours = [value for value, in struct.iter_unpack("<h", output)]
+        self.assertEqual(len(ours), 42 * 1920)
+        theirs = reference_array("generate.2.samples", "f")
+        rows = reference_array("generate.2.samples.rows", "i")
+        self.assertGreater(max(map(abs, theirs)), 0.1)
+        for row, sample in zip(rows, theirs, strict=True):
+            # 16 bits: two steps for rounding, beside the parity of f32.
+            self.assertLessEqual(abs(ours[row] / 32768 - max(-1, min(1, sample))), 2 / 32768 + 1e-4, row)
 
     def test_a_checkpoint_is_a_folder_a_configuration_or_weights(self):
         first = self.samples(TEXT)

@@ -33,6 +33,8 @@ Result<std::vector<StageDifference>> decoder_stages(std::shared_ptr<const Decode
   SeenStages seen;
   decoder.set_probe(probe_into(seen, "mimi"));
   const size_t width = decoder.config().latent;
+  if (latents.size() % width != 0)
+    return fail(Code::kDataLoss, "mimi.denormalised of the reference is another model's");
   std::vector<float> samples(decoder.config().frame_samples());
   for (size_t at = 0; at + width <= latents.size(); at += width) {
     decoder.decode(state, {&latents[at], {1, width}}, samples);

@@ -1,6 +1,6 @@
 // int8 and int4 end chunks where f32 does, on 20 texts: every small checkpoint, whose logit is above the threshold at
-// one step of twelve.  Those logits are near to white noise, with a standard deviation of 3, where a trained model's
-// jump: so the ends are those that stay clear of the threshold.  docs/pocket_tts.md has what happens to the others.
+// one step of twelve.  Those logits are near to white noise, with a standard deviation of 3, so the ends are chosen
+// that stay clear of the threshold.  docs/pocket_tts.md has what happens to the others.
 #include "ends.h"
 
 #include <gtest/gtest.h>

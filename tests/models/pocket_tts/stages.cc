@@ -73,6 +73,8 @@ Differences flow_lm_stages(FlowLm& flow, const Safetensors& reference) {
   SYRINX_TRY(const std::vector<int32_t> ids, i32_array(reference, "text.ids"));
   SYRINX_TRY(const std::vector<float> fed, f32_array(reference, "step.latent"));
   const size_t voice = latents.size() / w.voice_width, steps = fed.size() / w.latent;
+  if (latents.size() != voice * w.voice_width || fed.size() != steps * w.latent)
+    return fail(Code::kDataLoss, "voice.latents or step.latent of the reference are another model's");
   SYRINX_TRY(FlowLmState state, FlowLmState::make(w, 1 + voice + ids.size() + steps));
 
   SeenStages seen;
@@ -109,8 +111,9 @@ Differences flow_lm_stages(FlowLm& flow, const Safetensors& reference) {
 Differences flow_head_stages(FlowHead& head, const FlowLmWeights& weights, const Safetensors& reference) {
   SYRINX_TRY(const std::vector<float> hidden, f32_array(reference, "step.hidden"));
   SYRINX_TRY(const std::vector<float> noise, f32_array(reference, "step.noise"));
-  const size_t latent = weights.latent, frames = noise.size() / latent;
-  const size_t width = hidden.size() / std::max<size_t>(1, frames);
+  const size_t latent = weights.latent, frames = noise.size() / latent, width = weights.config.condition;
+  if (noise.size() != frames * latent || hidden.size() != frames * width)
+    return fail(Code::kDataLoss, "step.noise and step.hidden of the reference are another model's");
   SeenStages seen;
   size_t frame = 0;
   head.set_probe([&](std::string_view stage, size_t index, std::span<const float> values) {
