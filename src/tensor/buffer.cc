@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 
 #include "base/check.h"
+#include "tensor/buffer_count.h"
 
 namespace syrinx {
 namespace {
@@ -13,6 +15,9 @@ constexpr size_t kSystemThreshold = size_t{128} << 10;
 constexpr size_t kSlack = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
+
+std::atomic<size_t> count{0};
+
 // The system's memory comes in whole pages, so that what lies around a mapping can be given back.
 size_t padded(size_t size_bytes) {
   const size_t unit = size_bytes >= kSystemThreshold ? kPage : 64;
@@ -34,7 +39,10 @@ void* map_pages(size_t bytes) {
 
 }  // namespace
 
+size_t buffer_count() { return count.load(std::memory_order_relaxed); }
+
 void* allocate_aligned(size_t size_bytes) {
+  count.fetch_add(1, std::memory_order_relaxed);
   const size_t bytes = padded(size_bytes);
   if (size_bytes >= kSystemThreshold) {
     SYRINX_CHECK(bytes >= size_bytes && bytes <= std::numeric_limits<size_t>::max() - kHugePage, "{} bytes",

@@ -4,16 +4,17 @@
 #include <cstdlib>
 #include <new>
 
+#include "tensor/buffer_count.h"
+
 namespace {
 std::atomic<size_t> count{0};
 }
 
 namespace syrinx {
-size_t allocation_count() { return count.load(); }
+size_t allocation_count() { return count.load() + buffer_count(); }
 }  // namespace syrinx
 
-// ThreadSanitizer links operators of its own, which cannot be replaced: there nothing is counted, in all other builds
-// it is.
+// ThreadSanitizer links operators of its own, which cannot be replaced: there only buffers are counted.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SYRINX_NOTHING_IS_COUNTED

@@ -1,5 +1,5 @@
-// Counts what C++ code allocates with new; linking allocation_count.cc replaces the global operators.  Large buffers of
-// ours come from the system and are not seen here.
+// Counts what C++ code allocates with new, and our buffers, whether they come from the system or not; linking
+// allocation_count.cc replaces the global operators.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "tensor/buffer_count.h"
+
 namespace syrinx {
 namespace {
 
@@ -62,6 +64,14 @@ TEST(Buffer, PagesAreGivenBack) {
   EXPECT_EQ(buffer[10 * kPage], 9);
   give_back_pages(buffer.data() + 11 * kPage + 1, kPage);
   EXPECT_EQ(buffer[11 * kPage + 2], 9) << "no whole page";
+}
+
+TEST_P(BufferTest, IsCounted) {
+  const size_t before = buffer_count();
+  Buffer<uint8_t> buffer(GetParam());
+  EXPECT_EQ(buffer_count(), before + 1);
+  Buffer<uint8_t> moved = std::move(buffer);
+  EXPECT_EQ(buffer_count(), before + 1) << "moving makes none";
 }
 
 TEST(Buffer, EmptyOnes) {
