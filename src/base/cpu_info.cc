@@ -83,6 +83,7 @@ CpuInfo detect() {
   detect_x86(info);
 #elif defined(__aarch64__)
   info.neon_dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  info.neon_bf16 = (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
 #endif
   return info;
 }

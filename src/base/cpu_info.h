@@ -15,6 +15,7 @@ struct CpuInfo {
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool neon_dotprod = false;
+  bool neon_bf16 = false;
   size_t l2_bytes = 0;  // per core, 0 when unknown
 };
 

@@ -28,6 +28,7 @@ std::string chosen_target() {
   if (kernels::use_avx512_vnni()) name += " with VNNI";
   if (kernels::use_avx512_bf16()) name += kernels::use_avx512_vnni() ? " and BF16" : " with BF16";
   if (kernels::use_neon_dotprod()) name += " with the dot product";
+  if (kernels::use_neon_bf16()) name += " and BF16";
   return name;
 }
 

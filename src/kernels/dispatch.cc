@@ -85,15 +85,18 @@ Status limit_cpu_from_environment() {
 bool use_avx512_vnni() { return cpu_info().avx512_vnni && target_is(HWY_AVX3); }
 bool use_avx512_bf16() { return cpu_info().avx512_bf16 && target_is(HWY_AVX3); }
 bool use_neon_dotprod() { return false; }
+bool use_neon_bf16() { return false; }
 #elif HWY_ARCH_ARM_A64
 bool use_avx512_vnni() { return false; }
 bool use_avx512_bf16() { return false; }
 // Every target of this architecture stands on NEON.
 bool use_neon_dotprod() { return cpu_info().neon_dotprod && extensions_allowed.load(std::memory_order_relaxed); }
+bool use_neon_bf16() { return cpu_info().neon_bf16 && extensions_allowed.load(std::memory_order_relaxed); }
 #else
 bool use_avx512_vnni() { return false; }
 bool use_avx512_bf16() { return false; }
 bool use_neon_dotprod() { return false; }
+bool use_neon_bf16() { return false; }
 #endif
 
 std::string chosen_target_name() { return target_name(chosen_target()); }

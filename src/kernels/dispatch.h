@@ -3,7 +3,8 @@
 // below, never cpu_info() alone, so that they obey the same limit.
 //
 // Names, best first: AVX3 AVX3_PLAIN AVX2 SSE4 SSSE3 SCALAR, or SVE2 SVE NEON NEON_PLAIN.  _PLAIN is the same target
-// without VNNI and BF16 (AVX3) or without the dot product (NEON).  A limit above the processor's best changes nothing.
+// without VNNI and BF16 (AVX3) or without dot product and BF16 (NEON).  A limit above the processor's best changes
+// nothing.
 //
 // Threads: set the limit before the first kernel runs, from one thread.  The flags may be read from any thread.
 #pragma once
@@ -26,6 +27,7 @@ Status limit_cpu_from_environment();
 bool use_avx512_vnni();
 bool use_avx512_bf16();
 bool use_neon_dotprod();
+bool use_neon_bf16();
 
 // The Highway target that kernels run on now: "AVX3", "AVX2", "NEON", ...
 std::string chosen_target_name();

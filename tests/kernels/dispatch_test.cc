@@ -45,7 +45,7 @@ TEST_F(DispatchTest, ALimitHoldsForEveryBuiltTarget) {
 TEST_F(DispatchTest, LowerLimitsSwitchOffOurOwnExtensions) {
   const std::vector<std::string> built = built_targets();
   ASSERT_TRUE(limit_cpu(built.front() == "AVX3" ? "AVX3_PLAIN" : "NEON_PLAIN"));
-  EXPECT_FALSE(use_avx512_vnni() || use_avx512_bf16() || use_neon_dotprod());
+  EXPECT_FALSE(use_avx512_vnni() || use_avx512_bf16() || use_neon_dotprod() || use_neon_bf16());
   ASSERT_TRUE(limit_cpu(""));
   if (chosen_target_name() == "AVX3") {
     EXPECT_EQ(use_avx512_vnni(), cpu_info().avx512_vnni);
@@ -54,6 +54,7 @@ TEST_F(DispatchTest, LowerLimitsSwitchOffOurOwnExtensions) {
     EXPECT_FALSE(use_avx512_vnni() || use_avx512_bf16());
   }
   EXPECT_EQ(use_neon_dotprod(), cpu_info().neon_dotprod);
+  EXPECT_EQ(use_neon_bf16(), cpu_info().neon_bf16);
 }
 
 TEST_F(DispatchTest, UnknownNamesAreRefusedWithTheList) {

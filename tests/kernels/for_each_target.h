@@ -19,14 +19,14 @@
 namespace syrinx::kernels {
 
 // Calls test() once per target with Highway forced to it, so that the public function's dispatch is what is tested.
-// Where our own extensions exist (VNNI and BF16 on AVX3, dot product on ARM) their target runs twice: with and without.
-// Prints the targets it ran.
+// Where our own extensions exist (VNNI and BF16 on AVX3, dot product and BF16 on ARM) their target runs twice: with and
+// without. Prints the targets it ran.
 template <class Test>
 void for_each_target(Test&& test) {
   std::string ran;
   for (const int64_t target : usable_targets()) {
     force_target_for_test(target, true);
-    const bool extended = use_avx512_vnni() || use_avx512_bf16() || use_neon_dotprod();
+    const bool extended = use_avx512_vnni() || use_avx512_bf16() || use_neon_dotprod() || use_neon_bf16();
     for (const bool extensions : {true, false}) {
       if (!extensions && !extended) continue;
       force_target_for_test(target, extensions);

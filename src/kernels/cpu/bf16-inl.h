@@ -36,6 +36,19 @@ HWY_INLINE void StoreBf16(D d, V v, uint16_t* to) {
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(RoundedBits(d, v)))), d16, to);
 }
 
+// Two vectors side by side.
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE void StoreBf16(D d, V first, V second, uint16_t* to) {
+#if HWY_TARGET == HWY_SCALAR
+  StoreBf16(d, first, to);
+  StoreBf16(d, second, to + 1);
+#else
+  const hn::Repartition<uint16_t, D> d16;  // the upper half of each number is an odd lane
+  const auto low = hn::BitCast(d16, RoundedBits(d, first)), high = hn::BitCast(d16, RoundedBits(d, second));
+  hn::StoreU(hn::ConcatOdd(d16, high, low), d16, to);
+#endif
+}
+
 // As many floats as D has lanes.
 template <class D>
 HWY_INLINE hn::VFromD<D> load_as_f32(D d, const float* HWY_RESTRICT from) {

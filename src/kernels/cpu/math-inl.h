@@ -141,8 +141,10 @@ template <class D, class V = hn::VFromD<D>>
 HWY_INLINE V Elu(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V bounded = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Zero(d));  // e^-20 is lost in -1
-  const auto n = hn::NearestInt(hn::Mul(bounded, hn::Set(d, 1.44269504f)));
-  const V nf = hn::ConvertTo(d, n);
+  // Adding 1.5 * 2^23 rounds to the nearest integer, halves to even, and leaves n in the lower bits.
+  const V magic = hn::Set(d, 12582912.0f);
+  const V shifted = hn::Add(hn::Mul(bounded, hn::Set(d, 1.44269504f)), magic);
+  const V nf = hn::Sub(shifted, magic);
   V r = hn::NegMulAdd(nf, hn::Set(d, 0.693145751953125f), bounded);
   r = hn::NegMulAdd(nf, hn::Set(d, 1.42860677e-06f), r);
   V p = hn::MulAdd(hn::Set(d, 1.38144649e-03f), r, hn::Set(d, 8.36878084e-03f));
@@ -150,7 +152,7 @@ HWY_INLINE V Elu(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 1.66665196e-01f));
   p = hn::MulAdd(p, r, hn::Set(d, 4.99999940e-01f));
   const V less_one = hn::MulAdd(hn::Mul(r, r), p, r);
-  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 127))));
   const V y = hn::MulAdd(power, less_one, hn::Sub(power, hn::Set(d, 1.0f)));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), y, x);
 }

@@ -21,7 +21,7 @@ struct NarrowBlock {
   const std::byte* rows = nullptr;
   size_t stride = 0;
   size_t depth = 0;  // of the matrix
-  size_t taps = 1;   // more than one: bf16_rows_avx512 alone
+  size_t taps = 1;   // more than one: products of bf16 alone
   size_t tap_stride = 0;
 };
 
@@ -38,6 +38,8 @@ void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to);  // count
 // The dot product of Armv8.2; activations are signed.
 void int8_rows_dotprod(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
 void int4_rows_dotprod(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c);
+// BF16 of Armv8.6; a pair's sum, and its sum with what is there, are rounded to odd.
+void bf16_rows_neon(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c);
 #endif
 
 }  // namespace syrinx::kernels

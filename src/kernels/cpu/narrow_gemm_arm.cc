@@ -1,4 +1,4 @@
-// Narrow inner products with the dot product of Armv8.2, signed by signed.
+// Narrow inner products with the dot product of Armv8.2, signed by signed, and with BF16 of Armv8.6.
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
@@ -9,6 +9,7 @@
 #include "tensor/packed_matrix.h"
 
 #define SYRINX_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
+#define SYRINX_NEON_BF16 __attribute__((target("arch=armv8.2-a+bf16")))
 
 namespace syrinx::kernels {
 namespace {
@@ -66,7 +67,43 @@ SYRINX_DOTPROD void int4_half(const NarrowBlock& x, const int32_t* group_term, c
   for (size_t i = 0; i < 4; ++i) vst1q_f32(c + 4 * i, total[i]);
 }
 
+// kRows x 16 columns of a panel: with six rows 24 sums, 4 weights and a pair of activations fit the 32 registers.
+template <size_t kRows>
+SYRINX_NEON_BF16 void bf16_half(const NarrowBlock& x, const uint16_t* panel, float* c) {
+  float32x4_t sum[kRows][4];
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t i = 0; i < 4; ++i) sum[r][i] = vdupq_n_f32(0.0f);
+  const std::byte* tap = x.rows;
+  for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
+    for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
+      bfloat16x8_t w[4];
+      for (size_t i = 0; i < 4; ++i) w[i] = vreinterpretq_bf16_u16(vld1q_u16(panel + 8 * i));
+      for (size_t r = 0; r < kRows; ++r) {
+        uint32_t two;
+        std::memcpy(&two, tap + r * x.stride + 2 * k, sizeof two);
+        const bfloat16x8_t a = vreinterpretq_bf16_u32(vdupq_n_u32(two));
+        for (size_t i = 0; i < 4; ++i) sum[r][i] = vbfdotq_f32(sum[r][i], w[i], a);
+      }
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t i = 0; i < 4; ++i) vst1q_f32(c + r * 32 + 4 * i, sum[r][i]);
+}
+
 }  // namespace
+
+void bf16_rows_neon(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
+  constexpr decltype(&bf16_half<1>) kHalves[] = {bf16_half<1>, bf16_half<2>, bf16_half<3>,
+                                                 bf16_half<4>, bf16_half<5>, bf16_half<6>};
+  const size_t step = even_step(rows, 6);
+  for (size_t r = 0; r < rows; r += step) {
+    NarrowBlock part = x;
+    part.rows += r * x.stride;
+    const auto half = kHalves[(rows - r < step ? rows - r : step) - 1];
+    half(part, panel, c + r * 32);
+    half(part, panel + 32, c + r * 32 + 16);
+  }
+}
 
 void int8_rows_dotprod(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
   for (size_t r = 0; r < rows;) {

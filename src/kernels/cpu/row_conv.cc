@@ -163,26 +163,40 @@ HWY_INLINE VF activate(VF y) {
   return y;
 }
 
-// From the sums of `rows` rows to what is stored, at `row` and `column` of the output.
+// From the sums of `rows` rows to what is stored, at `row` and `column` of the output; two vectors of columns at a
+// time.
 template <RowActivation kActivation>
 void finish_block(const PackedMatrix& matrix, const RowConv& conv, const float* c, size_t row, size_t rows,
                   size_t column) {
   const F32 d;
-  for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
-    const VF bias = hn::LoadU(d, matrix.bias + column + n);
-    const VF scale = conv.scale == nullptr ? hn::Set(d, 1.0f) : hn::LoadU(d, conv.scale + column + n);
+  const size_t lanes = hn::Lanes(d);
+  const VF one = hn::Set(d, 1.0f);
+  for (size_t n = 0; n < kPanelColumns; n += 2 * lanes, c += 2 * lanes, column += 2 * lanes) {
+    const VF bias0 = hn::LoadU(d, matrix.bias + column), bias1 = hn::LoadU(d, matrix.bias + column + lanes);
+    const VF scale0 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column);
+    const VF scale1 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column + lanes);
     for (size_t r = 0; r < rows; ++r) {
-      const size_t at = (row + r) * conv.stride + column + n;
-      VF y = hn::Mul(hn::Add(hn::LoadU(d, c + r * kPanelColumns + n), bias), scale);
-      if (conv.residual != nullptr)
-        y = hn::Add(y, hn::LoadU(d, conv.residual + (row + r) * conv.residual_stride + column + n));
-      if (conv.output != nullptr) hn::StoreU(y, d, conv.output + at);
+      const float* const sums = c + r * kPanelColumns;
+      VF y0 = hn::Mul(hn::Add(hn::LoadU(d, sums), bias0), scale0);
+      VF y1 = hn::Mul(hn::Add(hn::LoadU(d, sums + lanes), bias1), scale1);
+      if (conv.residual != nullptr) {
+        const float* const residual = conv.residual + (row + r) * conv.residual_stride + column;
+        y0 = hn::Add(y0, hn::LoadU(d, residual));
+        y1 = hn::Add(y1, hn::LoadU(d, residual + lanes));
+      }
+      const size_t at = (row + r) * conv.stride + column;
+      if (conv.output != nullptr) {
+        hn::StoreU(y0, d, conv.output + at);
+        hn::StoreU(y1, d, conv.output + at + lanes);
+      }
       if (conv.activated == nullptr) continue;
-      const VF a = activate<kActivation>(y);
-      if (conv.activated_type == RowType::kF32) {
-        hn::StoreU(a, d, static_cast<float*>(conv.activated) + at);
+      const VF a0 = activate<kActivation>(y0), a1 = activate<kActivation>(y1);
+      if (conv.activated_type == RowType::kBf16) {
+        StoreBf16(d, a0, a1, static_cast<uint16_t*>(conv.activated) + at);
       } else {
-        StoreBf16(d, a, static_cast<uint16_t*>(conv.activated) + at);
+        float* const to = static_cast<float*>(conv.activated) + at;
+        hn::StoreU(a0, d, to);
+        hn::StoreU(a1, d, to + lanes);
       }
     }
   }
@@ -203,6 +217,8 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
   auto* multiply_bf16 = &bf16_panel;
 #if HWY_TARGET == HWY_AVX3
   if (use_avx512_bf16()) multiply_bf16 = &bf16_rows_avx512;
+#elif HWY_TARGET == HWY_NEON
+  if (use_neon_bf16()) multiply_bf16 = &bf16_rows_neon;
 #endif
   alignas(64) float c[kMaxRows * kPanelColumns];
   const int blocks = static_cast<int>((rows.end - rows.begin + kMaxRows - 1) / kMaxRows);
@@ -263,7 +279,7 @@ constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of
 
 }  // namespace
 
-bool bf16_rows_are_faster() { return use_avx512_bf16(); }
+bool bf16_rows_are_faster() { return use_avx512_bf16() || use_neon_bf16(); }
 
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
   SYRINX_DCHECK(matrix.type == PanelType::kBf16 ||
