@@ -185,10 +185,11 @@ void FlowLm::begin_pass(size_t rows) {
   rows_ = rows;
   for (const Segment& segment : segments_) {
     const FlowLmState& state = *segment.state;
-    SYRINX_CHECK(state.layers == weights_->layers.size() &&
-                     state.key_width() == weights_->config.transformer.key_width() &&
-                     state.type == cache_type(weights_->precision),
-                 "a state of {} layers of {} in {}", state.layers, state.key_width(), dtype_name(state.type));
+    const TransformerConfig& t = weights_->config.transformer;
+    SYRINX_CHECK(state.layers == weights_->layers.size() && state.key_heads == t.key_heads &&
+                     state.head_size == t.head_size() && state.type == cache_type(weights_->precision),
+                 "a state of {} layers of {} x {} in {}", state.layers, state.key_heads, state.head_size,
+                 dtype_name(state.type));
     SYRINX_CHECK(segment.rows <= state.room() && segment.first + segment.rows <= rows, "{} rows", segment.rows);
     const size_t end = segment.first + segment.rows;
     kernels::rotary_angles(weights_->theta, state.position, rows_of(cosines_, segment.first, end),

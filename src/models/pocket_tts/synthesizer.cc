@@ -25,11 +25,11 @@ Status check(const SpeechSettings& settings) {
 }
 
 Status check_voice(const FlowLmState& voice, const FlowLmWeights& weights) {
-  const size_t width = weights.config.transformer.key_width();
-  if (voice.layers != weights.layers.size() || voice.key_width() != width)
+  const TransformerConfig& t = weights.config.transformer;
+  if (voice.layers != weights.layers.size() || voice.key_heads != t.key_heads || voice.head_size != t.head_size())
     return fail(Code::kInvalidArgument,
-                "the voice has {} layers of {} numbers, the model {} of {}; it is another model's", voice.layers,
-                voice.key_width(), weights.layers.size(), width);
+                "the voice has {} layers of {} x {} numbers, the model {} of {} x {}; it is another model's",
+                voice.layers, voice.key_heads, voice.head_size, weights.layers.size(), t.key_heads, t.head_size());
   if (voice.type != cache_type(weights.precision))
     return fail(Code::kInvalidArgument, "the voice is in {}, the model in {}; make it under the model's precision",
                 dtype_name(voice.type), dtype_name(cache_type(weights.precision)));

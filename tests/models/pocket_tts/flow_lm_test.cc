@@ -237,6 +237,14 @@ TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
   EXPECT_FALSE(state.full);
 }
 
+TEST(FlowLmDeathTest, AStateWithHeadsOfAnotherSizeIsOurBug) {
+  Running run(test_model("english"));
+  FlowLmState state = run.state();
+  state.key_heads *= 2;
+  state.head_size /= 2;
+  EXPECT_DEATH(one_step(run.flow, nullptr, state), "a state of 2 layers");
+}
+
 TEST(FlowLm, WhatDoesNotFitIsRefused) {
   const TestModel model = test_model("english"), other = test_model("english_24l");
   Running run(model), layers(other);

@@ -312,6 +312,15 @@ TEST(PocketSynthesizer, RefusesSettingsOutOfRange) {
   const auto voice_of_another = Synthesizer::create(stream.model, other.voice, {}, *stream.pool);
   ASSERT_FALSE(voice_of_another.has_value());
   EXPECT_THAT(voice_of_another.error().message, HasSubstr("another model's"));
+  // As many numbers, in heads of another size: rows lie elsewhere.
+  FlowLmState regrouped = *FlowLmState::make(*stream.model->flow_lm(), 8);
+  regrouped.key_heads *= 2;
+  regrouped.head_size /= 2;
+  const auto other_heads = std::make_shared<const FlowLmState>(std::move(regrouped));
+  const auto of_other_heads = Synthesizer::create(stream.model, other_heads, {}, *stream.pool);
+  ASSERT_FALSE(of_other_heads.has_value());
+  EXPECT_EQ(of_other_heads.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(of_other_heads.error().message, HasSubstr("another model's"));
   const auto narrow = Model::load(data("english"), {.precision = Precision::kInt8});
   ASSERT_TRUE(narrow.has_value()) << narrow.error().message;
   auto state = FlowLmState::make(*(*narrow)->flow_lm(), 8);
