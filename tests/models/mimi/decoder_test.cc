@@ -131,46 +131,61 @@ TEST(MimiDecoderRules, WithoutBf16InstructionsAllPrecisionsAreF32) {
   EXPECT_EQ(samples_of("english", Precision::kF32), f32);
 }
 
+// Histories are f32 or, where that is faster, bf16.
+std::shared_ptr<const DecoderWeights> with_histories(const std::string& name, Precision precision) {
+  auto weights = load(name, precision);
+  EXPECT_EQ(reads_bf16(*weights), precision == Precision::kBf16 && kernels::bf16_rows_are_faster());
+  return weights;
+}
+
 TEST(MimiDecoderRules, StreamsDoNotMeet) {
   const Speaking s("english_7m");
   ThreadTeam team(1);
   nn::Runner runner(team);
-  Decoder decoder(load("english_7m"), runner);
-  DecoderState alone = decoder.make_state(), one = decoder.make_state(), other = decoder.make_state();
-  const std::vector<float> want = s.decode(decoder, alone, {6});
-  std::vector<float> samples(6 * 1920), noise(1920);
-  for (size_t i = 0; i < 6; ++i) {
-    decoder.decode(one, s.rows(i, 1), std::span(samples).subspan(i * 1920, 1920));
-    decoder.decode(other, s.rows(5 - i, 1), noise);
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    Decoder decoder(with_histories("english_7m", precision), runner);
+    DecoderState alone = decoder.make_state(), one = decoder.make_state(), other = decoder.make_state();
+    const std::vector<float> want = s.decode(decoder, alone, {6});
+    std::vector<float> samples(6 * 1920), noise(1920);
+    for (size_t i = 0; i < 6; ++i) {
+      decoder.decode(one, s.rows(i, 1), std::span(samples).subspan(i * 1920, 1920));
+      decoder.decode(other, s.rows(5 - i, 1), noise);
+    }
+    EXPECT_EQ(samples, want) << precision_name(precision);
   }
-  EXPECT_EQ(samples, want);
+}
+
+// One member works from the start, the other comes `delay_us` later.
+std::vector<float> joined_late(Decoder& decoder, ThreadTeam& team, const Speaking& s, int delay_us) {
+  DecoderState state = decoder.make_state();
+  std::vector<float> samples(s.frames * 1920);
+  for (size_t i = 0; i < s.frames; ++i) {
+    decoder.crew().reset();
+    team.run([&](int member) {
+      const auto work = [&](nn::Crew::Seat seat) {
+        decoder.work_at_frame(seat, state, {s.rows(i, 1).data(), s.width}, std::span(samples).subspan(i * 1920, 1920));
+        return seat;
+      };
+      if (member == 0) return decoder.crew().leave(work(decoder.crew().first(member)));
+      const auto start = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(delay_us)) continue;
+      work(decoder.crew().join(member));
+    });
+  }
+  return samples;
 }
 
 TEST(MimiDecoderRules, WhoJoinsInTheMiddleChangesNoSample) {
   const Speaking s("english_18m");
-  const auto weights = load("english_18m");
   ThreadTeam one(1), two(2);
   nn::Runner alone(one), together(two);
-  Decoder first(weights, alone), second(weights, together);
-  DecoderState state = first.make_state();
-  const std::vector<float> want = s.decode(first, state, {6});
-  for (const int delay_us : {0, 20, 50, 100, 200, 400}) {
-    state = second.make_state();
-    std::vector<float> samples(want.size());
-    for (size_t i = 0; i < s.frames; ++i) {
-      second.crew().reset();
-      two.run([&](int member) {
-        const auto work = [&](nn::Crew::Seat seat) {
-          second.work_at_frame(seat, state, {s.rows(i, 1).data(), s.width}, std::span(samples).subspan(i * 1920, 1920));
-          return seat;
-        };
-        if (member == 0) return second.crew().leave(work(second.crew().first(member)));
-        const auto start = std::chrono::steady_clock::now();
-        while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(delay_us)) continue;
-        work(second.crew().join(member));
-      });
-    }
-    EXPECT_EQ(samples, want) << delay_us << " us";
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const auto weights = with_histories("english_18m", precision);
+    Decoder first(weights, alone), second(weights, together);
+    DecoderState state = first.make_state();
+    const std::vector<float> want = s.decode(first, state, {6});
+    for (const int delay_us : {0, 20, 50, 100, 200, 400})
+      EXPECT_EQ(joined_late(second, two, s, delay_us), want) << delay_us << " us, " << precision_name(precision);
   }
 }
 

@@ -28,8 +28,9 @@ TEST_P(ChunkSpeakerParity, SoundAgreesToTheLastSample) {
     EXPECT_EQ(count_within(generated_sound(generation, voice, speaker, loaded.reference.tensors()), kBound), 1u);
 }
 
-TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {
-  const Loaded loaded("english_7m");
+void expect_each_run_the_same(Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  const Loaded loaded("english_7m", precision);
   const std::vector<int32_t> ids = ids_of((*(*loaded.facts.find("generate")->array())[0].find("chunks")->array())[0]);
   std::vector<float> first;
   for (const int threads : {1, 2, 3}) {
@@ -44,41 +45,52 @@ TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {
   }
 }
 
+TEST(ChunkSpeaker, ChunksThreadsAndAbandonedChunksDoNotChangeASample) {
+  for (const Precision precision : kBothHistories) expect_each_run_the_same(precision);
+}
+
 // Three streams of different texts, begun at different times, one of which pauses and one of which begins again.
+void expect_the_same_together(const Loaded& loaded, int threads) {
+  ThreadTeam team(threads);
+  nn::Runner runner(team);
+  const auto voice = loaded.voice(runner);
+  ChunkSpeaker alone = loaded.speaker(runner), together = loaded.speaker(runner, 3);
+  const size_t size = alone.frame_samples();
+  const std::vector<std::vector<int32_t>> texts = {{5, 9, 2}, {7, 7, 1, 30, 4, 8}, {3}};
+  std::vector<std::vector<float>> want, got(3);
+  for (const auto& ids : texts) want.push_back(frames_of(alone, voice, ids, 7));
+  const std::vector<float> noise(alone.latent(), 0.25f);
+  std::vector<std::vector<float>> sounds(3, std::vector<float>(size));
+  for (size_t round = 0; round < 10; ++round) {
+    std::vector<ChunkSpeaker::Frame> frames;
+    for (size_t n = 0; n < 3; ++n) {
+      if (round == n || (n == 2 && round == 4)) {
+        ASSERT_TRUE(together.begin(n, voice, texts[n], 1e30f, 3).has_value());
+        got[n].clear();
+      }
+      if (round >= n && !(n == 1 && round == 3)) frames.push_back({n, noise, sounds[n]});
+    }
+    together.next(frames);
+    for (const ChunkSpeaker::Frame& frame : frames) {
+      EXPECT_TRUE(frame.spoken);
+      got[frame.stream].insert(got[frame.stream].end(), frame.samples.begin(), frame.samples.end());
+    }
+  }
+  for (size_t n = 0; n < 3; ++n) {
+    const size_t count = std::min(want[n].size(), got[n].size());
+    EXPECT_GE(count, 6 * size);
+    EXPECT_EQ(std::memcmp(want[n].data(), got[n].data(), count * sizeof(float)), 0) << "stream " << n;
+  }
+}
+
 TEST(ChunkSpeaker, StreamsTogetherGiveWhatEachGivesAlone) {
   for (const char* const name : {"english", "english_2m", "flow_matching"}) {
-    for (const int threads : {1, 2, 3}) {
-      SCOPED_TRACE(::testing::Message() << name << ", " << threads << " threads");
-      const Loaded loaded(name);
-      ThreadTeam team(threads);
-      nn::Runner runner(team);
-      const auto voice = loaded.voice(runner);
-      ChunkSpeaker alone = loaded.speaker(runner), together = loaded.speaker(runner, 3);
-      const size_t size = alone.frame_samples();
-      const std::vector<std::vector<int32_t>> texts = {{5, 9, 2}, {7, 7, 1, 30, 4, 8}, {3}};
-      std::vector<std::vector<float>> want, got(3);
-      for (const auto& ids : texts) want.push_back(frames_of(alone, voice, ids, 7));
-      const std::vector<float> noise(alone.latent(), 0.25f);
-      std::vector<std::vector<float>> sounds(3, std::vector<float>(size));
-      for (size_t round = 0; round < 10; ++round) {
-        std::vector<ChunkSpeaker::Frame> frames;
-        for (size_t n = 0; n < 3; ++n) {
-          if (round == n || (n == 2 && round == 4)) {
-            ASSERT_TRUE(together.begin(n, voice, texts[n], 1e30f, 3).has_value());
-            got[n].clear();
-          }
-          if (round >= n && !(n == 1 && round == 3)) frames.push_back({n, noise, sounds[n]});
-        }
-        together.next(frames);
-        for (const ChunkSpeaker::Frame& frame : frames) {
-          EXPECT_TRUE(frame.spoken);
-          got[frame.stream].insert(got[frame.stream].end(), frame.samples.begin(), frame.samples.end());
-        }
-      }
-      for (size_t n = 0; n < 3; ++n) {
-        const size_t count = std::min(want[n].size(), got[n].size());
-        EXPECT_GE(count, 6 * size);
-        EXPECT_EQ(std::memcmp(want[n].data(), got[n].data(), count * sizeof(float)), 0) << "stream " << n;
+    for (const Precision precision : kBothHistories) {
+      const Loaded loaded(name, precision);
+      for (const int threads : {1, 2, 3}) {
+        SCOPED_TRACE(::testing::Message()
+                     << name << ", " << precision_name(precision) << ", " << threads << " threads");
+        expect_the_same_together(loaded, threads);
       }
     }
   }

@@ -92,7 +92,7 @@ inline double relative(const std::vector<float>& ours, const std::vector<float>&
   if (ours.size() != theirs.size() || theirs.empty()) return 1e9;
   double worst = 0, largest = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
-    if (!std::isfinite(ours[i])) return 1e9;
+    if (!std::isfinite(ours[i]) || !std::isfinite(theirs[i])) return 1e9;
     worst = std::max(worst, std::fabs(static_cast<double>(ours[i]) - theirs[i]));
     largest = std::max(largest, std::fabs(static_cast<double>(theirs[i])));
   }

@@ -8,11 +8,12 @@
 namespace syrinx::pocket {
 
 struct Loaded {
-  explicit Loaded(const std::string& name) : model(test_model(name)), reference(name + "/reference.safetensors") {
-    flow = load(model);
+  explicit Loaded(const std::string& name, Precision precision = Precision::kF32)
+      : model(test_model(name)), reference(name + "/reference.safetensors") {
+    flow = load(model, precision);
     const Arrays file(name + "/model.safetensors");
     const auto config = parse_config(file_text(name + "/config.yaml"), name);
-    auto codec_weights = mimi::DecoderWeights::load(file.tensors(), name, config->config.mimi);
+    auto codec_weights = mimi::DecoderWeights::load(file.tensors(), name, config->config.mimi, precision);
     EXPECT_TRUE(codec_weights.has_value()) << codec_weights.error().message;
     codec = std::make_shared<const mimi::DecoderWeights>(std::move(*codec_weights));
     auto json = parse_json(file_text(name + "/reference.json"), "reference.json");
@@ -36,6 +37,9 @@ struct Loaded {
   std::shared_ptr<const mimi::DecoderWeights> codec;
   Json facts;
 };
+
+// Those that keep histories, keys and values in different types.
+inline constexpr Precision kBothHistories[] = {Precision::kF32, Precision::kInt8};
 
 inline std::vector<int32_t> ids_of(const Json& chunk) {
   std::vector<int32_t> ids;

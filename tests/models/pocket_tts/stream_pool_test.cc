@@ -26,8 +26,9 @@ std::vector<float> say(StreamPool::Lease& lease, const std::shared_ptr<const Flo
 }
 
 // Eight threads, each with several chunks in a stream of its own, while another works on the team now and then.
-TEST(StreamPool, ThreadsTogetherGetWhatEachGetsAlone) {
-  const Loaded loaded("english_7m");
+void expect_each_alone(Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  const Loaded loaded("english_7m", precision);
   constexpr size_t kStreams = 8;
   for (const int threads : {1, 2}) {
     ThreadTeam team(threads);
@@ -58,6 +59,10 @@ TEST(StreamPool, ThreadsTogetherGetWhatEachGetsAlone) {
     EXPECT_EQ(equal, 3 * kStreams) << threads << " threads";
     EXPECT_EQ(visits, 10 * threads);
   }
+}
+
+TEST(StreamPool, ThreadsTogetherGetWhatEachGetsAlone) {
+  for (const Precision precision : kBothHistories) expect_each_alone(precision);
 }
 
 // One caller's failure is its own, also when another's thread did the work, and the pool goes on.
