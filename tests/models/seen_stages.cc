@@ -16,7 +16,7 @@ double largest_difference(std::span<const float> ours, std::span<const float> th
   if (ours.size() != theirs.size()) return kNothingAlike;
   double worst = 0, largest = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
-    if (!std::isfinite(ours[i])) return kNothingAlike;
+    if (!std::isfinite(ours[i]) || !std::isfinite(theirs[i])) return kNothingAlike;
     worst = std::max(worst, std::fabs(static_cast<double>(ours[i]) - theirs[i]));
     largest = std::max(largest, std::fabs(static_cast<double>(theirs[i])));
   }

@@ -17,8 +17,8 @@ namespace syrinx {
 
 struct StageDifference {
   std::string stage;
-  // The largest, in parts of the stage's largest value; infinity where ours is no number, has another shape, or is
-  // compared with nothing but zeros.
+  // The largest, in parts of the stage's largest value; infinity where either has a value that is not finite, or ours
+  // has another shape or is compared with nothing but zeros.
   double worst = 0;
 };
 

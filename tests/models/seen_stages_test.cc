@@ -17,6 +17,11 @@ TEST(LargestDifference, IsAPartOfTheirLargestValue) {
   EXPECT_EQ(largest_difference(std::vector{1.0f, -4.0f, 3.0f}, theirs), 0.25);
   EXPECT_EQ(largest_difference(std::vector{1.0f, -4.0f}, theirs), kNothingAlike);
   EXPECT_EQ(largest_difference(std::vector{1.0f, NAN, 2.0f}, theirs), kNothingAlike);
+  for (const float wrong : {NAN, INFINITY}) {
+    EXPECT_EQ(largest_difference(theirs, std::vector{1.0f, wrong, 2.0f}), kNothingAlike) << wrong;
+    EXPECT_EQ(largest_difference(std::vector{1.0f, wrong, 2.0f}, std::vector{1.0f, wrong, 2.0f}), kNothingAlike)
+        << wrong;
+  }
   EXPECT_EQ(largest_difference({}, {}), kNothingAlike);
   EXPECT_EQ(largest_difference(std::vector{0.0f}, std::vector{0.0f}), kNothingAlike);
 }
