@@ -23,15 +23,16 @@ Read read(std::string_view text, size_t step) {
   for (bool finished = false;;) {
     std::string part;
     const size_t begin = marked.offset();
-    read.good = marked.take_text(part).has_value();
+    marked.take_text(part);
     read.text += part;
     read.end = marked.offset();
     SYRINX_CHECK(read.end - begin == part.size());
-    if (!read.good) return read;
     if (marked.at_mark()) {
-      const MarkedText::Mark mark = marked.take_mark();
+      const auto mark = marked.take_mark();
+      read.good = mark.has_value();
+      if (!read.good) return read;
       SYRINX_CHECK(marked.offset() > read.end && marked.offset() - read.end <= MarkedText::kMaxMarkBytes);
-      SYRINX_CHECK(mark.pause_s >= 0 && mark.pause_s <= MarkedText::kMaxPauseS && mark.line >= 1);
+      SYRINX_CHECK(mark->pause_s >= 0 && mark->pause_s <= MarkedText::kMaxPauseS && mark->line >= 1);
       ++read.marks;
     } else if (finished) {
       return read;

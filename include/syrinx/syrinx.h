@@ -17,8 +17,9 @@
  * Marks in a text, unless syrinx_speak_options.plain is set: [pause:500ms] and [pause:1.5s] are silence of at most 60
  * s; [voice: NAME] lets another voice speak from there on, an installed one or one of syrinx_engine_add_voice, and
  * [voice:] the first again.  A backslash before it, \[pause:1s], has a mark read out.  A mark that makes no sense is
- * SYRINX_INVALID_ARGUMENT, a voice that is not there SYRINX_NOT_FOUND, with the line of the text.  A text opens no
- * files.
+ * SYRINX_INVALID_ARGUMENT, a voice that is not there SYRINX_NOT_FOUND, pauses of more than an hour all together
+ * SYRINX_LIMIT_EXCEEDED, with the line of the text; what stands before is heard.  A text of pauses alone ends with
+ * "nothing to say", SYRINX_INVALID_ARGUMENT.  A text opens no files.
  */
 #ifndef SYRINX_SYRINX_H_
 #define SYRINX_SYRINX_H_
@@ -73,7 +74,7 @@ typedef struct syrinx_load_options {
   const char* voices;
   const char* lexicon;    /* Kokoro: folder of the English lexicon; NULL: beside the checkpoint, or the installed one */
   const char* dictionary; /* Kokoro: the user's own words; NULL: none */
-  const char* voice;      /* the voice that will be asked for first; NULL: the default */
+  const char* voice;      /* is made ready at load; NULL: the default, unless that is a recording to be cloned */
   syrinx_precision precision;
   int threads;       /* 1 to 64; 0: the default of this machine */
   int phonemes_only; /* Kokoro, not 0: no text will be spoken, only phonemes; no lexicon is needed */
@@ -82,8 +83,9 @@ typedef struct syrinx_load_options {
 
 typedef struct syrinx_speak_options {
   size_t struct_size;
-  /* NULL: the default.  Kokoro: "af_heart", a blend "af_heart:0.6+am_adam:0.4", or a voice file.  Pocket TTS: a name,
-   * or the path of an exported voice (.safetensors) or of a recording (wav, flac, mp3, ogg), which is cloned. */
+  /* NULL: the default; where Pocket TTS has none, the text's first mark names one.  Kokoro: "af_heart", a blend
+   * "af_heart:0.6+am_adam:0.4", or a voice file.  Pocket TTS: a name, or the path of an exported voice (.safetensors)
+   * or of a recording (wav, flac, mp3, ogg), which is cloned. */
   const char* voice;
   float speed;   /* Kokoro: 0.25 to 4; 1 at first */
   uint64_t seed; /* of the noise: the same seed, text, build and threads give the same samples */

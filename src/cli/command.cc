@@ -13,6 +13,25 @@ namespace {
 
 constexpr const char* kExamplesTitle = "Examples:\n";
 
+// The parser takes "[a,b]" for a list of two, and a text may well begin with a mark in brackets: before it is parsed,
+// an argument in brackets gets this in front, and once it is parsed loses it again.
+constexpr char kGuard = '\x1a';
+
+std::string guarded(const std::string& argument) {
+  return argument.starts_with('[') || argument.starts_with(kGuard) ? kGuard + argument : argument;
+}
+
+std::string unguarded(std::string argument) {
+  if (argument.starts_with(kGuard)) argument.erase(0, 1);
+  return argument;
+}
+
+// A sentence of the parser's, which may quote an argument.
+std::string without_guards(std::string sentence) {
+  std::erase(sentence, kGuard);
+  return sentence;
+}
+
 // CLI11 writes a fixed set into the type: "TEXT:{wav,pcm}".
 std::vector<std::string> choices_of(const std::string& type) {
   std::vector<std::string> choices;
@@ -86,10 +105,10 @@ Option Option::excludes(Option other) {
 Command Command::add(const char* name, const char* help) { return {app_->add_subcommand(name, help), chosen_}; }
 
 Option Command::option(const char* names, std::string& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return Option(app_->add_option(names, value, help)->transform(unguarded));
 }
 Option Command::option(const char* names, std::vector<std::string>& values, const char* help) {
-  return Option(app_->add_option(names, values, help)->allow_extra_args(names[0] != '-'));
+  return Option(app_->add_option(names, values, help)->allow_extra_args(names[0] != '-')->transform(unguarded));
 }
 Option Command::option(const char* names, int& value, const char* help) {
   return Option(app_->add_option(names, value, help));
@@ -141,12 +160,17 @@ Command CommandTree::root() { return {app_.get(), &chosen_}; }
 
 // The parser throws, for help too.
 Result<Action> CommandTree::parse(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), guarded);
+  std::vector<const char*> given(arguments.size());
+  std::transform(arguments.begin(), arguments.end(), given.begin(), [](const auto& each) { return each.c_str(); });
   try {
-    app_->parse(argc, argv);
+    app_->parse(argc, given.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       return fail(Code::kInvalidArgument,
-                  "{}; `syrinx --help` lists the commands and `syrinx COMMAND --help` their options", error.what());
+                  "{}; `syrinx --help` lists the commands and `syrinx COMMAND --help` their options",
+                  without_guards(error.what()));
     }
     std::ostringstream help;
     app_->exit(error, help, help);

@@ -1,6 +1,7 @@
 // syrinx speak: text to a file, to standard output or to the loudspeaker, through the installed library's interface.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -63,12 +64,19 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+// Whether --cast gives a file that name.
+bool is_cast(const SpeakArguments& arguments, const std::string& name) {
+  return std::any_of(arguments.cast.begin(), arguments.cast.end(),
+                     [&](const std::string& member) { return member.starts_with(name + "="); });
+}
+
 Status load(const SpeakArguments& arguments, Engine& engine) {
   LoadOptions options;
   if (!arguments.model.empty()) options.model = arguments.model.c_str();
   if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
   if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
-  if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
+  // What --cast names is there only after the model.
+  if (!arguments.voice.empty() && !is_cast(arguments, arguments.voice)) options.voice = arguments.voice.c_str();
   options.precision = library_precision(arguments.precision);
   options.threads = arguments.threads;
   options.phonemes_only = arguments.phonemes ? 1 : 0;

@@ -28,13 +28,6 @@ FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary,
   }
 }
 
-// Of a blend the first voice decides.
-bool is_british(std::string_view voice) {
-  voice = voice.substr(0, voice.find_first_of("+,"));
-  const size_t name = voice.rfind('/');
-  return voice.substr(name == std::string_view::npos ? 0 : name + 1).starts_with('b');
-}
-
 Result<kokoro::Precision> kokoro_precision(std::optional<Precision> precision) {
   switch (precision.value_or(Precision::kInt8)) {
     case Precision::kInt8: return kokoro::Precision::kInt8;
@@ -125,7 +118,7 @@ Result<std::shared_ptr<SpeechEngine>> KokoroEngine::load(SpeechEngineOptions opt
   const Stopwatch watch;
   SYRINX_TRY(const kokoro::Precision precision, kokoro_precision(options.precision));
   const std::string first_voice = options.first_voice.empty() ? kDefaultVoice : options.first_voice;
-  const bool british = is_british(first_voice);
+  const bool british = kokoro::speaks_british(first_voice);
   FrontEnd front_end = std::shared_ptr<const g2p::EnglishG2p>();
   std::jthread reader;  // joined on every way out
   if (!options.first_is_phonemes)
@@ -173,7 +166,7 @@ Result<KokoroEngine::Chosen> KokoroEngine::choose(const std::string& name, bool 
   SYRINX_TRY(chosen.voice, voice(name));
   if (phonemes) return chosen;
   SYRINX_TRY_VOID(check_language(name));
-  SYRINX_TRY(chosen.front_end, front_end(is_british(name)));
+  SYRINX_TRY(chosen.front_end, front_end(kokoro::speaks_british(name)));
   return chosen;
 }
 

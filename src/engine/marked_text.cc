@@ -55,8 +55,16 @@ void MarkedText::pass(size_t bytes, std::string* text) {
   pending_.erase(0, bytes);
 }
 
-Status MarkedText::take_text(std::string& text) {
-  if (at_mark_) return {};
+// What stands before a mark has been passed.
+void MarkedText::stand_at(Result<Mark> mark, size_t bytes) {
+  if (mark) mark_ = std::move(*mark);
+  if (!mark) error_ = std::move(mark).error();
+  mark_bytes_ = bytes;
+  at_mark_ = true;
+}
+
+void MarkedText::take_text(std::string& text) {
+  if (at_mark_) return;
   size_t at = 0;
   while (at < pending_.size() && !plain_) {
     at = std::min(pending_.find_first_of("[\\", at), pending_.size());
@@ -79,24 +87,24 @@ Status MarkedText::take_text(std::string& text) {
     if (end == std::string_view::npos || rest[end] != ']') {
       const std::string mark = in_quotes(rest.substr(0, rest.find('\n')), 20);
       pass(at, &text);
-      return fail(
-          Code::kInvalidArgument,
-          "line {} of the text: {} has no ']' on its line within {} bytes; add it, or write \\[ to have it read", line_,
-          mark, kMaxMarkBytes);
+      stand_at(fail(Code::kInvalidArgument,
+                    "line {} of the text: {} has no ']' on its line within {} bytes; add it, or write \\[ to have it "
+                    "read",
+                    line_, mark, kMaxMarkBytes),
+               0);
+      return;
     }
     const std::string mark(rest.substr(0, end + 1));
     pass(at, &text);
-    SYRINX_TRY(mark_, parse(mark));
-    mark_bytes_ = mark.size();
-    at_mark_ = true;
-    return {};
+    stand_at(parse(mark), mark.size());
+    return;
   }
   pass(at, &text);
   if (plain_) pass(pending_.size(), &text);
-  return {};
 }
 
-MarkedText::Mark MarkedText::take_mark() {
+Result<MarkedText::Mark> MarkedText::take_mark() {
+  if (error_) return tl::unexpected(*error_);
   pass(std::exchange(mark_bytes_, 0), nullptr);
   at_mark_ = false;
   return std::move(mark_);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,15 +37,17 @@ class MarkedText {
   void finish() { finished_ = true; }
 
   // Appends what stands before the next mark, as far as it has come; in place of the backslash of what is read out
-  // stands a space, so that bytes keep their places.  kInvalidArgument, with the line, for a mark that makes no sense.
-  Status take_text(std::string& text);
-  // After take_text(): whether a mark follows, and which.
+  // stands a space, so that bytes keep their places.
+  void take_text(std::string& text);
+  // After take_text(): whether a mark follows, and which.  kInvalidArgument, with the line, for one that makes no
+  // sense; it is then not passed.
   bool at_mark() const { return at_mark_; }
-  Mark take_mark();
+  Result<Mark> take_mark();
   size_t offset() const { return offset_; }  // bytes of the whole text that have been taken
 
  private:
   void pass(size_t bytes, std::string* text);
+  void stand_at(Result<Mark> mark, size_t bytes);
   Result<Mark> parse(std::string_view mark) const;
 
   const bool plain_;
@@ -54,7 +57,8 @@ class MarkedText {
   bool finished_ = false;
   bool at_mark_ = false;
   Mark mark_;
-  size_t mark_bytes_ = 0;  // of pending_
+  std::optional<Error> error_;  // instead of it
+  size_t mark_bytes_ = 0;       // of pending_
 };
 
 }  // namespace syrinx

@@ -71,9 +71,8 @@ Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions opt
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);
     if (!ready) return tl::unexpected(std::move(ready).error());
-  } else if (!engine->default_voice_.empty()) {
-    // Should it be damaged, start() says so, and other voices may still speak.
-    (void)engine->voice(engine->default_voice_);
+  } else {
+    engine->prepare_default_voice();
   }
   engine->load_ms_ = watch.elapsed_ms();
   return std::shared_ptr<SpeechEngine>(std::move(engine));
@@ -89,24 +88,42 @@ PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEng
       runner_(team_),
       pool_(pocket::Synthesizer::make_pool(*model_, runner_, kMaxSessions)) {}
 
+// A recording takes seconds to clone, and other voices may be the only ones that are asked for.  Should the file be
+// damaged, start() says so, and other voices may still speak.
+void PocketEngine::prepare_default_voice() {
+  if (default_voice_.empty()) return;
+  const auto file = find_pocket_voice(default_voice_, files_.voices);
+  if (file && !file->recording) (void)voice(default_voice_);
+}
+
+// Where no voice is given and none is the default, the text may still name the one that begins.
 Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& options) {
   SYRINX_TRY_VOID(check_family(options));
-  SYRINX_TRY(const pocket::VoiceState voice, this->voice(options.voice));
+  pocket::VoiceState voice;
+  const bool has_voice = !options.voice.empty() || !default_voice_.empty();
+  if (has_voice) {
+    SYRINX_TRY(voice, this->voice(options.voice));
+  }
   SYRINX_TRY(std::unique_ptr<pocket::Synthesizer> synthesizer,
              pocket::Synthesizer::create(model_, voice, settings_of(options), *pool_));
   pocket::ChunkPlanner planner(model_, options.max_tokens.value_or(pocket::kDefaultMaxTokens),
                                synthesizer->max_chunk_tokens());
   const auto find_voice = [self = shared_from_this(), voice](const std::string& name) {
-    return name.empty() ? Result<pocket::VoiceState>(voice) : self->marked_voice(name);
+    if (!name.empty()) return self->marked_voice(name);
+    return voice != nullptr ? voice : self->voice("");
   };
-  return std::make_unique<SpeechSession>(
-      std::make_unique<PocketSpeaker>(find_voice, std::move(synthesizer), std::move(planner), options.plain));
+  return std::make_unique<SpeechSession>(std::make_unique<PocketSpeaker>(find_voice, std::move(synthesizer),
+                                                                         std::move(planner), has_voice, options.plain));
 }
 
 // A text may come from anybody: it chooses among the voices by name, and opens no file of this machine or another.
 Result<pocket::VoiceState> PocketEngine::marked_voice(const std::string& name) {
   SYRINX_TRY_VOID(check_marked_voice(name));
-  return voice(name);
+  Result<pocket::VoiceState> found = voice(name);
+  if (found || found.error().code != Code::kNotFound) return found;
+  const std::string names = pocket_voice_names(list_pocket_voices(files_.voices));
+  return fail(Code::kNotFound, "there is no voice '{}'{}; give a file that name, --cast {}=FILE or add_voice", name,
+              names.empty() ? names : " beside " + names, name);
 }
 
 // Null where no voice of that name has been added.

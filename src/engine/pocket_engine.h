@@ -26,7 +26,8 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
   static constexpr size_t kMaxSessions = pocket::kMaxStreams;  // at once; one more is kUnavailable
 
-  // options.threads has been chosen.  options.first_voice, or else the default voice, is made ready too.
+  // options.threads has been chosen.  options.first_voice, or else the default voice unless it is a recording, is made
+  // ready too.
   static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options,
                                                     size_t max_voice_bytes = kMaxVoiceBytes);
 
@@ -43,6 +44,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
 
  private:
   PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options, size_t max_voice_bytes);
+  void prepare_default_voice();
   pocket::VoiceState added_voice(const std::string& name);
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> marked_voice(const std::string& name);

@@ -5,21 +5,24 @@
 namespace syrinx {
 
 PocketSpeaker::PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                             pocket::ChunkPlanner planner, bool plain)
+                             pocket::ChunkPlanner planner, bool has_voice, bool plain)
     : SentenceSpeaker(plain),
       find_voice_(std::move(find_voice)),
       synthesizer_(std::move(synthesizer)),
-      planner_(std::move(planner)) {}
+      planner_(std::move(planner)),
+      has_voice_(has_voice) {}
 
 // A longer voice leaves less room for a chunk.
 Status PocketSpeaker::use_voice(const std::string& name) {
   SYRINX_TRY(pocket::VoiceState voice, find_voice_(name));
   SYRINX_TRY_VOID(synthesizer_->use_voice(std::move(voice)));
   planner_.set_max_chunk_tokens(synthesizer_->max_chunk_tokens());
+  has_voice_ = true;
   return {};
 }
 
 Status PocketSpeaker::read(const Sentence& sentence, SpeechStream& /*stream*/) {
+  if (!has_voice_) SYRINX_TRY_VOID(use_voice(""));
   planner_.add(sentence.text, sentence.offset);
   return {};
 }

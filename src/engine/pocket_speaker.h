@@ -18,12 +18,13 @@ class PocketSpeaker final : public SentenceSpeaker {
  public:
   static constexpr size_t kFramesAhead = 25;  // 2 s
 
-  // The voice of that name; nothing: the one that the session began with.
+  // The voice of that name; nothing: the session's first.
   using FindVoice = std::function<Result<pocket::VoiceState>(const std::string& name)>;
 
-  // `find_voice` keeps alive what the synthesizer uses.
+  // `find_voice` keeps alive what the synthesizer uses.  A synthesizer without a voice is given the first one when a
+  // sentence comes before a mark that names another.
   PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer, pocket::ChunkPlanner planner,
-                bool plain);
+                bool has_voice, bool plain);
   size_t chunks_ahead() const override { return kFramesAhead; }
 
  private:
@@ -41,6 +42,7 @@ class PocketSpeaker final : public SentenceSpeaker {
   const FindVoice find_voice_;
   const std::unique_ptr<pocket::Synthesizer> synthesizer_;
   pocket::ChunkPlanner planner_;
+  bool has_voice_;     // the synthesizer
   SpeechChunk frame_;  // that is being filled
   bool said_something_ = false;
 };

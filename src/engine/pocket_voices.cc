@@ -34,13 +34,13 @@ void list_folder(const fs::path& folder, std::vector<PocketVoiceFile>& voices) {
   }
 }
 
-std::string names_of(const std::vector<PocketVoiceFile>& voices) {
+}  // namespace
+
+std::string pocket_voice_names(const std::vector<PocketVoiceFile>& voices) {
   std::string names;
   for (size_t i = 0; i < std::min(voices.size(), kMaxNamed); ++i) names += (i > 0 ? ", " : "") + voices[i].name;
   return voices.size() > kMaxNamed ? names + ", ..." : names;
 }
-
-}  // namespace
 
 std::vector<PocketVoiceFile> list_pocket_voices(const std::string& folder) {
   std::vector<PocketVoiceFile> voices;
@@ -74,7 +74,7 @@ Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::s
     return fail(Code::kNotFound,
                 "{}, and none lies in '{}'; give the path of a recording or of an exported voice (--voice me.wav)",
                 asked, (fs::path(folder) / "voices").string());
-  return fail(Code::kNotFound, "{}; there are {}, and a path holds a '/' or a '.'", asked, names_of(voices));
+  return fail(Code::kNotFound, "{}; there are {}, and a path holds a '/' or a '.'", asked, pocket_voice_names(voices));
 }
 
 std::string default_pocket_voice(const std::vector<PocketVoiceFile>& voices, const std::string& checkpoint) {

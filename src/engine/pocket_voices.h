@@ -18,6 +18,9 @@ struct PocketVoiceFile {
 // By name; of files of one name, an exported voice before a recording.  None where there is no such folder.
 std::vector<PocketVoiceFile> list_pocket_voices(const std::string& folder);
 
+// "alba, maria, ...", the first of them, for messages.
+std::string pocket_voice_names(const std::vector<PocketVoiceFile>& voices);
+
 // `voice` is a name, or a path: whatever holds a '/' or a '.'; hf:// and http(s):// are fetched unless they are here.
 // kNotFound says which names there are.
 Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::string& folder);

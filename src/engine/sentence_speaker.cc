@@ -44,19 +44,24 @@ Status SentenceSpeaker::say_rest(SpeechStream& stream) {
 
 Status SentenceSpeaker::heed_mark(SpeechStream& stream) {
   SYRINX_TRY_VOID(say_rest(stream));
-  const MarkedText::Mark mark = marked_.take_mark();
+  SYRINX_TRY(const MarkedText::Mark mark, marked_.take_mark());
   if (mark.kind == MarkedText::Mark::Kind::kVoice) {
     const Status used = use_voice(mark.voice);
     if (!used) return fail(used.error().code, "line {} of the text: {}", mark.line, used.error().message);
   } else {
-    SYRINX_TRY_VOID(pause(mark.pause_s, stream));
+    SYRINX_TRY_VOID(pause(mark, stream));
   }
   begin_text(marked_.offset());
   return feed_until_mark();
 }
 
-Status SentenceSpeaker::pause(double seconds, SpeechStream& stream) {
-  for (auto left = static_cast<size_t>(std::llround(seconds * kSpeechRateHz)); left > 0;) {
+Status SentenceSpeaker::pause(const MarkedText::Mark& mark, SpeechStream& stream) {
+  auto left = static_cast<size_t>(std::llround(mark.pause_s * kSpeechRateHz));
+  silence_ += left;
+  if (silence_ > kMaxSilenceS * kSpeechRateHz)
+    return fail(Code::kLimitExceeded, "line {} of the text: its pauses add up to more than {} s; leave some out",
+                mark.line, kMaxSilenceS);
+  while (left > 0) {
     const size_t count = std::min(left, kSilenceAtOnce);
     SpeechChunk silence = stream.spare();
     silence.samples.assign(count, 0.0f);
@@ -69,7 +74,7 @@ Status SentenceSpeaker::pause(double seconds, SpeechStream& stream) {
 
 Status SentenceSpeaker::feed_until_mark() {
   arrived_.clear();
-  SYRINX_TRY_VOID(marked_.take_text(arrived_));
+  marked_.take_text(arrived_);
   return arrived_.empty() ? Status() : feed(arrived_);
 }
 

@@ -6,7 +6,8 @@
 // slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
 //
 // Marks of the text (marked_text.h): what stands before one is spoken to its end, as if the text ended there; then it
-// is heeded, and the text goes on.
+// is heeded, and the text goes on.  A mark that makes no sense ends the speech there.  Pauses are bounded all together
+// (kMaxSilenceS, then kLimitExceeded), and say nothing: a text of pauses alone ends as one without a word.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@ namespace syrinx {
 
 class SentenceSpeaker : public Speaker {
  public:
+  static constexpr size_t kMaxSilenceS = 3600;  // of all pauses of a text
+
   // plain: the text holds no marks.
   explicit SentenceSpeaker(bool plain) : marked_(plain) {}
   Status speak(SpeechStream& stream) final;
@@ -58,11 +61,12 @@ class SentenceSpeaker : public Speaker {
   Status feed_until_mark();
   Status say_rest(SpeechStream& stream);
   Status heed_mark(SpeechStream& stream);
-  Status pause(double seconds, SpeechStream& stream);
+  Status pause(const MarkedText::Mark& mark, SpeechStream& stream);
 
   MarkedText marked_;
   text::SentenceStream sentences_;
   std::string arrived_;
+  size_t silence_ = 0;  // samples, of all pauses so far
 };
 
 }  // namespace syrinx

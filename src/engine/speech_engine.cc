@@ -31,7 +31,7 @@ Status choose_threads(SpeechEngineOptions& options) {
 
 Status check_voice_name(const std::string& name) {
   if (!name.empty() && std::all_of(name.begin(), name.end(), names_voice)) return {};
-  return fail(Code::kInvalidArgument, "'{}' cannot name a voice: use letters, digits, '_' and '-'", name);
+  return fail(Code::kInvalidArgument, "{} cannot name a voice: use letters, digits, '_' and '-'", in_quotes(name));
 }
 
 Status check_marked_voice(const std::string& name) {

@@ -78,6 +78,29 @@ TEST(Command, BindsEveryKindOfOption) {
   EXPECT_TRUE(sample.on);
 }
 
+// The parser underneath would take them for lists.
+TEST(Command, BracketsAreText) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"[pause:1s]"}, {"[a,b] c [d, e]"}, {"a", "[b]"}, {"[b]", "[]", "["}, {"[[a],[b]]"}, {"\x1a[b]", "\x1a"}}) {
+    Sample sample;
+    std::vector<const char*> arguments = {"say"};
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    EXPECT_EQ(sample.go(arguments), "");
+    EXPECT_EQ(sample.words, words);
+  }
+  Sample sample;
+  EXPECT_EQ(sample.go({"say", "-t", "[x,y]", "--", "[z,-]"}), "");
+  EXPECT_EQ(sample.text, "[x,y]");
+  EXPECT_THAT(sample.words, ElementsAre("[z,-]"));
+  EXPECT_EQ(sample.go({"say", "--text=[x,y]"}), "");
+  EXPECT_EQ(sample.text, "[x,y]");
+  for (const char* mistake : {"--count", "--kind"}) {
+    const std::string sentence = Sample().go({"say", mistake, "[5]"});
+    EXPECT_THAT(sentence, HasSubstr("[5]"));
+    EXPECT_EQ(sentence.find('\x1a'), std::string::npos);
+  }
+}
+
 TEST(Command, WhatIsNotGivenStaysAsItWas) {
   Sample sample;
   EXPECT_EQ(sample.go({"say"}), "");

@@ -139,6 +139,23 @@ class Speaking(Pocket):
         self.refuses(2, "give NAME=FILE", "Hello.", "--cast", "ann")
         self.refuses(3, "nobody.wav", "Hello.", "--cast", "ann=nobody.wav")
 
+    def test_marks_sound_alike_in_arguments_and_standard_input(self):
+        options = ["--temperature", "0", "--cast", f"ann={VOICE}"]
+        for text in ("[voice: ann] Hello. [pause:100ms]", "[Hello, there]", r"\[pause:1s]"):
+            for more in ([], ["--plain"]):
+                self.assertEqual(self.samples(text, *options, *more),
+                                 self.samples(*options, *more, text=text.encode()), (text, more))
+        self.refuses(3, "there is no voice 'nobody'", "[voice: nobody] Hello. [pause:1s]")
+        self.refuses(2, "nothing to say", "[pause:1s]")
+
+    def test_a_voice_that_only_cast_gives(self):
+        expected = self.samples("Hello.")
+        for arguments in (["[voice: ann] Hello."], ["Hello.", "--voice", "ann"]):
+            code, output, errors = self.run_it("speak", "--model", ENGLISH, "--cast", f"ann={VOICE}", "--out", "-",
+                                               "--format", "pcm", *arguments)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertEqual(output, expected)
+
     def test_other_formats(self):
         for kind in ("flac", "opus", "mp3"):
             code, _, errors = self.speak(TEXT, "--out", "x." + kind)

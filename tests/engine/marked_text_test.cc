@@ -23,13 +23,16 @@ Read read(std::string_view text, size_t step = SIZE_MAX, bool plain = false) {
   MarkedText marked(plain);
   Read read;
   for (bool finished = false;;) {
-    read.status = marked.take_text(read.written);
-    if (!read.status) return read;
+    marked.take_text(read.written);
     if (marked.at_mark()) {
-      const MarkedText::Mark mark = marked.take_mark();
-      read.written += mark.kind == Kind::kPause ? fmt::format("{{{}}}", mark.pause_s) : "{" + mark.voice + "}";
+      const auto mark = marked.take_mark();
+      if (!mark) {
+        read.status = tl::unexpected(mark.error());
+        return read;
+      }
+      read.written += mark->kind == Kind::kPause ? fmt::format("{{{}}}", mark->pause_s) : "{" + mark->voice + "}";
       read.offsets.push_back(marked.offset());
-      read.lines.push_back(mark.line);
+      read.lines.push_back(mark->line);
       continue;
     }
     if (finished) return read;
@@ -81,6 +84,7 @@ TEST(MarkedText, RefusesWhatMakesNoSense) {
         "[pause:60001ms]", "[pause:infs]", "[pause:1s\n]", "[pause:1s", "[voice:ann"}) {
     const Read made = read("one\ntwo " + std::string(mark));
     ASSERT_FALSE(made.status) << mark;
+    EXPECT_EQ(made.written, "one\ntwo ");
     EXPECT_EQ(made.status.error().code, Code::kInvalidArgument);
     EXPECT_THAT(made.status.error().message, HasSubstr("line 2 of the text"));
     EXPECT_THAT(made.status.error().message, HasSubstr("to have it read"));
@@ -89,7 +93,10 @@ TEST(MarkedText, RefusesWhatMakesNoSense) {
   MarkedText marked;
   marked.feed("[voice:" + std::string(MarkedText::kMaxMarkBytes, 'a'));
   std::string text;
-  EXPECT_FALSE(marked.take_text(text));
+  marked.take_text(text);
+  ASSERT_TRUE(marked.at_mark());
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(marked.take_mark());
+  EXPECT_EQ(marked.offset(), 0u);
   EXPECT_EQ(read("[pause:60s][pause:60000ms]").written, "{60}{60}");
 }
 

@@ -230,7 +230,10 @@ TEST(PocketEngine, ATextOpensNoFilesAndItsVoicesAreThere) {
     EXPECT_THAT(heard.status.error().message, HasSubstr("opens no files"));
     EXPECT_FALSE(heard.samples.empty());
   }
-  EXPECT_EQ(say(*engine, "[voice: bob] Hello.").status.error().code, Code::kNotFound);
+  const Heard missing = say(*engine, "[voice: bob] Hello.");
+  EXPECT_EQ(missing.status.error().code, Code::kNotFound);
+  EXPECT_THAT(missing.status.error().message, HasSubstr("--cast bob=FILE"));
+  EXPECT_THAT(missing.status.error().message, testing::Not(HasSubstr("--voice")));
 }
 
 TEST(PocketEngine, CountsWhatItSpoke) {
@@ -316,9 +319,39 @@ TEST(PocketVoices, AreFoundByNamePathOrDefault) {
   EXPECT_THAT(missing.error().message, HasSubstr("alba, maria"));
   options.voice = "./bob.wav";
   EXPECT_EQ(engine->start(options).error().code, Code::kNotFound);
-  const auto nameless = load()->start({});
-  ASSERT_FALSE(nameless.has_value());
-  EXPECT_THAT(nameless.error().message, HasSubstr("no voice was named"));
+}
+
+// Without a default, the text may name the voice that begins.
+TEST(PocketVoices, TheFirstOneIsFoundWhenItIsNeeded) {
+  const auto engine = load();
+  const std::string content = read_text(kVoice);
+  ASSERT_TRUE(engine->add_voice("ann", std::as_bytes(std::span(content))));
+  const std::vector<float> expected = say(*engine, "Hello there.").samples;
+  const Heard named = say(*engine, "\n[voice: ann] Hello there.", {});
+  ASSERT_TRUE(named.status.has_value()) << named.status.error().message;
+  EXPECT_EQ(named.samples, expected);
+  const Heard nameless = say(*engine, "Hello there. [voice: ann] Hello there.", {});
+  ASSERT_FALSE(nameless.status.has_value());
+  EXPECT_EQ(nameless.status.error().code, Code::kNotFound);
+  EXPECT_THAT(nameless.status.error().message, HasSubstr("no voice was named"));
+  EXPECT_TRUE(nameless.samples.empty());
+  const Heard back = say(*engine, "[voice: ann] Hello there. [voice:] Hello.", {});
+  ASSERT_FALSE(back.status.has_value());
+  EXPECT_THAT(back.status.error().message, HasSubstr("line 1 of the text: no voice was named"));
+  EXPECT_EQ(back.samples, expected);
+}
+
+// Cloning takes seconds, and other voices may be all that is asked for.
+TEST(PocketVoices, ARecordingIsClonedWhenItIsAskedFor) {
+  VoicesFolder folder;
+  folder.add(kData + "voice.wav", "alba.wav");
+  SpeechEngineOptions named = options_for(folder.path());
+  named.first_voice = "alba";
+  const auto ready = SpeechEngine::load(std::move(named)), waiting = SpeechEngine::load(options_for(folder.path()));
+  ASSERT_TRUE(ready.has_value() && waiting.has_value());
+  fs::remove(folder.file("voices/alba.wav"));
+  EXPECT_TRUE(say(**ready, "Hello.", {}).status.has_value());
+  EXPECT_EQ((*waiting)->start({}).error().code, Code::kNotFound);
 }
 
 TEST(PocketVoices, TheDefaultOneIsMadeReadyAtLoad) {

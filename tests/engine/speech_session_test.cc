@@ -309,6 +309,28 @@ TEST(SpeechSession, ChangesTheVoiceWhereTheTextSaysSo) {
   EXPECT_EQ(missing.samples, speak("one.").samples) << "what stands before the mark is heard";
 }
 
+TEST(SpeechSession, WhatStandsBeforeAMarkWithoutSenseIsHeard) {
+  for (const char* text : {"hello there. [pause:1h] x", "hello there. [voice: b"}) {
+    const Heard heard = speak(text);
+    ASSERT_FALSE(heard.status) << text;
+    EXPECT_EQ(heard.status.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(heard.samples, speak("hello there.").samples);
+  }
+}
+
+TEST(SpeechSession, PausesOfATextAreBoundedAllTogether) {
+  std::string text = "one.\n";
+  for (int i = 0; i < 60; ++i) text += "[pause:60s]";
+  const size_t spoken = speak("one.").samples.size(), silence = SentenceSpeaker::kMaxSilenceS * kSpeechRateHz;
+  EXPECT_TRUE(speak(text).status);
+  const Heard heard = speak(text + "[pause:1ms]");
+  ASSERT_FALSE(heard.status);
+  EXPECT_EQ(heard.status.error().code, Code::kLimitExceeded);
+  EXPECT_THAT(heard.status.error().message, HasSubstr("line 2 of the text: its pauses add up"));
+  EXPECT_EQ(heard.samples.size(), spoken + silence);
+  EXPECT_THAT(speak("[pause:10ms]").status.error().message, HasSubstr("nothing to say"));
+}
+
 TEST(SpeechSession, MarksAreReadOutWhereTheyAreEscapedOrThereAreNone) {
   SpeakOptions plain;
   plain.plain = true;

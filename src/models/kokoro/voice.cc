@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/in_quotes.h"
 #include "base/mapped_file.h"
 
 namespace syrinx::kokoro {
@@ -39,12 +40,13 @@ Result<VoicePart> parse_part(std::string_view text) {
     const std::string_view number = trimmed(text.substr(colon + 1));
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), part.weight);
     if (error != std::errc() || end != number.data() + number.size() || !(part.weight > 0) || part.weight > 1e6f)
-      return fail(Code::kInvalidArgument, "voice weight '{}' is not a number above 0; write NAME:0.6+NAME:0.4", number);
+      return fail(Code::kInvalidArgument, "voice weight {} is not a number above 0; write NAME:0.6+NAME:0.4",
+                  in_quotes(number));
     text = text.substr(0, colon);
   }
   part.name = std::string(trimmed(text));
   if (!part.is_path() && !is_plain_name(part.name))
-    return fail(Code::kInvalidArgument, "'{}' is not a voice name; `syrinx voices` lists them", part.name);
+    return fail(Code::kInvalidArgument, "{} is not a voice name; `syrinx voices` lists them", in_quotes(part.name));
   return part;
 }
 
@@ -160,6 +162,12 @@ VoiceInfo describe_voice(std::string name) {
   if (info.name[1] == 'f') info.gender = "female";
   if (info.name[1] == 'm') info.gender = "male";
   return info;
+}
+
+bool speaks_british(std::string_view text) {
+  std::string name(trimmed(text.substr(0, text.find_first_of("+,:"))));
+  name.erase(0, name.rfind('/') + 1);  // npos + 1: nothing
+  return describe_voice(std::move(name)).language_code == "en-gb";
 }
 
 Result<std::vector<VoiceInfo>> list_voices(const std::string& folder) {

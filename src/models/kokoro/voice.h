@@ -57,6 +57,9 @@ struct VoiceInfo {
   std::string gender;         // "female", "male" or "unknown"
 };
 VoiceInfo describe_voice(std::string name);
+// Whether what parse_voice() reads is to be given British phonemes: its first voice decides, by its description or that
+// of its file's name.
+bool speaks_british(std::string_view text);
 // The voices of a folder by name.  kNotFound when there is no such folder.
 Result<std::vector<VoiceInfo>> list_voices(const std::string& folder);
 

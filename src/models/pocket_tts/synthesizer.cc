@@ -56,8 +56,6 @@ size_t default_steps(const Model& model) {
 Result<std::unique_ptr<Synthesizer>> Synthesizer::create(std::shared_ptr<const Model> model, VoiceState voice,
                                                          const SpeechSettings& settings, StreamPool& pool) {
   SYRINX_TRY_VOID(check(settings));
-  SYRINX_TRY_VOID(check_voice(*voice, *model->flow_lm()));
-  SYRINX_TRY(const size_t most_tokens, room_after(voice->position));
   SYRINX_TRY(const FlowSchedule schedule,
              make_schedule(*model->flow_lm(), settings.decode_steps.value_or(default_steps(*model))));
   const NoiseSettings of_noise{.temperature = settings.temperature.value_or(model->config().temperature),
@@ -65,9 +63,8 @@ Result<std::unique_ptr<Synthesizer>> Synthesizer::create(std::shared_ptr<const M
   SYRINX_TRY(Noise noise,
              Noise::create(Noise::Generator::kPhilox, settings.seed, model->config().mimi.latent, of_noise));
   SYRINX_TRY(StreamPool::Lease stream, pool.lease(schedule));
-  std::unique_ptr<Synthesizer> made(
-      new Synthesizer(std::move(model), std::move(voice), settings, std::move(noise), std::move(stream)));
-  made->max_chunk_tokens_ = most_tokens;
+  std::unique_ptr<Synthesizer> made(new Synthesizer(std::move(model), settings, std::move(noise), std::move(stream)));
+  if (voice) SYRINX_TRY_VOID(made->use_voice(std::move(voice)));
   return made;
 }
 
@@ -77,10 +74,9 @@ std::unique_ptr<StreamPool> Synthesizer::make_pool(const Model& model, nn::Runne
   return std::make_unique<StreamPool>(model.flow_lm(), model.decoder(), *schedule, runner, streams);
 }
 
-Synthesizer::Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings,
-                         Noise noise, StreamPool::Lease stream)
+Synthesizer::Synthesizer(std::shared_ptr<const Model> model, const SpeechSettings& settings, Noise noise,
+                         StreamPool::Lease stream)
     : model_(std::move(model)),
-      voice_(std::move(voice)),
       settings_(settings),
       noise_(std::move(noise)),
       stream_(std::move(stream)),
@@ -94,6 +90,7 @@ Status Synthesizer::use_voice(VoiceState voice) {
 }
 
 Status Synthesizer::begin(const Chunk& chunk) {
+  SYRINX_CHECK(voice_ != nullptr, "use_voice() comes first");
   const Config& config = model_->config();
   faulty_ = false;
   return stream_.begin(voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),

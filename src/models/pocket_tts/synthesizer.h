@@ -42,7 +42,8 @@ struct SpeechSettings {
 class Synthesizer {
  public:
   // kInvalidArgument: a setting out of its range, another model's voice.  kLimitExceeded: a voice that leaves no room
-  // to speak.  kUnavailable: all of the pool's streams speak.  The pool, of the same model, must outlive it.
+  // to speak.  kUnavailable: all of the pool's streams speak.  The pool, of the same model, must outlive it.  Without a
+  // voice (null) use_voice() comes before begin().
   static Result<std::unique_ptr<Synthesizer>> create(std::shared_ptr<const Model> model, VoiceState voice,
                                                      const SpeechSettings& settings, StreamPool& pool);
   static std::unique_ptr<StreamPool> make_pool(const Model& model, nn::Runner& runner, size_t streams);
@@ -67,11 +68,11 @@ class Synthesizer {
   bool faulty() const { return faulty_; }
 
  private:
-  Synthesizer(std::shared_ptr<const Model> model, VoiceState voice, const SpeechSettings& settings, Noise noise,
+  Synthesizer(std::shared_ptr<const Model> model, const SpeechSettings& settings, Noise noise,
               StreamPool::Lease stream);
 
   std::shared_ptr<const Model> model_;
-  VoiceState voice_;
+  VoiceState voice_;  // null until there is one
   SpeechSettings settings_;
   Noise noise_;
   StreamPool::Lease stream_;

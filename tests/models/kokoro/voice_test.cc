@@ -129,6 +129,22 @@ TEST_F(VoiceFolder, ListsByName) {
   EXPECT_EQ(list_voices("/nowhere/at/all").error().code, Code::kNotFound);
 }
 
+// A text may name a voice, and messages go to a terminal.
+TEST(Voice, MessagesHoldNoControlCharacters) {
+  for (const char* text : {"\x1b[31m", "a:\x1b[31m"}) {
+    const auto parts = parse_voice(text);
+    ASSERT_FALSE(parts);
+    EXPECT_EQ(parts.error().message.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(Voice, IsBritishByItsDescription) {
+  for (const char* british : {"bf_emma", "bm_george:0.5+af_heart:0.5", " bf_emma , af_heart", "/a/voices/bf_emma.bin"})
+    EXPECT_TRUE(speaks_british(british)) << british;
+  for (const char* other : {"bob", "ben", "b", "", "af_heart+bf_emma", "/b/af_heart.bin", "./bob.bin", "xbf_emma"})
+    EXPECT_FALSE(speaks_british(other)) << other;
+}
+
 TEST(Voice, DescribesNames) {
   EXPECT_EQ(describe_voice("jf_alpha").language_code, "ja");
   EXPECT_EQ(describe_voice("jf_alpha").gender, "female");
