@@ -99,9 +99,9 @@ std::string CheckpointSource::destination(const CheckpointReference& reference, 
   return fmt::format("hub/{}/{}/{}", reference.repository, remote.commit, reference.path);
 }
 
+// `stamp` is older than the hash: what is written to the file meanwhile shows.
 Status CheckpointSource::write_receipt(const CheckpointReference& reference, const std::string& path,
-                                       const std::string& sha256) const {
-  const auto stamp = file_stamp(paths_.data + "/fetched/" + path);
+                                       const std::string& sha256, const std::optional<FileStamp>& stamp) const {
   if (!stamp) return fail(Code::kIo, "'{}/fetched/{}' vanished while it was fetched", paths_.data, path);
   return write_small(receipt_path(reference), Receipt{path, sha256, *stamp}.text());
 }
@@ -117,7 +117,7 @@ Result<std::string> CheckpointSource::find_receipt(const CheckpointReference& re
   SYRINX_TRY(const std::string sha256, sha256_of_file(path, options_.cancel));
   if (sha256 == receipt->sha256) {
     // Touched, but the same: not to be read again.  Where the receipt cannot be written, it is.
-    if (stamp->mtime_ns != receipt->stamp.mtime_ns) (void)write_receipt(reference, receipt->path, sha256);
+    if (stamp->mtime_ns != receipt->stamp.mtime_ns) (void)write_receipt(reference, receipt->path, sha256, stamp);
     return path;
   }
   report(PullEvent::Kind::kNotice, reference.text, fmt::format("'{}' is damaged", path));
@@ -158,8 +158,7 @@ Status CheckpointSource::verify_cached(const std::string& path) const {
   const std::string right = cached_hash(path);
   if (right.empty()) return {};
   const bool git = right.size() == kGitBlobDigits;
-  SYRINX_TRY(const std::string found,
-             git ? git_blob_of_file(path, options_.cancel) : sha256_of_file(path, options_.cancel));
+  SYRINX_TRY(const std::string found, hash_like(right, path, options_.cancel));
   if (found == right) return {};
   std::error_code error;
   const fs::path blob = fs::weakly_canonical(path, error);
@@ -187,10 +186,10 @@ Result<std::string> CheckpointSource::fetch(const CheckpointReference& reference
 Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& reference, const RemoteFile& remote,
                                                    const std::string& path) {
   const std::string whole = paths_.data + "/fetched/" + path;
-  if (!remote.sha256.empty() && file_stamp(whole)) {
+  if (const auto stamp = file_stamp(whole); stamp && !remote.sha256.empty()) {
     SYRINX_TRY(const std::string sha256, sha256_of_file(whole, options_.cancel));
     if (sha256 == remote.sha256) {
-      SYRINX_TRY_VOID(write_receipt(reference, path, sha256));
+      SYRINX_TRY_VOID(write_receipt(reference, path, sha256, stamp));
       return whole;
     }
   }
@@ -225,7 +224,7 @@ Result<std::string> CheckpointSource::fetch_locked(const CheckpointReference& re
     if (error.code == Code::kIo || error.code == Code::kCancelled) return tl::unexpected(error);
     return fail(error.code, "cannot fetch '{}': {}", reference.text, error.message);
   }
-  SYRINX_TRY_VOID(write_receipt(reference, path, part.hash()));
+  SYRINX_TRY_VOID(write_receipt(reference, path, part.hash(), file_stamp(whole)));
   std::remove(tag_path.c_str());
   report(PullEvent::Kind::kDone, reference.text, {}, remote.size_bytes, remote.size_bytes);
   return whole;

@@ -14,12 +14,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "engine/catalogue.h"
 #include "engine/checkpoint_reference.h"
 #include "engine/download.h"
+#include "engine/file_stamp.h"
 #include "engine/hub.h"
 #include "engine/paths.h"
 #include "engine/pull_event.h"
@@ -60,7 +62,8 @@ class CheckpointSource {
   std::string destination(const CheckpointReference& reference, const RemoteFile& remote) const;
   Result<std::string> find_receipt(const CheckpointReference& reference, bool verify) const;
   Status verify_cached(const std::string& path) const;
-  Status write_receipt(const CheckpointReference& reference, const std::string& path, const std::string& sha256) const;
+  Status write_receipt(const CheckpointReference& reference, const std::string& path, const std::string& sha256,
+                       const std::optional<FileStamp>& stamp) const;
   Result<std::string> fetch(const CheckpointReference& reference, const GetOptions& options);
   Result<std::string> fetch_locked(const CheckpointReference& reference, const RemoteFile& remote,
                                    const std::string& path);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/catalogue.h"
@@ -41,7 +42,7 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
   (git ? file.git_blob : file.sha256) = right;
   bool whole = !error && size > 0;
   if (whole && !right.empty()) {
-    const auto found = git ? git_blob_of_file(file.cached, cancel) : sha256_of_file(file.cached, cancel);
+    const auto found = hash_like(right, file.cached, cancel);
     if (!found && found.error().code == Code::kCancelled) return tl::unexpected(found.error());
     whole = found == right;
   }
@@ -49,7 +50,12 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
     file.size_bytes = size;
     return file;
   }
-  file.cached.clear();
+  const std::filesystem::path blob = std::filesystem::weakly_canonical(std::exchange(file.cached, {}), error);
+  if (settings.offline && !blob.empty())
+    return fail(Code::kDataLoss,
+                "'{}', which the hub's tools keep, is damaged, and the network is switched off ({}); remove it and run "
+                "this again with the network",
+                blob.string(), settings.offline_by);
   if (settings.offline)
     return fail(Code::kUnavailable, "'{}' is not on this disk and the network is switched off ({})", reference.text,
                 settings.offline_by);

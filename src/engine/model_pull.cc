@@ -52,6 +52,13 @@ void ModelPull::notice(const std::string& text) const {
   report(std::move(event));
 }
 
+// What is there of them is not vouched for.
+void ModelPull::go_on_without(const CatalogueGroup& group, const std::vector<const CatalogueFile*>& files,
+                              const std::string& why) {
+  for (const CatalogueFile* const file : files) left_out_.insert(path_of(group, *file));
+  notice(fmt::format("going on without {}: {}", what_of(files, group), why));
+}
+
 void ModelPull::progress(uint64_t done_bytes, uint64_t total_bytes) const {
   PullEvent event;
   event.kind = PullEvent::Kind::kProgress;
@@ -117,10 +124,12 @@ Status ModelPull::check() {
     for (const auto& file : group.files) {
       if (!wants(group, file)) continue;
       SYRINX_TRY(const bool whole, is_whole(group, file));
-      if (!whole) missing.files.push_back(&file);
+      // What the model works without is fetched with the rest, or not at all; but what was there is mended.
+      const std::string path = path_of(group, file);
+      const bool done_without = group.optional && installed && known_.at(path) == nullptr && !file_stamp(path);
+      if (!whole && !done_without) missing.files.push_back(&file);
     }
-    // What the model works without is fetched with the rest, or not at all.
-    if (!missing.files.empty() && !(group.optional && installed)) missing_.push_back(std::move(missing));
+    if (!missing.files.empty()) missing_.push_back(std::move(missing));
   }
   listed_ = listed_ && missing_.empty();
   return {};
@@ -171,7 +180,7 @@ Status ModelPull::ask_hub() {
       SYRINX_TRY(const auto reference, parse_reference(origin_of(*missing.group, *file)));
       Result<HubFile> located = locate_hub_file(reference, settings, hint, downloader, options_.cancel);
       if (!located && missing.group->optional && !ends_the_pull(located.error())) {
-        notice(fmt::format("going on without {}: {}", missing.group->path_of(*file), located.error().message));
+        go_on_without(*missing.group, {file}, located.error().message);
         continue;
       }
       if (!located) return tl::unexpected(std::move(located).error());
@@ -321,8 +330,7 @@ Status ModelPull::fetch_from_hub(const Missing& missing, Downloader& downloader)
     Status fetched = fetch_hub_file(file, part, downloader, options_.cancel);
     if (!fetched && ends_the_pull(fetched.error())) return fetched;
     if (!fetched && missing.group->optional) {
-      notice(
-          fmt::format("going on without {}: {}", missing.group->path_of(*missing.files[i]), fetched.error().message));
+      go_on_without(*missing.group, {missing.files[i]}, fetched.error().message);
       continue;
     }
     if (!fetched)
@@ -358,7 +366,7 @@ Status ModelPull::fetch_group(const Missing& missing, Downloader& downloader, Re
   }
   const std::string what = what_of(files, *missing.group);
   if (missing.group->optional) {
-    notice(fmt::format("going on without {}: {}", what, faults));
+    go_on_without(*missing.group, files, faults);
     return {};
   }
   return fail(worst, "cannot fetch {} of '{}': {}; `syrinx pull {}` goes on from what came", what, entry_.name, faults,
@@ -418,7 +426,7 @@ Status ModelPull::install() const {
       if (!wants(group, file)) continue;
       const std::string path = path_of(group, file);
       const auto stamp = file_stamp(path);
-      if (!stamp && group.optional) continue;
+      if (group.optional && (!stamp || left_out_.contains(path))) continue;
       const auto hash = hashes_.find(path);
       if (!stamp || (!is_hub(group) && stamp->size_bytes != file.size_bytes)) {
         return fail(Code::kIo, "'{}' vanished or changed while it was installed", path);

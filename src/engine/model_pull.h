@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,8 @@ class ModelPull {
   Status fetch_from_registry(const CatalogueGroup& group, const CatalogueSource& source, RegistryFetcher& registry,
                              std::vector<const CatalogueFile*>& files);
   std::string path_of(const CatalogueGroup& group, const CatalogueFile& file) const;
+  void go_on_without(const CatalogueGroup& group, const std::vector<const CatalogueFile*>& files,
+                     const std::string& why);
   void report(PullEvent event) const;
   void notice(const std::string& text) const;
   void progress(uint64_t done_bytes, uint64_t total_bytes) const;
@@ -63,6 +66,7 @@ class ModelPull {
   bool without_cloning_ = false;
   std::vector<Missing> missing_;
   std::map<std::string, std::string> hashes_;  // of files of the hub that came or were found whole, by path
+  std::set<std::string> left_out_;             // paths of optional files that are not whole and could not be had
   bool listed_ = false;                        // the list in the folder says what is there, to the last time stamp
   uint64_t base_bytes_ = 0;                    // of the group's files that came before the present one
   uint64_t share_bytes_ = 0;                   // of all files asked of the present source

@@ -65,7 +65,8 @@ PartFile::PartFile(PartFile&& other) noexcept
       size_bytes_(other.size_bytes_),
       finished_(other.finished_),
       hash_(other.hash_),
-      blob_(other.blob_) {}
+      blob_(other.blob_),
+      bare_(other.bare_) {}
 
 PartFile::~PartFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -106,7 +107,9 @@ Status PartFile::hash_existing(const std::atomic<bool>* cancel) {
 
 void PartFile::update_hashes(std::span<const std::byte> bytes) {
   hash_.update(bytes);
-  if (is_git_blob()) blob_.update(bytes);
+  if (!is_git_blob()) return;
+  blob_.update(bytes);
+  bare_.update(bytes);
 }
 
 Status PartFile::append(std::span<const std::byte> bytes) {
@@ -132,6 +135,7 @@ Status PartFile::restart() {
   }
   hash_ = Sha256();
   blob_ = git_blob(expected_bytes_);
+  bare_ = Sha1();
   size_bytes_ = 0;
   return {};
 }
@@ -141,7 +145,8 @@ Status PartFile::finish() {
     return fail(Code::kDataLoss, "'{}' has {} bytes of {}", destination_, size_bytes_, expected_bytes_);
   }
   const std::string found = is_git_blob() ? blob_.hex() : hash_.hex();
-  if (has_known_hash() && found != right_hash_) {
+  const bool right = found == right_hash_ || (is_git_blob() && bare_.hex() == right_hash_);
+  if (has_known_hash() && !right) {
     SYRINX_TRY_VOID(restart());
     return fail(Code::kDataLoss, "'{}' has the wrong content ({} {}, must be {}); it was thrown away", destination_,
                 is_git_blob() ? "git blob" : "sha256", found, right_hash_);
@@ -177,11 +182,15 @@ Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bo
   return hash_of_file(Sha256(), path, cancel);
 }
 
-Result<std::string> git_blob_of_file(const std::string& path, const std::atomic<bool>* cancel) {
+Result<std::string> hash_like(const std::string& right, const std::string& path, const std::atomic<bool>* cancel) {
+  if (right.size() != kGitBlobDigits) return sha256_of_file(path, cancel);
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) return fail(Code::kIo, "cannot read '{}': {}", path, error.message());
-  return hash_of_file(git_blob(size), path, cancel);
+  SYRINX_TRY(std::string git, hash_of_file(git_blob(size), path, cancel));
+  if (git == right) return git;
+  SYRINX_TRY(const std::string bare, hash_of_file(Sha1(), path, cancel));
+  return bare == right ? bare : git;
 }
 
 }  // namespace syrinx

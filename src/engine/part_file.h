@@ -21,7 +21,7 @@ class PartFile {
  public:
   // Creates missing folders and hashes what an earlier fetch left; a .part that is too long is emptied.  Where nobody
   // knows the content's hash, `right_hash` is empty: then the size alone is checked, and hash() says what came.  Of 64
-  // digits it is a SHA-256, of 40 git's name of the content (sha1.h).
+  // digits it is a SHA-256, of 40 git's name of the content, or its bare SHA-1, by which mirrors tag (sha1.h).
   // A set `cancel` flag (may be null) ends the hashing with kCancelled.
   static Result<PartFile> open(const std::string& destination, uint64_t expected_bytes, const std::string& right_hash,
                                const std::atomic<bool>* cancel = nullptr);
@@ -58,11 +58,12 @@ class PartFile {
   uint64_t size_bytes_ = 0;
   bool finished_ = false;
   Sha256 hash_;
-  Sha1 blob_;  // where is_git_blob()
+  Sha1 blob_, bare_;  // where is_git_blob()
 };
 
-// Hash of a file, and git's name of it, read in blocks; a set `cancel` flag (may be null) ends it with kCancelled.
+// Hash of a file, read in blocks; a set `cancel` flag (may be null) ends it with kCancelled.
 Result<std::string> sha256_of_file(const std::string& path, const std::atomic<bool>* cancel);
-Result<std::string> git_blob_of_file(const std::string& path, const std::atomic<bool>* cancel);
+// Its hash of the kind that `right` is, as in PartFile::open(): `right` if that is its content's.
+Result<std::string> hash_like(const std::string& right, const std::string& path, const std::atomic<bool>* cancel);
 
 }  // namespace syrinx

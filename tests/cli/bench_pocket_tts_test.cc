@@ -102,14 +102,17 @@ TEST(PocketFrameCost, FloorAddsReadingAndArithmetic) {
   EXPECT_DOUBLE_EQ(frame_floor_ms({.flow_lm_weights = 100e6, .codec_flop = 400e6}, 4, limits), 8 + 2);
 }
 
+// Some kernels and sandboxes do not count how long a thread waits for a core.
+bool kernel_tells() { return std::ifstream("/proc/thread-self/schedstat").good(); }
+
 TEST(PocketRounds, EmptyOnesTakeTheTimeThatIsAskedFor) {
   ThreadTeam team(2);
   const Rounds rounds = empty_rounds(team, 2.0, 20);
   EXPECT_EQ(rounds.all.size(), 20U);
   // A quick round is one whose steps were counted while something else had the core.
   EXPECT_GT(rounds.all.max(), 1.0);
-  ASSERT_TRUE(rounds.known);
-  EXPECT_EQ(rounds.undisturbed.size() + rounds.caller_lost + rounds.others_lost, 20U);
+  EXPECT_EQ(rounds.known, kernel_tells());
+  EXPECT_EQ(rounds.undisturbed.size() + rounds.caller_lost + rounds.others_lost, rounds.known ? 20U : 0U);
 }
 
 // Two teams that want every core: one of them must wait.
@@ -125,8 +128,8 @@ TEST(PocketRounds, ALostCoreIsSeen) {
   const Rounds rounds = empty_rounds(team, 10, 20);
   stop = true;
   for (std::thread& thread : busy) thread.join();
-  ASSERT_TRUE(rounds.known);
-  EXPECT_GT(rounds.caller_lost + rounds.others_lost, 0U);
+  ASSERT_EQ(rounds.known, kernel_tells());
+  EXPECT_EQ(rounds.caller_lost + rounds.others_lost > 0, rounds.known);
   EXPECT_LT(rounds.undisturbed.size(), 20U);
 }
 

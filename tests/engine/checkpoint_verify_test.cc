@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "engine/checkpoint_source.h"
 #include "engine/hub_pull.h"
@@ -36,7 +38,7 @@ class Verify : public ::testing::Test {
   }
   HttpAnswer answer(const HttpRequest& request) {
     if (request.target.ends_with("/small.json"))  // in git, whose name for it is the tag
-      return HttpAnswer{200, {"X-Repo-Commit: " + kCommit, "ETag: \"" + kHelloBlob + "\""}, small_};
+      return HttpAnswer{200, {"X-Repo-Commit: " + kCommit, "ETag: \"" + small_tag_ + "\""}, small_};
     HttpAnswer reply = testing::serve_range(request, content_);
     reply.headers.push_back("X-Repo-Commit: " + kCommit);
     reply.headers.push_back(fmt::format("X-Linked-Size: {}", content_.size()));
@@ -57,7 +59,7 @@ class Verify : public ::testing::Test {
   }
 
   Folder folder_;
-  std::string small_ = "hello\n";
+  std::string small_ = "hello\n", small_tag_ = kHelloBlob;
   const std::string content_ = testing::random_bytes(100000, 5);
   const std::string hash_ = testing::hash_of(content_);
   HubSettings settings_;
@@ -104,6 +106,76 @@ TEST_F(Verify, SmallFilesHaveTheNameThatGitGivesThem) {
   ASSERT_TRUE(located) << located.error().message;
   EXPECT_TRUE(located->cached.empty()) << "the hub's own is taken";
   EXPECT_EQ(located->git_blob, kHelloBlob);
+  settings_.offline = true;
+  const auto damaged = locate_hub_file(*reference, settings_, {}, downloader, nullptr);
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, Code::kDataLoss);
+  EXPECT_THAT(damaged.error().message, HasSubstr("/blobs/" + kHelloBlob + "', which the hub's tools keep, is damaged"));
+}
+
+// Some mirrors do not reckon as git does.
+TEST_F(Verify, SmallFilesMayHaveTheirBareSha1) {
+  small_tag_ = "f572d396fae9206628714fb2ce00f72e94f2258f";  // sha1sum, of "hello\n"
+  small_ = "hellO\n";
+  EXPECT_EQ(get(false, kSmall).error().code, Code::kDataLoss);
+  small_ = "hello\n";
+  const auto good = get(false, kSmall);
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(read_text(*good), small_);
+  const std::string blob = folder_ / ("hf/models--o--r/blobs/" + small_tag_);
+  const std::string snapshot = folder_ / ("hf/models--o--r/snapshots/" + kCommit);
+  write_text(blob, small_);
+  std::filesystem::create_directories(snapshot);
+  std::filesystem::create_symlink(blob, snapshot + "/small.json");
+  EXPECT_TRUE(get(true, kSmall));
+  write_text(blob, "hellO\n");
+  EXPECT_EQ(get(true, kSmall).error().code, Code::kDataLoss);
+}
+
+// Whether somebody reads the file and has come so far.
+bool is_read_up_to(const std::string& path, uint64_t position) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    if (std::filesystem::read_symlink(entry.path(), error) != path) continue;
+    std::ifstream info("/proc/self/fdinfo/" + entry.path().filename().string());
+    std::string word;
+    uint64_t at = 0;
+    if (info >> word >> at && word == "pos:" && at >= position) return true;
+  }
+  return false;
+}
+
+TEST_F(Verify, WhatIsWrittenWhileTheFileIsReadShows) {
+  const auto path = get(false);
+  ASSERT_TRUE(path) << path.error().message;
+  const std::string large(size_t{64} << 20, '\0');
+  write_text(*path, large);
+  std::filesystem::last_write_time(*path, std::filesystem::last_write_time(*path) - std::chrono::hours(1));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "data/fetched/receipts")) {
+    std::string receipt = read_text(entry.path().string());
+    const auto line = [&](size_t number) {
+      size_t begin = 0;
+      while (number-- > 0) begin = receipt.find('\n', begin) + 1;
+      return std::pair(begin, receipt.find('\n', begin) - begin);
+    };
+    receipt.replace(line(1).first, line(1).second, testing::hash_of(large));
+    receipt.replace(line(2).first, line(2).second, std::to_string(large.size()));
+    write_text(entry.path().string(), receipt);
+  }
+  std::atomic<bool> done{false}, written{false};
+  std::thread writer([&] {
+    while (!done && !is_read_up_to(std::filesystem::canonical(*path), size_t{4} << 20)) continue;
+    if (done) return;
+    std::fstream file(*path, std::ios::in | std::ios::out | std::ios::binary);
+    file.put('x').flush();
+    written = true;
+  });
+  EXPECT_EQ(*get(false), *path);
+  done = true;
+  writer.join();
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*get(false), *path);
+  EXPECT_TRUE(read_text(*path) == content_) << "its damage is seen, and it is fetched again";
 }
 
 TEST_F(Verify, ATouchedFileIsReadOnceMoreAndNotAgain) {

@@ -250,6 +250,38 @@ TEST_F(Store, OptionalFilesMayBeMissing) {
   ASSERT_TRUE(store.pull("bird", options_));
 }
 
+// Nothing that is announced as mended stays damaged, and nothing damaged is vouched for.
+TEST_F(Store, OptionalFilesThatWereThereAreMendedOrLeftOut) {
+  contents_["NOTICE"] = served_["/NOTICE"] = "notice";
+  std::string more = group("licence", "licences", {"NOTICE"}, url_source());
+  more.replace(more.find("files"), 0, "optional = true\n");
+  ModelStore store = this->store(url_source(), more);
+  ASSERT_TRUE(store.pull("bird", options_));
+  ASSERT_TRUE(store.find("bird"));
+  EXPECT_EQ(store.find("bird")->files.size(), 5u);
+  const std::string path = in_bird("licences/NOTICE");
+  for (const char* damage : {"nothing", "NOTICE", ""}) {
+    write_text(path, damage);
+    if (*damage == '\0') std::filesystem::remove(path);
+    ASSERT_TRUE(store.pull("bird", options_));
+    EXPECT_EQ(read_text(path), "notice") << damage;
+    EXPECT_TRUE(store.find("bird")) << damage;
+  }
+  served_.erase("/NOTICE");
+  for (const char* damage : {"NOTICE", "not"}) {  // the second is on no list any more
+    write_text(path, damage);
+    ASSERT_TRUE(store.pull("bird", options_));
+    EXPECT_THAT(notices(), HasSubstr("going on without licences/NOTICE"));
+    ASSERT_TRUE(store.find("bird"));
+    EXPECT_EQ(store.find("bird")->files.size(), 4u);
+    EXPECT_EQ(last(PullEvent::Kind::kDone).model, "bird");
+  }
+  std::filesystem::remove(path);
+  events_.clear();
+  ASSERT_TRUE(store.pull("bird", options_));
+  EXPECT_EQ(notices(), "") << "what the model is done without is not asked for again";
+}
+
 TEST_F(Store, OptionalFilesOfAHubMayBeMissing) {
   const ScopedVariable hub("HF_ENDPOINT", server_.url("")), cache("HF_HUB_CACHE", folder_ / "hf");
   const std::string more =
@@ -263,6 +295,14 @@ TEST_F(Store, OptionalFilesOfAHubMayBeMissing) {
   EXPECT_THAT(notices(), HasSubstr("going on without more.bin"));
   ASSERT_TRUE(store.find("bird"));
   EXPECT_EQ(store.find("bird")->files.size(), 4u);
+  // Brought by hand, nobody vouches for it.
+  write_text(in_bird("more.bin"), "more");
+  for (int i = 0; i < 2; ++i) {
+    if (i == 1) std::filesystem::remove(in_bird("installed"));
+    ASSERT_TRUE(store.pull("bird", options_));
+    ASSERT_TRUE(store.find("bird")) << store.find("bird").error().message;
+    EXPECT_EQ(store.find("bird")->files.size(), 4u);
+  }
 }
 
 TEST_F(Store, StoppedItKeepsWhatCameAndGoesOn) {
