@@ -129,9 +129,14 @@ Status ModelPull::check() {
       const bool done_without = group.optional && installed && known_.at(path) == nullptr && !file_stamp(path);
       if (!whole && !done_without) missing.files.push_back(&file);
     }
-    if (!missing.files.empty()) missing_.push_back(std::move(missing));
+    if (missing.files.empty()) continue;
+    if (options_.offline && group.optional && !is_hub(group) && !group.sources.empty()) {  // a hub has a cache
+      go_on_without(group, missing.files, "the network is switched off (--offline)");
+    } else {
+      missing_.push_back(std::move(missing));
+    }
   }
-  listed_ = listed_ && missing_.empty();
+  listed_ = listed_ && missing_.empty() && left_out_.empty();
   return {};
 }
 

@@ -268,8 +268,11 @@ TEST_F(Store, OptionalFilesThatWereThereAreMendedOrLeftOut) {
     EXPECT_TRUE(store.find("bird")) << damage;
   }
   served_.erase("/NOTICE");
+  options_.offline = true;
   for (const char* damage : {"NOTICE", "not"}) {  // the second is on no list any more
     write_text(path, damage);
+    ASSERT_TRUE(store.pull("bird", options_));
+    options_.offline = false;
     ASSERT_TRUE(store.pull("bird", options_));
     EXPECT_THAT(notices(), HasSubstr("going on without licences/NOTICE"));
     ASSERT_TRUE(store.find("bird"));
