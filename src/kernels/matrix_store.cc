@@ -66,7 +66,6 @@ StoredBytes MatrixStore::get_bytes(const std::string& name, size_t size_bytes,
 }
 
 // Empty when the file has no such array, or not so many, or it is damaged.
-// Empty when the file has no such array, or not so many, or it is damaged.
 template <class T>
 std::span<const T> MatrixStore::take(const std::string& name, size_t count, Place place) {
   auto found = file_->find(name);

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "../../base/temp_folder.h"
 #include "fixtures.h"
+#include "models/mimi/decoder.h"
 #include "models/mimi/encoder.h"
 #include "models/pocket_tts/voice_recording.h"
 #include "models/pocket_tts/voice_state.h"
@@ -276,30 +278,46 @@ TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
   }
 }
 
+// The samples of three latents.
+std::vector<float> decoded(const Model& model, nn::Runner& runner) {
+  constexpr size_t kFrames = 3;
+  mimi::Decoder decoder(model.decoder(), runner);
+  mimi::DecoderState state = decoder.make_state();
+  const size_t width = model.config().mimi.latent;
+  std::vector<float> latents(kFrames * width), samples(kFrames * model.config().mimi.frame_samples());
+  for (size_t i = 0; i < latents.size(); ++i) latents[i] = std::sin(static_cast<float>(i));
+  decoder.decode(state, matrix_view(latents, width), samples);
+  return samples;
+}
+
+void expect_the_same_model(Precision precision) {
+  SCOPED_TRACE(precision_name(precision));
+  const TempFolder home;
+  const std::string folder = home.file("cache/packed");
+  const auto plain = load_model(data("english"), {.precision = precision});
+  const auto packing = load_model(data("english"), {.cache_dir = folder, .precision = precision});
+  const auto cached = load_model(data("english"), {.cache_dir = folder, .precision = precision});
+  ASSERT_TRUE(plain && packing && cached);
+  EXPECT_EQ(plain->flow_lm()->packed, nullptr);
+  EXPECT_NE(packing->flow_lm()->packed, nullptr) << "once packed, weights come from the cache";
+  EXPECT_NE(cached->decoder()->packed, nullptr);
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  const auto voice = clone_voice(*plain, recording(*plain), runner);
+  ASSERT_TRUE(voice.has_value()) << voice.error().message;
+  const std::vector<float> sound = decoded(*plain, runner);
+  EXPECT_NE(sound, std::vector<float>(sound.size()));
+  for (const auto& model : {packing, cached}) {
+    const auto again = clone_voice(*model, recording(*model), runner);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(difference(exported(**again), exported(**voice)), 0.0);
+    EXPECT_EQ(decoded(*model, runner), sound);
+  }
+}
+
 // What a model says must not depend on where its weights come from.
 TEST(PocketModelCache, AStartFromPackedWeightsIsTheSameModel) {
-  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
-    const TempFolder home;
-    const std::string folder = home.file("cache/packed");
-    const auto plain = load_model(data("english"), {.precision = precision});
-    const auto packing = load_model(data("english"), {.cache_dir = folder, .precision = precision});
-    const auto cached = load_model(data("english"), {.cache_dir = folder, .precision = precision});
-    ASSERT_TRUE(plain && packing && cached);
-    EXPECT_EQ(plain->flow_lm()->packed, nullptr);
-    EXPECT_NE(packing->flow_lm()->packed, nullptr) << "once packed, weights come from the cache";
-    EXPECT_NE(cached->decoder()->packed, nullptr);
-    ThreadTeam team(2);
-    nn::Runner runner(team);
-    std::vector<Voice> voices;
-    for (const auto& model : {plain, packing, cached}) {
-      const auto voice = clone_voice(*model, recording(*model), runner);
-      ASSERT_TRUE(voice.has_value()) << voice.error().message;
-      voices.push_back(exported(**voice));
-    }
-    for (const Voice& voice : voices) {
-      EXPECT_EQ(difference(voice, voices[0]), 0.0);
-    }
-  }
+  for (const Precision precision : kAllPrecisions) expect_the_same_model(precision);
 }
 
 // One byte in the middle of the arrays: the load that finds it makes the file anew and takes the weights from there.
