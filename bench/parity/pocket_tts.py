@@ -5,7 +5,8 @@ the narrow precisions end a chunk.
 For each configuration in the folder given: `syrinx voices export` makes a voice of a recording; the package
 (tools/reference/pocket_tts.py) writes what it computes from the same recording, and speaks after its own voice file and
 after ours; pocket_parity runs all of it through Syrinx and compares.  10 s of a seeded buzz are the recording, unless
-one is given.  The references take 100 to 600 MB a configuration in --work, and are made again only if missing.
+one is given.  The references take 100 to 600 MB a configuration in --work, and are made again where they are missing
+or our voice file is another one than then.
 
   PYTHON: an interpreter with pocket-tts 4.0.1 and torch (docs/pocket_tts.md).  --checkpoints: a folder as
   tools/checkpoints/pocket_tts.py makes it.  --build: a build folder with syrinx and pocket_parity.
@@ -72,9 +73,13 @@ def stages(args: argparse.Namespace) -> int:
     for name in args.config:
         model, out = args.checkpoints / name, args.work / name
         out.mkdir(exist_ok=True)
-        if not (out / "reference.json").exists():
-            ours = out / "ours.safetensors"
-            run(args.build / "syrinx", "voices", "export", "--model", model, "--precision", "f32", recording, ours)
+        # Our voice file is made by the program that is tested; the package speaks after it again where it has changed.
+        ours, now = out / "ours.safetensors", out / "now.safetensors"
+        run(args.build / "syrinx", "voices", "export", "--model", model, "--precision", "f32", recording, now)
+        changed = not ours.exists() or ours.read_bytes() != now.read_bytes()
+        now.replace(ours)
+        if changed or not (out / "reference.json").exists():
+            (out / "reference.json").unlink(missing_ok=True)  # what ends early leaves none
             run(args.python, ROOT / "tools/reference/pocket_tts.py", "model", model, "--voice", recording, "--out", out,
                 "--whole", "--steps", STEPS, "--voice-file", ours.name)
         print(f"\n{name}", flush=True)
