@@ -301,7 +301,7 @@ def report(args: argparse.Namespace) -> None:
         print("\n" + "\n".join(f"{name}: {samples['version']}" for name, samples in cell.items()))
         for name, samples in cell.items():
             if samples.get("over_floor"):
-                print(f"{name}: floor {statistics.median(samples['floor_ms']):.2f} ms a frame, "
+                print(f"{name}: floor, codec at the f32 peak, {statistics.median(samples['floor_ms']):.2f} ms a frame, "
                       f"{statistics.median(samples['over_floor']):.2f} times that measured")
     if args.plot:
         plot(result, args.plot)

@@ -18,6 +18,7 @@
 #include "engine/speech_engine.h"
 #include "engine/version.h"
 #include "kernels/dispatch.h"
+#include "models/mimi/weights.h"
 #include "models/pocket_tts/flow_head.h"
 
 namespace syrinx::cli {
@@ -55,7 +56,7 @@ struct Report {
   kernels::MachineLimits limits;
   double bytes_a_weight = 4;
   FrameCost cost;
-  double floor_ms = 0;
+  FrameFloor floor;
   Rounds empty;
 
   double rtf(double ms) const { return ms / 1000 / audio_seconds; }
@@ -110,7 +111,7 @@ Result<std::string> checkpoint_of(const Arguments& arguments) {
   return folder;
 }
 
-// Scales and what stays in f32 are not counted: a floor may be too low, never too high.
+// Scales and what stays in f32 are not counted: what is read may be more, never less.
 double bytes_of(Precision precision) {
   switch (precision) {
     case Precision::kF32: return 4;
@@ -147,7 +148,8 @@ Result<Report> measure(const Arguments& arguments) {
   if (arguments.brief) return report;
   // Last, since it takes memory of its own.
   report.limits = kernels::measure_limits(team);
-  report.floor_ms = frame_floor_ms(report.cost, report.bytes_a_weight, report.limits);
+  report.floor = frame_floor(report.cost, report.bytes_a_weight, report.limits);
+  if (!mimi::reads_bf16(*model->decoder())) report.floor.codec_bf16_ms = 0;
   report.empty = empty_rounds(team, report.figures.first_sound.all.median(), work.first_sounds);
   return report;
 }
@@ -199,8 +201,12 @@ Json report_json(const Report& r) {
   json.set("checkpoint", r.checkpoint).set("cpu", cpu_info().model).set("target", chosen_target());
   json.set("build", fmt::format("{} {} {} {}", version(), commit(), build_type(), compiler()));
   if (r.arguments.brief) return json;
-  json.set("floor_ms", r.floor_ms);
-  json.set("over_floor", f.frame.median() / r.floor_ms).set("flow_lm_weights", r.cost.flow_lm_weights);
+  json.set("floor_ms", r.floor.codec_f32_ms).set("over_floor", f.frame.median() / r.floor.codec_f32_ms);
+  if (r.floor.codec_bf16_ms > 0) {
+    json.set("floor_bf16_ms", r.floor.codec_bf16_ms).set("over_floor_bf16", f.frame.median() / r.floor.codec_bf16_ms);
+    json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
+  }
+  json.set("flow_lm_weights", r.cost.flow_lm_weights);
   json.set("bytes_a_weight", r.bytes_a_weight).set("codec_flop", r.cost.codec_flop);
   json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
   json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads);
@@ -225,6 +231,19 @@ std::string jitter(const Rounds& rounds) {
   return text + fmt::format("; the others alone {:.3f}\n", spread(rounds.undisturbed));
 }
 
+std::string floor_text(const Report& r) {
+  const double frame_ms = r.figures.frame.median();
+  std::string text = fmt::format(
+      "floor    {:.3f} ms a frame, codec at the f32 peak: {:.1f} M weights of {} bytes at {:.1f} GB/s, {:.3f} GFLOP of "
+      "codec at {:.0f} GFLOP/s; a frame takes {:.2f} times that\n",
+      r.floor.codec_f32_ms, r.cost.flow_lm_weights * 1e-6, r.bytes_a_weight, r.limits.read_gb_per_s.all_threads,
+      r.cost.codec_flop * 1e-9, r.limits.f32_gop_per_s.all_threads, frame_ms / r.floor.codec_f32_ms);
+  if (r.floor.codec_bf16_ms > 0)
+    text += fmt::format("         {:.3f} ms, codec at the bf16 peak: {:.0f} GFLOP/s; a frame takes {:.2f} times that\n",
+                        r.floor.codec_bf16_ms, r.limits.bf16_gop_per_s.all_threads, frame_ms / r.floor.codec_bf16_ms);
+  return text;
+}
+
 std::string report_text(const Report& r) {
   const PocketFigures& f = r.figures;
   std::string text =
@@ -247,13 +266,7 @@ std::string report_text(const Report& r) {
                       f.encode.empty() ? "" : fmt::format(", the encoder {:.0f} ms more", f.encoder_load_ms));
   text += fmt::format("memory   {:.0f} MB at most, {:.0f} MB resident, without the encoder\n",
                       static_cast<double>(f.peak_rss_bytes) * 1e-6, static_cast<double>(f.rss_bytes) * 1e-6);
-  if (!r.arguments.brief) {
-    text += fmt::format(
-        "floor    {:.3f} ms a frame: {:.1f} M weights of {} bytes at {:.1f} GB/s, {:.3f} GFLOP of codec at {:.0f} "
-        "GFLOP/s; a frame takes {:.2f} times that\n",
-        r.floor_ms, r.cost.flow_lm_weights * 1e-6, r.bytes_a_weight, r.limits.read_gb_per_s.all_threads,
-        r.cost.codec_flop * 1e-9, r.limits.f32_gop_per_s.all_threads, f.frame.median() / r.floor_ms);
-  }
+  if (!r.arguments.brief) text += floor_text(r);
   text += fmt::format("jitter   p99 / p50 of a frame {:.3f}\n", spread(f.frame));
   text += "         of the first sound " + jitter(f.first_sound);
   if (!r.arguments.brief) text += "         of the empty loop  " + jitter(r.empty);
@@ -280,7 +293,7 @@ void add_bench_pocket_tts(Command& bench) {
   command.option("--config", a->config, "Which random checkpoint; it is kept in the cache folder")
       .one_of(random_pocket_names())
       .show_default();
-  command.option("--precision", a->precision, "Arithmetic of the language model")
+  command.option("--precision", a->precision, "Arithmetic of language model and codec")
       .one_of(precision_names())
       .show_default();
   command.option("--threads", a->threads, "Threads; 0: the default of speak").type("N").show_default();

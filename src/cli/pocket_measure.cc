@@ -279,9 +279,11 @@ FrameCost frame_cost(const pocket::Config& config, size_t evaluations) {
   return cost;
 }
 
-double frame_floor_ms(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits) {
+FrameFloor frame_floor(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits) {
   const double read_ms = cost.flow_lm_weights * bytes_a_weight / (limits.read_gb_per_s.all_threads * 1e6);
-  return read_ms + cost.codec_flop / (limits.f32_gop_per_s.all_threads * 1e6);
+  const double f32 = limits.f32_gop_per_s.all_threads, bf16 = limits.bf16_gop_per_s.all_threads;
+  return {.codec_f32_ms = read_ms + cost.codec_flop / (f32 * 1e6),
+          .codec_bf16_ms = bf16 > 0 ? read_ms + cost.codec_flop / (bf16 * 1e6) : 0};
 }
 
 }  // namespace syrinx::cli

@@ -59,8 +59,14 @@ struct FrameCost {
 };
 FrameCost frame_cost(const pocket::Config& config, size_t evaluations);
 
-// The least time of a frame on this machine: its weights at the best read rate, its codec at the f32 peak, one after
-// the other on all threads of the limits.
-double frame_floor_ms(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits);
+// What a frame is held against on this machine: its weights at the best read rate, then its codec at a peak, one after
+// the other on all threads of the limits.  `codec_f32_ms` takes the f32 peak whatever the codec multiplies in, so that
+// all precisions share one yardstick; a codec in bf16 can come below it.  `codec_bf16_ms` takes the bf16 peak, which a
+// frame that multiplies in bf16 cannot come below; 0 where this machine's kernels have no such peak.
+struct FrameFloor {
+  double codec_f32_ms = 0;
+  double codec_bf16_ms = 0;
+};
+FrameFloor frame_floor(const FrameCost& cost, double bytes_a_weight, const kernels::MachineLimits& limits);
 
 }  // namespace syrinx::cli

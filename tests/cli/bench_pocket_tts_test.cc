@@ -16,6 +16,7 @@
 #include "cli/pocket_measure.h"
 #include "cli/random_pocket_tts.h"
 #include "cli/rounds.h"
+#include "kernels/row_conv.h"
 #include "models/pocket_tts/config_file.h"
 
 namespace syrinx::cli {
@@ -98,8 +99,13 @@ TEST(PocketFrameCost, FloorAddsReadingAndArithmetic) {
   kernels::MachineLimits limits;
   limits.read_gb_per_s.all_threads = 50;
   limits.f32_gop_per_s.all_threads = 200;
-  EXPECT_DOUBLE_EQ(frame_floor_ms({.flow_lm_weights = 100e6, .codec_flop = 400e6}, 1, limits), 2 + 2);
-  EXPECT_DOUBLE_EQ(frame_floor_ms({.flow_lm_weights = 100e6, .codec_flop = 400e6}, 4, limits), 8 + 2);
+  const FrameCost cost{.flow_lm_weights = 100e6, .codec_flop = 400e6};
+  EXPECT_DOUBLE_EQ(frame_floor(cost, 1, limits).codec_f32_ms, 2 + 2);
+  EXPECT_DOUBLE_EQ(frame_floor(cost, 4, limits).codec_f32_ms, 8 + 2);
+  EXPECT_EQ(frame_floor(cost, 1, limits).codec_bf16_ms, 0) << "no such peak";
+  limits.bf16_gop_per_s.all_threads = 400;
+  EXPECT_DOUBLE_EQ(frame_floor(cost, 1, limits).codec_f32_ms, 2 + 2);
+  EXPECT_DOUBLE_EQ(frame_floor(cost, 1, limits).codec_bf16_ms, 2 + 1);
 }
 
 // Some kernels and sandboxes do not count how long a thread waits for a core.
@@ -172,6 +178,12 @@ TEST_F(BenchPocketTts, JsonHasEveryFigureAndTheModelSpeaks) {
     ASSERT_NE(report->find(key)->real(), nullptr) << key;
     EXPECT_GT(*report->find(key)->real(), 0) << key;
   }
+  ASSERT_EQ(report->find("floor_bf16_ms") != nullptr, kernels::bf16_rows_are_faster());
+  if (kernels::bf16_rows_are_faster()) {
+    for (const char* key : {"floor_bf16_ms", "over_floor_bf16", "bf16_gop_per_s"})
+      EXPECT_GT(*report->find(key)->real(), 0) << key;
+    EXPECT_NE(*report->find("floor_bf16_ms")->real(), *report->find("floor_ms")->real());
+  }
   // A tenth of full scale is what the weights are drawn for; silence and numbers gone wild are neither.
   EXPECT_GT(*report->find("peak_sample")->real(), 0.02);
   EXPECT_LT(*report->find("peak_sample")->real(), 2);
@@ -195,14 +207,15 @@ TEST_F(BenchPocketTts, JsonHasEveryFigureAndTheModelSpeaks) {
 TEST_F(BenchPocketTts, TableOfAGivenCheckpoint) {
   const std::string model = std::string(SYRINX_TEST_DATA) + "/pocket_tts/english";
   testing::internal::CaptureStdout();
-  const Status status = run({"--model", model.c_str(), "--threads", "2", "--runs", "1", "--frames", "8",
-                             "--first-sounds", "5", "--recording", "0", "--streams", ""});
+  const Status status = run({"--model", model.c_str(), "--precision", "f32", "--threads", "2", "--runs", "1",
+                             "--frames", "8", "--first-sounds", "5", "--recording", "0", "--streams", ""});
   const std::string text = testing::internal::GetCapturedStdout();
   ASSERT_TRUE(status) << status.error().message;
   for (const char* part : {"machine", "build", "first sound", "language model", "codec", "rtf", "memory", "floor",
-                           "of the empty loop", "lost the caller's core"})
+                           "codec at the f32 peak", "of the empty loop", "lost the caller's core"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   EXPECT_EQ(text.find("recording: codec"), std::string::npos);
+  EXPECT_EQ(text.find("bf16 peak"), std::string::npos) << "a codec in f32 has one floor";
 }
 
 TEST_F(BenchPocketTts, BriefLeavesOutWhatTakesLong) {

@@ -263,6 +263,12 @@ Buffer<std::byte> gather(TransformerWeights& transformer, std::vector<SeanetLaye
   return panels;
 }
 
+bool reads_bf16(const TransformerWeights& transformer, const std::vector<SeanetLayer>& seanet) {
+  return transformer.row_type == kernels::RowType::kBf16 ||
+         std::any_of(seanet.begin(), seanet.end(),
+                     [](const SeanetLayer& layer) { return layer.conv.input_type == kernels::RowType::kBf16; });
+}
+
 }  // namespace
 
 Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const std::string& file, const Config& config,
@@ -294,5 +300,8 @@ Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const st
   weights.panels = gather(weights.transformer, weights.seanet);
   return weights;
 }
+
+bool reads_bf16(const DecoderWeights& weights) { return reads_bf16(weights.transformer, weights.seanet); }
+bool reads_bf16(const EncoderWeights& weights) { return reads_bf16(weights.transformer, weights.seanet); }
 
 }  // namespace syrinx::mimi

@@ -87,4 +87,9 @@ struct EncoderWeights {
                                      Precision precision = Precision::kF32);
 };
 
+// Whether a matrix of theirs is multiplied in bf16.  All are of a checkpoint whose tensors are bf16 throughout; where
+// types are mixed, as in flow_matching, those of the transformer may not be.
+bool reads_bf16(const DecoderWeights& weights);
+bool reads_bf16(const EncoderWeights& weights);
+
 }  // namespace syrinx::mimi

@@ -67,15 +67,6 @@ class TensorFile {
   Safetensors tensors_;
 };
 
-// Whether something in these weights reads rows of bf16.  In flow_matching, whose tensors are of three types, the
-// transformer does not, as some of its matrices are f32.
-template <class Weights>
-bool reads_bf16(const Weights& weights) {
-  return weights.transformer.row_type == kernels::RowType::kBf16 ||
-         std::any_of(weights.seanet.begin(), weights.seanet.end(),
-                     [](const SeanetLayer& layer) { return layer.conv.input_type == kernels::RowType::kBf16; });
-}
-
 // A checkpoint's tensors with those of the codec in f32, of values that bf16 does not have.
 class CodecInF32 {
  public:
