@@ -279,7 +279,7 @@ constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of
 
 }  // namespace
 
-bool bf16_rows_are_faster() { return use_avx512_bf16() || use_neon_bf16(); }
+bool bf16_rows_are_faster() { return use_avx512_bf16(); }
 
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
   SYRINX_DCHECK(matrix.type == PanelType::kBf16 ||
