@@ -36,7 +36,7 @@ struct IndexEntry {
 };
 static_assert(sizeof(Header) % 8 == 0 && sizeof(IndexEntry) == 128);
 
-// What is copied at a time: little beside an array, so that an array is not in memory twice.
+// What is copied at a time, so that no large array is in memory twice, and what is checked before pages are released.
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
 }  // namespace
@@ -96,8 +96,20 @@ Status PackedFile::check(std::string_view name) const {
 }
 
 Status PackedFile::check_all() const {
-  for (const auto& [name, array] : arrays_)
-    if (xxhash64(array.bytes) != array.checksum) return damaged(name);
+  std::vector<const std::pair<const std::string, Array>*> in_order;
+  for (const auto& entry : arrays_) in_order.push_back(&entry);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const auto* a, const auto* b) { return a->second.bytes.data() < b->second.bytes.data(); });
+  size_t read = 0;
+  for (const auto* entry : in_order) {
+    const Array& array = entry->second;
+    if (xxhash64(array.bytes) != array.checksum) return damaged(entry->first);
+    read += array.bytes.size();
+    if (read < kCopyBytes) continue;
+    file_.release();
+    read = 0;
+  }
+  file_.release();
   return {};
 }
 

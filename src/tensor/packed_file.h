@@ -34,7 +34,8 @@ class PackedFile {
     if (bytes.size() % sizeof(T) != 0) return fail(Code::kDataLoss, "packed array '{}' has an odd size", name);
     return std::span<const T>(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T));
   }
-  // kDataLoss when an array is not what was written.
+  // kDataLoss when an array is not what was written.  check_all() reads in the order of the file, and lets its pages
+  // leave memory meanwhile.
   Status check(std::string_view name) const;
   Status check_all() const;
   // A checked copy in one run of memory, on huge pages where the system has them, in the order of the calls; lives as
