@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +104,34 @@ TEST_F(PackedFileTest, EveryFlippedByteOfAnArrayIsSeen) {
     EXPECT_EQ(open->check_all().error().code, Code::kDataLoss);
     EXPECT_EQ(open->copy("a").error().code, Code::kDataLoss);
   }
+}
+
+// Bytes of a mapped file that are in this process's memory, by the kernel's list of mappings.
+size_t resident_bytes(const std::string& path) {
+  std::ifstream in("/proc/self/smaps");
+  size_t sum_kb = 0, kb = 0;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find('-') < line.find(' '))
+      inside = line.ends_with(path);  // "55b578bcf000-55b578bd3000 r--p ...", a mapping
+    if (inside && std::sscanf(line.c_str(), "Rss: %zu kB", &kb) == 1) sum_kb += kb;
+  }
+  return sum_kb * 1024;
+}
+
+TEST_F(PackedFileTest, WhatWasCheckedLeavesMemory) {
+  constexpr size_t kArrayBytes = size_t{1} << 20;
+  const std::vector<std::byte> zeros(kArrayBytes);
+  auto writer = PackedFileWriter::create(path_, "key");
+  ASSERT_TRUE(writer.has_value());
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(writer->add(name, zeros).has_value());
+  ASSERT_TRUE(writer->finish().has_value());
+  const auto file = read("key");
+  ASSERT_TRUE(file.has_value());
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(file->check(name).has_value());
+  EXPECT_GE(resident_bytes(path_), 3 * kArrayBytes) << "check() leaves what it read";
+  ASSERT_TRUE(file->check_all().has_value());
+  EXPECT_EQ(resident_bytes(path_), 0u);
 }
 
 TEST_F(PackedFileTest, AnUnfinishedWriteLeavesNothing) {
