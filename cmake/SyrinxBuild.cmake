@@ -47,13 +47,7 @@ endif()
 # What nearly every file includes, parsed once a build.  A file still includes what it uses: clang-tidy reads without.
 set(syrinx_precompiled <fmt/format.h> <algorithm> <array> <functional> <memory> <mutex> <optional> <span> <string>
     <string_view> <tl/expected.hpp> <utility> <vector>)
-# What a test costs is mostly its own compilation, and most of that is optimising and checking code that runs once.
-set(syrinx_test_options -O0)
-if(SYRINX_SANITIZE)
-  # src/ has them.  A function of a header that src/ did not inline may be linked from a test's unchecked copy: headers
-  # are checked by these as far as src/ inlines them, and by the address or thread sanitizer everywhere.
-  list(APPEND syrinx_test_options -fno-sanitize=undefined,fuzzer-no-link)
-endif()
+set(syrinx_test_options -O1)  # what a test costs is mostly its own compilation; at -O0 it runs longer than that saves
 set(syrinx_precompiled_tests ${syrinx_precompiled} <gmock/gmock.h> <gtest/gtest.h> <fstream> <filesystem> <random>)
 
 function(syrinx_library name)
