@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "allocation_count.h"
-#include "kernels/dispatch.h"
+#include "kernels/row_conv.h"
 #include "small_models.h"
 
 namespace syrinx::mimi {
@@ -13,9 +13,6 @@ namespace {
 
 // In parts of a stage's maximum.  Two code paths of PyTorch are up to 3e-6 apart.
 constexpr double kBound = 1e-5;
-// bf16 beside f32, over the samples.
-constexpr double kLeastSnrDb = 44, kMostApart = 0.01;
-
 std::shared_ptr<const DecoderWeights> load(const std::string& name, Precision precision = Precision::kF32,
                                            bool gelu_erf = false) {
   const TensorFile file(name + "/model.safetensors");
@@ -96,39 +93,16 @@ std::vector<float> samples_of(const std::string& name, Precision precision) {
   return s.decode(decoder, state, {6});
 }
 
-// docs/pocket_tts.md, "What the narrow precisions cost".
 TEST_P(MimiDecoder, TheNarrowPrecisionsStayNear) {
-  const std::vector<float> f32 = samples_of(GetParam(), Precision::kF32);
-  const std::vector<float> bf16 = samples_of(GetParam(), Precision::kBf16);
-  EXPECT_EQ(samples_of(GetParam(), Precision::kInt8), bf16);
-  EXPECT_EQ(samples_of(GetParam(), Precision::kInt4), bf16);
-  ASSERT_EQ(reads_bf16(*load(GetParam(), Precision::kBf16)), kernels::bf16_rows_are_faster());
-  if (!kernels::bf16_rows_are_faster()) {
-    EXPECT_EQ(bf16, f32);
-    return;
-  }
-  EXPECT_NE(bf16, f32);
-  const double snr = snr_db(bf16, f32), worst = largest_difference(bf16, f32);
-  EXPECT_GE(snr, kLeastSnrDb);
-  EXPECT_LE(worst, kMostApart);
-  std::printf("%s: bf16 beside f32: SNR %.1f dB, worst %.1e of the largest sample\n", GetParam(), snr, worst);
+  const char* const name = GetParam();
+  expect_narrow_stays_near(name, reads_bf16(*load(name, Precision::kBf16)),
+                           [&](Precision precision) { return samples_of(name, precision); });
 }
 
-TEST(MimiDecoderRules, WeightsOfF32AreMultipliedInF32) {
-  const CodecInF32 english("english");
-  const auto weights =
-      DecoderWeights::load(english.tensors(), "english in f32", config_of("english"), Precision::kBf16);
-  ASSERT_TRUE(weights.has_value()) << weights.error().message;
-  EXPECT_FALSE(reads_bf16(*weights));
-}
+TEST(MimiDecoderRules, WeightsOfF32AreMultipliedInF32) { expect_f32_weights_are_multiplied_in_f32<DecoderWeights>(); }
 
 TEST(MimiDecoderRules, WithoutBf16InstructionsAllPrecisionsAreF32) {
-  kernels::force_target_for_test(0, false);
-  const std::vector<float> f32 = samples_of("english", Precision::kF32);
-  const std::vector<float> bf16 = samples_of("english", Precision::kBf16);
-  kernels::force_target_for_test(0, true);
-  EXPECT_EQ(bf16, f32);
-  EXPECT_EQ(samples_of("english", Precision::kF32), f32);
+  expect_f32_without_bf16_instructions([](Precision precision) { return samples_of("english", precision); });
 }
 
 // Histories are f32 or, where that is faster, bf16.

@@ -10,11 +10,15 @@
 #include <vector>
 
 #include "../count_within.h"
+#include "../safetensors_arrays.h"
 #include "base/mapped_file.h"
+#include "kernels/dispatch.h"
+#include "kernels/row_conv.h"
 #include "models/mimi/config.h"
 #include "models/mimi/seanet.h"
 #include "models/pocket_tts/config_file.h"
 #include "stages.h"
+#include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::mimi {
@@ -36,35 +40,14 @@ inline Config config_of(const std::string& name) {
   return parsed ? parsed->config.mimi : Config{};
 }
 
-class TensorFile {
- public:
-  explicit TensorFile(const std::string& name) {
-    auto file = MappedFile::open(data(name));
-    if (!file) {
-      ADD_FAILURE() << file.error().message;
-      return;
-    }
-    file_ = std::move(*file);
-    auto parsed = Safetensors::parse(file_.bytes(), name);
-    if (!parsed) ADD_FAILURE() << parsed.error().message;
-    if (parsed) tensors_ = std::move(*parsed);
-  }
-  const Safetensors& tensors() const { return tensors_; }
-  bool has(const std::string& name) const { return tensors_.find(name) != nullptr; }
+// The arrays of a file below data().
+struct TensorFile : SafetensorsArrays {
+  explicit TensorFile(const std::string& name) : SafetensorsArrays(data(name)) {}
   std::vector<size_t> dims(const std::string& name) const {
-    const TensorRef* const tensor = tensors_.find(name);
+    const TensorRef* const tensor = tensors().find(name);
     EXPECT_NE(tensor, nullptr) << name;
     return tensor == nullptr ? std::vector<size_t>{0, 1} : tensor->dims;
   }
-  std::vector<float> get(const std::string& name) const {
-    const TensorRef* const tensor = tensors_.find(name);
-    EXPECT_NE(tensor, nullptr) << name;
-    return tensor == nullptr ? std::vector<float>() : to_f32(tensor->bytes, tensor->dtype);
-  }
-
- private:
-  MappedFile file_;
-  Safetensors tensors_;
 };
 
 // A checkpoint's tensors with those of the codec in f32, of values that bf16 does not have.
@@ -102,6 +85,47 @@ inline double snr_db(const std::vector<float>& ours, const std::vector<float>& w
     noise += std::pow(static_cast<double>(ours[i]) - want[i], 2);
   }
   return 10 * std::log10(signal / noise);
+}
+
+// What both halves of the codec keep to (docs/pocket_tts.md, "What the narrow precisions cost").  run(precision) gives
+// a half's numbers on the checkpoint `name`.
+//
+// All narrow precisions are one, near f32's where bf16 is multiplied and its own elsewhere.
+template <class Run>
+void expect_narrow_stays_near(const char* name, bool reads_bf16, const Run& run) {
+  constexpr double kLeastSnrDb = 44, kMostApart = 0.01;
+  const std::vector<float> f32 = run(Precision::kF32);
+  const std::vector<float> bf16 = run(Precision::kBf16);
+  EXPECT_EQ(run(Precision::kInt8), bf16);
+  EXPECT_EQ(run(Precision::kInt4), bf16);
+  ASSERT_EQ(reads_bf16, kernels::bf16_rows_are_faster());
+  if (!kernels::bf16_rows_are_faster()) {
+    EXPECT_EQ(bf16, f32);
+    return;
+  }
+  EXPECT_NE(bf16, f32);
+  const double snr = snr_db(bf16, f32), worst = largest_difference(bf16, f32);
+  EXPECT_GE(snr, kLeastSnrDb);
+  EXPECT_LE(worst, kMostApart);
+  std::printf("%s: bf16 beside f32: SNR %.1f dB, worst %.1e of the largest\n", name, snr, worst);
+}
+
+template <class Weights>
+void expect_f32_weights_are_multiplied_in_f32() {
+  const CodecInF32 english("english");
+  const auto weights = Weights::load(english.tensors(), "english in f32", config_of("english"), Precision::kBf16);
+  ASSERT_TRUE(weights.has_value()) << weights.error().message;
+  EXPECT_FALSE(reads_bf16(*weights));
+}
+
+template <class Run>
+void expect_f32_without_bf16_instructions(const Run& run) {
+  kernels::force_target_for_test(0, false);
+  const std::vector<float> f32 = run(Precision::kF32);
+  const std::vector<float> bf16 = run(Precision::kBf16);
+  kernels::force_target_for_test(0, true);
+  EXPECT_EQ(bf16, f32);
+  EXPECT_EQ(run(Precision::kF32), f32);
 }
 
 }  // namespace syrinx::mimi

@@ -65,58 +65,56 @@ TEST(StreamPool, ThreadsTogetherGetWhatEachGetsAlone) {
   for (const Precision precision : kBothHistories) expect_each_alone(precision);
 }
 
+// The smallest model on one thread, with room for two streams.
+class StreamPoolOfTwo : public ::testing::Test {
+ protected:
+  const Loaded loaded_{"english_2m"};
+  ThreadTeam team_{1};
+  nn::Runner runner_{team_};
+  const std::shared_ptr<const FlowLmState> voice_ = loaded_.voice(runner_);
+  const FlowSchedule schedule_ = *make_schedule(*loaded_.flow, loaded_.model.evaluations);
+  StreamPool pool_{loaded_.flow, loaded_.codec, schedule_, runner_, 2};
+  const std::vector<int32_t> ids_ = {5, 6};
+};
+
 // One caller's failure is its own, also when another's thread did the work, and the pool goes on.
-TEST(StreamPool, WhatWorkThrowsReachesItsOwner) {
-  const Loaded loaded("english_2m");
-  ThreadTeam team(1);
-  nn::Runner runner(team);
-  const auto voice = loaded.voice(runner);
-  const FlowSchedule schedule = *make_schedule(*loaded.flow, loaded.model.evaluations);
-  StreamPool pool(loaded.flow, loaded.codec, schedule, runner, 2);
+TEST_F(StreamPoolOfTwo, WhatWorkThrowsReachesItsOwner) {
   std::atomic<int> caught{0};
   std::thread thrower([&] {
     for (int i = 0; i < 50; ++i) {
       try {
-        pool.alone([] { throw std::bad_alloc(); });
+        pool_.alone([] { throw std::bad_alloc(); });
       } catch (const std::bad_alloc&) {
         ++caught;
       }
     }
   });
-  auto lease = pool.lease(schedule);
+  auto lease = pool_.lease(schedule_);
   ASSERT_TRUE(lease.has_value());
-  const std::vector<int32_t> ids = {5, 6};
-  const std::vector<float> sound = say(*lease, voice, ids);
+  const std::vector<float> sound = say(*lease, voice_, ids_);
   thrower.join();
   EXPECT_EQ(caught, 50);
-  EXPECT_EQ(say(*lease, voice, ids), sound);
+  EXPECT_EQ(say(*lease, voice_, ids_), sound);
 }
 
 // The time in which the team works for others is not a stream's own.
-TEST(StreamPool, TellsHowLongAStreamWaitedForOthers) {
-  const Loaded loaded("english_2m");
-  ThreadTeam team(1);
-  nn::Runner runner(team);
-  const auto voice = loaded.voice(runner);
-  const FlowSchedule schedule = *make_schedule(*loaded.flow, loaded.model.evaluations);
-  StreamPool pool(loaded.flow, loaded.codec, schedule, runner, 2);
-  auto lease = pool.lease(schedule);
+TEST_F(StreamPoolOfTwo, TellsHowLongAStreamWaitedForOthers) {
+  auto lease = pool_.lease(schedule_);
   ASSERT_TRUE(lease.has_value());
-  const std::vector<int32_t> ids = {5, 6};
   const Stopwatch alone;
-  say(*lease, voice, ids);
+  say(*lease, voice_, ids_);
   EXPECT_LE(lease->waited_ms(), alone.elapsed_ms());
   const double before_ms = lease->waited_ms();
   std::atomic<bool> holds{false};
   std::thread other([&] {
-    pool.alone([&] {
+    pool_.alone([&] {
       holds = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     });
   });
   while (!holds) std::this_thread::yield();
   const Stopwatch watch;
-  say(*lease, voice, ids);
+  say(*lease, voice_, ids_);
   const double waited_ms = lease->waited_ms() - before_ms;
   other.join();
   EXPECT_GT(waited_ms, 100);  // the thread may have come late
