@@ -1,0 +1,82 @@
+// A loaded recognition model: turns recordings and streams of sound into text.  Each family has an engine of its own
+// behind this interface: whisper_recogniser.h, transducer_recogniser.h.  Thread-safe: transcriptions and streams of
+// several threads take turns at the one team of threads and its scratch memory, step by step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/transcript.h"
+#include "tensor/precision.h"
+
+namespace syrinx {
+
+inline constexpr int kRecognitionRateHz = 16000;  // of every family
+
+struct RecogniserOptions {
+  std::string model;                        // as for find_recognition_files()
+  std::optional<Precision> precision = {};  // absent: the family's default
+  int threads = 0;                          // 1 to 64; 0: default_threads()
+  std::string cache_folder = {};            // for packed weights; empty: none is kept
+};
+
+struct TranscribeOptions {
+  std::string language = {};       // two letters; empty: the model finds out, or knows but one
+  bool words = false;              // times of words
+  bool translate = false;          // into English; Whisper's multilingual models only
+  bool voice_activity = true;      // what is no speech is left out before the model hears it
+  std::vector<std::string> boost;  // words and phrases to favour; transducers only
+  float boost_score = 1.0f;
+};
+
+// A stream's news.  Partial results of a segment replace each other; a final one closes it.
+struct RecognitionEvent {
+  uint64_t segment = 0;  // counts from 0
+  bool is_final = false;
+  TranscriptSegment result;
+  size_t stable_bytes = 0;  // of result.text: this much of it will not change any more
+  double latency_ms = 0;    // from the arrival of the last sample that it needed
+};
+
+// One speaker's sound as it comes.  One thread.
+class RecognitionStream {
+ public:
+  virtual ~RecognitionStream() = default;
+  // Mono, kRecognitionRateHz, any number of samples, about -1 to 1; what is not finite counts as silence.  Appends what
+  // has become known to `events`.
+  virtual Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) = 0;
+  // The end of the sound: closes the last segment.  Nothing may be pushed afterwards.
+  virtual Status finish(std::vector<RecognitionEvent>& events) = 0;
+  // Closes the segment at this moment, whatever the endpointing rules say; the stream goes on.
+  virtual Status commit(std::vector<RecognitionEvent>& events) = 0;
+  virtual const std::string& language() const = 0;  // as Transcript::language
+};
+
+class Recogniser {
+ public:
+  // Called with seconds done of the recording; false stops (kCancelled).
+  using Progress = std::function<bool(double done_s)>;
+
+  // Of the family that the files belong to.
+  static Result<std::shared_ptr<Recogniser>> load(const RecogniserOptions& options);
+  virtual ~Recogniser() = default;
+
+  // Mono, kRecognitionRateHz, any length.  kUnsupported for options that this family does not heed, kInvalidArgument
+  // for a language it does not know.
+  virtual Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                        const Progress& progress) = 0;
+  virtual Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) = 0;
+
+  virtual const std::string& name() const = 0;
+  virtual Precision precision() const = 0;
+  virtual int threads() const = 0;
+  virtual double load_ms() const = 0;
+};
+
+}  // namespace syrinx

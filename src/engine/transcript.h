@@ -1,0 +1,34 @@
+// What was heard: the text of a recording, cut into segments with their times.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace syrinx {
+
+// Times in seconds from the beginning of the recording or stream.
+struct TranscriptWord {
+  std::string text;  // with the punctuation that belongs to it, without blanks around it
+  double start_s = 0, end_s = 0;
+  float confidence = 0;  // 0 to 1: how sure the model was of its pieces
+};
+
+struct TranscriptSegment {
+  std::string text;  // without blanks around it
+  double start_s = 0, end_s = 0;
+  float confidence = 0;               // 0 to 1
+  std::vector<int32_t> tokens;        // of the model's vocabulary, without its specials
+  std::vector<TranscriptWord> words;  // where they were asked for
+};
+
+struct Transcript {
+  std::string language;  // two letters, or empty where the model does not say
+  double audio_s = 0;
+  std::vector<TranscriptSegment> segments;  // in order of time
+
+  // The segments joined as a reader writes them.
+  std::string text() const;
+};
+
+}  // namespace syrinx
