@@ -33,8 +33,8 @@ stage_release() {
   build release -DSYRINX_TESTS=ON && run_tests build/release -LE "$ctest_exclude"
 }
 
-# The voice for the tests that need one; pulled as any user would.
-stage_voice() { build/release/syrinx pull kokoro; }
+# The models for the tests that need real ones; pulled as any user would.
+stage_voice() { build/release/syrinx pull kokoro whisper-base; }
 
 stage_real() { run_tests build/release -L real; }
 

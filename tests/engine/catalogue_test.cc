@@ -295,5 +295,21 @@ TEST(Catalogue, TheBuiltInOneHasTheVoiceAndItsLexicon) {
   EXPECT_EQ(roles, (std::set<std::string>{"model", "voice", "licence"}));
 }
 
+TEST(Catalogue, TheBuiltInRecogniserBringsVoiceActivity) {
+  const auto catalogue = Catalogue::built_in();
+  ASSERT_TRUE(catalogue) << catalogue.error().message;
+  const auto order = catalogue->closure("whisper-base");
+  ASSERT_TRUE(order) << order.error().message;
+  ASSERT_EQ(order->size(), 2u);
+  EXPECT_EQ((*order)[0]->name, "silero-vad");
+  EXPECT_EQ((*order)[0]->kind, "silero");
+  EXPECT_EQ((*order)[1]->kind, "whisper");
+  std::set<std::string> files;
+  for (const auto& group : (*order)[1]->groups)
+    for (const auto& file : group.files) files.insert(group.path_of(file));
+  EXPECT_EQ(files, (std::set<std::string>{"config.json", "licences/LICENSE", "licences/NOTICE", "model.bin",
+                                          "tokenizer.json", "vocabulary.txt"}));
+}
+
 }  // namespace
 }  // namespace syrinx
