@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/recognition_files.h"
 #include "engine/transcript.h"
 #include "tensor/precision.h"
 
@@ -20,7 +21,7 @@ namespace syrinx {
 inline constexpr int kRecognitionRateHz = 16000;  // of every family
 
 struct RecogniserOptions {
-  std::string model;                        // as for find_recognition_files()
+  RecognitionFiles files;                   // of find_recognition_files()
   std::optional<Precision> precision = {};  // absent: the family's default
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
@@ -64,7 +65,7 @@ class Recogniser {
   using Progress = std::function<bool(double done_s)>;
 
   // Of the family that the files belong to.
-  static Result<std::shared_ptr<Recogniser>> load(const RecogniserOptions& options);
+  static Result<std::shared_ptr<Recogniser>> load(RecogniserOptions options);
   virtual ~Recogniser() = default;
 
   // Mono, kRecognitionRateHz, any length.  kUnsupported for options that this family does not heed, kInvalidArgument

@@ -22,11 +22,10 @@ bool names_voice(char c) {
 
 int default_threads() { return std::clamp(cpu_info().logical_cores, 1, kMaxDefaultThreads); }
 
-Status choose_threads(SpeechEngineOptions& options) {
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    return fail(Code::kInvalidArgument, "{} threads: give 1 to {}, or 0 for the default", options.threads, kMaxThreads);
-  if (options.threads == 0) options.threads = default_threads();
-  return {};
+Result<int> choose_threads(int threads) {
+  if (threads < 0 || threads > kMaxThreads)
+    return fail(Code::kInvalidArgument, "{} threads: give 1 to {}, or 0 for the default", threads, kMaxThreads);
+  return threads == 0 ? default_threads() : threads;
 }
 
 Status check_voice_name(const std::string& name) {
@@ -43,7 +42,7 @@ Status check_marked_voice(const std::string& name) {
 }
 
 Result<std::shared_ptr<SpeechEngine>> SpeechEngine::load(SpeechEngineOptions options) {
-  SYRINX_TRY_VOID(choose_threads(options));
+  SYRINX_TRY(options.threads, choose_threads(options.threads));
   switch (options.files.family) {
     case ModelFamily::kKokoro: return KokoroEngine::load(std::move(options));
     case ModelFamily::kPocketTts: return PocketEngine::load(std::move(options));

@@ -54,8 +54,8 @@ class SpeechEngine {
 
 // The measured default: as many threads as this process may use cores, up to eight.
 int default_threads();
-// Checks options.threads and puts the default in place of 0.
-Status choose_threads(SpeechEngineOptions& options);
+// The default in place of 0; kInvalidArgument outside 0 to 64.
+Result<int> choose_threads(int threads);
 // Whether `name` is made of letters, digits, '_' and '-'; kInvalidArgument otherwise.
 Status check_voice_name(const std::string& name);
 // The same for a name in a mark of the text (marked_text.h).

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <vector>
 
-#include "engine/catalogue.h"
+#include "engine/installed_model.h"
 #include "engine/remote_files.h"
 #include "models/pocket_tts/model.h"
 
@@ -83,32 +83,13 @@ Result<SpeechFiles> pocket_files(const std::string& name, const fs::path& place)
   return files;
 }
 
-// "pocket-tts" stands for one of its configurations, and that one's folder has another name.
-fs::path installed_folder(const std::string& name, const std::string& models_folder) {
-  fs::path folder = fs::path(models_folder) / model_folder_name(name);
-  if (is_there(folder)) return folder;
-  const auto catalogue = Catalogue::built_in();
-  if (!catalogue) return folder;
-  const auto entry = catalogue->find(name);
-  return entry ? fs::path(models_folder) / model_folder_name((*entry)->name) : folder;
-}
-
-tl::unexpected<Error> not_installed(const std::string& name) {
-  const auto catalogue = Catalogue::built_in();
-  if (catalogue && !catalogue->find(name))
-    return fail(Code::kNotFound,
-                "no model is called '{}'; `syrinx list` names those that can be had, and a path holds a '/' or a '.'",
-                name);
-  return fail(Code::kNotFound, "model '{}' is not installed; fetch it with `syrinx pull {}`", name, name);
-}
-
 }  // namespace
 
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder) {
   SpeechFiles files;
   files.name = model.empty() ? kDefaultModel : model;
   const bool is_path = names_path(files.name);
-  fs::path place = is_path ? fs::path(files.name) : installed_folder(files.name, models_folder);
+  fs::path place = is_path ? fs::path(files.name) : fs::path(installed_folder(files.name, models_folder));
   if (is_remote(files.name)) {
     SYRINX_TRY(place, fetch(files.name));
   }
@@ -137,10 +118,7 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
 }
 
 std::string packed_folder(const UserPaths& paths, const SpeechFiles& files) {
-  if (names_path(files.name)) return paths.cache + "/packed/files";
-  // By the folder that the name stands for, so that `syrinx rm` finds it.
-  const std::string folder = fs::path(files.checkpoint).parent_path().filename().string();
-  return paths.cache + "/packed/" + (folder.empty() ? model_folder_name(files.name) : folder);
+  return packed_folder_of(paths, files.checkpoint, names_path(files.name));
 }
 
 g2p::G2pFiles lexicon_files(const std::string& lexicon_folder, bool british) {

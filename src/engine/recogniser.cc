@@ -1,0 +1,17 @@
+#include "engine/recogniser.h"
+
+#include "engine/speech_engine.h"
+
+namespace syrinx {
+
+Result<std::shared_ptr<Recogniser>> Recogniser::load(RecogniserOptions options) {
+  SYRINX_TRY(options.threads, choose_threads(options.threads));
+  switch (options.files.family) {
+    // One line a family, with that family's engine.
+    case RecogniserFamily::kWhisper:
+    case RecogniserFamily::kTransducer: break;
+  }
+  return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
+}
+
+}  // namespace syrinx

@@ -1,0 +1,101 @@
+#include "engine/recognition_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "../base/temp_folder.h"
+#include "engine/recogniser.h"
+
+namespace syrinx {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RecognitionFilesTest : public testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text = "x") {
+    fs::create_directories(fs::path(path(name)).parent_path());
+    write_text(path(name), text);
+  }
+  std::string path(const std::string& name) const { return folder_.file(name); }
+  Result<RecognitionFiles> find(const std::string& model) { return find_recognition_files(model, path("models")); }
+
+  TempFolder folder_;
+};
+
+TEST_F(RecognitionFilesTest, FindsTheDefault) {
+  write("models/whisper-base/model.bin");
+  write("models/whisper-base/config.json", "{}");
+  for (const char* name : {"", "whisper-base"}) {
+    const auto files = find(name);
+    ASSERT_TRUE(files) << files.error().message;
+    EXPECT_EQ(files->name, "whisper-base");
+    EXPECT_EQ(files->family, RecogniserFamily::kWhisper);
+    EXPECT_EQ(files->checkpoint, path("models/whisper-base/model.bin"));
+    EXPECT_EQ(files->voice_activity, "");
+    EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/whisper-base");
+  }
+  write("models/silero-vad/ggml-silero-v6.2.0.bin");
+  EXPECT_EQ(find("")->voice_activity, path("models/silero-vad/ggml-silero-v6.2.0.bin"));
+}
+
+TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
+  write("a/parakeet.nemo");
+  write("b/model_weights.ckpt");
+  write("c/model.pt");
+  write("c/model_config.yaml");
+  write("d/base.pt");
+  write("e/model.safetensors");
+  write("e/config.json", R"({"model_type": "whisper", "d_model": 512})");
+  write("f/model.safetensors");
+  write("f/config.json", R"({"model_type": "parakeet_tdt"})");
+  write("g/model.safetensors");
+  write("g/config.json", R"({"preprocessor": {}, "encoder": {}, "joint": {}})");
+  const std::pair<const char*, RecogniserFamily> cases[] = {{"a", RecogniserFamily::kTransducer},
+                                                            {"a/parakeet.nemo", RecogniserFamily::kTransducer},
+                                                            {"b", RecogniserFamily::kTransducer},
+                                                            {"c", RecogniserFamily::kTransducer},
+                                                            {"d", RecogniserFamily::kWhisper},
+                                                            {"e", RecogniserFamily::kWhisper},
+                                                            {"f/model.safetensors", RecogniserFamily::kTransducer},
+                                                            {"g", RecogniserFamily::kTransducer}};
+  for (const auto& [place, family] : cases) {
+    const auto files = find(path(place));
+    ASSERT_TRUE(files) << files.error().message;
+    EXPECT_EQ(files->family, family) << place;
+    EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/files");
+  }
+}
+
+TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {
+  write("models/parakeet-0.6b/model.nemo");
+  EXPECT_EQ(find("parakeet-0.6b")->checkpoint, path("models/parakeet-0.6b/model.nemo"));
+}
+
+TEST_F(RecognitionFilesTest, SaysWhatIsMissing) {
+  EXPECT_EQ(find("no-such").error().code, Code::kNotFound);
+  EXPECT_THAT(find("no-such").error().message, HasSubstr("syrinx list"));
+  EXPECT_EQ(find("./none.nemo").error().code, Code::kNotFound);
+  fs::create_directories(path("hollow"));
+  EXPECT_THAT(find(path("hollow")).error().message, HasSubstr("syrinx pull whisper-base"));
+  write("x/kokoro.onnx");
+  EXPECT_EQ(find(path("x/kokoro.onnx")).error().code, Code::kUnsupported);
+  write("y/model.safetensors");
+  EXPECT_THAT(find(path("y")).error().message, HasSubstr("config.json' is not there"));
+  write("y/config.json", R"({"model_type": "llama"})");
+  EXPECT_THAT(find(path("y")).error().message, HasSubstr("'llama'"));
+  write("y/config.json", "{");
+  EXPECT_EQ(find(path("y")).error().code, Code::kDataLoss);
+}
+
+TEST_F(RecognitionFilesTest, ThreadsAreChecked) {
+  RecogniserOptions options;
+  options.threads = 65;
+  EXPECT_EQ(Recogniser::load(options).error().code, Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace syrinx
