@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "audio/memory_source.h"
-#include "audio/mono_collector.h"
 
 namespace syrinx {
 namespace {
@@ -21,8 +20,7 @@ struct Delete {
 struct Decoding {
   MemorySource source;
   const std::string& name;
-  const SoundLimits& limits;
-  std::optional<MonoCollector> collector = {};  // from the first block of samples on
+  MonoMixer& mixer;
   unsigned channels = 0, rate_hz = 0;
   uint64_t announced = 0, frames = 0;  // announced 0: the encoder did not know
   std::vector<float> block = {};
@@ -46,9 +44,9 @@ void take_fault(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus, void
 
 Status add_block(Decoding& d, const FLAC__Frame& frame, const FLAC__int32* const* channels) {
   const auto& header = frame.header;
-  if (!d.collector) {
-    SYRINX_TRY(d.collector, MonoCollector::create(static_cast<int>(header.channels),
-                                                  static_cast<int>(header.sample_rate), d.limits, d.name));
+  if (d.channels == 0) {
+    const std::optional<uint64_t> announced = d.announced == 0 ? std::nullopt : std::optional(d.announced);
+    SYRINX_TRY_VOID(d.mixer.begin(static_cast<int>(header.channels), static_cast<int>(header.sample_rate), announced));
     d.channels = header.channels;
     d.rate_hz = header.sample_rate;
   }
@@ -60,7 +58,7 @@ Status add_block(Decoding& d, const FLAC__Frame& frame, const FLAC__int32* const
     for (size_t i = 0; i < header.blocksize; ++i)
       d.block[i * header.channels + c] = static_cast<float>(channels[c][i] * scale);
   d.frames += header.blocksize;
-  return d.collector->add(d.block);
+  return d.mixer.add(d.block);
 }
 
 FLAC__StreamDecoderWriteStatus take_block(const FLAC__StreamDecoder*, const FLAC__Frame* frame,
@@ -81,8 +79,8 @@ void decode_all(FLAC__StreamDecoder* decoder, Decoding& d) {
 
 }  // namespace
 
-Result<Recording> decode_flac(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
-  Decoding d{.source = {file}, .name = name, .limits = limits};
+Status decode_flac(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
+  Decoding d{.source = {file}, .name = name, .mixer = mixer};
   const std::unique_ptr<FLAC__StreamDecoder, Delete> decoder(FLAC__stream_decoder_new());
   if (decoder == nullptr) return fail(Code::kInternal, "libFLAC gave no decoder for '{}'", name);
   FLAC__stream_decoder_set_md5_checking(decoder.get(), true);
@@ -92,10 +90,10 @@ Result<Recording> decode_flac(std::span<const std::byte> file, const std::string
   decode_all(decoder.get(), d);
   SYRINX_TRY_VOID(d.status);
   const bool has_its_md5 = FLAC__stream_decoder_finish(decoder.get());
-  if (d.damaged || d.frames < d.announced || !has_its_md5 || !d.collector)
+  if (d.damaged || d.frames < d.announced || !has_its_md5 || d.channels == 0)
     return fail(Code::kDataLoss, "'{}' is cut off or damaged after {:.1f} s; get the whole file", name,
                 d.rate_hz == 0 ? 0.0 : static_cast<double>(d.frames) / d.rate_hz);
-  return std::move(*d.collector).take();
+  return {};
 }
 
 }  // namespace syrinx

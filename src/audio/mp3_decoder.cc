@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "audio/memory_source.h"
-#include "audio/mono_collector.h"
 
 namespace syrinx {
 namespace {
@@ -103,7 +102,7 @@ struct Delete {
 
 bool looks_like_mp3(std::span<const std::byte> file) { return first_frame(file).has_value(); }
 
-Result<Recording> decode_mp3(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+Status decode_mp3(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
   const std::optional<size_t> begin = first_frame(file);
   if (!begin) return fail(Code::kUnsupported, "'{}' is no MP3 file", name);
   if (is_cut_off(file, *begin))
@@ -121,14 +120,14 @@ Result<Recording> decode_mp3(std::span<const std::byte> file, const std::string&
       mpg123_getformat(handle.get(), &rate_hz, &channels, &encoding) != MPG123_OK || encoding != MPG123_ENC_FLOAT_32) {
     return fail(Code::kDataLoss, "'{}' is damaged: no MP3 frame of it can be decoded", name);
   }
-  SYRINX_TRY(MonoCollector collector, MonoCollector::create(channels, static_cast<int>(rate_hz), limits, name));
+  SYRINX_TRY_VOID(mixer.begin(channels, static_cast<int>(rate_hz)));
 
   std::array<float, kBlockSamples> block;
   for (;;) {
     size_t bytes = 0;
     const int status = mpg123_read(handle.get(), block.data(), sizeof(block), &bytes);
-    SYRINX_TRY_VOID(collector.add(std::span(block).first(bytes / sizeof(float))));
-    if (status == MPG123_DONE) return std::move(collector).take();
+    SYRINX_TRY_VOID(mixer.add(std::span(block).first(bytes / sizeof(float))));
+    if (status == MPG123_DONE) return {};
     if (status == MPG123_NEW_FORMAT) {
       long new_rate_hz = 0;
       int new_channels = 0;

@@ -1,11 +1,11 @@
-// MP3 (MPEG-1, -2 and -2.5, layer III) by libmpg123, for recordings (recording.h).
+// MP3 (MPEG-1, -2 and -2.5, layer III) by libmpg123, for sounds of files (sound_file.h).
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 
-#include "audio/recording.h"
+#include "audio/mono_mixer.h"
 #include "base/result.h"
 
 namespace syrinx {
@@ -15,7 +15,7 @@ namespace syrinx {
 bool looks_like_mp3(std::span<const std::byte> file);
 
 // What looks_like_mp3() takes.  The silence that the encoder put around the sound is cut off where the file's tag says
-// how much it is.  Rubbish between frames is skipped.  Errors: as read_recording().
-Result<Recording> decode_mp3(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits);
+// how much it is.  Rubbish between frames is skipped.  Errors: as read_sound().
+Status decode_mp3(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer);
 
 }  // namespace syrinx

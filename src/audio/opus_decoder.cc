@@ -5,8 +5,6 @@
 #include <array>
 #include <memory>
 
-#include "audio/mono_collector.h"
-
 namespace syrinx {
 namespace {
 
@@ -20,7 +18,7 @@ struct Delete {
 
 }  // namespace
 
-Result<Recording> decode_opus(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+Status decode_opus(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
   int error = 0;
   const std::unique_ptr<OggOpusFile, Delete> opus(
       op_open_memory(reinterpret_cast<const unsigned char*>(file.data()), file.size(), &error));
@@ -28,14 +26,14 @@ Result<Recording> decode_opus(std::span<const std::byte> file, const std::string
     return fail(Code::kDataLoss, "'{}' is damaged: its Opus stream cannot be opened (libopusfile's error {})", name,
                 error);
   const int channels = op_channel_count(opus.get(), 0);
-  SYRINX_TRY(MonoCollector collector, MonoCollector::create(channels, kRateHz, limits, name));
+  SYRINX_TRY_VOID(mixer.begin(channels, kRateHz));
 
   std::array<float, kBlockSamples> block;
   for (;;) {
     const int frames = op_read_float(opus.get(), block.data(), static_cast<int>(block.size()), nullptr);
-    if (frames == 0) return std::move(collector).take();
+    if (frames == 0) return {};
     if (frames < 0) return fail(Code::kDataLoss, "'{}' is damaged in the middle of its Opus stream", name);
-    SYRINX_TRY_VOID(collector.add(std::span(block).first(static_cast<size_t>(frames * channels))));
+    SYRINX_TRY_VOID(mixer.add(std::span(block).first(static_cast<size_t>(frames * channels))));
   }
 }
 

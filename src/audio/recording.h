@@ -2,13 +2,8 @@
 //
 //   SYRINX_TRY(const Recording recording, read_recording("me.mp3", {.max_seconds = 600}));
 //
-// WAV (wav.h says which kinds), FLAC, MP3 (MPEG layer III), Ogg with Vorbis or Opus; known by what is in the file, not
-// by its name.  An ID3 tag in front is skipped.  The rate is the file's (Opus: the one its header names, made 8, 12,
-// 16, 24 or 48 kHz); several channels become their mean, as in the maker's pocket_tts/data/audio_utils.py.
-//
-// Memory: the samples, at most `limits.max_seconds` of them, once more while they grow, and of a WAV file its channels.
-// Pure, thread-safe.  Errors, all naming the recording: kUnsupported (none of these formats; several streams in a row),
-// kDataLoss (cut off or damaged: nothing is read by halves), kLimitExceeded; for paths also kNotFound and kIo.
+// What read_sound() reads (sound_file.h), whole.  Memory: the samples, at most `limits.max_seconds` of them, once more
+// while they grow.  Pure, thread-safe.  Errors: as read_sound(); nothing is read by halves.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "audio/wav.h"
+#include "audio/sound_limits.h"
 #include "base/result.h"
 
 namespace syrinx {

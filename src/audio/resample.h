@@ -4,18 +4,18 @@
 // With up : down the rates' lowest terms and M the larger one, the filter is the ideal low-pass of 1 / M under a Kaiser
 // window (beta 5) of 20 M + 1 points, its sum 1, times `up`; y[m] = sum over n of x[n] h[m down - n up + 10 M], zeros
 // outside.  The length becomes ceil(n up / down).  Agrees with SciPy to a few 1e-7 of the sound's largest value.
-// For files, not for streams: it looks ahead of each sample by ten periods of the lower rate.  Pure, thread-safe.
+// For whole sounds; stream_resampler.h gives the same for blocks.  Pure, thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "audio/stream_resampler.h"
 #include "base/result.h"
 
 namespace syrinx {
 
-inline constexpr int kMinResampleHz = 1000, kMaxResampleHz = 384000;
 inline constexpr size_t kMaxResampledSamples = size_t{1} << 28;  // 1 GiB, three hours at 24 kHz
 
 // The same samples when the rates are equal.  kLimitExceeded: a rate outside the bounds above, or a result that is too

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "audio/memory_source.h"
-#include "audio/mono_collector.h"
 
 namespace syrinx {
 namespace {
@@ -32,7 +31,7 @@ struct VorbisFile {
 
 }  // namespace
 
-Result<Recording> decode_vorbis(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+Status decode_vorbis(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
   MemorySource source{file};
   VorbisFile vorbis;
   const ov_callbacks callbacks{read_source, seek_source, nullptr, tell_source};
@@ -41,20 +40,19 @@ Result<Recording> decode_vorbis(std::span<const std::byte> file, const std::stri
   const vorbis_info* const info = ov_info(&vorbis.file, 0);
   if (info == nullptr) return fail(Code::kDataLoss, "'{}' is damaged: its Vorbis stream has no header", name);
   const auto channels = static_cast<size_t>(info->channels);
-  SYRINX_TRY(MonoCollector collector,
-             MonoCollector::create(info->channels, static_cast<int>(info->rate), limits, name));
+  SYRINX_TRY_VOID(mixer.begin(info->channels, static_cast<int>(info->rate)));
 
   std::vector<float> block;
   for (;;) {
     float** planes = nullptr;
     int stream = 0;
     const long frames = ov_read_float(&vorbis.file, &planes, kBlockFrames, &stream);
-    if (frames == 0) return std::move(collector).take();
+    if (frames == 0) return {};
     if (frames < 0) return fail(Code::kDataLoss, "'{}' is damaged in the middle of its Vorbis stream", name);
     block.resize(static_cast<size_t>(frames) * channels);
     for (size_t c = 0; c < channels; ++c)
       for (size_t i = 0; i < static_cast<size_t>(frames); ++i) block[i * channels + c] = planes[c][i];
-    SYRINX_TRY_VOID(collector.add(block));
+    SYRINX_TRY_VOID(mixer.add(block));
   }
 }
 

@@ -1,16 +1,16 @@
-// Ogg Vorbis by libvorbisfile, for recordings (recording.h).
+// Ogg Vorbis by libvorbisfile, for sounds of files (sound_file.h).
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 
-#include "audio/recording.h"
+#include "audio/mono_mixer.h"
 #include "base/result.h"
 
 namespace syrinx {
 
-// What check_ogg_pages() takes for Vorbis.  Errors: as read_recording().
-Result<Recording> decode_vorbis(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits);
+// What check_ogg_pages() takes for Vorbis.  Errors: as read_sound().
+Status decode_vorbis(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer);
 
 }  // namespace syrinx

@@ -21,6 +21,7 @@ constexpr uint16_t kFormatExtensible = 0xFFFE;
 constexpr uint32_t kUnknownSize = 0xFFFFFFFF;
 constexpr uint32_t kLikelyUnknownSize = 0x7FFFF000;  // programs that cannot seek write such numbers
 constexpr int kMaxChunks = 1000;
+constexpr size_t kBlockFrames = 4096;
 
 // Bytes 2 to 15 of the sub-format of an extensible file; the first two are the plain format number.
 constexpr std::array<uint8_t, 14> kSubFormatTail = {0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
@@ -109,23 +110,37 @@ float read_sample(std::span<const std::byte> data, size_t offset, const Format& 
   return static_cast<float>(static_cast<double>(value) * 0x1p-31);
 }
 
-Result<WavSound> read_data(std::span<const std::byte> data, const Format& format, const std::string& name,
-                           const SoundLimits& limits) {
-  const size_t frames = data.size() / format.frame_bytes();
-  if (static_cast<double>(frames) > limits.max_seconds * format.rate_hz) {
-    return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
-                static_cast<double>(frames) / format.rate_hz, limits.max_seconds);
+// Where the samples are, and what they mean.
+struct Content {
+  Format format;
+  std::span<const std::byte> data;
+  size_t frames() const { return data.size() / format.frame_bytes(); }
+};
+
+Result<Content> find_content(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+  if (file.size() < 12 || !has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE")) {
+    return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
   }
-  WavSound sound;
-  sound.rate_hz = format.rate_hz;
-  sound.channels = format.channels;
-  sound.samples.resize(frames * static_cast<size_t>(format.channels));
-  const size_t width = static_cast<size_t>(format.bits / 8);
-  for (size_t i = 0; i < sound.samples.size(); ++i) {
-    sound.samples[i] = read_sample(data, i * width, format);
-    if (!std::isfinite(sound.samples[i])) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name);
+  std::optional<Format> format;
+  size_t at = 12;
+  for (int chunk = 0; file.size() - at >= 8; ++chunk) {
+    if (chunk == kMaxChunks) return fail(Code::kLimitExceeded, "'{}' has more than {} chunks", name, kMaxChunks);
+    const uint32_t size = read_le(file, at + 4, 4);
+    const size_t body = at + 8, left = file.size() - body;
+    if (has_tag(file, at, "data")) {
+      if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
+      if (size > left && size < kLikelyUnknownSize) {
+        return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, size, left);
+      }
+      return Content{*format, file.subspan(body, std::min<size_t>(size, left))};
+    }
+    if (size > left) return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, size);
+    if (has_tag(file, at, "fmt ") && !format) {
+      SYRINX_TRY(format, read_format(file.subspan(body, size), name, limits));
+    }
+    at = body + std::min<size_t>(size + size_t{size & 1}, left);
   }
-  return sound;
+  return fail(Code::kDataLoss, "'{}' has no sound in it", name);
 }
 
 }  // namespace
@@ -159,29 +174,38 @@ std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uin
 }
 
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
-  if (file.size() < 12 || !has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE")) {
-    return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
+  SYRINX_TRY(const Content content, find_content(file, name, limits));
+  const Format& format = content.format;
+  if (static_cast<double>(content.frames()) > limits.max_seconds * format.rate_hz) {
+    return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
+                static_cast<double>(content.frames()) / format.rate_hz, limits.max_seconds);
   }
-  std::optional<Format> format;
-  size_t at = 12;
-  for (int chunk = 0; file.size() - at >= 8; ++chunk) {
-    if (chunk == kMaxChunks) return fail(Code::kLimitExceeded, "'{}' has more than {} chunks", name, kMaxChunks);
-    const uint32_t size = read_le(file, at + 4, 4);
-    const size_t body = at + 8, left = file.size() - body;
-    if (has_tag(file, at, "data")) {
-      if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
-      if (size > left && size < kLikelyUnknownSize) {
-        return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, size, left);
-      }
-      return read_data(file.subspan(body, std::min<size_t>(size, left)), *format, name, limits);
-    }
-    if (size > left) return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, size);
-    if (has_tag(file, at, "fmt ") && !format) {
-      SYRINX_TRY(format, read_format(file.subspan(body, size), name, limits));
-    }
-    at = body + std::min<size_t>(size + size_t{size & 1}, left);
+  WavSound sound;
+  sound.rate_hz = format.rate_hz;
+  sound.channels = format.channels;
+  sound.samples.resize(content.frames() * static_cast<size_t>(format.channels));
+  const size_t width = static_cast<size_t>(format.bits / 8);
+  for (size_t i = 0; i < sound.samples.size(); ++i) {
+    sound.samples[i] = read_sample(content.data, i * width, format);
+    if (!std::isfinite(sound.samples[i])) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name);
   }
-  return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  return sound;
+}
+
+Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
+                  MonoMixer& mixer) {
+  SYRINX_TRY(const Content content, find_content(file, name, limits));
+  const Format& format = content.format;
+  SYRINX_TRY_VOID(mixer.begin(format.channels, format.rate_hz, content.frames()));
+  const size_t width = static_cast<size_t>(format.bits / 8), channels = static_cast<size_t>(format.channels);
+  std::vector<float> block;
+  for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
+    block.resize(std::min(kBlockFrames, content.frames() - frame) * channels);
+    for (size_t i = 0; i < block.size(); ++i)
+      block[i] = read_sample(content.data, (frame * channels + i) * width, format);
+    SYRINX_TRY_VOID(mixer.add(block));
+  }
+  return {};
 }
 
 }  // namespace syrinx

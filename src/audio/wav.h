@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "audio/mono_mixer.h"
+#include "audio/sound_limits.h"
 #include "base/result.h"
 
 namespace syrinx {
@@ -17,14 +19,6 @@ inline constexpr size_t kWavHeaderBytes = 44;
 
 // Header of a mono s16 file.  No size: both fields say 0xFFFFFFFF, "until the end", as for more than they can hold.
 std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uint64_t> data_bytes);
-
-// What a reader of sound files accepts; more is kLimitExceeded.
-struct SoundLimits {
-  double max_seconds = 3600;
-  int max_channels = 8;
-  int min_rate_hz = 1000;
-  int max_rate_hz = 384000;
-};
 
 struct WavSound {
   int rate_hz = 0;
@@ -40,5 +34,8 @@ struct WavSound {
 // end. Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
 // kLimitExceeded.
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits = {});
+// The same block by block, in little memory, as one channel.  `limits` are the mixer's.
+Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
+                  MonoMixer& mixer);
 
 }  // namespace syrinx

@@ -1,0 +1,32 @@
+// A sound of somebody's, in the formats that people keep speech in, read block by block as one channel.
+//
+//   SoundSink sink{.begin = [&](int rate_hz, auto frames) { ... }, .add = [&](std::span<const float> block) { ... }};
+//   SYRINX_TRY_VOID(read_sound("me.mp3", {.max_seconds = 36000}, sink));
+//
+// WAV (wav.h says which kinds), FLAC, MP3 (MPEG layer III), Ogg with Vorbis or Opus; whatever is none of these as
+// libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  Known by what is in the file,
+// not by its name.  An ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several channels become
+// their mean, as in the maker's pocket_tts/data/audio_utils.py.
+//
+// Memory: some blocks, whatever the length.  Pure, thread-safe.  Errors, all naming the sound: kUnsupported (none of
+// these formats; several streams in a row), kDataLoss (empty, cut off or damaged: an error may come after blocks that
+// were good, so what was made of them must not be taken for the whole), kLimitExceeded; for paths also kNotFound and
+// kIo; and what the sink answers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "audio/mono_mixer.h"
+#include "audio/sound_limits.h"
+#include "base/result.h"
+
+namespace syrinx {
+
+Status read_sound(const std::string& path, const SoundLimits& limits, const SoundSink& sink);
+// `name` stands in messages.
+Status read_sound(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
+                  const SoundSink& sink);
+
+}  // namespace syrinx

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace syrinx {
+
+// What a reader of sound files accepts; more is kLimitExceeded.
+struct SoundLimits {
+  double max_seconds = 3600;
+  int max_channels = 8;
+  int min_rate_hz = 1000;
+  int max_rate_hz = 384000;
+};
+
+}  // namespace syrinx
