@@ -137,6 +137,10 @@ bool ByteBpe::is_special(int32_t id) const {
   return id >= 0 && static_cast<size_t>(id) < size() && vocabulary_.tokens[static_cast<size_t>(id)].special;
 }
 
+std::string_view ByteBpe::special_name(int32_t id) const {
+  return is_special(id) ? std::string_view(vocabulary_.tokens[static_cast<size_t>(id)].bytes) : std::string_view();
+}
+
 std::optional<int32_t> ByteBpe::find_special(std::string_view name) const {
   const auto found = specials_.find(name);
   return found == specials_.end() ? std::nullopt : std::optional(found->second);

@@ -52,6 +52,7 @@ class ByteBpe {
 
   size_t size() const { return vocabulary_.tokens.size(); }
   bool is_special(int32_t id) const;
+  std::string_view special_name(int32_t id) const;  // empty for others
   std::optional<int32_t> find_special(std::string_view name) const;
 
  private:

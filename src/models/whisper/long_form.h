@@ -1,0 +1,71 @@
+// From window to window through a sound of any length (spec whisper.md, section 6; openai/whisper, transcribe.py):
+// where each begins, what it is told of the text before, and which segments it gives.  No network is in here: the
+// caller decodes each window and puts the result back.  One thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/whisper/segments.h"
+#include "text/byte_bpe.h"
+
+namespace syrinx::whisper {
+
+inline constexpr size_t kMaxWindowFrames = 3000;  // 30 s
+inline constexpr size_t kMaxPromptTokens = 223;   // of the text before: half of the 448 positions but one
+
+// What the decoder made of a window.
+struct DecodedWindow {
+  std::vector<int32_t> tokens;           // without the end of text
+  std::vector<float> log_probabilities;  // of each token
+  float mean_log_probability = 0;        // the end of text counted in
+  float no_speech = 0;                   // probability
+  float temperature = 0;
+  float compression_ratio = 0;
+};
+
+struct LongFormSettings {
+  bool condition_on_previous = true;        // earlier text becomes the prompt
+  float no_speech_threshold = 0.6f;         // above it a window is skipped, unless
+  float log_probability_threshold = -1.0f;  // its mean log-probability is above this
+};
+
+class LongForm {
+ public:
+  struct Window {
+    size_t first_frame = 0, frames = 0;  // of mel
+    std::vector<int32_t> prompt;         // tokens of the text before, at most kMaxPromptTokens
+  };
+
+  // `bpe` and `tokens` must outlive it; the sound has `content_frames` of 10 ms.
+  LongForm(const text::ByteBpe& bpe, const Tokens& tokens, size_t content_frames, const LongFormSettings& settings);
+
+  // The window to decode now; nothing at the end of the sound.
+  std::optional<Window> next() const;
+  // The segments of that window, with times of the whole sound; none if it counts as silence.
+  std::vector<Segment> cut(const DecodedWindow& decoded) const;
+  // Ends the window: takes the segments that cut() gave, with words placed in them or not, empties those that say
+  // nothing, and goes on.
+  void accept(const DecodedWindow& decoded, std::vector<Segment> segments, bool with_words);
+
+  double last_speech_s() const { return last_speech_s_; }  // for place_words()
+  std::vector<Segment>& segments() { return segments_; }   // so far
+  size_t frame() const { return frame_; }                  // where the next window begins
+
+ private:
+  size_t window_frames() const;
+  bool is_silence(const DecodedWindow& decoded) const;
+
+  const text::ByteBpe& bpe_;
+  const Tokens& tokens_;
+  size_t content_frames_;
+  LongFormSettings settings_;
+  size_t frame_ = 0;
+  double last_speech_s_ = 0;
+  std::vector<Segment> segments_;
+  std::vector<int32_t> said_;  // all tokens so far
+  size_t prompt_begin_ = 0;    // what was said before it is not told again
+};
+
+}  // namespace syrinx::whisper
