@@ -5,7 +5,7 @@
 namespace syrinx::text {
 namespace {
 
-constexpr uint64_t kUnigram = 1;  // TrainerSpec.ModelType
+constexpr uint64_t kUnigram = 1, kBpe = 2;  // TrainerSpec.ModelType
 
 class Reader {
  public:
@@ -108,14 +108,80 @@ class Reader {
   UnigramModel model_;
 };
 
+// The fields that pieces need, whatever the rest says.
+class PieceReader {
+ public:
+  explicit PieceReader(const std::string& name) : name_(name) {}
+
+  Result<StoredPieces> read(std::span<const std::byte> bytes) {
+    SYRINX_TRY_VOID(each(bytes, [&](const ProtoField& field) -> Status {
+      if (field.number == 1 && field.is_bytes()) return piece(field.bytes);
+      return field.number == 2 && field.is_bytes() ? trainer(field.bytes) : Status();
+    }));
+    if (out_.pieces.empty()) return damaged("it has no pieces");
+    return std::move(out_);
+  }
+
+ private:
+  tl::unexpected<Error> damaged(std::string_view what) const {
+    return fail(Code::kDataLoss, "'{}' is not a SentencePiece model, or is damaged or truncated: {}", name_, what);
+  }
+  template <class Handler>
+  Status each(std::span<const std::byte> message, Handler&& handle) {
+    return each_field(message, handle, [this] { return damaged("a field does not fit"); });
+  }
+
+  Status piece(std::span<const std::byte> bytes) {
+    if (out_.pieces.size() >= UnigramTokenizer::kMaxPieces)
+      return fail(Code::kLimitExceeded, "'{}' has more than {} pieces", name_, UnigramTokenizer::kMaxPieces);
+    StoredPiece piece;
+    uint64_t type = StoredPiece::kNormal;
+    SYRINX_TRY_VOID(each(bytes, [&](const ProtoField& field) -> Status {
+      if (field.number == 1 && field.is_bytes()) piece.text = field.text();
+      if (field.number == 2 && field.wire == ProtoField::kFixed32)
+        std::memcpy(&piece.score, field.bytes.data(), sizeof(piece.score));
+      if (field.number == 3 && field.is_varint()) type = field.varint;
+      return {};
+    }));
+    if (type < StoredPiece::kNormal || type > StoredPiece::kByte)
+      return damaged(fmt::format("piece {} is of the unknown type {}", out_.pieces.size(), type));
+    piece.type = static_cast<StoredPiece::Type>(type);
+    out_.pieces.push_back(std::move(piece));
+    return {};
+  }
+
+  Status trainer(std::span<const std::byte> bytes) {
+    return each(bytes, [&](const ProtoField& field) -> Status {
+      if (field.number != 3 || !field.is_varint()) return {};
+      if (field.varint != kUnigram && field.varint != kBpe)
+        return fail(Code::kUnsupported, "'{}' is a SentencePiece model of words or characters; only pieces are read",
+                    name_);
+      out_.bpe = field.varint == kBpe;
+      return {};
+    });
+  }
+
+  const std::string& name_;
+  StoredPieces out_;
+};
+
+Status check_size(std::span<const std::byte> bytes, const std::string& name) {
+  if (bytes.size() <= kMaxTokenizerFileBytes) return {};
+  return fail(Code::kLimitExceeded, "'{}' has {} bytes, the limit for a tokenizer is {}", name, bytes.size(),
+              kMaxTokenizerFileBytes);
+}
+
 }  // namespace
 
 Result<UnigramTokenizer> read_sentencepiece(std::span<const std::byte> bytes, const std::string& name) {
-  if (bytes.size() > kMaxTokenizerFileBytes)
-    return fail(Code::kLimitExceeded, "'{}' has {} bytes, the limit for a tokenizer is {}", name, bytes.size(),
-                kMaxTokenizerFileBytes);
+  SYRINX_TRY_VOID(check_size(bytes, name));
   SYRINX_TRY(UnigramModel model, Reader(name).read(bytes));
   return UnigramTokenizer::make(std::move(model), name);
+}
+
+Result<StoredPieces> read_sentencepiece_pieces(std::span<const std::byte> bytes, const std::string& name) {
+  SYRINX_TRY_VOID(check_size(bytes, name));
+  return PieceReader(name).read(bytes);
 }
 
 }  // namespace syrinx::text

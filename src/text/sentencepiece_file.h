@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "text/unigram_tokenizer.h"
 
@@ -14,5 +16,21 @@ namespace syrinx::text {
 // kUnsupported for other kinds of models (BPE, words, characters), spaces after words, user-defined pieces and rules
 // for decoded text, kLimitExceeded beyond the limits here and in unigram_tokenizer.h.
 Result<UnigramTokenizer> read_sentencepiece(std::span<const std::byte> bytes, const std::string& name);
+
+// The pieces alone, of unigram and BPE models: enough to decode, and to encode with BPE's merges.
+struct StoredPiece {
+  enum Type : uint8_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+
+  std::string text;  // U+2581 stands for a space
+  float score = 0;   // BPE: the rank of its merge, negated
+  Type type = kNormal;
+};
+struct StoredPieces {
+  std::vector<StoredPiece> pieces;  // an id is an index
+  bool bpe = false;
+};
+
+// kDataLoss, kUnsupported for models of words or characters, kLimitExceeded as above.
+Result<StoredPieces> read_sentencepiece_pieces(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace syrinx::text

@@ -6,7 +6,7 @@
 
 #include "base/in_quotes.h"
 #include "base/yaml.h"
-#include "models/pocket_tts/config_section.h"
+#include "base/yaml_section.h"
 #include "text/unicode.h"
 
 namespace syrinx::pocket {

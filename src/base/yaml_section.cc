@@ -1,4 +1,4 @@
-#include "models/pocket_tts/config_section.h"
+#include "base/yaml_section.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "base/in_quotes.h"
 
-namespace syrinx::pocket {
+namespace syrinx {
 namespace {
 
 constexpr size_t kMaxWordBytes = 4096;
@@ -200,4 +200,4 @@ void Section::finish() const {
       findings_.warn(member.line, full_key(shortened(member.key)));
 }
 
-}  // namespace syrinx::pocket
+}  // namespace syrinx

@@ -1,5 +1,5 @@
 // A mapping of a configuration file while it is read: values by key, with types and ranges checked, the first fault and
-// the unread keys gathered.  Internal to config_file.cc.
+// the unread keys gathered.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/yaml.h"
 
-namespace syrinx::pocket {
+namespace syrinx {
 
 // What reading has found so far.  The first fault counts: those after it may follow from it.
 struct Findings {
@@ -65,4 +65,4 @@ class Section {
   std::vector<std::string> asked_;
 };
 
-}  // namespace syrinx::pocket
+}  // namespace syrinx

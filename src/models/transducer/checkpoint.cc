@@ -1,0 +1,219 @@
+#include "models/transducer/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "models/transducer/config_file.h"
+#include "tensor/content_key.h"
+#include "tensor/safetensors.h"
+#include "tensor/tar.h"
+#include "tensor/torch_file.h"
+#include "tensor/zip.h"
+
+namespace syrinx::transducer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxArchiveBytes = size_t{32} << 30;  // unpacked
+constexpr std::string_view kConfigName = "model_config.yaml", kJsonName = "config.json";
+constexpr std::string_view kWeightsName = "model_weights.ckpt", kTokenizerName = "tokenizer.model";
+constexpr std::string_view kNested = "state_dict.";
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What stands beside the weights: members of the archive, or files of the folder.
+struct Members {
+  std::vector<TarMember> members;
+  std::vector<MappedFile> files;  // that the bytes belong to
+
+  const TarMember* find(std::string_view name) const {
+    const auto at = std::find_if(members.begin(), members.end(), [&](const TarMember& m) { return m.name == name; });
+    return at == members.end() ? nullptr : &*at;
+  }
+  const TarMember* find_end(std::string_view end) const {
+    const auto at =
+        std::find_if(members.begin(), members.end(), [&](const TarMember& m) { return m.name.ends_with(end); });
+    return at == members.end() ? nullptr : &*at;
+  }
+};
+
+// The file with the weights that a path means.
+Result<std::string> weights_path(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  std::vector<std::string> archives;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".nemo") archives.push_back(entry->path().string());
+  if (archives.size() == 1) return archives.front();
+  if (archives.size() > 1)
+    return fail(Code::kInvalidArgument, "'{}' holds {} .nemo files; name one of them", path, archives.size());
+  for (const std::string_view name : {std::string_view("model.safetensors"), kWeightsName}) {
+    const std::string candidate = (fs::path(path) / name).string();
+    if (fs::exists(candidate, error)) return candidate;
+  }
+  return fail(Code::kNotFound, "'{}' holds no .nemo file, no model.safetensors and no {}", path, kWeightsName);
+}
+
+// The configuration and the tokenizers in the folder of a file of weights.
+Members members_beside(const std::string& path) {
+  Members out;
+  std::error_code error;
+  const fs::path file(path), folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name != kConfigName && name != kJsonName && !name.ends_with(kTokenizerName)) continue;
+    Result<MappedFile> mapped = MappedFile::open(entry->path().string());
+    if (!mapped) continue;
+    out.members.push_back({.name = name, .bytes = mapped->bytes()});
+    out.files.push_back(std::move(*mapped));
+  }
+  return out;
+}
+
+Result<Vocabulary> read_vocabulary(const Config& config, const Members& members, const std::string& name) {
+  const TarMember* tokenizer = config.tokenizer.empty() ? nullptr : members.find(config.tokenizer);
+  if (tokenizer == nullptr && !config.character_model) tokenizer = members.find_end(kTokenizerName);
+  std::optional<Vocabulary> out;
+  if (tokenizer != nullptr) {
+    SYRINX_TRY(text::StoredPieces pieces,
+               text::read_sentencepiece_pieces(tokenizer->bytes, name + ":" + tokenizer->name));
+    out = Vocabulary::from_pieces(std::move(pieces));
+  } else if (!config.labels.empty()) {
+    out = Vocabulary::from_labels(config.labels, config.character_model);
+  } else {
+    return fail(Code::kDataLoss, "'{}' has neither a tokenizer nor a list of labels", name);
+  }
+  if (out->size() != config.decoder.vocabulary)
+    return fail(Code::kDataLoss, "'{}' has {} pieces, but its head knows {} labels", name, out->size(),
+                config.decoder.vocabulary);
+  return std::move(*out);
+}
+
+// [O, k..., I] to [O, I, k...].
+std::vector<float> channels_first(const std::vector<float>& values, const std::vector<size_t>& dims) {
+  const size_t outer = dims.front(), inner = dims.back();
+  const size_t taps = inner == 0 || outer == 0 ? 0 : values.size() / (outer * inner);
+  std::vector<float> out(values.size());
+  for (size_t o = 0; o < outer; ++o)
+    for (size_t t = 0; t < taps; ++t)
+      for (size_t i = 0; i < inner; ++i) out[(o * inner + i) * taps + t] = values[(o * taps + t) * inner + i];
+  return out;
+}
+
+// parakeet-mlx keeps channels last; a first convolution of one channel shows it.
+bool is_mlx(const Safetensors& file) {
+  const TensorRef* const first = file.find("encoder.pre_encode.conv.0.weight");
+  return first != nullptr && first->dims.size() == 4 && first->dims[3] == 1 && first->dims[1] != 1;
+}
+
+}  // namespace
+
+Result<Checkpoint> Checkpoint::open(const std::string& path) {
+  SYRINX_TRY(const std::string file, weights_path(path));
+  Checkpoint out;
+  SYRINX_TRY(out.file_, MappedFile::open(file));
+  std::span<const std::byte> bytes = out.file_.bytes();
+  if (looks_like_gzip(bytes)) {
+    SYRINX_TRY(out.inflated_, inflate_gzip(bytes, kMaxArchiveBytes, file));
+    bytes = out.inflated_.bytes();
+  }
+  Members members;
+  if (TarArchive::looks_like(bytes)) {
+    SYRINX_TRY(const TarArchive archive, TarArchive::parse(bytes, file));
+    members.members = archive.members();
+    const TarMember* const weights = members.find_end(kWeightsName);
+    if (weights == nullptr)
+      return fail(Code::kDataLoss, "'{}' holds no {}; it must come whole from one download", file, kWeightsName);
+    bytes = weights->bytes;
+  } else {
+    members = members_beside(file);
+  }
+  const TarMember* config = members.find_end(kConfigName);
+  if (config == nullptr) config = members.find(kJsonName);
+  if (config == nullptr)
+    return fail(Code::kNotFound, "'{}' has neither {} nor {} in or beside it", file, kConfigName, kJsonName);
+  SYRINX_TRY(out.config_, parse_config(text_of(config->bytes), file + ":" + config->name));
+  SYRINX_TRY_VOID(out.read_tensors(bytes));
+  SYRINX_TRY(Vocabulary vocabulary, read_vocabulary(out.config_, members, file));
+  out.vocabulary_ = std::make_shared<const Vocabulary>(std::move(vocabulary));
+  // A hybrid's configuration may speak of a head that the file lacks.
+  out.config_.decoder.ctc |= out.find("ctc_decoder.decoder_layers.0.weight") != nullptr;
+  return out;
+}
+
+Status Checkpoint::read_tensors(std::span<const std::byte> bytes) {
+  if (ZipArchive::looks_like(bytes)) {
+    SYRINX_TRY(const TorchFile file, TorchFile::parse(bytes, name()));
+    const bool nested = std::any_of(file.tensors().begin(), file.tensors().end(),
+                                    [](const TorchTensor& t) { return t.name.starts_with(kNested); });
+    for (const TorchTensor& tensor : file.tensors()) {
+      if (nested && !tensor.name.starts_with(kNested)) continue;
+      const std::string name = nested ? tensor.name.substr(kNested.size()) : tensor.name;
+      if (tensor.contiguous) {
+        take(name, tensor.dtype, tensor.dims, tensor.storage);
+      } else {
+        keep(name, tensor.dims, read_f32(tensor));
+      }
+    }
+  } else {
+    SYRINX_TRY(const Safetensors file, Safetensors::parse(bytes, name()));
+    const bool mlx = is_mlx(file);
+    for (const TensorRef& tensor : file.tensors()) {
+      if (mlx) {
+        take_mlx(tensor);
+      } else {
+        take(tensor.name, tensor.dtype, tensor.dims, tensor.bytes);
+      }
+    }
+  }
+  for (size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
+  return {};
+}
+
+void Checkpoint::take(std::string name, DType dtype, std::vector<size_t> dims, std::span<const std::byte> bytes) {
+  tensors_.push_back({.name = std::move(name), .dtype = dtype, .dims = std::move(dims), .bytes = bytes});
+}
+
+void Checkpoint::keep(std::string name, std::vector<size_t> dims, std::vector<float> values) {
+  turned_.push_back(std::make_unique<std::vector<float>>(std::move(values)));
+  take(std::move(name), DType::kF32, std::move(dims), std::as_bytes(std::span(*turned_.back())));
+}
+
+// Convolutions turned round; an LSTM's sum of biases as the first of two.
+void Checkpoint::take_mlx(const TensorRef& tensor) {
+  constexpr std::string_view kLstm = "decoder.prediction.dec_rnn.lstm.";
+  std::string name = tensor.name;
+  const size_t dot = name.rfind('.');
+  if (name.starts_with(kLstm) && dot > kLstm.size()) {
+    const std::string layer = name.substr(kLstm.size(), dot - kLstm.size()), part = name.substr(dot + 1);
+    if (part == "bias") {
+      keep(fmt::format("{}bias_hh_l{}", kLstm, layer), tensor.dims,
+           std::vector<float>(element_count(tensor.dims).value_or(0)));
+      name = fmt::format("{}bias_ih_l{}", kLstm, layer);
+    } else if (part == "Wx" || part == "Wh") {
+      name = fmt::format("{}weight_{}_l{}", kLstm, part == "Wx" ? "ih" : "hh", layer);
+    }
+    return take(std::move(name), tensor.dtype, tensor.dims, tensor.bytes);
+  }
+  if (tensor.dims.size() < 3 || !name.ends_with(".weight")) return take(name, tensor.dtype, tensor.dims, tensor.bytes);
+  std::vector<size_t> dims = tensor.dims;
+  dims.insert(dims.begin() + 1, dims.back());
+  dims.pop_back();
+  const bool one_tap = std::all_of(dims.begin() + 2, dims.end(), [](size_t n) { return n == 1; });
+  if (one_tap || dims[1] == 1) return take(std::move(name), tensor.dtype, std::move(dims), tensor.bytes);
+  keep(std::move(name), std::move(dims), channels_first(to_f32(tensor.bytes, tensor.dtype), tensor.dims));
+}
+
+const TensorRef* Checkpoint::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+std::string Checkpoint::key(const std::string& cache_folder) const { return content_key(file_, cache_folder); }
+
+}  // namespace syrinx::transducer

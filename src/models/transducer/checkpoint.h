@@ -1,0 +1,60 @@
+// A checkpoint in any of the forms that it is published in (spec transducer-asr.md, sections 1.3 and 1.4):
+//
+//   NAME.nemo                 a tar, plain or in gzip, of model_config.yaml, model_weights.ckpt and the tokenizer
+//   a folder                  with one NAME.nemo, the members of one, or config.json and model.safetensors
+//   NAME.safetensors, .ckpt   with config.json or model_config.yaml beside it
+//
+// Whatever the form, tensors have the maker's names and are row-major; those of parakeet-mlx are turned round.  Values
+// stay where the file has them, but for tensors that are not row-major there.
+//
+// Owns the mapping of the file.  Immutable, thread-safe.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "base/result.h"
+#include "models/transducer/config.h"
+#include "models/transducer/vocabulary.h"
+#include "tensor/dtype.h"
+#include "tensor/gzip.h"
+
+namespace syrinx::transducer {
+
+class Checkpoint {
+ public:
+  // kNotFound, kIo, kDataLoss, kUnsupported (a class, a mode or a container that we cannot run), kLimitExceeded.
+  static Result<Checkpoint> open(const std::string& path);
+
+  const std::string& name() const { return file_.path(); }  // of the file with the weights
+  const Config& config() const { return config_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  std::span<const TensorRef> tensors() const { return tensors_; }
+  const TensorRef* find(std::string_view name) const;
+  // A hash of the file, for caches of what is made from it; remembered in `cache_folder`, which may be empty.
+  std::string key(const std::string& cache_folder) const;
+  // What has been read of the file leaves memory.
+  void release() const { file_.release(); }
+
+ private:
+  Checkpoint() = default;
+  Status read_tensors(std::span<const std::byte> bytes);
+  void take(std::string name, DType dtype, std::vector<size_t> dims, std::span<const std::byte> bytes);
+  void keep(std::string name, std::vector<size_t> dims, std::vector<float> values);
+  void take_mlx(const TensorRef& tensor);
+
+  MappedFile file_;
+  Inflated inflated_;
+  Config config_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  std::vector<TensorRef> tensors_;
+  std::unordered_map<std::string_view, size_t> by_name_;
+  std::vector<std::unique_ptr<std::vector<float>>> turned_;  // tensors that are not row-major in the file
+};
+
+}  // namespace syrinx::transducer

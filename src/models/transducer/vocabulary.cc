@@ -1,0 +1,71 @@
+#include "models/transducer/vocabulary.h"
+
+#include <utility>
+
+namespace syrinx::transducer {
+namespace {
+
+using text::StoredPiece;
+
+constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
+
+bool in_angles(std::string_view text) { return text.size() > 2 && text.starts_with('<') && text.ends_with('>'); }
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+  for (size_t id = 0; id < tokens_.size(); ++id) ids_.emplace(tokens_[id].text, static_cast<int32_t>(id));
+}
+
+Vocabulary Vocabulary::from_pieces(text::StoredPieces pieces) {
+  std::vector<Token> tokens;
+  tokens.reserve(pieces.pieces.size());
+  for (StoredPiece& piece : pieces.pieces) {
+    const bool spoken = piece.type == StoredPiece::kNormal || piece.type == StoredPiece::kByte ||
+                        (piece.type == StoredPiece::kUserDefined && !in_angles(piece.text));
+    tokens.push_back({.text = std::move(piece.text), .score = piece.score, .special = !spoken});
+  }
+  Vocabulary out(std::move(tokens));
+  out.bpe_ = pieces.bpe;
+  return out;
+}
+
+Vocabulary Vocabulary::from_labels(std::vector<std::string> labels, bool characters) {
+  std::vector<Token> tokens;
+  tokens.reserve(labels.size());
+  for (std::string& label : labels) {
+    const bool special = !characters && in_angles(label);
+    tokens.push_back({.text = std::move(label), .special = special});
+  }
+  return Vocabulary(std::move(tokens));
+}
+
+bool Vocabulary::begins_word(int32_t id) const {
+  const std::string& text = token(id).text;
+  return text.starts_with(kSpace) || text == " ";
+}
+
+int32_t Vocabulary::find(std::string_view text) const {
+  const auto found = ids_.find(std::string(text));
+  return found == ids_.end() ? -1 : found->second;
+}
+
+std::string Vocabulary::text(std::span<const int32_t> ids) const {
+  std::string out;
+  for (const int32_t id : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= size() || is_special(id)) continue;
+    std::string_view piece = token(id).text;
+    while (!piece.empty()) {
+      const size_t space = std::min(piece.find(kSpace), piece.size());
+      out += piece.substr(0, space);
+      if (space == piece.size()) break;
+      out += ' ';
+      piece.remove_prefix(space + kSpace.size());
+    }
+  }
+  const size_t first = out.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return out.substr(first, out.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace syrinx::transducer

@@ -1,0 +1,130 @@
+#include "models/transducer/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "fixtures.h"
+#include "models/transducer/weight_reader.h"
+
+namespace syrinx::transducer {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(TransducerCheckpoint, OpensEachFamily) {
+  struct Case {
+    const char* file;
+    HeadKind kind;
+    bool ctc;
+    size_t mels, vocabulary;
+  };
+  for (const Case& c : {Case{"tdt.nemo", HeadKind::kTdt, false, 128, 24},
+                        {"tdt_mlx", HeadKind::kTdt, false, 128, 24},
+                        {"tdt_ctc.nemo", HeadKind::kTdt, true, 80, 24},
+                        {"rnnt.nemo", HeadKind::kRnnt, false, 80, 24},
+                        {"hybrid_streaming.nemo", HeadKind::kRnnt, true, 80, 24},
+                        {"eou.nemo", HeadKind::kRnnt, false, 128, 26},
+                        {"conformer_ctc.nemo", HeadKind::kCtc, true, 16, 24}}) {
+    SCOPED_TRACE(c.file);
+    const Checkpoint checkpoint = opened(c.file);
+    EXPECT_EQ(checkpoint.config().decoder.kind, c.kind);
+    EXPECT_EQ(checkpoint.config().decoder.ctc, c.ctc);
+    EXPECT_EQ(checkpoint.config().encoder.mels, c.mels);
+    EXPECT_EQ(checkpoint.config().decoder.vocabulary, c.vocabulary);
+    EXPECT_EQ(checkpoint.vocabulary().size(), c.vocabulary);
+    const size_t d = checkpoint.config().encoder.width;
+    WeightReader reader(checkpoint, Precision::kF32);
+    EXPECT_EQ(reader.values("encoder.layers.0.self_attn.linear_q.weight", {d, d}).size(), d * d);
+    for (const char* prefix : {"encoder.", "decoder.", "joint.", "ctc_decoder.", "preprocessor."})
+      reader.know_prefix(prefix);
+    EXPECT_TRUE(reader.finish().has_value());
+  }
+}
+
+TEST(TransducerCheckpoint, TurnsTheOtherLayoutRound) {
+  const Checkpoint maker = opened("tdt.nemo"), other = opened("tdt_mlx");
+  size_t compared = 0;
+  for (const TensorRef& tensor : maker.tensors()) {
+    if (tensor.name.ends_with("num_batches_tracked") || tensor.name.find("bias_") != std::string::npos) continue;
+    const TensorRef* const found = other.find(tensor.name);
+    ASSERT_NE(found, nullptr) << tensor.name;
+    EXPECT_EQ(found->dims, tensor.dims) << tensor.name;
+    EXPECT_EQ(to_f32(found->bytes, found->dtype), to_f32(tensor.bytes, tensor.dtype)) << tensor.name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 75u);
+  // The two biases of an LSTM come as their sum.
+  const auto values = [](const Checkpoint& checkpoint, const std::string& name) {
+    const TensorRef* const found = checkpoint.find("decoder.prediction.dec_rnn.lstm." + name);
+    return found == nullptr ? std::vector<float>() : to_f32(found->bytes, found->dtype);
+  };
+  const std::vector<float> first = values(maker, "bias_ih_l1"), second = values(maker, "bias_hh_l1");
+  const std::vector<float> sum = values(other, "bias_ih_l1"), zero = values(other, "bias_hh_l1");
+  ASSERT_EQ(sum.size(), first.size());
+  for (size_t i = 0; i < sum.size(); ++i) {
+    EXPECT_EQ(sum[i], first[i] + second[i]);
+    EXPECT_EQ(zero[i], 0.0f);
+  }
+}
+
+TEST(TransducerCheckpoint, SpellsText) {
+  const Checkpoint pieces = opened("eou.nemo");
+  const Vocabulary& vocabulary = pieces.vocabulary();
+  EXPECT_TRUE(vocabulary.is_bpe());
+  EXPECT_TRUE(vocabulary.is_special(0));
+  EXPECT_EQ(vocabulary.find("<EOU>"), 24);
+  EXPECT_TRUE(vocabulary.is_special(24));
+  EXPECT_TRUE(vocabulary.begins_word(3));
+  EXPECT_FALSE(vocabulary.begins_word(4));
+  EXPECT_EQ(vocabulary.find("none"), -1);
+  // baa, _daa, eaa, _gaa: the first piece does not begin a word, specials say nothing.
+  EXPECT_EQ(vocabulary.text(std::vector<int32_t>{1, 3, 4, 24, 6, 25, 99, -1}), "baa daaeaa gaa");
+  EXPECT_EQ(vocabulary.text(std::vector<int32_t>{3}), "daa");
+  const Checkpoint characters = opened("conformer_ctc.nemo");
+  EXPECT_EQ(characters.vocabulary().text(std::vector<int32_t>{0, 8, 9, 0, 23, 1, 0}), "hi 'a");
+  EXPECT_TRUE(characters.vocabulary().begins_word(0));
+}
+
+TEST(TransducerCheckpoint, TellsAllThatIsWrongAtOnce) {
+  const Checkpoint checkpoint = opened("tdt.nemo");
+  WeightReader reader(checkpoint, Precision::kF32);
+  reader.know_prefix("decoder.");
+  reader.know_prefix("encoder.layers.");
+  reader.know_prefix("encoder.pre_encode.");
+  EXPECT_TRUE(reader.values("encoder.nothing", {1}).empty());
+  EXPECT_TRUE(reader.values("joint.enc.weight", {1, 2}).empty());
+  reader.narrow("joint.pred", 3, 3, true);
+  const Status status = reader.finish();
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Code::kDataLoss);
+  for (const char* text : {"encoder.nothing is missing", "joint.enc.weight has the shape [16, 16], not [1, 2]",
+                           "joint.pred.weight has the shape", "joint.joint_net.2.bias is not known"})
+    EXPECT_NE(status.error().message.find(text), std::string::npos) << status.error().message;
+}
+
+TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("syrinx_transducer_{}", ::getpid());
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto code = [](const fs::path& path) {
+    const auto checkpoint = Checkpoint::open(path.string());
+    return checkpoint ? Code::kInternal : checkpoint.error().code;
+  };
+  EXPECT_EQ(code(folder), Code::kNotFound);
+  EXPECT_EQ(code(folder / "none.nemo"), Code::kNotFound);
+  fs::copy_file(data("tdt_mlx/model.safetensors"), folder / "model.safetensors");
+  EXPECT_EQ(code(folder), Code::kNotFound);  // no configuration beside it
+  std::ofstream(folder / "config.json") << "{\"target\": \"a.b.EncDecClassificationModel\"}";
+  EXPECT_NE(code(folder), Code::kInternal);
+  fs::remove(folder / "model.safetensors");
+  std::ofstream(folder / "a.nemo") << "neither a tar nor anything else";
+  EXPECT_EQ(code(folder), Code::kDataLoss);
+  std::ofstream(folder / "b.nemo") << "";
+  EXPECT_EQ(code(folder), Code::kInvalidArgument);  // which one?
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace syrinx::transducer

@@ -1,0 +1,134 @@
+#include "models/transducer/config_file.h"
+
+#include <gtest/gtest.h>
+
+namespace syrinx::transducer {
+namespace {
+
+// The maker's tree of a small TDT model.
+std::string config_text() {
+  return R"(target: nemo.collections.asr.models.rnnt_bpe_models.EncDecRNNTBPEModel
+model_defaults: {enc_hidden: 32, pred_hidden: 24, tdt_durations: [0, 1, 2, 4]}
+preprocessor:
+  _target_: nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor
+  sample_rate: 16000
+  normalize: per_feature
+  window_size: 0.025
+  window_stride: 0.01
+  window: hann
+  features: 80
+  n_fft: 512
+  dither: 1e-05
+encoder:
+  _target_: nemo.collections.asr.modules.ConformerEncoder
+  feat_in: 80
+  n_layers: 3
+  d_model: 32
+  n_heads: 4
+  subsampling: dw_striding
+  subsampling_factor: 8
+  subsampling_conv_channels: 16
+  att_context_size: [-1, -1]
+  conv_kernel_size: 9
+decoder:
+  prednet:
+    pred_hidden: ${model.model_defaults.pred_hidden}
+    pred_rnn_layers: 2
+joint:
+  num_classes: 3
+  num_extra_outputs: 4
+  vocabulary: [no, "\u2581a", '1']
+  jointnet: {joint_hidden: 20, activation: relu}
+tokenizer: {type: bpe, model_path: "nemo:abc_tokenizer.model"}
+)";
+}
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = config_text();
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(TransducerConfig, ReadsTheMakersTree) {
+  const auto config = parse_config(config_text(), "m.yaml");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->target, "EncDecRNNTBPEModel");
+  EXPECT_EQ(config->features.window, 400u);
+  EXPECT_EQ(config->features.hop, 160u);
+  EXPECT_EQ(config->features.preemphasis, 0.97f);
+  EXPECT_EQ(config->features.log_guard, 0x1p-24f);
+  EXPECT_TRUE(config->features.per_feature);
+  // What the file does not say.
+  EXPECT_TRUE(config->encoder.use_bias);
+  EXPECT_TRUE(config->encoder.xscaling);
+  EXPECT_FALSE(config->encoder.layer_norm);
+  EXPECT_EQ(config->encoder.hidden, 128u);
+  EXPECT_EQ(config->encoder.conv_left, 4u);
+  EXPECT_EQ(config->encoder.contexts, std::vector<AttentionContext>{AttentionContext{}});
+  EXPECT_EQ(config->decoder.kind, HeadKind::kTdt);
+  EXPECT_EQ(config->decoder.width, 24u);
+  EXPECT_EQ(config->decoder.layers, 2u);
+  EXPECT_EQ(config->decoder.joint, 20u);
+  EXPECT_EQ(config->decoder.durations, (std::vector<size_t>{0, 1, 2, 4}));
+  EXPECT_EQ(config->decoder.max_symbols, 10u);
+  EXPECT_EQ(config->labels, (std::vector<std::string>{"no", "\u2581a", "1"}));
+  EXPECT_EQ(config->tokenizer, "abc_tokenizer.model");
+  EXPECT_DOUBLE_EQ(config->frame_s(), 0.08);
+}
+
+TEST(TransducerConfig, ReadsStreamingModels) {
+  std::string text = replaced("att_context_size: [-1, -1]",
+                              "att_context_size: [[70, 13], [70, 6], [70, 1], [70, 0]]\n  att_context_style: "
+                              "chunked_limited\n  causal_downsampling: true\n  conv_context_size: causal\n"
+                              "  conv_norm_type: layer_norm");
+  const auto config = parse_config(text, "m.yaml");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_TRUE(config->encoder.cache_aware());
+  EXPECT_TRUE(config->encoder.layer_norm);
+  EXPECT_EQ(config->encoder.conv_left, 8u);
+  ASSERT_EQ(config->encoder.contexts.size(), 4u);
+  EXPECT_EQ(config->encoder.contexts[1], (AttentionContext{70, 6}));
+  // Frames 1 + 8 m make m + 1; mels of 80 and 128 make 11 and 17.
+  EXPECT_EQ(config->encoder.frames(1), 1u);
+  EXPECT_EQ(config->encoder.frames(1 + 8 * 5), 6u);
+  EXPECT_EQ(config->encoder.subsampled_mels(), 11u);
+}
+
+TEST(TransducerConfig, NamesWhatCannotBeRun) {
+  struct Case {
+    std::string from, to;
+    Code code;
+    std::string named;
+  };
+  const Case cases[] = {
+      {"EncDecRNNTBPEModel", "EncDecMultiTaskModel", Code::kUnsupported, "EncDecMultiTaskModel"},
+      {"modules.ConformerEncoder", "modules.SqueezeformerEncoder", Code::kUnsupported, "SqueezeformerEncoder"},
+      {"sample_rate: 16000", "sample_rate: 8000", Code::kUnsupported, "preprocessor.sample_rate"},
+      {"per_feature", "all_features", Code::kUnsupported, "all_features"},
+      {"dw_striding", "vggnet", Code::kUnsupported, "vggnet"},
+      {"subsampling_factor: 8", "subsampling_factor: 6", Code::kDataLoss, "subsampling_factor"},
+      {"n_heads: 4", "n_heads: 5", Code::kDataLoss, "n_heads"},
+      {"n_layers: 3", "n_layers: 3000", Code::kLimitExceeded, "n_layers"},
+      {"n_layers: 3\n", "\n", Code::kDataLoss, "n_layers"},
+      {"conv_kernel_size: 9", "conv_kernel_size: 8", Code::kDataLoss, "conv_kernel_size"},
+      {"conv_kernel_size: 9", "conv_context_size: [3, 3]", Code::kDataLoss, "conv_context_size"},
+      {"[-1, -1]", "[-1, x]", Code::kDataLoss, "att_context_size"},
+      {"[-1, -1]", "[70, 12]\n  att_context_style: chunked_limited", Code::kDataLoss, "att_context_size"},
+      {"feat_in: 80", "feat_in: 128", Code::kDataLoss, "128"},
+      {"num_classes: 3", "num_classes: 4", Code::kDataLoss, "num_classes"},
+      {"[0, 1, 2, 4]", "[0, 1, 2]", Code::kDataLoss, "tdt_durations"},
+      {"activation: relu", "activation: tanh", Code::kUnsupported, "tanh"},
+      {"decoder:", "decoder:\n  normalization_mode: layer", Code::kUnsupported, "normalization_mode"},
+      {"encoder:\n", "encoder:\n  reduction: pooling\n", Code::kUnsupported, "reduction"},
+      {"joint:", "%TAG ! x\njoint:", Code::kUnsupported, "directives"}};
+  for (const Case& c : cases) {
+    const auto config = parse_config(replaced(c.from, c.to), "m.yaml");
+    ASSERT_FALSE(config.has_value()) << c.to;
+    EXPECT_EQ(config.error().code, c.code) << config.error().message;
+    EXPECT_NE(config.error().message.find(c.named), std::string::npos) << config.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::transducer
