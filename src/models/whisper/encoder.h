@@ -1,0 +1,99 @@
+// Whisper's encoder: a window's log-mel frames through two convolutions and a transformer without a mask, then the keys
+// and values that the decoder's cross-attention reads (spec whisper.md, sections 2.2 and 2.3; OpenAI's
+// whisper/model.py, AudioEncoder).  A position is 20 ms, two frames.
+//
+// Everything but attention is done by rows: a member of the team takes some rows through all linear layers between two
+// attentions, in tiles that stay in its second-level cache.  Results do not depend on how many members there are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "models/whisper/model.h"
+#include "nn/runner.h"
+#include "tensor/buffer.h"
+#include "tensor/view.h"
+
+namespace syrinx::whisper {
+
+// What a window leaves for the decoder: keys and values of each decoder layer, [layers, heads, room, head size] each,
+// in bf16 under the narrow precisions.  Written by one encode() at a time, then read by any number of decoders.
+struct AudioState {
+  DType type = DType::kF32;  // or kBF16
+  size_t layers = 0, heads = 0, head_size = 0, room = 0;
+  size_t positions = 0;  // of the window that was encoded last
+  Buffer<std::byte> keys, values;
+
+  // Room for `max_positions`, at most the model's; 0: the model's.
+  static AudioState make(const Model& model, size_t max_positions = 0);
+
+  // [positions, head size]; T is float, or uint16_t for bf16, as `type` says.
+  template <class T>
+  View<T, 2> head_keys(size_t layer, size_t head) {
+    return {reinterpret_cast<T*>(keys.data()) + offset(layer, head), {positions, head_size}};
+  }
+  template <class T>
+  View<T, 2> head_values(size_t layer, size_t head) {
+    return {reinterpret_cast<T*>(values.data()) + offset(layer, head), {positions, head_size}};
+  }
+  template <class T>
+  View<const T, 2> head_keys(size_t layer, size_t head) const {
+    return {reinterpret_cast<const T*>(keys.data()) + offset(layer, head), {positions, head_size}};
+  }
+  template <class T>
+  View<const T, 2> head_values(size_t layer, size_t head) const {
+    return {reinterpret_cast<const T*>(values.data()) + offset(layer, head), {positions, head_size}};
+  }
+
+ private:
+  size_t offset(size_t layer, size_t head) const { return (layer * heads + head) * room * head_size; }
+};
+
+// One thread at a time; the team is borrowed.  All memory is planned when it is made.
+class Encoder {
+ public:
+  Encoder(std::shared_ptr<const Model> model, ThreadTeam& team);
+
+  // mel [2 P, mels], normalised (features.h); P is 1 to the model's positions, and at most the state's room.  Fewer
+  // than the model's make a shorter window, for which it was not trained.  Allocates nothing.
+  void encode(View<const float, 2> mel, AudioState& audio);
+
+  // [P, D] of the last encode(), valid until the next.
+  View<const float, 2> output() const;
+  const Model& model() const { return *model_; }
+
+  // Called with what the two convolutions and the positions make ("conv", 0), with each layer's output ("block", i) and
+  // with the last norm's ("encoder", 0), [P, D] each.
+  using Probe = std::function<void(std::string_view stage, size_t layer, View<const float, 2> rows)>;
+  void set_probe(Probe probe) { probe_ = std::move(probe); }
+
+ private:
+  struct Member {
+    Buffer<float> normed, wide;  // [kTileRows, D], [kTileRows, the widest of F and 2 D]
+  };
+  View<float, 2> rows(nn::Plane& plane, Range range) const;
+  void pad_mel(const nn::Part& part, View<const float, 2> mel);
+  void convolve1(const nn::Part& part);
+  void convolve2(const nn::Part& part);
+  void linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
+              View<float, 2> y);
+  void project(const nn::Part& part, const LayerWeights& layer);
+  void attend(const nn::Part& part);
+  void finish_layer(const nn::Part& part, const LayerWeights& layer);
+  void finish(const nn::Part& part, AudioState& audio);
+  void keep_cross(int member, Range range, AudioState& audio);
+
+  std::shared_ptr<const Model> model_;
+  nn::Runner runner_;
+  nn::Crew crew_;
+  Probe probe_;
+  size_t positions_ = 0;  // of the window
+  DType conv_type_ = DType::kF32;
+  Buffer<std::byte> mel_, conv_;  // rows that a convolution reads, one of zeros at either end
+  nn::Plane x_, qkv_, attended_;  // [P, D], [P, 3 D], [P, D]
+  std::vector<Member> members_;
+};
+
+}  // namespace syrinx::whisper

@@ -1,0 +1,262 @@
+#include "models/whisper/weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/cpu_info.h"
+#include "base/thread_team.h"
+#include "kernels/pack_rows.h"
+#include "kernels/row_conv.h"
+#include "tensor/tensor_reader.h"
+
+namespace syrinx::whisper {
+namespace {
+
+using kernels::OwnedMatrix;
+
+constexpr size_t kConvTaps = 3;
+constexpr size_t kMaxNamed = 6;  // how many tensors a message names
+constexpr int kMaxPackThreads = 8;
+constexpr size_t kHeadWidth = 64;  // of every published Whisper, for files that do not tell the number of heads
+
+PanelType panel_type(Precision precision) {
+  switch (precision) {
+    case Precision::kF32: return PanelType::kF32;
+    case Precision::kBf16: return PanelType::kBf16;
+    case Precision::kInt8:
+    case Precision::kInt4: return PanelType::kInt8Symmetric;
+  }
+  return PanelType::kF32;
+}
+
+// A tensor's rows as they are stored, or widened from the integers of a quantised file: value = integer / scale.
+struct Rows {
+  kernels::StoredRows stored;
+  std::vector<float> widened;
+};
+
+// Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
+class Reader {
+ public:
+  Reader(const Checkpoint& checkpoint, const Config& config, Precision precision, kernels::MatrixStore& store)
+      : checkpoint_(checkpoint),
+        config_(config),
+        type_(panel_type(precision)),
+        conv_type_(precision != Precision::kF32 && kernels::bf16_rows_are_faster() ? PanelType::kBf16
+                                                                                   : PanelType::kF32),
+        store_(store),
+        team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
+
+  std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
+    const Rows found = rows(name, dims);
+    if (!found.widened.empty() || found.stored.bytes.empty()) return found.widened;
+    return to_f32(found.stored.bytes, found.stored.dtype);
+  }
+  NormWeights norm(const NormName& name) {
+    return {values(name.gamma, {config_.width}), values(name.beta, {config_.width})};
+  }
+  LayerWeights layer(const LayerNames& names, size_t hidden, bool decoder) {
+    const size_t width = config_.width;
+    LayerWeights layer;
+    layer.norm = norm(names.self.norm);
+    layer.ffn_norm = norm(names.ffn_norm);
+    layer.qkv = matrix(names.self.key_value, 3 * width, width);
+    layer.out = matrix({names.self.out}, width, width);
+    if (decoder) {
+      layer.cross_norm = norm(names.cross.norm);
+      layer.cross_query = matrix(names.cross.query, width, width);
+      layer.cross_key_value = matrix(names.cross.key_value, 2 * width, width);
+      layer.cross_out = matrix({names.cross.out}, width, width);
+    }
+    layer.ffn1 = matrix({names.ffn1}, hidden, width);
+    layer.ffn2 = matrix({names.ffn2}, width, hidden);
+    return layer;
+  }
+  // `columns` rows of `channels` weights, in equal parts that stand side by side.
+  OwnedMatrix matrix(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
+    return store_.get(parts.front().weight, {.columns = columns, .channels = channels}, {type_},
+                      [&] { return pack(parts, columns, channels); });
+  }
+  OwnedMatrix conv(const LinearName& name, size_t channels);
+  RowTable table(const std::string& name, size_t rows);
+
+  Status finish() const {
+    if (faults_.empty()) return {};
+    std::string list;
+    for (size_t i = 0; i < std::min(faults_.size(), kMaxNamed); ++i) list += (i > 0 ? "; " : "") + faults_[i];
+    if (faults_.size() > kMaxNamed) list += fmt::format("; and {} more", faults_.size() - kMaxNamed);
+    return fail(Code::kDataLoss, "'{}' is no whole Whisper model: {}; download it again", checkpoint_.file().path(),
+                list);
+  }
+
+ private:
+  Rows rows(const std::string& name, const std::vector<size_t>& dims);
+  Rows quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims);
+  OwnedMatrix pack(const std::vector<LinearName>& parts, size_t columns, size_t channels);
+  Rows note(std::string fault) {
+    faults_.push_back(std::move(fault));
+    return {};
+  }
+
+  const Checkpoint& checkpoint_;
+  const Config& config_;
+  const PanelType type_, conv_type_;
+  kernels::MatrixStore& store_;
+  ThreadTeam team_;
+  std::vector<std::string> faults_;
+};
+
+Rows Reader::rows(const std::string& name, const std::vector<size_t>& dims) {
+  const TensorRef* const tensor = checkpoint_.find(name);
+  if (tensor != nullptr && (tensor->dtype == DType::kI8 || tensor->dtype == DType::kI16))
+    return quantised_rows(*tensor, dims);
+  switch (fault_of(tensor, dims)) {
+    case TensorFault::kNone: break;
+    case TensorFault::kMissing: return note(name + " is missing");
+    case TensorFault::kWrongType:
+      return note(fmt::format("{} has the type {}, not f32, f16, bf16, i8 or i16", name, dtype_name(tensor->dtype)));
+    case TensorFault::kWrongShape:
+      return note(fmt::format("{} has the shape {}, not {}", name, dims_text(tensor->dims), dims_text(dims)));
+    case TensorFault::kNotFinite: return note(name + " holds values that are not finite");
+  }
+  return {.stored = {.bytes = tensor->bytes, .dtype = tensor->dtype, .columns = dims.front()}, .widened = {}};
+}
+
+// With a scale a row (8 bits) or one for all (16 bits), NAME_scale.
+Rows Reader::quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims) {
+  if (tensor.dims != dims)
+    return note(fmt::format("{} has the shape {}, not {}", tensor.name, dims_text(tensor.dims), dims_text(dims)));
+  const TensorRef* const scales = checkpoint_.find(tensor.name + "_scale");
+  const size_t count = scales == nullptr || scales->dtype != DType::kF32 ? 0 : scales->bytes.size() / sizeof(float);
+  if (count != 1 && count != dims.front())
+    return note(fmt::format("{} is quantised, but {}_scale has no scale a row", tensor.name, tensor.name));
+  const std::vector<float> scale = to_f32(scales->bytes, scales->dtype);
+  Rows made{.stored = {.bytes = {}, .dtype = DType::kF32, .columns = dims.front()},
+            .widened = to_f32(tensor.bytes, tensor.dtype)};
+  const size_t width = made.widened.size() / dims.front();
+  for (size_t n = 0; n < dims.front(); ++n) {
+    const float s = scale[count == 1 ? 0 : n];
+    if (!std::isfinite(s) || s == 0.0f) return note(tensor.name + "_scale holds a scale that is zero or not finite");
+    for (size_t k = 0; k < width; ++k) made.widened[n * width + k] /= s;
+  }
+  made.stored.bytes = std::as_bytes(std::span<const float>(made.widened));
+  return made;
+}
+
+// Nothing is packed once something is wrong.
+OwnedMatrix Reader::pack(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
+  const size_t each = columns / parts.size();
+  std::vector<Rows> found;
+  std::vector<kernels::StoredRows> stored;
+  std::vector<float> bias;
+  for (const LinearName& part : parts) {
+    found.push_back(rows(part.weight, {each, channels}));
+    const std::vector<float> more = part.bias.empty() ? std::vector<float>(each) : values(part.bias, {each});
+    bias.insert(bias.end(), more.begin(), more.end());
+  }
+  if (!faults_.empty()) return {};
+  stored.reserve(found.size());
+  for (const Rows& one : found) stored.push_back(one.stored);
+  return kernels::pack_rows(type_, channels, stored, bias, team_);
+}
+
+OwnedMatrix Reader::conv(const LinearName& name, size_t channels) {
+  const kernels::MatrixShape shape{.columns = config_.width, .channels = channels, .taps = kConvTaps};
+  return store_.get(name.weight, shape, {conv_type_}, [&]() -> OwnedMatrix {
+    std::vector<float> weight = values(name.weight, {shape.columns, channels, kConvTaps});
+    const std::vector<float> bias = values(name.bias, {shape.columns});
+    if (!faults_.empty()) return {};
+    const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * channels + k) * kConvTaps + t]; };
+    if (conv_type_ == PanelType::kF32) return kernels::pack_f32(shape, at, bias);
+    for (float& value : weight) value = bf16_to_f32(f32_to_bf16(value));
+    return kernels::pack_exact(shape, at, bias);
+  });
+}
+
+RowTable Reader::table(const std::string& name, size_t rows_of_table) {
+  RowTable table{.width = config_.width, .dtype = DType::kF32, .bytes = {}};
+  const TensorRef* const tensor = checkpoint_.find(name);
+  if (tensor != nullptr && (tensor->dtype == DType::kF16 || tensor->dtype == DType::kBF16)) table.dtype = tensor->dtype;
+  const size_t size_bytes = rows_of_table * table.width * dtype_size(table.dtype);
+  table.bytes = store_.get_bytes(name + "#rows", size_bytes, [&] {
+    const Rows found = rows(name, {rows_of_table, table.width});
+    if (found.stored.bytes.size() != size_bytes) return Buffer<std::byte>();
+    Buffer<std::byte> made(size_bytes);
+    std::copy(found.stored.bytes.begin(), found.stored.bytes.end(), made.data());
+    return made;
+  });
+  return table;
+}
+
+// Dimension `axis` of a tensor of that rank.
+Result<size_t> dimension(const Checkpoint& checkpoint, const std::string& name, size_t rank, size_t axis) {
+  const TensorRef* const tensor = checkpoint.find(name);
+  if (tensor == nullptr)
+    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has no tensor {}", checkpoint.file().path(), name);
+  if (tensor->dims.size() != rank)
+    return fail(Code::kDataLoss, "'{}' is no Whisper model: {} has the shape {}", checkpoint.file().path(), name,
+                dims_text(tensor->dims));
+  return tensor->dims[axis];
+}
+
+size_t count_layers(const Checkpoint& checkpoint, bool decoder) {
+  size_t count = 0;
+  while (checkpoint.find(checkpoint.layer(decoder, count).ffn1.weight) != nullptr) ++count;
+  return count;
+}
+
+}  // namespace
+
+void RowTable::copy_row(size_t row, float* to) const {
+  const size_t bytes_each = width * dtype_size(dtype);
+  floats_to_f32(bytes.view.subspan(row * bytes_each, bytes_each), dtype, to);
+}
+
+Result<Config> config_of(const Checkpoint& checkpoint) {
+  const ModelNames names = checkpoint.names();
+  Config c;
+  SYRINX_TRY(c.width, dimension(checkpoint, names.conv1.weight, 3, 0));
+  SYRINX_TRY(c.mels, dimension(checkpoint, names.conv1.weight, 3, 1));
+  SYRINX_TRY(c.audio_positions, dimension(checkpoint, names.encoder_positions, 2, 0));
+  SYRINX_TRY(c.text_positions, dimension(checkpoint, names.decoder_positions, 2, 0));
+  SYRINX_TRY(c.vocabulary, dimension(checkpoint, names.embedding, 2, 0));
+  c.encoder_layers = count_layers(checkpoint, false);
+  c.decoder_layers = count_layers(checkpoint, true);
+  if (c.encoder_layers > 0) {
+    SYRINX_TRY(c.encoder_hidden, dimension(checkpoint, checkpoint.layer(false, 0).ffn1.weight, 2, 0));
+  }
+  if (c.decoder_layers > 0) {
+    SYRINX_TRY(c.decoder_hidden, dimension(checkpoint, checkpoint.layer(true, 0).ffn1.weight, 2, 0));
+  }
+  const auto usual = static_cast<int64_t>(c.width / kHeadWidth);
+  c.encoder_heads = static_cast<size_t>(std::max<int64_t>(0, checkpoint.number("encoder/num_heads", usual)));
+  c.decoder_heads = static_cast<size_t>(std::max<int64_t>(0, checkpoint.number("decoder/num_heads", usual)));
+  return c;
+}
+
+Result<Weights> read_weights(const Checkpoint& checkpoint, const Config& config, Precision precision,
+                             kernels::MatrixStore& store) {
+  const ModelNames names = checkpoint.names();
+  const size_t width = config.width;
+  Reader reader(checkpoint, config, precision, store);
+  Weights w;
+  w.config = config;
+  w.precision = precision;
+  w.packed = store.file();
+  w.conv1 = reader.conv(names.conv1, config.mels);
+  w.conv2 = reader.conv(names.conv2, width);
+  w.encoder_positions = reader.values(names.encoder_positions, {config.audio_positions, width});
+  for (size_t i = 0; i < config.encoder_layers; ++i)
+    w.encoder.push_back(reader.layer(checkpoint.layer(false, i), config.encoder_hidden, false));
+  w.encoder_norm = reader.norm(names.encoder_norm);
+  w.embedding = reader.table(names.embedding, config.vocabulary);
+  w.decoder_positions = reader.values(names.decoder_positions, {config.text_positions, width});
+  for (size_t i = 0; i < config.decoder_layers; ++i)
+    w.decoder.push_back(reader.layer(checkpoint.layer(true, i), config.decoder_hidden, true));
+  w.decoder_norm = reader.norm(names.decoder_norm);
+  w.output = reader.matrix({{.weight = names.embedding, .bias = ""}}, config.vocabulary, width);
+  SYRINX_TRY_VOID(reader.finish());
+  return w;
+}
+
+}  // namespace syrinx::whisper
