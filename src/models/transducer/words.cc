@@ -1,0 +1,72 @@
+#include "models/transducer/words.h"
+
+#include <algorithm>
+
+#include "text/unicode.h"
+
+namespace syrinx::transducer {
+
+bool is_punctuation(const Vocabulary& vocabulary, int32_t label) {
+  const std::string text = vocabulary.text({&label, 1});
+  if (text.empty()) return false;
+  size_t end = 0;
+  const char32_t first = text::decode(text, end);
+  return end == text.size() && text::classify(first) == text::Class::kPunctuation;
+}
+
+std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, std::span<const Emission> emissions) {
+  std::vector<TokenTime> out;
+  out.reserve(emissions.size());
+  for (const Emission& emission : emissions) {
+    if (vocabulary.is_special(emission.label)) continue;
+    TokenTime token{.label = emission.label,
+                    .begin = emission.frame,
+                    .end = emission.frame + static_cast<int64_t>(emission.duration),
+                    .confidence = emission.confidence};
+    if (kind == HeadKind::kTdt && !out.empty() && is_punctuation(vocabulary, token.label))
+      token.begin = token.end = out.back().end;
+    out.push_back(token);
+  }
+  return out;
+}
+
+std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const TokenTime> tokens) {
+  std::vector<WordTime> out;
+  std::vector<int32_t> labels;  // of the word that is being read
+  size_t first = 0;
+  const auto finish = [&](size_t end) {
+    WordTime word{.text = vocabulary.text(labels)};
+    labels.clear();
+    if (word.text.empty()) return;
+    word.begin = tokens[first].begin;
+    word.end = tokens[end - 1].end;
+    word.confidence = tokens[first].confidence;
+    for (size_t i = first; i < end; ++i) word.confidence = std::min(word.confidence, tokens[i].confidence);
+    out.push_back(std::move(word));
+  };
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const int32_t label = tokens[i].label;
+    const bool mark = is_punctuation(vocabulary, label);
+    if (vocabulary.begins_word(label) && !mark) finish(i);
+    if (vocabulary.token(label).text == " ") continue;              // it stands between words and belongs to none
+    if (mark && vocabulary.text(labels).empty() && !out.empty()) {  // a blank before it belongs to no word
+      labels.clear();
+      out.back().text += vocabulary.text({&label, 1});
+      out.back().end = tokens[i].end;
+      out.back().confidence = std::min(out.back().confidence, tokens[i].confidence);
+      continue;
+    }
+    if (labels.empty()) first = i;
+    labels.push_back(label);
+  }
+  finish(tokens.size());
+  return out;
+}
+
+std::string join_words(std::span<const WordTime> words) {
+  std::string out;
+  for (const WordTime& word : words) out += (out.empty() ? "" : " ") + word.text;
+  return out;
+}
+
+}  // namespace syrinx::transducer

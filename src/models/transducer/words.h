@@ -1,0 +1,41 @@
+// From labels to text with times: tokens, words and how sure the model was of them (spec transducer-asr.md,
+// section 4.5; the maker's parts/utils/timestamp_utils.py and parts/submodules/rnnt_decoding.py).  Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/transducer/greedy.h"
+#include "models/transducer/vocabulary.h"
+
+namespace syrinx::transducer {
+
+// A label of the transcript; frames of the stream, the end behind the last one.
+struct TokenTime {
+  int32_t label = 0;
+  int64_t begin = 0, end = 0;
+  float confidence = 0;
+};
+
+struct WordTime {
+  std::string text;  // without blanks around it, punctuation behind it
+  int64_t begin = 0, end = 0;
+  float confidence = 0;  // of its least certain label
+};
+
+// Whether a label spells one punctuation mark and nothing else.
+bool is_punctuation(const Vocabulary& vocabulary, int32_t label);
+
+// Labels with their times, specials left out.  Under TDT a punctuation mark has the time at which the label before it
+// ends, because such models give it late, after the pause.
+std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, std::span<const Emission> emissions);
+
+// A word begins at a label that begins one and is no punctuation mark.
+std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const TokenTime> tokens);
+
+// The words with a blank between each two.
+std::string join_words(std::span<const WordTime> words);
+
+}  // namespace syrinx::transducer
