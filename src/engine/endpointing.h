@@ -1,0 +1,74 @@
+// When an utterance of a stream is over (spec transducer-asr.md, section 7.1): three rules about silence and length, a
+// model's own end-of-utterance tokens, and the client's word.  No clock: all times are seconds of the stream's sound,
+// so a recording read at full speed ends where the same sound from a microphone ends.
+//
+//   1  `silence_s` without any speech             2.4 s of nothing
+//   2  `silence_after_speech_s` behind speech     1.2 s after the last token, or the last voice
+//   3  `max_utterance_s` since the last endpoint  20 s
+//
+// Silence is what lies between the end of the last token, or of the last voice where voice activity is known, and the
+// end of the decoded sound.  The end of a token is where its duration ends (TDT jumps over frames, so counting blank
+// ones would be wrong).  A value without memory of its own; one thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+struct EndpointOptions {
+  static constexpr double kNever = std::numeric_limits<double>::infinity();  // switches a rule off
+
+  double silence_s = 2.4;
+  double silence_after_speech_s = 1.2;
+  double max_utterance_s = 20;
+  // An end-of-utterance token counts this long after the last other token: punctuation that comes late belongs to the
+  // utterance before (two frames of 80 ms).
+  double settle_s = 0.16;
+};
+
+// kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
+Status validate(const EndpointOptions& options);
+
+enum class EndpointReason : uint8_t {
+  kSilence,
+  kSilenceAfterSpeech,
+  kLength,
+  kEndOfUtterance,
+  kEndOfBackchannel,
+  kCommit
+};
+
+class Endpointer {
+ public:
+  explicit Endpointer(const EndpointOptions& options = {}) : options_(options) {}
+
+  // What was found in the sound, in any order; times before the last endpoint change nothing.
+  void token(double end_s);                                      // a piece of text
+  void voice(double end_s);                                      // voice activity: speech up to here
+  void end_of_utterance(double at_s, bool backchannel = false);  // a special token
+  void commit() { committed_ = true; }                           // the client asks for a final result now
+
+  // The sound is decoded up to `now_s`: whether the utterance is over, and why.  Asked again, it says the same until
+  // restart().
+  std::optional<EndpointReason> check(double now_s) const;
+  // The next utterance begins here.
+  void restart(double at_s);
+
+  bool has_speech() const { return speech_end_s_ > start_s_; }
+  double start_s() const { return start_s_; }
+  double trailing_silence_s(double now_s) const;  // since speech, or since the beginning where there was none
+
+ private:
+  EndpointOptions options_;
+  double start_s_ = 0;       // of the utterance
+  double speech_end_s_ = 0;  // of the last token or voice; start_s_ where there was none
+  double token_end_s_ = 0;
+  std::optional<double> marked_s_;  // an end-of-utterance token
+  bool backchannel_ = false, committed_ = false;
+};
+
+}  // namespace syrinx

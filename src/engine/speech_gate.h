@@ -1,0 +1,62 @@
+// What a recogniser need not hear is left out: voice activity finds the speech of a recording, its stretches are joined
+// to pieces of at most a window's length, and times of a piece are mapped back to the recording (spec whisper.md,
+// section 6).  A gap shrinks to its two paddings; a recording without speech gives no piece.
+//
+// Immutable, thread-safe.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "models/silero/segments.h"
+#include "models/silero/vad.h"
+
+namespace syrinx {
+
+// Stretches of a recording, one behind the other: what is decoded as one sound.
+struct SpeechPiece {
+  std::vector<silero::SpeechSpan> spans;  // samples at 16 kHz, in order, without overlap, none empty
+
+  uint64_t samples() const;
+  // The sound of the piece, out of the whole recording's.
+  std::vector<float> sound(std::span<const float> recording) const;
+  // Seconds of the piece as seconds of the recording.  Where two stretches meet, what begins belongs to the second and
+  // what ends to the first.
+  double start_in_recording(double piece_s) const;
+  double end_in_recording(double piece_s) const;
+};
+
+// Whisper's window, and what it likes around speech.
+struct GateOptions {
+  double max_piece_s = 30;
+  silero::SegmentOptions segments = {
+      .min_speech_ms = 100, .max_speech_s = 30, .min_silence_ms = 1000, .speech_pad_ms = 400};
+};
+
+// In order; each as full as the next stretch allows.  A stretch that is longer than a piece fills several.
+std::vector<SpeechPiece> join_spans(std::span<const silero::SpeechSpan> spans, double max_piece_s);
+
+class SpeechGate {
+ public:
+  // `path`: Silero's file.  Errors: those of SileroVad::load(), and of silero::validate().
+  static Result<SpeechGate> load(const std::string& path, const GateOptions& options = {});
+
+  // The stretches of speech in mono sound at 16 kHz, joined.
+  std::vector<SpeechPiece> pieces(std::span<const float> recording) const;
+
+  // For a stream's own SpeechDetector.
+  const std::shared_ptr<const silero::SileroVad>& vad() const { return vad_; }
+  const GateOptions& options() const { return options_; }
+
+ private:
+  SpeechGate(std::shared_ptr<const silero::SileroVad> vad, const GateOptions& options)
+      : vad_(std::move(vad)), options_(options) {}
+
+  std::shared_ptr<const silero::SileroVad> vad_;
+  GateOptions options_;
+};
+
+}  // namespace syrinx
