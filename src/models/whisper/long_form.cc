@@ -36,12 +36,12 @@ LongForm::LongForm(const text::ByteBpe& bpe, const Tokens& tokens, size_t conten
                    const LongFormSettings& settings)
     : bpe_(bpe), tokens_(tokens), content_frames_(content_frames), settings_(settings) {}
 
-size_t LongForm::window_frames() const { return std::min(kMaxWindowFrames, content_frames_ - frame_); }
+size_t LongForm::window_frames() const { return std::min(settings_.window_frames, content_frames_ - frame_); }
 
 std::optional<LongForm::Window> LongForm::next() const {
   if (frame_ >= content_frames_) return std::nullopt;
   Window window = {.first_frame = frame_, .frames = window_frames(), .prompt = {}};
-  const size_t begin = std::max(prompt_begin_, said_.size() - std::min(said_.size(), kMaxPromptTokens));
+  const size_t begin = std::max(prompt_begin_, said_.size() - std::min(said_.size(), settings_.max_prompt_tokens));
   window.prompt.assign(said_.begin() + static_cast<ptrdiff_t>(begin), said_.end());
   return window;
 }

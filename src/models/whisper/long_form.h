@@ -12,9 +12,6 @@
 
 namespace syrinx::whisper {
 
-inline constexpr size_t kMaxWindowFrames = 3000;  // 30 s
-inline constexpr size_t kMaxPromptTokens = 223;   // of the text before: half of the 448 positions but one
-
 // What the decoder made of a window.
 struct DecodedWindow {
   std::vector<int32_t> tokens;           // without the end of text
@@ -26,6 +23,8 @@ struct DecodedWindow {
 };
 
 struct LongFormSettings {
+  size_t window_frames = 3000;              // of mel: 30 s
+  size_t max_prompt_tokens = 223;           // of the text before: half of the 448 positions but one
   bool condition_on_previous = true;        // earlier text becomes the prompt
   float no_speech_threshold = 0.6f;         // above it a window is skipped, unless
   float log_probability_threshold = -1.0f;  // its mean log-probability is above this
@@ -35,7 +34,7 @@ class LongForm {
  public:
   struct Window {
     size_t first_frame = 0, frames = 0;  // of mel
-    std::vector<int32_t> prompt;         // tokens of the text before, at most kMaxPromptTokens
+    std::vector<int32_t> prompt;         // of the text before
   };
 
   // `bpe` and `tokens` must outlive it; the sound has `content_frames` of 10 ms.

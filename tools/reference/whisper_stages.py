@@ -10,7 +10,7 @@ tools/checkpoints/whisper.py, FOLDER/transformers -> FOLDER/reference.safetensor
   tokens, logits      [T] forced, [T, V] behind each
   weights             [layers, heads, T, P] probabilities of the cross-attention
 
-  python3 tools/reference/whisper.py tests/data/whisper          # needs torch, transformers
+  python3 tools/reference/whisper_stages.py tests/data/whisper          # needs torch, transformers
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
     torch.set_num_threads(1)
     arrays = {name: np.ascontiguousarray(value) for name, value in stages(args.folder).items()}
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers")}
-    container.save(args.folder / "reference.safetensors", arrays, {"made_by": "tools/reference/whisper.py"} | versions)
+    container.save(args.folder / "reference.safetensors", arrays, {"made_by": "tools/reference/whisper_stages.py"} | versions)
     print(json.dumps({name: list(value.shape) for name, value in arrays.items()}))
 
 

@@ -1,0 +1,115 @@
+#include "models/whisper/transcriber.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "base/mapped_file.h"
+#include "models/whisper/words.h"
+#include "text/bpe_files.h"
+
+namespace syrinx::whisper {
+namespace {
+
+constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
+
+}  // namespace
+
+Result<std::shared_ptr<const Vocabulary>> Vocabulary::load(const Model& model) {
+  using Read = Result<text::ByteBpe> (*)(std::string_view, const std::string&);
+  constexpr std::pair<const char*, Read> kFiles[] = {{"tokenizer.json", text::read_bpe_json},
+                                                     {"vocabulary.txt", text::read_vocabulary_txt}};
+  for (const auto& [file, read] : kFiles) {
+    const std::string path = (std::filesystem::path(model.folder()) / file).string();
+    if (std::error_code unread; !std::filesystem::exists(path, unread)) continue;
+    SYRINX_TRY(const MappedFile mapped, MappedFile::open(path));
+    const std::span<const std::byte> bytes = mapped.bytes();
+    SYRINX_TRY(text::ByteBpe bpe, read({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path));
+    SYRINX_TRY(Tokens tokens, find_tokens(bpe, model.config().vocabulary, path));
+    return std::make_shared<const Vocabulary>(Vocabulary{std::move(bpe), std::move(tokens)});
+  }
+  return fail(Code::kNotFound, "'{}' has neither a tokenizer.json nor a vocabulary.txt; put one beside the weights",
+              model.folder());
+}
+
+Result<std::unique_ptr<Transcriber>> Transcriber::create(std::shared_ptr<const Model> model,
+                                                         std::shared_ptr<const Vocabulary> vocabulary,
+                                                         ThreadTeam& team) {
+  SYRINX_TRY(LogMel log_mel, LogMel::create(model->config().mels));
+  SYRINX_TRY(auto decoder, WindowDecoder::create(model, vocabulary->bpe, vocabulary->tokens, team));
+  return std::unique_ptr<Transcriber>(
+      new Transcriber(std::move(model), std::move(vocabulary), team, std::move(log_mel), std::move(decoder)));
+}
+
+Transcriber::Transcriber(std::shared_ptr<const Model> model, std::shared_ptr<const Vocabulary> vocabulary,
+                         ThreadTeam& team, LogMel log_mel, std::unique_ptr<WindowDecoder> decoder)
+    : model_(std::move(model)),
+      vocabulary_(std::move(vocabulary)),
+      log_mel_(std::move(log_mel)),
+      encoder_(model_, team),
+      audio_(AudioState::make(*model_)),
+      decoder_(std::move(decoder)),
+      window_frames_(model_->config().audio_positions * kFramesPerPosition),
+      mel_(window_frames_ * log_mel_.mels()),
+      scratch_(log_mel_.scratch_size()) {}
+
+// The greatest value of the whole sound, which the maker clamps all windows by.
+float Transcriber::file_peak(std::span<const float> samples, size_t content_frames) {
+  float greatest = -std::numeric_limits<float>::infinity();
+  // Two frames beyond the content still see its last samples.
+  const size_t frames = content_frames + 3;
+  for (size_t first = 0; first < frames; first += window_frames_) {
+    const View<float, 2> mel(mel_.data(), {std::min(window_frames_, frames - first), log_mel_.mels()});
+    log_mel_.compute(samples, samples.size() + kPaddingSamples, first, scratch_, mel);
+    greatest = std::max(greatest, peak(mel));
+  }
+  return greatest;
+}
+
+// A window that is not full ends in zeros of the normalised spectrum, not in those of the sound.
+void Transcriber::encode(std::span<const float> samples, const LongForm::Window& window, float peak) {
+  const View<float, 2> content(mel_.data(), {window.frames, log_mel_.mels()});
+  log_mel_.compute(samples, samples.size() + kPaddingSamples, window.first_frame, scratch_, content);
+  normalise(content, peak, content);
+  std::fill(mel_.begin() + static_cast<ptrdiff_t>(content.size()), mel_.end(), 0.0f);
+  encoder_.encode(View<const float, 2>(mel_.data(), {window_frames_, log_mel_.mels()}), audio_);
+}
+
+Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samples,
+                                                     const TranscriberSettings& settings, const Progress& progress) {
+  const Tokens& tokens = vocabulary_->tokens;
+  if (settings.translate && !tokens.multilingual)
+    return fail(Code::kUnsupported, "'{}' knows English alone and does not translate; use a multilingual Whisper",
+                model_->path());
+  language_ = tokens.multilingual ? settings.language : nullptr;
+  const size_t content_frames = LogMel::frame_count(samples.size());
+  LongFormSettings long_form = settings.long_form;
+  long_form.window_frames = window_frames_;
+  long_form.max_prompt_tokens = model_->config().text_positions / 2 - 1;
+  LongForm form(vocabulary_->bpe, tokens, content_frames, long_form);
+  const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
+  for (std::optional<LongForm::Window> window; (window = form.next());) {
+    encode(samples, *window, peak);
+    if (language_ == nullptr && tokens.multilingual) language_ = &decoder_->detect_language(audio_);
+    const WindowPrompt prompt = {.previous = std::move(window->prompt),
+                                 .language = language_,
+                                 .translate = settings.translate,
+                                 .timestamps = true};
+    const DecodedWindow decoded = decoder_->decode(audio_, prompt, settings.decode, window->first_frame);
+    std::vector<Segment> segments = form.cut(decoded);
+    if (settings.words && !segments.empty()) {
+      std::vector<int32_t> text_ids;
+      for (const Segment& segment : segments)
+        std::ranges::copy_if(segment.tokens, std::back_inserter(text_ids),
+                             [&](int32_t id) { return tokens.is_text(id); });
+      place_words(decoder_->time_words(audio_, prompt, text_ids, window->frames), tokens,
+                  static_cast<double>(window->first_frame) * kSecondsPerFrame, segments, form.last_speech_s());
+    }
+    form.accept(decoded, std::move(segments), settings.words);
+    const double done_s = static_cast<double>(std::min(form.frame(), content_frames)) * kSecondsPerFrame;
+    if (progress && !progress(done_s)) return fail(Code::kCancelled, "the transcription was stopped");
+  }
+  return std::move(form.segments());
+}
+
+}  // namespace syrinx::whisper

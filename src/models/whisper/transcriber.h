@@ -1,0 +1,69 @@
+// A whole sound to segments of text (spec whisper.md, sections 1, 5 and 6): log-mel, window after window through
+// encoder and decoder, times, words.  One thread at a time; shares the model, borrows the team.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/whisper/encoder.h"
+#include "models/whisper/features.h"
+#include "models/whisper/window_decoder.h"
+
+namespace syrinx::whisper {
+
+struct TranscriberSettings {
+  const Language* language = nullptr;  // null: found out from the first window
+  bool translate = false;              // into English
+  bool words = false;                  // times of words
+  DecodeSettings decode;
+  LongFormSettings long_form;
+};
+
+// The vocabulary that lies beside a model: tokenizer.json, else vocabulary.txt.
+struct Vocabulary {
+  text::ByteBpe bpe;
+  Tokens tokens;
+
+  // kNotFound where neither file is there; errors of their readers and of find_tokens().
+  static Result<std::shared_ptr<const Vocabulary>> load(const Model& model);
+};
+
+class Transcriber {
+ public:
+  // Called after each window with the seconds done; false stops.
+  using Progress = std::function<bool(double done_s)>;
+
+  static Result<std::unique_ptr<Transcriber>> create(std::shared_ptr<const Model> model,
+                                                     std::shared_ptr<const Vocabulary> vocabulary, ThreadTeam& team);
+
+  // Mono, 16 kHz, any length; shorter than 10 ms gives nothing.  kUnsupported for a translation by a model that knows
+  // English alone, kCancelled when `progress` says so.
+  Result<std::vector<Segment>> transcribe(std::span<const float> samples, const TranscriberSettings& settings,
+                                          const Progress& progress = {});
+
+  // Of the last sound; null before the first, and for English-only models.
+  const Language* language() const { return language_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+
+ private:
+  Transcriber(std::shared_ptr<const Model> model, std::shared_ptr<const Vocabulary> vocabulary, ThreadTeam& team,
+              LogMel log_mel, std::unique_ptr<WindowDecoder> decoder);
+  float file_peak(std::span<const float> samples, size_t content_frames);
+  void encode(std::span<const float> samples, const LongForm::Window& window, float peak);
+
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  LogMel log_mel_;
+  Encoder encoder_;
+  AudioState audio_;
+  std::unique_ptr<WindowDecoder> decoder_;
+  const Language* language_ = nullptr;
+  size_t window_frames_;
+  std::vector<float> mel_;      // [window_frames_, mels]
+  std::vector<float> scratch_;  // of log_mel_
+};
+
+}  // namespace syrinx::whisper

@@ -1,0 +1,229 @@
+#include "models/whisper/window_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/vector_math.h"
+#include "models/whisper/align.h"
+#include "models/whisper/words.h"
+#include "text/compression_ratio.h"
+
+namespace syrinx::whisper {
+namespace {
+
+constexpr size_t kMaxLoopTokens = 32;
+
+// Of the heads that no file names, the maker takes all in the second half of the layers.
+std::vector<AlignmentHead> alignment_heads(const Config& config) {
+  if (!config.alignment_heads.empty()) return config.alignment_heads;
+  std::vector<AlignmentHead> heads;
+  for (size_t layer = config.decoder_layers / 2; layer < config.decoder_layers; ++layer)
+    for (size_t head = 0; head < config.decoder_heads; ++head) heads.push_back({layer, head});
+  return heads;
+}
+
+// The sum of exp(scale (x - greatest)) over all values; leaves the terms in `terms`.
+double exponentials(std::span<const float> values, float greatest, float scale, std::span<float> terms) {
+  for (size_t i = 0; i < values.size(); ++i) terms[i] = scale * (values[i] - greatest);
+  kernels::exp_array(terms, terms);
+  double sum = 0;
+  for (const float term : terms) sum += term;
+  return sum;
+}
+
+// The id at which the running sum of the terms passes `part` of `sum`.
+size_t pick(std::span<const float> terms, double sum, double part) {
+  double run = 0;
+  size_t last = 0;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i] <= 0) continue;
+    last = i;
+    run += terms[i];
+    if (run > part * sum) break;
+  }
+  return last;
+}
+
+std::string_view strip_spaces(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+bool ends_in_loop(std::span<const int32_t> ids) {
+  for (size_t n = 1; n <= std::min(kMaxLoopTokens, ids.size() / 3); ++n) {
+    const auto last = ids.last(2 * n);
+    if (std::ranges::equal(last, ids.subspan(ids.size() - 3 * n, 2 * n))) return true;
+  }
+  return false;
+}
+
+Result<std::unique_ptr<WindowDecoder>> WindowDecoder::create(std::shared_ptr<const Model> model,
+                                                             const text::ByteBpe& bpe, const Tokens& tokens,
+                                                             ThreadTeam& team) {
+  SYRINX_TRY(DecoderState state, DecoderState::make(*model, kBestOf));
+  return std::unique_ptr<WindowDecoder>(new WindowDecoder(std::move(model), bpe, tokens, team, std::move(state)));
+}
+
+WindowDecoder::WindowDecoder(std::shared_ptr<const Model> model, const text::ByteBpe& bpe, const Tokens& tokens,
+                             ThreadTeam& team, DecoderState state)
+    : model_(std::move(model)),
+      bpe_(bpe),
+      tokens_(tokens),
+      timed_(make_rules(bpe, tokens, true)),
+      untimed_(make_rules(bpe, tokens, false)),
+      alignment_heads_(alignment_heads(model_->config())),
+      decoder_(model_, team, kBestOf),
+      state_(std::move(state)),
+      logits_(kBestOf * model_->config().vocabulary),
+      exponentials_(model_->config().vocabulary) {}
+
+const Language& WindowDecoder::detect_language(const AudioState& audio, float* probability) {
+  SYRINX_CHECK(tokens_.multilingual);
+  state_.reset(0);
+  const std::span<const float> logits = decoder_.prefill(0, std::span(&tokens_.start_of_transcript, 1), audio, state_);
+  std::vector<float> values;
+  for (const Language& language : tokens_.languages) values.push_back(logits[static_cast<size_t>(language.token)]);
+  const auto best = static_cast<size_t>(std::ranges::max_element(values) - values.begin());
+  if (probability != nullptr) *probability = static_cast<float>(std::exp(values[best] - log_sum_exp(values)));
+  return tokens_.languages[best];
+}
+
+// The prompt into hypothesis 0, and the logits behind it into the first row; gives the probability of no speech.
+float WindowDecoder::read_prompt(const AudioState& audio, const WindowPrompt& prompt) {
+  std::vector<int32_t> before;
+  if (!prompt.previous.empty()) before.push_back(tokens_.start_of_previous);
+  before.insert(before.end(), prompt.previous.begin(), prompt.previous.end());
+  const std::vector<int32_t> own = tokens_.prompt(prompt.language, prompt.translate, prompt.timestamps);
+  before.push_back(own.front());
+  state_.reset(0);
+  std::span<const float> logits = decoder_.prefill(0, before, audio, state_);
+  const double no_speech = logits[static_cast<size_t>(tokens_.no_speech)] - log_sum_exp(logits);
+  if (own.size() > 1) logits = decoder_.prefill(0, std::span(own).subspan(1), audio, state_);
+  std::ranges::copy(logits, logits_.begin());
+  return static_cast<float>(std::exp(no_speech));
+}
+
+void WindowDecoder::extend(Hypothesis& hypothesis, std::span<float> logits, const Rules& rules, float temperature,
+                           Rng& rng) {
+  apply_rules(rules, tokens_, hypothesis.ids, logits);
+  auto next = static_cast<size_t>(std::ranges::max_element(logits) - logits.begin());
+  const float greatest = logits[next];
+  if (temperature > 0) {
+    const double sum = exponentials(logits, greatest, 1 / temperature, exponentials_);
+    next = pick(exponentials_, sum, static_cast<double>(rng.uniform()));
+  }
+  const double sum = exponentials(logits, greatest, 1, exponentials_);
+  const double log_probability = logits[next] - greatest - std::log(sum);
+  hypothesis.sum += log_probability;
+  if (static_cast<int32_t>(next) == tokens_.end_of_text) {
+    hypothesis.ended = true;
+    return;
+  }
+  hypothesis.ids.push_back(static_cast<int32_t>(next));
+  hypothesis.log_probabilities.push_back(static_cast<float>(log_probability));
+}
+
+bool WindowDecoder::repeats_itself(const Hypothesis& hypothesis, const DecodeSettings& settings) const {
+  std::vector<int32_t> text_ids;
+  std::ranges::copy_if(hypothesis.ids, std::back_inserter(text_ids), [&](int32_t id) { return tokens_.is_text(id); });
+  return ends_in_loop(text_ids) &&
+         text::compression_ratio(bpe_.decode(text_ids)) > settings.compression_ratio_threshold;
+}
+
+DecodedWindow WindowDecoder::finish(const Hypothesis& hypothesis, float no_speech, float temperature) const {
+  DecodedWindow window;
+  window.tokens = hypothesis.ids;
+  window.log_probabilities = hypothesis.log_probabilities;
+  window.mean_log_probability = static_cast<float>(hypothesis.sum / static_cast<double>(hypothesis.ids.size() + 1));
+  window.no_speech = no_speech;
+  window.temperature = temperature;
+  window.compression_ratio = static_cast<float>(text::compression_ratio(strip_spaces(bpe_.decode(hypothesis.ids))));
+  return window;
+}
+
+DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audio, const WindowPrompt& prompt,
+                                       const DecodeSettings& settings, uint64_t stream) {
+  const size_t vocabulary = model_->config().vocabulary;
+  const Rules& rules = prompt.timestamps ? timed_ : untimed_;
+  const size_t max_tokens = std::min(settings.max_tokens, model_->config().text_positions / 2);
+  const float no_speech = read_prompt(audio, prompt);
+  std::vector<Hypothesis> hypotheses(temperature > 0 ? kBestOf : 1);
+  const auto row = [&](size_t h) { return std::span(logits_).subspan(h * vocabulary, vocabulary); };
+  for (size_t h = 1; h < hypotheses.size(); ++h) {
+    state_.copy(0, h);
+    std::ranges::copy(row(0), row(h).begin());
+  }
+  Rng rng(settings.seed, stream);
+  std::vector<DecoderInput> inputs;
+  for (size_t step = 0; step < max_tokens; ++step) {
+    inputs.clear();
+    for (size_t h = 0; h < hypotheses.size(); ++h) {
+      Hypothesis& hypothesis = hypotheses[h];
+      if (hypothesis.ended) continue;
+      extend(hypothesis, row(h), rules, temperature, rng);
+      if (!hypothesis.ended && settings.stop_loops) hypothesis.ended = repeats_itself(hypothesis, settings);
+      if (!hypothesis.ended && state_.room(h) > 0) inputs.push_back({h, hypothesis.ids.back(), &audio});
+    }
+    if (inputs.empty() || step + 1 == max_tokens) break;
+    const View<const float, 2> logits = decoder_.step(inputs, state_);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      std::ranges::copy(std::span(logits.row(i), vocabulary), row(inputs[i].hypothesis).begin());
+  }
+  // The maker's rank: the sum over the number of tokens.
+  const auto score = [](const Hypothesis& hypothesis) {
+    return hypothesis.ids.empty() ? -std::numeric_limits<double>::infinity()
+                                  : hypothesis.sum / static_cast<double>(hypothesis.ids.size());
+  };
+  return finish(*std::ranges::max_element(hypotheses, {}, score), no_speech, temperature);
+}
+
+DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt& prompt, const DecodeSettings& settings,
+                                    uint64_t stream) {
+  SYRINX_CHECK(!settings.temperatures.empty());
+  DecodedWindow window;
+  for (size_t i = 0; i < settings.temperatures.size(); ++i) {
+    window = decode_at(settings.temperatures[i], audio, prompt, settings, stream * settings.temperatures.size() + i);
+    const bool improbable = window.mean_log_probability < settings.log_probability_threshold;
+    const bool silent = improbable && window.no_speech > settings.no_speech_threshold;
+    if (silent || !(improbable || window.compression_ratio > settings.compression_ratio_threshold)) break;
+  }
+  return window;
+}
+
+std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const WindowPrompt& prompt,
+                                            std::span<const int32_t> text_ids, size_t frames) {
+  const size_t positions = std::min(audio.positions, frames / kFramesPerTime);
+  std::vector<Word> words =
+      split_words(bpe_, text_ids, prompt.language != nullptr ? prompt.language->code : std::string_view("en"));
+  if (words.empty() || positions == 0) return {};
+  std::vector<int32_t> ids = tokens_.prompt(prompt.language, prompt.translate, false);
+  const size_t first = ids.size() - 1;  // the row that tells the first text token: that no times are wanted
+  ids.insert(ids.end(), text_ids.begin(), text_ids.end());
+  ids.push_back(tokens_.end_of_text);
+  state_.reset(0);
+  decoder_.align(0, ids, audio, alignment_heads_, static_cast<size_t>(tokens_.end_of_text), state_, weights_,
+                 log_probabilities_);
+  const std::vector<float> matrix =
+      alignment_matrix(weights_, alignment_heads_.size(), ids.size(), audio.positions, positions);
+  const size_t rows = text_ids.size() + 1;
+  std::vector<float> cost(rows * positions);
+  for (size_t i = 0; i < cost.size(); ++i) cost[i] = -matrix[first * positions + i];
+  const std::vector<size_t> starts = entries(warp(cost, rows, positions), rows);
+  size_t begin = 0;
+  for (Word& word : words) {
+    const size_t end = begin + word.tokens.size();
+    word.start_s = static_cast<double>(starts[begin]) * kSecondsPerTime;
+    word.end_s = static_cast<double>(starts[end]) * kSecondsPerTime;
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += std::exp(static_cast<double>(log_probabilities_[first + i]));
+    word.probability = static_cast<float>(sum / static_cast<double>(end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+}  // namespace syrinx::whisper

@@ -1,0 +1,92 @@
+// From an encoded window to its tokens (spec whisper.md, section 5; openai/whisper, decoding.py and the fallback of
+// transcribe.py): greedy at temperature 0, else the best of some samples; hotter as long as the text repeats itself or
+// is improbable.  Also the language of a window, and the times of its words.
+//
+// One thread at a time; shares the model, borrows the team.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/rng.h"
+#include "models/whisper/decoder.h"
+#include "models/whisper/long_form.h"
+#include "models/whisper/rules.h"
+
+namespace syrinx::whisper {
+
+inline constexpr size_t kBestOf = 5;  // samples at temperatures above 0
+
+struct DecodeSettings {
+  std::vector<float> temperatures = {0.0f, 0.2f, 0.4f, 0.6f, 0.8f, 1.0f};  // tried in turn; at least one
+  size_t max_tokens = 224;                   // of a window, and at most half of the model's positions
+  float compression_ratio_threshold = 2.4f;  // a text above it repeats itself
+  float log_probability_threshold = -1.0f;   // a mean below it is improbable
+  float no_speech_threshold = 0.6f;          // an improbable text of a window above it is silence, not a failure
+  // Ends a window when its text repeats the same tokens three times and already compresses beyond the threshold, which
+  // the maker finds out only after all 224 tokens.
+  bool stop_loops = true;
+  uint64_t seed = 0;  // of the samples; each window and temperature draws from a stream of its own
+};
+
+// What stands before a window's own tokens.
+struct WindowPrompt {
+  std::vector<int32_t> previous;       // text before, less than half of the model's positions
+  const Language* language = nullptr;  // not for English-only models
+  bool translate = false;
+  bool timestamps = true;
+};
+
+class WindowDecoder {
+ public:
+  // `bpe` and `tokens` must outlive it.
+  static Result<std::unique_ptr<WindowDecoder>> create(std::shared_ptr<const Model> model, const text::ByteBpe& bpe,
+                                                       const Tokens& tokens, ThreadTeam& team);
+
+  // The most probable language; the model must be multilingual.
+  const Language& detect_language(const AudioState& audio, float* probability = nullptr);
+
+  // `stream` numbers the window, for the samples' random numbers.
+  DecodedWindow decode(const AudioState& audio, const WindowPrompt& prompt, const DecodeSettings& settings,
+                       uint64_t stream);
+
+  // The words of a window's text tokens with their times from its beginning; the window holds `frames` of mel.
+  std::vector<Word> time_words(const AudioState& audio, const WindowPrompt& prompt, std::span<const int32_t> text_ids,
+                               size_t frames);
+
+ private:
+  // A sequence on its way.
+  struct Hypothesis {
+    std::vector<int32_t> ids;              // without the end of text
+    std::vector<float> log_probabilities;  // of each
+    double sum = 0;                        // with the end of text
+    bool ended = false;
+  };
+
+  WindowDecoder(std::shared_ptr<const Model> model, const text::ByteBpe& bpe, const Tokens& tokens, ThreadTeam& team,
+                DecoderState state);
+  DecodedWindow decode_at(float temperature, const AudioState& audio, const WindowPrompt& prompt,
+                          const DecodeSettings& settings, uint64_t stream);
+  float read_prompt(const AudioState& audio, const WindowPrompt& prompt);
+  void extend(Hypothesis& hypothesis, std::span<float> logits, const Rules& rules, float temperature, Rng& rng);
+  bool repeats_itself(const Hypothesis& hypothesis, const DecodeSettings& settings) const;
+  DecodedWindow finish(const Hypothesis& hypothesis, float no_speech, float temperature) const;
+
+  std::shared_ptr<const Model> model_;
+  const text::ByteBpe& bpe_;
+  const Tokens& tokens_;
+  Rules timed_, untimed_;
+  std::vector<AlignmentHead> alignment_heads_;
+  Decoder decoder_;
+  DecoderState state_;
+  std::vector<float> logits_;                       // [kBestOf, V], masked
+  std::vector<float> exponentials_;                 // [V]
+  std::vector<float> weights_, log_probabilities_;  // of time_words()
+};
+
+// Whether the last tokens of `ids` are the same n-gram three times in a row, for any n up to 32.
+bool ends_in_loop(std::span<const int32_t> ids);
+
+}  // namespace syrinx::whisper

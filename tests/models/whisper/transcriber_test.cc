@@ -1,0 +1,179 @@
+// Whole transcriptions with the tiny checkpoint beside openai-whisper's transcribe() (tools/reference/whisper_tiny.py).
+#include "models/whisper/transcriber.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "small.h"
+
+namespace syrinx::whisper {
+namespace {
+
+using namespace test;
+
+std::shared_ptr<const Vocabulary> small_vocabulary() {
+  auto bpe = text::read_bpe_json(read_small("tokenizer.json"), "tokenizer.json");
+  EXPECT_TRUE(bpe.has_value());
+  return std::make_shared<const Vocabulary>(Vocabulary{std::move(*bpe), small_tokens()});
+}
+
+class WhisperTranscriber : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto model = Model::load(std::string(SYRINX_TEST_DATA) + "/whisper/ct2");
+    ASSERT_TRUE(model.has_value()) << model.error().message;
+    auto made = Transcriber::create(*model, small_vocabulary(), team_);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    transcriber_ = std::move(*made);
+    settings_.decode.temperatures = {0};
+    settings_.decode.stop_loops = false;
+  }
+
+  // Noise whose loudness changes every 1600 samples.
+  static std::vector<float> sound(uint32_t seed, size_t samples) {
+    Draws draws(seed);
+    const std::vector<float> loudness = draws.floats(samples / 1600 + 1);
+    std::vector<float> values = draws.floats(samples, -0.5, 0.5);
+    for (size_t i = 0; i < samples; ++i) values[i] *= loudness[i / 1600];
+    return values;
+  }
+  const Language* language(const std::string& code) const {
+    return transcriber_->vocabulary().tokens.find_language(code);
+  }
+  std::vector<Segment> heard(std::span<const float> samples) {
+    auto segments = transcriber_->transcribe(samples, settings_);
+    EXPECT_TRUE(segments.has_value()) << segments.error().message;
+    return segments ? *segments : std::vector<Segment>();
+  }
+
+  ThreadTeam team_{1};
+  std::unique_ptr<Transcriber> transcriber_;
+  TranscriberSettings settings_;
+};
+
+void expect_words(const Segment& segment, const Json::Array& expected) {
+  ASSERT_EQ(segment.words.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Json::Array& word = *expected[i].array();
+    EXPECT_EQ(segment.words[i].text, *word[0].string());
+    EXPECT_NEAR(segment.words[i].start_s, number(word[1]), 1e-9);
+    EXPECT_NEAR(segment.words[i].end_s, number(word[2]), 1e-9);
+    EXPECT_NEAR(segment.words[i].probability, number(word[3]), 1e-4);
+  }
+}
+
+TEST_F(WhisperTranscriber, SaysWhatTheMakersSays) {
+  const auto file = parse_json(read_small("transcripts.json"), "transcripts.json");
+  ASSERT_TRUE(file.has_value());
+  size_t tokens = 0, words = 0;
+  for (const Json& row : *file->array()) {
+    SCOPED_TRACE(row.find("seed")->dump());
+    settings_.language = string_of(row, "language").empty() ? nullptr : language(string_of(row, "language"));
+    settings_.translate = truth(row, "translate");
+    settings_.words = truth(row, "words");
+    settings_.long_form.condition_on_previous = truth(row, "condition");
+    const std::vector<Segment> segments =
+        heard(sound(static_cast<uint32_t>(whole(row, "seed")), whole(row, "samples")));
+    EXPECT_EQ(transcriber_->language()->code, string_of(row, "found"));
+    const Json::Array& expected = list(row, "segments");
+    ASSERT_GE(segments.size(), expected.size());
+    EXPECT_EQ(segments.size() == expected.size(), truth(row, "all"));
+    for (size_t s = 0; s < expected.size(); ++s) {
+      SCOPED_TRACE(s);
+      EXPECT_EQ(segments[s].tokens, ids_of(expected[s], "ids"));
+      EXPECT_EQ(segments[s].text, string_of(expected[s], "text"));
+      EXPECT_NEAR(segments[s].start_s, number(expected[s], "start"), 1e-4);
+      EXPECT_NEAR(segments[s].end_s, number(expected[s], "end"), 1e-4);
+      EXPECT_NEAR(segments[s].no_speech, number(expected[s], "no_speech"), 1e-6);
+      EXPECT_NEAR(segments[s].compression_ratio, number(expected[s], "ratio"), 1e-5);
+      expect_words(segments[s], list(expected[s], "words"));
+      tokens += segments[s].tokens.size();
+      words += segments[s].words.size();
+    }
+  }
+  EXPECT_GT(tokens, 200u);
+  EXPECT_GT(words, 10u);
+}
+
+// Temperatures above 0 draw from the seed: the same one gives the same text, also behind other sounds.
+TEST_F(WhisperTranscriber, SamplesFromTheSeed) {
+  settings_.language = language("en");
+  settings_.decode.temperatures = {0.8f};
+  settings_.decode.seed = 7;
+  const std::vector<float> samples = sound(6, 30000);
+  const std::vector<Segment> first = heard(samples);
+  heard(sound(3, 20000));
+  const std::vector<Segment> again = heard(samples);
+  settings_.decode.seed = 8;
+  const std::vector<Segment> other = heard(samples);
+  const auto tokens_of = [](const std::vector<Segment>& segments) {
+    std::vector<int32_t> ids;
+    for (const Segment& segment : segments) ids.insert(ids.end(), segment.tokens.begin(), segment.tokens.end());
+    return ids;
+  };
+  ASSERT_FALSE(first.empty());
+  EXPECT_FLOAT_EQ(first[0].temperature, 0.8f);
+  EXPECT_EQ(tokens_of(first), tokens_of(again));
+  EXPECT_NE(tokens_of(first), tokens_of(other));
+}
+
+// A text that fails is tried again hotter, and the last try is kept.
+TEST_F(WhisperTranscriber, FallsBackToHigherTemperatures) {
+  settings_.language = language("en");
+  settings_.decode.temperatures = {0.0f, 0.4f, 1.0f};
+  settings_.decode.log_probability_threshold = 0;  // nothing is that probable
+  settings_.long_form.log_probability_threshold = -1000;
+  for (const Segment& segment : heard(sound(1, 16000))) EXPECT_FLOAT_EQ(segment.temperature, 1.0f);
+  settings_.decode.log_probability_threshold = -1000;
+  settings_.decode.compression_ratio_threshold = 1000;
+  for (const Segment& segment : heard(sound(1, 16000))) EXPECT_FLOAT_EQ(segment.temperature, 0.0f);
+}
+
+TEST_F(WhisperTranscriber, LoopsAreStopped) {
+  EXPECT_TRUE(ends_in_loop(std::vector<int32_t>{1, 2, 2, 2}));
+  EXPECT_TRUE(ends_in_loop(std::vector<int32_t>{9, 1, 2, 3, 1, 2, 3, 1, 2, 3}));
+  EXPECT_FALSE(ends_in_loop(std::vector<int32_t>{1, 2, 3, 1, 2, 3, 1, 2}));
+  EXPECT_FALSE(ends_in_loop(std::vector<int32_t>{}));
+  settings_.language = language("de");
+  settings_.translate = true;
+  const std::vector<float> samples = sound(3, 40000);  // a loop of one token, as transcripts.json shows
+  const size_t whole = heard(samples)[0].tokens.size();
+  settings_.decode.stop_loops = true;
+  EXPECT_LT(heard(samples)[0].tokens.size(), whole);
+}
+
+TEST_F(WhisperTranscriber, SoundsOfNoLengthAndNoNumbers) {
+  EXPECT_TRUE(heard({}).empty());
+  EXPECT_TRUE(heard(std::vector<float>(1)).empty());
+  heard(std::vector<float>(3000, NAN));
+  heard(std::vector<float>(3000, 1e30f));
+  const auto stopped = transcriber_->transcribe(sound(6, 80000), settings_, [&](double done_s) {
+    EXPECT_GT(done_s, 0.0);
+    return false;
+  });
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+}
+
+TEST(WhisperVocabulary, LiesBesideTheModel) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "syrinx_whisper_vocabulary";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path data = std::filesystem::path(SYRINX_TEST_DATA) / "whisper";
+  for (const char* const file : {"model.bin", "config.json"})
+    std::filesystem::copy_file(data / "ct2" / file, folder / file);
+  const auto model = Model::load(folder.string());
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ(Vocabulary::load(**model).error().code, Code::kNotFound);
+  std::filesystem::copy_file(data / "vocabulary.txt", folder / "vocabulary.txt");
+  const auto lines = Vocabulary::load(**model);
+  ASSERT_TRUE(lines.has_value()) << lines.error().message;
+  std::filesystem::copy_file(data / "tokenizer.json", folder / "tokenizer.json");
+  const auto json = Vocabulary::load(**model);
+  ASSERT_TRUE(json.has_value()) << json.error().message;
+  EXPECT_EQ((*json)->tokens.first_time, (*lines)->tokens.first_time);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace syrinx::whisper
