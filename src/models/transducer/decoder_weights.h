@@ -9,6 +9,7 @@
 // Immutable once read; any number of threads and streams may share them.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "kernels/matrix_store.h"
@@ -35,7 +36,8 @@ struct LabelTable {
 
 struct DecoderWeights {
   DecoderConfig config;
-  size_t encoder_width = 0;  // d
+  std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
+  size_t encoder_width = 0;                  // d
   // Small vocabularies: [V + 1, 4P], what the first layer's gates get from each label, both biases included; so a step
   // reads one row instead of half the layer's weights.  Large ones: [V + 1, P], the embedding.
   LabelTable labels;

@@ -41,6 +41,8 @@ std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const T
     word.begin = tokens[first].begin;
     word.end = tokens[end - 1].end;
     word.confidence = tokens[first].confidence;
+    word.first = first;
+    word.count = end - first;
     for (size_t i = first; i < end; ++i) word.confidence = std::min(word.confidence, tokens[i].confidence);
     out.push_back(std::move(word));
   };
@@ -54,6 +56,7 @@ std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const T
       out.back().text += vocabulary.text({&label, 1});
       out.back().end = tokens[i].end;
       out.back().confidence = std::min(out.back().confidence, tokens[i].confidence);
+      out.back().count = i + 1 - out.back().first;
       continue;
     }
     if (labels.empty()) first = i;

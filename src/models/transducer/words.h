@@ -22,7 +22,8 @@ struct TokenTime {
 struct WordTime {
   std::string text;  // without blanks around it, punctuation behind it
   int64_t begin = 0, end = 0;
-  float confidence = 0;  // of its least certain label
+  float confidence = 0;         // of its least certain label
+  size_t first = 0, count = 0;  // which of the tokens it is made of
 };
 
 // Whether a label spells one punctuation mark and nothing else.
