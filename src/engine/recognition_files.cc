@@ -96,12 +96,17 @@ Result<RecognitionFiles> find_recognition_files(const std::string& model, const 
                 "fetch one with `syrinx pull {}`",
                 place.string(), kDefaultRecogniser);
   SYRINX_TRY(files.family, family_of(files.checkpoint));
-  const std::string voice_activity = installed_folder(kVoiceActivityModel, models_folder);
-  std::error_code error;
-  for (fs::directory_iterator entry(voice_activity, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (entry->path().extension() == ".bin") files.voice_activity = entry->path().string();
+  files.voice_activity = voice_activity_file(models_folder);
   return files;
+}
+
+std::string voice_activity_file(const std::string& models_folder) {
+  std::string found;
+  std::error_code error;
+  for (fs::directory_iterator entry(installed_folder(kVoiceActivityModel, models_folder), error);
+       !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (entry->path().extension() == ".bin") found = entry->path().string();
+  return found;
 }
 
 std::string packed_folder(const UserPaths& paths, const RecognitionFiles& files) {

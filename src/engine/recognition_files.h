@@ -30,6 +30,9 @@ struct RecognitionFiles {
 // get it; kUnsupported for a config.json of something else.
 Result<RecognitionFiles> find_recognition_files(const std::string& model, const std::string& models_folder);
 
+// Silero's file of the installed kVoiceActivityModel; empty when it is not installed.
+std::string voice_activity_file(const std::string& models_folder);
+
 // As packed_folder() of speech_files.h.
 std::string packed_folder(const UserPaths& paths, const RecognitionFiles& files);
 

@@ -65,6 +65,16 @@ class Text(Program):
         self.assertIn("bm_george", names)
         self.assertEqual(self.run_it("voices", "--names")[1].decode().split(), names)
 
+    def test_bench_vad(self):
+        code, output, errors = self.run_it("bench", "vad", "--seconds", "1", "--runs", "2", "--json")
+        self.assertEqual(code, 0, errors)
+        figures = json.loads(output)
+        self.assertEqual((figures["windows"], figures["n"]), (31, 2))
+        self.assertGreaterEqual(figures["window_us_max"], figures["window_us_p50"])
+        self.assertGreater(figures["window_us_p50"], 0)
+        self.check_fails(3, "'none.bin'", "bench", "vad", "--file", "none.bin")
+        self.check_fails(2, "0 runs", "bench", "vad", "--runs", "0")
+
     def test_doctor(self):
         code, output, errors = self.run_it("doctor", "--quick")
         self.assertEqual(code, 0, errors)
