@@ -1,15 +1,14 @@
 #include "audio/playback.h"
 
-#include <dlfcn.h>
 #include <portaudio.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "audio/sound_system.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/spsc_queue.h"
@@ -21,41 +20,6 @@ constexpr auto kPoll = std::chrono::milliseconds(5);
 // A device that takes nothing for so long is taken for dead.
 constexpr double kStallMs = 3000;
 
-void ignore_alsa(const char*, int, const char*, int, const char*, ...) {}
-
-// ALSA and JACK, which PortAudio brings, print what they do not find to standard error.  Both let a program replace the
-// printer; they are looked up by name so that we need not link them, and are left alone where they are not there.
-void silence_sound_system() {
-  using AlsaPrinter = void (*)(const char*, int, const char*, int, const char*, ...);
-  using SetAlsaPrinter = int (*)(AlsaPrinter);
-  if (const auto set = reinterpret_cast<SetAlsaPrinter>(::dlsym(RTLD_DEFAULT, "snd_lib_error_set_handler"))) {
-    set(&ignore_alsa);
-  }
-  using JackPrinter = void (*)(const char*);
-  using SetJackPrinter = void (*)(JackPrinter);
-  for (const char* name : {"jack_set_error_function", "jack_set_info_function"}) {
-    if (const auto set = reinterpret_cast<SetJackPrinter>(::dlsym(RTLD_DEFAULT, name))) set([](const char*) {});
-  }
-}
-
-Result<PaDeviceIndex> find_device(const std::string& wanted) {
-  if (wanted.empty()) {
-    const PaDeviceIndex standard = Pa_GetDefaultOutputDevice();
-    if (standard != paNoDevice) return standard;
-    return fail(Code::kUnavailable, "this machine has no loudspeaker that programs may use; write to a file instead");
-  }
-  std::string known;
-  for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); ++i) {
-    const PaDeviceInfo* const info = Pa_GetDeviceInfo(i);
-    if (info == nullptr || info->maxOutputChannels < 1) continue;
-    if (std::string_view(info->name).find(wanted) != std::string_view::npos) return i;
-    known += known.empty() ? "" : ", ";
-    known += info->name;
-  }
-  if (known.empty()) known = "none";
-  return fail(Code::kUnavailable, "there is no sound output '{}'; this machine has: {}", wanted, known);
-}
-
 }  // namespace
 
 struct Playback::Impl {
@@ -66,7 +30,6 @@ struct Playback::Impl {
       Pa_AbortStream(stream);
       Pa_CloseStream(stream);
     }
-    if (initialised) Pa_Terminate();
   }
 
   // The sound system's thread: nothing here waits or allocates.
@@ -95,20 +58,16 @@ struct Playback::Impl {
 
   const int rate_hz;
   SpscQueue<float> queue;
+  std::unique_ptr<SoundSystem> system;  // outlives the stream
   PaStream* stream = nullptr;
-  bool initialised = false;
   bool dry = true;  // the sound system's thread only
   std::atomic<bool> ending{false};
   std::atomic<uint64_t> gaps{0};
 };
 
 Status Playback::Impl::start(const PlaybackOptions& options) {
-  silence_sound_system();
-  if (const PaError error = Pa_Initialize(); error != paNoError) {
-    return fail(Code::kUnavailable, "the sound system does not start: {}", Pa_GetErrorText(error));
-  }
-  initialised = true;
-  SYRINX_TRY(const PaDeviceIndex device, find_device(options.device));
+  SYRINX_TRY(system, SoundSystem::start());
+  SYRINX_TRY(const PaDeviceIndex device, system->find_device(options.device, SoundDirection::kOutput));
   PaStreamParameters parameters{};
   parameters.device = device;
   parameters.channelCount = 1;

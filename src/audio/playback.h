@@ -1,4 +1,4 @@
-// Mono sound to the loudspeaker, through PortAudio, whose only door this is.  A machine without one is an ordinary
+// Mono sound to the loudspeaker, through PortAudio (sound_system.h).  A machine without one is an ordinary
 // answer: kUnavailable with a sentence.  Nothing is ever printed, whatever the sound system would like to say.
 #pragma once
 

@@ -130,6 +130,8 @@ Class classify(char32_t c) {
   }
 }
 
+size_t width(char32_t c) { return static_cast<size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(c))); }
+
 bool is_letter(char32_t c) {
   if (c < 0x80) return is_ascii_letter(c);
   const Class kind = classify(c);

@@ -40,6 +40,7 @@ enum class Class : uint8_t {
   kControl
 };
 Class classify(char32_t c);
+size_t width(char32_t c);  // in columns of a fixed-width font: 0, 1 or 2
 bool is_letter(char32_t c);
 bool is_space(char32_t c);
 
