@@ -21,6 +21,9 @@ struct SoundSink {
   std::function<Status(std::span<const float> samples)> add;
 };
 
+// Gives a sink all of a sound: a file, a pipe, a microphone.
+using SoundSource = std::function<Status(const SoundSink&)>;
+
 class MonoMixer {
  public:
   // All must outlive the mixer.

@@ -36,26 +36,16 @@ bool has_tag(std::span<const std::byte> bytes, size_t offset, std::string_view t
   return std::memcmp(bytes.data() + offset, tag.data(), tag.size()) == 0;
 }
 
-enum class Coding : uint8_t { kInteger, kFloat, kALaw, kMuLaw };
-
-struct Format {
-  int rate_hz = 0;
-  int channels = 0;
-  int bits = 0;
-  Coding coding = Coding::kInteger;
-  size_t frame_bytes() const { return static_cast<size_t>(channels) * static_cast<size_t>(bits / 8); }
-};
-
 // What the format number and the bits mean, if they are of a kind that we read.
-std::optional<Coding> coding_of(uint32_t kind, uint32_t bits) {
-  if (kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32)) return Coding::kInteger;
-  if (kind == kFormatFloat && bits == 32) return Coding::kFloat;
-  if (kind == kFormatALaw && bits == 8) return Coding::kALaw;
-  if (kind == kFormatMuLaw && bits == 8) return Coding::kMuLaw;
+std::optional<PcmCoding> coding_of(uint32_t kind, uint32_t bits) {
+  if (kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32)) return PcmCoding::kInteger;
+  if (kind == kFormatFloat && bits == 32) return PcmCoding::kFloat;
+  if (kind == kFormatALaw && bits == 8) return PcmCoding::kALaw;
+  if (kind == kFormatMuLaw && bits == 8) return PcmCoding::kMuLaw;
   return std::nullopt;
 }
 
-Result<Format> read_format(std::span<const std::byte> body, const std::string& name, const SoundLimits& limits) {
+Result<PcmFormat> read_format(std::span<const std::byte> body, const std::string& name, const SoundLimits& limits) {
   if (body.size() < 16) return fail(Code::kDataLoss, "'{}' has a WAV format of {} bytes, needs 16", name, body.size());
   uint32_t kind = read_le(body, 0, 2);
   const uint32_t channels = read_le(body, 2, 2), rate = read_le(body, 4, 4);
@@ -68,7 +58,7 @@ Result<Format> read_format(std::span<const std::byte> body, const std::string& n
     }
     kind = read_le(body, 24, 2);
   }
-  const std::optional<Coding> coding = coding_of(kind, bits);
+  const std::optional<PcmCoding> coding = coding_of(kind, bits);
   if (!coding) {
     return fail(Code::kUnsupported, "'{}' is a WAV file of kind {} with {} bits; convert it to 16-bit PCM", name, kind,
                 bits);
@@ -80,7 +70,7 @@ Result<Format> read_format(std::span<const std::byte> body, const std::string& n
     return fail(Code::kLimitExceeded, "'{}' has a rate of {} Hz; {} to {} Hz are read", name, rate, limits.min_rate_hz,
                 limits.max_rate_hz);
   }
-  const Format format{static_cast<int>(rate), static_cast<int>(channels), static_cast<int>(bits), *coding};
+  const PcmFormat format{static_cast<int>(rate), static_cast<int>(channels), static_cast<int>(bits), *coding};
   if (frame_bytes != format.frame_bytes()) {
     return fail(Code::kDataLoss, "'{}' says {} bytes a frame for {} channels of {} bits", name, frame_bytes, channels,
                 bits);
@@ -100,11 +90,11 @@ float decode_mu_law(uint32_t code) {
   return (value & 0x80) != 0 ? -static_cast<float>(size) : static_cast<float>(size);
 }
 
-float read_sample(std::span<const std::byte> data, size_t offset, const Format& format) {
+float read_sample(std::span<const std::byte> data, size_t offset, const PcmFormat& format) {
   const uint32_t raw = read_le(data, offset, static_cast<size_t>(format.bits / 8));
-  if (format.coding == Coding::kFloat) return std::bit_cast<float>(raw);
-  if (format.coding == Coding::kALaw) return decode_a_law(raw) / 32768.0f;
-  if (format.coding == Coding::kMuLaw) return decode_mu_law(raw) / 32768.0f;
+  if (format.coding == PcmCoding::kFloat) return std::bit_cast<float>(raw);
+  if (format.coding == PcmCoding::kALaw) return decode_a_law(raw) / 32768.0f;
+  if (format.coding == PcmCoding::kMuLaw) return decode_mu_law(raw) / 32768.0f;
   if (format.bits == 8) return (static_cast<float>(raw) - 128.0f) / 128.0f;  // the only unsigned kind
   const auto value = static_cast<int32_t>(raw << (32 - format.bits));
   return static_cast<float>(static_cast<double>(value) * 0x1p-31);
@@ -112,16 +102,22 @@ float read_sample(std::span<const std::byte> data, size_t offset, const Format& 
 
 // Where the samples are, and what they mean.
 struct Content {
-  Format format;
+  PcmFormat format;
   std::span<const std::byte> data;
   size_t frames() const { return data.size() / format.frame_bytes(); }
 };
 
-Result<Content> find_content(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
-  if (file.size() < 12 || !has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE")) {
+// A head that is not whole says where the chunk begins that is not there, or how far the file goes.
+struct Scan {
+  std::optional<WavHead> head;
+  size_t at = 0;
+};
+
+Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+  if (file.size() < 12) return Scan{};
+  if (!has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE"))
     return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
-  }
-  std::optional<Format> format;
+  std::optional<PcmFormat> format;
   size_t at = 12;
   for (int chunk = 0; file.size() - at >= 8; ++chunk) {
     if (chunk == kMaxChunks) return fail(Code::kLimitExceeded, "'{}' has more than {} chunks", name, kMaxChunks);
@@ -129,18 +125,27 @@ Result<Content> find_content(std::span<const std::byte> file, const std::string&
     const size_t body = at + 8, left = file.size() - body;
     if (has_tag(file, at, "data")) {
       if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
-      if (size > left && size < kLikelyUnknownSize) {
-        return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, size, left);
-      }
-      return Content{*format, file.subspan(body, std::min<size_t>(size, left))};
+      return Scan{WavHead{*format, body, size}, at};
     }
-    if (size > left) return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, size);
+    if (size > left) return Scan{{}, at};
     if (has_tag(file, at, "fmt ") && !format) {
       SYRINX_TRY(format, read_format(file.subspan(body, size), name, limits));
     }
     at = body + std::min<size_t>(size + size_t{size & 1}, left);
   }
-  return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  return Scan{{}, at};
+}
+
+Result<Content> find_content(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+  if (file.size() < 12) return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
+  SYRINX_TRY(const Scan scan, scan_head(file, name, limits));
+  if (!scan.head && file.size() - scan.at < 8) return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  if (!scan.head)
+    return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, read_le(file, scan.at + 4, 4));
+  const size_t announced = scan.head->announced, left = file.size() - scan.head->bytes;
+  if (announced > left && announced < kLikelyUnknownSize)
+    return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, announced, left);
+  return Content{scan.head->format, file.subspan(scan.head->bytes, std::min(announced, left))};
 }
 
 }  // namespace
@@ -175,7 +180,7 @@ std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uin
 
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
   SYRINX_TRY(const Content content, find_content(file, name, limits));
-  const Format& format = content.format;
+  const PcmFormat& format = content.format;
   if (static_cast<double>(content.frames()) > limits.max_seconds * format.rate_hz) {
     return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
                 static_cast<double>(content.frames()) / format.rate_hz, limits.max_seconds);
@@ -192,17 +197,27 @@ Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& na
   return sound;
 }
 
+Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
+                                             const SoundLimits& limits) {
+  SYRINX_TRY(const Scan scan, scan_head(bytes, name, limits));
+  return scan.head;
+}
+
+void decode_pcm(std::span<const std::byte> bytes, const PcmFormat& format, std::vector<float>& samples) {
+  const size_t width = static_cast<size_t>(format.bits / 8);
+  samples.resize(bytes.size() / width);
+  for (size_t i = 0; i < samples.size(); ++i) samples[i] = read_sample(bytes, i * width, format);
+}
+
 Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   MonoMixer& mixer) {
   SYRINX_TRY(const Content content, find_content(file, name, limits));
-  const Format& format = content.format;
+  const PcmFormat& format = content.format;
   SYRINX_TRY_VOID(mixer.begin(format.channels, format.rate_hz, content.frames()));
-  const size_t width = static_cast<size_t>(format.bits / 8), channels = static_cast<size_t>(format.channels);
   std::vector<float> block;
   for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
-    block.resize(std::min(kBlockFrames, content.frames() - frame) * channels);
-    for (size_t i = 0; i < block.size(); ++i)
-      block[i] = read_sample(content.data, (frame * channels + i) * width, format);
+    const size_t count = std::min(kBlockFrames, content.frames() - frame);
+    decode_pcm(content.data.subspan(frame * format.frame_bytes(), count * format.frame_bytes()), format, block);
     SYRINX_TRY_VOID(mixer.add(block));
   }
   return {};

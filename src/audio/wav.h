@@ -34,6 +34,29 @@ struct WavSound {
 // end. Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
 // kLimitExceeded.
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits = {});
+// How samples stand in bytes, little endian.
+enum class PcmCoding : uint8_t { kInteger, kFloat, kALaw, kMuLaw };
+
+struct PcmFormat {
+  int rate_hz = 0;
+  int channels = 0;
+  int bits = 0;
+  PcmCoding coding = PcmCoding::kInteger;
+  size_t frame_bytes() const { return static_cast<size_t>(channels) * static_cast<size_t>(bits / 8); }
+};
+
+// What a WAV file says before its sound.
+struct WavHead {
+  PcmFormat format;
+  size_t bytes = 0;        // of the head: the sound begins there
+  uint32_t announced = 0;  // bytes of sound; from 0x7FFFF000 on also "until the end"
+};
+// Nothing while the head goes on behind `bytes`, which are the first of the file.  Errors: as read_wav().
+Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
+                                             const SoundLimits& limits);
+// All whole samples of `bytes`, replacing `samples`; not checked for being numbers.
+void decode_pcm(std::span<const std::byte> bytes, const PcmFormat& format, std::vector<float>& samples);
+
 // The same block by block, in little memory, as one channel.  `limits` are the mixer's.
 Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   MonoMixer& mixer);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../base/temp_folder.h"
+#include "audio/pcm_stream.h"
 #include "base/mapped_file.h"
 #include "sound_tools.h"
 
@@ -174,6 +175,78 @@ TEST(Wav, EveryPrefixIsAnAnswer) {
   const std::string file = riff(chunk("LIST", "abc") + kMono16 + chunk("data", std::string(20, '\1')));
   for (size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(read(file.substr(0, size))) << size;
   EXPECT_TRUE(read(file));
+}
+
+// What comes through a pipe, in pieces of any size.
+std::vector<float> through_pipe(std::optional<PcmFormat> format, const std::string& bytes, size_t piece, int& rate_hz,
+                                Status& status) {
+  const std::string name = "standard input";
+  const SoundLimits limits;
+  std::vector<float> got;
+  const SoundSink sink{.begin =
+                           [&](int rate, std::optional<uint64_t>) {
+                             rate_hz = rate;
+                             return Status();
+                           },
+                       .add =
+                           [&](std::span<const float> block) {
+                             got.insert(got.end(), block.begin(), block.end());
+                             return Status();
+                           }};
+  PcmStream stream(format, name, limits, sink);
+  for (size_t at = 0; at < bytes.size() && status; at += piece)
+    status = stream.push(std::as_bytes(std::span(bytes)).subspan(at, std::min(piece, bytes.size() - at)));
+  if (status) status = stream.finish();
+  return got;
+}
+
+TEST(PcmStream, GivesTheSamplesOfAWavInAnyPieces) {
+  std::string samples;
+  for (int i = 0; i < 1000; ++i) samples += std::string{static_cast<char>(i), static_cast<char>(i / 256)};
+  for (const auto announced : {std::optional<uint64_t>(samples.size()), std::optional<uint64_t>()}) {
+    const auto head = wav_header(22050, announced);
+    std::string file(reinterpret_cast<const char*>(head.data()), head.size());
+    file += samples;
+    const auto whole = read_wav(std::as_bytes(std::span(file)), "x");
+    ASSERT_TRUE(whole);
+    if (announced) file += "LIST....what follows is no sound";
+    for (const size_t piece : {1, 3, 43, 44, 1000, 9000}) {
+      int rate_hz = 0;
+      Status status;
+      EXPECT_EQ(through_pipe({}, file, piece, rate_hz, status), whole->samples) << piece;
+      EXPECT_TRUE(status);
+      EXPECT_EQ(rate_hz, 22050);
+    }
+  }
+}
+
+TEST(PcmStream, TakesRawSamples) {
+  const std::string bytes = {0, 64, 0, 0, 0, -64, 1};  // 0.5, 0, -0.5, and half a sample
+  auto format = parse_pcm_format("s16");
+  ASSERT_TRUE(format);
+  format->rate_hz = 16000;
+  format->channels = 1;
+  for (const size_t piece : {1, 2, 5, 7}) {
+    int rate_hz = 0;
+    Status status;
+    EXPECT_EQ(through_pipe(*format, bytes, piece, rate_hz, status), (std::vector<float>{0.5f, 0, -0.5f}));
+    EXPECT_TRUE(status);
+    EXPECT_EQ(rate_hz, 16000);
+  }
+  EXPECT_EQ(parse_pcm_format("u7").error().code, Code::kInvalidArgument);
+}
+
+TEST(PcmStream, RefusesWhatIsNoWavAndWhatIsTooMuch) {
+  int rate_hz = 0;
+  for (const auto& [bytes, code] :
+       {std::pair(std::string("fLaC and so on, and on"), Code::kDataLoss),
+        {std::string(), Code::kDataLoss},
+        {"RIFF....WAVEjunk" + std::string(4, '\xff') + std::string(3 << 20, 'x'), Code::kLimitExceeded}}) {
+    Status status;
+    through_pipe({}, bytes, 4096, rate_hz, status);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, code) << status.error().message;
+  }
 }
 
 }  // namespace

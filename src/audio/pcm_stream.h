@@ -1,0 +1,44 @@
+// Sound that comes as bytes through a pipe: a WAV file whose head says what it is, or raw samples.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "audio/mono_mixer.h"
+#include "audio/wav.h"
+#include "base/result.h"
+
+namespace syrinx {
+
+// "s16", "f32" (little endian), "mulaw", "alaw".  The rate and the channels are left at 0.
+Result<PcmFormat> parse_pcm_format(std::string_view name);
+
+class PcmStream {
+ public:
+  // Raw samples of `format`, or nothing: a WAV file.  `name` stands in messages; all must outlive the stream.
+  PcmStream(std::optional<PcmFormat> format, const std::string& name, const SoundLimits& limits, const SoundSink& sink);
+
+  // Any number of bytes.  Memory: a head of at most 1 MiB, then what was pushed.  Errors: as read_wav(), and the
+  // sink's.
+  Status push(std::span<const std::byte> bytes);
+  // kDataLoss when no sound has come; a sample that is not whole is left out.
+  Status finish() const;
+
+ private:
+  Status begin();
+  Status decode();
+
+  const std::string& name_;
+  const SoundLimits& limits_;
+  MonoMixer mixer_;
+  std::optional<PcmFormat> format_;
+  bool begun_ = false;
+  std::vector<std::byte> bytes_;  // that have not been decoded
+  std::vector<float> block_;
+  uint64_t left_ = UINT64_MAX;  // bytes of sound to come; what a file has behind them is no sound
+};
+
+}  // namespace syrinx

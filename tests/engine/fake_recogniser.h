@@ -1,0 +1,108 @@
+// A recogniser that hears one word wherever a sound is loud: for tests of what stands around recognisers.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/recogniser.h"
+
+namespace syrinx {
+
+// Loud parts that are less than 0.1 s apart are one.
+inline std::vector<std::pair<double, double>> loud_parts(std::span<const float> sound) {
+  std::vector<std::pair<double, double>> parts;
+  for (size_t i = 0; i < sound.size(); ++i) {
+    if (std::abs(sound[i]) < 0.05f) continue;
+    const double at = static_cast<double>(i) / kRecognitionRateHz;
+    if (parts.empty() || at - parts.back().second > 0.1) parts.emplace_back(at, at);
+    parts.back().second = at;
+  }
+  return parts;
+}
+
+inline TranscriptSegment fake_segment(std::pair<double, double> part) {
+  return {.text = "beep",
+          .start_s = part.first,
+          .end_s = part.second,
+          .confidence = 0.5f,
+          .tokens = {7},
+          .words = {{"beep", part.first, part.second, 0.5f}}};
+}
+
+// Tells a part while it lasts, and finally once 0.1 s of silence follow.
+class FakeStream final : public RecognitionStream {
+ public:
+  Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override {
+    heard_.insert(heard_.end(), samples.begin(), samples.end());
+    const auto parts = loud_parts(heard_);
+    if (parts.size() <= done_) return {};
+    const bool is_over = static_cast<double>(heard_.size()) / kRecognitionRateHz - parts[done_].second > 0.1;
+    tell(parts[done_], is_over, events);
+    return {};
+  }
+  Status finish(std::vector<RecognitionEvent>& events) override {
+    const auto parts = loud_parts(heard_);
+    if (parts.size() > done_) tell(parts[done_], true, events);
+    return {};
+  }
+  Status commit(std::vector<RecognitionEvent>&) override { return {}; }
+  const std::string& language() const override { return language_; }
+
+ private:
+  void tell(std::pair<double, double> part, bool is_final, std::vector<RecognitionEvent>& events) {
+    events.push_back({.segment = done_,
+                      .is_final = is_final,
+                      .result = fake_segment(part),
+                      .stable_bytes = is_final ? size_t{4} : size_t{2},
+                      .latency_ms = 0});
+    if (is_final) ++done_;
+  }
+  std::vector<float> heard_;
+  size_t done_ = 0;
+  std::string language_ = "en";
+};
+
+class FakeRecogniser final : public Recogniser {
+ public:
+  Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                const Progress& progress) override {
+    ++calls;
+    longest = std::max(longest, samples.size());
+    last_language = options.language;
+    const double seconds = static_cast<double>(samples.size()) / kRecognitionRateHz;
+    if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
+    Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
+    for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part));
+    return transcript;
+  }
+  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions&) override {
+    return std::make_unique<FakeStream>();
+  }
+  const std::string& name() const override { return name_; }
+  Precision precision() const override { return Precision::kF32; }
+  int threads() const override { return 1; }
+  double load_ms() const override { return 0; }
+
+  int calls = 0;
+  size_t longest = 0;
+  std::string last_language;
+
+ private:
+  std::string name_ = "fake";
+};
+
+// Beeps of 0.2 s that begin at these seconds, in a sound that is silent otherwise.
+inline std::vector<float> beeps(const std::vector<double>& at_s, double length_s, int rate_hz) {
+  std::vector<float> sound(static_cast<size_t>(length_s * rate_hz));
+  for (const double begin : at_s)
+    for (size_t i = 0; i < static_cast<size_t>(0.2 * rate_hz); ++i)
+      sound[static_cast<size_t>(begin * rate_hz) + i] = 0.5f * std::sin(0.1f * static_cast<float>(i) + 1);
+  return sound;
+}
+
+}  // namespace syrinx
