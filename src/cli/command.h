@@ -101,6 +101,7 @@ void add_doctor(Command& tree);
 void add_generate(Command& tree);
 void add_inspect(Command& tree);
 void add_speak(Command& tree);
+void add_transcribe(Command& tree);
 void add_voices(Command& tree);
 void add_list(Command& tree);
 void add_pull(Command& tree);

@@ -1,0 +1,216 @@
+// syrinx transcribe: recordings, streams and the microphone to text.
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "audio/pcm_stream.h"
+#include "audio/sound_file.h"
+#include "base/signals.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/transcribe_files.h"
+#include "cli/transcribe_live.h"
+#include "engine/recognition_files.h"
+#include "engine/speech_engine.h"
+#include "engine/speech_files.h"
+
+namespace syrinx::cli {
+namespace {
+
+constexpr int kMaxJobs = 64;
+constexpr int kMinChunkMs = 10, kMaxChunkMs = 5000;
+
+struct TranscribeArguments {
+  std::vector<std::string> files;
+  std::string model, language, precision;
+  std::string format, times, out, out_dir;
+  std::string raw, device;
+  std::vector<std::string> boost;
+  float boost_score = 1.0f;
+  float seconds = 0;
+  int threads = 0, jobs = 0;
+  int rate_hz = 0, channels = 1;
+  int chunk_ms = 80;
+  bool stream = false, realtime = false, chunks = false, microphone = false;
+  bool translate = false, all_sound = false, force = false;
+};
+
+bool is_live(const TranscribeArguments& arguments) { return arguments.stream || arguments.microphone; }
+
+// What makes no sense together.
+Status check(const TranscribeArguments& a) {
+  const auto wrong = [](const char* sentence) { return fail(Code::kInvalidArgument, "{}", sentence); };
+  if (a.microphone && !a.files.empty()) return wrong("--microphone takes no file; give one or the other");
+  if (!a.microphone && a.files.empty() && is_terminal(STDIN_FILENO))
+    return wrong("no sound was given; write a file behind `syrinx transcribe`, - for standard input, or --microphone");
+  if (a.stream && a.files.size() > 1) return wrong("--stream takes one sound; leave it out, or give one file");
+  if (is_live(a) && (!a.out.empty() || !a.out_dir.empty()))
+    return wrong("--stream and --microphone write to standard output; redirect it in place of --out");
+  if (!a.stream && a.realtime) return wrong("--realtime needs --stream");
+  if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
+  if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
+  if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
+  if (!a.raw.empty() && a.rate_hz == 0) return wrong("raw samples have no rate; give it with --rate");
+  if (!(a.seconds >= 0)) return wrong("--seconds must be positive");
+  if (a.jobs < 0 || a.jobs > kMaxJobs)
+    return fail(Code::kInvalidArgument, "--jobs {}: give 1 to {}, or 0 for the default", a.jobs, kMaxJobs);
+  if (a.chunk_ms < kMinChunkMs || a.chunk_ms > kMaxChunkMs)
+    return fail(Code::kInvalidArgument, "--chunk-ms {}: give {} to {}", a.chunk_ms, kMinChunkMs, kMaxChunkMs);
+  return {};
+}
+
+Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments) {
+  if (arguments.raw.empty()) return std::nullopt;
+  SYRINX_TRY(PcmFormat format, parse_pcm_format(arguments.raw));
+  format.rate_hz = arguments.rate_hz;
+  format.channels = arguments.channels;
+  return format;
+}
+
+Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, int threads) {
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  RecogniserOptions options;
+  SYRINX_TRY(options.files, find_recognition_files(arguments.model, models_folder(paths)));
+  if (!arguments.precision.empty()) {
+    SYRINX_TRY(options.precision, parse_precision(arguments.precision));
+  }
+  options.threads = threads;
+  options.cache_folder = packed_folder(paths, options.files);
+  return Recogniser::load(std::move(options));
+}
+
+TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTimes times) {
+  TranscribeOptions options;
+  options.language = arguments.language;
+  options.words = times == TranscriptTimes::kWord;
+  options.translate = arguments.translate;
+  options.voice_activity = !arguments.all_sound;
+  options.boost = arguments.boost;
+  options.boost_score = arguments.boost_score;
+  return options;
+}
+
+// A file as a stream; Ctrl-C ends it between two blocks.
+SoundSource file_source(const std::string& path, const std::optional<PcmFormat>& raw) {
+  return [=](const SoundSink& sink) -> Status {
+    const SoundSink stoppable{.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
+                                if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
+                                return sink.add(samples);
+                              }};
+    return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
+  };
+}
+
+Status run_live(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times,
+                const std::optional<PcmFormat>& raw) {
+  LiveTask task{.format = format, .times = times, .options = options_of(arguments, times)};
+  task.chunk_ms = arguments.chunk_ms;
+  task.realtime = arguments.realtime;
+  task.chunks = arguments.chunks;
+  const std::string file = arguments.files.empty() ? "-" : arguments.files.front();
+  SoundSource source = file_source(file, raw);
+  if (arguments.microphone)
+    source = microphone(arguments.device, arguments.seconds);
+  else if (file == "-")
+    source = [raw](const SoundSink& sink) { return read_pipe(STDIN_FILENO, raw, sink); };
+  SYRINX_TRY(const std::shared_ptr<Recogniser> recogniser, load(arguments, arguments.threads));
+  return transcribe_live(task, *recogniser, source, live_output(task));
+}
+
+Status run_files(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times,
+                 const std::optional<PcmFormat>& raw) {
+  SYRINX_TRY(const int threads, choose_threads(arguments.threads));
+  TranscribeTask task;
+  task.files = arguments.files.empty() ? std::vector<std::string>{"-"} : arguments.files;
+  task.out = arguments.out;
+  task.out_dir = arguments.out_dir;
+  task.raw = raw;
+  task.format = format;
+  task.times = times;
+  task.options = options_of(arguments, times);
+  task.force = arguments.force;
+  // One thread a file keeps all cores busier than several threads at one, where there are files enough.
+  const int files = static_cast<int>(std::min<size_t>(task.files.size(), kMaxJobs));
+  task.jobs = std::min(files, arguments.jobs == 0 ? threads : arguments.jobs);
+  return transcribe_files(task, [&] { return load(arguments, std::max(1, threads / task.jobs)); });
+}
+
+Status run_transcribe(const TranscribeArguments& arguments) {
+  SYRINX_TRY_VOID(check(arguments));
+  SYRINX_TRY(const TranscriptFormat format,
+             parse_transcript_format(arguments.format.empty() ? "text" : arguments.format));
+  SYRINX_TRY(const TranscriptTimes times, parse_transcript_times(arguments.times));
+  SYRINX_TRY(const std::optional<PcmFormat> raw, raw_format(arguments));
+  return is_live(arguments) ? run_live(arguments, format, times, raw) : run_files(arguments, format, times, raw);
+}
+
+void add_model_options(Command& command, TranscribeArguments& arguments) {
+  command.option("--model", arguments.model, "Name of an installed recogniser, or a path; whisper-base by default")
+      .type("NAME|PATH");
+  command.option("--language", arguments.language, "Two letters, say de; by default the model finds out").type("CODE");
+  command.flag("--translate", arguments.translate, "Into English, with Whisper's multilingual models");
+  command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
+      .one_of({"int8", "bf16", "f32"});
+  command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
+      .type("N")
+      .show_default();
+  command.option("--boost", arguments.boost, "A word or phrase to favour; transducers only; may be given several times")
+      .type("PHRASE");
+  command.option("--boost-score", arguments.boost_score, "How much --boost favours").type("X").show_default();
+  command.flag("--all-sound", arguments.all_sound, "Also what the voice activity model takes for no speech");
+}
+
+void add_output_options(Command& command, TranscribeArguments& arguments) {
+  command.option("--format", arguments.format, "Of the transcript; text by default")
+      .one_of({"text", "json", "srt", "vtt"});
+  command.option("--timestamps", arguments.times, "When each segment, or each word, was said")
+      .one_of({"segment", "word"});
+  command.option("-o,--out", arguments.out, "Write the transcript of the only file here; - is standard output")
+      .type("FILE");
+  command
+      .option("--out-dir", arguments.out_dir,
+              "Write each file's transcript to this folder; without it those of several files go beside them")
+      .type("FOLDER");
+  command.flag("--force", arguments.force, "Also transcribe files whose transcripts are there already");
+  command.option("--jobs", arguments.jobs, "Files at once; 0: as many as threads").type("N").show_default();
+}
+
+void add_live_options(Command& command, TranscribeArguments& arguments) {
+  command.flag("--stream", arguments.stream,
+               "Text while the sound comes, from standard input (WAV or --raw) or a file");
+  command.flag("--realtime", arguments.realtime, "With --stream: no faster than the sound would be heard");
+  command.option("--chunk-ms", arguments.chunk_ms, "Sound that the recogniser is given at once")
+      .type("MS")
+      .show_default();
+  command.flag("--chunks", arguments.chunks, "With --format json: a line with the latency of each chunk, too");
+  command.flag("--microphone", arguments.microphone, "Text from the microphone, until Ctrl-C");
+  command.option("--device", arguments.device, "Part of a microphone's name; by default the system's").type("NAME");
+  command.option("--seconds", arguments.seconds, "End the microphone's sound after so long").type("S");
+  command.option("--raw", arguments.raw, "The sound is raw little-endian samples of this kind")
+      .one_of({"s16", "f32", "mulaw", "alaw"});
+  command.option("--rate", arguments.rate_hz, "Of raw samples, in Hz").type("HZ");
+  command.option("--channels", arguments.channels, "Of raw samples").type("N").show_default();
+}
+
+}  // namespace
+
+void add_transcribe(Command& tree) {
+  auto arguments = std::make_shared<TranscribeArguments>();
+  Command command = tree.add("transcribe", "Turn recordings, streams and the microphone into text");
+  command.option("files", arguments->files, "Recordings; - or nothing reads standard input").type("FILE");
+  add_output_options(command, *arguments);
+  add_model_options(command, *arguments);
+  add_live_options(command, *arguments);
+  command.examples(
+      "  syrinx transcribe meeting.mp3\n"
+      "  syrinx transcribe talk.wav --format srt --out talk.srt\n"
+      "  syrinx transcribe recordings/*.flac --format json --out-dir transcripts\n"
+      "  arecord -f S16_LE -r 16000 | syrinx transcribe --stream\n"
+      "  syrinx transcribe --microphone");
+  command.run([arguments] { return run_transcribe(*arguments); });
+}
+
+}  // namespace syrinx::cli

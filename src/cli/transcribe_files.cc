@@ -1,0 +1,261 @@
+#include "cli/transcribe_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "audio/pcm_stream.h"
+#include "audio/sound_file.h"
+#include "base/clock.h"
+#include "base/mapped_file.h"
+#include "base/scoped_file.h"
+#include "base/signals.h"
+#include "cli/output.h"
+#include "engine/paths.h"
+#include "engine/sound_transcription.h"
+
+namespace syrinx::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kReadBytes = size_t{64} << 10;
+constexpr size_t kMaxPipeBytes = size_t{1} << 30;  // of a container that must be seen whole
+constexpr double kShowEveryMs = 100;
+const std::string kStandardInput = "standard input";
+
+// Calls `take` with what comes, until the end.
+template <class Take>
+Status read_all(int descriptor, Take take) {
+  std::vector<std::byte> bytes(kReadBytes);
+  for (;;) {
+    const ssize_t count = cancel_requested() ? -1 : ::read(descriptor, bytes.data(), bytes.size());
+    if (cancel_requested()) return fail(Code::kCancelled, "stopped while reading");
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(Code::kIo, "cannot read {}: {}", kStandardInput, std::strerror(errno));
+    if (count == 0) return {};
+    SYRINX_TRY_VOID(take(std::span(bytes).first(static_cast<size_t>(count))));
+  }
+}
+
+// Standard input may be any container, and those are known by what stands in several places of them.
+Status read_standard_input(const std::optional<PcmFormat>& raw, const SoundSink& sink) {
+  if (raw) return read_pipe(STDIN_FILENO, raw, sink);
+  std::vector<std::byte> all;
+  SYRINX_TRY_VOID(read_all(STDIN_FILENO, [&](std::span<const std::byte> bytes) -> Status {
+    if (all.size() + bytes.size() > kMaxPipeBytes)
+      return fail(Code::kLimitExceeded, "{} has more than {} bytes; give a file, or --stream", kStandardInput,
+                  kMaxPipeBytes);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+    return {};
+  }));
+  return read_sound(all, kStandardInput, kTranscribeLimits, sink);
+}
+
+SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& raw) {
+  return [=](const SoundSink& sink) -> Status {
+    if (file == "-") return read_standard_input(raw, sink);
+    return raw ? read_raw_file(file, *raw, sink) : read_sound(file, kTranscribeLimits, sink);
+  };
+}
+
+struct Item {
+  std::string file;
+  std::string output;
+  uint64_t bytes = 0;
+};
+
+// One file's transcript as the content of its output.
+Result<std::string> transcribe_one(const TranscribeTask& task, const std::string& file, Recogniser& recogniser,
+                                   const SoundProgress& progress) {
+  const Stopwatch watch;
+  SYRINX_TRY(const Transcript transcript,
+             transcribe_sound(recogniser, source_of(file, task.raw), task.options, progress));
+  if (task.format != TranscriptFormat::kJson) return format_transcript(transcript, task.format, task.times);
+  const double seconds = watch.elapsed_ms() / 1000;
+  Json json;
+  json.set("file", file == "-" ? kStandardInput : file).set("model", recogniser.name());
+  json.set("precision", precision_name(recogniser.precision())).set("threads", recogniser.threads());
+  json.set("load_ms", recogniser.load_ms()).set("total_ms", seconds * 1000);
+  json.set("rtf", transcript.audio_s > 0 ? seconds / transcript.audio_s : 0.0);
+  const Json content = to_json(transcript);
+  for (const JsonMember& member : *content.object()) json.set(member.key, member.value);
+  return json.dump() + "\n";
+}
+
+Status write_whole(const std::string& path, const std::string& content) {
+  SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
+  SYRINX_TRY_VOID(file.write(content));
+  return file.commit();
+}
+
+Status transcribe_single(const TranscribeTask& task, const LoadRecogniser& load) {
+  SYRINX_TRY(const std::shared_ptr<Recogniser> recogniser, load());
+  StatusLine line;
+  const Stopwatch watch;
+  const SoundProgress progress = [&](double done_s, std::optional<double> total_s) {
+    const double pace = done_s / std::max(watch.elapsed_ms() / 1000, 1e-3);
+    const std::string of = total_s ? fmt::format(" of {:.0f}", *total_s) : "";
+    line.show(fmt::format("{:.0f}{} s, {:.1f} times faster than real time", done_s, of, pace));
+    return !cancel_requested();
+  };
+  SYRINX_TRY(const std::string content, transcribe_one(task, task.files.front(), *recogniser, progress));
+  line.clear();
+  return task.out.empty() || task.out == "-" ? print(content) : write_whole(task.out, content);
+}
+
+// Whether the output is there and not older than the sound.
+bool is_done(const Item& item) {
+  std::error_code error;
+  const auto written = fs::last_write_time(item.output, error);
+  if (error) return false;
+  const auto recorded = fs::last_write_time(item.file, error);
+  return !error && written >= recorded;
+}
+
+Result<std::vector<Item>> plan(const TranscribeTask& task) {
+  if (!task.out_dir.empty()) SYRINX_TRY_VOID(make_folders(task.out_dir));
+  std::map<std::string, std::string> taken;
+  std::vector<Item> items;
+  for (const std::string& file : task.files) {
+    if (file == "-")
+      return fail(Code::kInvalidArgument, "standard input cannot be one of several files; give it alone");
+    const fs::path path(file);
+    const fs::path folder = task.out_dir.empty() ? path.parent_path() : fs::path(task.out_dir);
+    Item item{file, (folder / path.stem()).string() + transcript_ending(task.format), 0};
+    const auto [place, is_new] = taken.emplace(item.output, file);
+    if (!is_new)
+      return fail(Code::kInvalidArgument, "'{}' and '{}' would both become '{}'; transcribe one of them apart",
+                  place->second, file, item.output);
+    if (fs::path(item.output) == path)
+      return fail(Code::kInvalidArgument, "'{}' would be written over; use --out-dir", file);
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(path, error);
+    item.bytes = error ? 0 : bytes;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+// Several files at once, one line of progress.
+class Batch {
+ public:
+  Batch(const TranscribeTask& task, std::vector<Item> items) : task_(task), items_(std::move(items)) {
+    for (const Item& item : items_) total_bytes_ += item.bytes;
+    codes_.resize(items_.size());
+  }
+
+  Status run(const LoadRecogniser& load) {
+    // The first is loaded before any file is touched: without a model there is nothing to do.
+    SYRINX_TRY(std::shared_ptr<Recogniser> first, load());
+    const size_t jobs = std::min(static_cast<size_t>(task_.jobs), items_.size());
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < jobs; ++i)
+      others.emplace_back([&] {
+        if (auto recogniser = load()) work(**recogniser);  // else the files are left to the others
+      });
+    work(*first);
+    for (std::thread& other : others) other.join();
+    return result();
+  }
+
+ private:
+  void work(Recogniser& recogniser) {
+    for (size_t i = next_++; i < items_.size() && !cancel_requested(); i = next_++) {
+      const Status status = transcribe(items_[i], recogniser);
+      const std::lock_guard lock(mutex_);
+      done_bytes_ += items_[i].bytes;
+      ++done_files_;
+      if (status || status.error().code == Code::kCancelled) continue;
+      codes_[i] = status.error().code;
+      line_.clear();
+      note(status.error().message);
+    }
+  }
+
+  Status transcribe(const Item& item, Recogniser& recogniser) {
+    double so_far = 0;  // of this file in all_seconds_
+    const SoundProgress progress = [&](double done_s, std::optional<double> total_s) {
+      show(item, done_s - std::exchange(so_far, done_s), total_s.value_or(0) > 0 ? done_s / *total_s : 0);
+      return !cancel_requested();
+    };
+    SYRINX_TRY(const std::string content, transcribe_one(task_, item.file, recogniser, progress));
+    return write_whole(item.output, content);
+  }
+
+  void show(const Item& item, double more_s, double share) {
+    const std::lock_guard lock(mutex_);
+    all_seconds_ += more_s;
+    if (since_shown_.elapsed_ms() < kShowEveryMs) return;
+    since_shown_.restart();
+    const double bytes = static_cast<double>(done_bytes_) + share * static_cast<double>(item.bytes);
+    const double percent = total_bytes_ > 0 ? std::min(100.0, 100 * bytes / static_cast<double>(total_bytes_)) : 0;
+    line_.show(fmt::format("{:.0f} %, {} of {} files, {:.1f} times faster than real time: {}", percent, done_files_,
+                           items_.size(), all_seconds_ / std::max(watch_.elapsed_ms() / 1000, 1e-3),
+                           fs::path(item.file).filename().string()));
+  }
+
+  Status result() {
+    line_.clear();
+    if (cancel_requested()) return fail(Code::kCancelled, "stopped; the same command goes on where it was");
+    const auto failed = std::find_if(codes_.begin(), codes_.end(), [](const auto& code) { return code.has_value(); });
+    if (failed == codes_.end()) return {};
+    const auto failures = std::count_if(failed, codes_.end(), [](const auto& code) { return code.has_value(); });
+    return fail(**failed, "{} of {} files could not be transcribed", failures, items_.size());
+  }
+
+  const TranscribeTask& task_;
+  const std::vector<Item> items_;
+  std::atomic<size_t> next_{0};
+
+  std::mutex mutex_;  // over what follows
+  StatusLine line_;
+  Stopwatch watch_, since_shown_;
+  std::vector<std::optional<Code>> codes_;  // of the files that failed
+  uint64_t total_bytes_ = 0, done_bytes_ = 0;
+  size_t done_files_ = 0;
+  double all_seconds_ = 0;
+};
+
+}  // namespace
+
+Status read_pipe(int descriptor, const std::optional<PcmFormat>& raw, const SoundSink& sink) {
+  PcmStream stream(raw, kStandardInput, kTranscribeLimits, sink);
+  SYRINX_TRY_VOID(read_all(descriptor, [&](std::span<const std::byte> bytes) { return stream.push(bytes); }));
+  return stream.finish();
+}
+
+Status read_raw_file(const std::string& path, const PcmFormat& raw, const SoundSink& sink) {
+  SYRINX_TRY(const MappedFile file, MappedFile::open(path));
+  PcmStream stream(raw, path, kTranscribeLimits, sink);
+  for (auto rest = file.bytes(); !rest.empty();) {
+    const size_t count = std::min(rest.size(), kReadBytes);
+    SYRINX_TRY_VOID(stream.push(rest.first(count)));
+    rest = rest.subspan(count);
+  }
+  return stream.finish();
+}
+
+Status transcribe_files(const TranscribeTask& task, const LoadRecogniser& load) {
+  if (task.files.size() == 1 && task.out_dir.empty()) return transcribe_single(task, load);
+  if (!task.out.empty())
+    return fail(Code::kInvalidArgument, "--out takes one file's transcript; use --out-dir for those of several");
+  SYRINX_TRY(std::vector<Item> items, plan(task));
+  const size_t all = items.size();
+  if (!task.force) std::erase_if(items, is_done);
+  if (items.size() < all)
+    note(fmt::format("{} of {} files are done already and are left alone; --force does them again", all - items.size(),
+                     all));
+  if (items.empty()) return {};
+  return Batch(task, std::move(items)).run(load);
+}
+
+}  // namespace syrinx::cli
