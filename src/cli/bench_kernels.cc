@@ -11,6 +11,7 @@
 #include "cli/bench_kokoro.h"
 #include "cli/bench_pocket_tts.h"
 #include "cli/bench_vad.h"
+#include "cli/bench_whisper.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "engine/version.h"
@@ -148,6 +149,7 @@ void add_bench(Command& tree) {
   add_bench_kokoro(bench);
   add_bench_pocket_tts(bench);
   add_bench_vad(bench);
+  add_bench_whisper(bench);
   Command command = bench.add("kernels", "The machine's limits, and each kernel's share of them");
   auto options = std::make_shared<BenchKernelsOptions>();
   command.option("--threads", options->threads, "Threads, 0 for all that this process may use").show_default();

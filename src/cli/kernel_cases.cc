@@ -10,11 +10,13 @@
 #include "kernels/fft.h"
 #include "kernels/layer_norm.h"
 #include "kernels/lstm_cell.h"
+#include "kernels/packed_attention.h"
 #include "kernels/rotary.h"
 #include "kernels/softmax.h"
 #include "kernels/stft20.h"
 #include "kernels/vector_math.h"
 #include "tensor/buffer.h"
+#include "tensor/packed_matrix.h"
 
 namespace syrinx::cli {
 namespace {
@@ -97,6 +99,34 @@ KernelCase attention_case(size_t tokens, size_t heads, int threads) {
   };
   const double work = static_cast<double>(tokens) * static_cast<double>(tokens * columns) * 4.0;
   return {"attention", fmt::format("{} tokens, {} heads of {}", tokens, heads, kWidth), LimitKind::kF32, work, run};
+}
+
+// The same in bf16: every head packed, then the queries of all heads shared out.
+KernelCase packed_attention_case(size_t tokens, size_t heads, int threads) {
+  constexpr size_t kWidth = 64;
+  const size_t columns = heads * kWidth, head_bytes = round_up(kernels::packed_head_bytes(tokens, kWidth), 64);
+  const size_t scratch_bytes = round_up(kernels::packed_attention_scratch_bytes(tokens, kWidth), 64);
+  const Floats qkv = values(tokens * columns * 3), out = values(tokens * columns);
+  const auto packed = std::make_shared<Buffer<std::byte>>(heads * head_bytes);
+  const auto scratch = std::make_shared<Buffer<std::byte>>(scratch_bytes * static_cast<size_t>(threads));
+  const auto run = [=](ThreadTeam& team) {
+    team.run([&](int member) {
+      const auto part = [&](size_t which, size_t head) {
+        return View<const float, 2>(qkv->data() + which * columns + head * kWidth, {tokens, kWidth}, {3 * columns, 1});
+      };
+      const Range own = split_range(heads, member, team.size());
+      for (size_t head = own.begin; head < own.end; ++head) {
+        const std::span<std::byte> panels = packed->span().subspan(head * head_bytes, head_bytes);
+        kernels::pack_head(part(1, head), part(2, head), 0, tokens, panels);
+        kernels::packed_attention({.q = part(0, head), .head = panels, .keys = tokens, .scale = 0.125f}, {0, tokens},
+                                  scratch->span().subspan(static_cast<size_t>(member) * scratch_bytes, scratch_bytes),
+                                  {out->data() + head * kWidth, {tokens, kWidth}, {columns, 1}});
+      }
+    });
+  };
+  const double work = static_cast<double>(tokens) * static_cast<double>(tokens * columns) * 4.0;
+  return {"packed_attention", fmt::format("{} tokens in bf16, {} heads of {}", tokens, heads, kWidth), LimitKind::kBf16,
+          work, run};
 }
 
 std::shared_ptr<Buffer<float>> cached_values(size_t n, float) { return values(n); }
@@ -221,6 +251,7 @@ std::vector<KernelCase> vector_kernel_cases(int threads) {
   cases.push_back(layer_norm_case(200, 768));
   cases.push_back(softmax_case(200, 200));
   for (const size_t tokens : {50, 200, 512}) cases.push_back(attention_case(tokens, 12, threads));
+  cases.push_back(packed_attention_case(1500, 8, threads));
   cases.push_back(cache_attention_case<float>("f32", 1, 300, 16, threads));
   cases.push_back(cache_attention_case<uint16_t>("bf16", 1, 300, 16, threads));
   cases.push_back(cache_attention_case<float>("f32", 16, 266, 8, threads));

@@ -8,15 +8,19 @@
 #include "kernels/attention.h"
 #include "kernels/bf16.h"
 #include "kernels/narrow_gemm.h"
+#include "kernels/packed_attention.h"
 #include "kernels/row_conv.h"
 
 namespace syrinx::whisper {
 namespace {
 
 constexpr float kEpsilon = 1e-5f;
-constexpr size_t kConvTaps = 3;
 // Whole blocks of the products (12 and 14 rows).  Hidden rows of 2048 are then 700 kB.
 constexpr size_t kTileRows = 84;
+// Members' rows begin at blocks, and at an even row: keys and values are packed in pairs.
+constexpr size_t kRowGrain = 14;
+// Queries that a member takes at a time; blocks of the packed attention are 14.
+constexpr size_t kQueryRows = 84;
 
 size_t bytes_of(DType type, size_t numbers) { return numbers * dtype_size(type); }
 kernels::RowType row_type(DType type) { return type == DType::kF32 ? kernels::RowType::kF32 : kernels::RowType::kBf16; }
@@ -55,9 +59,16 @@ Encoder::Encoder(std::shared_ptr<const Model> model, ThreadTeam& team)
   mel_ = Buffer<std::byte>(bytes_of(conv_type_, frames * round_up(c.mels, kPanelColumns)));
   conv_ = Buffer<std::byte>(bytes_of(conv_type_, frames * c.width));
   x_.prepare(c.audio_positions, c.width, kernels::Storage::kF32);
-  qkv_.prepare(c.audio_positions, 3 * c.width, kernels::Storage::kF32);
   attended_.prepare(c.audio_positions, c.width, kernels::Storage::kF32);
-  size_t scratch = kernels::attention_scratch_size(c.audio_positions, c.width / c.encoder_heads) * sizeof(float);
+  const size_t head_size = c.width / c.encoder_heads;
+  packs_ = model_->precision() != Precision::kF32 && kernels::bf16_rows_are_faster();
+  size_t scratch = kernels::attention_scratch_size(c.audio_positions, head_size) * sizeof(float);
+  if (packs_) {
+    head_bytes_ = round_up(kernels::packed_head_bytes(c.audio_positions, head_size), 64);
+    heads_ = Buffer<std::byte>(c.encoder_heads * head_bytes_);
+    scratch = kernels::packed_attention_scratch_bytes(c.audio_positions, head_size);
+  }
+  qkv_.prepare(c.audio_positions, packs_ ? c.width : 3 * c.width, kernels::Storage::kF32);
   const auto count = [&](const kernels::OwnedMatrix& matrix) {
     if (kernels::is_narrow(matrix.view.type))
       scratch = std::max(scratch, kernels::narrow_rows_bytes(matrix.view, kTileRows));
@@ -69,7 +80,7 @@ Encoder::Encoder(std::shared_ptr<const Model> model, ThreadTeam& team)
     runner_.scratch(member, scratch);
     Member own;
     own.normed = Buffer<float>(kTileRows * c.width);
-    own.wide = Buffer<float>(kTileRows * std::max(c.encoder_hidden, 2 * c.width));
+    own.wide = Buffer<float>(kTileRows * std::max(c.encoder_hidden, 3 * c.width));
     members_.push_back(std::move(own));
   }
 }
@@ -102,7 +113,7 @@ void Encoder::encode(View<const float, 2> mel, AudioState& audio) {
     if (probe_) seat.stage([&](const nn::Part& part) { look(part, "conv", 0); });
     for (size_t i = 0; i < w.encoder.size(); ++i) {
       seat.stage([&](const nn::Part& part) { project(part, w.encoder[i]); });
-      seat.stage([&](const nn::Part& part) { attend(part); });
+      seat.stage([&](const nn::Part& part) { packs_ ? attend_packed(part) : attend(part); });
       // What follows needs nothing of other members' rows but the attention of the next layer.
       seat.together([&](const nn::Part& part) { finish_layer(part, w.encoder[i]); });
       if (!probe_) continue;
@@ -196,12 +207,30 @@ void Encoder::linear(int member, const kernels::OwnedMatrix& matrix, View<const 
 // qkv = W_qkv norm(x)
 void Encoder::project(const nn::Part& part, const LayerWeights& layer) {
   Member& own = members_[static_cast<size_t>(part.member)];
-  const Range range = part.split(positions_);
+  const size_t width = model_->config().width;
+  const Range range = part.split(positions_, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
-    const View<float, 2> normed(own.normed.data(), {tile.end - tile.begin, model_->config().width});
+    const size_t count = tile.end - tile.begin;
+    const View<float, 2> normed(own.normed.data(), {count, width});
     kernels::layer_norm(rows(x_, tile), layer.norm.affine(), kEpsilon, normed);
-    linear(part.member, layer.qkv, normed, {}, rows(qkv_, tile));
+    const View<float, 2> qkv = packs_ ? View<float, 2>(own.wide.data(), {count, 3 * width}) : rows(qkv_, tile);
+    linear(part.member, layer.qkv, normed, {}, qkv);
+    if (packs_) pack_tile(qkv, tile.begin);
+  }
+}
+
+// Rows from `first` on, while they are in the cache: the queries go to their plane, keys and values into the heads.
+void Encoder::pack_tile(View<const float, 2> qkv, size_t first) {
+  const Config& c = model_->config();
+  const size_t count = qkv.extent(0), size = c.width / c.encoder_heads;
+  for (size_t n = 0; n < count; ++n) std::copy_n(qkv.row(n), c.width, qkv_.f32(first + n));
+  for (size_t head = 0; head < c.encoder_heads; ++head) {
+    const auto columns = [&](size_t begin) {
+      return View<const float, 2>(qkv.data() + begin + head * size, {count, size}, {qkv.stride(0), 1});
+    };
+    kernels::pack_head(columns(c.width), columns(2 * c.width), first, positions_,
+                       {heads_.data() + head * head_bytes_, head_bytes_});
   }
 }
 
@@ -222,11 +251,29 @@ void Encoder::attend(const nn::Part& part) {
   kernels::attention(input, heads.begin, heads.end, {scratch, floats}, rows(attended_, {0, positions_}));
 }
 
+// Members share heads times pieces of the queries, so that a number of heads that they do not divide costs nothing.
+void Encoder::attend_packed(const nn::Part& part) {
+  const Config& c = model_->config();
+  const size_t size = c.width / c.encoder_heads, pieces = (positions_ + kQueryRows - 1) / kQueryRows;
+  const size_t bytes = kernels::packed_attention_scratch_bytes(positions_, size);
+  const Range units = part.split(c.encoder_heads * pieces);
+  for (size_t unit = units.begin; unit < units.end; ++unit) {
+    const size_t head = unit / pieces, first = unit % pieces * kQueryRows;
+    const kernels::PackedAttention input{.q = {qkv_.f32() + head * size, {positions_, size}, {qkv_.stride(), 1}},
+                                         .head = {heads_.data() + head * head_bytes_, head_bytes_},
+                                         .keys = positions_,
+                                         .scale = 1.0f / std::sqrt(static_cast<float>(size))};
+    kernels::packed_attention(input, {first, std::min(first + kQueryRows, positions_)},
+                              runner_.scratch(part.member, bytes),
+                              {attended_.f32() + head * size, {positions_, size}, {attended_.stride(), 1}});
+  }
+}
+
 // x += W_out attended; x += W_2 gelu(W_1 norm(x))
 void Encoder::finish_layer(const nn::Part& part, const LayerWeights& layer) {
   const Config& c = model_->config();
   Member& own = members_[static_cast<size_t>(part.member)];
-  const Range range = part.split(positions_);
+  const Range range = part.split(positions_, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
     const size_t count = tile.end - tile.begin;
@@ -243,7 +290,7 @@ void Encoder::finish_layer(const nn::Part& part, const LayerWeights& layer) {
 
 // The last norm, and from it every decoder layer's cross keys and values.
 void Encoder::finish(const nn::Part& part, AudioState& audio) {
-  const Range range = part.split(positions_);
+  const Range range = part.split(positions_, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
     kernels::layer_norm(rows(x_, tile), model_->weights().encoder_norm.affine(), kEpsilon, rows(x_, tile));

@@ -71,7 +71,7 @@ class Encoder {
 
  private:
   struct Member {
-    Buffer<float> normed, wide;  // [kTileRows, D], [kTileRows, the widest of F and 2 D]
+    Buffer<float> normed, wide;  // [kTileRows, D], [kTileRows, the wider of F and 3 D]
   };
   View<float, 2> rows(nn::Plane& plane, Range range) const;
   void pad_mel(const nn::Part& part, View<const float, 2> mel);
@@ -80,7 +80,9 @@ class Encoder {
   void linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
               View<float, 2> y);
   void project(const nn::Part& part, const LayerWeights& layer);
+  void pack_tile(View<const float, 2> qkv, size_t first);
   void attend(const nn::Part& part);
+  void attend_packed(const nn::Part& part);
   void finish_layer(const nn::Part& part, const LayerWeights& layer);
   void finish(const nn::Part& part, AudioState& audio);
   void keep_cross(int member, Range range, AudioState& audio);
@@ -91,8 +93,12 @@ class Encoder {
   Probe probe_;
   size_t positions_ = 0;  // of the window
   DType conv_type_ = DType::kF32;
+  bool packs_ = false;            // attends in bf16 (packed_attention.h), else in f32
   Buffer<std::byte> mel_, conv_;  // rows that a convolution reads, one of zeros at either end
-  nn::Plane x_, qkv_, attended_;  // [P, D], [P, 3 D], [P, D]
+  nn::Plane x_, qkv_,
+      attended_;             // [P, D]; [P, 3 D], or [P, D] of queries alone where keys and values are packed; [P, D]
+  size_t head_bytes_ = 0;    // of a packed head
+  Buffer<std::byte> heads_;  // [heads, head_bytes_]
   std::vector<Member> members_;
 };
 

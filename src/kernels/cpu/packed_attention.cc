@@ -1,0 +1,264 @@
+// Blocks of 14 queries: all their scores, panel by panel; the exponentials, row by row, rounded to bf16 as they are
+// made; the product with the values.  Scores and exponentials of a block stay in the second-level cache, as do a head's
+// panels.
+#include "kernels/packed_attention.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "kernels/cpu/narrow_block.h"
+#include "kernels/dispatch.h"
+#include "tensor/packed_matrix.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/packed_attention.cc"
+#if defined(__aarch64__)
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
+#endif
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/bf16-inl.h"
+#include "kernels/cpu/narrow_block-inl.h"
+
+#ifndef SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
+#define SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
+namespace syrinx::kernels {
+namespace {
+
+constexpr size_t kLine = 64;
+
+// Panels of keys have 32 keys side by side, `depth` numbers each; panels of values 32 columns, all keys deep.
+struct HeadShape {
+  HeadShape(size_t keys, size_t width)
+      : padded_keys(round_up(keys, kPanelColumns)),
+        depth(round_up(width, kDepthGroup)),
+        padded_width(round_up(width, kPanelColumns)) {}
+  size_t padded_keys, depth, padded_width;
+
+  size_t key_numbers() const { return padded_keys * depth; }
+  size_t value_numbers() const { return padded_keys * padded_width; }
+  // A row's bytes and one line more, so that rows of a power of two do not meet in one set of the first-level cache.
+  size_t query_stride() const { return round_up(padded_width * sizeof(float), kLine) + kLine; }
+  size_t weight_stride() const { return padded_keys * sizeof(float) + kLine; }
+  size_t score_bytes() const { return padded_keys * kNarrowRows * sizeof(float); }
+};
+
+}  // namespace
+}  // namespace syrinx::kernels
+#endif  // SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
+
+HWY_BEFORE_NAMESPACE();
+namespace syrinx::kernels::HWY_NAMESPACE {
+
+// How this target multiplies bf16: rows in two bytes, or as rounded f32.
+struct PairProducts {
+  void (*rows)(const NarrowBlock&, const uint16_t*, size_t, float*) = &bf16_rows;
+  bool pairs = false;
+};
+
+PairProducts choose_pair_products() {
+  PairProducts p;
+#if HWY_TARGET == HWY_AVX3
+  if (use_avx512_bf16()) p = {.rows = &bf16_rows_avx512, .pairs = true};
+#endif
+  return p;
+}
+
+// 2^x for x <= 0; below -126 it stays at 2^-126, which is lost beside the 1 that the greatest score gives.
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE V PowerOfTwo(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V bounded = hn::Max(x, hn::Set(d, -126.0f));
+  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the lower bits.
+  const V magic = hn::Set(d, 12582912.0f), shifted = hn::Add(bounded, magic);
+  const V r = hn::Sub(bounded, hn::Sub(shifted, magic));
+  V p = hn::MulAdd(hn::Set(d, 9.570102e-03f), r, hn::Set(d, 5.591786e-02f));
+  p = hn::MulAdd(p, r, hn::Set(d, 2.4024744e-01f));
+  p = hn::MulAdd(p, r, hn::Set(d, 6.931218e-01f));
+  p = hn::MulAdd(p, r, hn::Set(d, 9.999993e-01f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+}
+
+// A row of floats in the form that the products read; both have room for a multiple of 32.
+void store_row(const PairProducts& products, const float* from, size_t count, std::byte* to) {
+#if HWY_TARGET == HWY_AVX3
+  if (products.pairs) return round_to_bf16_avx512(from, count, reinterpret_cast<uint16_t*>(to));
+#endif
+  static_cast<void>(products);
+  const F32 d;
+  const hn::RebindToUnsigned<F32> du;
+  for (size_t k = 0; k < count; k += hn::Lanes(d)) {
+    const auto bits = hn::And(RoundedBits(d, hn::LoadU(d, from + k)), hn::Set(du, 0xFFFF0000u));
+    hn::StoreU(hn::BitCast(d, bits), d, reinterpret_cast<float*>(to) + k);
+  }
+}
+
+// Row r of a block's scores [panels][rows][32] to weights, not yet divided; returns their sum.  `row` is room for one.
+float weigh_row(const PairProducts& products, const float* scores, size_t rows, size_t keys, float scale, float* row,
+                std::byte* weights) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d), panels = (keys + kPanelColumns - 1) / kPanelColumns;
+  const size_t step = rows * kPanelColumns;
+  VF best = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (size_t p = 0; p < panels; ++p)
+    for (size_t n = 0; n < kPanelColumns; n += lanes) best = hn::Max(best, hn::LoadU(d, scores + p * step + n));
+  const float factor = scale * 1.44269504f;
+  const VF f = hn::Set(d, factor), most = hn::Set(d, hn::GetLane(hn::MaxOfLanes(d, best)) * factor);
+  VF sum = hn::Zero(d);
+  for (size_t p = 0; p < panels; ++p) {
+    for (size_t n = 0; n < kPanelColumns; n += lanes) {
+      const VF e = PowerOfTwo(d, hn::Sub(hn::Mul(hn::LoadU(d, scores + p * step + n), f), most));
+      sum = hn::Add(sum, e);
+      hn::StoreU(e, d, row + p * kPanelColumns + n);
+    }
+  }
+  // What stands for no key has weighed 2^-126 or less, and its values are zero.
+  store_row(products, row, panels * kPanelColumns, weights);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void attend_block(const PairProducts& products, const PackedAttention& in, const HeadShape& shape, size_t first,
+                  size_t rows, std::byte* memory, View<float, 2> out) {
+  const F32 d;
+  const size_t width = in.q.extent(1);
+  std::byte* const queries = memory;
+  std::byte* const weights = queries + kNarrowRows * shape.query_stride();
+  auto* const scores = reinterpret_cast<float*>(weights + kNarrowRows * shape.weight_stride());
+  auto* const row = scores + shape.score_bytes() / sizeof(float);
+  std::fill_n(row, shape.padded_width, 0.0f);
+  for (size_t r = 0; r < rows; ++r) {
+    std::copy_n(in.q.row(first + r), width, row);
+    store_row(products, row, shape.padded_width, queries + r * shape.query_stride());
+  }
+  const auto* panel = reinterpret_cast<const uint16_t*>(in.head.data());
+  const NarrowBlock asked{.rows = queries, .stride = shape.query_stride(), .depth = shape.depth};
+  for (size_t p = 0; p < shape.padded_keys / kPanelColumns; ++p, panel += shape.depth * kPanelColumns)
+    products.rows(asked, panel, rows, scores + p * rows * kPanelColumns);
+  for (size_t r = 0; r < rows; ++r) {
+    float* const last = scores + ((shape.padded_keys / kPanelColumns - 1) * rows + r) * kPanelColumns;
+    for (size_t n = kPanelColumns - (shape.padded_keys - in.keys); n < kPanelColumns; ++n)
+      last[n] = -std::numeric_limits<float>::infinity();
+  }
+  float sums[kNarrowRows];
+  for (size_t r = 0; r < rows; ++r)
+    sums[r] = weigh_row(products, scores + r * kPanelColumns, rows, in.keys, in.scale, row,
+                        weights + r * shape.weight_stride());
+  panel = reinterpret_cast<const uint16_t*>(in.head.data()) + shape.key_numbers();
+  const NarrowBlock weighed{.rows = weights, .stride = shape.weight_stride(), .depth = shape.padded_keys};
+  alignas(64) float result[kNarrowRows * kPanelColumns];
+  for (size_t c = 0; c < width; c += kPanelColumns, panel += shape.padded_keys * kPanelColumns) {
+    products.rows(weighed, panel, rows, result);
+    const size_t count = std::min(kPanelColumns, width - c);
+    for (size_t r = 0; r < rows; ++r) {
+      const VF inverse = hn::Set(d, 1.0f / sums[r]);
+      float* const from = result + r * kPanelColumns;
+      for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d))
+        hn::StoreU(hn::Mul(hn::LoadU(d, from + n), inverse), d, from + n);
+      std::copy_n(from, count, out.row(first + r) + c);
+    }
+  }
+}
+
+void attend_queries(const PackedAttention& in, Range queries, std::byte* memory, View<float, 2> out) {
+  const PairProducts products = choose_pair_products();
+  const HeadShape shape(in.keys, in.q.extent(1));
+  const size_t step = even_step(queries.end - queries.begin, kNarrowRows);
+  for (size_t first = queries.begin; first < queries.end; first += step)
+    attend_block(products, in, shape, first, std::min(step, queries.end - first), memory, out);
+}
+
+// Keys: a pair of depths of each of 32 keys side by side.
+void pack_keys(View<const float, 2> k, size_t at, const HeadShape& shape, uint16_t* to) {
+  const F32 d;
+  const size_t width = k.extent(1), lanes = hn::Lanes(d);
+  HWY_ALIGN uint16_t pairs[hn::MaxLanes(d)];
+  for (size_t j = 0; j < k.extent(0); ++j) {
+    const float* const from = k.row(j);
+    uint16_t* const panel = to + (at + j) / kPanelColumns * shape.depth * kPanelColumns + (at + j) % kPanelColumns * 2;
+    for (size_t t = 0; t < shape.depth; t += lanes) {
+      const size_t known = std::min(lanes, width - std::min(width, t)), here = std::min(lanes, shape.depth - t);
+      StoreBf16(d, known == lanes ? hn::LoadU(d, from + t) : load_n(d, from + t, known), pairs);
+      for (size_t i = 0; i < here; ++i) panel[(t + i) / 2 * 2 * kPanelColumns + (t + i) % 2] = pairs[i];
+    }
+  }
+}
+
+// Values: a pair of keys of each of 32 columns side by side, the first in the lower half of a word.  Behind the last
+// key stand zeros.
+void pack_values(View<const float, 2> v, size_t at, const HeadShape& shape, uint16_t* to) {
+  const F32 d;
+  const hn::RebindToUnsigned<F32> du;
+  const size_t width = v.extent(1), lanes = hn::Lanes(d);
+  const auto load = [&](const float* row, size_t c) HWY_ATTR {
+    const size_t known = std::min(lanes, width - std::min(width, c));
+    return known == lanes ? hn::LoadU(d, row + c) : load_n(d, row + c, known);
+  };
+  for (size_t j = 0; j < v.extent(0); j += 2) {
+    for (size_t c = 0; c < shape.padded_width; c += lanes) {
+      const auto low = hn::ShiftRight<16>(RoundedBits(d, load(v.row(j), c)));
+      auto high = hn::Zero(du);
+      if (j + 1 < v.extent(0)) high = hn::And(RoundedBits(d, load(v.row(j + 1), c)), hn::Set(du, 0xFFFF0000u));
+      uint16_t* const pair = to + c / kPanelColumns * kPanelColumns * shape.padded_keys + (at + j) * kPanelColumns;
+      hn::StoreU(hn::Or(low, high), du, reinterpret_cast<uint32_t*>(pair) + c % kPanelColumns);
+    }
+  }
+}
+
+void pack_head_target(View<const float, 2> k, View<const float, 2> v, size_t at, size_t keys, uint16_t* to) {
+  const HeadShape shape(keys, k.extent(1));
+  if (at + k.extent(0) == keys) {  // what stands for no key: in the last panel of keys, behind the last pair of values
+    for (size_t j = keys; j < shape.padded_keys; ++j) {
+      uint16_t* const last = to + (shape.padded_keys - kPanelColumns) * shape.depth + j % kPanelColumns * 2;
+      for (size_t t = 0; t < shape.depth; t += 2) std::fill_n(last + t * kPanelColumns, 2, uint16_t{0});
+    }
+    for (size_t c = 0; c < shape.padded_width; c += kPanelColumns) {
+      uint16_t* const panel = to + shape.key_numbers() + c * shape.padded_keys;
+      std::fill(panel + round_up(keys, 2) * kPanelColumns, panel + shape.padded_keys * kPanelColumns, uint16_t{0});
+    }
+  }
+  pack_keys(k, at, shape, to);
+  pack_values(v, at, shape, to + shape.key_numbers());
+}
+
+}  // namespace syrinx::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace syrinx::kernels {
+
+HWY_EXPORT(pack_head_target);
+HWY_EXPORT(attend_queries);
+
+size_t packed_head_bytes(size_t keys, size_t head_width) {
+  const HeadShape shape(keys, head_width);
+  return (shape.key_numbers() + shape.value_numbers()) * sizeof(uint16_t);
+}
+
+void pack_head(View<const float, 2> k, View<const float, 2> v, size_t first, size_t keys, std::span<std::byte> to) {
+  SYRINX_CHECK(first % 2 == 0 && first + k.extent(0) <= keys && v.extent(0) == k.extent(0) &&
+                   v.extent(1) == k.extent(1) && to.size() >= packed_head_bytes(keys, k.extent(1)),
+               "keys {} to {} of {}, {} values into {} bytes", first, first + k.extent(0), keys, v.extent(0),
+               to.size());
+  HWY_DYNAMIC_DISPATCH(pack_head_target)(k, v, first, keys, reinterpret_cast<uint16_t*>(to.data()));
+}
+
+size_t packed_attention_scratch_bytes(size_t keys, size_t head_width) {
+  const HeadShape shape(keys, head_width);
+  const size_t row = std::max(shape.padded_keys, shape.padded_width) * sizeof(float);
+  return kNarrowRows * (shape.query_stride() + shape.weight_stride()) + shape.score_bytes() + row;
+}
+
+void packed_attention(const PackedAttention& input, Range queries, std::span<std::byte> scratch, View<float, 2> out) {
+  const size_t width = input.q.extent(1);
+  SYRINX_CHECK(input.keys > 0 && input.head.size() >= packed_head_bytes(input.keys, width) &&
+                   scratch.size() >= packed_attention_scratch_bytes(input.keys, width) &&
+                   queries.end <= input.q.extent(0) && queries.end <= out.extent(0),
+               "queries {} to {} over {} keys, {} bytes of scratch", queries.begin, queries.end, input.keys,
+               scratch.size());
+  HWY_DYNAMIC_DISPATCH(attend_queries)(input, queries, scratch.data(), out);
+}
+
+}  // namespace syrinx::kernels
+#endif  // HWY_ONCE
