@@ -24,7 +24,7 @@ struct TranscribeTask {
   std::optional<PcmFormat> raw = {};  // the files are samples of that kind
   TranscriptFormat format = TranscriptFormat::kText;
   TranscriptTimes times = TranscriptTimes::kNone;
-  TranscribeOptions options;
+  TranscribeOptions options = {};
   bool force = false;  // also what is done already
   int jobs = 1;        // files at once, each with a recogniser of its own
 };

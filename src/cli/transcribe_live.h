@@ -16,7 +16,7 @@ namespace syrinx::cli {
 struct LiveTask {
   TranscriptFormat format = TranscriptFormat::kText;
   TranscriptTimes times = TranscriptTimes::kNone;
-  TranscribeOptions options;
+  TranscribeOptions options = {};
   int chunk_ms = 80;      // what the recogniser is given at once
   bool realtime = false;  // chunks wait until their sound would have been spoken
   bool chunks = false;    // JSON: a line a chunk too

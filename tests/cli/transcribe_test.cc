@@ -1,0 +1,232 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "../base/temp_folder.h"
+#include "../engine/fake_recogniser.h"
+#include "audio/wav.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/live_line.h"
+#include "cli/transcribe_files.h"
+#include "cli/transcribe_live.h"
+
+namespace syrinx::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void write_wav(const std::string& path, const std::vector<float>& sound, int rate_hz) {
+  const auto head = wav_header(rate_hz, sound.size() * 2);
+  std::string file(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const float value : sound) {
+    const auto sample = static_cast<int16_t>(value * 32767);
+    file += {static_cast<char>(sample & 255), static_cast<char>(sample >> 8)};
+  }
+  write_text(path, file);
+}
+
+// Files: a, b and c have one, two and three beeps; "cut" is cut off, "none" is not there.
+class TranscribeFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_wav(file("a.wav"), beeps({0.5}, 1, 8000), 8000);
+    write_wav(file("b.wav"), beeps({0.5, 1}, 2, 16000), 16000);
+    write_wav(file("c.wav"), beeps({0.5, 1, 1.5}, 2, 44100), 44100);
+    write_text(file("cut.wav"), read_text(file("c.wav")).substr(0, 4000));
+  }
+  std::string file(const std::string& name) const { return folder_.file(name); }
+  TranscribeTask task(const std::vector<std::string>& names) const {
+    TranscribeTask task;
+    for (const std::string& name : names) task.files.push_back(file(name));
+    task.jobs = 2;
+    return task;
+  }
+  Status run(const TranscribeTask& task) {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    Status status = transcribe_files(task, [this]() -> Result<std::shared_ptr<Recogniser>> {
+      ++loaded_;
+      return std::make_shared<FakeRecogniser>();
+    });
+    errors_ = testing::internal::GetCapturedStderr();
+    printed_ = testing::internal::GetCapturedStdout();
+    return status;
+  }
+
+  TempFolder folder_;
+  std::atomic<int> loaded_{0};
+  std::string errors_, printed_;
+};
+
+TEST_F(TranscribeFiles, OneFileGoesToStandardOutputOrAFile) {
+  TranscribeTask one = task({"b.wav"});
+  EXPECT_TRUE(run(one));
+  EXPECT_EQ(printed_, "beep beep\n");
+  one.out = file("out.srt");
+  one.format = TranscriptFormat::kSrt;
+  EXPECT_TRUE(run(one));
+  EXPECT_EQ(printed_, "");
+  EXPECT_THAT(read_text(one.out), testing::StartsWith("1\n00:00:00,500 --> 00:00:00,700\nbeep\n\n2\n"));
+  one.format = TranscriptFormat::kJson;
+  one.out = "-";
+  EXPECT_TRUE(run(one));
+  const auto json = parse_json(printed_, "printed");
+  ASSERT_TRUE(json) << printed_;
+  EXPECT_EQ(*json->find("model")->string(), "fake");
+  EXPECT_EQ(*json->find("text")->string(), "beep beep");
+  EXPECT_EQ(json->find("segments")->array()->size(), 2u);
+}
+
+TEST_F(TranscribeFiles, OneFileThatFailsIsTheResult) {
+  EXPECT_EQ(run(task({"none.wav"})).error().code, Code::kNotFound);
+  EXPECT_EQ(run(task({"cut.wav"})).error().code, Code::kDataLoss);
+  EXPECT_EQ(errors_ + printed_, "");
+}
+
+TEST_F(TranscribeFiles, TheOthersGoOn) {
+  const TranscribeTask all = task({"a.wav", "cut.wav", "b.wav", "none.wav", "c.wav"});
+  const Status status = run(all);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kDataLoss);  // the first in the order of the arguments
+  EXPECT_THAT(status.error().message, HasSubstr("2 of 5 files"));
+  EXPECT_THAT(errors_, HasSubstr("cut.wav' is cut off"));
+  EXPECT_THAT(errors_, HasSubstr("none.wav'"));
+  EXPECT_EQ(read_text(file("a.txt")), "beep\n");
+  EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
+  EXPECT_EQ(read_text(file("c.txt")), "beep beep beep\n");
+  EXPECT_FALSE(fs::exists(file("cut.txt")));
+  EXPECT_LE(loaded_, 2);
+}
+
+TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
+  TranscribeTask all = task({"a.wav", "b.wav"});
+  all.out_dir = file("texts/of/mine");
+  ASSERT_TRUE(run(all));
+  EXPECT_EQ(read_text(all.out_dir + "/b.txt"), "beep beep\n");
+  write_text(all.out_dir + "/a.txt", "mine");
+  loaded_ = 0;
+  EXPECT_TRUE(run(all));
+  EXPECT_EQ(loaded_, 0);
+  EXPECT_THAT(errors_, HasSubstr("2 of 2 files are done already"));
+  EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "mine");
+  // Not where the sound is newer.
+  fs::last_write_time(all.out_dir + "/b.txt", fs::last_write_time(file("b.wav")) - std::chrono::hours(1));
+  write_text(all.out_dir + "/b.txt.keep", "");
+  EXPECT_TRUE(run(all));
+  EXPECT_EQ(loaded_, 1);
+  all.force = true;
+  EXPECT_TRUE(run(all));
+  EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "beep\n");
+}
+
+TEST_F(TranscribeFiles, RefusesWhatWouldWriteOver) {
+  TranscribeTask twice = task({"a.wav", "sub/a.wav"});
+  twice.out_dir = file("texts");
+  EXPECT_THAT(run(twice).error().message, HasSubstr("would both become"));
+  TranscribeTask raw = task({"x.txt", "y.txt"});
+  EXPECT_THAT(run(raw).error().message, HasSubstr("written over"));
+  TranscribeTask out = task({"a.wav", "b.wav"});
+  out.out = "x";
+  EXPECT_EQ(run(out).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(loaded_, 0);
+}
+
+TEST_F(TranscribeFiles, RawSamples) {
+  TranscribeTask one = task({"b.wav"});
+  write_text(one.files[0], read_text(one.files[0]).substr(kWavHeaderBytes));
+  one.raw = PcmFormat{.rate_hz = 16000, .channels = 1, .bits = 16, .coding = PcmCoding::kInteger};
+  EXPECT_TRUE(run(one));
+  EXPECT_EQ(printed_, "beep beep\n");
+}
+
+// What a stream writes, and what it shows meanwhile.
+struct Live {
+  std::string written;
+  std::vector<std::string> shown;
+  Status status;
+};
+
+Live live(const LiveTask& task, const std::vector<float>& sound, int rate_hz, const Status& end = {}) {
+  FakeRecogniser recogniser;
+  Live result;
+  const LiveOutput output{.write =
+                              [&](std::string_view text) {
+                                result.written += text;
+                                return Status();
+                              },
+                          .show = [&](std::string_view text, size_t) { result.shown.emplace_back(text); }};
+  const SoundSource source = [&](const SoundSink& sink) -> Status {
+    SYRINX_TRY_VOID(sink.begin(rate_hz, {}));
+    for (size_t at = 0; at < sound.size(); at += 333)
+      SYRINX_TRY_VOID(sink.add(std::span(sound).subspan(at, std::min<size_t>(333, sound.size() - at))));
+    return end;
+  };
+  result.status = transcribe_live(task, recogniser, source, output);
+  return result;
+}
+
+TEST(TranscribeLive, FinalLinesStayPartialOnesAreShown) {
+  for (const int rate_hz : {16000, 44100}) {
+    const Live got = live({}, beeps({0.5, 1.5}, 2.5, rate_hz), rate_hz);
+    ASSERT_TRUE(got.status) << got.status.error().message;
+    EXPECT_EQ(got.written, "beep\nbeep\n");
+    EXPECT_GE(got.shown.size(), 4u);
+  }
+  const Live srt = live({.format = TranscriptFormat::kSrt}, beeps({0.5, 1.5}, 2.5, 16000), 16000);
+  EXPECT_THAT(srt.written, HasSubstr("2\n00:00:01,500 --> 00:00:01,700\nbeep\n\n"));
+  const Live vtt = live({.format = TranscriptFormat::kVtt}, beeps({0.5}, 1, 16000), 16000);
+  EXPECT_EQ(vtt.written, "WEBVTT\n\n00:00:00.500 --> 00:00:00.700\nbeep\n\n");
+}
+
+TEST(TranscribeLive, JsonHasALineAnEventAChunkAndTheEnd) {
+  const Live got =
+      live({.format = TranscriptFormat::kJson, .chunk_ms = 100, .chunks = true}, beeps({0.5}, 1.05, 16000), 16000);
+  size_t chunks = 0, finals = 0;
+  Json last;
+  for (size_t begin = 0; begin < got.written.size();) {
+    const size_t end = got.written.find('\n', begin);
+    const auto line = parse_json(got.written.substr(begin, end - begin), "line");
+    ASSERT_TRUE(line);
+    if (line->find("chunk") != nullptr) ++chunks;
+    if (line->find("final") != nullptr && *line->find("final")->boolean()) ++finals;
+    last = *line;
+    begin = end + 1;
+  }
+  EXPECT_EQ(chunks, 11u);  // ten, and the rest
+  EXPECT_EQ(finals, 1u);
+  EXPECT_EQ(*last.find("chunks")->whole(), 11);
+  EXPECT_NE(last.find("latency_ms")->find("p99"), nullptr);
+}
+
+TEST(TranscribeLive, WhatWasHeardBeforeAFaultIsTold) {
+  const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kIo, "the microphone is gone"));
+  EXPECT_EQ(got.written, "beep\n");
+  ASSERT_FALSE(got.status);
+  EXPECT_EQ(got.status.error().code, Code::kIo);
+}
+
+TEST(TranscribeLive, RealTimeTakesItsTime) {
+  const Stopwatch watch;
+  const Live got = live({.realtime = true}, beeps({0.1}, 0.4, 16000), 16000);
+  EXPECT_GE(watch.elapsed_ms(), 400);
+  EXPECT_EQ(got.written, "beep\n");
+}
+
+TEST(LiveLine, IsWrittenOverWithoutErasingFirst) {
+  EXPECT_EQ(live_line("so far", 6, 80), "\rso far\x1b[K");
+  EXPECT_EQ(live_line("so far", 3, 80), "\rso \x1b[2mfar\x1b[22m\x1b[K");
+  EXPECT_EQ(live_line("", 0, 80), "\r\x1b[K");
+  EXPECT_EQ(live_line("one two three", 13, 9), "\r…o three\x1b[K");
+  EXPECT_EQ(live_line("one two three", 10, 9), "\r…o th\x1b[2mree\x1b[22m\x1b[K");
+  EXPECT_EQ(live_line("日本語です", 15, 8), "\r…語です\x1b[K");
+  EXPECT_EQ(live_line("a\x1b[31m\nb", 8, 80), "\ra [31m b\x1b[K");
+  EXPECT_EQ(printable("a\x1b[31m\nb"), "a [31m\nb");
+  for (size_t width = 0; width < 12; ++width) EXPECT_THAT(live_line("some words", 4, width), HasSubstr("\x1b[K"));
+}
+
+}  // namespace
+}  // namespace syrinx::cli
