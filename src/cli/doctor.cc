@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "audio/capture.h"
 #include "audio/playback.h"
 #include "base/cpu_info.h"
 #include "base/memory.h"
@@ -15,6 +16,7 @@
 #include "cli/output.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
+#include "engine/recogniser.h"
 #include "engine/speech_engine.h"
 #include "engine/speech_files.h"
 #include "engine/version.h"
@@ -163,6 +165,38 @@ void look_at_loudspeaker(Report& report) {
   }
 }
 
+void look_at_microphone(Report& report) {
+  if (const auto capture = Capture::open({})) {
+    report.line("microphone", (*capture)->device());
+  } else {
+    report.line("microphone", "none");
+    report.advice(capture.error().message);
+  }
+}
+
+// Speech can be made without one, so that none is no fault.
+void look_at_recogniser(Report& report, const UserPaths& paths) {
+  RecogniserOptions options;
+  auto files = find_recognition_files({}, models_folder(paths));
+  if (!files) {
+    report.line("recogniser", "none");
+    report.advice("nothing is recognised yet: " + files.error().message);
+    return;
+  }
+  report.line("recogniser", fmt::format("{}: {}", files->name, files->checkpoint));
+  if (files->voice_activity.empty())
+    report.advice(fmt::format("silence is not told from speech; fetch the model for that with `syrinx pull {}`",
+                              kVoiceActivityModel));
+  options.cache_folder = packed_folder(paths, *files);
+  options.files = std::move(*files);
+  const auto recogniser = Recogniser::load(std::move(options));
+  if (!recogniser) {
+    report.fault(recogniser.error().code, recogniser.error().message);
+  } else {
+    report.line("loads in", fmt::format("{:.0f} ms", (*recogniser)->load_ms()));
+  }
+}
+
 struct DoctorArguments {
   std::string model;
   bool quick = false;
@@ -175,11 +209,15 @@ Status run_doctor(const DoctorArguments& arguments) {
   look_at_memory(report);
   if (cancel_requested()) return fail(Code::kCancelled, "stopped while measuring");
   if (const auto paths = user_paths()) {
-    if (look_at_folders(report, *paths)) look_at_model(report, *paths, arguments.model);
+    if (look_at_folders(report, *paths)) {
+      look_at_model(report, *paths, arguments.model);
+      look_at_recogniser(report, *paths);
+    }
   } else {
     report.fault(paths.error().code, paths.error().message);
   }
   look_at_loudspeaker(report);
+  look_at_microphone(report);
   return report.finish();
 }
 
