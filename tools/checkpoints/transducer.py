@@ -57,7 +57,7 @@ FAMILIES = {
     "tdt_ctc": Family(aux_ctc=True, dtype=torch.float16, packed=True),
     "rnnt": Family(head="rnnt", xscaling=True, lstm=2, joint_index=1, packed=True, tiny_layers=1),
     "hybrid_streaming": Family(head="rnnt", aux_ctc=True, xscaling=True, streaming=True,
-                               contexts=((6, 1), (6, 0), (6, 2)), dtype=torch.float16),
+                               contexts=((6, 1), (6, 0), (6, 2)), dtype=torch.float16, packed=True),
     "eou": Family(head="rnnt", mels=128, bias=False, streaming=True, contexts=((6, 1),), dtype=torch.bfloat16,
                   packed=True, specials=("<EOU>", "<EOB>")),
     "conformer_ctc": Family(head="ctc", mels=16, xscaling=True, conformer=True, kernel=7, characters=True,

@@ -72,6 +72,7 @@ struct EncoderConfig {
     for (size_t i = 0; i < stages(); ++i) count = halved(count);
     return count;
   }
+  size_t padded_channels() const { return (channels + 31) / 32 * 32; }  // C as rows hold it
   size_t head_size() const { return width / heads; }
   // Whether a stream's frames do not depend on what comes after its chunk.
   bool cache_aware() const {

@@ -59,6 +59,9 @@ class WeightReader {
     return store_.get_bytes(name, size_bytes, make);
   }
 
+  // What the matrices are views of, if they are.
+  std::shared_ptr<const PackedFile> packed() const { return store_.file(); }
+
   // Notes that a tensor is known, though nothing reads it now.
   void know(const std::string& name) { known_.insert(name); }
   void know_prefix(const std::string& prefix) { known_prefixes_.push_back(prefix); }

@@ -1,0 +1,46 @@
+// The encoder on whole recordings (spec transducer-asr.md, sections 3.1 to 3.5).
+//
+// Scratch of one team of threads, which grows with the longest recording; one thread at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/relative_attention.h"
+#include "models/transducer/encoder_layers.h"
+#include "models/transducer/position_table.h"
+#include "models/transducer/subsampling.h"
+
+namespace syrinx::transducer {
+
+// The keys that each of `frames` queries sees (section 3.4).
+std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, AttentionContext context);
+
+class Encoder : private EncoderLayers {
+ public:
+  Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner);
+
+  using EncoderLayers::config;
+  using EncoderLayers::set_probe;  // "pre", "layer0.ff1", "layer0.att", "layer0.conv", "layer0", "layer1", ...
+
+  // Features [T, mels] to frames [T', d], valid until the next call; T' is EncoderConfig::frames(T).  At least one
+  // frame of features.
+  View<const float, 2> encode(View<const float, 2> mels, AttentionContext context);
+  // The same with the checkpoint's default context.
+  View<const float, 2> encode(View<const float, 2> mels) { return encode(mels, config().contexts.front()); }
+
+ private:
+  void attend(const nn::Part& part, size_t layer) override;
+  void convolve(const nn::Part& part, size_t layer) override;
+  void make_room(size_t frames, AttentionContext context);
+
+  Subsampler subsampler_;
+  SubsamplingState subsampling_;
+  PositionTable positions_;
+  std::vector<kernels::KeyRange> sees_;
+  size_t most_keys_ = 0;  // that a block of queries sees
+  Buffer<float> keys_;    // [d, frames], transposed
+  size_t key_stride_ = 0;
+};
+
+}  // namespace syrinx::transducer

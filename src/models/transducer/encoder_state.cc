@@ -1,0 +1,66 @@
+#include "models/transducer/encoder_state.h"
+
+#include <algorithm>
+
+#include "kernels/relative_attention.h"
+#include "models/transducer/stream_encoder.h"
+
+namespace syrinx::transducer {
+namespace {
+
+constexpr size_t kCacheLineFloats = 16;
+// Rows that a block's gates move on by before they are moved back to the front.
+constexpr size_t kGatedSlide = 64;
+
+size_t chunk_of(AttentionContext context) { return static_cast<size_t>(context.right) + 1; }
+
+}  // namespace
+
+Status check_streaming(const EncoderConfig& config, AttentionContext context) {
+  if (!config.cache_aware())
+    return fail(Code::kUnsupported,
+                "this model was trained on whole recordings: it cannot be streamed chunk by chunk, only in windows");
+  if (context.left < 0 || context.right < 0 ||
+      std::find(config.contexts.begin(), config.contexts.end(), context) == config.contexts.end())
+    return fail(Code::kInvalidArgument, "a context of {} and {} frames is none that this model was trained for",
+                context.left, context.right);
+  return {};
+}
+
+size_t first_chunk_mels(const EncoderConfig& config, AttentionContext context) {
+  return 1 + config.factor * static_cast<size_t>(context.right);
+}
+size_t chunk_mels(const EncoderConfig& config, AttentionContext context) { return config.factor * chunk_of(context); }
+
+EncoderState::EncoderState(const EncoderConfig& config, AttentionContext context, StreamMode mode)
+    : mode_(mode),
+      width_(config.width),
+      layers_(config.layers),
+      kernel_(config.kernel),
+      chunk_(chunk_of(context)),
+      left_(static_cast<size_t>(context.left)),
+      ring_(chunk_ + left_),
+      key_stride_((ring_ + kernels::kRelativeAttentionSlack + kCacheLineFloats - 1) / kCacheLineFloats *
+                  kCacheLineFloats),
+      gated_capacity_(kernel_ - 1 + chunk_ + kGatedSlide),
+      keys_(layers_ * width_ * key_stride_),
+      values_(layers_ * ring_ * width_),
+      gated_(layers_ * gated_capacity_ * width_),
+      subsampling_(config, chunk_mels(config, context) + kCompatMels),
+      mels_(mode == StreamMode::kExact ? 0 : (kCompatMels + chunk_mels(config, context)) * config.mels) {}
+
+void EncoderState::reset() {
+  std::fill(keys_.begin(), keys_.end(), 0.0f);
+  std::fill(values_.begin(), values_.end(), 0.0f);
+  std::fill(gated_.begin(), gated_.end(), 0.0f);
+  std::fill(mels_.begin(), mels_.end(), 0.0f);
+  gated_first_ = position_ = 0;
+  started_ = false;
+  subsampling_.reset();
+}
+
+size_t EncoderState::size_bytes() const {
+  return (keys_.size() + values_.size() + gated_.size() + mels_.size()) * sizeof(float) + subsampling_.size_bytes();
+}
+
+}  // namespace syrinx::transducer

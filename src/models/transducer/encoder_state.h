@@ -1,0 +1,60 @@
+// What a stream's encoder remembers between its chunks (spec transducer-asr.md, section 3.6): the keys and values of
+// the last frames of each block, in rings, the rows that the convolutions still read, and what the subsampling holds.
+//
+// Belongs to one stream; one thread at a time.
+#pragma once
+
+#include "base/result.h"
+#include "models/transducer/config.h"
+#include "models/transducer/subsampling.h"
+#include "tensor/buffer.h"
+#include "tensor/view.h"
+
+namespace syrinx::transducer {
+
+// How a stream's first convolutions treat the border between two chunks.
+enum class StreamMode : uint8_t {
+  kExact,       // as in the whole recording: each keeps the rows that it still reads
+  kNemoCompat,  // as the maker's steps: nine frames of features are run through again (section 3.6)
+};
+
+// kUnsupported for a model that was not trained to be streamed chunk by chunk, kInvalidArgument for a context that is
+// none of the checkpoint's.
+Status check_streaming(const EncoderConfig& config, AttentionContext context);
+
+// Frames of features that a chunk takes: 1 + 8 R the first one, then 8 + 8 R, where R is the context's look-ahead.
+size_t first_chunk_mels(const EncoderConfig& config, AttentionContext context);
+size_t chunk_mels(const EncoderConfig& config, AttentionContext context);
+
+class EncoderState {
+ public:
+  // check_streaming() holds.
+  EncoderState(const EncoderConfig& config, AttentionContext context, StreamMode mode);
+
+  // As it was made.
+  void reset();
+  size_t frames() const { return position_; }  // that the stream has given
+  bool started() const { return started_; }
+  StreamMode mode() const { return mode_; }
+  size_t size_bytes() const;
+
+ private:
+  friend class StreamEncoder;
+
+  const StreamMode mode_;
+  const size_t width_, layers_, kernel_;
+  const size_t chunk_, left_;    // frames
+  const size_t ring_;            // chunk_ + left_
+  const size_t key_stride_;      // between rows of keys
+  const size_t gated_capacity_;  // rows of a block's gates
+  Buffer<float> keys_;           // [layers, d, key_stride]: transposed, a ring of columns
+  Buffer<float> values_;         // [layers, ring, d]
+  Buffer<float> gated_;          // [layers, capacity, d]: from gated_first_ on kernel - 1 rows of the past
+  size_t gated_first_ = 0;
+  size_t position_ = 0;  // frames given
+  bool started_ = false;
+  SubsamplingState subsampling_;
+  Buffer<float> mels_;  // kNemoCompat: [9 + chunk, mels], the past first
+};
+
+}  // namespace syrinx::transducer

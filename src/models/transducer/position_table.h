@@ -1,0 +1,40 @@
+// What attention needs of relative positions, for each layer: p_r = W_pos pe(r) and (v - u) . p_r, where pe holds sines
+// and cosines of the offset r (spec transducer-asr.md, section 3.2).  Independent of the sound, so made once a length.
+//
+// pe(-r) has the sines negated: W_pos pe(r) and W_pos pe(-r) are the sum and the difference of a product with the
+// cosines and one with the sines, which halves the work.
+//
+// Immutable once made; may be shared.
+#pragma once
+
+#include <vector>
+
+#include "kernels/relative_attention.h"
+#include "models/transducer/encoder_weights.h"
+#include "nn/runner.h"
+#include "tensor/buffer.h"
+
+namespace syrinx::transducer {
+
+class PositionTable {
+ public:
+  PositionTable() = default;
+  // Offsets from `ahead` down to -`behind`, query minus key.
+  PositionTable(const EncoderWeights& weights, size_t ahead, size_t behind, nn::Runner& runner);
+
+  // Whether it holds these offsets.
+  bool covers(size_t ahead, size_t behind) const { return offsets_ > 0 && ahead <= ahead_ && behind <= behind_; }
+  size_t ahead() const { return ahead_; }
+  size_t behind() const { return behind_; }
+  View<const float, 2> positions(size_t layer) const;  // [H K, offsets], by falling offset
+  View<const float, 2> constants(size_t layer) const;  // [H, offsets]
+
+ private:
+  void fill_layer(const EncoderLayer& layer, size_t index, const nn::Plane& sines, const nn::Plane& cosines,
+                  nn::Runner& runner);
+
+  size_t ahead_ = 0, behind_ = 0, offsets_ = 0, stride_ = 0, width_ = 0, heads_ = 0;
+  Buffer<float> positions_, constants_;  // [layers, H K, stride], [layers, H, stride]
+};
+
+}  // namespace syrinx::transducer

@@ -1,0 +1,71 @@
+// The encoder of cache-aware models on streams, several at once (spec transducer-asr.md, section 3.6).  A step takes
+// one chunk of each stream and gives its frames; in StreamMode::kExact they are those of the whole recording with the
+// same context.  A stream gets the numbers that it gets alone, to the last bit.
+//
+// Scratch of one team of threads; one thread at a time.  A step allocates nothing.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/transducer/encoder_layers.h"
+#include "models/transducer/encoder_state.h"
+#include "models/transducer/position_table.h"
+#include "models/transducer/subsampling.h"
+
+namespace syrinx::transducer {
+
+inline constexpr size_t kCompatMels = 9, kCompatDrop = 2;  // features run through again, frames that they give
+
+class StreamEncoder : private EncoderLayers {
+ public:
+  // One chunk of a stream [T, mels]: T is first_chunk_mels() for a stream that has not started, else chunk_mels();
+  // fewer, or none, where the stream ends behind it.
+  struct Input {
+    EncoderState* state = nullptr;
+    View<const float, 2> mels;
+    bool last = false;
+  };
+  // The rows of the result that belong to a stream.
+  struct Output {
+    size_t first_row = 0, rows = 0;
+  };
+
+  // check_streaming() holds for the context; states must be made for the same.
+  StreamEncoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner, AttentionContext context,
+                size_t max_streams);
+
+  using EncoderLayers::config;
+  AttentionContext context() const { return context_; }
+  size_t max_streams() const { return max_streams_; }
+
+  // Frames [rows, d] of all streams, valid until the next step; outputs[n] says which are those of inputs[n].
+  View<const float, 2> step(std::span<const Input> inputs, std::span<Output> outputs);
+
+ private:
+  struct Segment {
+    EncoderState* state = nullptr;
+    size_t first = 0, rows = 0;
+  };
+
+  void attend(const nn::Part& part, size_t layer) override;
+  void attend_head(const nn::Part& part, const Segment& segment, size_t layer, size_t head);
+  float* gated_row(size_t row, size_t layer) override;
+  void convolve(const nn::Part& part, size_t layer) override;
+  Subsampler::Piece piece_of(const Input& input);
+  void finish_state(EncoderState& state, size_t rows) const;
+
+  const AttentionContext context_;
+  const size_t max_streams_, chunk_;
+  Subsampler subsampler_;
+  PositionTable positions_;
+  std::vector<Subsampler::Piece> pieces_;
+  std::vector<size_t> counts_;
+  std::vector<Segment> segments_;
+  std::vector<Segment> row_segment_;  // of each row
+  std::vector<kernels::KeyRange> sees_;
+  nn::Plane subsampled_;
+};
+
+}  // namespace syrinx::transducer

@@ -1,0 +1,166 @@
+// Features and the encoder beside the maker's own classes, on small checkpoints of every family.
+#include <gtest/gtest.h>
+
+#include "../safetensors_arrays.h"
+#include "../seen_stages.h"
+#include "fixtures.h"
+#include "models/transducer/encoder.h"
+#include "models/transducer/features.h"
+
+namespace syrinx::transducer {
+namespace {
+
+constexpr double kBound = 1e-4;  // of a stage's largest value
+constexpr size_t kSamples = 20800;
+
+const char* const kFamilies[] = {"tdt", "tdt_ctc", "rnnt", "hybrid_streaming", "eou", "conformer_ctc"};
+
+struct Family {
+  explicit Family(const std::string& name, Precision precision = Precision::kF32)
+      : loaded(name + ".nemo", precision), reference(data(name + ".reference.safetensors")) {}
+
+  // The encoder's frames for the first samples of the noise.
+  std::vector<float> encoded(Encoder& encoder, size_t samples, AttentionContext context) {
+    const std::vector<float> mels = loaded.mels(samples);
+    const size_t columns = loaded.checkpoint.config().encoder.mels;
+    const View<const float, 2> frames = encoder.encode({mels.data(), {mels.size() / columns, columns}}, context);
+    return flat(frames);
+  }
+
+  Loaded loaded;
+  SafetensorsArrays reference;
+};
+
+TEST(TransducerParity, Features) {
+  for (const char* name : kFamilies) {
+    Family family(name);
+    for (const size_t samples : {size_t{200}, size_t{400}, size_t{4000}}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, samples));
+      const std::vector<float> ours = family.loaded.mels(samples);
+      const std::vector<float> theirs = family.reference.get(fmt::format("mel.{}", samples));
+      ASSERT_EQ(ours.size(), theirs.size());
+      // Nothing but zeros: a single frame has no deviation.
+      const bool zeros = std::all_of(theirs.begin(), theirs.end(), [](float v) { return v == 0.0f; });
+      if (zeros) {
+        EXPECT_EQ(ours, theirs);
+      } else {
+        EXPECT_LE(largest_difference(ours, theirs), kBound);
+      }
+    }
+  }
+}
+
+TEST(TransducerParity, EncoderStages) {
+  for (const char* name : kFamilies) {
+    SCOPED_TRACE(name);
+    Family family(name);
+    Encoder encoder(family.loaded.encoder, family.loaded.runner);
+    std::map<std::string, std::vector<float>> seen;
+    encoder.set_probe([&](const std::string& stage, View<const float, 2> x) { seen["stage." + stage] = flat(x); });
+    const AttentionContext context = encoder.config().contexts.front();
+    const std::vector<float> ours = family.encoded(encoder, kSamples, context);
+    EXPECT_LE(largest_difference(ours, family.reference.get("encoded")), kBound);
+    size_t compared = 0;
+    for (const auto& [stage, values] : seen) {
+      SCOPED_TRACE(stage);
+      EXPECT_LE(largest_difference(values, family.reference.get(stage == "stage.pre" ? "stage.input" : stage)), kBound);
+      ++compared;
+    }
+    EXPECT_EQ(compared, 4 + encoder.config().layers);
+  }
+}
+
+TEST(TransducerParity, EncoderLengthsAndContexts) {
+  for (const char* name : kFamilies) {
+    Family family(name);
+    Encoder encoder(family.loaded.encoder, family.loaded.runner);
+    const std::vector<AttentionContext>& contexts = encoder.config().contexts;
+    for (const size_t frames : {size_t{1}, size_t{2}, size_t{7}, size_t{8}, size_t{9}, size_t{17}}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, frames));
+      const std::vector<float> ours = family.encoded(encoder, 160 * frames, contexts.front());
+      const std::vector<float> theirs = family.reference.get(fmt::format("encoded.{}", frames));
+      ASSERT_EQ(ours.size(), theirs.size());
+      EXPECT_LE(largest_difference(ours, theirs), kBound);
+    }
+    for (size_t i = 0; contexts.size() > 1 && i < contexts.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} context {}", name, i));
+      const std::vector<float> ours = family.encoded(encoder, kSamples, contexts[i]);
+      EXPECT_LE(largest_difference(ours, family.reference.get(fmt::format("encoded.context{}", i))), kBound);
+    }
+  }
+}
+
+TEST(TransducerParity, OtherContainerGivesTheSame) {
+  Loaded maker("tdt.nemo", Precision::kF32), other("tdt_mlx", Precision::kF32);
+  const std::vector<float> mels = maker.mels(kSamples);
+  EXPECT_EQ(mels, other.mels(kSamples));
+  Encoder first(maker.encoder, maker.runner), second(other.encoder, other.runner);
+  const View<const float, 2> features(mels.data(), {mels.size() / 128, 128});
+  EXPECT_EQ(flat(first.encode(features)), flat(second.encode(features)));
+}
+
+TEST(TransducerParity, NarrowPrecisionsStayClose) {
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    SCOPED_TRACE(precision_name(precision));
+    Family family("rnnt", precision);
+    Encoder encoder(family.loaded.encoder, family.loaded.runner);
+    const std::vector<float> ours = family.encoded(encoder, kSamples, {}), theirs = family.reference.get("encoded");
+    ASSERT_EQ(ours.size(), theirs.size());
+    double product = 0, own = 0, other = 0;
+    for (size_t i = 0; i < ours.size(); ++i) {
+      product += double{ours[i]} * double{theirs[i]};
+      own += double{ours[i]} * double{ours[i]};
+      other += double{theirs[i]} * double{theirs[i]};
+    }
+    EXPECT_GE(product / std::sqrt(own * other), 0.999);
+  }
+}
+
+TEST(TransducerEncoder, ThreadsChangeNothing) {
+  Loaded one("tdt_ctc.nemo", Precision::kF32), three("tdt_ctc.nemo", Precision::kF32, 3);
+  const std::vector<float> mels = one.mels(kSamples);
+  EXPECT_EQ(mels, three.mels(kSamples));
+  const View<const float, 2> features(mels.data(), {mels.size() / 80, 80});
+  Encoder first(one.encoder, one.runner), second(three.encoder, three.runner);
+  EXPECT_EQ(flat(first.encode(features)), flat(second.encode(features)));
+}
+
+TEST(TransducerEncoder, SeesWhatTheContextSays) {
+  const auto range = [](ContextStyle style, AttentionContext context, size_t i) {
+    const kernels::KeyRange keys = visible_keys(10, style, context)[i];
+    return std::pair<uint32_t, uint32_t>{keys.begin, keys.end};
+  };
+  using Pair = std::pair<uint32_t, uint32_t>;
+  EXPECT_EQ(range(ContextStyle::kRegular, {}, 4), (Pair{0, 10}));
+  EXPECT_EQ(range(ContextStyle::kRegular, {3, 2}, 4), (Pair{1, 7}));
+  EXPECT_EQ(range(ContextStyle::kRegular, {3, 2}, 9), (Pair{6, 10}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimited, {3, 2}, 4), (Pair{0, 6}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimited, {3, 2}, 9), (Pair{6, 10}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimited, {-1, 2}, 7), (Pair{0, 9}));
+}
+
+TEST(TransducerFeatures, StreamsAnyPieces) {
+  Loaded loaded("hybrid_streaming.nemo", Precision::kF32);
+  const std::vector<float> whole = loaded.mels(kSamples + 77), samples = noise(kSamples + 77);
+  for (const size_t piece : {size_t{1}, size_t{159}, size_t{1280}, size_t{50000}}) {
+    FeatureStream stream(loaded.features);
+    std::vector<float> rows, room(7 * 80);
+    const View<float, 2> view(room.data(), {7, 80});
+    for (size_t at = 0; at < samples.size(); at += piece) {
+      std::span<const float> more(samples.data() + at, std::min(piece, samples.size() - at));
+      while (!more.empty()) {
+        const FeatureStream::Taken taken = stream.push(more, view);
+        rows.insert(rows.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(taken.rows * 80));
+        more = more.subspan(taken.samples);
+      }
+    }
+    for (size_t count = 1; count > 0;) {
+      count = stream.finish(view);
+      rows.insert(rows.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(count * 80));
+    }
+    EXPECT_EQ(rows, whole) << piece;
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::transducer

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What the maker's own classes (nemo_toolkit) compute from the checkpoints of tools/checkpoints/transducer.py.
+
+Writes DIR/NAME.reference.safetensors for each DIR/NAME.nemo: features, the encoder's stages and results for several
+lengths and contexts, the maker's cache-aware steps, and greedy decisions.  docs/transducer.md says what each array is.
+
+  python3 tools/reference/transducer.py tests/data/transducer
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import pathlib
+import sys
+import warnings
+
+import numpy as np
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+
+import torch  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from reference.container import save  # noqa: E402
+
+SAMPLES = 20800                   # 130 frames of features
+EDGES = (1, 2, 7, 8, 9, 17)       # frames of features
+
+
+def noise(count: int) -> torch.Tensor:
+    """16-bit noise whose level changes every tenth of a second: the same numbers in every language."""
+    state, out = 12345, []
+    for i in range(count):
+        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+        out.append(((state >> 16) - 32768 >> 1 + i // 1600 % 5) / 32768)
+    return torch.tensor(out)
+
+
+def rows(x: torch.Tensor) -> np.ndarray:
+    """[1, C, T] as [T, C]."""
+    return x[0].T.contiguous().float().numpy()
+
+
+class Stages:
+    """What the encoder's modules gave, and what the sum was behind each module of the first block."""
+
+    def __init__(self, encoder: torch.nn.Module):
+        self.seen: dict[str, torch.Tensor] = {}
+        self.handles = [encoder.pre_encode.register_forward_hook(self.keep("pre"))]
+        for i, layer in enumerate(encoder.layers):
+            self.handles.append(layer.register_forward_hook(self.keep(f"layer{i}")))
+        first = encoder.layers[0]
+        for name in ("feed_forward1", "self_attn", "conv"):
+            self.handles.append(getattr(first, name).register_forward_hook(self.keep(name)))
+        self.handles.append(first.register_forward_pre_hook(self.keep_input, with_kwargs=True))
+
+    def keep(self, name: str):
+        def hook(_, __, out) -> None:
+            self.seen[name] = (out[0] if isinstance(out, tuple) else out).detach().clone()
+        return hook
+
+    def keep_input(self, _, args, kwargs) -> None:
+        self.seen["input"] = (args[0] if args else kwargs["x"]).detach().clone()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        for handle in self.handles:
+            handle.remove()
+        s = self.seen
+        s["layer0.ff1"] = s["input"] + 0.5 * s.pop("feed_forward1")
+        s["layer0.att"] = s["layer0.ff1"] + s.pop("self_attn")
+        s["layer0.conv"] = s["layer0.att"] + s.pop("conv")
+        return {f"stage.{name}": value[0].float().numpy() for name, value in s.items()}
+
+
+def features(model, samples: torch.Tensor) -> torch.Tensor:
+    mels, length = model.preprocessor(input_signal=samples[None], length=torch.tensor([len(samples)]))
+    return mels[:, :, :int(length)]
+
+
+def encode(model, mels: torch.Tensor) -> np.ndarray:
+    out, length = model.encoder(audio_signal=mels, length=torch.tensor([mels.shape[2]]))
+    return rows(out[:, :, :int(length)])
+
+
+def stream(model, mels: torch.Tensor) -> np.ndarray:
+    """The maker's own steps: cached features in front of each chunk but the first."""
+    encoder = model.encoder
+    encoder.setup_streaming_params()
+    c = encoder.streaming_cfg
+    pick = lambda value, step: value[min(step, 1)] if isinstance(value, (list, tuple)) else value  # noqa: E731
+    cache, at, out = encoder.get_initial_cache_state(batch_size=1), 0, []
+    step = 0
+    while at + pick(c.chunk_size, step) <= mels.shape[2]:
+        size, before = pick(c.chunk_size, step), pick(c.pre_encode_cache_size, step)
+        chunk = mels[:, :, max(at - before, 0):at + size]
+        chunk = torch.nn.functional.pad(chunk, (before + size - chunk.shape[2], 0))  # nothing was there before
+        result = encoder.cache_aware_stream_step(
+            processed_signal=chunk, processed_signal_length=torch.tensor([chunk.shape[2]]),
+            cache_last_channel=cache[0], cache_last_time=cache[1], cache_last_channel_len=cache[2],
+            keep_all_outputs=False, drop_extra_pre_encoded=0 if step == 0 else c.drop_extra_pre_encoded)
+        out.append(rows(result[0]))
+        cache, at, step = result[2:5], at + size, step + 1
+    return np.concatenate(out)
+
+
+def decisions(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
+    if not hasattr(model, "joint"):
+        out, length = model.encoder(audio_signal=mels, length=torch.tensor([mels.shape[2]]))
+        return {"ctc.logprobs": model.decoder(encoder_output=out)[0].float().numpy()}
+    out, length = model.encoder(audio_signal=mels, length=torch.tensor([mels.shape[2]]))
+    found = model.decoding.rnnt_decoder_predictions_tensor(encoder_output=out, encoded_lengths=length,
+                                                           return_hypotheses=True)
+    found = found[0][0] if isinstance(found[0], list) else found[0]
+    return {"tokens": np.asarray(found.y_sequence, np.int32)}
+
+
+def reference(path: pathlib.Path) -> dict[str, np.ndarray]:
+    import nemo.collections.asr as nemo_asr
+    model = nemo_asr.models.ASRModel.restore_from(str(path), map_location="cpu", strict=False).eval().float()
+    model.preprocessor.featurizer.dither = 0.0
+    samples, out = noise(SAMPLES), {}
+    for count in (200, 400, 4000):
+        out[f"mel.{count}"] = rows(features(model, samples[:count]))
+    mels = features(model, samples)
+    stages = Stages(model.encoder)
+    out["encoded"] = encode(model, mels)
+    out |= stages.arrays()
+    for frames in EDGES:
+        out[f"encoded.{frames}"] = encode(model, features(model, samples[:160 * frames]))
+    out |= decisions(model, mels)
+    for i, context in enumerate(model.encoder.att_context_size_all):
+        if len(model.encoder.att_context_size_all) > 1:
+            model.encoder.set_default_att_context_size(list(context))
+            out[f"encoded.context{i}"] = encode(model, mels)
+        if model.encoder.att_context_style == "chunked_limited":
+            out[f"stream.context{i}"] = stream(model, mels)
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for path in sorted(options.folder.glob("*.nemo")):
+        if options.only and path.stem != options.only:
+            continue
+        with torch.no_grad():
+            arrays = reference(path)
+        save(options.folder / f"{path.stem}.reference.safetensors", arrays)
+        print(path.stem, {name: value.shape for name, value in arrays.items()})
+
+
+if __name__ == "__main__":
+    main()
