@@ -1,6 +1,7 @@
 #include "engine/recogniser.h"
 
 #include "engine/speech_engine.h"
+#include "engine/whisper_recogniser.h"
 
 namespace syrinx {
 
@@ -8,7 +9,7 @@ Result<std::shared_ptr<Recogniser>> Recogniser::load(RecogniserOptions options) 
   SYRINX_TRY(options.threads, choose_threads(options.threads));
   switch (options.files.family) {
     // One line a family, with that family's engine.
-    case RecogniserFamily::kWhisper:
+    case RecogniserFamily::kWhisper: return WhisperRecogniser::load(options);
     case RecogniserFamily::kTransducer: break;
   }
   return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);

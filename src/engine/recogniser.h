@@ -28,11 +28,11 @@ struct RecogniserOptions {
 };
 
 struct TranscribeOptions {
-  std::string language = {};       // two letters; empty: the model finds out, or knows but one
-  bool words = false;              // times of words
-  bool translate = false;          // into English; Whisper's multilingual models only
-  bool voice_activity = true;      // what is no speech is left out before the model hears it
-  std::vector<std::string> boost;  // words and phrases to favour; transducers only
+  std::string language = {};            // two letters; empty: the model finds out, or knows but one
+  bool words = false;                   // times of words
+  bool translate = false;               // into English; Whisper's multilingual models only
+  bool voice_activity = true;           // what is no speech is left out before the model hears it
+  std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
   float boost_score = 1.0f;
 };
 

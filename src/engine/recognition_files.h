@@ -15,13 +15,13 @@ inline constexpr const char* kVoiceActivityModel = "silero-vad";
 enum class RecogniserFamily : uint8_t { kWhisper, kTransducer };
 
 struct RecognitionFiles {
-  std::string name;        // what was asked for
+  std::string name = {};   // what was asked for
   bool installed = false;  // else a path
   RecogniserFamily family = RecogniserFamily::kWhisper;
   // Whisper: CTranslate2's model.bin, or .safetensors with config.json beside it, or the maker's .pt.  Transducers: a
   // .nemo archive, a .ckpt or .pt with model_config.yaml beside it, or .safetensors with config.json beside it.
-  std::string checkpoint;
-  std::string voice_activity;  // Silero's file; empty when it is not installed
+  std::string checkpoint = {};
+  std::string voice_activity = {};  // Silero's file; empty when it is not installed
 };
 
 // `model` is the name of an installed model, a folder that holds a checkpoint, or a checkpoint file: what holds a '/',

@@ -42,6 +42,8 @@ class LongForm {
 
   // The window to decode now; nothing at the end of the sound.
   std::optional<Window> next() const;
+  // Whether a window holds no speech, whatever its text.
+  bool is_silence(const DecodedWindow& decoded) const;
   // The segments of that window, with times of the whole sound; none if it counts as silence.
   std::vector<Segment> cut(const DecodedWindow& decoded) const;
   // Ends the window: takes the segments that cut() gave, with words placed in them or not, empties those that say
@@ -54,7 +56,6 @@ class LongForm {
 
  private:
   size_t window_frames() const;
-  bool is_silence(const DecodedWindow& decoded) const;
 
   const text::ByteBpe& bpe_;
   const Tokens& tokens_;

@@ -90,7 +90,7 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
   const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
   for (std::optional<LongForm::Window> window; (window = form.next());) {
     encode(samples, *window, peak);
-    if (language_ == nullptr && tokens.multilingual) language_ = &decoder_->detect_language(audio_);
+    find_language();
     const WindowPrompt prompt = {.previous = std::move(window->prompt),
                                  .language = language_,
                                  .translate = settings.translate,
@@ -100,8 +100,7 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
     if (settings.words && !segments.empty()) {
       std::vector<int32_t> text_ids;
       for (const Segment& segment : segments)
-        std::ranges::copy_if(segment.tokens, std::back_inserter(text_ids),
-                             [&](int32_t id) { return tokens.is_text(id); });
+        for (const int32_t id : text_of(segment.tokens)) text_ids.push_back(id);
       place_words(decoder_->time_words(audio_, prompt, text_ids, window->frames), tokens,
                   static_cast<double>(window->first_frame) * kSecondsPerFrame, segments, form.last_speech_s());
     }
@@ -110,6 +109,52 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
     if (progress && !progress(done_s)) return fail(Code::kCancelled, "the transcription was stopped");
   }
   return std::move(form.segments());
+}
+
+HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberSettings& settings,
+                              std::string_view before) {
+  HeardWindow heard;
+  samples = samples.first(std::min(samples.size(), window_frames_ * kHopSamples));
+  const size_t frames = LogMel::frame_count(samples.size());
+  language_ = vocabulary_->tokens.multilingual ? settings.language : nullptr;
+  if (frames == 0) return heard;
+  encode(samples, {.first_frame = 0, .frames = frames, .prompt = {}}, file_peak(samples, frames));
+  find_language();
+  WindowPrompt prompt = {.previous = {}, .language = language_, .translate = settings.translate, .timestamps = true};
+  if (!before.empty())
+    if (auto ids = vocabulary_->bpe.encode(" " + std::string(before))) prompt.previous = std::move(*ids);
+  const size_t room = model_->config().text_positions / 2 - 1;
+  if (prompt.previous.size() > room)
+    prompt.previous.erase(prompt.previous.begin(), prompt.previous.end() - static_cast<ptrdiff_t>(room));
+  const DecodedWindow decoded = decoder_->decode(audio_, prompt, settings.decode, 0);
+  const LongForm silence(vocabulary_->bpe, vocabulary_->tokens, frames, settings.long_form);
+  if (silence.is_silence(decoded)) return heard;
+  const WindowCut cut = cut_window(vocabulary_->tokens, decoded.tokens, frames);
+  for (const WindowCut::Piece& piece : cut.pieces)
+    if (decoded.tokens.size() > piece.end || cut.ends_with_time) heard.ends_s.push_back(piece.end_s);
+
+  const double end_s = static_cast<double>(frames) * kSecondsPerFrame;
+  Segment& segment = heard.segment;
+  segment.end_s = end_s;
+  segment.tokens = decoded.tokens;
+  const std::vector<int32_t> text_ids = text_of(decoded.tokens);
+  segment.text = vocabulary_->bpe.decode(text_ids);
+  segment.mean_log_probability = decoded.mean_log_probability;
+  segment.no_speech = decoded.no_speech;
+  segment.temperature = decoded.temperature;
+  segment.compression_ratio = decoded.compression_ratio;
+  place_words(decoder_->time_words(audio_, prompt, text_ids, frames), vocabulary_->tokens, 0, {&segment, 1}, 0);
+  return heard;
+}
+
+void Transcriber::find_language() {
+  if (language_ == nullptr && vocabulary_->tokens.multilingual) language_ = &decoder_->detect_language(audio_);
+}
+
+std::vector<int32_t> Transcriber::text_of(std::span<const int32_t> ids) const {
+  std::vector<int32_t> text_ids;
+  std::ranges::copy_if(ids, std::back_inserter(text_ids), [&](int32_t id) { return vocabulary_->tokens.is_text(id); });
+  return text_ids;
 }
 
 }  // namespace syrinx::whisper

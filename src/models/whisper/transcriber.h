@@ -31,6 +31,12 @@ struct Vocabulary {
   static Result<std::shared_ptr<const Vocabulary>> load(const Model& model);
 };
 
+// What was heard in one window.
+struct HeardWindow {
+  Segment segment;             // all of its text and words, with times from the beginning of the window
+  std::vector<double> ends_s;  // of the segments that were finished in it
+};
+
 class Transcriber {
  public:
   // Called after each window with the seconds done; false stops.
@@ -44,6 +50,10 @@ class Transcriber {
   Result<std::vector<Segment>> transcribe(std::span<const float> samples, const TranscriberSettings& settings,
                                           const Progress& progress = {});
 
+  // The same of one window, of which 30 s are heard at most: no second window for what was left unfinished, and the
+  // words' times always.  `before` is the text that came before.  Silence gives no words.
+  HeardWindow hear(std::span<const float> samples, const TranscriberSettings& settings, std::string_view before = {});
+
   // Of the last sound; null before the first, and for English-only models.
   const Language* language() const { return language_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -53,6 +63,8 @@ class Transcriber {
               LogMel log_mel, std::unique_ptr<WindowDecoder> decoder);
   float file_peak(std::span<const float> samples, size_t content_frames);
   void encode(std::span<const float> samples, const LongForm::Window& window, float peak);
+  void find_language();  // of the window at hand, where it is not known
+  std::vector<int32_t> text_of(std::span<const int32_t> ids) const;
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const Vocabulary> vocabulary_;

@@ -1,0 +1,134 @@
+#include "engine/whisper_recogniser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/in_quotes.h"
+#include "engine/whisper_stream.h"
+#include "text/unicode.h"
+
+namespace syrinx {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  size_t begin = text.size(), end = 0;
+  for (size_t i = 0; i < text.size();) {
+    const size_t at = i;
+    if (text::is_space(text::decode(text, i))) continue;
+    begin = std::min(begin, at);
+    end = i;
+  }
+  return begin < end ? std::string(text.substr(begin, end - begin)) : std::string();
+}
+
+float probability_of(float log_probability) { return std::clamp(std::exp(log_probability), 0.0f, 1.0f); }
+
+}  // namespace
+
+TranscriptSegment transcript_segment(const whisper::Segment& segment, const whisper::Tokens& tokens) {
+  TranscriptSegment out;
+  out.text = trimmed(segment.text);
+  out.start_s = segment.start_s;
+  out.end_s = segment.end_s;
+  out.confidence = probability_of(segment.mean_log_probability);
+  std::ranges::copy_if(segment.tokens, std::back_inserter(out.tokens), [&](int32_t id) { return tokens.is_text(id); });
+  for (const whisper::Word& word : segment.words) {
+    std::string text = trimmed(word.text);
+    if (text.empty()) continue;
+    out.words.push_back({std::move(text), word.start_s, word.end_s, std::clamp(word.probability, 0.0f, 1.0f)});
+  }
+  return out;
+}
+
+Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOptions& options) {
+  const Stopwatch watch;
+  SYRINX_TRY(std::shared_ptr<const whisper::Model> model,
+             whisper::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
+                                                             .cache_folder = options.cache_folder}));
+  SYRINX_TRY(std::shared_ptr<const whisper::Vocabulary> vocabulary, whisper::Vocabulary::load(*model));
+  std::shared_ptr<WhisperRecogniser> recogniser(new WhisperRecogniser(model, options));
+  recogniser->vocabulary_ = vocabulary;
+  SYRINX_TRY(recogniser->transcriber_,
+             whisper::Transcriber::create(std::move(model), std::move(vocabulary), recogniser->team_));
+  if (!options.files.voice_activity.empty()) {
+    SYRINX_TRY(recogniser->gate_, SpeechGate::load(options.files.voice_activity));
+  }
+  recogniser->load_ms_ = watch.elapsed_ms();
+  return std::shared_ptr<Recogniser>(std::move(recogniser));
+}
+
+WhisperRecogniser::WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options)
+    : files_(options.files), model_(std::move(model)), team_(options.threads) {}
+
+Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options) const {
+  const whisper::Tokens& tokens = vocabulary_->tokens;
+  if (!options.boost.empty())
+    return fail(Code::kUnsupported, "Whisper cannot favour words; leave them out, or use a transducer");
+  if (options.translate && !tokens.multilingual)
+    return fail(Code::kUnsupported, "'{}' knows English alone and does not translate; use a multilingual Whisper",
+                files_.name);
+  whisper::TranscriberSettings settings;
+  settings.translate = options.translate;
+  settings.words = options.words;
+  // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
+  settings.long_form.condition_on_previous = false;
+  if (options.language.empty()) return settings;
+  const std::string code = text::ascii_lower(options.language);
+  settings.language = tokens.find_language(code);
+  if (settings.language == nullptr || (!tokens.multilingual && code != "en"))
+    return fail(Code::kInvalidArgument, "'{}' does not know the language {}; give a code such as {}, or leave it out",
+                files_.name, in_quotes(options.language), tokens.multilingual ? "en, de or zh" : "en");
+  return settings;
+}
+
+// The times of the piece become those of the recording; the language that was found in the first one stays.
+Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
+                                     whisper::TranscriberSettings& settings, const Progress& progress,
+                                     Transcript& transcript) {
+  const std::vector<float> sound = piece.sound(samples);
+  const auto mapped = [&](double done_s) { return !progress || progress(piece.end_in_recording(done_s)); };
+  SYRINX_TRY(std::vector<whisper::Segment> segments, with_transcriber([&](whisper::Transcriber& transcriber) {
+               auto heard = transcriber.transcribe(sound, settings, mapped);
+               settings.language = transcriber.language();
+               return heard;
+             }));
+  for (whisper::Segment& segment : segments) {
+    if (segment.text.empty()) continue;
+    segment.start_s = piece.start_in_recording(segment.start_s);
+    segment.end_s = std::max(segment.start_s, piece.end_in_recording(segment.end_s));
+    for (whisper::Word& word : segment.words) {
+      word.start_s = piece.start_in_recording(word.start_s);
+      word.end_s = std::max(word.start_s, piece.end_in_recording(word.end_s));
+    }
+    transcript.segments.push_back(transcript_segment(segment, vocabulary_->tokens));
+  }
+  return {};
+}
+
+Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                                 const Progress& progress) {
+  SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options));
+  Transcript transcript;
+  transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
+  std::vector<SpeechPiece> pieces;
+  if (options.voice_activity && gate_)
+    pieces = gate_->pieces(samples);
+  else if (!samples.empty())
+    pieces = {{{{0, samples.size()}}}};
+  for (const SpeechPiece& piece : pieces) SYRINX_TRY_VOID(hear_piece(piece, samples, settings, progress, transcript));
+  if (progress && !progress(transcript.audio_s)) return fail(Code::kCancelled, "the transcription was stopped");
+  if (settings.language != nullptr)
+    transcript.language = settings.language->code;
+  else if (!vocabulary_->tokens.multilingual)
+    transcript.language = "en";
+  return transcript;
+}
+
+Result<std::unique_ptr<RecognitionStream>> WhisperRecogniser::start(const TranscribeOptions& options) {
+  SYRINX_TRY(const whisper::TranscriberSettings settings, settings_of(options));
+  return std::make_unique<WhisperStream>(shared_from_this(), settings, options.voice_activity);
+}
+
+}  // namespace syrinx

@@ -1,0 +1,62 @@
+// Whisper behind the recogniser's interface: recordings in the pieces that voice activity finds, streams by decoding
+// the sound so far again and again (whisper_stream.h).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/thread_team.h"
+#include "engine/recogniser.h"
+#include "engine/speech_gate.h"
+#include "models/whisper/transcriber.h"
+
+namespace syrinx {
+
+class WhisperRecogniser final : public Recogniser, public std::enable_shared_from_this<WhisperRecogniser> {
+ public:
+  static constexpr Precision kDefaultPrecision = Precision::kInt8;
+
+  // options.threads has been chosen.  Where no voice activity model is installed, all sound is heard.
+  static Result<std::shared_ptr<Recogniser>> load(const RecogniserOptions& options);
+
+  Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                const Progress& progress) override;
+  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
+
+  const std::string& name() const override { return files_.name; }
+  Precision precision() const override { return model_->precision(); }
+  int threads() const override { return team_.size(); }
+  double load_ms() const override { return load_ms_; }
+
+  // Null where no voice activity model is installed.
+  const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }
+  // One caller at a time: `use` is called with the transcriber while others wait.
+  template <class Use>
+  auto with_transcriber(Use&& use) {
+    const std::lock_guard lock(mutex_);
+    return use(*transcriber_);
+  }
+
+ private:
+  WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options);
+  Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options) const;
+  Status hear_piece(const SpeechPiece& piece, std::span<const float> samples, whisper::TranscriberSettings& settings,
+                    const Progress& progress, Transcript& transcript);
+
+  const RecognitionFiles files_;
+  const std::shared_ptr<const whisper::Model> model_;
+  std::shared_ptr<const whisper::Vocabulary> vocabulary_;
+  std::optional<SpeechGate> gate_;
+  double load_ms_ = 0;
+
+  ThreadTeam team_;
+  std::mutex mutex_;  // of the transcriber, and by it of the team
+  std::unique_ptr<whisper::Transcriber> transcriber_;
+};
+
+// A segment as the interface gives it: text and words without blanks around them, tokens of text alone.
+TranscriptSegment transcript_segment(const whisper::Segment& segment, const whisper::Tokens& tokens);
+
+}  // namespace syrinx

@@ -1,0 +1,175 @@
+#include "engine/whisper_stream.h"
+
+#include <algorithm>
+
+#include "engine/whisper_recogniser.h"
+
+namespace syrinx {
+namespace {
+
+// Dictation pauses; a reader's sentence ends.
+constexpr EndpointOptions kEndpoints = {
+    .silence_s = EndpointOptions::kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60, .settle_s = 0};
+
+// Languages that write no spaces between words.
+bool is_unspaced(std::string_view language) {
+  for (const std::string_view code : {"zh", "ja", "th", "lo", "my", "yue"})
+    if (language == code) return true;
+  return false;
+}
+
+double seconds(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }
+
+}  // namespace
+
+WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
+                             const whisper::TranscriberSettings& settings, bool voice_activity)
+    : recogniser_(std::move(recogniser)),
+      settings_(settings),
+      keep_language_(settings.language != nullptr),
+      endpointer_(kEndpoints) {
+  settings_.words = true;
+  if (settings_.language != nullptr) language_ = settings_.language->code;
+  if (voice_activity && recogniser_->gate() != nullptr)
+    detector_.emplace(recogniser_->gate()->vad(), recogniser_->gate()->options().segments);
+}
+
+double WhisperStream::buffer_begin_s() const { return seconds(buffer_begin_); }
+double WhisperStream::now_s() const { return seconds(buffer_begin_ + buffer_.size()); }
+
+Status WhisperStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
+  arrival_ = Stopwatch();
+  while (!samples.empty()) {
+    const std::span<const float> some = samples.first(std::min(samples.size(), kPeriodSamples - since_step_));
+    samples = samples.subspan(some.size());
+    buffer_.insert(buffer_.end(), some.begin(), some.end());
+    since_step_ += some.size();
+    watch_voice(some);
+    if (since_step_ < kPeriodSamples) continue;
+    since_step_ = 0;
+    if (detector_ && !endpointer_.has_speech()) {
+      // Silence so far: only its end is kept, for the beginning of the first word.
+      const size_t gone = buffer_.size() - std::min(buffer_.size(), kPrerollSamples);
+      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(gone));
+      buffer_begin_ += gone;
+      continue;
+    }
+    decode();
+    if (endpointer_.check(now_s()))
+      close(events);
+    else
+      tell(false, events);
+  }
+  return {};
+}
+
+void WhisperStream::watch_voice(std::span<const float> samples) {
+  if (!detector_) return;
+  voice_events_.clear();
+  detector_->push(samples, vad_scratch_, voice_events_);
+  if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
+}
+
+// The buffer as one window.
+void WhisperStream::decode() {
+  const double begin_s = buffer_begin_s();
+  std::vector<TranscriptWord> words;
+  std::vector<double> ends_s;
+  recogniser_->with_transcriber([&](whisper::Transcriber& transcriber) {
+    const whisper::HeardWindow heard = transcriber.hear(buffer_, settings_, agreement_.prompt());
+    const whisper::Tokens& tokens = transcriber.vocabulary().tokens;
+    whisper::Segment segment = heard.segment;
+    TranscriptSegment result = transcript_segment(segment, tokens);
+    for (TranscriptWord& word : result.words) {
+      word.start_s += begin_s;
+      word.end_s += begin_s;
+    }
+    words = std::move(result.words);
+    tokens_ = std::move(result.tokens);
+    for (const double end_s : heard.ends_s) ends_s.push_back(begin_s + end_s);
+    if (transcriber.language() != nullptr) language_ = transcriber.language()->code;
+  });
+  if (!words.empty() && !detector_) endpointer_.token(words.back().end_s);
+  for (TranscriptWord& word : agreement_.push(words, ends_s)) committed_.push_back(std::move(word));
+  trim();
+}
+
+void WhisperStream::trim() {
+  const std::optional<double> point = agreement_.trim_point(buffer_begin_s(), now_s());
+  if (!point || *point <= buffer_begin_s()) return;
+  const auto samples = static_cast<uint64_t>(*point * kRecognitionRateHz);
+  const size_t gone = std::min<size_t>(buffer_.size(), samples - std::min(samples, buffer_begin_));
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(gone));
+  buffer_begin_ += gone;
+  for (TranscriptWord& word : agreement_.trim(buffer_begin_s())) committed_.push_back(std::move(word));
+}
+
+void WhisperStream::close(std::vector<RecognitionEvent>& events) {
+  for (TranscriptWord& word : agreement_.finish()) committed_.push_back(std::move(word));
+  tell(true, events);
+  restart();
+}
+
+void WhisperStream::restart() {
+  buffer_begin_ += buffer_.size();
+  buffer_.clear();
+  since_step_ = 0;
+  agreement_ = LocalAgreement();
+  committed_.clear();
+  tokens_.clear();
+  endpointer_.restart(now_s());
+  told_ = false;
+}
+
+// Nothing is told of a segment without words, unless a partial result must be taken back.
+void WhisperStream::tell(bool is_final, std::vector<RecognitionEvent>& events) {
+  RecognitionEvent event;
+  event.segment = segment_;
+  event.is_final = is_final;
+  TranscriptSegment& result = event.result;
+  const std::string_view joiner = is_unspaced(language_) ? "" : " ";
+  const auto add = [&](const TranscriptWord& word) {
+    if (!result.text.empty()) result.text += joiner;
+    result.text += word.text;
+    result.words.push_back(word);
+    result.confidence += word.confidence;
+  };
+  for (const TranscriptWord& word : committed_) add(word);
+  event.stable_bytes = result.text.size();
+  for (const TranscriptWord& word : agreement_.unstable()) add(word);
+  if (result.words.empty() && !told_) return;
+  if (!result.words.empty()) {
+    result.start_s = result.words.front().start_s;
+    result.end_s = std::max(result.start_s, result.words.back().end_s);
+    result.confidence /= static_cast<float>(result.words.size());
+  }
+  result.tokens = tokens_;
+  event.latency_ms = arrival_.elapsed_ms();
+  told_ = true;
+  events.push_back(std::move(event));
+  if (!is_final) return;
+  ++segment_;
+  // What was found out once holds for the rest of the stream.
+  if (!keep_language_ && !language_.empty() && settings_.language == nullptr)
+    recogniser_->with_transcriber([&](whisper::Transcriber& transcriber) {
+      settings_.language = transcriber.vocabulary().tokens.find_language(language_);
+    });
+}
+
+Status WhisperStream::commit(std::vector<RecognitionEvent>& events) {
+  arrival_ = Stopwatch();
+  if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech())) decode();
+  close(events);
+  return {};
+}
+
+Status WhisperStream::finish(std::vector<RecognitionEvent>& events) {
+  if (detector_) {
+    voice_events_.clear();
+    detector_->flush(vad_scratch_, voice_events_);
+    if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
+  }
+  return commit(events);
+}
+
+}  // namespace syrinx

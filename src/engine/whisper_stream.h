@@ -1,0 +1,69 @@
+// A stream through Whisper, which hears windows, not streams (spec whisper.md, section 7): the sound since the last
+// endpoint is decoded as a whole every kPeriodSamples, what two decodings in a row agree on is stable, and voice
+// activity, or else the words, says when the segment is over.
+//
+// All happens at multiples of the period, so the sizes of the pushes change nothing but latency.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/endpointing.h"
+#include "engine/local_agreement.h"
+#include "engine/recogniser.h"
+#include "models/silero/speech_detector.h"
+#include "models/whisper/transcriber.h"
+
+namespace syrinx {
+
+class WhisperRecogniser;
+
+class WhisperStream final : public RecognitionStream {
+ public:
+  static constexpr size_t kPeriodSamples = 11'200;  // 0.7 s
+  static constexpr size_t kPrerollSamples = 8'000;  // kept of the silence before speech
+
+  // `voice_activity` where the recogniser has a gate.
+  WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser, const whisper::TranscriberSettings& settings,
+                bool voice_activity);
+
+  Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
+  Status finish(std::vector<RecognitionEvent>& events) override;
+  Status commit(std::vector<RecognitionEvent>& events) override;
+  const std::string& language() const override { return language_; }
+
+ private:
+  double buffer_begin_s() const;
+  double now_s() const;
+  void watch_voice(std::span<const float> samples);
+  void decode();
+  void trim();
+  void close(std::vector<RecognitionEvent>& events);
+  void tell(bool is_final, std::vector<RecognitionEvent>& events);
+  void restart();
+
+  const std::shared_ptr<WhisperRecogniser> recogniser_;
+  whisper::TranscriberSettings settings_;
+  const bool keep_language_;  // it was given
+  std::string language_;
+
+  std::optional<silero::SpeechDetector> detector_;
+  silero::VadScratch vad_scratch_;
+  std::vector<silero::SpeechEvent> voice_events_;
+
+  std::vector<float> buffer_;  // since the endpoint, or the last trim
+  uint64_t buffer_begin_ = 0;  // its first sample
+  size_t since_step_ = 0;      // samples of the buffer that came since the last step
+  Endpointer endpointer_;
+  LocalAgreement agreement_;
+  std::vector<TranscriptWord> committed_;  // of this segment
+  std::vector<int32_t> tokens_;            // of the last decoding
+  bool told_ = false;                      // a partial result of this segment
+  uint64_t segment_ = 0;
+  Stopwatch arrival_;  // of the samples at hand
+};
+
+}  // namespace syrinx

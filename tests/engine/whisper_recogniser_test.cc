@@ -1,0 +1,157 @@
+// Whisper behind the recogniser's interface, with the tiny checkpoint of tests/data/whisper.
+#include "engine/whisper_recogniser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tests/models/whisper/small.h"
+
+namespace syrinx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WhisperRecognition : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = fs::path(testing::TempDir()) / "syrinx_whisper_recognition";
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    const fs::path data = fs::path(SYRINX_TEST_DATA) / "whisper";
+    for (const char* const file : {"ct2/model.bin", "ct2/config.json", "tokenizer.json"})
+      fs::copy_file(data / file, folder_ / fs::path(file).filename());
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  void SetUp() override {
+    auto loaded = Recogniser::load({.files = {.name = "tiny",
+                                              .family = RecogniserFamily::kWhisper,
+                                              .checkpoint = (folder_ / "model.bin").string()},
+                                    .precision = Precision::kF32,
+                                    .threads = 1});
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    recogniser_ = *loaded;
+  }
+
+  static std::vector<float> sound(size_t samples) {
+    test::Draws draws(6);
+    const std::vector<float> loudness = draws.floats(samples / 1600 + 1);
+    std::vector<float> values = draws.floats(samples, -0.5, 0.5);
+    for (size_t i = 0; i < samples; ++i) values[i] *= loudness[i / 1600];
+    return values;
+  }
+
+  // The events of a stream that is pushed in pieces, as lines.
+  std::vector<std::string> stream(std::span<const float> samples, size_t piece) {
+    auto started = recogniser_->start({.language = "en"});
+    EXPECT_TRUE(started.has_value());
+    std::vector<RecognitionEvent> events;
+    while (!samples.empty()) {
+      const auto some = samples.first(std::min(piece, samples.size()));
+      EXPECT_TRUE((*started)->push(some, events).has_value());
+      samples = samples.subspan(some.size());
+    }
+    EXPECT_TRUE((*started)->finish(events).has_value());
+    EXPECT_EQ((*started)->language(), "en");
+    std::vector<std::string> lines;
+    for (const RecognitionEvent& event : events) {
+      EXPECT_LE(event.stable_bytes, event.result.text.size());
+      EXPECT_GE(event.latency_ms, 0.0);
+      lines.push_back(fmt::format("{} {} {} {} {} {}", event.segment, event.is_final, event.result.text,
+                                  event.stable_bytes, event.result.start_s, event.result.end_s));
+    }
+    return lines;
+  }
+
+  static fs::path folder_;
+  std::shared_ptr<Recogniser> recogniser_;
+};
+fs::path WhisperRecognition::folder_;
+
+TEST_F(WhisperRecognition, TranscribesARecording) {
+  EXPECT_EQ(recogniser_->name(), "tiny");
+  EXPECT_EQ(recogniser_->threads(), 1);
+  EXPECT_EQ(recogniser_->precision(), Precision::kF32);
+  EXPECT_GT(recogniser_->load_ms(), 0.0);
+  std::vector<double> done;
+  const auto transcript = recogniser_->transcribe(sound(80'000), {.language = "FR", .words = true}, [&](double done_s) {
+    done.push_back(done_s);
+    return true;
+  });
+  ASSERT_TRUE(transcript.has_value()) << transcript.error().message;
+  EXPECT_EQ(transcript->language, "fr");
+  EXPECT_DOUBLE_EQ(transcript->audio_s, 5.0);
+  ASSERT_FALSE(transcript->segments.empty());
+  ASSERT_FALSE(done.empty());
+  EXPECT_DOUBLE_EQ(done.back(), 5.0);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  size_t words = 0;
+  for (const TranscriptSegment& segment : transcript->segments) {
+    EXPECT_LE(segment.start_s, segment.end_s);
+    EXPECT_GT(segment.confidence, 0.0f);
+    EXPECT_LE(segment.confidence, 1.0f);
+    EXPECT_FALSE(segment.text.starts_with(' '));
+    for (const int32_t token : segment.tokens) EXPECT_LT(token, 500);
+    for (const TranscriptWord& word : segment.words) EXPECT_LE(word.start_s, word.end_s);
+    words += segment.words.size();
+  }
+  EXPECT_GT(words, 0u);
+}
+
+TEST_F(WhisperRecognition, FindsTheLanguageAndHearsNothingInNothing) {
+  const auto found = recogniser_->transcribe(sound(16'000), {}, {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->language.size(), 2u);
+  for (const size_t samples : {0u, 1u, 100u}) {
+    const auto nothing = recogniser_->transcribe(sound(samples), {.language = "en"}, {});
+    ASSERT_TRUE(nothing.has_value());
+    EXPECT_TRUE(nothing->segments.empty());
+  }
+}
+
+TEST_F(WhisperRecognition, RefusesWhatItCannot) {
+  const auto error_of = [&](const TranscribeOptions& options) {
+    const auto transcript = recogniser_->transcribe(sound(1600), options, {});
+    EXPECT_FALSE(transcript.has_value());
+    EXPECT_FALSE(recogniser_->start(options).has_value());
+    return transcript ? Error{} : transcript.error();
+  };
+  EXPECT_EQ(error_of({.boost = {"syrinx"}}).code, Code::kUnsupported);
+  EXPECT_EQ(error_of({.language = "xx"}).message,
+            "'tiny' does not know the language 'xx'; give a code such as en, de or zh, or leave it out");
+  const auto stopped = recogniser_->transcribe(sound(16'000), {.language = "en"}, [](double) { return false; });
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+}
+
+// The sizes of the pushes change nothing.
+TEST_F(WhisperRecognition, StreamsTheSameInAnyPieces) {
+  const std::vector<float> samples = sound(50'000);
+  const std::vector<std::string> whole = stream(samples, samples.size());
+  EXPECT_GT(whole.size(), 2u);
+  EXPECT_EQ(stream(samples, 1000), whole);
+  EXPECT_EQ(stream(samples, 11'200), whole);
+}
+
+TEST_F(WhisperRecognition, CommitsWhenAsked) {
+  auto started = recogniser_->start({.language = "en"});
+  ASSERT_TRUE(started.has_value());
+  std::vector<RecognitionEvent> events;
+  ASSERT_TRUE((*started)->commit(events).has_value());
+  EXPECT_TRUE(events.empty());
+  ASSERT_TRUE((*started)->push(sound(9000), events).has_value());
+  ASSERT_TRUE((*started)->commit(events).has_value());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].is_final);
+  EXPECT_EQ(events[0].stable_bytes, events[0].result.text.size());
+  ASSERT_TRUE((*started)->push(sound(9000), events).has_value());
+  ASSERT_TRUE((*started)->finish(events).has_value());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].segment, 1u);
+  EXPECT_GE(events[1].result.start_s, 9000.0 / 16'000);
+}
+
+}  // namespace
+}  // namespace syrinx

