@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "audio/recording.h"
+#include "models/silero/speech_detector.h"
+
 namespace syrinx::silero {
 namespace {
 
@@ -63,6 +66,32 @@ TEST_F(RealSilero, TonesHaveTheGoldenValues) {
   const double mirrored[] = {0.031112, 0.046053, 0.043890, 0.090584, 0.077202, 0.064735};
   expect(tones(6), Framing::kCarried, carried);
   expect(tones(6), Framing::kMirrored, mirrored);
+}
+
+// A sentence read aloud, of Debian's package pocketsphinx-testdata: the specification's figures, whole and as a stream.
+TEST_F(RealSilero, ARecordingHasTheGoldenSegmentAndEvents) {
+  const std::string path = "/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0870.wav";
+  const auto clip = read_recording(path);
+  ASSERT_TRUE(clip) << clip.error().message << " (install pocketsphinx-testdata)";
+  ASSERT_EQ(clip->samples.size(), 113600u);
+  const std::vector<float> probabilities = speech_probabilities(*vad_, clip->samples);
+  ASSERT_EQ(probabilities.size(), 222u);
+  EXPECT_NEAR(std::accumulate(probabilities.begin(), probabilities.end(), 0.0), 204.6885, 1e-3);
+  EXPECT_EQ(speech_segments(probabilities, clip->samples.size(), {}), (std::vector<SpeechSpan>{{5152, 110560}}));
+
+  SpeechDetector detector(vad_, {});
+  VadScratch scratch;
+  std::vector<SpeechEvent> events;
+  std::vector<size_t> told;  // windows
+  for (size_t i = 0; i < clip->samples.size(); i += 100) {
+    const size_t before = events.size(), samples = std::min<size_t>(100, clip->samples.size() - i);
+    detector.push(std::span(clip->samples).subspan(i, samples), scratch, events);
+    if (events.size() > before) told.push_back(detector.judged() / kWindowSamples - 1);
+  }
+  EXPECT_EQ(told, (std::vector<size_t>{11, 219}));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].sample, 5152u);
+  EXPECT_EQ(events[1].sample, 110560u);
 }
 
 double sum(std::span<const float> values) { return std::accumulate(values.begin(), values.end(), 0.0); }
