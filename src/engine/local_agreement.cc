@@ -91,11 +91,17 @@ std::vector<TranscriptWord> LocalAgreement::trim(double begin_s) {
 }
 
 void LocalAgreement::extend_prompt(const std::string& word) {
-  if (!prompt_.empty()) prompt_ += ' ';
+  if (!prompt_.empty()) prompt_ += options_.separator;
   prompt_ += word;
   while (text::count_code_points(prompt_) > options_.prompt_characters) {
-    const size_t blank = prompt_.find(' ');
-    prompt_.erase(0, blank == std::string::npos ? prompt_.size() : blank + 1);
+    size_t cut = 0;
+    if (options_.separator.empty()) {
+      text::decode(prompt_, cut);
+    } else {
+      cut = prompt_.find(options_.separator);
+      cut = cut == std::string::npos ? prompt_.size() : cut + options_.separator.size();
+    }
+    prompt_.erase(0, cut);
   }
 }
 

@@ -23,6 +23,7 @@ struct AgreementOptions {
   double trim_after_s = 15;        // a longer buffer is cut at the end of a committed segment
   double max_buffer_s = 28;        // a longer one at the last committed word: a window holds 30 s
   size_t prompt_characters = 200;  // of committed text that has left the buffer
+  std::string separator = " ";     // between words of the prompt; empty for languages that write none
 };
 
 class LocalAgreement {
@@ -43,7 +44,8 @@ class LocalAgreement {
   // The buffer begins here from now on.  Returns words that are committed because their sound is gone.
   std::vector<TranscriptWord> trim(double begin_s);
 
-  // The committed text before the buffer, at most prompt_characters of it, from the beginning of a word.
+  // The committed text before the buffer, at most prompt_characters of it, from the beginning of a word where words
+  // are separated.
   const std::string& prompt() const { return prompt_; }
 
  private:

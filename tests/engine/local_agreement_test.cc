@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+
+#include "base/json.h"
+
 namespace syrinx {
 namespace {
 
@@ -44,6 +49,47 @@ TEST(LocalAgreement, CommitsWhatTwoHypothesesBeginWith) {
   EXPECT_EQ(joined(agreement.finish()), "disposed young man");
   EXPECT_TRUE(agreement.unstable().empty());
   EXPECT_TRUE(agreement.finish().empty());
+}
+
+double seconds(const Json& number) {
+  return number.whole() == nullptr ? *number.real() : static_cast<double>(*number.whole());
+}
+
+// Hypotheses of faster-whisper every 0.7 s of a sentence that is read aloud (tools/reference/whisper_hypotheses.py):
+// what two in a row begin with is committed at once, never changes, and is what the whole recording says in the end.
+TEST(LocalAgreement, RecordedHypothesesGrowIntoTheWholeText) {
+  std::ifstream file(SYRINX_TEST_DATA "/whisper/hypotheses.json");
+  const auto json = parse_json(std::string(std::istreambuf_iterator<char>(file), {}), "hypotheses.json");
+  ASSERT_TRUE(json) << json.error().message;
+  struct Clip {
+    LocalAgreement agreement;
+    Words committed, last;
+  };
+  std::map<std::string, Clip> clips;
+  for (const Json& step : *json->array()) {
+    Clip& clip = clips[*step.find("clip")->string()];
+    Words words;
+    for (const Json& word : *step.find("words")->array()) {
+      const Json::Array& fields = *word.array();
+      words.push_back({.text = *fields[0].string(), .start_s = seconds(fields[1]), .end_s = seconds(fields[2])});
+    }
+    std::vector<double> ends;
+    for (const Json& end : *step.find("ends")->array()) ends.push_back(seconds(end));
+    for (const TranscriptWord& word : clip.agreement.push(words, ends)) clip.committed.push_back(word);
+    // What this and the last hypothesis begin with is committed.
+    size_t common = 0;
+    while (common < std::min(words.size(), clip.last.size()) && same_word(words[common].text, clip.last[common].text))
+      ++common;
+    EXPECT_GE(clip.committed.size(), common) << joined(words);
+    clip.last = words;
+  }
+  ASSERT_EQ(clips.size(), 3u);
+  for (auto& [name, clip] : clips) {
+    for (const TranscriptWord& word : clip.agreement.finish()) clip.committed.push_back(word);
+    ASSERT_EQ(clip.committed.size(), clip.last.size()) << name << ": " << joined(clip.committed);
+    for (size_t i = 0; i < clip.last.size(); ++i)
+      EXPECT_TRUE(same_word(clip.committed[i].text, clip.last[i].text)) << i;
+  }
 }
 
 TEST(LocalAgreement, ComparesWithoutCaseAndPunctuation) {
@@ -136,6 +182,15 @@ TEST(LocalAgreement, ThePromptIsBoundedInCharactersNotBytes) {
   agreement.finish();
   agreement.trim(100);
   EXPECT_EQ(agreement.prompt(), "\u00e9\u00e9\u00e9\u00e9 \u00e9\u00e9\u00e9\u00e9");
+}
+
+// Languages without spaces between words: the joined text, cut at any character.
+TEST(LocalAgreement, ThePromptOfUnspacedWordsHasNoSpaces) {
+  LocalAgreement agreement({.prompt_characters = 5, .separator = ""});
+  push(agreement, heard("\u4f60\u597d \u4e16\u754c \u518d\u89c1"));
+  agreement.finish();
+  agreement.trim(100);
+  EXPECT_EQ(agreement.prompt(), "\u597d\u4e16\u754c\u518d\u89c1");
 }
 
 }  // namespace
