@@ -22,6 +22,12 @@ class Turns {
     Turns& turns_;
   };
 
+  // How many have asked and are not done: the one whose turn it is, and those that wait.
+  uint64_t asking() const {
+    const std::lock_guard lock(mutex_);
+    return next_ - serving_;
+  }
+
  private:
   void begin() {
     std::unique_lock lock(mutex_);
@@ -36,7 +42,7 @@ class Turns {
     changed_.notify_all();
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t next_ = 0, serving_ = 0;
 };

@@ -465,31 +465,40 @@ TEST(PocketOptions, OfTheOtherFamilyAreRefused) {
 
 TEST(Turns, AreTakenInTheOrderOfAsking) {
   Turns turns;
-  constexpr int kThreads = 4, kRounds = 200;
-  std::atomic<int> inside{0};
   std::vector<int> order;
-  std::atomic<int> ready{0};
   std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i)
+  {
+    const Turns::Turn held(turns);
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        const Turns::Turn turn(turns);
+        order.push_back(i);
+      });
+      while (turns.asking() < static_cast<uint64_t>(i) + 2) std::this_thread::yield();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(Turns, WhoComesAgainStandsBehindWhoWaits) {
+  Turns turns;
+  std::atomic<int> inside{0};
+  int last = -1;        // whose turn was before
+  bool others = false;  // waited when it ended
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
     threads.emplace_back([&, i] {
-      ++ready;
-      while (ready < kThreads) std::this_thread::yield();
-      for (int n = 0; n < kRounds; ++n) {
+      for (int n = 0; n < 200; ++n) {
         const Turns::Turn turn(turns);
         EXPECT_EQ(inside.fetch_add(1), 0);
-        order.push_back(i);
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        EXPECT_FALSE(last == i && others) << "came again before one who waited";
+        last = i;
+        others = turns.asking() > 1;
         inside.fetch_sub(1);
       }
     });
   for (std::thread& thread : threads) thread.join();
-  // Once all wait, each comes again only after all others: a stretch of one thread alone is at the ends.
-  int longest = 0, run = 0;
-  for (size_t i = 1; i < order.size() / 2; ++i) {
-    run = order[i] == order[i - 1] ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  EXPECT_LE(longest, 20) << "one thread came again and again";
 }
 
 }  // namespace
