@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Whisper on real weights: every stage of Syrinx in f32 beside openai-whisper, and the tokens of recordings.
+
+The weights of CTranslate2's model.bin, widened to f32, go into openai-whisper's own model under OpenAI's names; it takes
+one window of the first recording through spectrum, encoder and decoder (its own greedy tokens, forced), whisper_parity
+does the same, and compares.  Then both transcribe each recording greedily, in English, without times: the tokens must be
+equal.
+
+  Needs openai-whisper and torch; recordings are WAV of 16 kHz, one channel, 16 bits.
+  --model: a folder with model.bin and tokenizer.json.  --build: a build folder with syrinx and whisper_parity.
+
+  bench/parity/whisper.py --model BASE --work WORK --build build/release CLIP.wav ...
+
+Exit status 1 where a stage is beyond its bound (whisper_parity says which) or a token differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import wave
+
+import numpy as np
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Instead of this file's own folder, where its name would hide the maker's package.
+sys.path[:1] = [str(ROOT / "tools/convert")]
+
+import whisper  # noqa: E402
+from whisper.model import ModelDimensions, Whisper  # noqa: E402
+sys.path.append(str(ROOT / "tools/reference"))
+import container  # noqa: E402
+from whisper_ggml import layer_count, openai_names, read_ct2  # noqa: E402
+
+
+def load(path: pathlib.Path) -> Whisper:
+    weights = read_ct2(path)
+    width, mels, _ = weights["encoder/conv1/weight"].shape
+    vocabulary = weights["decoder/embeddings/weight"].shape[0]
+    model = Whisper(ModelDimensions(mels, 1500, width, width // 64, layer_count(weights, "encoder"), vocabulary, 448,
+                                    width, width // 64, layer_count(weights, "decoder")))
+    state = {name: torch.tensor(value.astype(np.float32)) for name, value in openai_names(weights).items()}
+    for name in ("encoder.conv1.bias", "encoder.conv2.bias"):
+        state[name] = state[name][:, 0]
+    missing = model.load_state_dict(state, strict=False)
+    if missing.unexpected_keys or any(not key.endswith("mask") for key in missing.missing_keys):
+        raise SystemExit(f"the weights do not fit: {missing}")
+    return model.eval()
+
+
+def read_sound(path: pathlib.Path) -> np.ndarray:
+    with wave.open(str(path)) as file:
+        if file.getframerate() != 16000 or file.getnchannels() != 1 or file.getsampwidth() != 2:
+            raise SystemExit(f"{path} is no WAV of 16 kHz, one channel, 16 bits")
+        return (np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768).astype(np.float32)
+
+
+def greedy(model: Whisper, sound: np.ndarray) -> list[int]:
+    mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(sound), model.dims.n_mels)
+    options = whisper.DecodingOptions(language="en", without_timestamps=True, fp16=False, temperature=0.0)
+    return whisper.decode(model, mel, options).tokens
+
+
+def reference(model: Whisper, sound: np.ndarray, tokens: list[int]) -> dict[str, np.ndarray]:
+    mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(sound), model.dims.n_mels)
+    out = {"sound": sound, "mel": mel.T.numpy()}
+    hooks = [block.register_forward_hook(
+        lambda _module, _inputs, output, name=f"block.{i:02}": out.__setitem__(name, output[0].numpy()))
+        for i, block in enumerate(model.encoder.blocks)]
+    hooks.append(model.encoder.blocks[0].register_forward_pre_hook(
+        lambda _module, inputs: out.__setitem__("conv", inputs[0][0].clone().numpy())))
+    with torch.no_grad():
+        encoded = model.encoder(mel[None])
+        forced = torch.tensor([[50258, 50259, 50359, 50363, *tokens]])
+        out["logits"] = model.decoder(forced, encoded)[0].numpy()
+    for hook in hooks:
+        hook.remove()
+    return out | {"encoder": encoded[0].numpy(), "tokens": forced[0].numpy()}
+
+
+def our_tokens(args: argparse.Namespace, clip: pathlib.Path, precision: str) -> list[int]:
+    done = subprocess.run([str(args.build / "syrinx"), "bench", "whisper", "--model", str(args.model), "--precision",
+                           precision, "--runs", "1", "--json", "--recording", str(clip)], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr.strip())
+    return json.loads(done.stdout.splitlines()[-1])["tokens"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clips", nargs="+", type=pathlib.Path)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    args = parser.parse_args()
+    model = load(args.model / "model.bin")
+    sound = read_sound(args.clips[0])
+    arrays = reference(model, sound, greedy(model, sound))
+    path = args.work / "whisper_reference.safetensors"
+    container.save(path, {name: np.ascontiguousarray(value) for name, value in arrays.items()})
+    bad = subprocess.run([str(args.build / "bench/whisper_parity"), str(args.model), str(path)]).returncode
+    for clip in args.clips:
+        theirs = greedy(model, read_sound(clip))
+        for precision in ("f32", "bf16", "int8"):
+            ours = our_tokens(args, clip, precision)
+            equal = sum(a == b for a, b in zip(ours, theirs))
+            print(f"{clip.name}: {precision}, {len(ours)} tokens, theirs {len(theirs)}, {equal} equal from the start"
+                  if ours != theirs else f"{clip.name}: {precision}, {len(ours)} tokens, all equal")
+            bad |= precision == "f32" and ours != theirs
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
