@@ -1,6 +1,7 @@
 #include "engine/recogniser.h"
 
 #include "engine/speech_engine.h"
+#include "engine/transducer_recogniser.h"
 #include "engine/whisper_recogniser.h"
 
 namespace syrinx {
@@ -10,7 +11,7 @@ Result<std::shared_ptr<Recogniser>> Recogniser::load(RecogniserOptions options) 
   switch (options.files.family) {
     // One line a family, with that family's engine.
     case RecogniserFamily::kWhisper: return WhisperRecogniser::load(options);
-    case RecogniserFamily::kTransducer: break;
+    case RecogniserFamily::kTransducer: return TransducerRecogniser::load(std::move(options));
   }
   return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
 }

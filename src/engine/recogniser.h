@@ -25,6 +25,7 @@ struct RecogniserOptions {
   std::optional<Precision> precision = {};  // absent: the family's default
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
+  bool heartbeat = false;                   // a little work while idle (heartbeat.h); transducers only
 };
 
 struct TranscribeOptions {

@@ -1,0 +1,97 @@
+#include "engine/transducer_frames.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace syrinx {
+
+View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
+                                  transducer::Encoder& encoder, nn::Runner& runner) {
+  const size_t rows = model.features()->frames(sound.size());
+  if (rows == 0) return {};
+  mels.prepare(rows, model.config().features.mels, kernels::Storage::kF32);
+  model.features()->compute(sound, mels.view(), runner.team());
+  return encoder.encode(std::as_const(mels).view());
+}
+
+WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, transducer::Encoder& encoder,
+                               nn::Runner& runner)
+    : model_(std::move(model)),
+      encoder_(encoder),
+      runner_(runner),
+      frame_(model_->config().features.hop * model_->config().encoder.factor) {
+  const auto samples = [&](double seconds) {
+    return static_cast<size_t>(std::lround(seconds * 16000 / static_cast<double>(frame_))) * frame_;
+  };
+  left_ = samples(kLeftS);
+  chunk_ = std::max(frame_, samples(kChunkS));
+  right_ = samples(kRightS);
+  sound_.reserve(left_ + 2 * chunk_ + right_);
+}
+
+void WindowedFrames::push(std::span<const float> samples, const Sink& sink) {
+  while (!samples.empty()) {
+    const size_t wanted = known_ + chunk_ + right_ - sound_.size();
+    const size_t taken = std::min(wanted, samples.size());
+    sound_.insert(sound_.end(), samples.begin(), samples.begin() + static_cast<ptrdiff_t>(taken));
+    samples = samples.subspan(taken);
+    if (taken == wanted) decode(chunk_, sink);
+  }
+}
+
+void WindowedFrames::finish(const Sink& sink) {
+  if (sound_.size() > known_) decode(sound_.size() - known_, sink);
+}
+
+// Frames of the next `chunk` samples; then what lies more than `left_` before them is forgotten.
+void WindowedFrames::decode(size_t chunk, const Sink& sink) {
+  const View<const float, 2> all = encode_sound(*model_, sound_, mels_, encoder_, runner_);
+  const size_t first = known_ / frame_, end = std::min((known_ + chunk + frame_ - 1) / frame_, all.extent(0));
+  known_ += chunk;
+  if (first < end) sink({all.row(first), {end - first, all.extent(1)}, {all.stride(0), 1}});
+  if (known_ <= left_) return;
+  sound_.erase(sound_.begin(), sound_.begin() + static_cast<ptrdiff_t>(known_ - left_));
+  known_ = left_;
+}
+
+bool ChunkedFrames::fits(const transducer::Model& model) {
+  const transducer::EncoderConfig& config = model.config().encoder;
+  return !model.config().features.per_feature && check_streaming(config, config.contexts.front()).has_value();
+}
+
+ChunkedFrames::ChunkedFrames(const transducer::Model& model, transducer::StreamEncoder& encoder)
+    : encoder_(encoder),
+      features_(model.features()),
+      state_(model.config().encoder, encoder.context(), transducer::StreamMode::kExact),
+      first_mels_(first_chunk_mels(model.config().encoder, encoder.context())),
+      chunk_mels_(chunk_mels(model.config().encoder, encoder.context())) {
+  mels_.prepare(std::max(first_mels_, chunk_mels_), model.config().features.mels, kernels::Storage::kF32);
+}
+
+void ChunkedFrames::push(std::span<const float> samples, const Sink& sink) {
+  while (!samples.empty()) {
+    const transducer::FeatureStream::Taken taken = features_.push(samples, room());
+    samples = samples.subspan(taken.samples);
+    filled_ += taken.rows;
+    if (filled_ == wanted()) step(false, sink);
+  }
+}
+
+void ChunkedFrames::finish(const Sink& sink) {
+  for (size_t rows = features_.finish(room()); rows > 0; rows = features_.finish(room())) {
+    filled_ += rows;
+    if (filled_ == wanted()) step(false, sink);
+  }
+  step(true, sink);
+}
+
+void ChunkedFrames::step(bool last, const Sink& sink) {
+  const transducer::StreamEncoder::Input input{
+      .state = &state_, .mels = {mels_.f32(), {filled_, mels_.channels()}, {mels_.stride(), 1}}, .last = last};
+  transducer::StreamEncoder::Output output;
+  const View<const float, 2> frames = encoder_.step({&input, 1}, {&output, 1});
+  filled_ = 0;
+  if (output.rows > 0) sink({frames.row(output.first_row), {output.rows, frames.extent(1)}, {frames.stride(0), 1}});
+}
+
+}  // namespace syrinx

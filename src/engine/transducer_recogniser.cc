@@ -1,0 +1,201 @@
+#include "engine/transducer_recogniser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/transducer_stream.h"
+#include "engine/transducer_transcript.h"
+#include "models/transducer/phrase_labels.h"
+
+namespace syrinx {
+namespace {
+
+using transducer::Emission;
+
+constexpr size_t kBlockFrames = 256;  // that the decoder reads at once: 20 s
+constexpr double kBoostBase = 1.0;    // of a phrase's first label; the score that is asked for multiplies it
+
+std::vector<float> finite(std::span<const float> samples) {
+  std::vector<float> out(samples.begin(), samples.end());
+  for (float& sample : out)
+    if (!std::isfinite(sample)) sample = 0.0f;
+  return out;
+}
+
+// For sound without voice activity of 20 s or less the model hears it all, as it does in the maker's tools.
+GateOptions gate_options() {
+  GateOptions options;
+  options.max_piece_s = 60;
+  options.segments.max_speech_s = 60;
+  return options;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions options) {
+  const Stopwatch watch;
+  SYRINX_TRY(
+      std::shared_ptr<const transducer::Model> model,
+      transducer::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
+                                                         .cache_folder = options.cache_folder}));
+  std::optional<SpeechGate> gate;
+  if (!options.files.voice_activity.empty()) {
+    SYRINX_TRY(gate, SpeechGate::load(options.files.voice_activity, gate_options()));
+  }
+  const bool heartbeat = options.heartbeat;
+  std::shared_ptr<TransducerRecogniser> recogniser(
+      new TransducerRecogniser(std::move(model), std::move(gate), std::move(options)));
+  recogniser->warm_up();
+  if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { r->beat(); });
+  recogniser->load_ms_ = watch.elapsed_ms();
+  return std::shared_ptr<Recogniser>(std::move(recogniser));
+}
+
+TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Model> model,
+                                           std::optional<SpeechGate> gate, RecogniserOptions options)
+    : files_(std::move(options.files)),
+      model_(std::move(model)),
+      gate_(std::move(gate)),
+      team_(options.threads),
+      runner_(team_),
+      encoder_(model_->encoder(), runner_),
+      decoder_(model_->decoder(), runner_, {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, 1,
+               kBlockFrames) {
+  const transducer::EncoderConfig& config = model_->config().encoder;
+  if (ChunkedFrames::fits(*model_))
+    stream_encoder_ =
+        std::make_unique<transducer::StreamEncoder>(model_->encoder(), runner_, config.contexts.front(), 1);
+}
+
+std::unique_ptr<FrameSource> TransducerRecogniser::frame_source() {
+  if (stream_encoder_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *stream_encoder_);
+  return std::make_unique<WindowedFrames>(model_, encoder_, runner_);
+}
+
+// Pages, tables, caches and threads are as in use before anybody waits for a result.
+void TransducerRecogniser::warm_up() {
+  const std::vector<float> sound(kRecognitionRateHz, 0.0f);
+  const std::unique_ptr<FrameSource> source = frame_source();
+  for (int round = 0; round < 2; ++round) {
+    source->push(sound, [](View<const float, 2>) {});
+    const View<const float, 2> frames = encode_sound(*model_, sound, mels_, encoder_, runner_);
+    transducer::HeadState state(*model_->decoder());
+    std::vector<Emission> found;
+    const transducer::HeadDecoder::Job job{&state, frames, &found};
+    decoder_.decode({&job, 1});
+  }
+}
+
+// One frame of silence through the decoder: its weights are what may stay in the caches.
+void TransducerRecogniser::beat() {
+  const Turns::Turn turn(turns_);
+  nn::Plane frame;
+  frame.prepare(1, model_->config().encoder.width, kernels::Storage::kF32);
+  transducer::HeadState state(*model_->decoder());
+  std::vector<Emission> found;
+  const transducer::HeadDecoder::Job job{&state, std::as_const(frame).view(), &found};
+  decoder_.decode({&job, 1});
+}
+
+Status TransducerRecogniser::check(const TranscribeOptions& options) const {
+  if (options.translate)
+    return fail(Code::kUnsupported, "'{}' writes what it hears; it does not translate", files_.name);
+  if (!options.language.empty())
+    return fail(Code::kUnsupported, "'{}' finds the language out by itself; leave it out", files_.name);
+  return {};
+}
+
+Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const TranscribeOptions& options) const {
+  if (options.boost.empty()) return Tree();
+  if (!model_->decoder()->has_transducer())
+    return fail(Code::kUnsupported, "'{}' has a CTC head alone, which cannot favour words", files_.name);
+  std::vector<std::vector<int32_t>> phrases;
+  for (const std::string& phrase : options.boost) {
+    SYRINX_TRY(std::vector<int32_t> labels, transducer::phrase_labels(model_->vocabulary(), phrase));
+    phrases.push_back(std::move(labels));
+  }
+  return transducer::BoostTree::make(phrases, static_cast<float>(kBoostBase) * options.boost_score,
+                                     model_->config().decoder.vocabulary);
+}
+
+Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                                    const Progress& progress) {
+  SYRINX_TRY_VOID(check(options));
+  SYRINX_TRY(const Tree boost, boost_tree(options));
+  const std::vector<float> sound = finite(samples);
+  Transcript transcript;
+  transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
+  for (const SpeechPiece& piece : pieces(sound, options.voice_activity)) {
+    {
+      const Turns::Turn turn(turns_);
+      SYRINX_TRY_VOID(hear(piece, sound, boost, options.words, transcript));
+      note_work();
+    }
+    const double done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
+    if (progress && !progress(done_s)) return fail(Code::kCancelled, "stopped after {:.1f} s of sound", done_s);
+  }
+  return transcript;
+}
+
+std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sound, bool voice_activity) const {
+  if (voice_activity && gate_) return gate_->pieces(sound);
+  return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
+}
+
+Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
+                                  Transcript& transcript) {
+  const std::vector<float> heard = piece.sound(sound);
+  transducer::HeadState state(*model_->decoder());
+  if (boost != nullptr) state.transducer->head().boost = boost.get();
+  std::vector<Emission> found;
+  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_);
+  const transducer::HeadDecoder::Job job{&state, frames, &found};
+  decoder_.decode({&job, 1});
+  if (state.faults() != 0)
+    return fail(Code::kDataLoss, "'{}' computed values that are not finite; its weights may be damaged", files_.name);
+  const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
+  const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
+  for (TranscriptSegment& segment :
+       transcript_segments(tokens, spoken, {.frame_s = model_->config().frame_s(), .words = words})) {
+    segment.start_s = piece.start_in_recording(segment.start_s);
+    segment.end_s = piece.end_in_recording(segment.end_s);
+    for (TranscriptWord& word : segment.words) {
+      word.start_s = piece.start_in_recording(word.start_s);
+      word.end_s = piece.end_in_recording(word.end_s);
+    }
+    transcript.segments.push_back(std::move(segment));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
+  SYRINX_TRY_VOID(check(options));
+  SYRINX_TRY(Tree boost, boost_tree(options));
+  return std::make_unique<TransducerStream>(shared_from_this(), std::move(boost), options.words);
+}
+
+std::vector<SpeechPiece> quiet_pieces(std::span<const float> sound, size_t most) {
+  constexpr size_t kWindow = kRecognitionRateHz / 10;
+  std::vector<SpeechPiece> out;
+  for (size_t begin = 0; begin < sound.size();) {
+    size_t end = sound.size();
+    if (end - begin > most) {
+      double least = std::numeric_limits<double>::infinity();
+      for (size_t at = begin + most - most / 4; at + kWindow <= begin + most; at += kWindow / 2) {
+        double energy = 0;
+        for (const float sample : sound.subspan(at, kWindow)) energy += static_cast<double>(sample) * sample;
+        if (energy >= least) continue;
+        least = energy;
+        end = at + kWindow / 2;
+      }
+      end = std::min(end, begin + most);
+    }
+    out.push_back({.spans = {{begin, end}}});
+    begin = end;
+  }
+  return out;
+}
+
+}  // namespace syrinx

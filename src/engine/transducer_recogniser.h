@@ -1,0 +1,80 @@
+// FastConformer and Conformer models of NeMo behind the interface of all recognisers.
+//
+// A recording is heard in pieces: what voice activity leaves of it, or, without that, up to two minutes at once, cut
+// where it is quiet.  A stream of a cache-aware model is decoded chunk by chunk as it comes, that of another one in
+// windows (transducer_frames.h); either way its text only grows, so partial results never take anything back.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/thread_team.h"
+#include "engine/heartbeat.h"
+#include "engine/recogniser.h"
+#include "engine/speech_gate.h"
+#include "engine/transducer_frames.h"
+#include "engine/turns.h"
+#include "models/transducer/boost_tree.h"
+#include "models/transducer/encoder.h"
+#include "models/transducer/head_decoder.h"
+#include "models/transducer/model.h"
+#include "models/transducer/stream_encoder.h"
+#include "nn/runner.h"
+
+namespace syrinx {
+
+class TransducerRecogniser final : public Recogniser, public std::enable_shared_from_this<TransducerRecogniser> {
+ public:
+  static constexpr Precision kDefaultPrecision = Precision::kInt8;
+  static constexpr double kMaxPieceS = 120;
+
+  // options.threads has been chosen.  Ready when it returns: everything has run once.
+  static Result<std::shared_ptr<Recogniser>> load(RecogniserOptions options);
+
+  Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                const Progress& progress) override;
+  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
+
+  const std::string& name() const override { return files_.name; }
+  Precision precision() const override { return model_->precision(); }
+  int threads() const override { return team_.size(); }
+  double load_ms() const override { return load_ms_; }
+
+ private:
+  friend class TransducerStream;
+  using Tree = std::shared_ptr<const transducer::BoostTree>;
+
+  TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
+                       RecogniserOptions options);
+  Status check(const TranscribeOptions& options) const;
+  Result<Tree> boost_tree(const TranscribeOptions& options) const;
+  std::vector<SpeechPiece> pieces(std::span<const float> sound, bool voice_activity) const;
+  Status hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
+              Transcript& transcript);
+  std::unique_ptr<FrameSource> frame_source();
+  void warm_up();
+  void beat();
+  void note_work() {
+    if (heartbeat_ != nullptr) heartbeat_->note();
+  }
+
+  const RecognitionFiles files_;
+  const std::shared_ptr<const transducer::Model> model_;
+  const std::optional<SpeechGate> gate_;
+  double load_ms_ = 0;
+
+  Turns turns_;  // at all that follows
+  ThreadTeam team_;
+  nn::Runner runner_;
+  transducer::Encoder encoder_;
+  std::unique_ptr<transducer::StreamEncoder> stream_encoder_;  // null for models that are not cache-aware
+  transducer::HeadDecoder decoder_;
+  nn::Plane mels_;
+  std::unique_ptr<Heartbeat> heartbeat_;  // last, as it uses all of these; null where none was asked for
+};
+
+// Where a recording without voice activity is cut: pieces of at most `most` samples, each ending in the quietest tenth
+// of a second of its last quarter.
+std::vector<SpeechPiece> quiet_pieces(std::span<const float> sound, size_t most);
+
+}  // namespace syrinx

@@ -1,0 +1,117 @@
+#include "engine/transducer_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+#include "engine/transducer_transcript.h"
+
+namespace syrinx {
+namespace {
+
+constexpr size_t kReservedLabels = 4096;  // of a segment: a push then allocates nothing for them
+
+}  // namespace
+
+TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::Tree boost,
+                                   bool words)
+    : recogniser_(std::move(recogniser)),
+      boost_(std::move(boost)),
+      words_(words),
+      frames_(recogniser_->frame_source()),
+      state_(*recogniser_->model_->decoder()),
+      end_of_utterance_(recogniser_->model_->vocabulary().find("<EOU>")),
+      end_of_backchannel_(recogniser_->model_->vocabulary().find("<EOB>")) {
+  found_.reserve(kReservedLabels);
+  if (boost_ != nullptr) state_.transducer->head().boost = boost_.get();
+}
+
+Status TransducerStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
+  SYRINX_CHECK(!finished_, "pushed behind the end");
+  arrival_ = Stopwatch();
+  constexpr size_t kAtOnce = kRecognitionRateHz;  // copied, so that what is not finite becomes silence
+  std::array<float, kAtOnce> finite;
+  const Turns::Turn turn(recogniser_->turns_);
+  while (!samples.empty()) {
+    const size_t count = std::min(kAtOnce, samples.size());
+    for (size_t i = 0; i < count; ++i) finite[i] = std::isfinite(samples[i]) ? samples[i] : 0.0f;
+    samples = samples.subspan(count);
+    frames_->push({finite.data(), count}, [&](View<const float, 2> frames) { decode(frames, events); });
+  }
+  recogniser_->note_work();
+  return status();
+}
+
+Status TransducerStream::finish(std::vector<RecognitionEvent>& events) {
+  SYRINX_CHECK(!finished_, "finished twice");
+  finished_ = true;
+  arrival_ = Stopwatch();
+  {
+    const Turns::Turn turn(recogniser_->turns_);
+    frames_->finish([&](View<const float, 2> frames) { decode(frames, events); });
+  }
+  report(true, events);
+  return status();
+}
+
+Status TransducerStream::commit(std::vector<RecognitionEvent>& events) {
+  arrival_ = Stopwatch();
+  report(true, events);
+  return status();
+}
+
+void TransducerStream::decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events) {
+  const size_t before = found_.size();
+  const transducer::HeadDecoder::Job job{&state_, frames, &found_};
+  recogniser_->decoder_.decode({&job, 1});
+  note(std::span(found_).subspan(before));
+  const double now_s = static_cast<double>(state_.decoded()) * recogniser_->model_->config().frame_s();
+  const bool over = endpointer_.check(now_s).has_value();
+  if (over || found_.size() > before) report(over, events);
+}
+
+void TransducerStream::note(std::span<const transducer::Emission> fresh) {
+  const double frame_s = recogniser_->model_->config().frame_s();
+  for (const transducer::Emission& emission : fresh) {
+    const double end_s = static_cast<double>(emission.frame + emission.duration) * frame_s;
+    if (emission.label == end_of_utterance_ || emission.label == end_of_backchannel_) {
+      endpointer_.end_of_utterance(end_s, emission.label == end_of_backchannel_);
+    } else if (!recogniser_->model_->vocabulary().is_special(emission.label)) {
+      endpointer_.token(end_s);
+    }
+  }
+}
+
+// Text only grows, so a segment of which something has been told also has a final result.
+void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& events) {
+  const transducer::Model& model = *recogniser_->model_;
+  const auto tokens = transducer::token_times(model.vocabulary(), model.config().decoder.kind, found_);
+  const auto words = transducer::word_times(model.vocabulary(), tokens);
+  RecognitionEvent event;
+  event.segment = segment_;
+  event.is_final = is_final;
+  event.result = transcript_segment(tokens, words, {.frame_s = model.config().frame_s(), .words = words_});
+  event.stable_bytes = event.result.text.size();
+  event.latency_ms = arrival_.elapsed_ms();
+  const bool changed = event.result.text != reported_;
+  if (is_final) {
+    endpointer_.restart(static_cast<double>(state_.decoded()) * model.config().frame_s());
+    found_.clear();
+    reported_.clear();
+    if (event.result.text.empty()) return;
+    ++segment_;
+    events.push_back(std::move(event));
+  } else if (changed) {
+    reported_ = event.result.text;
+    events.push_back(std::move(event));
+  }
+}
+
+Status TransducerStream::status() const {
+  if (state_.faults() == 0) return {};
+  return fail(Code::kDataLoss, "'{}' computed values that are not finite; its weights may be damaged",
+              recogniser_->name());
+}
+
+}  // namespace syrinx

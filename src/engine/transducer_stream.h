@@ -1,0 +1,44 @@
+// A stream of sound through a transducer: its labels as they are found, cut into segments by the endpointing rules.
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "engine/endpointing.h"
+#include "engine/transducer_frames.h"
+#include "engine/transducer_recogniser.h"
+#include "models/transducer/words.h"
+
+namespace syrinx {
+
+class TransducerStream final : public RecognitionStream {
+ public:
+  TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::Tree boost, bool words);
+
+  Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
+  Status finish(std::vector<RecognitionEvent>& events) override;
+  Status commit(std::vector<RecognitionEvent>& events) override;
+  const std::string& language() const override { return language_; }
+
+ private:
+  void decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events);
+  void note(std::span<const transducer::Emission> fresh);
+  void report(bool is_final, std::vector<RecognitionEvent>& events);
+  Status status() const;
+
+  std::shared_ptr<TransducerRecogniser> recogniser_;
+  TransducerRecogniser::Tree boost_;
+  const bool words_;
+  std::string language_;
+  std::unique_ptr<FrameSource> frames_;
+  transducer::HeadState state_;
+  Endpointer endpointer_;
+  int32_t end_of_utterance_ = -1, end_of_backchannel_ = -1;  // labels; -1: the model has none
+  std::vector<transducer::Emission> found_;                  // of the segment
+  uint64_t segment_ = 0;
+  std::string reported_;  // of the segment, last
+  Stopwatch arrival_;     // of the sound that is being pushed
+  bool finished_ = false;
+};
+
+}  // namespace syrinx

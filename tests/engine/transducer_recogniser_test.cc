@@ -1,0 +1,166 @@
+// Whole recordings and streams through small random transducers.
+#include "engine/transducer_recogniser.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace syrinx {
+namespace {
+
+std::vector<float> noise(double seconds, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.1f);
+  std::vector<float> out(static_cast<size_t>(seconds * kRecognitionRateHz));
+  for (float& sample : out) sample = normal(random);
+  return out;
+}
+
+Result<std::shared_ptr<Recogniser>> load(const std::string& name) {
+  RecogniserOptions options;
+  options.files.name = name;
+  options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + name;
+  options.precision = Precision::kF32;
+  options.threads = 1;
+  return TransducerRecogniser::load(options);
+}
+
+class TransducerRecognition : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto loaded = load(GetParam());
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    recogniser_ = *loaded;
+  }
+  // The final segments of a stream that is pushed `size` samples at a time.
+  std::vector<TranscriptSegment> stream(std::span<const float> sound, size_t size) {
+    auto stream = recogniser_->start({.words = true});
+    EXPECT_TRUE(stream.has_value()) << stream.error().message;
+    std::vector<RecognitionEvent> events;
+    for (size_t first = 0; first < sound.size(); first += size)
+      EXPECT_TRUE((*stream)->push(sound.subspan(first, std::min(size, sound.size() - first)), events).has_value());
+    EXPECT_TRUE((*stream)->finish(events).has_value());
+    std::vector<TranscriptSegment> finals;
+    std::string partial;
+    for (const RecognitionEvent& event : events) {
+      EXPECT_EQ(event.segment, finals.size());
+      EXPECT_TRUE(event.result.text.starts_with(partial)) << "what was said is taken back";
+      EXPECT_EQ(event.stable_bytes, event.result.text.size());
+      partial = event.is_final ? "" : event.result.text;
+      if (event.is_final) finals.push_back(event.result);
+    }
+    EXPECT_EQ(partial, "");
+    return finals;
+  }
+
+  std::shared_ptr<Recogniser> recogniser_;
+};
+INSTANTIATE_TEST_SUITE_P(All, TransducerRecognition,
+                         ::testing::Values("rnnt.nemo", "tdt.nemo", "hybrid_streaming.nemo", "conformer_ctc.nemo"),
+                         [](const auto& p) { return std::string(p.param, std::strcspn(p.param, ".")); });
+
+TEST_P(TransducerRecognition, SegmentsOfARecordingLieInIt) {
+  const std::vector<float> sound = noise(6, 1);
+  double done_s = 0;
+  const auto transcript = recogniser_->transcribe(sound, {.words = true}, [&](double now_s) {
+    done_s = now_s;
+    return true;
+  });
+  ASSERT_TRUE(transcript.has_value()) << transcript.error().message;
+  EXPECT_DOUBLE_EQ(transcript->audio_s, 6.0);
+  EXPECT_DOUBLE_EQ(done_s, 6.0);
+  ASSERT_FALSE(transcript->text().empty());
+  double last_s = 0;
+  for (const TranscriptSegment& segment : transcript->segments) {
+    EXPECT_FALSE(segment.words.empty());
+    EXPECT_GE(segment.start_s, 0.0);
+    for (const TranscriptWord& word : segment.words) {
+      EXPECT_GE(word.start_s, last_s - 1e-9);
+      EXPECT_GE(word.end_s, word.start_s);
+      EXPECT_LE(word.start_s, 6.0);
+      EXPECT_GE(word.confidence, 0.0f);
+      EXPECT_LE(word.confidence, 1.0f);
+      last_s = word.start_s;
+    }
+  }
+}
+
+TEST_P(TransducerRecognition, SoundThatHoldsNothing) {
+  for (const size_t samples : {0, 1, 159, 160, 161, 1279}) {
+    const std::vector<float> sound(samples, 0.5f);
+    const auto transcript = recogniser_->transcribe(sound, {}, {});
+    ASSERT_TRUE(transcript.has_value()) << samples << transcript.error().message;
+    EXPECT_LE(stream(sound, 100).size(), 1u);
+  }
+  std::vector<float> broken = noise(2, 3), mended = broken;
+  for (const size_t at : {5, 1000, 31999}) {
+    broken[at] = at % 2 == 0 ? INFINITY : NAN;
+    mended[at] = 0.0f;
+  }
+  EXPECT_EQ(recogniser_->transcribe(broken, {}, {})->text(), recogniser_->transcribe(mended, {}, {})->text());
+  EXPECT_EQ(stream(broken, 4000).size(), stream(mended, 4000).size());
+}
+
+TEST_P(TransducerRecognition, StreamsDoNotDependOnHowTheSoundIsCut) {
+  const std::vector<float> sound = noise(19, 4);
+  const std::vector<TranscriptSegment> whole = stream(sound, sound.size());
+  ASSERT_FALSE(whole.empty());
+  for (const size_t size : {160, 997, 40000}) {
+    const std::vector<TranscriptSegment> parts = stream(sound, size);
+    ASSERT_EQ(parts.size(), whole.size()) << size;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(parts[i].text, whole[i].text);
+      EXPECT_EQ(parts[i].tokens, whole[i].tokens);
+      EXPECT_EQ(parts[i].start_s, whole[i].start_s);
+      EXPECT_EQ(parts[i].end_s, whole[i].end_s);
+      EXPECT_EQ(parts[i].confidence, whole[i].confidence);
+    }
+  }
+}
+
+TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
+  const std::vector<float> sound = noise(12, 5);
+  auto stream = *recogniser_->start({});
+  std::vector<RecognitionEvent> events;
+  const std::span<const float> all = sound;
+  ASSERT_TRUE(stream->push(all.first(100000), events).has_value());
+  ASSERT_TRUE(stream->commit(events).has_value());
+  ASSERT_FALSE(events.empty());
+  EXPECT_TRUE(events.back().is_final);
+  const uint64_t first = events.back().segment;
+  ASSERT_TRUE(stream->push(all.subspan(100000), events).has_value());
+  ASSERT_TRUE(stream->finish(events).has_value());
+  EXPECT_TRUE(events.back().is_final);
+  EXPECT_GT(events.back().segment, first);
+}
+
+TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
+  const std::vector<float> sound = noise(1, 6);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.translate = true}, {}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.language = "de"}, {}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->start({.translate = true}).error().code, Code::kUnsupported);
+  EXPECT_FALSE(recogniser_->transcribe(sound, {.boost = {"\u4E16"}}, {}).has_value());
+  EXPECT_EQ(recogniser_->transcribe(sound, {}, [](double) { return false; }).error().code, Code::kCancelled);
+}
+
+TEST(QuietPieces, EndWhereItIsQuiet) {
+  std::vector<float> sound = noise(10, 7);
+  std::fill(sound.begin() + 60000, sound.begin() + 62000, 0.001f);
+  const auto pieces = quiet_pieces(sound, 64000);
+  ASSERT_EQ(pieces.size(), 3u);
+  EXPECT_NEAR(static_cast<double>(pieces[0].spans[0].end), 61000, 1000);
+  uint64_t at = 0;
+  for (const SpeechPiece& piece : pieces) {
+    EXPECT_EQ(piece.spans[0].begin, at);
+    EXPECT_LE(piece.samples(), 64000u);
+    at = piece.spans[0].end;
+  }
+  EXPECT_EQ(at, sound.size());
+  EXPECT_TRUE(quiet_pieces({}, 64000).empty());
+  EXPECT_EQ(quiet_pieces(std::span<const float>(sound).first(64000), 64000).size(), 1u);
+}
+
+}  // namespace
+}  // namespace syrinx
