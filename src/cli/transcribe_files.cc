@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -67,6 +68,8 @@ SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& r
   };
 }
 
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
 struct Item {
   std::string file;
   std::string output;
@@ -84,8 +87,8 @@ Result<std::string> transcribe_one(const TranscribeTask& task, const std::string
   Json json;
   json.set("file", file == "-" ? kStandardInput : file).set("model", recogniser.name());
   json.set("precision", precision_name(recogniser.precision())).set("threads", recogniser.threads());
-  json.set("load_ms", recogniser.load_ms()).set("total_ms", seconds * 1000);
-  json.set("rtf", transcript.audio_s > 0 ? seconds / transcript.audio_s : 0.0);
+  json.set("load_ms", rounded(recogniser.load_ms())).set("total_ms", rounded(seconds * 1000));
+  json.set("rtf", transcript.audio_s > 0 ? rounded(seconds / transcript.audio_s) : 0.0);
   const Json content = to_json(transcript);
   for (const JsonMember& member : *content.object()) json.set(member.key, member.value);
   return json.dump() + "\n";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "audio/capture.h"
@@ -20,6 +21,8 @@ constexpr int kBlockMs = 20;   // of the microphone
 constexpr double kNapMs = 20;  // how often Ctrl-C is looked at while waiting for the time to come
 
 const std::string kEraseLine = "\r\x1b[K";
+
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 double percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
@@ -95,7 +98,7 @@ class LiveTranscript {
   Status chunk_line() const {
     Json json;
     json.set("chunk", compute_ms_.size() - 1).set("end_s", static_cast<double>(samples_) / kRecognitionRateHz);
-    json.set("compute_ms", compute_ms_.back()).set("latency_ms", latency_ms_.back());
+    json.set("compute_ms", rounded(compute_ms_.back())).set("latency_ms", rounded(latency_ms_.back()));
     return output_.write(json.dump() + "\n");
   }
 
@@ -118,8 +121,8 @@ class LiveTranscript {
     const auto figures = [](std::vector<double> times) {
       std::sort(times.begin(), times.end());
       Json json;
-      json.set("p50", percentile(times, 0.5)).set("p99", percentile(times, 0.99));
-      return json.set("max", times.empty() ? 0.0 : times.back());
+      json.set("p50", rounded(percentile(times, 0.5))).set("p99", rounded(percentile(times, 0.99)));
+      return json.set("max", times.empty() ? 0.0 : rounded(times.back()));
     };
     Json json;
     json.set("audio_seconds", static_cast<double>(samples_) / kRecognitionRateHz).set("language", stream_.language());

@@ -9,8 +9,8 @@
 namespace syrinx {
 namespace {
 
-// The share of a full cue behind which it may end at a punctuation mark.
-constexpr double kLongEnough = 0.5;
+// What a cut inside a phrase costs against one behind it, in columns.
+constexpr size_t kNoPhrase = 20;
 
 std::string time_text(double seconds, char before_milliseconds) {
   const auto total = std::isfinite(seconds) && seconds > 0 ? static_cast<uint64_t>(std::llround(seconds * 1000)) : 0;
@@ -47,17 +47,35 @@ std::vector<std::string> texts(const std::vector<TranscriptWord>& words, size_t 
   return out;
 }
 
-// Behind the last word of the cue that begins at `begin`.
-size_t cue_end(const std::vector<TranscriptWord>& words, size_t begin, const CueLimits& limits) {
+// Behind the last word that still fits into the cue that begins at `begin`.
+size_t longest_cue(const std::vector<TranscriptWord>& words, size_t begin, const CueLimits& limits) {
   size_t end = begin + 1;
   while (end < words.size() && words[end].end_s - words[begin].start_s <= limits.max_seconds &&
          text::balanced_lines(texts(words, begin, end + 1), limits.max_columns).size() <= limits.max_lines)
     ++end;
-  if (end == words.size()) return end;
-  const size_t earliest = begin + static_cast<size_t>(std::ceil(kLongEnough * static_cast<double>(end - begin)));
-  for (size_t i = end; i >= std::max(earliest, begin + 1); --i)
-    if (text::ends_in_punctuation(words[i - 1].text)) return i;
   return end;
+}
+
+// Behind the last word of the cue that begins at `begin`: what is left is shared out alike, rather cut behind a phrase,
+// so that no cue is left with a word or two.
+size_t cue_end(const std::vector<TranscriptWord>& words, size_t begin, const CueLimits& limits) {
+  const size_t longest = longest_cue(words, begin, limits);
+  size_t cues = 1;
+  for (size_t end = longest; end < words.size(); end = longest_cue(words, end, limits)) ++cues;
+  if (cues == 1) return longest;
+  std::vector<size_t> columns(1, 0);  // of the words behind `begin`, so many of them
+  for (size_t i = begin; i < words.size(); ++i) columns.push_back(columns.back() + 1 + text::columns(words[i].text));
+  const size_t target = columns.back() / cues;
+  size_t best = longest, best_cost = SIZE_MAX;
+  for (size_t end = begin + 1; end <= longest; ++end) {
+    const size_t here = columns[end - begin];
+    const size_t cost = std::max(here, target) - std::min(here, target) +
+                        (text::ends_in_punctuation(words[end - 1].text) ? 0 : kNoPhrase);
+    if (cost >= best_cost) continue;
+    best = end;
+    best_cost = cost;
+  }
+  return best;
 }
 
 // Numbers of a length that a reader can bear: milliseconds, and four digits of a confidence.

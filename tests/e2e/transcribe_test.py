@@ -1,0 +1,189 @@
+"""Speech to text with the small random checkpoint: what goes in, what comes out, and what is refused."""
+import json
+import math
+import os
+import shutil
+import signal
+import struct
+import time
+import unittest
+
+from program import DATA, Program
+
+EVENT = ["segment", "final", "stable_bytes", "latency_ms", "text", "start_s", "end_s", "confidence", "tokens"]
+
+
+def wav(samples, rate=16000, channels=1, form=1, bits=16):
+    """Bytes of a WAV file; samples are bytes already."""
+    frame = channels * bits // 8
+    return (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " +
+            struct.pack("<IHHIIHH", 16, form, channels, rate, rate * frame, frame, bits) + b"data" +
+            struct.pack("<I", len(samples)) + samples)
+
+
+def tone(seconds, rate=16000, channels=1):
+    frames = (int(8000 * math.sin(i * 0.1)) for i in range(int(seconds * rate)))
+    return b"".join(struct.pack("<h", value) * channels for value in frames)
+
+
+class Tiny(Program):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "tiny"
+        shutil.copytree(DATA / "whisper/ct2", self.model)
+        for name in ("tokenizer.json", "vocabulary.txt"):
+            shutil.copy(DATA / "whisper" / name, self.model)
+        self.file("good.wav", wav(tone(1)))
+
+    def file(self, name, content):
+        (self.folder / name).write_bytes(content)
+        return self.folder / name
+
+    def transcribe(self, *arguments, **options):
+        return self.run_it("transcribe", "--model", self.model, *arguments, **options)
+
+    def check_refused(self, status, words, *arguments, text=b""):
+        self.check_fails(status, words, "transcribe", "--model", self.model, *arguments, text=text)
+
+
+class Transcribe(Tiny):
+    def test_one_file(self):
+        code, output, errors = self.transcribe(self.folder / "good.wav", "--format", "json")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(output.count(b"\n"), 1)
+        answer = json.loads(output)
+        self.assertEqual(list(answer), ["file", "model", "precision", "threads", "load_ms", "total_ms", "rtf", "language",
+                                        "audio_seconds", "text", "segments"])
+        self.assertEqual(answer["audio_seconds"], 1.0)
+        for ending, start in (("srt", b""), ("vtt", b"WEBVTT\n\n")):
+            code, output, errors = self.transcribe(self.folder / "good.wav", "--format", ending, "--out", "x")
+            self.assertEqual((code, output, errors), (0, b"", ""))
+            self.assertTrue((self.out / "x").read_bytes().startswith(start))
+
+    def test_same_words_however_the_sound_comes(self):
+        def words(*arguments, text=b""):
+            code, output, errors = self.transcribe(*arguments, "--precision", "f32", text=text)
+            self.assertEqual((code, errors), (0, ""))
+            return output
+
+        samples = tone(1)
+        expected = words(self.folder / "good.wav")
+        self.assertEqual(words("-", text=wav(samples)), expected)
+        self.assertEqual(words(text=samples, *["--raw", "s16", "--rate", "16000"]), expected)
+        raw = self.file("good.raw", samples)
+        self.assertEqual(words(raw, "--raw", "s16", "--rate", "16000"), expected)
+
+    def test_sounds_that_are_no_sounds(self):
+        nan = struct.pack("<f", math.nan)
+        whole = (DATA / "audio/flac_24000.flac").read_bytes()
+        for status, words, content in ((4, "is empty", b""), (4, "no sound", wav(b"")), (5, "no sound that", b"hello" * 100),
+                                       (4, "no number", wav(nan * 1000, form=3, bits=32)),
+                                       (4, "cut off", wav(tone(1))[:20000]), (4, "cut off", whole[:len(whole) // 2]),
+                                       (6, "9 channels", wav(bytes(18000), channels=9)),
+                                       (6, "rate of 500 Hz", wav(bytes(8000), rate=500))):
+            self.check_refused(status, words, self.file("bad", content))
+            self.check_refused(status, words, "-", text=content)
+        self.check_refused(3, "none.wav", self.folder / "none.wav")
+        self.check_refused(7, "tiny", self.model)
+
+    def test_unusual_sounds(self):
+        for content in (wav(struct.pack("<h", 5)), wav(tone(0.5, 96000, 8), 96000, 8), wav(tone(0.5, 1000), 1000)):
+            code, _, errors = self.transcribe(self.file("odd.wav", content))
+            self.assertEqual((code, errors), (0, ""))
+
+    def test_many_files_some_of_them_bad(self):
+        names = ["a.wav", "b.wav", "c.wav"]
+        for name in names:
+            self.file(name, wav(tone(0.5)))
+        cut = self.file("cut.wav", wav(tone(1))[:9000])
+        files = [self.folder / "a.wav", cut, self.folder / "b.wav", self.folder / "none.wav", self.folder / "c.wav"]
+        code, _, errors = self.transcribe(*files, "--out-dir", "texts", "--jobs", "2")
+        self.assertEqual(code, 4)
+        self.assertEqual(errors.count("syrinx: "), 3, errors)
+        self.assertIn("2 of 5 files", errors)
+        self.assertEqual(sorted(path.name for path in (self.out / "texts").iterdir()), ["a.txt", "b.txt", "c.txt"])
+        good = [self.folder / name for name in names]
+        code, _, errors = self.transcribe(*good, "--out-dir", "texts")
+        self.assertEqual(code, 0)
+        self.assertIn("3 of 3 files are done already", errors)
+
+    def test_a_stream_is_json_lines(self):
+        code, output, errors = self.transcribe("--stream", "--format", "json", "--chunks", "--chunk-ms", "500",
+                                               text=wav(tone(1)))
+        self.assertEqual((code, errors), (0, ""))
+        lines = [json.loads(line) for line in output.splitlines()]
+        self.assertEqual([line["chunk"] for line in lines if "chunk" in line], [0, 1])
+        for line in lines:
+            if "segment" in line:
+                self.assertEqual(list(line)[:len(EVENT)], EVENT)
+        self.assertEqual(lines[-1]["audio_seconds"], 1.0)
+        self.assertLessEqual(set(lines[-1]["latency_ms"]), {"p50", "p99", "max"})
+
+    def test_a_stream_that_is_none(self):
+        self.check_refused(4, "not a WAV", "--stream", text=b"fLaC" + bytes(100))
+        self.check_refused(4, "no sound", "--stream")
+        self.check_refused(6, "rate of 5 Hz", "--stream", "--raw", "s16", "--rate", "5", text=bytes(100))
+
+    def test_control_c_ends_a_stream(self):
+        process = self.start("transcribe", "--model", self.model, "--stream", "--raw", "s16", "--rate", "16000")
+        process.stdin.write(tone(0.5))
+        process.stdin.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(20), 130)
+        process.communicate()
+
+    def test_mistakes_in_the_arguments(self):
+        good = self.folder / "good.wav"
+        for words, arguments in (("--microphone takes no file", ["--microphone", good]), ("--out-dir", [good, good, "--out", "x"]),
+                                 ("--rate", [good, "--raw", "s16"]), ("--raw", [good, "--rate", "8000"]),
+                                 ("--realtime needs", [good, "--realtime"]), ("--chunks needs", [good, "--chunks"]),
+                                 ("redirect it", ["--stream", good, "--out", "x"]), ("--jobs", [good, "--jobs", "65"]),
+                                 ("threads", [good, "--threads", "65"]), ("both become", [good, good, "--out-dir", "."])):
+            self.check_refused(2, words, *arguments)
+
+    def test_nothing_is_installed(self):
+        self.check_fails(3, "syrinx pull whisper-base", "transcribe", self.folder / "good.wav")
+
+
+class Microphone(Tiny):
+    """On devices of ALSA that read a file, or give silence."""
+
+    def hear(self, set_up, *arguments, **options):
+        path = self.folder / "asoundrc"
+        path.write_text(set_up)
+        variables = {"ALSA_CONFIG_PATH": str(path), "JACK_NO_START_SERVER": "1"}
+        return self.transcribe("--microphone", *arguments, variables=variables, **options)
+
+    def hearing(self, path):
+        return ('pcm.nowhere { type null }\npcm.!default { type file file "/dev/null" infile "%s" format raw slave.pcm '
+                'nowhere }\n' % path)
+
+    def test_a_microphone_hears(self):
+        sound = self.file("in.raw", struct.pack("<f", 0.1) * 160000)
+        code, output, errors = self.hear(self.hearing(sound), "--seconds", "0.2", "--format", "json")
+        self.assertEqual(code, 0, errors)
+        self.assertGreaterEqual(json.loads(output.splitlines()[-1])["audio_seconds"], 0.2)
+
+    def test_no_microphone_is_an_answer(self):
+        code, _, errors = self.hear("pcm.!default { type hw card 99 }\n")
+        self.assertEqual(code, 8)
+        self.assertRegex(errors, r"^syrinx: this machine has no microphone.*give a file instead\n$")
+        code, _, errors = self.hear("pcm.!default { type null }\n", "--device", "gramophone")
+        self.assertEqual(code, 8)
+        self.assertIn("'gramophone'; this machine has: ", errors)
+
+    def test_a_microphone_that_vanishes(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        writer = os.open(pipe, os.O_RDWR)
+        os.write(writer, struct.pack("<f", 0.1) * 4000)
+        code, _, errors = self.hear(self.hearing(pipe))
+        os.close(writer)
+        self.assertEqual(code, 7)
+        self.assertRegex(errors, r"^syrinx: the microphone 'default' has stopped giving sound; .*\n$")
+
+
+
+if __name__ == "__main__":
+    unittest.main()
