@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include "engine/transducer_frames.h"
@@ -202,18 +203,47 @@ void first_after(Path& path, double seconds, int rounds, bool beat) {
   std::printf("  first chunk after %4.0f s of sleep%-14s %9.1f\n", seconds, beat ? ", heartbeat" : "", median(first));
 }
 
+void measure(Path& path, size_t chunks) {
+  std::vector<double> times, empty;
+  for (size_t i = 0; i < chunks; ++i) times.push_back(timed([&] { path.chunk(); }));
+  const double length = median(times);
+  for (size_t i = 0; i < chunks; ++i) empty.push_back(timed([&] { spin(length); }));
+  print_row("chunk: features, encoder, decoder", times);
+  print_row("empty loop of the same length", empty);
+  path.keep_frames();
+  const auto plain = [&] { path.decode_again(path.compiled()); };
+  for (int i = 0; i < 50; ++i) plain();
+  std::printf("the decoder alone on a chunk's frames\n");
+  const size_t rounds = 5 * chunks;
+  compare(
+      "1 faults gathered, looked at once", plain, "  looked for after every frame", [&] { path.decode_checked(); },
+      rounds);
+  compare(
+      "2 compiled for its kind of head", plain, "  asks for the kind at each decision",
+      [&] { path.decode_again(path.asking()); }, rounds);
+  compare(
+      "6 scratch made once", plain, "  made anew for each chunk", [&] { path.decode_with_new_scratch(); }, rounds);
+  constexpr int kCalls = 1000000;
+  const float one = 1.0f;
+  size_t sum = 0;
+  const double calls = timed([&] {
+    for (int i = 0; i < kCalls; ++i) sum += kernels::argmax({&one, 1}).index;
+  });
+  std::printf("5 a call through the table of targets: %.2f ns%s\n", calls * 1e3 / kCalls, sum == 0 ? "" : "?");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: transducer_latency FILE [PRECISION [THREADS [CHUNKS [SLEEP_S]]]]\n");
+    std::fprintf(stderr,
+                 "usage: transducer_latency FILE [PRECISION [THREADS [CHUNKS | idle SECONDS [ROUNDS [beat]]]]]\n");
     return 2;
   }
   const auto precision = parse_precision(argc > 2 ? argv[2] : "int8");
   const int threads = argc > 3 ? std::atoi(argv[3]) : 2;
-  const size_t chunks = argc > 4 ? static_cast<size_t>(std::atoi(argv[4])) : 2000;
-  const double sleep_s = argc > 5 ? std::atof(argv[5]) : 1.0;
-  if (!precision) return 2;
+  const bool idle = argc > 5 && std::string_view(argv[4]) == "idle";
+  if (!precision || threads < 1) return 2;
   const auto model = transducer::Model::load(argv[1], {.precision = *precision});
   if (!model) {
     std::fprintf(stderr, "transducer_latency: %s\n", model.error().message.c_str());
@@ -229,25 +259,12 @@ int main(int argc, char** argv) {
   std::printf("%s, %d threads, chunks of %.0f ms; us: p50 p99 p99.9, p99 / p50, p99.9 / p50\n",
               precision_name(*precision), threads, path.chunk_ms());
   std::printf("  first, second, third chunk without warm-up     %9.1f %9.1f %9.1f\n", begin[0], begin[1], begin[2]);
-  std::vector<double> times, empty;
-  for (size_t i = 0; i < chunks; ++i) times.push_back(timed([&] { path.chunk(); }));
-  const double length = median(times);
-  for (size_t i = 0; i < chunks; ++i) empty.push_back(timed([&] { spin(length); }));
-  print_row("chunk: features, encoder, decoder", times);
-  print_row("empty loop of the same length", empty);
-  first_after(path, sleep_s, sleep_s > 10 ? 3 : 7, false);
-  first_after(path, sleep_s, sleep_s > 10 ? 3 : 7, true);
-  path.keep_frames();
-  const auto plain = [&] { path.decode_again(path.compiled()); };
-  for (int i = 0; i < 50; ++i) plain();
-  std::printf("the decoder alone on a chunk's frames\n");
-  compare(
-      "1 faults gathered, looked at once", plain, "  looked for after every frame", [&] { path.decode_checked(); },
-      chunks);
-  compare(
-      "2 compiled for its kind of head", plain, "  asks for the kind at each decision",
-      [&] { path.decode_again(path.asking()); }, chunks);
-  compare(
-      "6 scratch made once", plain, "  made anew for each chunk", [&] { path.decode_with_new_scratch(); }, chunks);
+  if (idle) {
+    for (int i = 0; i < 50; ++i) path.chunk();
+    path.keep_frames();
+    first_after(path, std::atof(argv[5]), argc > 6 ? std::max(1, std::atoi(argv[6])) : 3, argc > 7);
+  } else {
+    measure(path, argc > 4 ? static_cast<size_t>(std::max(10, std::atoi(argv[4]))) : 2000);
+  }
   return 0;
 }
