@@ -10,6 +10,7 @@
 #include "base/signals.h"
 #include "cli/bench_kokoro.h"
 #include "cli/bench_pocket_tts.h"
+#include "cli/bench_transducer.h"
 #include "cli/bench_vad.h"
 #include "cli/bench_whisper.h"
 #include "cli/command.h"
@@ -148,6 +149,7 @@ void add_bench(Command& tree) {
   bench.needs_command();
   add_bench_kokoro(bench);
   add_bench_pocket_tts(bench);
+  add_bench_transducer(bench);
   add_bench_vad(bench);
   add_bench_whisper(bench);
   Command command = bench.add("kernels", "The machine's limits, and each kernel's share of them");

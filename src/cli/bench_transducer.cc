@@ -1,0 +1,229 @@
+#include "cli/bench_transducer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/cpu_info.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/signals.h"
+#include "cli/output.h"
+#include "cli/rounds.h"
+#include "engine/speech_engine.h"
+#include "engine/version.h"
+#include "kernels/dispatch.h"
+#include "models/transducer/encoder.h"
+#include "models/transducer/model.h"
+#include "models/transducer/stream_encoder.h"
+
+namespace syrinx::cli {
+namespace {
+
+struct BenchTransducerArguments {
+  std::string model;
+  std::string precision = "int8";
+  std::string cache;
+  int threads = 0;
+  int runs = 5;
+  float seconds = 11;
+  bool stream = false;
+  int look_ahead = -1;
+  int streams = 1;
+  int chunks = 2000;
+  bool json = false;
+};
+
+struct Figures {
+  double load_ms = 0, chunk_ms = 0;  // chunk: of sound
+  Times features, encode;            // of the recording
+  Rounds chunk, empty;               // a step, and a loop of the same length that computes nothing
+};
+
+// Noise that swells and fades as speech does.
+std::vector<float> sound(size_t samples) {
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> out(samples);
+  for (size_t i = 0; i < samples; ++i)
+    out[i] = 0.05f * normal(generator) * (1.0f + std::sin(static_cast<float>(i % 16000) * 0.0012f));
+  return out;
+}
+
+Status measure_recording(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
+                         Figures& figures) {
+  const std::vector<float> samples = sound(static_cast<size_t>(arguments.seconds * 16000));
+  const transducer::Features& features = *model.features();
+  const size_t frames = features.frames(samples.size()), columns = features.config().mels;
+  if (frames == 0) return fail(Code::kInvalidArgument, "{} s hold no frame of features", arguments.seconds);
+  std::vector<float> mels(frames * columns);
+  const View<float, 2> view(mels.data(), {frames, columns});
+  nn::Runner runner(team);
+  transducer::Encoder encoder(model.encoder(), runner);
+  // The first run makes the table of positions and warms memory; it is not counted.
+  for (int run = 0; run <= arguments.runs; ++run) {
+    if (cancel_requested()) return fail(Code::kCancelled, "stopped");
+    const Stopwatch features_watch;
+    features.compute(samples, view, team);
+    const double features_ms = features_watch.elapsed_ms();
+    const Stopwatch encode_watch;
+    encoder.encode(view);
+    if (run == 0) continue;
+    figures.features.add(features_ms);
+    figures.encode.add(encode_watch.elapsed_ms());
+  }
+  figures.features.sort();
+  figures.encode.sort();
+  return {};
+}
+
+Result<transducer::AttentionContext> context_of(const transducer::EncoderConfig& config, int look_ahead) {
+  for (const transducer::AttentionContext context : config.contexts)
+    if (look_ahead < 0 || context.right == look_ahead) return context;
+  return fail(Code::kInvalidArgument, "the model was not trained to look {} frames ahead", look_ahead);
+}
+
+Status measure_stream(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
+                      Figures& figures) {
+  const transducer::EncoderConfig& config = model.config().encoder;
+  SYRINX_TRY(const transducer::AttentionContext context, context_of(config, arguments.look_ahead));
+  SYRINX_TRY_VOID(transducer::check_streaming(config, context));
+  nn::Runner runner(team);
+  const auto streams = static_cast<size_t>(arguments.streams);
+  transducer::StreamEncoder encoder(model.encoder(), runner, context, streams);
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal(-8, 3);
+  std::vector<float> mels(transducer::chunk_mels(config, context) * config.mels);
+  for (float& value : mels) value = normal(generator);
+  std::vector<std::unique_ptr<transducer::EncoderState>> states;
+  for (size_t n = 0; n < streams; ++n)
+    states.push_back(std::make_unique<transducer::EncoderState>(config, context, transducer::StreamMode::kExact));
+  std::vector<transducer::StreamEncoder::Input> inputs(streams);
+  std::vector<transducer::StreamEncoder::Output> outputs(streams);
+  CoreWaits waits(team);
+  const size_t warm = 100;  // fills the caches of attention
+  for (size_t i = 0; i < static_cast<size_t>(arguments.chunks) + warm; ++i) {
+    if (cancel_requested()) return fail(Code::kCancelled, "stopped");
+    const size_t count =
+        i == 0 ? transducer::first_chunk_mels(config, context) : transducer::chunk_mels(config, context);
+    for (size_t n = 0; n < streams; ++n) inputs[n] = {states[n].get(), {mels.data(), {count, config.mels}}, false};
+    waits.since_last();
+    const Stopwatch watch;
+    encoder.step(inputs, outputs);
+    if (i >= warm) figures.chunk.add(watch.elapsed_ms(), waits);
+  }
+  figures.chunk.sort();
+  figures.chunk_ms = 1000 * model.config().frame_s() * static_cast<double>(context.right + 1);
+  figures.empty = empty_rounds(team, figures.chunk.all.median(), figures.chunk.all.size());
+  return {};
+}
+
+std::string row(const char* name, const Times& times) {
+  return fmt::format("{:<14}{:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f}  ms\n", name, times.median(), times.at(0.99),
+                     times.at(0.999), times.max());
+}
+
+Json quantiles(const Times& times) {
+  Json json;
+  json.set("p50_ms", times.median()).set("p99_ms", times.at(0.99)).set("p999_ms", times.at(0.999));
+  json.set("max_ms", times.max()).set("n", times.size());
+  return json;
+}
+
+Json rounds_json(const Rounds& rounds) {
+  Json json = quantiles(rounds.all);
+  // Without the rounds in which the machine took a core away, where the kernel tells.
+  if (!rounds.undisturbed.empty()) json.set("undisturbed", quantiles(rounds.undisturbed));
+  return json;
+}
+
+std::string as_json(const BenchTransducerArguments& arguments, int threads, const Figures& figures) {
+  Json json;
+  json.set("precision", arguments.precision).set("threads", threads).set("load_ms", figures.load_ms);
+  if (arguments.stream) {
+    json.set("streams", arguments.streams).set("chunk_ms", figures.chunk_ms);
+    json.set("chunk", rounds_json(figures.chunk)).set("empty", rounds_json(figures.empty));
+  } else {
+    json.set("audio_seconds", static_cast<double>(arguments.seconds));
+    json.set("features", quantiles(figures.features)).set("encode", quantiles(figures.encode));
+    json.set("rtf",
+             (figures.features.median() + figures.encode.median()) / 1000 / static_cast<double>(arguments.seconds));
+  }
+  json.set("peak_rss_bytes", peak_rss_bytes()).set("cpu", cpu_info().model);
+  json.set("target", kernels::chosen_target_name());
+  return json.dump() + "\n";
+}
+
+std::string as_text(const BenchTransducerArguments& arguments, int threads, const Figures& figures) {
+  std::string text =
+      fmt::format("machine  {}, {} cores, {}\nbuild    {} ({}, {}), {}\n", cpu_info().model, cpu_info().logical_cores,
+                  chosen_target(), version(), commit(), build_type(), compiler());
+  text += fmt::format("work     {}, {} threads, load {:.0f} ms, peak memory {:.0f} MB\n\n", arguments.precision,
+                      threads, figures.load_ms, static_cast<double>(peak_rss_bytes()) * 1e-6);
+  text += fmt::format("{:<14}{:>9} {:>9} {:>9} {:>9}\n", "", "p50", "p99", "p99.9", "max");
+  if (arguments.stream) {
+    text += row("chunk", figures.chunk.all) + row("empty loop", figures.empty.all);
+    // Without the rounds in which the machine took a core away, where the kernel tells.
+    if (!figures.chunk.undisturbed.empty()) text += row("  undisturbed", figures.chunk.undisturbed);
+    if (!figures.empty.undisturbed.empty()) text += row("  undisturbed", figures.empty.undisturbed);
+    return text + fmt::format("\n{} streams, chunks of {:.0f} ms: {:.3f} of real time\n", arguments.streams,
+                              figures.chunk_ms, figures.chunk.all.median() / figures.chunk_ms);
+  }
+  text += row("features", figures.features) + row("encoder", figures.encode);
+  return text + fmt::format("\n{:.1f} s of sound: time / sound {:.4f}\n", arguments.seconds,
+                            (figures.features.median() + figures.encode.median()) / 1000 /
+                                static_cast<double>(arguments.seconds));
+}
+
+Status run_bench_transducer(const BenchTransducerArguments& arguments) {
+  if (arguments.threads < 0 || arguments.threads > 64 || arguments.runs < 1 || arguments.runs > 1000 ||
+      arguments.chunks < 1 || arguments.chunks > 1000000 || arguments.streams < 1 || arguments.streams > 256 ||
+      !(arguments.seconds > 0 && arguments.seconds <= 3600))
+    return fail(Code::kInvalidArgument,
+                "give at most 64 threads, 1000 runs, 1000000 chunks, 256 streams and 3600 seconds, and at least one");
+  SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
+  const int threads = arguments.threads == 0 ? default_threads() : arguments.threads;
+  Figures figures;
+  const Stopwatch watch;
+  SYRINX_TRY(const auto model,
+             transducer::Model::load(arguments.model, {.precision = precision, .cache_folder = arguments.cache}));
+  figures.load_ms = watch.elapsed_ms();
+  ThreadTeam team(threads);
+  SYRINX_TRY_VOID(arguments.stream ? measure_stream(*model, arguments, team, figures)
+                                   : measure_recording(*model, arguments, team, figures));
+  return print(arguments.json ? as_json(arguments, threads, figures) : as_text(arguments, threads, figures));
+}
+
+}  // namespace
+
+void add_bench_transducer(Command& bench) {
+  auto arguments = std::make_shared<BenchTransducerArguments>();
+  Command command = bench.add("transducer", "Time the encoder of a FastConformer model");
+  command.option("--model", arguments->model, "A .nemo file, or a folder of one").type("PATH").required();
+  command.option("--precision", arguments->precision, "Arithmetic of the large matrices")
+      .one_of({"int8", "bf16", "f32"})
+      .show_default();
+  command.option("--cache", arguments->cache, "A folder for packed weights; none is kept by default").type("FOLDER");
+  command.option("--threads", arguments->threads, "Threads; 0: the default of transcribe").type("N").show_default();
+  command.option("--seconds", arguments->seconds, "Length of the recording").type("S").show_default();
+  command.option("--runs", arguments->runs, "Runs that are counted, after one that is not").type("N").show_default();
+  command.flag("--stream", arguments->stream, "Chunks of streams instead of a whole recording");
+  command
+      .option("--look-ahead", arguments->look_ahead, "Frames that a stream looks ahead; -1: the model's first choice")
+      .type("N");
+  command.option("--streams", arguments->streams, "Streams in a step").type("N").show_default();
+  command.option("--chunks", arguments->chunks, "Chunks that are counted, after 100 that are not")
+      .type("N")
+      .show_default();
+  command.flag("--json", arguments->json, "One JSON object on one line");
+  command.examples(
+      "  syrinx bench transducer --model parakeet-tdt_ctc-110m.nemo --seconds 60\n"
+      "  syrinx bench transducer --model streaming.nemo --stream --look-ahead 0 --threads 2 --chunks 10000");
+  command.run([arguments] { return run_bench_transducer(*arguments); });
+}
+
+}  // namespace syrinx::cli
