@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""FastConformer-TDT on whole recordings: Syrinx's features and encoder beside nano-parakeet (PyTorch), in one run.
+
+The checkpoint is random, of tools/checkpoints/transducer.py (--family tdt: no biases, which the peer needs).  The peer
+is timed on transcribe_audio: features, encoder and the decoding of what random weights say, which is little beside the
+encoder.  Racers take turns; each figure is time of computing divided by time of sound, the median of all runs.
+
+  python3 bench/race/transducer.py --model tdt.nemo --syrinx build/release/syrinx --seconds 11 60 --threads 1 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+
+from machine import machine
+
+
+def peer(path: str, seconds: float, threads: int, runs: int) -> list[float]:
+    """In this process: seconds of computing for each second of sound, once a run."""
+    import torch
+    import yaml
+    from nano_parakeet import model as maker
+    from nano_parakeet._loader import remap_state_dict
+
+    archive = tarfile.open(path)
+
+    def member(end: str):
+        return archive.extractfile(next(name for name in archive.getnames() if name.endswith(end)))
+
+    config = yaml.safe_load(member("model_config.yaml"))
+    encoder, decoder = config["encoder"], config["decoder"]
+    labels, hidden = decoder["vocab_size"], decoder["prednet"]["pred_hidden"]
+    model = maker.ParakeetTDT()  # of one published size; its parts take others
+    model.preprocessor = maker.LogMelPreprocessor(n_mels=encoder["feat_in"])
+    model.encoder = maker.FastConformerEncoder(encoder["d_model"], encoder["n_layers"], encoder["n_heads"],
+                                               4 * encoder["d_model"], encoder["feat_in"], encoder["conv_kernel_size"])
+    model.decoder = maker.RNNTDecoder(labels, hidden, decoder["prednet"]["pred_rnn_layers"])
+    model.joint = maker.TDTJoint(encoder["d_model"], hidden, hidden, labels, 5)
+    model.BLANK_ID = model.VOCAB_SIZE = labels
+    weights = torch.load(io.BytesIO(member("model_weights.ckpt").read()), map_location="cpu")
+    missing, _ = model.load_state_dict(remap_state_dict(weights), strict=False)
+    missing = [name for name in missing if not name.startswith("preprocessor")]
+    if missing:
+        raise SystemExit(f"{path} lacks {missing[:4]}")
+    model.eval()
+    torch.set_num_threads(threads)
+    count = int(16000 * seconds)
+    sound = torch.randn(count, generator=torch.Generator().manual_seed(0)) * 0.05
+    sound *= 1 + torch.sin(torch.arange(count) / 3000)
+    times = []
+    for run in range(runs + 1):
+        start = time.perf_counter()
+        model.transcribe_audio(sound)
+        if run > 0:
+            times.append((time.perf_counter() - start) / seconds)
+    return times
+
+
+def run_peer(options, seconds: float, threads: int) -> list[float]:
+    command = [sys.executable, __file__, "--peer", "--model", options.model, "--seconds", str(seconds), "--threads",
+               str(threads), "--runs", str(options.runs)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def run_syrinx(options, precision: str, seconds: float, threads: int) -> list[float]:
+    command = [options.syrinx, "bench", "transducer", "--model", options.model, "--precision", precision, "--seconds",
+               str(seconds), "--threads", str(threads), "--runs", str(options.runs), "--json"]
+    if options.cache:
+        command += ["--cache", options.cache]
+    return [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["rtf"]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--syrinx", default="syrinx")
+    parser.add_argument("--cache", default="")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[11.0, 60.0])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--precision", nargs="+", default=["f32", "bf16", "int8"])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--blocks", type=int, default=2)
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peer:
+        print(json.dumps(peer(options.model, options.seconds[0], options.threads[0], options.runs)))
+        return
+    print(machine())
+    titles = " ".join(f"{precision:>8} {'times':>6}" for precision in options.precision)
+    print(f"{'sound':>6} {'threads':>7} {'nano-parakeet':>14} {titles}", flush=True)
+    for seconds in options.seconds:
+        for threads in options.threads:
+            times: dict[str, list[float]] = {}
+            for _ in range(options.blocks):
+                times.setdefault("peer", []).extend(run_peer(options, seconds, threads))
+                for precision in options.precision:
+                    times.setdefault(precision, []).extend(run_syrinx(options, precision, seconds, threads))
+            medians = {name: statistics.median(values) for name, values in times.items()}
+            cells = " ".join(f"{medians[p]:8.4f} {medians['peer'] / medians[p]:6.2f}" for p in options.precision)
+            print(f"{seconds:6.0f} {threads:7} {medians['peer']:14.4f} {cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
