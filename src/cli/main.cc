@@ -1,4 +1,4 @@
-// syrinx: speaks from the command line.
+// syrinx: speaks and listens from the command line.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -28,7 +28,8 @@ syrinx::Status print_version() {
 }
 
 syrinx::Status run(int argc, char** argv) {
-  syrinx::cli::CommandTree tree("syrinx", "Real-time speech on an ordinary processor: text to speech, offline.");
+  syrinx::cli::CommandTree tree(
+      "syrinx", "Real-time speech on an ordinary processor: text to speech and speech to text, offline.");
   syrinx::cli::Command root = tree.root();
   root.flag("--version", print_version, "Version, commit, compiler and vector targets");
   std::string cpu;

@@ -5,6 +5,7 @@
 #include "base/byte_reader.h"
 #include "base/mapped_file.h"
 #include "engine/inspect_pocket.h"
+#include "engine/inspect_recogniser.h"
 #include "models/kokoro/checkpoint.h"
 #include "tensor/npy.h"
 #include "tensor/onnx.h"
@@ -147,13 +148,14 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   if (text_at(bytes, 0, 6) == "\x93NUMPY") return describe_npy(bytes, out);
   if (head == "RIFF" && text_at(bytes, 8, 4) == "WAVE") return describe_wav(bytes, out);
   if (text_at(bytes, 8, 1) == "{") return describe_safetensors(bytes, out);
+  if (looks_like_recogniser(bytes)) return describe_recogniser(bytes, out);
   if (looks_like_voice(bytes)) return describe_voice(bytes, out);
   // ONNX has no mark; its first field is nearly always the version of the format: number 1, a varint.
   if (text_at(bytes, 0, 1) == "\x08") return describe_onnx(bytes, out);
   return fail(
       Code::kUnsupported,
       "'{}' is no file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
-      "(.bin), WAV and configurations of Pocket TTS (.yaml)",
+      "(.bin), recognisers (model.bin, .nemo), WAV and configurations of Pocket TTS (.yaml)",
       out.path);
 }
 

@@ -22,8 +22,8 @@ struct TensorDescription {
 
 struct FileDescription {
   std::string path;
-  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml
-  std::string model;  // "kokoro" or "pocket-tts" when the file is a part of a checkpoint that Syrinx speaks with
+  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml, ctranslate2, ggml, nemo
+  std::string model;  // "kokoro", "pocket-tts", "whisper", "transducer" or "silero-vad": whose part the file is
   uint64_t size_bytes = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // what else there is to say: nodes, producer, rate, ...
   std::vector<TensorDescription> tensors;                  // as the file names them

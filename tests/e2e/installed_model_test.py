@@ -1,5 +1,7 @@
-"""Text in, with the installed model (label `real`): `syrinx pull kokoro` comes first; without it these tests fail."""
+"""With the installed models (label `real`): `syrinx pull kokoro whisper-base` comes first; without it these tests fail."""
 import json
+import os
+import struct
 import unittest
 
 from program import Program
@@ -79,6 +81,39 @@ class Text(Program):
         code, output, errors = self.run_it("doctor", "--quick")
         self.assertEqual(code, 0, errors)
         self.assertIn(b"All is well", output)
+
+
+class Hearing(Program):
+    home = "the user's own"
+
+    def test_what_is_said_is_heard(self):
+        sentence = "The quick brown fox jumps over the lazy dog."
+        self.assertEqual(self.run_it("speak", sentence, "--out", "fox.wav")[0], 0)
+        for arguments in (["fox.wav"], ["--stream", "fox.wav"]):
+            code, output, errors = self.run_it("transcribe", *arguments)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertEqual(" ".join(output.decode().split()), sentence)
+        code, output, _ = self.run_it("transcribe", "fox.wav", "--format", "srt")
+        self.assertEqual(code, 0)
+        self.assertTrue(output.startswith(b"1\n00:00:00,"), output)
+
+    def test_hours_of_silence_take_little_memory(self):
+        size = 2 * 3600 * 16000 * 2
+        with open(self.out / "silence.wav", "wb") as file:  # a hole, which takes no room
+            file.write(b"RIFF" + struct.pack("<I", 36 + size) + b"WAVEfmt " +
+                       struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" + struct.pack("<I", size))
+            file.truncate(44 + size)
+        process = self.start("transcribe", "silence.wav", "--format", "json")
+        process.stdin.close()
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0, process.stderr.read())
+        process.stdout.close()
+        process.stderr.close()
+        answer = json.loads(output)
+        self.assertEqual((answer["audio_seconds"], answer["text"]), (7200.0, ""))
+        self.assertLess(usage.ru_maxrss, 500 << 10)  # KiB; the samples alone would be 461 MB
 
 
 if __name__ == "__main__":

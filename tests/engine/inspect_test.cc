@@ -51,6 +51,21 @@ TEST(Inspect, TellsEveryKindByItsContent) {
   }
 }
 
+TEST(Inspect, TellsRecognisers) {
+  const FileDescription whisper = describe(data("whisper/ct2/model.bin"));
+  EXPECT_EQ(whisper.kind, "ctranslate2");
+  EXPECT_EQ(whisper.model, "whisper");
+  EXPECT_NE(find(whisper.tensors, "encoder/conv1/weight"), nullptr);
+  const FileDescription transducer = describe(data("transducer/tdt.nemo"));
+  EXPECT_EQ(transducer.kind, "nemo");
+  EXPECT_EQ(transducer.model, "transducer");
+  EXPECT_NE(to_text(transducer).find("head: tdt"), std::string::npos) << to_text(transducer);
+  EXPECT_FALSE(transducer.tensors.empty());
+  EXPECT_FALSE(describe_content("lmgg and nothing else"));
+  EXPECT_FALSE(describe_content(std::string("\6\0\0\0\14\0WhisperSpec\0\1", 19)));
+  EXPECT_FALSE(describe_content("\x1f\x8b\x08 cut off"));
+}
+
 TEST(Inspect, ListsTensorsAndFacts) {
   const FileDescription plain = describe(data("tensor/plain.safetensors"));
   const TensorDescription* const tensor = find(plain.tensors, "a.weight");
