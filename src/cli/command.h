@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class Command {
   Option option(const char* names, int& value, const char* help);
   Option option(const char* names, uint64_t& value, const char* help);
   Option option(const char* names, float& value, const char* help);
+  Option option(const char* names, std::optional<double>& value, const char* help);
   Option flag(const char* names, bool& value, const char* help);
   // A flag that is a command of its own, such as --version; it goes before a command that is given as well.
   Option flag(const char* names, Action action, const char* help);

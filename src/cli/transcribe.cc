@@ -35,6 +35,8 @@ struct TranscribeArguments {
   int rate_hz = 0, channels = 1;
   int chunk_ms = 80;
   bool stream = false, realtime = false, chunks = false, microphone = false;
+  VoiceActivityChanges voice;
+  EndpointChanges endpoints;
   bool translate = false, all_sound = false, force = false;
 };
 
@@ -50,6 +52,11 @@ Status check(const TranscribeArguments& a) {
   if (is_live(a) && (!a.out.empty() || !a.out_dir.empty()))
     return wrong("--stream and --microphone write to standard output; redirect it in place of --out");
   if (!a.stream && a.realtime) return wrong("--realtime needs --stream");
+  if (!is_live(a) && (a.endpoints.silence_after_speech_s || a.endpoints.max_utterance_s))
+    return wrong("--end-silence and --max-utterance need --stream or --microphone");
+  const VoiceActivityChanges& voice = a.voice;
+  if (a.all_sound && (voice.threshold || voice.min_speech_ms || voice.min_silence_ms || voice.speech_pad_ms))
+    return wrong("with --all-sound there is no voice activity to set; leave --vad-... out");
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
   if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
@@ -88,6 +95,8 @@ TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTim
   options.words = times == TranscriptTimes::kWord;
   options.translate = arguments.translate;
   options.voice_activity = !arguments.all_sound;
+  options.voice = arguments.voice;
+  options.endpoints = arguments.endpoints;
   options.boost = arguments.boost;
   options.boost_score = arguments.boost_score;
   return options;
@@ -160,7 +169,22 @@ void add_model_options(Command& command, TranscribeArguments& arguments) {
   command.option("--boost", arguments.boost, "A word or phrase to favour; transducers only; may be given several times")
       .type("PHRASE");
   command.option("--boost-score", arguments.boost_score, "How much --boost favours").type("X").show_default();
+}
+
+void add_voice_options(Command& command, TranscribeArguments& arguments) {
   command.flag("--all-sound", arguments.all_sound, "Also what the voice activity model takes for no speech");
+  VoiceActivityChanges& voice = arguments.voice;
+  command.option("--vad-threshold", voice.threshold, "Probability from which sound is speech; 0.5").type("P");
+  command.option("--vad-min-speech", voice.min_speech_ms, "Shorter speech is none; 100 for Whisper").type("MS");
+  command.option("--vad-min-silence", voice.min_silence_ms, "Shorter silence is kept; 1000 for Whisper").type("MS");
+  command.option("--vad-pad", voice.speech_pad_ms, "Kept on both sides of speech; 400 for Whisper").type("MS");
+  EndpointChanges& endpoints = arguments.endpoints;
+  command
+      .option("--end-silence", endpoints.silence_after_speech_s,
+              "Of a stream: silence after speech that ends an utterance; 0.6 for Whisper")
+      .type("S");
+  command.option("--max-utterance", endpoints.max_utterance_s, "Of a stream: its longest utterance; 60 for Whisper")
+      .type("S");
 }
 
 void add_output_options(Command& command, TranscribeArguments& arguments) {
@@ -203,6 +227,7 @@ void add_transcribe(Command& tree) {
   command.option("files", arguments->files, "Recordings; - or nothing reads standard input").type("FILE");
   add_output_options(command, *arguments);
   add_model_options(command, *arguments);
+  add_voice_options(command, *arguments);
   add_live_options(command, *arguments);
   command.examples(
       "  syrinx transcribe meeting.mp3\n"

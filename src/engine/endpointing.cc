@@ -24,6 +24,14 @@ Status validate(const EndpointOptions& options) {
   return {};
 }
 
+Result<EndpointOptions> EndpointChanges::apply(EndpointOptions options) const {
+  options.silence_s = silence_s.value_or(options.silence_s);
+  options.silence_after_speech_s = silence_after_speech_s.value_or(options.silence_after_speech_s);
+  options.max_utterance_s = max_utterance_s.value_or(options.max_utterance_s);
+  SYRINX_TRY_VOID(validate(options));
+  return options;
+}
+
 void Endpointer::token(double end_s) {
   token_end_s_ = std::max(token_end_s_, end_s);
   voice(end_s);

@@ -33,6 +33,13 @@ struct EndpointOptions {
 // kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
 Status validate(const EndpointOptions& options);
 
+// What somebody wants otherwise; the rest stays as it is.
+struct EndpointChanges {
+  std::optional<double> silence_s = {}, silence_after_speech_s = {}, max_utterance_s = {};
+
+  Result<EndpointOptions> apply(EndpointOptions options) const;  // the errors of validate()
+};
+
 enum class EndpointReason : uint8_t {
   kSilence,
   kSilenceAfterSpeech,

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/endpointing.h"
 #include "engine/recognition_files.h"
+#include "engine/speech_gate.h"
 #include "engine/transcript.h"
 #include "tensor/precision.h"
 
@@ -33,6 +35,8 @@ struct TranscribeOptions {
   bool words = false;                   // times of words
   bool translate = false;               // into English; Whisper's multilingual models only
   bool voice_activity = true;           // what is no speech is left out before the model hears it
+  VoiceActivityChanges voice = {};      // what counts as speech
+  EndpointChanges endpoints = {};       // when an utterance of a stream is over
   std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
   float boost_score = 1.0f;
 };

@@ -23,6 +23,15 @@ double in_recording(const std::vector<SpeechSpan>& spans, double piece_s, bool g
 
 }  // namespace
 
+Result<silero::SegmentOptions> VoiceActivityChanges::apply(silero::SegmentOptions options) const {
+  options.threshold = threshold.value_or(options.threshold);
+  options.min_speech_ms = min_speech_ms.value_or(options.min_speech_ms);
+  options.min_silence_ms = min_silence_ms.value_or(options.min_silence_ms);
+  options.speech_pad_ms = speech_pad_ms.value_or(options.speech_pad_ms);
+  SYRINX_TRY_VOID(silero::validate(options));
+  return options;
+}
+
 uint64_t SpeechPiece::samples() const {
   uint64_t sum = 0;
   for (const SpeechSpan& span : spans) sum += span.end - span.begin;
@@ -72,9 +81,10 @@ Result<SpeechGate> SpeechGate::load(const std::string& path, const GateOptions& 
   return SpeechGate(std::move(vad), options);
 }
 
-std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording) const {
+std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording,
+                                            const silero::SegmentOptions& segments) const {
   const std::vector<float> probabilities = silero::speech_probabilities(*vad_, recording);
-  return join_spans(silero::speech_segments(probabilities, recording.size(), options_.segments), options_.max_piece_s);
+  return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);
 }
 
 }  // namespace syrinx

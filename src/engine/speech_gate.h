@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,13 @@ struct SpeechPiece {
   double end_in_recording(double piece_s) const;
 };
 
+// What somebody wants otherwise; the rest stays as the recogniser has it.
+struct VoiceActivityChanges {
+  std::optional<double> threshold = {}, min_speech_ms = {}, min_silence_ms = {}, speech_pad_ms = {};
+
+  Result<silero::SegmentOptions> apply(silero::SegmentOptions options) const;  // the errors of silero::validate()
+};
+
 // Whisper's window, and what it likes around speech.
 struct GateOptions {
   double max_piece_s = 30;
@@ -45,7 +53,11 @@ class SpeechGate {
   static Result<SpeechGate> load(const std::string& path, const GateOptions& options = {});
 
   // The stretches of speech in mono sound at 16 kHz, joined.
-  std::vector<SpeechPiece> pieces(std::span<const float> recording) const;
+  std::vector<SpeechPiece> pieces(std::span<const float> recording) const {
+    return pieces(recording, options_.segments);
+  }
+  // By other rules than its own, which must be valid.
+  std::vector<SpeechPiece> pieces(std::span<const float> recording, const silero::SegmentOptions& segments) const;
 
   // For a stream's own SpeechDetector.
   const std::shared_ptr<const silero::SileroVad>& vad() const { return vad_; }

@@ -83,6 +83,12 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   return settings;
 }
 
+// The rules of voice activity, where there is any.
+Result<std::optional<silero::SegmentOptions>> WhisperRecogniser::voice_of(const TranscribeOptions& options) const {
+  if (!options.voice_activity || !gate_) return std::nullopt;
+  return options.voice.apply(gate_->options().segments);
+}
+
 // The times of the piece become those of the recording; the language that was found in the first one stays.
 Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
                                      whisper::TranscriberSettings& settings, const Progress& progress,
@@ -112,9 +118,10 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options));
   Transcript transcript;
   transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
+  SYRINX_TRY(const auto voice, voice_of(options));
   std::vector<SpeechPiece> pieces;
-  if (options.voice_activity && gate_)
-    pieces = gate_->pieces(samples);
+  if (voice)
+    pieces = gate_->pieces(samples, *voice);
   else if (!samples.empty())
     pieces = {{{{0, samples.size()}}}};
   for (const SpeechPiece& piece : pieces) SYRINX_TRY_VOID(hear_piece(piece, samples, settings, progress, transcript));
@@ -128,7 +135,9 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
 
 Result<std::unique_ptr<RecognitionStream>> WhisperRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY(const whisper::TranscriberSettings settings, settings_of(options));
-  return std::make_unique<WhisperStream>(shared_from_this(), settings, options.voice_activity);
+  SYRINX_TRY(const auto voice, voice_of(options));
+  SYRINX_TRY(const EndpointOptions endpoints, options.endpoints.apply(WhisperStream::kEndpoints));
+  return std::make_unique<WhisperStream>(shared_from_this(), settings, voice, endpoints);
 }
 
 }  // namespace syrinx

@@ -7,10 +7,6 @@
 namespace syrinx {
 namespace {
 
-// Dictation pauses; a reader's sentence ends.
-constexpr EndpointOptions kEndpoints = {
-    .silence_s = EndpointOptions::kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60, .settle_s = 0};
-
 // Languages that write no spaces between words.
 bool is_unspaced(std::string_view language) {
   for (const std::string_view code : {"zh", "ja", "th", "lo", "my", "yue"})
@@ -18,20 +14,23 @@ bool is_unspaced(std::string_view language) {
   return false;
 }
 
+// Whether a word is the rest of the one before, as Whisper cuts "ill-disposed" behind "ill".
+bool goes_on(std::string_view word) { return word.size() > 1 && (word[0] == '-' || word[0] == '\''); }
+
 double seconds(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }
 
 }  // namespace
 
 WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
-                             const whisper::TranscriberSettings& settings, bool voice_activity)
+                             const whisper::TranscriberSettings& settings,
+                             const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints)
     : recogniser_(std::move(recogniser)),
       settings_(settings),
       keep_language_(settings.language != nullptr),
-      endpointer_(kEndpoints) {
+      endpointer_(endpoints) {
   settings_.words = true;
   if (settings_.language != nullptr) language_ = settings_.language->code;
-  if (voice_activity && recogniser_->gate() != nullptr)
-    detector_.emplace(recogniser_->gate()->vad(), recogniser_->gate()->options().segments);
+  if (voice) detector_.emplace(recogniser_->gate()->vad(), *voice);
 }
 
 double WhisperStream::buffer_begin_s() const { return seconds(buffer_begin_); }
@@ -114,7 +113,7 @@ void WhisperStream::restart() {
   buffer_begin_ += buffer_.size();
   buffer_.clear();
   since_step_ = 0;
-  agreement_ = LocalAgreement();
+  agreement_ = LocalAgreement({.separator = is_unspaced(language_) ? "" : " "});
   committed_.clear();
   tokens_.clear();
   endpointer_.restart(now_s());
@@ -129,7 +128,7 @@ void WhisperStream::tell(bool is_final, std::vector<RecognitionEvent>& events) {
   TranscriptSegment& result = event.result;
   const std::string_view joiner = is_unspaced(language_) ? "" : " ";
   const auto add = [&](const TranscriptWord& word) {
-    if (!result.text.empty()) result.text += joiner;
+    if (!result.text.empty() && !goes_on(word.text)) result.text += joiner;
     result.text += word.text;
     result.words.push_back(word);
     result.confidence += word.confidence;

@@ -26,9 +26,13 @@ class WhisperStream final : public RecognitionStream {
   static constexpr size_t kPeriodSamples = 11'200;  // 0.7 s
   static constexpr size_t kPrerollSamples = 8'000;  // kept of the silence before speech
 
-  // `voice_activity` where the recogniser has a gate.
+  // Dictation pauses; a reader's sentence ends.
+  static constexpr EndpointOptions kEndpoints = {
+      .silence_s = EndpointOptions::kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60, .settle_s = 0};
+
+  // `voice`: what counts as speech, where the recogniser has a gate.
   WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser, const whisper::TranscriberSettings& settings,
-                bool voice_activity);
+                const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints);
 
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
   Status finish(std::vector<RecognitionEvent>& events) override;

@@ -77,6 +77,14 @@ class Text(Program):
         self.check_fails(3, "'none.bin'", "bench", "vad", "--file", "none.bin")
         self.check_fails(2, "0 runs", "bench", "vad", "--runs", "0")
 
+    def test_transcribe_voice_options(self):
+        for words, arguments in (("probability, from 0 to 1", ("--vad-threshold", "2")),
+                                 ("--stream or --microphone", ("--end-silence", "1")),
+                                 ("no voice activity to set", ("--all-sound", "--vad-pad", "5")),
+                                 ("0 s makes no sense", ("--stream", "--end-silence", "0"))):
+            sound = b"\0\0" * 16000
+            self.check_fails(2, words, "transcribe", "-", "--raw", "s16", "--rate", "16000", *arguments, text=sound)
+
     def test_doctor(self):
         code, output, errors = self.run_it("doctor", "--quick")
         self.assertEqual(code, 0, errors)

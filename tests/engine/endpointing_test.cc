@@ -107,6 +107,16 @@ TEST(Endpointing, TheClientsWordCountsAtOnce) {
   EXPECT_FALSE(endpointer.check(0.2));
 }
 
+TEST(Endpointing, ChangesReplaceWhatTheyName) {
+  const EndpointOptions own{.silence_s = kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60};
+  const auto changed = EndpointChanges{.silence_after_speech_s = 1.5}.apply(own);
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->silence_s, kNever);
+  EXPECT_EQ(changed->silence_after_speech_s, 1.5);
+  EXPECT_EQ(changed->max_utterance_s, 60);
+  EXPECT_EQ(EndpointChanges{.max_utterance_s = -1}.apply(own).error().code, Code::kInvalidArgument);
+}
+
 TEST(Endpointing, OptionsAreChecked) {
   EXPECT_TRUE(validate(EndpointOptions{}).has_value());
   EXPECT_TRUE(validate({.silence_s = kNever, .silence_after_speech_s = kNever, .max_utterance_s = kNever}).has_value());

@@ -80,6 +80,11 @@ TEST(SpeechGate, FindsJoinsAndRefuses) {
   options.segments.threshold = 1;
   EXPECT_TRUE(SpeechGate::load(path, options)->pieces(recording).empty());
   EXPECT_TRUE(gate->pieces({}).empty());
+  const auto strict = VoiceActivityChanges{.threshold = 1}.apply(gate->options().segments);
+  ASSERT_TRUE(strict);
+  EXPECT_EQ(strict->speech_pad_ms, 400);
+  EXPECT_TRUE(gate->pieces(recording, *strict).empty());
+  EXPECT_EQ(VoiceActivityChanges{.speech_pad_ms = 1e9}.apply({}).error().code, Code::kInvalidArgument);
   options.segments.threshold = 2;
   EXPECT_EQ(SpeechGate::load(path, options).error().code, Code::kInvalidArgument);
   EXPECT_EQ(SpeechGate::load(path, {.max_piece_s = 0}).error().code, Code::kInvalidArgument);

@@ -133,7 +133,8 @@ std::vector<SpeechSpan> speech_segments(std::span<const float> probabilities, ui
 void SpeechIterator::push(float probability, std::vector<SpeechEvent>& events) {
   const double negative = options_.negative_threshold.value_or(options_.threshold - kHysteresis);
   advance(options_, negative, probability, track_, Teller{options_.speech_pad_ms * kSamplesPerMs, events});
-  if (probability >= options_.threshold) last_speech_ = samples();
+  if (probability >= options_.threshold && in_speech() && is_longer(track_.start, samples(), options_.min_speech_ms))
+    last_speech_ = samples();
 }
 
 void SpeechIterator::flush(uint64_t samples, std::vector<SpeechEvent>& events) {

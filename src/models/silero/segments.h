@@ -76,7 +76,8 @@ class SpeechIterator {
 
   bool in_speech() const { return track_.start != SegmentTrack::kNone; }
   uint64_t samples() const { return track_.windows * 512; }  // judged so far
-  uint64_t last_speech() const { return last_speech_; }      // where the last window of speech ended; 0: there was none
+  // Where the last window of a segment that has lasted min_speech_ms ended; 0: there was none.
+  uint64_t last_speech() const { return last_speech_; }
 
  private:
   SegmentOptions options_;

@@ -15,7 +15,7 @@ namespace syrinx::silero {
 
 class SpeechDetector {
  public:
-  // The options must be valid (segments.h); min_speech_ms is not heeded.
+  // The options must be valid (segments.h); min_speech_ms counts for last_speech() alone.
   SpeechDetector(std::shared_ptr<const SileroVad> vad, const SegmentOptions& options,
                  Framing framing = Framing::kCarried);
 
@@ -30,7 +30,7 @@ class SpeechDetector {
   bool in_speech() const { return iterator_.in_speech(); }
   uint64_t samples() const { return iterator_.samples() + pending_; }  // pushed so far
   uint64_t judged() const { return iterator_.samples(); }              // of them, those in whole windows
-  uint64_t last_speech() const { return iterator_.last_speech(); }     // where the last window of speech ended; 0: none
+  uint64_t last_speech() const { return iterator_.last_speech(); }     // as SpeechIterator
   float probability() const { return probability_; }                   // of the last window; 0 before the first
 
  private:

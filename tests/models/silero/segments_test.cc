@@ -130,12 +130,16 @@ TEST(SileroSegments, AStreamIsCutAsARecordingIs) {
 }
 
 TEST(SileroSegments, KnowsWhenSpeechWasLastHeard) {
-  SpeechIterator iterator({});
+  SpeechIterator iterator({.min_speech_ms = 90});
   std::vector<SpeechEvent> events;
+  for (const float p : levels("011000000")) iterator.push(p, events);  // too short to count
+  EXPECT_EQ(events.size(), 2u);
   EXPECT_EQ(iterator.last_speech(), 0u);
-  for (const float p : levels("0110-0")) iterator.push(p, events);
-  EXPECT_EQ(iterator.last_speech(), 3u * 512);
-  EXPECT_EQ(iterator.samples(), 6u * 512);
+  for (const float p : levels("11-1")) iterator.push(p, events);
+  EXPECT_EQ(iterator.last_speech(), 13u * 512);
+  for (const float p : levels("-0")) iterator.push(p, events);
+  EXPECT_EQ(iterator.last_speech(), 13u * 512);
+  EXPECT_EQ(iterator.samples(), 15u * 512);
 }
 
 TEST(SileroSegments, OptionsAreChecked) {
