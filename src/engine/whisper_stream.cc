@@ -29,6 +29,7 @@ WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
       keep_language_(settings.language != nullptr),
       endpointer_(endpoints) {
   settings_.words = true;
+  settings_.short_windows = true;
   if (settings_.language != nullptr) language_ = settings_.language->code;
   if (voice) detector_.emplace(recogniser_->gate()->vad(), *voice);
 }

@@ -11,6 +11,8 @@
 namespace syrinx::whisper {
 namespace {
 
+constexpr size_t kLeastShortFrames = 1000;   // 10 s: shorter windows hallucinate
+constexpr size_t kShortPaddingFrames = 100;  // of silence behind the sound
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
 
 }  // namespace
@@ -67,12 +69,12 @@ float Transcriber::file_peak(std::span<const float> samples, size_t content_fram
 }
 
 // A window that is not full ends in zeros of the normalised spectrum, not in those of the sound.
-void Transcriber::encode(std::span<const float> samples, const LongForm::Window& window, float peak) {
+void Transcriber::encode(std::span<const float> samples, const LongForm::Window& window, float peak, size_t frames) {
   const View<float, 2> content(mel_.data(), {window.frames, log_mel_.mels()});
   log_mel_.compute(samples, samples.size() + kPaddingSamples, window.first_frame, scratch_, content);
   normalise(content, peak, content);
   std::fill(mel_.begin() + static_cast<ptrdiff_t>(content.size()), mel_.end(), 0.0f);
-  encoder_.encode(View<const float, 2>(mel_.data(), {window_frames_, log_mel_.mels()}), audio_);
+  encoder_.encode(View<const float, 2>(mel_.data(), {frames, log_mel_.mels()}), audio_);
 }
 
 Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samples,
@@ -89,7 +91,7 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
   LongForm form(vocabulary_->bpe, tokens, content_frames, long_form);
   const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
   for (std::optional<LongForm::Window> window; (window = form.next());) {
-    encode(samples, *window, peak);
+    encode(samples, *window, peak, window_frames_);
     find_language();
     const WindowPrompt prompt = {.previous = std::move(window->prompt),
                                  .language = language_,
@@ -118,15 +120,14 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   const size_t frames = LogMel::frame_count(samples.size());
   language_ = vocabulary_->tokens.multilingual ? settings.language : nullptr;
   if (frames == 0) return heard;
-  encode(samples, {.first_frame = 0, .frames = frames, .prompt = {}}, file_peak(samples, frames));
-  find_language();
-  WindowPrompt prompt = {.previous = {}, .language = language_, .translate = settings.translate, .timestamps = true};
+  WindowPrompt prompt = {.previous = {}, .language = nullptr, .translate = settings.translate, .timestamps = true};
   if (!before.empty())
     if (auto ids = vocabulary_->bpe.encode(" " + std::string(before))) prompt.previous = std::move(*ids);
   const size_t room = model_->config().text_positions / 2 - 1;
   if (prompt.previous.size() > room)
     prompt.previous.erase(prompt.previous.begin(), prompt.previous.end() - static_cast<ptrdiff_t>(room));
-  const DecodedWindow decoded = decoder_->decode(audio_, prompt, settings.decode, 0);
+  const DecodedWindow decoded =
+      decode_short(samples, {.first_frame = 0, .frames = frames, .prompt = {}}, prompt, settings);
   const LongForm silence(vocabulary_->bpe, vocabulary_->tokens, frames, settings.long_form);
   if (silence.is_silence(decoded)) return heard;
   const WindowCut cut = cut_window(vocabulary_->tokens, decoded.tokens, frames);
@@ -145,6 +146,28 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   segment.compression_ratio = decoded.compression_ratio;
   place_words(decoder_->time_words(audio_, prompt, text_ids, frames), vocabulary_->tokens, 0, {&segment, 1}, 0);
   return heard;
+}
+
+// As short as is asked for, and as long as it must be.
+DecodedWindow Transcriber::decode_short(std::span<const float> samples, const LongForm::Window& window,
+                                        WindowPrompt& prompt, const TranscriberSettings& settings) {
+  const float peak = file_peak(samples, window.frames);
+  const size_t least =
+      std::min(window_frames_, std::max(kLeastShortFrames, window.frames + kShortPaddingFrames) / 2 * 2);
+  DecodeSettings decode = settings.decode;
+  if (settings.short_windows && least < window_frames_) {
+    encode(samples, window, peak, least);
+    find_language();
+    prompt.language = language_;
+    decode.temperatures.resize(1);
+    DecodedWindow decoded = decoder_->decode(audio_, prompt, decode, 0);
+    if (!has_failed(decoded, decode)) return decoded;
+    decode = settings.decode;
+  }
+  encode(samples, window, peak, window_frames_);
+  find_language();
+  prompt.language = language_;
+  return decoder_->decode(audio_, prompt, decode, 0);
 }
 
 void Transcriber::find_language() {

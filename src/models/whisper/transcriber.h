@@ -18,6 +18,9 @@ struct TranscriberSettings {
   const Language* language = nullptr;  // null: found out from the first window
   bool translate = false;              // into English
   bool words = false;                  // times of words
+  // hear() encodes the sound with a second of silence behind it, and at least 10 s, in place of 30 s; all 30 s where
+  // the text has failed then.  A third of the time for short sounds, which the model was not trained on.
+  bool short_windows = false;
   DecodeSettings decode;
   LongFormSettings long_form;
 };
@@ -62,7 +65,9 @@ class Transcriber {
   Transcriber(std::shared_ptr<const Model> model, std::shared_ptr<const Vocabulary> vocabulary, ThreadTeam& team,
               LogMel log_mel, std::unique_ptr<WindowDecoder> decoder);
   float file_peak(std::span<const float> samples, size_t content_frames);
-  void encode(std::span<const float> samples, const LongForm::Window& window, float peak);
+  void encode(std::span<const float> samples, const LongForm::Window& window, float peak, size_t frames);
+  DecodedWindow decode_short(std::span<const float> samples, const LongForm::Window& window, WindowPrompt& prompt,
+                             const TranscriberSettings& settings);
   void find_language();  // of the window at hand, where it is not known
   std::vector<int32_t> text_of(std::span<const int32_t> ids) const;
 

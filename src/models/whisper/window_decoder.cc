@@ -53,6 +53,12 @@ std::string_view strip_spaces(std::string_view text) {
 
 }  // namespace
 
+bool has_failed(const DecodedWindow& window, const DecodeSettings& settings) {
+  const bool improbable = window.mean_log_probability < settings.log_probability_threshold;
+  const bool silent = improbable && window.no_speech > settings.no_speech_threshold;
+  return !silent && (improbable || window.compression_ratio > settings.compression_ratio_threshold);
+}
+
 bool ends_in_loop(std::span<const int32_t> ids) {
   for (size_t n = 1; n <= std::min(kMaxLoopTokens, ids.size() / 3); ++n) {
     const auto last = ids.last(2 * n);
@@ -187,9 +193,7 @@ DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt&
   DecodedWindow window;
   for (size_t i = 0; i < settings.temperatures.size(); ++i) {
     window = decode_at(settings.temperatures[i], audio, prompt, settings, stream * settings.temperatures.size() + i);
-    const bool improbable = window.mean_log_probability < settings.log_probability_threshold;
-    const bool silent = improbable && window.no_speech > settings.no_speech_threshold;
-    if (silent || !(improbable || window.compression_ratio > settings.compression_ratio_threshold)) break;
+    if (!has_failed(window, settings)) break;
   }
   return window;
 }

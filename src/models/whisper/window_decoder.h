@@ -86,6 +86,9 @@ class WindowDecoder {
   std::vector<float> weights_, log_probabilities_;  // of time_words()
 };
 
+// Whether a text repeats itself or is improbable, and its window no silence: it should be decoded again, hotter.
+bool has_failed(const DecodedWindow& window, const DecodeSettings& settings);
+
 // Whether the last tokens of `ids` are the same n-gram three times in a row, for any n up to 32.
 bool ends_in_loop(std::span<const int32_t> ids);
 

@@ -142,6 +142,24 @@ TEST_F(WhisperTranscriber, LoopsAreStopped) {
   EXPECT_LT(heard(samples)[0].tokens.size(), whole);
 }
 
+// One window, whole: what transcribe() would leave for the next one is heard too.
+TEST_F(WhisperTranscriber, HearsOneWindow) {
+  settings_.language = language("en");
+  const std::vector<float> samples = sound(1, 16000);
+  std::vector<int32_t> ids;
+  for (const Segment& segment : heard(samples)) ids.insert(ids.end(), segment.tokens.begin(), segment.tokens.end());
+  const HeardWindow window = transcriber_->hear(samples, settings_);
+  ASSERT_GE(window.segment.tokens.size(), 3u);
+  EXPECT_TRUE(std::ranges::equal(std::span(ids).first(3), std::span(window.segment.tokens).first(3)));
+  EXPECT_FALSE(window.ends_s.empty());
+  EXPECT_FALSE(window.segment.words.empty());
+  // A longer sound is cut at the window, and earlier text changes what is heard.
+  EXPECT_LE(transcriber_->hear(sound(1, 20000), settings_).segment.end_s, 1.0);
+  EXPECT_NE(transcriber_->hear(samples, settings_, "the dog and the fox").segment.mean_log_probability,
+            window.segment.mean_log_probability);
+  EXPECT_TRUE(transcriber_->hear(std::vector<float>(100), settings_).segment.words.empty());
+}
+
 TEST_F(WhisperTranscriber, SoundsOfNoLengthAndNoNumbers) {
   EXPECT_TRUE(heard({}).empty());
   EXPECT_TRUE(heard(std::vector<float>(1)).empty());
