@@ -52,6 +52,11 @@ bool Section::has(std::string_view key) const {
   return found != nullptr && !found->value.is_null();
 }
 
+bool Section::is_null(std::string_view key) const {
+  const YamlMember* const found = node_.find(key);
+  return found != nullptr && found->value.is_null();
+}
+
 std::string Section::full_key(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }

@@ -33,6 +33,7 @@ class Section {
   Section(const YamlNode& node, std::string path, Findings& findings);
 
   bool has(std::string_view key) const;  // present and not null
+  bool is_null(std::string_view key) const;
   std::string full_key(std::string_view key) const;
 
   Section section(std::string_view key);  // a fault when there is none, or it is no mapping

@@ -28,11 +28,15 @@ struct FeatureConfig {
   size_t rate_hz = 16000;
   size_t mels = 80;
   size_t fft = 512;
-  size_t window = 400, hop = 160;  // samples
+  size_t window = 400, hop = 160;  // samples; the hop is at most half a window
   bool per_feature = true;         // each mel's mean and deviation over the recording become 0 and 1; else none
   float preemphasis = 0.97f;       // 0: none
   double low_hz = 0, high_hz = 8000;
-  float log_guard = 0x1p-24f;  // added before the logarithm
+  float log_guard = 0x1p-24f;  // above 0, added before the logarithm
+
+  // Samples of a window that lie before its frame's multiple of the hop: the window is centred in the transform, which
+  // begins fft / 2 samples before it.
+  size_t before() const { return fft / 2 - (fft - window) / 2; }
 };
 
 struct EncoderConfig {

@@ -15,7 +15,9 @@ namespace {
 // Several times what any published checkpoint has.
 constexpr size_t kMaxWidth = 8192, kMaxLayers = 128, kMaxHeads = 128, kMaxMels = 512, kMaxChannels = 4096;
 constexpr size_t kMaxKernel = 63, kMaxFactor = 16, kMaxVocabulary = size_t{1} << 17, kMaxLstmLayers = 8;
-constexpr size_t kMaxDurations = 16, kMaxDuration = 64, kMaxContexts = 64, kMaxContext = 10000, kMaxSymbols = 1000;
+constexpr size_t kMaxDurations = 16, kMaxDuration = 64, kMaxContexts = 64, kMaxContext = 1024, kMaxSymbols = 1000;
+// f32 values that a stream holds of one kind: what its first convolution gives for a chunk, its keys, its values.
+constexpr size_t kMaxStreamValues = size_t{1} << 25;
 constexpr size_t kMaxTextBytes = size_t{4} << 20, kMaxNodes = 600000;
 constexpr size_t kMaxReferences = 1000, kMaxReferenceDepth = 16, kMaxReferenceBytes = 256;
 
@@ -107,8 +109,9 @@ size_t samples(Section& section, std::string_view key, double fallback, size_t r
   return static_cast<size_t>(std::lround(count));
 }
 
+// Null means none, as at the maker's.
 bool reads_per_feature(Section& section) {
-  const std::string word = section.word_or("normalize", "NA");
+  const std::string word = section.word_or("normalize", section.is_null("normalize") ? "NA" : "per_feature");
   if (word == "per_feature") return true;
   section.require(word == "NA" || word == "None" || word.empty(), Code::kUnsupported, "normalize",
                   fmt::format("is {}; only 'per_feature' and 'NA' can be run", in_quotes(word)));
@@ -120,7 +123,7 @@ float read_log_guard(Section& section) {
   const YamlMember* const stored = section.member("log_zero_guard_value");
   if (stored != nullptr && stored->value.text == "tiny") return 0x1p-126f;
   if (stored != nullptr && stored->value.text == "eps") return 0x1p-23f;
-  return static_cast<float>(section.real_or("log_zero_guard_value", 0x1p-24, 0, 1));
+  return static_cast<float>(section.real_or("log_zero_guard_value", 0x1p-24, 0x1p-126, 1));
 }
 
 FeatureConfig read_features(Section section) {
@@ -133,13 +136,18 @@ FeatureConfig read_features(Section section) {
   section.require(out.rate_hz == 16000, Code::kUnsupported, "sample_rate",
                   fmt::format("is {}; models of 16000 Hz can be run", out.rate_hz));
   out.mels = section.whole_or("features", 64, 1, kMaxMels);
+  for (const char* const key : {"n_window_size", "n_window_stride"})
+    section.require(!section.has(key), Code::kUnsupported, key, "is set; windows in seconds can be read");
   out.window = samples(section, "window_size", 0.02, out.rate_hz);
   out.hop = samples(section, "window_stride", 0.01, out.rate_hz);
+  section.require(
+      out.hop <= out.window / 2, Code::kUnsupported, "window_stride",
+      fmt::format("makes steps of {} samples; at most half of the window's {} can be run", out.hop, out.window));
   out.fft = section.whole_or("n_fft", std::bit_ceil(out.window), 16, 65536);
   section.require(std::has_single_bit(out.fft) && out.fft >= out.window, Code::kUnsupported, "n_fft",
                   fmt::format("is {}; a power of two not below the window's {} can be run", out.fft, out.window));
   out.per_feature = reads_per_feature(section);
-  out.preemphasis = static_cast<float>(section.real_or("preemph", 0.97, 0, 1));
+  out.preemphasis = static_cast<float>(section.real_or("preemph", section.is_null("preemph") ? 0 : 0.97, 0, 1));
   out.low_hz = section.real_or("lowfreq", 0, 0, 8000);
   out.high_hz = section.real_or("highfreq", static_cast<double>(out.rate_hz) / 2, 1, 8000);
   section.require(out.low_hz < out.high_hz, Code::kDataLoss, "highfreq", "is not above lowfreq");
@@ -226,6 +234,22 @@ void read_convolution(Section& section, EncoderConfig& out) {
   if (fits) out.conv_left = static_cast<size_t>(left);
 }
 
+// What a stream's state and a step's scratch are made of (encoder_state.cc, subsampling.cc).  No factor is so large
+// that a product overflows.
+void check_stream_sizes(Section& section, const EncoderConfig& c) {
+  if (c.style != ContextStyle::kChunkedLimited) return;
+  for (const AttentionContext& context : c.contexts) {
+    const size_t left = context.left < 0 ? 0 : static_cast<size_t>(context.left);
+    const size_t chunk = static_cast<size_t>(context.right < 0 ? 0 : context.right) + 1;
+    const size_t taps = c.striding ? 9 : 1;
+    const size_t convolved = (c.factor * (chunk + 1) / 2 + 4) * c.halved(c.mels) * c.padded_channels() * taps;
+    const size_t keys = c.layers * c.width * (left + chunk);
+    section.require(std::max(convolved, keys) <= kMaxStreamValues, Code::kLimitExceeded, "att_context_size",
+                    fmt::format("makes a stream hold {} values at once; at most {} can be", std::max(convolved, keys),
+                                kMaxStreamValues));
+  }
+}
+
 EncoderConfig read_encoder(Section section) {
   EncoderConfig out;
   const std::string type = last_component(section.word_or("_target_", "ConformerEncoder"));
@@ -241,10 +265,13 @@ EncoderConfig read_encoder(Section section) {
   out.use_bias = section.flag_or("use_bias", true);
   out.xscaling = section.flag_or("xscaling", true);
   require_word(section, "self_attention_model", "rel_pos", {"rel_pos", "rel_pos_local_attn"});
+  section.require(section.whole_or("global_tokens", 0, 0, kMaxContext) == 0, Code::kUnsupported, "global_tokens",
+                  "is not 0; such models cannot be run");
   section.require(!section.has("reduction"), Code::kUnsupported, "reduction", "is set; such models cannot be run");
   read_subsampling(section, out);
   read_contexts(section, out);
   read_convolution(section, out);
+  check_stream_sizes(section, out);
   return out;
 }
 
@@ -319,8 +346,10 @@ void read_ctc(Section& top, Config& out) {
   out.decoder.vocabulary = vocabulary_size(decoder, "num_classes", out.labels.size());
 }
 
-// The class decides on the head; what it calls itself says whether labels are characters.
-void read_head(Section& top, Config& out) {
+// Comes first, so that a model of another class is told so, not what it lacks.
+void read_class(Section& top, Config& out) {
+  top.require(top.has("target") || !top.has("architectures"), Code::kUnsupported, "architectures",
+              "shows the layout of Hugging Face's Transformers; the maker's own file (.nemo) can be run");
   constexpr std::array<std::string_view, 7> kKnown = {
       "EncDecRNNTBPEModel", "EncDecRNNTModel", "EncDecHybridRNNTCTCBPEModel", "EncDecHybridRNNTCTCModel",
       "EncDecCTCModelBPE",  "EncDecCTCModel",  "EncDecRNNTBPEEOUModel"};
@@ -328,6 +357,10 @@ void read_head(Section& top, Config& out) {
   out.target = last_component(top.word_or("target", top.has("joint") ? "EncDecRNNTBPEModel" : "EncDecCTCModelBPE"));
   top.require(std::find(kKnown.begin(), kKnown.end(), out.target) != kKnown.end(), Code::kUnsupported, "target",
               fmt::format("is the class {}; RNN-T, TDT, CTC and hybrid models can be run", in_quotes(out.target)));
+}
+
+// The class decides on the head; what it calls itself says whether labels are characters.
+void read_head(Section& top, Config& out) {
   out.character_model = out.target.find("BPE") == std::string::npos;
   if (out.target.find("RNNT") != std::string::npos) {
     read_transducer(top, out);
@@ -363,6 +396,7 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
   Findings findings{.file = name, .fault = {}, .warnings = {}};
   Section top(root, "", findings);
   Config out;
+  read_class(top, out);
   out.nemo_version = top.word_or("nemo_version", "");
   out.features = read_features(top.section("preprocessor"));
   out.encoder = read_encoder(top.section("encoder"));

@@ -78,7 +78,7 @@ void Features::log_mels(std::span<const float> emphasised, View<float, 2> mels, 
 }
 
 void Features::compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team) const {
-  const size_t count = frames(samples.size()), before = config_.window / 2;
+  const size_t count = frames(samples.size()), before = config_.before();
   SYRINX_CHECK(mels.extent(0) == count && mels.extent(1) == config_.mels, "{} frames, {} expected", mels.extent(0),
                count);
   if (count == 0) return;
@@ -123,7 +123,7 @@ FeatureStream::FeatureStream(std::shared_ptr<const Features> features)
 
 // Before the sound there are zeros.
 void FeatureStream::reset() {
-  held_count_ = features_->config().window / 2;
+  held_count_ = features_->config().before();
   std::fill_n(held_.data(), held_count_, 0.0f);
   samples_ = frames_ = 0;
   last_ = 0;
@@ -164,6 +164,7 @@ FeatureStream::Taken FeatureStream::push(std::span<const float> samples, View<fl
 
 size_t FeatureStream::finish(View<float, 2> mels) {
   const FeatureConfig& c = features_->config();
+  // A hop is at most half a window, so no frame was given that the recording does not have.
   const size_t left = features_->frames(samples_) - frames_;
   const size_t wanted = std::min(left, mels.extent(0));
   if (wanted == 0) return 0;

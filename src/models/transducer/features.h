@@ -3,8 +3,8 @@
 // the sound, power spectrum, mel bank, logarithm, and per mel a mean of 0 and a deviation of 1 where the model wants
 // it.
 //
-// Frame t reads samples [hop t - window / 2, hop t + window / 2), and one before them.  A recording of L samples has
-// floor(L / hop) frames.
+// Frame t reads the window that begins FeatureConfig::before() samples before hop t, half of it, and one sample before.
+// A recording of L samples has floor(L / hop) frames.
 #pragma once
 
 #include <memory>

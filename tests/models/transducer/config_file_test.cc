@@ -95,6 +95,20 @@ TEST(TransducerConfig, ReadsStreamingModels) {
   EXPECT_EQ(config->encoder.subsampled_mels(), 11u);
 }
 
+// What is absent has the default of the maker's class; null means none.
+TEST(TransducerConfig, TellsNullFromAbsent) {
+  const auto features = [](const std::string& from, const std::string& to) {
+    const auto config = parse_config(replaced(from, to), "m.yaml");
+    EXPECT_TRUE(config.has_value()) << config.error().message;
+    return config ? config->features : FeatureConfig();
+  };
+  EXPECT_TRUE(features("  normalize: per_feature\n", "").per_feature);
+  EXPECT_FALSE(features("normalize: per_feature", "normalize: null").per_feature);
+  EXPECT_FALSE(features("normalize: per_feature", "normalize: NA").per_feature);
+  EXPECT_EQ(features("dither: 1e-05", "preemph: null").preemphasis, 0.0f);
+  EXPECT_EQ(features("dither: 1e-05", "preemph: 0.5").preemphasis, 0.5f);
+}
+
 TEST(TransducerConfig, NamesWhatCannotBeRun) {
   struct Case {
     std::string from, to;
@@ -121,6 +135,22 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
       {"activation: relu", "activation: tanh", Code::kUnsupported, "tanh"},
       {"decoder:", "decoder:\n  normalization_mode: layer", Code::kUnsupported, "normalization_mode"},
       {"encoder:\n", "encoder:\n  reduction: pooling\n", Code::kUnsupported, "reduction"},
+      {"window_stride: 0.01", "window_stride: 0.05", Code::kUnsupported, "window_stride"},
+      {"window_size: 0.025", "window_size: 0.0199375", Code::kUnsupported, "half of the window's 319"},
+      {"window_size: 0.025", "n_window_size: 400", Code::kUnsupported, "n_window_size"},
+      {"dither: 1e-05", "log_zero_guard_value: 0", Code::kLimitExceeded, "log_zero_guard_value"},
+      {"encoder:\n", "encoder:\n  global_tokens: 1\n", Code::kUnsupported, "global_tokens"},
+      {"[-1, -1]", "[10000, 9999]\n  att_context_style: chunked_limited", Code::kDataLoss, "-1 to 1024"},
+      {"subsampling_conv_channels: 16\n  att_context_size: [-1, -1]",
+       "subsampling_conv_channels: 4096\n  att_context_size: [512, 511]\n  att_context_style: chunked_limited",
+       Code::kLimitExceeded, "att_context_size"},
+      {"d_model: 32\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
+       "  subsampling_conv_channels: 16\n  att_context_size: [-1, -1]",
+       "d_model: 8192\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
+       "  subsampling_conv_channels: 16\n  att_context_size: [1024, 1023]\n  att_context_style: chunked_limited",
+       Code::kLimitExceeded, "att_context_size"},
+      {"target: nemo.collections.asr.models.rnnt_bpe_models.EncDecRNNTBPEModel", "architectures: [ParakeetForCTC]",
+       Code::kUnsupported, "Transformers"},
       {"joint:", "%TAG ! x\njoint:", Code::kUnsupported, "directives"}};
   for (const Case& c : cases) {
     const auto config = parse_config(replaced(c.from, c.to), "m.yaml");

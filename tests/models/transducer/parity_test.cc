@@ -50,6 +50,48 @@ TEST(TransducerParity, Features) {
   }
 }
 
+// A window of 401 samples is centred one sample before its multiple of the hop, as torch.stft lays it; one of 320 is as
+// short as a hop of 160 allows.  In both, a stream gives the rows of the whole recording.
+TEST(TransducerFeatures, OddAndShortWindows) {
+  const Checkpoint checkpoint = opened("tdt_mlx");  // stores no window of its own
+  ThreadTeam team(1);
+  for (const size_t window : {401, 320}) {
+    SCOPED_TRACE(window);
+    FeatureConfig config = checkpoint.config().features;
+    config.window = window;
+    config.preemphasis = 0;
+    config.per_feature = false;
+    WeightReader reader(checkpoint, Precision::kF32);
+    auto made = Features::make(reader, config);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    const auto features = std::make_shared<const Features>(std::move(*made));
+    const auto mels = [&](const std::vector<float>& sound) {
+      std::vector<float> out(features->frames(sound.size()) * config.mels);
+      features->compute(sound, {out.data(), {features->frames(sound.size()), config.mels}}, team);
+      return out;
+    };
+    // Two impulses that lie alike in the window of frame 10, one before its centre and one behind.
+    std::vector<std::vector<float>> rows;
+    for (const size_t at : {size_t{1500} - window % 2, size_t{1699}}) {
+      std::vector<float> impulse(3200);
+      impulse[at] = 1;
+      const std::vector<float> all = mels(impulse);
+      rows.emplace_back(all.begin() + static_cast<ptrdiff_t>(10 * config.mels),
+                        all.begin() + static_cast<ptrdiff_t>(11 * config.mels));
+    }
+    EXPECT_LE(largest_difference(rows[0], rows[1]), 1e-4);
+    const std::vector<float> sound = noise(8180), whole = mels(sound);
+    FeatureStream stream(features);
+    std::vector<float> streamed(whole.size() + config.mels);
+    const size_t room = streamed.size() / config.mels;
+    size_t given = stream.push(sound, {streamed.data(), {room, config.mels}}).rows;
+    given += stream.finish({streamed.data() + given * config.mels, {room - given, config.mels}});
+    ASSERT_EQ(given * config.mels, whole.size());
+    streamed.resize(whole.size());
+    EXPECT_LE(largest_difference(streamed, whole), 1e-5);
+  }
+}
+
 TEST(TransducerParity, EncoderStages) {
   for (const char* name : kFamilies) {
     SCOPED_TRACE(name);
