@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/byte_reader.h"
+#include "base/in_quotes.h"
 #include "base/json.h"
 
 namespace syrinx {
@@ -41,23 +42,24 @@ Result<TensorRef> parse_entry(const JsonMember& entry, std::span<const std::byte
   const auto dims = sizes(entry.value.find("shape"), kMaxRank);
   const auto range = sizes(entry.value.find("data_offsets"), 2);
   if (type == nullptr || type->string() == nullptr || !dims || !range || range->size() != 2)
-    return fail(Code::kDataLoss, "'{}': tensor '{}' lacks a proper dtype, shape or data_offsets", file, entry.key);
+    return fail(Code::kDataLoss, "'{}': tensor {} lacks a proper dtype, shape or data_offsets", file,
+                in_quotes(entry.key));
   const auto* const known = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                          [&](const TypeName& candidate) { return candidate.text == *type->string(); });
   if (known == std::end(kTypeNames))
-    return fail(Code::kUnsupported, "'{}': tensor '{}' has the type '{}', which we cannot read", file, entry.key,
-                *type->string());
+    return fail(Code::kUnsupported, "'{}': tensor {} has the type {}, which we cannot read", file, in_quotes(entry.key),
+                in_quotes(*type->string()));
   tensor.dtype = known->dtype;
   tensor.dims = *dims;
   const size_t begin = (*range)[0];
   const size_t end = (*range)[1];
   if (begin > end || end > data.size())
-    return fail(Code::kDataLoss, "'{}': tensor '{}' occupies bytes {} to {} of {}; the file is truncated or damaged",
-                file, entry.key, begin, end, data.size());
+    return fail(Code::kDataLoss, "'{}': tensor {} occupies bytes {} to {} of {}; the file is truncated or damaged",
+                file, in_quotes(entry.key), begin, end, data.size());
   const auto count = element_count(tensor.dims);
   if (!count || *count * dtype_size(tensor.dtype) != end - begin)
-    return fail(Code::kDataLoss, "'{}': tensor '{}' of shape {} and type {} does not fill its {} bytes", file,
-                entry.key, dims_text(tensor.dims), dtype_name(tensor.dtype), end - begin);
+    return fail(Code::kDataLoss, "'{}': tensor {} of shape {} and type {} does not fill its {} bytes", file,
+                in_quotes(entry.key), dims_text(tensor.dims), dtype_name(tensor.dtype), end - begin);
   tensor.bytes = data.subspan(begin, end - begin);
   return tensor;
 }
@@ -70,7 +72,8 @@ Status check_overlaps(const std::vector<TensorRef>& tensors, const std::string& 
             [](const TensorRef* a, const TensorRef* b) { return a->bytes.data() < b->bytes.data(); });
   for (size_t i = 1; i < order.size(); ++i)
     if (order[i - 1]->bytes.data() + order[i - 1]->bytes.size() > order[i]->bytes.data())
-      return fail(Code::kDataLoss, "'{}': tensors '{}' and '{}' overlap", file, order[i - 1]->name, order[i]->name);
+      return fail(Code::kDataLoss, "'{}': tensors {} and {} overlap", file, in_quotes(order[i - 1]->name),
+                  in_quotes(order[i]->name));
   return {};
 }
 

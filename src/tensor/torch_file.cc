@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/byte_reader.h"
+#include "base/in_quotes.h"
 #include "tensor/pickle.h"
 #include "tensor/zip.h"
 
@@ -72,18 +73,18 @@ class Collector {
     const std::string member_name = prefix_ + "data/" + std::string(tensor.storage.key);
     const ZipMember* const member = archive_.find(member_name);
     if (member == nullptr)
-      return fail(Code::kDataLoss, "'{}': tensor '{}' needs the member '{}', which is missing", file_, name,
-                  member_name);
+      return fail(Code::kDataLoss, "'{}': tensor {} needs the member {}, which is missing", file_, in_quotes(name),
+                  in_quotes(member_name));
     SYRINX_TRY(const auto bytes, archive_.stored(*member));
     const size_t width = dtype_size(tensor.storage.dtype);
     const auto count = element_count(tensor.dims);
     const auto reached = reach(tensor.dims, tensor.strides);
     const size_t available = bytes.size() / width;
     if (!count || !reached || tensor.offset > available || *reached > available - tensor.offset)
-      return fail(Code::kDataLoss, "'{}': tensor '{}' of shape {} leaves its storage of {} values", file_, name,
-                  dims_text(tensor.dims), available);
+      return fail(Code::kDataLoss, "'{}': tensor {} of shape {} leaves its storage of {} values", file_,
+                  in_quotes(name), dims_text(tensor.dims), available);
     if (*count > available)
-      return fail(Code::kUnsupported, "'{}': tensor '{}' repeats its values by strides of zero", file_, name);
+      return fail(Code::kUnsupported, "'{}': tensor {} repeats its values by strides of zero", file_, in_quotes(name));
     TorchTensor out;
     out.name = name;
     out.dtype = tensor.storage.dtype;
@@ -136,7 +137,7 @@ Result<TorchFile> TorchFile::parse(std::span<const std::byte> bytes, const std::
             [](const TorchTensor& a, const TorchTensor& b) { return a.name < b.name; });
   for (size_t i = 1; i < file.tensors_.size(); ++i)
     if (file.tensors_[i - 1].name == file.tensors_[i].name)
-      return fail(Code::kDataLoss, "'{}': the tensor '{}' stands twice", name, file.tensors_[i].name);
+      return fail(Code::kDataLoss, "'{}': the tensor {} stands twice", name, in_quotes(file.tensors_[i].name));
   return file;
 }
 

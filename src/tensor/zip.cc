@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/byte_reader.h"
+#include "base/in_quotes.h"
 
 namespace syrinx {
 namespace {
@@ -165,11 +166,12 @@ Result<Found> read_member(ByteReader& central, std::span<const std::byte> before
   if (member.name.empty() || member.name.size() > kMaxNameBytes || member.name.find('\0') != std::string::npos)
     return damaged(file, "a member has no proper name");
   if ((flags & kEncryptedFlag) != 0)
-    return fail(Code::kUnsupported, "'{}': member '{}' is encrypted", file, member.name);
+    return fail(Code::kUnsupported, "'{}': member {} is encrypted", file, in_quotes(member.name));
   bool good = false;
   member.packed = locate(before_directory, sizes, member.name, good);
   if (!good || (member.method == 0 && sizes.packed != sizes.unpacked))
-    return fail(Code::kDataLoss, "'{}': member '{}' of the zip archive is damaged or truncated", file, member.name);
+    return fail(Code::kDataLoss, "'{}': member {} of the zip archive is damaged or truncated", file,
+                in_quotes(member.name));
   member.size_bytes = sizes.unpacked;
   const std::span<const std::byte> extent(before_directory.data() + sizes.offset,
                                           member.packed.data() + member.packed.size());
@@ -180,7 +182,8 @@ Status check_members(const std::vector<ZipMember>& members, std::vector<std::spa
                      const std::string& file) {
   for (size_t i = 1; i < members.size(); ++i)
     if (members[i - 1].name == members[i].name)
-      return fail(Code::kDataLoss, "'{}': the member '{}' stands twice in the zip archive", file, members[i].name);
+      return fail(Code::kDataLoss, "'{}': the member {} stands twice in the zip archive", file,
+                  in_quotes(members[i].name));
   std::sort(extents.begin(), extents.end(), [](const auto& a, const auto& b) { return a.data() < b.data(); });
   for (size_t i = 1; i < extents.size(); ++i)
     if (extents[i - 1].data() + extents[i - 1].size() > extents[i].data()) return damaged(file, "members overlap");
@@ -233,14 +236,14 @@ const ZipMember* ZipArchive::find(std::string_view name) const {
 
 Result<std::span<const std::byte>> ZipArchive::stored(const ZipMember& member) const {
   if (member.method != 0)
-    return fail(Code::kUnsupported, "'{}': member '{}' is compressed, where model files store plain values", name_,
-                member.name);
+    return fail(Code::kUnsupported, "'{}': member {} is compressed, where model files store plain values", name_,
+                in_quotes(member.name));
   return member.packed;
 }
 
 Result<std::vector<std::byte>> ZipArchive::extract(const ZipMember& member, size_t max_bytes) const {
   if (member.size_bytes > max_bytes)
-    return fail(Code::kLimitExceeded, "'{}': member '{}' holds {} bytes, the limit is {}", name_, member.name,
+    return fail(Code::kLimitExceeded, "'{}': member {} holds {} bytes, the limit is {}", name_, in_quotes(member.name),
                 member.size_bytes, max_bytes);
   std::vector<std::byte> out;
   bool good = true;
@@ -254,10 +257,11 @@ Result<std::vector<std::byte>> ZipArchive::extract(const ZipMember& member, size
       good = inflate_into(member.packed, out);
     }
   } else {
-    return fail(Code::kUnsupported, "'{}': member '{}' uses compression method {}", name_, member.name, member.method);
+    return fail(Code::kUnsupported, "'{}': member {} uses compression method {}", name_, in_quotes(member.name),
+                member.method);
   }
   if (!good || ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data()), out.size()) != member.crc32)
-    return fail(Code::kDataLoss, "'{}': member '{}' does not match its checksum", name_, member.name);
+    return fail(Code::kDataLoss, "'{}': member {} does not match its checksum", name_, in_quotes(member.name));
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/in_quotes.h"
+#include "base/sha256.h"
 #include "models/transducer/config_file.h"
 #include "tensor/content_key.h"
 #include "tensor/safetensors.h"
@@ -18,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxArchiveBytes = size_t{32} << 30;  // unpacked
+// Values that are turned round take at most so many times the bytes of their file: tensors may share them.
+constexpr size_t kMaxTurnedShare = 4;
 constexpr std::string_view kConfigName = "model_config.yaml", kJsonName = "config.json";
 constexpr std::string_view kWeightsName = "model_weights.ckpt", kTokenizerName = "tokenizer.model";
 constexpr std::string_view kNested = "state_dict.";
@@ -81,7 +85,7 @@ Result<Vocabulary> read_vocabulary(const Config& config, const Members& members,
   std::optional<Vocabulary> out;
   if (tokenizer != nullptr) {
     SYRINX_TRY(text::StoredPieces pieces,
-               text::read_sentencepiece_pieces(tokenizer->bytes, name + ":" + tokenizer->name));
+               text::read_sentencepiece_pieces(tokenizer->bytes, name + ":" + shortened(tokenizer->name)));
     out = Vocabulary::from_pieces(std::move(pieces));
   } else if (!config.labels.empty()) {
     out = Vocabulary::from_labels(config.labels, config.character_model);
@@ -137,7 +141,8 @@ Result<Checkpoint> Checkpoint::open(const std::string& path) {
   if (config == nullptr) config = members.find(kJsonName);
   if (config == nullptr)
     return fail(Code::kNotFound, "'{}' has neither {} nor {} in or beside it", file, kConfigName, kJsonName);
-  SYRINX_TRY(out.config_, parse_config(text_of(config->bytes), file + ":" + config->name));
+  SYRINX_TRY(out.config_, parse_config(text_of(config->bytes), file + ":" + shortened(config->name)));
+  out.config_digest_ = sha256_hex(config->bytes);
   SYRINX_TRY_VOID(out.read_tensors(bytes));
   SYRINX_TRY(Vocabulary vocabulary, read_vocabulary(out.config_, members, file));
   out.vocabulary_ = std::make_shared<const Vocabulary>(std::move(vocabulary));
@@ -151,12 +156,19 @@ Status Checkpoint::read_tensors(std::span<const std::byte> bytes) {
     SYRINX_TRY(const TorchFile file, TorchFile::parse(bytes, name()));
     const bool nested = std::any_of(file.tensors().begin(), file.tensors().end(),
                                     [](const TorchTensor& t) { return t.name.starts_with(kNested); });
+    size_t turned_bytes = 0;
     for (const TorchTensor& tensor : file.tensors()) {
       if (nested && !tensor.name.starts_with(kNested)) continue;
       const std::string name = nested ? tensor.name.substr(kNested.size()) : tensor.name;
       if (tensor.contiguous) {
         take(name, tensor.dtype, tensor.dims, tensor.storage);
       } else {
+        turned_bytes += std::max(element_count(tensor.dims).value_or(0) * sizeof(float), tensor.storage.size());
+        if (turned_bytes > kMaxTurnedShare * bytes.size())
+          return fail(Code::kLimitExceeded,
+                      "'{}': the tensors up to {} that are not stored row by row are more than {} times the file; "
+                      "save it with tensors of their own",
+                      this->name(), in_quotes(name), kMaxTurnedShare);
         keep(name, tensor.dims, read_f32(tensor));
       }
     }
@@ -214,6 +226,8 @@ const TensorRef* Checkpoint::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
-std::string Checkpoint::key(const std::string& cache_folder) const { return content_key(file_, cache_folder); }
+std::string Checkpoint::key(const std::string& cache_folder) const {
+  return content_key(file_, cache_folder) + " " + config_digest_;
+}
 
 }  // namespace syrinx::transducer

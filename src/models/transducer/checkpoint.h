@@ -36,7 +36,8 @@ class Checkpoint {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   std::span<const TensorRef> tensors() const { return tensors_; }
   const TensorRef* find(std::string_view name) const;
-  // A hash of the file, for caches of what is made from it; remembered in `cache_folder`, which may be empty.
+  // Hashes of the file with the weights and of the configuration, for caches of what is made from both; the first is
+  // remembered in `cache_folder`, which may be empty.
   std::string key(const std::string& cache_folder) const;
   // What has been read of the file leaves memory.
   void release() const { file_.release(); }
@@ -51,6 +52,7 @@ class Checkpoint {
   MappedFile file_;
   Inflated inflated_;
   Config config_;
+  std::string config_digest_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::vector<TensorRef> tensors_;
   std::unordered_map<std::string_view, size_t> by_name_;

@@ -62,7 +62,7 @@ void read_depthwise(WeightReader& reader, const std::string& name, const Encoder
     layer.convolution_norm = norm;
   } else {
     mean = reader.values(name + "batch_norm.running_mean", {d});
-    variance = reader.values(name + "batch_norm.running_var", {d});
+    variance = reader.variances(name + "batch_norm.running_var", d);
     if (mean.empty() || variance.empty() || norm.gamma.empty() || norm.beta.empty()) return;
   }
   if (stored.empty() || layer.depthwise_bias.empty()) return;

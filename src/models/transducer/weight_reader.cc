@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cpu_info.h"
+#include "base/in_quotes.h"
 #include "kernels/pack_rows.h"
 #include "tensor/tensor_reader.h"
 
@@ -54,6 +55,13 @@ const TensorRef* WeightReader::tensor(const std::string& name, const std::vector
 std::vector<float> WeightReader::values(const std::string& name, const std::vector<size_t>& dims) {
   const TensorRef* const found = tensor(name, dims);
   return found == nullptr ? std::vector<float>() : to_f32(found->bytes, found->dtype);
+}
+
+std::vector<float> WeightReader::variances(const std::string& name, size_t size) {
+  std::vector<float> found = values(name, {size});
+  if (std::all_of(found.begin(), found.end(), [](float value) { return value >= 0; })) return found;
+  note(name + " holds a variance below 0");
+  return {};
 }
 
 NormWeights WeightReader::norm(const std::string& name, size_t width) {
@@ -126,7 +134,7 @@ bool WeightReader::is_known(const std::string& name) const {
 
 Status WeightReader::finish() {
   for (const TensorRef& tensor : checkpoint_.tensors())
-    if (!is_known(tensor.name)) note(tensor.name + " is not known");
+    if (!is_known(tensor.name)) note(shortened(tensor.name) + " is not known");
   if (faults_.empty()) return {};
   std::string list;
   for (size_t i = 0; i < std::min(faults_.size(), kMaxNamed); ++i) list += (i > 0 ? "; " : "") + faults_[i];

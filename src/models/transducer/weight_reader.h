@@ -32,6 +32,8 @@ class WeightReader {
   const TensorRef* tensor(const std::string& name, const std::vector<size_t>& dims);
   // Its values; empty if there is no such tensor.
   std::vector<float> values(const std::string& name, const std::vector<size_t>& dims);
+  // The same of a vector, and none is below 0.
+  std::vector<float> variances(const std::string& name, size_t size);
   // NAME.weight and NAME.bias.
   NormWeights norm(const std::string& name, size_t width);
 

@@ -7,6 +7,8 @@
 
 #include "fixtures.h"
 #include "models/transducer/weight_reader.h"
+#include "stored_zip.h"
+#include "temp_folder.h"
 
 namespace syrinx::transducer {
 namespace {
@@ -104,6 +106,78 @@ TEST(TransducerCheckpoint, TellsAllThatIsWrongAtOnce) {
     EXPECT_NE(status.error().message.find(text), std::string::npos) << status.error().message;
 }
 
+// So many [64, 64] views, each transposed, of one storage.
+std::string transposed_views(size_t count) {
+  const auto text = [](const std::string& word) {
+    return std::string("X") + static_cast<char>(word.size()) + std::string(3, '\0') + word;
+  };
+  std::string pickle = "\x80\x02}(";
+  for (size_t i = 0; i < count; ++i) {
+    pickle += text("t" + std::to_string(i)) + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage");
+    pickle += "ctorch\nFloatStorage\n" + text("0") + text("cpu") + std::string("M\x00\x10tQK\x00", 7);
+    pickle += "K@K@\x86K\x01K@\x86\x89";
+    pickle += "ccollections\nOrderedDict\n)RtR";
+  }
+  return test::StoredZip{.members = {{.name = "m/data.pkl", .data = pickle + "u."},
+                                     {.name = "m/data/0", .data = std::string(4 * 64 * 64, '\0')}}}
+      .make();
+}
+
+TEST(TransducerCheckpoint, BoundsWhatIsTurnedRound) {
+  const TempFolder folder;
+  fs::copy_file(data("tdt_mlx/config.json"), folder.file("config.json"));
+  const auto opened_with = [&](size_t count) {
+    std::ofstream(folder.file("model_weights.ckpt"), std::ios::binary) << transposed_views(count);
+    return Checkpoint::open(folder.path());
+  };
+  const auto two = opened_with(2), many = opened_with(40);
+  ASSERT_TRUE(two.has_value()) << two.error().message;
+  EXPECT_EQ(two->tensors().size(), 2u);
+  ASSERT_FALSE(many.has_value());
+  EXPECT_EQ(many.error().code, Code::kLimitExceeded) << many.error().message;
+}
+
+// The same weights with another configuration are another model.
+TEST(TransducerCheckpoint, KeyKnowsTheConfiguration) {
+  const TempFolder folder;
+  for (const char* const name : {"model.safetensors", "config.json"})
+    fs::copy_file(data(std::string("tdt_mlx/") + name), folder.file(name));
+  const auto key = [&] {
+    const auto checkpoint = Checkpoint::open(folder.path());
+    EXPECT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
+    return checkpoint ? checkpoint->key("") : "";
+  };
+  const std::string before = key();
+  EXPECT_EQ(key(), before);
+  std::ofstream(folder.file("config.json"), std::ios::app) << "\n";
+  EXPECT_NE(key(), before);
+}
+
+TEST(TransducerCheckpoint, RefusesVariancesBelowZero) {
+  const Checkpoint checkpoint = opened("tdt.nemo");
+  WeightReader reader(checkpoint, Precision::kF32);
+  const std::string name = "encoder.layers.0.conv.batch_norm.";
+  EXPECT_EQ(reader.variances(name + "running_var", 16).size(), 16u);
+  EXPECT_TRUE(reader.variances(name + "running_mean", 16).empty());
+  EXPECT_NE(reader.finish().error().message.find("running_mean holds a variance below 0"), std::string::npos);
+}
+
+TEST(TransducerCheckpoint, NamesOfTheFileCannotWriteToTheTerminal) {
+  const TempFolder folder;
+  fs::copy_file(data("tdt_mlx/config.json"), folder.file("config.json"));
+  const std::string header =
+      R"({"\u001b[2J)" + std::string(5000, 'n') + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::string size;
+  test::StoredZip::put<uint64_t>(size, header.size());
+  std::ofstream(folder.file("model.safetensors"), std::ios::binary) << size + header + std::string(4, '\0');
+  const auto checkpoint = Checkpoint::open(folder.path());
+  ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
+  WeightReader reader(*checkpoint, Precision::kF32);
+  const std::string message = reader.finish().error().message;
+  EXPECT_NE(message.find("?[2Jnnn"), std::string::npos) << message;
+  EXPECT_LT(message.size(), 1000u);
+}
+
 TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("syrinx_transducer_{}", ::getpid());
   fs::remove_all(folder);
@@ -117,8 +191,10 @@ TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
   fs::copy_file(data("tdt_mlx/model.safetensors"), folder / "model.safetensors");
   EXPECT_EQ(code(folder), Code::kNotFound);  // no configuration beside it
   std::ofstream(folder / "config.json") << "{\"target\": \"a.b.EncDecClassificationModel\"}";
-  EXPECT_NE(code(folder), Code::kInternal);
+  EXPECT_EQ(code(folder), Code::kUnsupported);
+  EXPECT_NE(Checkpoint::open(folder.string()).error().message.find("'EncDecClassificationModel'"), std::string::npos);
   fs::remove(folder / "model.safetensors");
+  fs::copy_file(data("tdt_mlx/config.json"), folder / "config.json", fs::copy_options::overwrite_existing);
   std::ofstream(folder / "a.nemo") << "neither a tar nor anything else";
   EXPECT_EQ(code(folder), Code::kDataLoss);
   std::ofstream(folder / "b.nemo") << "";
