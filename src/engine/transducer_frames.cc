@@ -69,12 +69,15 @@ ChunkedFrames::ChunkedFrames(const transducer::Model& model, transducer::StreamE
 }
 
 void ChunkedFrames::push(std::span<const float> samples, const Sink& sink) {
-  while (!samples.empty()) {
+  // Behind a full chunk the features may hold rows of further ones, though all samples are taken.
+  bool full = false;
+  do {
     const transducer::FeatureStream::Taken taken = features_.push(samples, room());
     samples = samples.subspan(taken.samples);
     filled_ += taken.rows;
-    if (filled_ == wanted()) step(false, sink);
-  }
+    full = filled_ == wanted();
+    if (full) step(false, sink);
+  } while (full || !samples.empty());
 }
 
 void ChunkedFrames::finish(const Sink& sink) {

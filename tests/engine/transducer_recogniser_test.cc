@@ -7,6 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "engine/transducer_frames.h"
+
 namespace syrinx {
 namespace {
 
@@ -143,6 +145,27 @@ TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
   EXPECT_EQ(recogniser_->start({.translate = true}).error().code, Code::kUnsupported);
   EXPECT_FALSE(recogniser_->transcribe(sound, {.boost = {"\u4E16"}}, {}).has_value());
   EXPECT_EQ(recogniser_->transcribe(sound, {}, [](double) { return false; }).error().code, Code::kCancelled);
+}
+
+// However the sound comes, a chunk's frames are there as soon as its last feature is.
+TEST(ChunkedFrames, WaitForNothingThatHasCome) {
+  const auto model = transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/eou.nemo");
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  transducer::StreamEncoder encoder((*model)->encoder(), runner, (*model)->config().encoder.contexts.front(), 1);
+  ChunkedFrames large(**model, encoder), small(**model, encoder);
+  size_t of_large = 0, of_small = 0;
+  const std::vector<float> sound = noise(4, 8);
+  constexpr size_t kLarge = 4000, kSmall = 160;
+  for (size_t at = 0; at < sound.size(); at += kLarge) {
+    const std::span<const float> packet = std::span(sound).subspan(at, kLarge);
+    large.push(packet, [&](View<const float, 2> frames) { of_large += frames.extent(0); });
+    for (size_t part = 0; part < kLarge; part += kSmall)
+      small.push(packet.subspan(part, kSmall), [&](View<const float, 2> frames) { of_small += frames.extent(0); });
+    EXPECT_EQ(of_large, of_small) << at;
+  }
+  EXPECT_GE(of_large, 46u);
 }
 
 TEST(QuietPieces, EndWhereItIsQuiet) {
