@@ -270,6 +270,11 @@ EncoderConfig read_encoder(Section section) {
   section.require(!section.has("reduction"), Code::kUnsupported, "reduction", "is set; such models cannot be run");
   read_subsampling(section, out);
   read_contexts(section, out);
+  // The maker's narrow attention has one width for both sides.
+  const auto even = [](const AttentionContext& context) { return context.left == context.right; };
+  section.require(section.word_or("self_attention_model", "rel_pos") == "rel_pos" ||
+                      std::all_of(out.contexts.begin(), out.contexts.end(), even),
+                  Code::kUnsupported, "att_context_size", "differs before and behind a frame under rel_pos_local_attn");
   read_convolution(section, out);
   check_stream_sizes(section, out);
   return out;

@@ -15,7 +15,7 @@ namespace syrinx::transducer {
 // How a stream's first convolutions treat the border between two chunks.
 enum class StreamMode : uint8_t {
   kExact,       // as in the whole recording: each keeps the rows that it still reads
-  kNemoCompat,  // as the maker's steps: nine frames of features are run through again (section 3.6)
+  kNemoCompat,  // as the maker's steps: nine frames of features are run through again (section 3.6); for a factor of 8
 };
 
 // kUnsupported for a model that was not trained to be streamed chunk by chunk, kInvalidArgument for a context that is

@@ -151,6 +151,7 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
        Code::kLimitExceeded, "att_context_size"},
       {"target: nemo.collections.asr.models.rnnt_bpe_models.EncDecRNNTBPEModel", "architectures: [ParakeetForCTC]",
        Code::kUnsupported, "Transformers"},
+      {"[-1, -1]", "[128, 64]\n  self_attention_model: rel_pos_local_attn", Code::kUnsupported, "rel_pos_local_attn"},
       {"joint:", "%TAG ! x\njoint:", Code::kUnsupported, "directives"}};
   for (const Case& c : cases) {
     const auto config = parse_config(replaced(c.from, c.to), "m.yaml");
