@@ -11,7 +11,8 @@ namespace {
 // Far above what is published (1280 wide, 32 layers, 51866 tokens), far below where a product could overflow.
 constexpr size_t kMaxWidth = 8192, kMaxHidden = 32768, kMaxLayers = 128, kMaxMels = 512, kMaxVocabulary = 1 << 20;
 constexpr size_t kMaxPositions = 8192;
-constexpr size_t kWidthUnit = 32;  // rows of activations are whole panels, so nothing has to be padded
+constexpr size_t kMinTextPositions = 16;  // a prompt of 5, and half of all for text, must find room
+constexpr size_t kWidthUnit = 32;         // rows of activations are whole panels, so nothing has to be padded
 constexpr JsonLimits kJsonLimits{.max_bytes = size_t{16} << 20, .max_depth = 16};
 constexpr size_t kMaxIds = 1 << 16;
 
@@ -64,6 +65,23 @@ Status read_alignment_heads(const Json& root, const std::string& name, std::vect
     heads.push_back({static_cast<size_t>(*layer), static_cast<size_t>(*head)});
   }
   to = std::move(heads);
+  return {};
+}
+
+// Each once: what aligns by them grows with their number.
+Status check_alignment_heads(const Config& c, const std::string& name) {
+  std::vector<bool> aligns(c.decoder_layers * c.decoder_heads);
+  for (const AlignmentHead& head : c.alignment_heads) {
+    if (head.layer >= c.decoder_layers || head.head >= c.decoder_heads)
+      return fail(Code::kDataLoss,
+                  "'{}' aligns by head {} of layer {}, but has {} of {}; its files do not belong together", name,
+                  head.head, head.layer, c.decoder_heads, c.decoder_layers);
+    const size_t at = head.layer * c.decoder_heads + head.head;
+    if (aligns[at])
+      return fail(Code::kDataLoss, "'{}' names head {} of layer {} twice among its alignment_heads; name each once",
+                  name, head.head, head.layer);
+    aligns[at] = true;
+  }
   return {};
 }
 
@@ -125,6 +143,9 @@ Status check_config(const Config& c, const std::string& name) {
     if (d.value > d.limit)
       return fail(Code::kLimitExceeded, "'{}' has a {} of {}, the limit is {}", name, d.name, d.value, d.limit);
   }
+  if (c.text_positions < kMinTextPositions)
+    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has {} text positions, at least {} are needed", name,
+                c.text_positions, kMinTextPositions);
   for (const size_t width : {c.width, c.encoder_hidden, c.decoder_hidden}) {
     if (width % kWidthUnit != 0)
       return fail(Code::kUnsupported, "'{}' has layers of {} numbers, only multiples of {} are computed", name, width,
@@ -135,12 +156,7 @@ Status check_config(const Config& c, const std::string& name) {
       return fail(Code::kDataLoss, "'{}' has {} heads over a width of {}; its files do not belong together", name,
                   heads, c.width);
   }
-  for (const AlignmentHead& head : c.alignment_heads) {
-    if (head.layer >= c.decoder_layers || head.head >= c.decoder_heads)
-      return fail(Code::kDataLoss,
-                  "'{}' aligns by head {} of layer {}, but has {} of {}; its files do not belong together", name,
-                  head.head, head.layer, c.decoder_heads, c.decoder_layers);
-  }
+  SYRINX_TRY_VOID(check_alignment_heads(c, name));
   for (const auto* ids : {&c.suppress_ids, &c.suppress_ids_begin, &c.language_ids}) {
     for (const int32_t id : *ids) {
       if (static_cast<size_t>(id) >= c.vocabulary)

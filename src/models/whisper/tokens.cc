@@ -64,6 +64,9 @@ Result<Tokens> find_tokens(const text::ByteBpe& bpe, size_t vocabulary, const st
   if (static_cast<size_t>(tokens.first_time + kTimeTokens) > vocabulary)
     return fail(Code::kDataLoss, "the times of '{}' end with the token {}, the model's table has {} rows", name,
                 tokens.first_time + kTimeTokens - 1, vocabulary);
+  if (bpe.size() > vocabulary)
+    return fail(Code::kDataLoss, "'{}' has a token {}, the model's table has {} rows; take the file that belongs to it",
+                name, bpe.size() - 1, vocabulary);
   for (int32_t id = tokens.start_of_transcript + 1; id < tokens.translate; ++id) {
     const std::string_view spelt = bpe.special_name(id);
     if (spelt.size() < 6 || spelt.size() > 16 || !spelt.starts_with("<|") || !spelt.ends_with("|>"))

@@ -155,6 +155,8 @@ TEST(WhisperCheckpoint, ChecksDimensions) {
   EXPECT_EQ(refused([](Config& c) { c.encoder_layers = 1000; }), Code::kLimitExceeded);
   EXPECT_EQ(refused([](Config& c) { c.decoder_hidden = 70; }), Code::kUnsupported);
   EXPECT_EQ(refused([](Config& c) { c.alignment_heads = {{9, 0}}; }), Code::kDataLoss);
+  EXPECT_EQ(refused([](Config& c) { c.alignment_heads = {{1, 0}, {0, 1}, {1, 0}}; }), Code::kDataLoss);
+  EXPECT_EQ(refused([](Config& c) { c.text_positions = 15; }), Code::kDataLoss);
   EXPECT_EQ(refused([](Config& c) { c.suppress_ids = {5000}; }), Code::kDataLoss);
 }
 
