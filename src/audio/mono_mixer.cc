@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "audio/loudest_sample.h"
 #include "base/check.h"
 
 namespace syrinx {
@@ -38,7 +39,7 @@ Status MonoMixer::add(std::span<const float> block) {
     float sum = 0;
     for (size_t c = 0; c < channels_; ++c) sum += block[i * channels_ + c];
     if (!std::isfinite(sum)) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name_);
-    mono_[i] = sum / static_cast<float>(channels_);
+    mono_[i] = bounded_sample(sum / static_cast<float>(channels_));
   }
   return sink_.add(mono_);
 }

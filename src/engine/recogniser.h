@@ -54,8 +54,8 @@ struct RecognitionEvent {
 class RecognitionStream {
  public:
   virtual ~RecognitionStream() = default;
-  // Mono, kRecognitionRateHz, any number of samples, about -1 to 1; what is not finite counts as silence.  Appends what
-  // has become known to `events`.
+  // Mono, kRecognitionRateHz, any number of samples, about -1 to 1; what is not finite counts as silence,
+  // what is greater than kLoudestSample (audio/loudest_sample.h) as that.  Appends what has become known to `events`.
   virtual Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) = 0;
   // The end of the sound: closes the last segment.  Nothing may be pushed afterwards.
   virtual Status finish(std::vector<RecognitionEvent>& events) = 0;

@@ -1,9 +1,9 @@
 #include "engine/transducer_recogniser.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "audio/loudest_sample.h"
 #include "base/clock.h"
 #include "engine/transducer_stream.h"
 #include "engine/transducer_transcript.h"
@@ -17,10 +17,9 @@ using transducer::Emission;
 constexpr size_t kBlockFrames = 256;  // that the decoder reads at once: 20 s
 constexpr double kBoostBase = 1.0;    // of a phrase's first label; the score that is asked for multiplies it
 
-std::vector<float> finite(std::span<const float> samples) {
-  std::vector<float> out(samples.begin(), samples.end());
-  for (float& sample : out)
-    if (!std::isfinite(sample)) sample = 0.0f;
+std::vector<float> bounded(std::span<const float> samples) {
+  std::vector<float> out(samples.size());
+  std::ranges::transform(samples, out.begin(), bounded_sample);
   return out;
 }
 
@@ -124,7 +123,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
                                                     const Progress& progress) {
   SYRINX_TRY_VOID(check(options));
   SYRINX_TRY(const Tree boost, boost_tree(options));
-  const std::vector<float> sound = finite(samples);
+  const std::vector<float> sound = bounded(samples);
   Transcript transcript;
   transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
   for (const SpeechPiece& piece : pieces(sound, options.voice_activity)) {

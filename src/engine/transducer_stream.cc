@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "audio/loudest_sample.h"
 #include "base/check.h"
 #include "engine/transducer_transcript.h"
 
@@ -30,14 +30,14 @@ TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogni
 Status TransducerStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
   SYRINX_CHECK(!finished_, "pushed behind the end");
   arrival_ = Stopwatch();
-  constexpr size_t kAtOnce = kRecognitionRateHz;  // copied, so that what is not finite becomes silence
-  std::array<float, kAtOnce> finite;
+  constexpr size_t kAtOnce = kRecognitionRateHz;  // copied, to be bounded
+  std::array<float, kAtOnce> bounded;
   const Turns::Turn turn(recogniser_->turns_);
   while (!samples.empty()) {
     const size_t count = std::min(kAtOnce, samples.size());
-    for (size_t i = 0; i < count; ++i) finite[i] = std::isfinite(samples[i]) ? samples[i] : 0.0f;
+    for (size_t i = 0; i < count; ++i) bounded[i] = bounded_sample(samples[i]);
     samples = samples.subspan(count);
-    frames_->push({finite.data(), count}, [&](View<const float, 2> frames) { decode(frames, events); });
+    frames_->push({bounded.data(), count}, [&](View<const float, 2> frames) { decode(frames, events); });
   }
   recogniser_->note_work();
   return status();

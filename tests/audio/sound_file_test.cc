@@ -142,6 +142,19 @@ TEST(SoundFile, TheSinkMayStopIt) {
   EXPECT_EQ(blocks, 3);
 }
 
+TEST(SoundFile, BoundsHugeSamples) {
+  const TempFolder folder;
+  std::vector<float> sound(100, 0.1f);
+  sound[50] = -1e30f;
+  for (const int container : {SF_FORMAT_WAV, SF_FORMAT_AIFF}) {
+    write_sound(folder.file("sound"), {"", container | SF_FORMAT_FLOAT, 1, 16000, 0}, sound);
+    const auto read = read_recording(folder.file("sound"));
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->samples[50], -1000.0f);
+    EXPECT_EQ(read->samples[49], 0.1f);
+  }
+}
+
 TEST(SoundFile, RefusesWhatIsNoNumberAndWhatIsTooMuch) {
   const TempFolder folder;
   std::vector<float> sound(9000, 0.1f);

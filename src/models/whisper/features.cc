@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "audio/loudest_sample.h"
 #include "base/check.h"
 #include "models/whisper/config.h"
 
@@ -22,8 +23,7 @@ float mirrored(std::span<const float> samples, size_t total, ptrdiff_t at) {
   if (at < 0) at = -at;
   if (at > last) at = 2 * last - at;
   const auto index = static_cast<size_t>(at);
-  const float value = index < samples.size() ? samples[index] : 0.0f;
-  return std::isfinite(value) ? value : 0.0f;
+  return index < samples.size() ? bounded_sample(samples[index]) : 0.0f;
 }
 
 }  // namespace

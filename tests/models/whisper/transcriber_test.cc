@@ -165,6 +165,16 @@ TEST_F(WhisperTranscriber, SoundsOfNoLengthAndNoNumbers) {
   EXPECT_TRUE(heard(std::vector<float>(1)).empty());
   heard(std::vector<float>(3000, NAN));
   heard(std::vector<float>(3000, 1e30f));
+  // A broken sample spoils nothing but itself.
+  std::vector<float> spiked = sound(6, 30000);
+  spiked[1000] = 1000.0f;
+  const std::vector<Segment> loud = heard(spiked);
+  spiked[1000] = 1e30f;
+  const std::vector<Segment> huge = heard(spiked);
+  ASSERT_FALSE(loud.empty());
+  ASSERT_EQ(huge.size(), loud.size());
+  EXPECT_TRUE(std::isfinite(huge[0].mean_log_probability));
+  EXPECT_EQ(huge[0].tokens, loud[0].tokens);
   const auto stopped = transcriber_->transcribe(sound(6, 80000), settings_, [&](double done_s) {
     EXPECT_GT(done_s, 0.0);
     return false;
