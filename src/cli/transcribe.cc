@@ -32,7 +32,7 @@ struct TranscribeArguments {
   float boost_score = 1.0f;
   float seconds = 0;
   int threads = 0, jobs = 0;
-  int rate_hz = 0, channels = 1;
+  int rate_hz = 0, channels = 0;  // 0: not given
   int chunk_ms = 80;
   bool stream = false, realtime = false, chunks = false, microphone = false;
   VoiceActivityChanges voice;
@@ -61,6 +61,7 @@ Status check(const TranscribeArguments& a) {
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
   if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
   if (!a.raw.empty() && a.rate_hz == 0) return wrong("raw samples have no rate; give it with --rate");
+  if (a.raw.empty() && a.channels != 0) return wrong("--channels is for raw samples; say which with --raw");
   if (!(a.seconds >= 0)) return wrong("--seconds must be positive");
   if (a.jobs < 0 || a.jobs > kMaxJobs)
     return fail(Code::kInvalidArgument, "--jobs {}: give 1 to {}, or 0 for the default", a.jobs, kMaxJobs);
@@ -73,7 +74,7 @@ Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments
   if (arguments.raw.empty()) return std::nullopt;
   SYRINX_TRY(PcmFormat format, parse_pcm_format(arguments.raw));
   format.rate_hz = arguments.rate_hz;
-  format.channels = arguments.channels;
+  format.channels = arguments.channels == 0 ? 1 : arguments.channels;
   return format;
 }
 
@@ -159,7 +160,8 @@ Status run_transcribe(const TranscribeArguments& arguments) {
 void add_model_options(Command& command, TranscribeArguments& arguments) {
   command.option("--model", arguments.model, "Name of an installed recogniser, or a path; whisper-base by default")
       .type("NAME|PATH");
-  command.option("--language", arguments.language, "Two letters, say de; by default the model finds out").type("CODE");
+  command.option("--language", arguments.language, "Its code, say de or yue; by default the model finds out")
+      .type("CODE");
   command.flag("--translate", arguments.translate, "Into English, with Whisper's multilingual models");
   command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
       .one_of({"int8", "bf16", "f32"});
@@ -198,7 +200,7 @@ void add_output_options(Command& command, TranscribeArguments& arguments) {
       .option("--out-dir", arguments.out_dir,
               "Write each file's transcript to this folder; without it those of several files go beside them")
       .type("FOLDER");
-  command.flag("--force", arguments.force, "Also transcribe files whose transcripts are there already");
+  command.flag("--force", arguments.force, "Also transcribe what is done already, and write over files that are there");
   command.option("--jobs", arguments.jobs, "Files at once; 0: as many as threads").type("N").show_default();
 }
 
@@ -216,7 +218,7 @@ void add_live_options(Command& command, TranscribeArguments& arguments) {
   command.option("--raw", arguments.raw, "The sound is raw little-endian samples of this kind")
       .one_of({"s16", "f32", "mulaw", "alaw"});
   command.option("--rate", arguments.rate_hz, "Of raw samples, in Hz").type("HZ");
-  command.option("--channels", arguments.channels, "Of raw samples").type("N").show_default();
+  command.option("--channels", arguments.channels, "Of raw samples; 1 by default").type("N");
 }
 
 }  // namespace

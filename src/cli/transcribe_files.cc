@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -94,13 +95,40 @@ Result<std::string> transcribe_one(const TranscribeTask& task, const std::string
   return json.dump() + "\n";
 }
 
-Status write_whole(const std::string& path, const std::string& content) {
-  SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
-  SYRINX_TRY_VOID(file.write(content));
-  return file.commit();
+// A path's one spelling, links followed, so that two names of one file are seen.
+std::string canonical(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  const fs::path spelled = fs::weakly_canonical(absolute, error);
+  return (error ? absolute.lexically_normal() : spelled).string();
+}
+
+// A file with something in it.
+bool has_content(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;
+}
+
+tl::unexpected<Error> would_lose_recording(const std::string& file) {
+  return fail(Code::kInvalidArgument, "the recording '{}' would be written over; choose another name, or --out-dir",
+              file);
+}
+
+Status check_single_output(const TranscribeTask& task) {
+  const std::string& file = task.files.front();
+  if (file != "-" && canonical(task.out) == canonical(file)) return would_lose_recording(file);
+  if (!task.force && has_content(task.out))
+    return fail(Code::kInvalidArgument, "'{}' is there already; --force writes over it", task.out);
+  return {};
 }
 
 Status transcribe_single(const TranscribeTask& task, const LoadRecogniser& load) {
+  // An output that cannot be written is found now and not after hours.
+  std::optional<ScopedFile> output;
+  if (!task.out.empty() && task.out != "-") {
+    SYRINX_TRY_VOID(check_single_output(task));
+    SYRINX_TRY(output, ScopedFile::create(task.out));
+  }
   SYRINX_TRY(const std::shared_ptr<Recogniser> recogniser, load());
   StatusLine line;
   const Stopwatch watch;
@@ -112,34 +140,52 @@ Status transcribe_single(const TranscribeTask& task, const LoadRecogniser& load)
   };
   SYRINX_TRY(const std::string content, transcribe_one(task, task.files.front(), *recogniser, progress));
   line.clear();
-  return task.out.empty() || task.out == "-" ? print(content) : write_whole(task.out, content);
+  if (!output) return print(content);
+  SYRINX_TRY_VOID(output->write(content));
+  return output->commit();
 }
 
-// Whether the output is there and not older than the sound.
-bool is_done(const Item& item) {
+// By how much the output is newer than its sound; nothing where one of them is not there.  What is in it is not read.
+std::optional<fs::file_time_type::duration> newer_by(const Item& item) {
   std::error_code error;
   const auto written = fs::last_write_time(item.output, error);
-  if (error) return false;
+  if (error) return std::nullopt;
   const auto recorded = fs::last_write_time(item.file, error);
-  return !error && written >= recorded;
+  if (error) return std::nullopt;
+  return written - recorded;
+}
+
+bool is_done(const Item& item) {
+  const auto newer = newer_by(item);
+  return newer && newer->count() >= 0;
+}
+
+// What is there and older than its recording may be somebody's notes.
+Status check_nothing_is_lost(const std::vector<Item>& items) {
+  for (const Item& item : items)
+    if (newer_by(item) && !is_done(item) && has_content(item.output))
+      return fail(Code::kInvalidArgument, "'{}' is there and older than '{}'; move it away, or --force writes over it",
+                  item.output, item.file);
+  return {};
 }
 
 Result<std::vector<Item>> plan(const TranscribeTask& task) {
   if (!task.out_dir.empty()) SYRINX_TRY_VOID(make_folders(task.out_dir));
-  std::map<std::string, std::string> taken;
+  std::map<std::string, std::string> taken, recordings;  // by their one spelling
   std::vector<Item> items;
+  for (const std::string& file : task.files) recordings.emplace(canonical(file), file);
   for (const std::string& file : task.files) {
     if (file == "-")
       return fail(Code::kInvalidArgument, "standard input cannot be one of several files; give it alone");
     const fs::path path(file);
     const fs::path folder = task.out_dir.empty() ? path.parent_path() : fs::path(task.out_dir);
     Item item{file, (folder / path.stem()).string() + transcript_ending(task.format), 0};
-    const auto [place, is_new] = taken.emplace(item.output, file);
+    const auto [place, is_new] = taken.emplace(canonical(item.output), file);
     if (!is_new)
       return fail(Code::kInvalidArgument, "'{}' and '{}' would both become '{}'; transcribe one of them apart",
                   place->second, file, item.output);
-    if (fs::path(item.output) == path)
-      return fail(Code::kInvalidArgument, "'{}' would be written over; use --out-dir", file);
+    const auto lost = recordings.find(place->first);
+    if (lost != recordings.end()) return would_lose_recording(lost->second);
     std::error_code error;
     const uint64_t bytes = fs::file_size(path, error);
     item.bytes = error ? 0 : bytes;
@@ -154,28 +200,38 @@ class Batch {
   Batch(const TranscribeTask& task, std::vector<Item> items) : task_(task), items_(std::move(items)) {
     for (const Item& item : items_) total_bytes_ += item.bytes;
     codes_.resize(items_.size());
+    shares_.resize(items_.size());
   }
 
   Status run(const LoadRecogniser& load) {
     // The first is loaded before any file is touched: without a model there is nothing to do.
     SYRINX_TRY(std::shared_ptr<Recogniser> first, load());
     const size_t jobs = std::min(static_cast<size_t>(task_.jobs), items_.size());
-    std::vector<std::thread> others;
-    for (size_t i = 1; i < jobs; ++i)
-      others.emplace_back([&] {
-        if (auto recogniser = load()) work(**recogniser);  // else the files are left to the others
-      });
+    std::vector<std::jthread> others;  // joined on every way out
+    try {
+      for (size_t i = 1; i < jobs; ++i) others.emplace_back([&] { help(load); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that are there do the work.
+    }
     work(*first);
-    for (std::thread& other : others) other.join();
+    others.clear();
     return result();
   }
 
  private:
+  // One that cannot load leaves the files to the others.
+  void help(const LoadRecogniser& load) {
+    try {
+      if (auto recogniser = load()) work(**recogniser);
+    } catch (const std::exception&) {
+    }
+  }
+
   void work(Recogniser& recogniser) {
     for (size_t i = next_++; i < items_.size() && !cancel_requested(); i = next_++) {
-      const Status status = transcribe(items_[i], recogniser);
+      const Status status = transcribe(i, recogniser);
       const std::lock_guard lock(mutex_);
-      done_bytes_ += items_[i].bytes;
+      shares_[i] = 1;
       ++done_files_;
       if (status || status.error().code == Code::kCancelled) continue;
       codes_[i] = status.error().code;
@@ -184,26 +240,39 @@ class Batch {
     }
   }
 
-  Status transcribe(const Item& item, Recogniser& recogniser) {
-    double so_far = 0;  // of this file in all_seconds_
-    const SoundProgress progress = [&](double done_s, std::optional<double> total_s) {
-      show(item, done_s - std::exchange(so_far, done_s), total_s.value_or(0) > 0 ? done_s / *total_s : 0);
-      return !cancel_requested();
-    };
-    SYRINX_TRY(const std::string content, transcribe_one(task_, item.file, recogniser, progress));
-    return write_whole(item.output, content);
+  // What is thrown is an error of this file: the others are not its fault.
+  Status transcribe(size_t index, Recogniser& recogniser) {
+    const std::string& file = items_[index].file;
+    try {
+      // An output that cannot be written is found before the work.
+      SYRINX_TRY(ScopedFile output, ScopedFile::create(items_[index].output));
+      double so_far = 0;  // of this file in all_seconds_
+      const SoundProgress progress = [&](double done_s, std::optional<double> total_s) {
+        show(index, done_s - std::exchange(so_far, done_s), total_s.value_or(0) > 0 ? done_s / *total_s : 0);
+        return !cancel_requested();
+      };
+      SYRINX_TRY(const std::string content, transcribe_one(task_, file, recogniser, progress));
+      SYRINX_TRY_VOID(output.write(content));
+      return output.commit();
+    } catch (const std::bad_alloc&) {
+      return fail(Code::kLimitExceeded, "out of memory at '{}'; give fewer --jobs", file);
+    } catch (const std::exception& error) {
+      return fail(Code::kInternal, "'{}': {}", file, error.what());
+    }
   }
 
-  void show(const Item& item, double more_s, double share) {
+  void show(size_t index, double more_s, double share) {
     const std::lock_guard lock(mutex_);
     all_seconds_ += more_s;
+    shares_[index] = share;
     if (since_shown_.elapsed_ms() < kShowEveryMs) return;
     since_shown_.restart();
-    const double bytes = static_cast<double>(done_bytes_) + share * static_cast<double>(item.bytes);
+    double bytes = 0;
+    for (size_t i = 0; i < items_.size(); ++i) bytes += shares_[i] * static_cast<double>(items_[i].bytes);
     const double percent = total_bytes_ > 0 ? std::min(100.0, 100 * bytes / static_cast<double>(total_bytes_)) : 0;
     line_.show(fmt::format("{:.0f} %, {} of {} files, {:.1f} times faster than real time: {}", percent, done_files_,
                            items_.size(), all_seconds_ / std::max(watch_.elapsed_ms() / 1000, 1e-3),
-                           fs::path(item.file).filename().string()));
+                           fs::path(items_[index].file).filename().string()));
   }
 
   Status result() {
@@ -223,7 +292,8 @@ class Batch {
   StatusLine line_;
   Stopwatch watch_, since_shown_;
   std::vector<std::optional<Code>> codes_;  // of the files that failed
-  uint64_t total_bytes_ = 0, done_bytes_ = 0;
+  std::vector<double> shares_;              // how much of each file is done
+  uint64_t total_bytes_ = 0;
   size_t done_files_ = 0;
   double all_seconds_ = 0;
 };
@@ -249,11 +319,16 @@ Status read_raw_file(const std::string& path, const PcmFormat& raw, const SoundS
 
 Status transcribe_files(const TranscribeTask& task, const LoadRecogniser& load) {
   if (task.files.size() == 1 && task.out_dir.empty()) return transcribe_single(task, load);
+  if (!task.out.empty() && !task.out_dir.empty())
+    return fail(Code::kInvalidArgument, "--out names a file and --out-dir a folder; give one of them");
   if (!task.out.empty())
     return fail(Code::kInvalidArgument, "--out takes one file's transcript; use --out-dir for those of several");
   SYRINX_TRY(std::vector<Item> items, plan(task));
   const size_t all = items.size();
-  if (!task.force) std::erase_if(items, is_done);
+  if (!task.force) {
+    SYRINX_TRY_VOID(check_nothing_is_lost(items));
+    std::erase_if(items, is_done);
+  }
   if (items.size() < all)
     note(fmt::format("{} of {} files are done already and are left alone; --force does them again", all - items.size(),
                      all));

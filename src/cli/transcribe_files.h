@@ -25,7 +25,7 @@ struct TranscribeTask {
   TranscriptFormat format = TranscriptFormat::kText;
   TranscriptTimes times = TranscriptTimes::kNone;
   TranscribeOptions options = {};
-  bool force = false;  // also what is done already
+  bool force = false;  // also what is done already, and over what is there
   int jobs = 1;        // files at once, each with a recogniser of its own
 };
 
@@ -33,7 +33,9 @@ using LoadRecogniser = std::function<Result<std::shared_ptr<Recogniser>>()>;
 
 // One file without --out-dir goes to `out`, and its error is the result.  Of several each goes to a file that appears
 // whole, named after it with the format's ending; those that are there and not older than their sound are left alone.
-// A file that fails is noted on standard error, the others go on, and the first failure's code is the result's.
+// kInvalidArgument, before any work, without `force`: `out` is a file with content, or a transcript's file is there
+// with content and older than its sound; and always: a recording would be written over.  A file that fails is noted on
+// standard error, the others go on, and the first failure's code is the result's.
 Status transcribe_files(const TranscribeTask& task, const LoadRecogniser& load);
 
 // Samples of a pipe: raw ones, or a WAV file.  kCancelled after Ctrl-C.

@@ -59,6 +59,12 @@ class LiveTranscript {
     resampler_->finish(waiting_);
     if (!waiting_.empty()) SYRINX_TRY_VOID(push(waiting_, arrived));
     waiting_.clear();
+    return close();
+  }
+
+  // Says what was heard so far, without what is not yet a chunk.
+  Status close() {
+    if (!resampler_) return {};
     events_.clear();
     SYRINX_TRY_VOID(stream_.finish(events_));
     SYRINX_TRY_VOID(tell());
@@ -89,8 +95,10 @@ class LiveTranscript {
     const Stopwatch computing;
     events_.clear();
     SYRINX_TRY_VOID(stream_.push(chunk, events_));
-    compute_ms_.push_back(computing.elapsed_ms());
-    latency_ms_.push_back(late_ms + (task_.realtime ? since_last_sample.elapsed_ms() : computing.elapsed_ms()));
+    if (task_.format == TranscriptFormat::kJson) {  // only its lines tell them
+      compute_ms_.push_back(computing.elapsed_ms());
+      latency_ms_.push_back(late_ms + (task_.realtime ? since_last_sample.elapsed_ms() : computing.elapsed_ms()));
+    }
     SYRINX_TRY_VOID(tell());
     return task_.chunks && task_.format == TranscriptFormat::kJson ? chunk_line() : Status();
   }
@@ -140,7 +148,7 @@ class LiveTranscript {
   uint64_t samples_ = 0;
   Stopwatch since_begin_;
   std::vector<RecognitionEvent> events_;
-  std::vector<double> compute_ms_, latency_ms_;  // of each chunk
+  std::vector<double> compute_ms_, latency_ms_;  // of each chunk; empty where no line tells them
   size_t cues_ = 0;
 };
 
@@ -182,8 +190,8 @@ Status transcribe_live(const LiveTask& task, Recogniser& recogniser, const Sound
   const SoundSink sink{.begin = [&](int rate_hz, std::optional<uint64_t>) { return live.begin(rate_hz); },
                        .add = [&](std::span<const float> samples) { return live.add(samples); }};
   Status heard = source(sink);
-  if (!heard && heard.error().code == Code::kCancelled) return heard;
-  SYRINX_TRY_VOID(live.finish());
+  const bool is_stopped = !heard && heard.error().code == Code::kCancelled;
+  SYRINX_TRY_VOID(is_stopped ? live.close() : live.finish());
   return heard;
 }
 

@@ -33,7 +33,8 @@ struct LiveOutput {
 // that is one.
 LiveOutput live_output(const LiveTask& task);
 
-// All that `source` gives, until its end, of which an error is the result, after what was heard before it.
+// All that `source` gives, until its end, of which an error (kCancelled after Ctrl-C) is the result, after what was
+// heard before it.
 Status transcribe_live(const LiveTask& task, Recogniser& recogniser, const SoundSource& source,
                        const LiveOutput& output);
 

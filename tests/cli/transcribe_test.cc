@@ -50,7 +50,9 @@ class TranscribeFiles : public testing::Test {
     testing::internal::CaptureStdout();
     Status status = transcribe_files(task, [this]() -> Result<std::shared_ptr<Recogniser>> {
       ++loaded_;
-      return std::make_shared<FakeRecogniser>();
+      auto recogniser = std::make_shared<FakeRecogniser>();
+      recogniser->throws_at = throws_at_;
+      return recogniser;
     });
     errors_ = testing::internal::GetCapturedStderr();
     printed_ = testing::internal::GetCapturedStdout();
@@ -59,6 +61,7 @@ class TranscribeFiles : public testing::Test {
 
   TempFolder folder_;
   std::atomic<int> loaded_{0};
+  size_t throws_at_ = 0;
   std::string errors_, printed_;
 };
 
@@ -102,6 +105,42 @@ TEST_F(TranscribeFiles, TheOthersGoOn) {
   EXPECT_LE(loaded_, 2);
 }
 
+TEST_F(TranscribeFiles, WhatIsThrownIsAnErrorOfItsFile) {
+  throws_at_ = 2;
+  for (const int jobs : {1, 2}) {
+    TranscribeTask all = task({"a.wav", "b.wav", "c.wav"});
+    all.jobs = jobs;
+    all.force = true;
+    const Status status = run(all);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Code::kLimitExceeded);
+    EXPECT_THAT(status.error().message, HasSubstr("1 of 3 files"));
+    EXPECT_THAT(errors_, HasSubstr("out of memory at '" + file("b.wav")));
+    EXPECT_EQ(read_text(file("a.txt")), "beep\n");
+    EXPECT_EQ(read_text(file("c.txt")), "beep beep beep\n");
+    EXPECT_FALSE(fs::exists(file("b.txt")));
+  }
+}
+
+TEST_F(TranscribeFiles, AnOutputThatCannotBeWrittenIsFoundFirst) {
+  TranscribeTask one = task({"b.wav"});
+  one.out = file("none/out.txt");
+  EXPECT_EQ(run(one).error().code, Code::kIo);
+  EXPECT_EQ(loaded_, 0);
+  // Of several: before the work that would fail otherwise.
+  throws_at_ = 1;
+  fs::create_directory(file("a.txt"));
+  EXPECT_EQ(run([this] {
+              TranscribeTask both = task({"a.wav", "b.wav"});
+              both.force = true;
+              return both;
+            }())
+                .error()
+                .code,
+            Code::kIo);
+  EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
+}
+
 TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
   TranscribeTask all = task({"a.wav", "b.wav"});
   all.out_dir = file("texts/of/mine");
@@ -113,14 +152,61 @@ TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
   EXPECT_EQ(loaded_, 0);
   EXPECT_THAT(errors_, HasSubstr("2 of 2 files are done already"));
   EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "mine");
-  // Not where the sound is newer.
-  fs::last_write_time(all.out_dir + "/b.txt", fs::last_write_time(file("b.wav")) - std::chrono::hours(1));
-  write_text(all.out_dir + "/b.txt.keep", "");
-  EXPECT_TRUE(run(all));
-  EXPECT_EQ(loaded_, 1);
   all.force = true;
   EXPECT_TRUE(run(all));
   EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "beep\n");
+}
+
+TEST_F(TranscribeFiles, WhatIsOlderThanItsSoundIsNotLost) {
+  TranscribeTask both = task({"a.wav", "b.wav"});
+  const auto age = [this] {
+    fs::last_write_time(file("b.txt"), fs::last_write_time(file("b.wav")) - std::chrono::hours(1));
+  };
+  write_text(file("b.txt"), "notes");
+  age();
+  const Status refused = run(both);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("b.txt' is there and older than"));
+  EXPECT_EQ(loaded_, 0);
+  EXPECT_EQ(read_text(file("b.txt")), "notes");
+  EXPECT_FALSE(fs::exists(file("a.txt")));
+  // Where there is no recording nothing is written.
+  write_text(file("none.txt"), "notes");
+  EXPECT_EQ(run(task({"a.wav", "none.wav"})).error().code, Code::kNotFound);
+  EXPECT_EQ(read_text(file("none.txt")), "notes");
+  both.force = true;
+  EXPECT_TRUE(run(both));
+  EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
+  // An empty one holds nothing.
+  both.force = false;
+  write_text(file("b.txt"), "");
+  age();
+  EXPECT_TRUE(run(both));
+  EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
+}
+
+TEST_F(TranscribeFiles, AnOutputThatIsThereIsNotLost) {
+  TranscribeTask one = task({"b.wav"});
+  one.out = file("notes");
+  write_text(one.out, "mine");
+  EXPECT_THAT(run(one).error().message, HasSubstr("is there already; --force"));
+  EXPECT_EQ(read_text(one.out), "mine");
+  one.force = true;
+  EXPECT_TRUE(run(one));
+  EXPECT_EQ(read_text(one.out), "beep beep\n");
+  one.force = false;
+  write_text(one.out, "");
+  EXPECT_TRUE(run(one));
+  // The recording itself is not to be had with --force.
+  one.force = true;
+  const std::string recording = read_text(one.files[0]);
+  fs::create_symlink(one.files[0], file("link"));
+  for (const std::string& name : {file("b.wav"), folder_.path() + "/./b.wav", file("link")}) {
+    one.out = name;
+    EXPECT_THAT(run(one).error().message, HasSubstr("written over"));
+  }
+  EXPECT_EQ(read_text(one.files[0]), recording);
 }
 
 TEST_F(TranscribeFiles, RefusesWhatWouldWriteOver) {
@@ -129,9 +215,18 @@ TEST_F(TranscribeFiles, RefusesWhatWouldWriteOver) {
   EXPECT_THAT(run(twice).error().message, HasSubstr("would both become"));
   TranscribeTask raw = task({"x.txt", "y.txt"});
   EXPECT_THAT(run(raw).error().message, HasSubstr("written over"));
+  raw.out_dir = folder_.path() + "/.";
+  raw.force = true;
+  EXPECT_THAT(run(raw).error().message, HasSubstr("written over"));
+  EXPECT_THAT(run(task({"a.wav", "a.txt"})).error().message, HasSubstr("written over"));
+  EXPECT_THAT(run(task({"a.wav", "./a.wav"})).error().message, HasSubstr("would both become"));
   TranscribeTask out = task({"a.wav", "b.wav"});
   out.out = "x";
-  EXPECT_EQ(run(out).error().code, Code::kInvalidArgument);
+  EXPECT_THAT(run(out).error().message, HasSubstr("use --out-dir"));
+  TranscribeTask places = task({"a.wav"});
+  places.out = file("x");
+  places.out_dir = file("texts");
+  EXPECT_THAT(run(places).error().message, HasSubstr("give one of them"));
   EXPECT_EQ(loaded_, 0);
 }
 
@@ -207,6 +302,13 @@ TEST(TranscribeLive, WhatWasHeardBeforeAFaultIsTold) {
   EXPECT_EQ(got.written, "beep\n");
   ASSERT_FALSE(got.status);
   EXPECT_EQ(got.status.error().code, Code::kIo);
+}
+
+TEST(TranscribeLive, WhatWasHeardBeforeControlCIsTold) {
+  const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kCancelled, "stopped while reading"));
+  EXPECT_EQ(got.written, "beep\n");
+  ASSERT_FALSE(got.status);
+  EXPECT_EQ(got.status.error().code, Code::kCancelled);
 }
 
 TEST(TranscribeLive, RealTimeTakesItsTime) {

@@ -56,9 +56,21 @@ class Transcribe(Tiny):
                                         "audio_seconds", "text", "segments"])
         self.assertEqual(answer["audio_seconds"], 1.0)
         for ending, start in (("srt", b""), ("vtt", b"WEBVTT\n\n")):
-            code, output, errors = self.transcribe(self.folder / "good.wav", "--format", ending, "--out", "x")
+            code, output, errors = self.transcribe(self.folder / "good.wav", "--format", ending, "--out", "x", "--force")
             self.assertEqual((code, output, errors), (0, b"", ""))
             self.assertTrue((self.out / "x").read_bytes().startswith(start))
+
+    def test_what_is_there_is_not_lost(self):
+        good = self.folder / "good.wav"
+        recording = good.read_bytes()
+        self.check_refused(2, "would be written over", good, "--out", good, "--force")
+        self.check_refused(2, "is there already; --force", self.folder / "b.wav", "--out", good)
+        self.assertEqual(good.read_bytes(), recording)
+        notes = self.file("good.txt", b"notes")
+        os.utime(notes, (0, 0))
+        self.check_refused(2, "is there and older than", good, "--out-dir", self.folder)
+        self.assertEqual(notes.read_bytes(), b"notes")
+        self.check_refused(7, "cannot write", good, "--out", "none/x.txt")
 
     def test_same_words_however_the_sound_comes(self):
         def words(*arguments, text=b""):
@@ -125,18 +137,22 @@ class Transcribe(Tiny):
         self.check_refused(6, "rate of 5 Hz", "--stream", "--raw", "s16", "--rate", "5", text=bytes(100))
 
     def test_control_c_ends_a_stream(self):
-        process = self.start("transcribe", "--model", self.model, "--stream", "--raw", "s16", "--rate", "16000")
+        process = self.start("transcribe", "--model", self.model, "--stream", "--format", "json", "--chunks", "--raw", "s16",
+                             "--rate", "16000")
         process.stdin.write(tone(0.5))
         process.stdin.flush()
-        time.sleep(0.5)
+        process.stdout.readline()  # it hears
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(20), 130)
+        self.assertIn("audio_seconds", json.loads(process.stdout.read().splitlines()[-1]))
         process.communicate()
 
     def test_mistakes_in_the_arguments(self):
         good = self.folder / "good.wav"
         for words, arguments in (("--microphone takes no file", ["--microphone", good]), ("--out-dir", [good, good, "--out", "x"]),
                                  ("--rate", [good, "--raw", "s16"]), ("--raw", [good, "--rate", "8000"]),
+                                 ("--channels is for raw", [good, "--channels", "2"]),
+                                 ("give one of them", [good, "--out", "x", "--out-dir", "y"]),
                                  ("--realtime needs", [good, "--realtime"]), ("--chunks needs", [good, "--chunks"]),
                                  ("redirect it", ["--stream", good, "--out", "x"]), ("--jobs", [good, "--jobs", "65"]),
                                  ("threads", [good, "--threads", "65"]), ("both become", [good, good, "--out-dir", "."])):

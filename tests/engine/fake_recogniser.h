@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,7 @@ class FakeRecogniser final : public Recogniser {
     if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
     Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
     for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part));
+    if (throws_at > 0 && transcript.segments.size() == throws_at) throw std::bad_alloc();
     return transcript;
   }
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions&) override {
@@ -88,6 +90,7 @@ class FakeRecogniser final : public Recogniser {
   int threads() const override { return 1; }
   double load_ms() const override { return 0; }
 
+  size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
   size_t longest = 0;
   std::string last_language;
