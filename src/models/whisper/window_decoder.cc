@@ -1,6 +1,7 @@
 #include "models/whisper/window_decoder.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -49,6 +50,10 @@ std::string_view strip_spaces(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
   return text;
+}
+
+float compression_ratio(const text::ByteBpe& bpe, std::span<const int32_t> ids) {
+  return static_cast<float>(text::compression_ratio(strip_spaces(bpe.decode(ids))));
 }
 
 }  // namespace
@@ -134,10 +139,12 @@ void WindowDecoder::extend(Hypothesis& hypothesis, std::span<float> logits, cons
 }
 
 bool WindowDecoder::repeats_itself(const Hypothesis& hypothesis, const DecodeSettings& settings) const {
-  std::vector<int32_t> text_ids;
-  std::ranges::copy_if(hypothesis.ids, std::back_inserter(text_ids), [&](int32_t id) { return tokens_.is_text(id); });
-  return ends_in_loop(text_ids) &&
-         text::compression_ratio(bpe_.decode(text_ids)) > settings.compression_ratio_threshold;
+  std::array<int32_t, 3 * kMaxLoopTokens> tail = {};  // as much of the text as a loop can take, at the array's end
+  size_t count = 0;
+  for (auto id = hypothesis.ids.rbegin(); id != hypothesis.ids.rend() && count < tail.size(); ++id)
+    if (tokens_.is_text(*id)) tail[tail.size() - ++count] = *id;
+  return ends_in_loop(std::span(tail).last(count)) &&
+         compression_ratio(bpe_, hypothesis.ids) > settings.compression_ratio_threshold;
 }
 
 DecodedWindow WindowDecoder::finish(const Hypothesis& hypothesis, float no_speech, float temperature) const {
@@ -147,7 +154,7 @@ DecodedWindow WindowDecoder::finish(const Hypothesis& hypothesis, float no_speec
   window.mean_log_probability = static_cast<float>(hypothesis.sum / static_cast<double>(hypothesis.ids.size() + 1));
   window.no_speech = no_speech;
   window.temperature = temperature;
-  window.compression_ratio = static_cast<float>(text::compression_ratio(strip_spaces(bpe_.decode(hypothesis.ids))));
+  window.compression_ratio = compression_ratio(bpe_, hypothesis.ids);
   return window;
 }
 
@@ -158,6 +165,10 @@ DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audi
   const size_t max_tokens = std::min(settings.max_tokens, model_->config().text_positions / 2);
   const float no_speech = read_prompt(audio, prompt);
   std::vector<Hypothesis> hypotheses(temperature > 0 ? kBestOf : 1);
+  for (Hypothesis& hypothesis : hypotheses) {
+    hypothesis.ids.reserve(max_tokens);
+    hypothesis.log_probabilities.reserve(max_tokens);
+  }
   const auto row = [&](size_t h) { return std::span(logits_).subspan(h * vocabulary, vocabulary); };
   for (size_t h = 1; h < hypotheses.size(); ++h) {
     state_.copy(0, h);
@@ -165,6 +176,7 @@ DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audi
   }
   Rng rng(settings.seed, stream);
   std::vector<DecoderInput> inputs;
+  inputs.reserve(hypotheses.size());
   for (size_t step = 0; step < max_tokens; ++step) {
     inputs.clear();
     for (size_t h = 0; h < hypotheses.size(); ++h) {
