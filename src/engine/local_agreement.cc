@@ -8,7 +8,8 @@
 namespace syrinx {
 namespace {
 
-// How far two decodings of the same sound may disagree about a word's time.
+// How far two decodings of the same sound may disagree about a word's time.  What is as near to the beginning of the
+// buffer counts as gone: it begins with a whole sample, a little before the time at which it was cut.
 constexpr double kJitter = 0.1;
 constexpr size_t kLongestOverlap = 5;  // words that a hypothesis may say again behind what is committed
 
@@ -72,36 +73,33 @@ std::optional<double> LocalAgreement::trim_point(double begin_s, double end_s) c
   if (end_s - begin_s <= options_.trim_after_s) return std::nullopt;
   std::optional<double> point;
   for (const double segment_end : segment_ends_s_) {
-    if (segment_end > begin_s && segment_end <= committed_end_s_ + kJitter)
+    if (segment_end > begin_s + kJitter && segment_end <= committed_end_s_ + kJitter)
       point = std::max(point.value_or(0), segment_end);
   }
   if (point || end_s - begin_s <= options_.max_buffer_s) return point;
   // No segment came to its end in a whole window: the last committed word, or else all but the last trim_after_s.
-  return committed_end_s_ > begin_s ? committed_end_s_ : end_s - options_.trim_after_s;
+  return committed_end_s_ > begin_s + kJitter ? committed_end_s_ : end_s - options_.trim_after_s;
 }
 
 std::vector<TranscriptWord> LocalAgreement::trim(double begin_s) {
   size_t cut = 0, gone = 0;
   while (cut < unstable_.size() && unstable_[cut].end_s <= begin_s) ++cut;
   std::vector<TranscriptWord> words = commit(cut);
-  while (gone < committed_.size() && committed_[gone].end_s <= begin_s + kJitter)
-    extend_prompt(committed_[gone++].text);
+  while (gone < committed_.size() && committed_[gone].end_s <= begin_s + kJitter) extend_prompt(committed_[gone++]);
   committed_.erase(committed_.begin(), committed_.begin() + static_cast<ptrdiff_t>(gone));
   return words;
 }
 
-void LocalAgreement::extend_prompt(const std::string& word) {
-  if (!prompt_.empty()) prompt_ += options_.separator;
-  prompt_ += word;
+void LocalAgreement::extend_prompt(const TranscriptWord& word) {
+  const size_t before = prompt_.size();
+  append_word(prompt_, word);
+  prompt_words_.push_back(prompt_.size() - before);
   while (text::count_code_points(prompt_) > options_.prompt_characters) {
-    size_t cut = 0;
-    if (options_.separator.empty()) {
-      text::decode(prompt_, cut);
-    } else {
-      cut = prompt_.find(options_.separator);
-      cut = cut == std::string::npos ? prompt_.size() : cut + options_.separator.size();
-    }
-    prompt_.erase(0, cut);
+    prompt_.erase(0, prompt_words_.front());
+    prompt_words_.pop_front();
+    if (!prompt_.starts_with(' ')) continue;
+    prompt_.erase(0, 1);
+    --prompt_words_.front();
   }
 }
 

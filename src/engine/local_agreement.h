@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +24,6 @@ struct AgreementOptions {
   double trim_after_s = 15;        // a longer buffer is cut at the end of a committed segment
   double max_buffer_s = 28;        // a longer one at the last committed word: a window holds 30 s
   size_t prompt_characters = 200;  // of committed text that has left the buffer
-  std::string separator = " ";     // between words of the prompt; empty for languages that write none
 };
 
 class LocalAgreement {
@@ -44,14 +44,14 @@ class LocalAgreement {
   // The buffer begins here from now on.  Returns words that are committed because their sound is gone.
   std::vector<TranscriptWord> trim(double begin_s);
 
-  // The committed text before the buffer, at most prompt_characters of it, from the beginning of a word where words
-  // are separated.
+  // The committed text before the buffer, in whole words, at most prompt_characters of it.
   const std::string& prompt() const { return prompt_; }
+  double committed_end_s() const { return committed_end_s_; }
 
  private:
   size_t count_committed(std::span<const TranscriptWord> words) const;
   std::vector<TranscriptWord> commit(size_t count);
-  void extend_prompt(const std::string& word);
+  void extend_prompt(const TranscriptWord& word);
 
   AgreementOptions options_;
   std::vector<TranscriptWord> committed_;  // those whose sound is still in the buffer
@@ -59,6 +59,7 @@ class LocalAgreement {
   std::vector<double> segment_ends_s_;  // of the last hypothesis
   double committed_end_s_ = 0;
   std::string prompt_;
+  std::deque<size_t> prompt_words_;  // bytes of each, with the blank before it
 };
 
 // Whether two words are the same but for case and punctuation.

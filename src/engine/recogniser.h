@@ -1,6 +1,8 @@
 // A loaded recognition model: turns recordings and streams of sound into text.  Each family has an engine of its own
 // behind this interface: whisper_recogniser.h, transducer_recogniser.h.  Thread-safe: transcriptions and streams of
-// several threads take turns at the one team of threads and its scratch memory, step by step.
+// several threads take turns at the one team of threads and its scratch memory.  A transducer's turn is a step;
+// Whisper's is a piece of at most 30 s of speech, or a whole recording where voice activity is not heeded, and streams
+// wait as long.
 #pragma once
 
 #include <cstdint>

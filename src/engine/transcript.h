@@ -12,7 +12,12 @@ struct TranscriptWord {
   std::string text;  // with the punctuation that belongs to it, without blanks around it
   double start_s = 0, end_s = 0;
   float confidence = 0;  // 0 to 1: how sure the model was of its pieces
+  bool spaced = true;    // a blank lies before it; none does in "20|%", "ill|-disposed", or between Chinese words
+  std::vector<int32_t> tokens{};  // its own, where the family knows them
 };
+
+// Words as a reader writes them.
+void append_word(std::string& text, const TranscriptWord& word);
 
 struct TranscriptSegment {
   std::string text;  // without blanks around it

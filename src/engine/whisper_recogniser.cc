@@ -12,7 +12,7 @@
 namespace syrinx {
 namespace {
 
-std::string trimmed(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
   size_t begin = text.size(), end = 0;
   for (size_t i = 0; i < text.size();) {
     const size_t at = i;
@@ -20,7 +20,7 @@ std::string trimmed(std::string_view text) {
     begin = std::min(begin, at);
     end = i;
   }
-  return begin < end ? std::string(text.substr(begin, end - begin)) : std::string();
+  return begin < end ? text.substr(begin, end - begin) : std::string_view();
 }
 
 float probability_of(float log_probability) { return std::clamp(std::exp(log_probability), 0.0f, 1.0f); }
@@ -34,10 +34,21 @@ TranscriptSegment transcript_segment(const whisper::Segment& segment, const whis
   out.end_s = segment.end_s;
   out.confidence = probability_of(segment.mean_log_probability);
   std::ranges::copy_if(segment.tokens, std::back_inserter(out.tokens), [&](int32_t id) { return tokens.is_text(id); });
+  bool spaced = false;
   for (const whisper::Word& word : segment.words) {
-    std::string text = trimmed(word.text);
-    if (text.empty()) continue;
-    out.words.push_back({std::move(text), word.start_s, word.end_s, std::clamp(word.probability, 0.0f, 1.0f)});
+    const std::string_view text = trimmed(word.text);
+    if (text.empty()) {
+      spaced |= !word.text.empty();
+      continue;
+    }
+    const auto begin = static_cast<size_t>(text.data() - word.text.data());
+    out.words.push_back({.text = std::string(text),
+                         .start_s = word.start_s,
+                         .end_s = word.end_s,
+                         .confidence = std::clamp(word.probability, 0.0f, 1.0f),
+                         .spaced = spaced || begin > 0,
+                         .tokens = word.tokens});
+    spaced = begin + text.size() < word.text.size();
   }
   return out;
 }
@@ -89,17 +100,23 @@ Result<std::optional<silero::SegmentOptions>> WhisperRecogniser::voice_of(const 
   return options.voice.apply(gate_->options().segments);
 }
 
-// The times of the piece become those of the recording; the language that was found in the first one stays.
+// The times of the piece become those of the recording; the language stays that was found in the first one of some
+// length that says something.
 Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
                                      whisper::TranscriberSettings& settings, const Progress& progress,
                                      Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
+  const whisper::Language* found = nullptr;
   const auto mapped = [&](double done_s) { return !progress || progress(piece.end_in_recording(done_s)); };
   SYRINX_TRY(std::vector<whisper::Segment> segments, with_transcriber([&](whisper::Transcriber& transcriber) {
                auto heard = transcriber.transcribe(sound, settings, mapped);
-               settings.language = transcriber.language();
+               found = transcriber.language();
                return heard;
              }));
+  const bool says =
+      std::ranges::any_of(segments, [](const whisper::Segment& segment) { return !segment.text.empty(); });
+  if (found != nullptr && (says || transcript.language.empty())) transcript.language = found->code;
+  if (says && static_cast<double>(sound.size()) >= kLanguageSeconds * kRecognitionRateHz) settings.language = found;
   for (whisper::Segment& segment : segments) {
     if (segment.text.empty()) continue;
     segment.start_s = piece.start_in_recording(segment.start_s);
@@ -118,6 +135,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options));
   Transcript transcript;
   transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
+  if (settings.language != nullptr) transcript.language = settings.language->code;
   SYRINX_TRY(const auto voice, voice_of(options));
   std::vector<SpeechPiece> pieces;
   if (voice)
@@ -126,10 +144,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
     pieces = {{{{0, samples.size()}}}};
   for (const SpeechPiece& piece : pieces) SYRINX_TRY_VOID(hear_piece(piece, samples, settings, progress, transcript));
   if (progress && !progress(transcript.audio_s)) return fail(Code::kCancelled, "the transcription was stopped");
-  if (settings.language != nullptr)
-    transcript.language = settings.language->code;
-  else if (!vocabulary_->tokens.multilingual)
-    transcript.language = "en";
+  if (!vocabulary_->tokens.multilingual) transcript.language = "en";
   return transcript;
 }
 

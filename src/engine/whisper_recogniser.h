@@ -17,6 +17,7 @@ namespace syrinx {
 class WhisperRecogniser final : public Recogniser, public std::enable_shared_from_this<WhisperRecogniser> {
  public:
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
+  static constexpr double kLanguageSeconds = 3;  // a "hm" is taken for many a language, and is not kept
 
   // options.threads has been chosen.  Where no voice activity model is installed, all sound is heard.
   static Result<std::shared_ptr<Recogniser>> load(const RecogniserOptions& options);

@@ -7,27 +7,15 @@
 namespace syrinx {
 namespace {
 
-// Languages that write no spaces between words.
-bool is_unspaced(std::string_view language) {
-  for (const std::string_view code : {"zh", "ja", "th", "lo", "my", "yue"})
-    if (language == code) return true;
-  return false;
-}
-
-// Whether a word is the rest of the one before, as Whisper cuts "ill-disposed" behind "ill".
-bool goes_on(std::string_view word) { return word.size() > 1 && (word[0] == '-' || word[0] == '\''); }
-
 double seconds(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }
+uint64_t samples_of(double seconds) { return static_cast<uint64_t>(seconds * kRecognitionRateHz); }
 
 }  // namespace
 
 WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
                              const whisper::TranscriberSettings& settings,
                              const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints)
-    : recogniser_(std::move(recogniser)),
-      settings_(settings),
-      keep_language_(settings.language != nullptr),
-      endpointer_(endpoints) {
+    : recogniser_(std::move(recogniser)), settings_(settings), endpointer_(endpoints) {
   settings_.words = true;
   settings_.short_windows = true;
   if (settings_.language != nullptr) language_ = settings_.language->code;
@@ -49,16 +37,17 @@ Status WhisperStream::push(std::span<const float> samples, std::vector<Recogniti
     since_step_ = 0;
     if (detector_ && !endpointer_.has_speech()) {
       // Silence so far: only its end is kept, for the beginning of the first word.
-      const size_t gone = buffer_.size() - std::min(buffer_.size(), kPrerollSamples);
-      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(gone));
-      buffer_begin_ += gone;
+      drop_before(buffer_begin_ + buffer_.size() - std::min(buffer_.size(), kPrerollSamples));
       continue;
     }
     decode();
-    if (endpointer_.check(now_s()))
-      close(events);
-    else
+    const std::optional<EndpointReason> over = endpointer_.check(now_s());
+    if (!over)
       tell(false, events);
+    else if (*over == EndpointReason::kLength)
+      cut(events);
+    else
+      close(std::min(kPrerollSamples, samples_of(endpointer_.trailing_silence_s(now_s()))), events);
   }
   return {};
 }
@@ -85,7 +74,6 @@ void WhisperStream::decode() {
       word.end_s += begin_s;
     }
     words = std::move(result.words);
-    tokens_ = std::move(result.tokens);
     for (const double end_s : heard.ends_s) ends_s.push_back(begin_s + end_s);
     if (transcriber.language() != nullptr) language_ = transcriber.language()->code;
   });
@@ -96,29 +84,37 @@ void WhisperStream::decode() {
 
 void WhisperStream::trim() {
   const std::optional<double> point = agreement_.trim_point(buffer_begin_s(), now_s());
-  if (!point || *point <= buffer_begin_s()) return;
-  const auto samples = static_cast<uint64_t>(*point * kRecognitionRateHz);
-  const size_t gone = std::min<size_t>(buffer_.size(), samples - std::min(samples, buffer_begin_));
-  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(gone));
-  buffer_begin_ += gone;
+  if (!point) return;
+  drop_before(samples_of(*point));
   for (TranscriptWord& word : agreement_.trim(buffer_begin_s())) committed_.push_back(std::move(word));
 }
 
-void WhisperStream::close(std::vector<RecognitionEvent>& events) {
-  for (TranscriptWord& word : agreement_.finish()) committed_.push_back(std::move(word));
-  tell(true, events);
-  restart();
+void WhisperStream::drop_before(uint64_t begin) {
+  const size_t gone = std::min<size_t>(buffer_.size(), begin - std::min(begin, buffer_begin_));
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(gone));
+  buffer_begin_ += gone;
 }
 
-void WhisperStream::restart() {
-  buffer_begin_ += buffer_.size();
-  buffer_.clear();
-  since_step_ = 0;
-  agreement_ = LocalAgreement({.separator = is_unspaced(language_) ? "" : " "});
-  committed_.clear();
-  tokens_.clear();
+// The segment is over; the next may begin in the last `keep` samples.
+void WhisperStream::close(size_t keep, std::vector<RecognitionEvent>& events) {
+  for (TranscriptWord& word : agreement_.finish()) committed_.push_back(std::move(word));
+  tell(true, events);
   endpointer_.restart(now_s());
-  told_ = false;
+  drop_before(buffer_begin_ + buffer_.size() - std::min(buffer_.size(), keep));
+  since_step_ = 0;
+  agreement_ = LocalAgreement();
+  committed_.clear();
+}
+
+// The segment is over where somebody still speaks: what is not yet committed belongs to the next.
+void WhisperStream::cut(std::vector<RecognitionEvent>& events) {
+  if (committed_.empty()) return close(0, events);
+  tell(true, events);
+  committed_.clear();
+  drop_before(samples_of(agreement_.committed_end_s()));
+  endpointer_.restart(buffer_begin_s());
+  if (detector_) endpointer_.voice(seconds(detector_->last_speech()));
+  for (TranscriptWord& word : agreement_.trim(buffer_begin_s())) committed_.push_back(std::move(word));
 }
 
 // Nothing is told of a segment without words, unless a partial result must be taken back.
@@ -127,39 +123,41 @@ void WhisperStream::tell(bool is_final, std::vector<RecognitionEvent>& events) {
   event.segment = segment_;
   event.is_final = is_final;
   TranscriptSegment& result = event.result;
-  const std::string_view joiner = is_unspaced(language_) ? "" : " ";
   const auto add = [&](const TranscriptWord& word) {
-    if (!result.text.empty() && !goes_on(word.text)) result.text += joiner;
-    result.text += word.text;
+    append_word(result.text, word);
+    result.tokens.insert(result.tokens.end(), word.tokens.begin(), word.tokens.end());
     result.words.push_back(word);
     result.confidence += word.confidence;
   };
   for (const TranscriptWord& word : committed_) add(word);
   event.stable_bytes = result.text.size();
-  for (const TranscriptWord& word : agreement_.unstable()) add(word);
+  if (!is_final)
+    for (const TranscriptWord& word : agreement_.unstable()) add(word);
   if (result.words.empty() && !told_) return;
   if (!result.words.empty()) {
     result.start_s = result.words.front().start_s;
     result.end_s = std::max(result.start_s, result.words.back().end_s);
     result.confidence /= static_cast<float>(result.words.size());
   }
-  result.tokens = tokens_;
   event.latency_ms = arrival_.elapsed_ms();
-  told_ = true;
+  if (is_final) keep_language(result);
+  told_ = !is_final;
+  segment_ += is_final ? 1 : 0;
   events.push_back(std::move(event));
-  if (!is_final) return;
-  ++segment_;
-  // What was found out once holds for the rest of the stream.
-  if (!keep_language_ && !language_.empty() && settings_.language == nullptr)
-    recogniser_->with_transcriber([&](whisper::Transcriber& transcriber) {
-      settings_.language = transcriber.vocabulary().tokens.find_language(language_);
-    });
+}
+
+// What was found out once, in more than a word, holds for the rest of the stream.
+void WhisperStream::keep_language(const TranscriptSegment& result) {
+  if (settings_.language != nullptr || result.end_s - result.start_s < WhisperRecogniser::kLanguageSeconds) return;
+  recogniser_->with_transcriber([&](whisper::Transcriber& transcriber) {
+    settings_.language = transcriber.vocabulary().tokens.find_language(language_);
+  });
 }
 
 Status WhisperStream::commit(std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
   if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech())) decode();
-  close(events);
+  close(0, events);
   return {};
 }
 

@@ -24,7 +24,7 @@ class WhisperRecogniser;
 class WhisperStream final : public RecognitionStream {
  public:
   static constexpr size_t kPeriodSamples = 11'200;  // 0.7 s
-  static constexpr size_t kPrerollSamples = 8'000;  // kept of the silence before speech
+  static constexpr size_t kPrerollSamples = 8'000;  // kept of the silence before speech, also across an endpoint
 
   // Dictation pauses; a reader's sentence ends.
   static constexpr EndpointOptions kEndpoints = {
@@ -45,13 +45,14 @@ class WhisperStream final : public RecognitionStream {
   void watch_voice(std::span<const float> samples);
   void decode();
   void trim();
-  void close(std::vector<RecognitionEvent>& events);
+  void drop_before(uint64_t sample);
+  void close(size_t keep, std::vector<RecognitionEvent>& events);
+  void cut(std::vector<RecognitionEvent>& events);
   void tell(bool is_final, std::vector<RecognitionEvent>& events);
-  void restart();
+  void keep_language(const TranscriptSegment& result);
 
   const std::shared_ptr<WhisperRecogniser> recogniser_;
   whisper::TranscriberSettings settings_;
-  const bool keep_language_;  // it was given
   std::string language_;
 
   std::optional<silero::SpeechDetector> detector_;
@@ -64,7 +65,6 @@ class WhisperStream final : public RecognitionStream {
   Endpointer endpointer_;
   LocalAgreement agreement_;
   std::vector<TranscriptWord> committed_;  // of this segment
-  std::vector<int32_t> tokens_;            // of the last decoding
   bool told_ = false;                      // a partial result of this segment
   uint64_t segment_ = 0;
   Stopwatch arrival_;  // of the samples at hand

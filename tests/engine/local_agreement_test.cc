@@ -184,13 +184,28 @@ TEST(LocalAgreement, ThePromptIsBoundedInCharactersNotBytes) {
   EXPECT_EQ(agreement.prompt(), "\u00e9\u00e9\u00e9\u00e9 \u00e9\u00e9\u00e9\u00e9");
 }
 
-// Languages without spaces between words: the joined text, cut at any character.
-TEST(LocalAgreement, ThePromptOfUnspacedWordsHasNoSpaces) {
-  LocalAgreement agreement({.prompt_characters = 5, .separator = ""});
-  push(agreement, heard("\u4f60\u597d \u4e16\u754c \u518d\u89c1"));
+// The beginning of the buffer is a whole sample, so a little before the end at which it was cut: that is no place to
+// cut again.
+TEST(LocalAgreement, ABufferIsNotCutWhereItBegins) {
+  LocalAgreement agreement({.trim_after_s = 3, .max_buffer_s = 6});
+  const Words words = heard("on and on");
+  push(agreement, words, {0.85});
+  push(agreement, words, {0.85});
+  const double begin_s = 0.8499;
+  agreement.trim(begin_s);
+  EXPECT_FALSE(agreement.trim_point(begin_s, 5));
+  EXPECT_EQ(agreement.trim_point(begin_s, 7), 7.0 - 3);
+}
+
+// Words that the model writes without a blank before them stay so.
+TEST(LocalAgreement, ThePromptHasNoOtherBlanksThanTheText) {
+  LocalAgreement agreement({.prompt_characters = 22});
+  Words words = heard("a cold -hearted 3 .5 \u4f60 \u597d world");
+  for (const size_t i : {2, 4, 6}) words[i].spaced = false;
+  push(agreement, words);
   agreement.finish();
   agreement.trim(100);
-  EXPECT_EQ(agreement.prompt(), "\u597d\u4e16\u754c\u518d\u89c1");
+  EXPECT_EQ(agreement.prompt(), "-hearted 3.5 \u4f60\u597d world");
 }
 
 }  // namespace

@@ -154,6 +154,26 @@ TEST(RealWhisper, HearsSentencesWholeAndAsAStream) {
   EXPECT_EQ((*stream)->language(), "en");
 }
 
+// Blanks and signs of a stream are those of the file.
+TEST(RealWhisper, AStreamWritesWhatTheFileDoes) {
+  const auto recogniser = load({});
+  ASSERT_NE(recogniser, nullptr);
+  std::vector<float> samples = recording("sense_and_sensibility_01_austen_64kb-0890.wav");
+  samples.resize(samples.size() + 24'000);
+  const auto transcript = recogniser->transcribe(samples, {.language = "en"}, {});
+  ASSERT_TRUE(transcript.has_value()) << transcript.error().message;
+  EXPECT_NE(transcript->text().find("cold-hearted"), std::string::npos);
+  auto stream = recogniser->start({.language = "en"});
+  ASSERT_TRUE(stream.has_value());
+  std::vector<RecognitionEvent> events;
+  ASSERT_TRUE((*stream)->push(samples, events).has_value());
+  ASSERT_TRUE((*stream)->finish(events).has_value());
+  Transcript heard;
+  for (const RecognitionEvent& event : events)
+    if (event.is_final) heard.segments.push_back(event.result);
+  EXPECT_EQ(heard.text(), transcript->text());
+}
+
 TEST(RealWhisper, SilenceSaysNothing) {
   const auto recogniser = load({});
   ASSERT_NE(recogniser, nullptr);

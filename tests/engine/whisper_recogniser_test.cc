@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
+#include "engine/whisper_stream.h"
+#include "tests/models/silero/container_writer.h"
 #include "tests/models/whisper/small.h"
 
 namespace syrinx {
@@ -25,10 +28,12 @@ class WhisperRecognition : public testing::Test {
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
-  void SetUp() override {
+  void SetUp() override { load(""); }
+  void load(const std::string& voice_activity) {
     auto loaded = Recogniser::load({.files = {.name = "tiny",
                                               .family = RecogniserFamily::kWhisper,
-                                              .checkpoint = (folder_ / "model.bin").string()},
+                                              .checkpoint = (folder_ / "model.bin").string(),
+                                              .voice_activity = voice_activity},
                                     .precision = Precision::kF32,
                                     .threads = 1});
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -126,6 +131,28 @@ TEST_F(WhisperRecognition, RefusesWhatItCannot) {
   EXPECT_EQ(stopped.error().code, Code::kCancelled);
 }
 
+// Words of a segment make its text again, whatever is written without blanks.
+TEST_F(WhisperRecognition, WordsJoinToTheText) {
+  whisper::Tokens tokens;
+  tokens.end_of_text = 500;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {" a", " cold", "-hearted", " man,", " 3", ".5", " or", " 20", "%", " of", " it"},
+           {"\u4f60", "\u597d", " hello", " world", "\u4e16"},
+           {" one", " ", "two ", "three", ""}}) {
+    whisper::Segment segment;
+    int32_t id = 0;
+    for (const std::string& word : words) {
+      segment.text += word;
+      segment.words.push_back({.text = word, .tokens = {id++}});
+    }
+    const TranscriptSegment result = transcript_segment(segment, tokens);
+    std::string text;
+    for (const TranscriptWord& word : result.words) append_word(text, word);
+    EXPECT_EQ(text, result.text);
+    EXPECT_EQ(result.words[1].tokens.size(), 1u);
+  }
+}
+
 // The sizes of the pushes change nothing.
 TEST_F(WhisperRecognition, StreamsTheSameInAnyPieces) {
   const std::vector<float> samples = sound(50'000);
@@ -133,6 +160,61 @@ TEST_F(WhisperRecognition, StreamsTheSameInAnyPieces) {
   EXPECT_GT(whole.size(), 2u);
   EXPECT_EQ(stream(samples, 1000), whole);
   EXPECT_EQ(stream(samples, 11'200), whole);
+}
+
+// With voice activity: silence ends a segment, and its last half second belongs to the next one, which may have begun
+// by then.
+TEST_F(WhisperRecognition, VoiceEndsSegments) {
+  silero::Tensors tensors = silero::random_tensors(5);
+  // These weights say 0.396 of silence and mostly more of noise: that is made plain.
+  for (float& weight : tensors.output_weight) weight = std::ldexp(weight, 6);
+  for (float& bias : tensors.output_bias) bias = 64 * (bias + 0.405f);
+  const std::string path = (folder_ / "voice.bin").string();
+  const auto bytes = silero::write_container(tensors).bytes;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  load(path);
+
+  constexpr size_t kSilence = 44'800, kSpeech = 55'900, kEnd = 56'000;  // of a step
+  std::vector<float> samples = sound(80'000);
+  std::fill(samples.begin() + kSilence, samples.begin() + kSpeech, 0.0f);
+  auto started = recogniser_->start({.language = "en"});
+  ASSERT_TRUE(started.has_value());
+  std::vector<RecognitionEvent> events;
+  ASSERT_TRUE((*started)->push(std::span(samples).first(kEnd - 1), events).has_value());
+  EXPECT_TRUE(std::ranges::none_of(events, &RecognitionEvent::is_final));
+  ASSERT_TRUE((*started)->push(std::span(samples).subspan(kEnd - 1), events).has_value());
+  ASSERT_TRUE((*started)->finish(events).has_value());
+  std::vector<TranscriptSegment> finals;
+  for (const RecognitionEvent& event : events)
+    if (event.is_final) finals.push_back(event.result);
+  ASSERT_EQ(finals.size(), 2u);
+  EXPECT_GE(finals[1].start_s, (kEnd - WhisperStream::kPrerollSamples) / 16'000.0);
+  EXPECT_LT(finals[1].start_s, kEnd / 16'000.0);
+  for (const TranscriptSegment& segment : finals) {
+    size_t tokens = 0;
+    for (const TranscriptWord& word : segment.words) tokens += word.tokens.size();
+    EXPECT_EQ(segment.tokens.size(), tokens);
+  }
+}
+
+// Where an utterance is as long as it may be, what is not yet certain is left to the next one.
+TEST_F(WhisperRecognition, LengthCutsBehindCommittedWords) {
+  auto started = recogniser_->start({.language = "en", .endpoints = {.max_utterance_s = 2}});
+  ASSERT_TRUE(started.has_value());
+  std::vector<RecognitionEvent> events;
+  ASSERT_TRUE((*started)->push(sound(80'000), events).has_value());
+  ASSERT_TRUE((*started)->finish(events).has_value());
+  std::vector<RecognitionEvent> finals;
+  std::ranges::copy_if(events, std::back_inserter(finals), &RecognitionEvent::is_final);
+  ASSERT_GE(finals.size(), 2u);
+  for (size_t i = 0; i < finals.size(); ++i) {
+    EXPECT_EQ(finals[i].segment, i);
+    EXPECT_EQ(finals[i].stable_bytes, finals[i].result.text.size());
+  }
+  EXPECT_LT(finals[0].result.end_s, 1.4);  // not at the step that cut
+  EXPECT_LT(finals[1].result.start_s, 2.0);
+  EXPECT_GE(finals[1].result.start_s, finals[0].result.end_s - 0.1);
 }
 
 TEST_F(WhisperRecognition, CommitsWhenAsked) {
