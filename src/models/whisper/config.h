@@ -32,7 +32,8 @@ struct Config {
   size_t text_positions = 0;                      // 448
   size_t audio_positions = 0;                     // 1500
 
-  // Empty, or zero, where no file says so.
+  // Empty, or zero, where no file says so.  Transcriptions take the suppressed ids and the languages from the
+  // vocabulary (rules.h, tokens.h), as the maker's do; measurements of speed keep to these.
   std::vector<AlignmentHead> alignment_heads;
   std::vector<int32_t> suppress_ids;        // never sampled
   std::vector<int32_t> suppress_ids_begin;  // nor as the first
