@@ -6,12 +6,14 @@
 
 namespace syrinx::transducer {
 
-bool is_punctuation(const Vocabulary& vocabulary, int32_t label) {
+bool is_closing_mark(const Vocabulary& vocabulary, int32_t label) {
+  constexpr std::u32string_view kOther = U"\"'([{\u00A1\u00AB\u00BF\u2018\u201A\u201C\u201E\u2039\u300C\u300E";
   const std::string text = vocabulary.text({&label, 1});
   if (text.empty()) return false;
   size_t end = 0;
   const char32_t first = text::decode(text, end);
-  return end == text.size() && text::classify(first) == text::Class::kPunctuation;
+  return end == text.size() && text::classify(first) == text::Class::kPunctuation &&
+         kOther.find(first) == std::u32string_view::npos;
 }
 
 std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, std::span<const Emission> emissions) {
@@ -23,7 +25,7 @@ std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, 
                     .begin = emission.frame,
                     .end = emission.frame + static_cast<int64_t>(emission.duration),
                     .confidence = emission.confidence};
-    if (kind == HeadKind::kTdt && !out.empty() && is_punctuation(vocabulary, token.label))
+    if (kind == HeadKind::kTdt && !out.empty() && is_closing_mark(vocabulary, token.label))
       token.begin = token.end = out.back().end;
     out.push_back(token);
   }
@@ -48,7 +50,7 @@ std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const T
   };
   for (size_t i = 0; i < tokens.size(); ++i) {
     const int32_t label = tokens[i].label;
-    const bool mark = is_punctuation(vocabulary, label);
+    const bool mark = is_closing_mark(vocabulary, label);
     if (vocabulary.begins_word(label) && !mark) finish(i);
     if (vocabulary.token(label).text == " ") continue;              // it stands between words and belongs to none
     if (mark && vocabulary.text(labels).empty() && !out.empty()) {  // a blank before it belongs to no word

@@ -26,14 +26,17 @@ struct WordTime {
   size_t first = 0, count = 0;  // which of the tokens it is made of
 };
 
-// Whether a label spells one punctuation mark and nothing else.
-bool is_punctuation(const Vocabulary& vocabulary, int32_t label);
+// Whether a label spells one mark that belongs to what stands before it, as a full stop, and nothing else.  Opening
+// marks do not, nor do quotes and apostrophes, which may stand on either side.
+bool is_closing_mark(const Vocabulary& vocabulary, int32_t label);
 
-// Labels with their times, specials left out.  Under TDT a punctuation mark has the time at which the label before it
-// ends, because such models give it late, after the pause.
+// Labels with their times, specials left out.  Under TDT a closing mark has the time at which the label before it ends,
+// because such models give it late, after the pause.  (The maker moves opening marks as well, and leaves out the blank
+// before them.)
 std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, std::span<const Emission> emissions);
 
-// A word begins at a label that begins one and is no punctuation mark.
+// A word begins at a label that begins one and is no closing mark; a closing mark behind a blank goes to the word
+// before.
 std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const TokenTime> tokens);
 
 // The words with a blank between each two.

@@ -73,6 +73,24 @@ TEST(Words, OfCharactersAreSeparatedByBlanks) {
   EXPECT_TRUE(word_times(vocabulary, {}).empty());
 }
 
+// A mark that opens something, or may, begins a word where a blank stands before it.
+TEST(Words, OpeningMarksBeginWords) {
+  const auto spoken = [](const std::vector<std::string>& labels, bool characters) {
+    const Vocabulary vocabulary = Vocabulary::from_labels(labels, characters);
+    std::vector<int32_t> ids;
+    for (const std::string& label : labels) ids.push_back(vocabulary.find(label));
+    const auto words = word_times(vocabulary, token_times(vocabulary, HeadKind::kTdt, emissions(ids, 2)));
+    for (const WordTime& word : words) EXPECT_EQ(word.begin % 10, 0) << word.text;  // where its own label was found
+    return join_words(words);
+  };
+  EXPECT_EQ(spoken({"h", "i", " ", "'", "a"}, true), "hi 'a");
+  EXPECT_EQ(spoken({"\u2581hola", ".", "\u2581", "\u00BF", "Qu\u00E9", "\u2581tal", "?"}, false),
+            "hola. \u00BFQu\u00E9 tal?");
+  EXPECT_EQ(spoken({"\u2581hola", ".", "\u2581\u00BF", "Qu\u00E9"}, false), "hola. \u00BFQu\u00E9");
+  EXPECT_EQ(spoken({"\u2581said", "\u2581", "\"", "hello", "\""}, false), "said \"hello\"");
+  EXPECT_EQ(spoken({"\u2581a", "\u2581(", "b", ")", "\u2581\u00AB", "c", "\u00BB"}, false), "a (b) \u00ABc\u00BB");
+}
+
 // Merges in the order of their ranks, which is not the longest match.
 TEST(PhraseLabels, FollowTheRanksOfMerges) {
   text::StoredPieces pieces{.pieces = {}, .bpe = true};
