@@ -24,8 +24,8 @@ uint64_t earlier(uint64_t sample, double by) {
   return static_cast<uint64_t>(std::max(0.0, static_cast<double>(sample) - by));
 }
 
-// One window.  The sink is told, in order: opened(start); cut(segment, start of the next one or kNone);
-// closed(segment).
+// One window.  The sink is told, in order: opened(start, the least sample that it may be moved to); cut(segment, start
+// of the next one or kNone); closed(segment).
 template <class Sink>
 void advance(const SegmentOptions& options, double negative, double p, SegmentTrack& track, Sink&& sink) {
   const uint64_t at = track.windows++ * kWindow;
@@ -36,7 +36,7 @@ void advance(const SegmentOptions& options, double negative, double p, SegmentTr
     track.low = kNone;
     if (track.start == kNone) {
       track.start = at;
-      sink.opened(at);
+      sink.opened(at, track.floor);
       return;
     }
   }
@@ -44,7 +44,7 @@ void advance(const SegmentOptions& options, double negative, double p, SegmentTr
   if (static_cast<double>(at - track.start) > max_speech_samples(options)) {
     const bool has_gap = track.gap.end > track.gap.begin;
     const SpeechSpan segment{track.start, has_gap ? track.gap.begin : at};
-    track = {.windows = track.windows, .start = has_gap ? track.gap.end : kNone};
+    track = {.windows = track.windows, .start = has_gap ? track.gap.end : kNone, .floor = has_gap ? 0 : at};
     sink.cut(segment, track.start);
     if (!has_gap) return;
   }
@@ -61,7 +61,7 @@ struct Collector {
   double min_speech_ms;
   std::vector<SpeechSpan> segments = {};
 
-  void opened(uint64_t) {}
+  void opened(uint64_t, uint64_t) {}
   void cut(SpeechSpan segment, uint64_t) { segments.push_back(segment); }
   void closed(SpeechSpan segment) {
     if (is_longer(segment.begin, segment.end, min_speech_ms)) segments.push_back(segment);
@@ -72,7 +72,9 @@ struct Teller {
   double pad;  // samples
   std::vector<SpeechEvent>& events;
 
-  void opened(uint64_t start) { events.push_back({SpeechEvent::Kind::kStart, earlier(start, pad)}); }
+  void opened(uint64_t start, uint64_t floor) {
+    events.push_back({SpeechEvent::Kind::kStart, std::max(floor, earlier(start, pad))});
+  }
   void closed(SpeechSpan segment) {
     events.push_back({SpeechEvent::Kind::kEnd, segment.end + static_cast<uint64_t>(pad)});
   }

@@ -59,6 +59,7 @@ struct SegmentTrack {
   uint64_t start = kNone;  // of the open segment
   uint64_t low = kNone;    // of the silence that may close it
   SpeechSpan gap = {};     // its longest silence that is over and long enough to cut at; empty: none
+  uint64_t floor = 0;      // where the segment before was cut without a silence; padding does not reach before it
 };
 
 // The same as it comes.  A start is told with the window that opens the segment, before min_speech_ms could be known:

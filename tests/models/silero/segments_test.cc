@@ -127,6 +127,11 @@ TEST(SileroSegments, AStreamIsCutAsARecordingIs) {
       stream("11111111111111111111", {.max_speech_s = 10 * 0.032, .speech_pad_ms = 0}, 10240);
   EXPECT_EQ(solid, (std::vector<SpeechEvent>{
                        {Kind::kStart, 0}, {Kind::kEnd, 5120}, {Kind::kStart, 11 * 512}, {Kind::kEnd, 10240}}));
+  // Padding does not take back what has been told: at most 8 windows besides it.
+  const std::vector<SpeechEvent> padded =
+      stream("111111111111111", {.max_speech_s = 34 * 0.032, .speech_pad_ms = 400}, 7680);
+  EXPECT_EQ(padded, (std::vector<SpeechEvent>{
+                        {Kind::kStart, 0}, {Kind::kEnd, 9 * 512}, {Kind::kStart, 9 * 512}, {Kind::kEnd, 7680}}));
 }
 
 TEST(SileroSegments, KnowsWhenSpeechWasLastHeard) {
