@@ -61,7 +61,8 @@ class RecognitionStream {
   virtual Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) = 0;
   // The end of the sound: closes the last segment.  Nothing may be pushed afterwards.
   virtual Status finish(std::vector<RecognitionEvent>& events) = 0;
-  // Closes the segment at this moment, whatever the endpointing rules say; the stream goes on.
+  // Closes the segment at this moment, whatever the endpointing rules say, with what has been pushed, but perhaps for
+  // the last tenth of a second; the stream goes on.
   virtual Status commit(std::vector<RecognitionEvent>& events) = 0;
   virtual const std::string& language() const = 0;  // as Transcript::language
 };

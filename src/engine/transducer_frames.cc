@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace syrinx {
 
@@ -37,6 +38,11 @@ void WindowedFrames::push(std::span<const float> samples, const Sink& sink) {
     samples = samples.subspan(taken);
     if (taken == wanted) decode(chunk_, sink);
   }
+}
+
+void WindowedFrames::flush(const Sink& sink) {
+  const size_t whole = (sound_.size() - known_) / frame_ * frame_;
+  if (whole > 0) decode(whole, sink);
 }
 
 void WindowedFrames::finish(const Sink& sink) {
@@ -80,6 +86,18 @@ void ChunkedFrames::push(std::span<const float> samples, const Sink& sink) {
   } while (full || !samples.empty());
 }
 
+// The chunk as if the sound ended here, on a copy of the state.  A chunk's first frame has one frame of features where
+// the stream begins, the others have `factor`.
+void ChunkedFrames::flush(const Sink& sink) {
+  const size_t factor = encoder_.config().factor;
+  const size_t whole = state_.started() ? filled_ / factor : (filled_ + factor - 1) / factor;
+  if (whole <= flushed_) return;
+  transducer::EncoderState ended(encoder_.config(), encoder_.context(), state_.mode());
+  ended.copy_from(state_);
+  give(ended, true, whole, sink);
+  flushed_ = whole;
+}
+
 void ChunkedFrames::finish(const Sink& sink) {
   for (size_t rows = features_.finish(room()); rows > 0; rows = features_.finish(room())) {
     filled_ += rows;
@@ -89,12 +107,19 @@ void ChunkedFrames::finish(const Sink& sink) {
 }
 
 void ChunkedFrames::step(bool last, const Sink& sink) {
+  give(state_, last, std::numeric_limits<size_t>::max(), sink);
+  filled_ = flushed_ = 0;
+}
+
+// Frames of the chunk up to `most`, without those that have been given.
+void ChunkedFrames::give(transducer::EncoderState& state, bool last, size_t most, const Sink& sink) {
   const transducer::StreamEncoder::Input input{
-      .state = &state_, .mels = {mels_.f32(), {filled_, mels_.channels()}, {mels_.stride(), 1}}, .last = last};
+      .state = &state, .mels = {mels_.f32(), {filled_, mels_.channels()}, {mels_.stride(), 1}}, .last = last};
   transducer::StreamEncoder::Output output;
   const View<const float, 2> frames = encoder_.step({&input, 1}, {&output, 1});
-  filled_ = 0;
-  if (output.rows > 0) sink({frames.row(output.first_row), {output.rows, frames.extent(1)}, {frames.stride(0), 1}});
+  const size_t end = std::min(output.rows, most);
+  if (end > flushed_)
+    sink({frames.row(output.first_row + flushed_), {end - flushed_, frames.extent(1)}, {frames.stride(0), 1}});
 }
 
 }  // namespace syrinx

@@ -13,7 +13,7 @@
 
 namespace syrinx {
 
-// One stream's; one thread.  What is given does not depend on how the sound was cut.
+// One stream's; one thread.  What is given does not depend on how the sound was cut, unless it is flushed.
 class FrameSource {
  public:
   // Frames [n, d] that follow those before; valid in the call.
@@ -21,6 +21,9 @@ class FrameSource {
 
   virtual ~FrameSource() = default;
   virtual void push(std::span<const float> samples, const Sink& sink) = 0;
+  // All whole frames of what has been pushed, at once; those that would have waited for sound behind them have heard
+  // less of it than they would have.  They do not come again; the sound goes on behind them.
+  virtual void flush(const Sink& sink) = 0;
   // The end of the sound: all that is left.  Nothing may be pushed afterwards.
   virtual void finish(const Sink& sink) = 0;
 };
@@ -36,6 +39,7 @@ class WindowedFrames final : public FrameSource {
   WindowedFrames(std::shared_ptr<const transducer::Model> model, transducer::Encoder& encoder, nn::Runner& runner);
 
   void push(std::span<const float> samples, const Sink& sink) override;
+  void flush(const Sink& sink) override;
   void finish(const Sink& sink) override;
 
  private:
@@ -51,7 +55,7 @@ class WindowedFrames final : public FrameSource {
   nn::Plane mels_;
 };
 
-// For cache-aware models: chunk by chunk, each frame computed once.  A push allocates nothing.
+// For cache-aware models: chunk by chunk, each frame computed once.  A push allocates nothing, a flush does.
 class ChunkedFrames final : public FrameSource {
  public:
   // Whether a model can be streamed so: it must have been trained for it, and take features as they are.
@@ -61,12 +65,14 @@ class ChunkedFrames final : public FrameSource {
   ChunkedFrames(const transducer::Model& model, transducer::StreamEncoder& encoder);
 
   void push(std::span<const float> samples, const Sink& sink) override;
+  void flush(const Sink& sink) override;
   void finish(const Sink& sink) override;
 
  private:
   size_t wanted() const { return state_.started() ? chunk_mels_ : first_mels_; }
   View<float, 2> room() { return {mels_.f32(filled_), {wanted() - filled_, mels_.channels()}, {mels_.stride(), 1}}; }
   void step(bool last, const Sink& sink);
+  void give(transducer::EncoderState& state, bool last, size_t most, const Sink& sink);
 
   transducer::StreamEncoder& encoder_;
   transducer::FeatureStream features_;
@@ -74,6 +80,7 @@ class ChunkedFrames final : public FrameSource {
   size_t first_mels_, chunk_mels_;
   nn::Plane mels_;  // of the chunk that is being filled
   size_t filled_ = 0;
+  size_t flushed_ = 0;  // frames of that chunk that have been given
 };
 
 // The encoder's frames [n, d] of a whole sound; none for less than one frame of features.  Valid until the next call of

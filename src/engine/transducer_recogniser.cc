@@ -110,6 +110,10 @@ Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const Transc
   if (options.boost.empty()) return Tree();
   if (!model_->decoder()->has_transducer())
     return fail(Code::kUnsupported, "'{}' has a CTC head alone, which cannot favour words", files_.name);
+  // Before they are all spelled, which takes its time.
+  if (options.boost.size() > transducer::kMaxBoostPhrases)
+    return fail(Code::kLimitExceeded, "{} phrases to favour; at most {} can be", options.boost.size(),
+                transducer::kMaxBoostPhrases);
   std::vector<std::vector<int32_t>> phrases;
   for (const std::string& phrase : options.boost) {
     SYRINX_TRY(std::vector<int32_t> labels, transducer::phrase_labels(model_->vocabulary(), phrase));

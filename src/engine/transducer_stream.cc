@@ -57,6 +57,10 @@ Status TransducerStream::finish(std::vector<RecognitionEvent>& events) {
 
 Status TransducerStream::commit(std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
+  {
+    const Turns::Turn turn(recogniser_->turns_);
+    frames_->flush([&](View<const float, 2> frames) { decode(frames, events); });
+  }
   report(true, events);
   return status();
 }
@@ -97,6 +101,7 @@ void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& even
   const bool changed = event.result.text != reported_;
   if (is_final) {
     endpointer_.restart(static_cast<double>(state_.decoded()) * model.config().frame_s());
+    state_.forget_labels();
     found_.clear();
     reported_.clear();
     if (event.result.text.empty()) return;

@@ -134,10 +134,68 @@ TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
   ASSERT_FALSE(events.empty());
   EXPECT_TRUE(events.back().is_final);
   const uint64_t first = events.back().segment;
+  EXPECT_GT(events.back().result.end_s, 100000.0 / kRecognitionRateHz - 1.0) << "its last words are missing";
   ASSERT_TRUE(stream->push(all.subspan(100000), events).has_value());
   ASSERT_TRUE(stream->finish(events).has_value());
   EXPECT_TRUE(events.back().is_final);
   EXPECT_GT(events.back().segment, first);
+}
+
+// The frames of a sound whose source is flushed at these samples, one by one, and which of them a flush gave.
+struct Flushed {
+  std::vector<std::vector<float>> frames;
+  std::vector<bool> early;
+};
+Flushed flushed_frames(FrameSource& source, std::span<const float> sound, std::vector<size_t> at) {
+  Flushed out;
+  bool early = false;
+  const auto sink = [&](View<const float, 2> frames) {
+    for (size_t t = 0; t < frames.extent(0); ++t) {
+      out.frames.emplace_back(frames.row(t), frames.row(t) + frames.extent(1));
+      out.early.push_back(early);
+    }
+  };
+  size_t done = 0;
+  for (const size_t end : at) {
+    source.push(sound.subspan(done, end - done), sink);
+    early = true;
+    source.flush(sink);
+    source.flush(sink);
+    EXPECT_GE((out.frames.size() + 1) * 1280 + 400, end);
+    early = false;
+    done = end;
+  }
+  source.push(sound.subspan(done), sink);
+  source.finish(sink);
+  return out;
+}
+
+TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
+  const std::vector<float> sound = noise(9, 8);
+  const std::vector<size_t> at = {900, 2000, 20000, 21000, 23000, 90000, 91000};
+  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
+    SCOPED_TRACE(name);
+    std::shared_ptr<const transducer::Model> model =
+        *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
+    ThreadTeam team(1);
+    nn::Runner runner(team);
+    if (!ChunkedFrames::fits(*model)) {
+      transducer::Encoder encoder(model->encoder(), runner);
+      WindowedFrames plain(model, encoder, runner), flushed(model, encoder, runner);
+      EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
+      continue;
+    }
+    for (const transducer::AttentionContext context : model->config().encoder.contexts) {
+      transducer::StreamEncoder encoder(model->encoder(), runner, context, 1);
+      ChunkedFrames plain(*model, encoder), flushed(*model, encoder);
+      const Flushed some = flushed_frames(flushed, sound, at), none = flushed_frames(plain, sound, {});
+      ASSERT_EQ(some.frames.size(), none.frames.size());
+      for (size_t t = 0; t < some.frames.size(); ++t) {
+        if (some.early[t]) continue;
+        EXPECT_EQ(some.frames[t], none.frames[t]) << t;
+      }
+    }
+  }
 }
 
 TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
@@ -168,6 +226,13 @@ TEST(ChunkedFrames, WaitForNothingThatHasCome) {
     EXPECT_EQ(of_large, of_small) << at;
   }
   EXPECT_GE(of_large, 46u);
+}
+
+TEST(TransducerBoost, TooManyPhrasesAreRefusedBeforeTheyAreSpelled) {
+  const auto recogniser = *load("rnnt.nemo");
+  const std::vector<float> sound = noise(1, 6);
+  const std::vector<std::string> phrases(1001, "\u4E16");
+  EXPECT_EQ(recogniser->transcribe(sound, {.boost = phrases}, {}).error().code, Code::kLimitExceeded);
 }
 
 TEST(QuietPieces, EndWhereItIsQuiet) {

@@ -61,7 +61,8 @@ Result<std::unique_ptr<BeamDecoder>> BeamDecoder::make(std::shared_ptr<const Dec
                                                        nn::Runner& runner, const BeamOptions& options) {
   const size_t vocabulary = weights->config.vocabulary, least_steps = weights->config.durations.empty() ? 2 : 1;
   if (!weights->has_transducer()) return fail(Code::kUnsupported, "a model with a CTC head alone has no beam search");
-  if (options.beam < 2 || options.beam > kMaxBeam || options.beam + options.beta > vocabulary)
+  if (options.beam < 2 || options.beam > kMaxBeam || options.beta > kMaxBeam ||
+      options.beam + options.beta > vocabulary)
     return fail(Code::kInvalidArgument,
                 "a beam of {} and {} candidates more; beams have 2 to {}, and both together at "
                 "most the model's {} labels",

@@ -5,7 +5,8 @@
 // up to `steps` times, before all go on by a blank; under TDT a label brings its duration along, so hypotheses wait for
 // the frame that they have reached.  A hypothesis also gets what its own beginning, one label shorter, would add to it.
 //
-// For whole recordings: unlike the greedy decoder's its calls allocate, and they take several times as long.
+// For whole recordings: unlike the greedy decoder's its calls allocate, and they take several times as long.  For
+// callers of this library in C++: engine, program and C interface decode greedily and have no option for it.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ struct BeamOptions {
   size_t beam = 4;           // hypotheses kept, 2 to kMaxBeam
   size_t steps = 2;          // labels at one frame, 1 to 4; RNN-T 2 at least
   float gamma = 2.3f;        // in log probability, >= 0
-  size_t beta = 2;           // candidates beyond `beam`; both together at most V
+  size_t beta = 2;           // candidates beyond `beam`, at most kMaxBeam; both together at most V
   float temperature = 1.0f;  // > 0
   bool normalise = true;     // the best is that of the greatest score a label
 };
@@ -36,7 +37,7 @@ class BeamDecoder {
   // kInvalidArgument for options beyond the limits above.  The runner is borrowed and must outlive this.
   static Result<std::unique_ptr<BeamDecoder>> make(std::shared_ptr<const DecoderWeights> weights, nn::Runner& runner,
                                                    const BeamOptions& options);
-  // All hypotheses kept for these frames [T, d] of a recording, the best first.
+  // All hypotheses kept for these frames [T, d] of a recording, finite, the best first.
   std::vector<Hypothesis> decode(View<const float, 2> frames);
 
  private:

@@ -22,6 +22,17 @@ void DecoderState::reset() {
   new (block_.data()) Head;
 }
 
+void DecoderState::forget_labels() {
+  const Head before = head();
+  reset();
+  Head& now = head();
+  now.decoded = before.decoded;
+  now.frame = before.frame;
+  now.emissions = before.emissions;
+  now.boost = before.boost;
+  now.faults = before.faults;
+}
+
 void DecoderState::copy_from(const DecoderState& other) {
   SYRINX_CHECK(other.block_.size() == block_.size(), "a state of {} bytes, not {}", other.block_.size(), block_.size());
   std::copy(other.block_.begin(), other.block_.end(), block_.begin());

@@ -26,6 +26,9 @@ class DecoderState {
   // A stream before its first frame, b computed from the start symbol when the first frame comes.
   explicit DecoderState(const DecoderWeights& weights);
   void reset();
+  // What has been said is forgotten: the next label follows the start symbol, a favoured phrase begins anew.  Frames go
+  // on counting.
+  void forget_labels();
   // Room for a copy of another state of the same weights; allocates nothing.
   void copy_from(const DecoderState& other);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "kernels/relative_attention.h"
 #include "models/transducer/stream_encoder.h"
 
@@ -59,6 +60,18 @@ void EncoderState::reset() {
   gated_first_ = position_ = 0;
   started_ = false;
   subsampling_.reset();
+}
+
+void EncoderState::copy_from(const EncoderState& other) {
+  SYRINX_CHECK(other.size_bytes() == size_bytes(), "a state of {} bytes, not {}", other.size_bytes(), size_bytes());
+  std::copy(other.keys_.begin(), other.keys_.end(), keys_.begin());
+  std::copy(other.values_.begin(), other.values_.end(), values_.begin());
+  std::copy(other.gated_.begin(), other.gated_.end(), gated_.begin());
+  std::copy(other.mels_.begin(), other.mels_.end(), mels_.begin());
+  gated_first_ = other.gated_first_;
+  position_ = other.position_;
+  started_ = other.started_;
+  subsampling_.copy_from(other.subsampling_);
 }
 
 size_t EncoderState::size_bytes() const {

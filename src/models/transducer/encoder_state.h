@@ -33,6 +33,8 @@ class EncoderState {
 
   // As it was made.
   void reset();
+  // Of the same model, context and mode.
+  void copy_from(const EncoderState& other);
   size_t frames() const { return position_; }  // that the stream has given
   bool started() const { return started_; }
   StreamMode mode() const { return mode_; }

@@ -23,8 +23,11 @@ class LabelLooping final : public GreedyDecoder {
     const size_t labels = weights_->config.vocabulary + 1;
     const int32_t label = choose(head, logits.first(labels));
     size_t ahead = 0;  // frames
-    if constexpr (kKind == HeadKind::kTdt)
-      ahead = weights_->config.durations[kernels::argmax(logits.subspan(labels)).index];
+    if constexpr (kKind == HeadKind::kTdt) {
+      const kernels::Peak peak = kernels::argmax(logits.subspan(labels));
+      if (!std::isfinite(peak.value)) head.faults |= kLogitsNotFinite;
+      ahead = weights_->config.durations[peak.index];
+    }
     if (label == weights_->blank()) {
       head.frame += static_cast<int64_t>(std::max(ahead, size_t{1}));
       head.emissions = 0;

@@ -30,6 +30,7 @@ struct Emission {
   float confidence = 0;   // 0 to 1; 0 where none was asked for
 };
 
+// The engine asks for a confidence alone; penalty and scale are for callers of this library in C++.
 struct GreedyOptions {
   float blank_penalty = 0.0f;  // taken from the blank's logit
   float boost_scale = 1.0f;    // times the bonuses of a stream's BoostTree

@@ -15,6 +15,10 @@ namespace syrinx::transducer {
 struct HeadState {
   explicit HeadState(const DecoderWeights& weights);
   void reset();
+  // As DecoderState::forget_labels().  A CTC head's labels do not depend on those before.
+  void forget_labels() {
+    if (transducer) transducer->forget_labels();
+  }
   uint32_t faults() const { return transducer ? transducer->head().faults : ctc.faults; }
   int64_t decoded() const { return transducer ? transducer->head().decoded : ctc.decoded; }
 
@@ -34,7 +38,7 @@ class HeadDecoder {
     std::vector<Emission>* emissions;
   };
   void decode(std::span<const Job> jobs);
-  void set_boost_scale(float scale);
+  void set_boost_scale(float scale);  // for callers in C++; the engine leaves it at 1
 
  private:
   std::unique_ptr<GreedyDecoder> greedy_;

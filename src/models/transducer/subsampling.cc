@@ -37,6 +37,16 @@ void SubsamplingState::reset() {
   for (Stage& stage : stages_) stage.count = stage.first = stage.produced = 0;
 }
 
+void SubsamplingState::copy_from(const SubsamplingState& other) {
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Stage& from = other.stages_[i];
+    std::copy(from.rows.begin(), from.rows.end(), stages_[i].rows.begin());
+    stages_[i].count = from.count;
+    stages_[i].first = from.first;
+    stages_[i].produced = from.produced;
+  }
+}
+
 size_t SubsamplingState::size_bytes() const {
   size_t bytes = 0;
   for (const Stage& stage : stages_) bytes += stage.rows.size() * sizeof(float);

@@ -20,6 +20,8 @@ class SubsamplingState {
   // For pieces of at most `mels` frames of features.
   SubsamplingState(const EncoderConfig& config, size_t mels);
   void reset();
+  // Of the same configuration and size.
+  void copy_from(const SubsamplingState& other);
   size_t size_bytes() const;
 
  private:

@@ -67,8 +67,15 @@ TEST(BeamOptions, HaveLimits) {
   };
   EXPECT_EQ(taken(tdt, {.steps = 1}), Code::kInternal);
   EXPECT_EQ(taken(rnnt, {.steps = 1}), Code::kInvalidArgument);
-  const BeamOptions bad[] = {{.beam = 1},   {.beam = 17},   {.beam = 16, .beta = 5}, {.steps = 5},
-                             {.gamma = -1}, {.gamma = NAN}, {.temperature = 0},      {.temperature = INFINITY}};
+  const BeamOptions bad[] = {{.beam = 1},
+                             {.beam = 17},
+                             {.beam = 16, .beta = 5},
+                             {.steps = 5},
+                             {.beam = 2, .beta = 17},
+                             {.gamma = -1},
+                             {.gamma = NAN},
+                             {.temperature = 0},
+                             {.temperature = INFINITY}};
   for (const BeamOptions& options : bad) EXPECT_EQ(taken(rnnt, options), Code::kInvalidArgument);
 }
 

@@ -216,6 +216,24 @@ TEST_P(Greedy, AStreamResetIsANewOne) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(used.hidden(0).data()) % 64, 0u);
 }
 
+TEST_P(Greedy, LabelsForgottenLeaveAFreshStateAtItsFrame) {
+  const DecodingCase c(GetParam());
+  Decoding run(c.weights());
+  DecoderState used(*c.weights()), fresh(*c.weights());
+  run.all(used, c.frames());
+  const int64_t decoded = used.head().decoded, ahead = used.head().frame - decoded;
+  used.forget_labels();
+  EXPECT_EQ(used.head().decoded, decoded);
+  EXPECT_EQ(used.head().label, -1);
+  Emissions again = run.all(used, c.frames());
+  if (ahead == 0) {
+    for (Emission& emission : again) emission.frame -= decoded;
+    expect_same(again, run.all(fresh, c.frames()));
+  } else {
+    for (const Emission& emission : again) EXPECT_GE(emission.frame, decoded + ahead);
+  }
+}
+
 TEST_P(Greedy, FramesThatAreNotFiniteRaiseAFaultAndCostNobodyElse) {
   const DecodingCase c(GetParam());
   Decoding run(c.weights(), {}, 1, 2);
@@ -232,6 +250,16 @@ TEST_P(Greedy, FramesThatAreNotFiniteRaiseAFaultAndCostNobodyElse) {
   EXPECT_EQ(good.head().faults, 0u);
   expect_same(of_good, run.all(lone, c.frames()));
   EXPECT_GE(bad.head().frame, bad.head().decoded);
+}
+
+TEST(GreedyTdt, DurationsThatAreNotFiniteRaiseAFault) {
+  const DecodingCase c("tdt");
+  const DecoderWeights& w = *c.weights();
+  const_cast<float*>(w.joint_output.view.bias)[w.config.vocabulary + 2] = NAN;  // the labels' logits stay finite
+  Decoding run(c.weights());
+  DecoderState state(w);
+  run.all(state, c.frames());
+  EXPECT_EQ(state.head().faults, kLogitsNotFinite);
 }
 
 TEST_P(Greedy, PenaltyOfTheBlank) {

@@ -61,6 +61,23 @@ TEST(TransducerStream, ExactIsTheWholeRecording) {
   }
 }
 
+// Long enough for the rows that the convolutions read to be moved to the front more than once.
+TEST(TransducerStream, ExactIsTheWholeOfALongRecording) {
+  Loaded loaded("hybrid_streaming.nemo", Precision::kF32);
+  Encoder whole(loaded.encoder, loaded.runner);
+  const AttentionContext context = whole.config().contexts.front();
+  StreamEncoder encoder(loaded.encoder, loaded.runner, context, 1);
+  EncoderState state(encoder.config(), context, StreamMode::kExact);
+  const std::vector<float> mels = loaded.mels(1600 * 160);
+  const size_t columns = encoder.config().mels;
+  const std::vector<float> theirs = flat(whole.encode({mels.data(), {mels.size() / columns, columns}}, context));
+  Streamed ours = streamed(encoder, state, mels);
+  ours.frames.insert(ours.frames.end(), ours.tail.begin(), ours.tail.end());
+  ASSERT_EQ(ours.frames.size(), theirs.size());
+  EXPECT_EQ(state.frames(), 201u);
+  EXPECT_LE(largest_difference(ours.frames, theirs), 1e-5);
+}
+
 TEST(TransducerStream, CompatIsTheMakersSteps) {
   for (const char* name : {"hybrid_streaming", "eou"}) {
     Loaded loaded(std::string(name) + ".nemo", Precision::kF32);
