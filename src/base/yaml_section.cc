@@ -23,7 +23,7 @@ std::string shown(const YamlNode& node) {
 
 template <class Number>
 bool parse_number(std::string_view text, Number& number) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }

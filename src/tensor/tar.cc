@@ -77,8 +77,7 @@ class Reader {
 
   Result<std::vector<TarMember>> run() {
     for (size_t headers = 0; at_ < bytes_.size(); ++headers) {
-      if (headers >= kMaxHeaders || members_.size() > TarArchive::kMaxMembers)
-        return fail(Code::kLimitExceeded, "'{}' has more than {} members", name_, TarArchive::kMaxMembers);
+      if (headers >= kMaxHeaders) return too_many();
       if (bytes_.size() - at_ < kBlock) return damaged("it ends within a header");
       const auto block = bytes_.subspan(at_, kBlock);
       if (is_zero(block)) break;
@@ -91,6 +90,10 @@ class Reader {
  private:
   tl::unexpected<Error> damaged(std::string_view what) const {
     return fail(Code::kDataLoss, "'{}' is not a tar archive, or is damaged or truncated: {}", name_, what);
+  }
+
+  tl::unexpected<Error> too_many() const {
+    return fail(Code::kLimitExceeded, "'{}' has more than {} members", name_, TarArchive::kMaxMembers);
   }
 
   Status entry(std::span<const std::byte> block) {
@@ -166,6 +169,7 @@ class Reader {
                   name_, in_quotes(name));
     if (name.empty()) return damaged("a member has no name");
     if (!names_.emplace(name).second) return damaged(fmt::format("the member {} stands twice", in_quotes(name)));
+    if (members_.size() == TarArchive::kMaxMembers) return too_many();
     members_.push_back({.name = std::string(name), .bytes = content});
     return {};
   }

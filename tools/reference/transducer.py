@@ -2,7 +2,7 @@
 """What the maker's own classes (nemo_toolkit) compute from the checkpoints of tools/checkpoints/transducer.py.
 
 Writes DIR/NAME.reference.safetensors for each DIR/NAME.nemo: features, the encoder's stages and results for several
-lengths and contexts, the maker's cache-aware steps, and greedy decisions.  docs/transducer.md says what each array is.
+lengths and contexts, the maker's cache-aware steps, and greedy decisions.  tests/data/transducer/README.md says what each array is.
 
   python3 tools/reference/transducer.py tests/data/transducer
 """
