@@ -63,18 +63,21 @@ Result<std::string> weights_path(const std::string& path) {
   return fail(Code::kNotFound, "'{}' holds no .nemo file, no model.safetensors and no {}", path, kWeightsName);
 }
 
-// The configuration and the tokenizers in the folder of a file of weights.
-Members members_beside(const std::string& path) {
+// The configuration and the tokenizers in the folder of a file of weights, in the order of their names.
+Result<Members> members_beside(const std::string& path) {
   Members out;
   std::error_code error;
   const fs::path file(path), folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name != kConfigName && name != kJsonName && !name.ends_with(kTokenizerName)) continue;
-    Result<MappedFile> mapped = MappedFile::open(entry->path().string());
-    if (!mapped) continue;
-    out.members.push_back({.name = name, .bytes = mapped->bytes()});
-    out.files.push_back(std::move(*mapped));
+    if (name == kConfigName || name == kJsonName || name.ends_with(kTokenizerName)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    SYRINX_TRY(MappedFile mapped, MappedFile::open((folder / name).string()));
+    out.members.push_back({.name = name, .bytes = mapped.bytes()});
+    out.files.push_back(std::move(mapped));
   }
   return out;
 }
@@ -135,7 +138,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& path) {
       return fail(Code::kDataLoss, "'{}' holds no {}; it must come whole from one download", file, kWeightsName);
     bytes = weights->bytes;
   } else {
-    members = members_beside(file);
+    SYRINX_TRY(members, members_beside(file));
   }
   const TarMember* config = members.find_end(kConfigName);
   if (config == nullptr) config = members.find(kJsonName);

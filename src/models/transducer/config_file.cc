@@ -382,6 +382,8 @@ void read_head(Section& top, Config& out) {
 void read_tokenizer(Section& top, Config& out) {
   if (out.character_model || !top.has("tokenizer")) return;
   Section tokenizer = top.section("tokenizer");
+  tokenizer.require(tokenizer.word_or("type", "bpe") != "wpe", Code::kUnsupported, "type",
+                    "is wpe, WordPiece; vocabularies of SentencePiece can be read");
   std::string path = tokenizer.word_or("model_path", "");
   if (path.starts_with("nemo:")) path.erase(0, 5);
   out.tokenizer = path;

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "text/unicode.h"
+#include "text/unigram_tokenizer.h"
+
 namespace syrinx::transducer {
 namespace {
 
@@ -23,7 +26,8 @@ Vocabulary Vocabulary::from_pieces(text::StoredPieces pieces) {
   for (StoredPiece& piece : pieces.pieces) {
     const bool spoken = piece.type == StoredPiece::kNormal || piece.type == StoredPiece::kByte ||
                         (piece.type == StoredPiece::kUserDefined && !in_angles(piece.text));
-    tokens.push_back({.text = std::move(piece.text), .score = piece.score, .special = !spoken});
+    const int byte = piece.type == StoredPiece::kByte ? text::spelt_byte(piece.text) : -1;
+    tokens.push_back({.text = std::move(piece.text), .score = piece.score, .special = !spoken, .byte = byte});
   }
   Vocabulary out(std::move(tokens));
   out.bpe_ = pieces.bpe;
@@ -52,8 +56,14 @@ int32_t Vocabulary::find(std::string_view text) const {
 
 std::string Vocabulary::text(std::span<const int32_t> ids) const {
   std::string out;
+  bool has_bytes = false;
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= size() || is_special(id)) continue;
+    if (token(id).byte >= 0) {
+      out += static_cast<char>(token(id).byte);
+      has_bytes = true;
+      continue;
+    }
     std::string_view piece = token(id).text;
     while (!piece.empty()) {
       const size_t space = std::min(piece.find(kSpace), piece.size());
@@ -62,6 +72,9 @@ std::string Vocabulary::text(std::span<const int32_t> ids) const {
       out += ' ';
       piece.remove_prefix(space + kSpace.size());
     }
+  }
+  if (has_bytes) {
+    for (auto at = text::find_invalid(out); at; at = text::find_invalid(out)) out.erase(*at, 1);
   }
   const size_t first = out.find_first_not_of(' ');
   if (first == std::string::npos) return {};

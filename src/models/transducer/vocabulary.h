@@ -18,6 +18,7 @@ struct Token {
   std::string text;      // of pieces: U+2581 stands for a space
   float score = 0;       // of pieces from a tokenizer: BPE's merge rank, negated
   bool special = false;  // never part of a transcript: <unk>, <EOU>, <|en|>
+  int byte = -1;         // of a piece that stands for one byte: which
 };
 
 class Vocabulary {
@@ -36,7 +37,8 @@ class Vocabulary {
   int32_t find(std::string_view text) const;
   // Whether scores are BPE's, so that text can be encoded: merge the adjacent pair whose joint piece scores highest.
   bool is_bpe() const { return bpe_; }
-  // The labels joined, blanks where words begin, none at the ends.  Specials and ids that are none are passed over.
+  // The labels joined, blanks where words begin, none at the ends.  Specials, ids that are none and bytes that spell no
+  // character of UTF-8, or only its beginning, are passed over.
   std::string text(std::span<const int32_t> ids) const;
 
  private:

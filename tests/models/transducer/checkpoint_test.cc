@@ -190,6 +190,9 @@ TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
   EXPECT_EQ(code(folder / "none.nemo"), Code::kNotFound);
   fs::copy_file(data("tdt_mlx/model.safetensors"), folder / "model.safetensors");
   EXPECT_EQ(code(folder), Code::kNotFound);  // no configuration beside it
+  fs::create_directory(folder / "config.json");
+  EXPECT_EQ(code(folder), Code::kIo);  // it is there, but cannot be read
+  fs::remove(folder / "config.json");
   std::ofstream(folder / "config.json") << "{\"target\": \"a.b.EncDecClassificationModel\"}";
   EXPECT_EQ(code(folder), Code::kUnsupported);
   EXPECT_NE(Checkpoint::open(folder.string()).error().message.find("'EncDecClassificationModel'"), std::string::npos);

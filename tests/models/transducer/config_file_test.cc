@@ -133,6 +133,8 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
       {"num_classes: 3", "num_classes: 4", Code::kDataLoss, "num_classes"},
       {"[0, 1, 2, 4]", "[0, 1, 2]", Code::kDataLoss, "tdt_durations"},
       {"activation: relu", "activation: tanh", Code::kUnsupported, "tanh"},
+      {"type: bpe", "type: wpe", Code::kUnsupported, "WordPiece"},
+      {"window_size: 0.025", "window_size: +-0.025", Code::kDataLoss, "not a number"},
       {"decoder:", "decoder:\n  normalization_mode: layer", Code::kUnsupported, "normalization_mode"},
       {"encoder:\n", "encoder:\n  reduction: pooling\n", Code::kUnsupported, "reduction"},
       {"window_stride: 0.01", "window_stride: 0.05", Code::kUnsupported, "window_stride"},

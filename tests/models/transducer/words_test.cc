@@ -91,6 +91,20 @@ TEST(Words, OpeningMarksBeginWords) {
   EXPECT_EQ(spoken({"\u2581a", "\u2581(", "b", ")", "\u2581\u00AB", "c", "\u00BB"}, false), "a (b) \u00ABc\u00BB");
 }
 
+TEST(Words, BytesAreJoinedToCharacters) {
+  text::StoredPieces pieces{.pieces = {}, .bpe = true};
+  for (const char* byte : {"<0xC3>", "<0xA9>", "<0x21>"})
+    pieces.pieces.push_back({.text = byte, .score = 0, .type = text::StoredPiece::kByte});
+  pieces.pieces.push_back({.text = "\u2581caf", .score = 0, .type = text::StoredPiece::kNormal});
+  const Vocabulary vocabulary = Vocabulary::from_pieces(pieces);
+  const auto text = [&](std::vector<int32_t> ids) { return vocabulary.text(ids); };
+  EXPECT_EQ(text({3, 0, 1, 2}), "caf\u00E9!");
+  EXPECT_EQ(text({3, 0}), "caf");  // not yet
+  EXPECT_EQ(text({1, 3, 0, 3, 2}), "caf caf!");
+  const auto words = word_times(vocabulary, token_times(vocabulary, HeadKind::kRnnt, emissions({3, 0, 1, 2}, 1)));
+  EXPECT_EQ(join_words(words), "caf\u00E9!");
+}
+
 // Merges in the order of their ranks, which is not the longest match.
 TEST(PhraseLabels, FollowTheRanksOfMerges) {
   text::StoredPieces pieces{.pieces = {}, .bpe = true};
