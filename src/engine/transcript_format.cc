@@ -18,8 +18,9 @@ std::string time_text(double seconds, char before_milliseconds) {
                      before_milliseconds, total % 1000);
 }
 
-// The words that are timed, none wider than a line.
-std::vector<TranscriptWord> timed_words(const TranscriptSegment& segment, size_t max_columns) {
+// The words that are timed, none wider than a line.  Those without a blank between them ("ill-disposed") stay together
+// unless each has a cue of its own.
+std::vector<TranscriptWord> timed_words(const TranscriptSegment& segment, TranscriptTimes times, size_t max_columns) {
   std::vector<TranscriptWord> words;
   const auto spread = [&](std::string_view text, double start_s, double end_s) {
     const std::vector<std::string> pieces = text::words_within(text, max_columns);
@@ -36,7 +37,14 @@ std::vector<TranscriptWord> timed_words(const TranscriptSegment& segment, size_t
   if (segment.words.empty()) {
     spread(segment.text, segment.start_s, segment.end_s);
   } else {
-    for (const TranscriptWord& word : segment.words) spread(word.text, word.start_s, word.end_s);
+    for (size_t begin = 0; begin < segment.words.size();) {
+      std::string text = segment.words[begin].text;
+      size_t end = begin + 1;
+      for (; times != TranscriptTimes::kWord && end < segment.words.size() && !segment.words[end].spaced; ++end)
+        text += segment.words[end].text;
+      spread(text, segment.words[begin].start_s, segment.words[end - 1].end_s);
+      begin = end;
+    }
   }
   return words;
 }
@@ -126,7 +134,7 @@ const char* transcript_ending(TranscriptFormat format) {
 }
 
 std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& limits) {
-  const std::vector<TranscriptWord> words = timed_words(segment, limits.max_columns);
+  const std::vector<TranscriptWord> words = timed_words(segment, times, limits.max_columns);
   std::vector<Cue> cues;
   for (size_t begin = 0; begin < words.size();) {
     const size_t end = times == TranscriptTimes::kWord ? begin + 1 : cue_end(words, begin, limits);

@@ -100,6 +100,20 @@ TEST(TranscriptFormat, TimesRoundAndNeverGoBelowZero) {
   EXPECT_EQ(vtt_time(3600 * 123 + 60 * 4 + 5.0625), "123:04:05.063");
 }
 
+// What is written without a blank stays so in a cue; with a cue a word each stands alone.
+TEST(TranscriptFormat, WordsWithoutABlankStayTogether) {
+  TranscriptSegment segment;
+  segment.text = "An ill-disposed man.";
+  segment.words = {{.text = "An", .start_s = 0, .end_s = 0.5},
+                   {.text = "ill", .start_s = 0.5, .end_s = 1},
+                   {.text = "-disposed", .start_s = 1, .end_s = 1.5, .spaced = false},
+                   {.text = "man.", .start_s = 1.5, .end_s = 2}};
+  const std::vector<Cue> whole = make_cues(segment, TranscriptTimes::kSegment, {});
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0].lines, (std::vector<std::string>{"An ill-disposed man."}));
+  EXPECT_EQ(make_cues(segment, TranscriptTimes::kWord, {}).size(), 4u);
+}
+
 // Two lines of 42 columns, seven seconds; a cue rather ends with a phrase, its lines are alike.
 TEST(TranscriptFormat, LongSegmentsBecomeSeveralCues) {
   TranscriptSegment segment;
