@@ -71,7 +71,8 @@ TEST(Tar, ReadsLongNamesAndSizes) {
   sign(prefixed);
   EXPECT_NE(TarArchive::parse(as_bytes(prefixed), "t")->find("folder/file"), nullptr);
   // pax gives the size where the header cannot; here it says less than the header.
-  const auto sized = TarArchive::parse(as_bytes(entry("x", "9 size=3\n", 'x') + entry("a", "content")), "t");
+  const std::string sizes = entry("x", "9 size=3\n", 'x') + entry("a", "content");
+  const auto sized = TarArchive::parse(as_bytes(sizes), "t");
   ASSERT_TRUE(sized.has_value()) << sized.error().message;
   EXPECT_EQ(text_of(sized->members()[0].bytes), "con");
 }

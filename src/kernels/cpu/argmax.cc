@@ -26,7 +26,11 @@ Peak find_peak(const float* values, size_t n) {
     more = hn::Max(more, b);
     ordered = hn::Add(ordered, hn::Add(hn::Sub(a, a), hn::Sub(b, b)));
   }
-  float peak = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, more)));
+  // One by one: MaxOfLanes of Highway 1.0.3's emulated target begins at the lowest finite value.
+  HWY_ALIGN float lane_peaks[hn::MaxLanes(d)];
+  hn::Store(hn::Max(most, more), d, lane_peaks);
+  float peak = lane_peaks[0];
+  for (size_t lane = 1; lane < lanes; ++lane) peak = lane_peaks[lane] > peak ? lane_peaks[lane] : peak;
   float odd = hn::GetLane(hn::SumOfLanes(d, ordered));
   for (; i < n; ++i) {
     peak = values[i] > peak ? values[i] : peak;
@@ -41,7 +45,7 @@ Peak find_peak(const float* values, size_t n) {
     const auto at = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, values + first), wanted));
     if (at >= 0) return {peak, first + static_cast<size_t>(at)};
   }
-  while (values[first] != peak) ++first;
+  while (first + 1 < n && values[first] != peak) ++first;
   return {peak, first};
 }
 
