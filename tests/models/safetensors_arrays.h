@@ -37,7 +37,7 @@ class SafetensorsArrays {
     if (tensor == nullptr) return {};
     if constexpr (std::is_same_v<T, float>) return to_f32(tensor->bytes, tensor->dtype);
     std::vector<T> values(tensor->bytes.size() / sizeof(T));
-    std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
+    if (!values.empty()) std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
     return values;
   }
 
