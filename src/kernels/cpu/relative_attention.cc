@@ -10,6 +10,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/relative_attention.cc"
+#if defined(__aarch64__)
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)  // sums live in arrays of vectors
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/softmax-inl.h"
