@@ -50,7 +50,7 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/SyrinxConfig.cmake.in ${
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/library/SyrinxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 # What libsyrinx.a leans on: shared libraries of the system all.  The shared library brings them by itself.
 set(SYRINX_PRIVATE_LIBRARIES
-    "-lhwy -lfmt -lspdlog -lcurl -larchive -lz -lutf8proc -lyaml -lFLAC -logg -lopus -lmp3lame -lmpg123 -lvorbisfile -lopusfile -lportaudio -lstdc++ -lm -pthread")
+    "-lhwy -lfmt -lspdlog -lcurl -larchive -lz -lutf8proc -lyaml -lFLAC -logg -lopus -lmp3lame -lmpg123 -lvorbisfile -lopusfile -lsndfile -lportaudio -lstdc++ -lm -pthread")
 # Relative, so that `cmake --install --prefix` may choose another place.
 file(RELATIVE_PATH SYRINX_PREFIX_FROM_PKGCONFIG /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/syrinx.pc.in ${CMAKE_BINARY_DIR}/library/syrinx.pc @ONLY)
