@@ -15,6 +15,20 @@
 #include "kernels/cpu/conv_rows-inl.h"
 #include "kernels/cpu/gemm_block-inl.h"
 
+#ifndef SYRINX_KERNELS_CPU_CONV_ONCE_
+#define SYRINX_KERNELS_CPU_CONV_ONCE_
+namespace syrinx::kernels {
+namespace {
+
+// Of a row of the tile that the scratch holds.
+size_t tile_row_bytes(const PackedMatrix& matrix) {
+  return matrix.type == PanelType::kF32 ? f32_tile_stride(matrix.depth()) * sizeof(float) : matrix.depth();
+}
+
+}  // namespace
+}  // namespace syrinx::kernels
+#endif  // SYRINX_KERNELS_CPU_CONV_ONCE_
+
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
 
@@ -151,7 +165,7 @@ Scratch plan(const PackedMatrix& matrix, const ConvGeometry& g, std::span<std::b
   s.rest_term = reinterpret_cast<int32_t*>(take(tile_rows * sizeof(int32_t)));
   s.row_sum = reinterpret_cast<int32_t*>(take(input_rows * sizeof(int32_t)));
   s.activated = reinterpret_cast<float*>(take(matrix.depth() * sizeof(float)));
-  s.rows = take(input_rows * matrix.depth() * (matrix.type == PanelType::kF32 ? sizeof(float) : 1));
+  s.rows = take(input_rows * tile_row_bytes(matrix));
   s.rest = matrix.fine ? reinterpret_cast<uint8_t*>(take(input_rows * matrix.depth())) : nullptr;
   return s;
 }
@@ -159,18 +173,19 @@ Scratch plan(const PackedMatrix& matrix, const ConvGeometry& g, std::span<std::b
 void conv_tile(const PackedMatrix& matrix, const ConvGeometry& g, const ConvInput& in, const ConvOutput& out,
                size_t index, Range panels, Scratch& s) {
   const bool is_int8 = matrix.type == PanelType::kInt8;
-  const size_t depth = matrix.depth();
+  const size_t depth = matrix.depth(), stride = is_int8 ? depth : f32_tile_stride(depth);
   const Tile tile = tile_at(matrix, g, index);
   int32_t zero = 0;
   if (is_int8) {
     zero = load_int8(matrix, g, in, tile, s);
   } else {
     with_input(in, [&](auto storage, auto activation) {
-      load_tile_f32<storage(), activation()>(in, tile.first_input, tile.input_rows, depth, static_cast<float*>(s.rows));
+      load_tile_f32<storage(), activation()>(in, tile.first_input, tile.input_rows, depth, stride,
+                                             static_cast<float*>(s.rows));
     });
   }
   const BlockGeometry block{
-      .row_stride = g.stride * depth, .taps = matrix.taps, .tap_stride = g.dilation * depth, .depth = depth};
+      .row_stride = g.stride * stride, .taps = matrix.taps, .tap_stride = g.dilation * stride, .depth = depth};
   const Int8Block int8 = choose_int8_block();
   alignas(64) int32_t column_term[kPanelColumns];
   PanelStats stats;
@@ -367,9 +382,8 @@ size_t tile_rows_for(size_t rows) {
 size_t conv_scratch_bytes(const PackedMatrix& matrix, const ConvGeometry& g) {
   const size_t tile_rows = tile_rows_for(g.rows);
   const size_t input_rows = (tile_rows - 1) * g.stride + (matrix.taps - 1) * g.dilation + 1;
-  const size_t element = matrix.type == PanelType::kF32 ? sizeof(float) : 1;
   return 3 * (tile_rows * 4 + 128) + (input_rows * 4 + 128) + (matrix.depth() * 4 + 128) +
-         (input_rows * matrix.depth() * element + 128) * (matrix.fine ? 2 : 1);
+         (input_rows * tile_row_bytes(matrix) + 128) * (matrix.fine ? 2 : 1);
 }
 
 void conv(const PackedMatrix& matrix, const ConvGeometry& g, const ConvInput& in, const ConvOutput& out, Range tiles,

@@ -163,9 +163,10 @@ HWY_NOINLINE void load_rows_u8(const ConvInput& in, size_t first, size_t count, 
 }
 
 template <Storage kStorage, Activation kActivation>
-HWY_NOINLINE void load_tile_f32(const ConvInput& in, ptrdiff_t first, size_t count, size_t depth, float* to) {
+HWY_NOINLINE void load_tile_f32(const ConvInput& in, ptrdiff_t first, size_t count, size_t depth, size_t stride,
+                                float* to) {
   const size_t lanes = hn::Lanes(F32());
-  for (size_t i = 0; i < count; ++i, to += depth) {
+  for (size_t i = 0; i < count; ++i, to += stride) {
     const ptrdiff_t row = first + static_cast<ptrdiff_t>(i);
     if (row < 0 || row >= static_cast<ptrdiff_t>(in.rows)) {
       std::memset(to, 0, depth * sizeof(float));

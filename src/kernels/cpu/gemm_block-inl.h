@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/gemm_block.h"
 
@@ -26,6 +27,9 @@ inline constexpr size_t kBlockRows = 12, kSubRows = 12;
 inline constexpr size_t kBlockRows = 12, kSubRows = 6;
 #endif
 
+// Weights are fetched 4 KiB before they are needed, from memory or the third-level cache.
+inline constexpr size_t kPanelAhead = 1024;
+
 template <size_t kRows>
 HWY_NOINLINE void f32_sub_block(const float* HWY_RESTRICT a, const BlockGeometry& g, const float* HWY_RESTRICT panel,
                                 float* HWY_RESTRICT c) {
@@ -38,6 +42,8 @@ HWY_NOINLINE void f32_sub_block(const float* HWY_RESTRICT a, const BlockGeometry
   for (size_t t = 0; t < g.taps; ++t) {
     const float* HWY_RESTRICT tap = a + t * g.tap_stride;
     for (size_t k = 0; k < g.depth; ++k, panel += 32) {
+      hwy::Prefetch(panel + kPanelAhead);
+      hwy::Prefetch(panel + kPanelAhead + 16);
       const V w0 = hn::LoadU(d, panel);
       const V w1 = hn::LoadU(d, panel + lanes);
       SYRINX_UNROLL

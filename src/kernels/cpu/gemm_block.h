@@ -10,6 +10,10 @@ namespace syrinx::kernels {
 
 inline constexpr size_t kMaxBlockRows = 14;
 
+// Numbers between two f32 rows of a tile, `depth` numbers each.  A block's rows are read side by side: at a multiple of
+// 1 KiB they would share a few sets of the first-level cache and drive each other out.
+constexpr size_t f32_tile_stride(size_t depth) { return depth % 256 == 0 ? depth + 16 : depth; }
+
 struct BlockGeometry {
   size_t row_stride = 0;  // elements of `a`
   size_t taps = 1;
