@@ -3,13 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/thread_team.h"
 #include "engine/recogniser.h"
 #include "engine/speech_gate.h"
+#include "engine/turns.h"
 #include "models/whisper/transcriber.h"
 
 namespace syrinx {
@@ -33,10 +33,10 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
 
   // Null where no voice activity model is installed.
   const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }
-  // One caller at a time: `use` is called with the transcriber while others wait.
+  // One caller at a time, in the order in which they ask: `use` is called with the transcriber while others wait.
   template <class Use>
   auto with_transcriber(Use&& use) {
-    const std::lock_guard lock(mutex_);
+    const Turns::Turn turn(turns_);
     return use(*transcriber_);
   }
 
@@ -54,7 +54,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   double load_ms_ = 0;
 
   ThreadTeam team_;
-  std::mutex mutex_;  // of the transcriber, and by it of the team
+  Turns turns_;  // at the transcriber, and by it at the team
   std::unique_ptr<whisper::Transcriber> transcriber_;
 };
 
