@@ -54,8 +54,7 @@ Status check(const TranscribeArguments& a) {
   if (!a.stream && a.realtime) return wrong("--realtime needs --stream");
   if (!is_live(a) && (a.endpoints.silence_after_speech_s || a.endpoints.max_utterance_s))
     return wrong("--end-silence and --max-utterance need --stream or --microphone");
-  const VoiceActivityChanges& voice = a.voice;
-  if (a.all_sound && (voice.threshold || voice.min_speech_ms || voice.min_silence_ms || voice.speech_pad_ms))
+  if (a.all_sound && a.voice.any())
     return wrong("with --all-sound there is no voice activity to set; leave --vad-... out");
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
@@ -177,15 +176,17 @@ void add_voice_options(Command& command, TranscribeArguments& arguments) {
   command.flag("--all-sound", arguments.all_sound, "Also what the voice activity model takes for no speech");
   VoiceActivityChanges& voice = arguments.voice;
   command.option("--vad-threshold", voice.threshold, "Probability from which sound is speech; 0.5").type("P");
-  command.option("--vad-min-speech", voice.min_speech_ms, "Shorter speech is none; 100 for Whisper").type("MS");
-  command.option("--vad-min-silence", voice.min_silence_ms, "Shorter silence is kept; 1000 for Whisper").type("MS");
-  command.option("--vad-pad", voice.speech_pad_ms, "Kept on both sides of speech; 400 for Whisper").type("MS");
+  command.option("--vad-min-speech", voice.min_speech_ms, "Shorter speech is none; 100").type("MS");
+  command.option("--vad-min-silence", voice.min_silence_ms, "Shorter silence is kept; 1000").type("MS");
+  command.option("--vad-pad", voice.speech_pad_ms, "Kept on both sides of speech; 400").type("MS");
   EndpointChanges& endpoints = arguments.endpoints;
   command
       .option("--end-silence", endpoints.silence_after_speech_s,
-              "Of a stream: silence after speech that ends an utterance; 0.6 for Whisper")
+              "Of a stream: silence after speech that ends an utterance; 0.6 for Whisper, 1.2 for transducers")
       .type("S");
-  command.option("--max-utterance", endpoints.max_utterance_s, "Of a stream: its longest utterance; 60 for Whisper")
+  command
+      .option("--max-utterance", endpoints.max_utterance_s,
+              "Of a stream: its longest utterance; 60 for Whisper, 20 for transducers")
       .type("S");
 }
 

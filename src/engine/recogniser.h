@@ -33,11 +33,13 @@ struct RecogniserOptions {
 };
 
 struct TranscribeOptions {
-  std::string language = {};            // two letters; empty: the model finds out, or knows but one
-  bool words = false;                   // times of words
-  bool translate = false;               // into English; Whisper's multilingual models only
-  bool voice_activity = true;           // what is no speech is left out before the model hears it
-  VoiceActivityChanges voice = {};      // what counts as speech
+  std::string language = {};  // two letters; empty: the model finds out, or knows but one
+  bool words = false;         // times of words
+  bool translate = false;     // into English; Whisper's multilingual models only
+  // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
+  // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
+  bool voice_activity = true;
+  VoiceActivityChanges voice = {};      // what counts as speech; kNotFound where no voice activity model is installed
   EndpointChanges endpoints = {};       // when an utterance of a stream is over
   std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
   float boost_score = 1.0f;

@@ -87,4 +87,14 @@ std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording,
   return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);
 }
 
+Result<std::optional<silero::SegmentOptions>> speech_rules(const std::optional<SpeechGate>& gate, bool wanted,
+                                                           const VoiceActivityChanges& changes) {
+  if (!wanted) return std::nullopt;
+  if (gate) return changes.apply(gate->options().segments);
+  if (changes.any())
+    return fail(Code::kNotFound,
+                "no voice activity model is there, so nothing can be set about it; `syrinx pull silero-vad`");
+  return std::nullopt;
+}
+
 }  // namespace syrinx

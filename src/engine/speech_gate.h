@@ -34,6 +34,7 @@ struct SpeechPiece {
 struct VoiceActivityChanges {
   std::optional<double> threshold = {}, min_speech_ms = {}, min_silence_ms = {}, speech_pad_ms = {};
 
+  bool any() const { return threshold || min_speech_ms || min_silence_ms || speech_pad_ms; }
   Result<silero::SegmentOptions> apply(silero::SegmentOptions options) const;  // the errors of silero::validate()
 };
 
@@ -70,5 +71,10 @@ class SpeechGate {
   std::shared_ptr<const silero::SileroVad> vad_;
   GateOptions options_;
 };
+
+// By which rules a recogniser with this gate finds speech: the gate's, with the changes; nothing without a gate or
+// where voice activity is not wanted.  kNotFound for changes where there is no gate that could heed them.
+Result<std::optional<silero::SegmentOptions>> speech_rules(const std::optional<SpeechGate>& gate, bool wanted,
+                                                           const VoiceActivityChanges& changes);
 
 }  // namespace syrinx

@@ -127,10 +127,11 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
                                                     const Progress& progress) {
   SYRINX_TRY_VOID(check(options));
   SYRINX_TRY(const Tree boost, boost_tree(options));
+  SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   const std::vector<float> sound = bounded(samples);
   Transcript transcript;
   transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
-  for (const SpeechPiece& piece : pieces(sound, options.voice_activity)) {
+  for (const SpeechPiece& piece : pieces(sound, voice)) {
     {
       const Turns::Turn turn(turns_);
       SYRINX_TRY_VOID(hear(piece, sound, boost, options.words, transcript));
@@ -142,8 +143,9 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   return transcript;
 }
 
-std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sound, bool voice_activity) const {
-  if (voice_activity && gate_) return gate_->pieces(sound);
+std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sound,
+                                                      const std::optional<silero::SegmentOptions>& voice) const {
+  if (voice) return gate_->pieces(sound, *voice);
   return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
 }
 
@@ -175,8 +177,11 @@ Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const floa
 
 Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY_VOID(check(options));
-  SYRINX_TRY(Tree boost, boost_tree(options));
-  return std::make_unique<TransducerStream>(shared_from_this(), std::move(boost), options.words);
+  TransducerStream::Rules rules{.words = options.words};
+  SYRINX_TRY(rules.boost, boost_tree(options));
+  SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
+  SYRINX_TRY(rules.endpoints, options.endpoints.apply(EndpointOptions()));
+  return std::make_unique<TransducerStream>(shared_from_this(), std::move(rules));
 }
 
 std::vector<SpeechPiece> quiet_pieces(std::span<const float> sound, size_t most) {

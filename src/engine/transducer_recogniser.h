@@ -48,7 +48,8 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
                        RecogniserOptions options);
   Status check(const TranscribeOptions& options) const;
   Result<Tree> boost_tree(const TranscribeOptions& options) const;
-  std::vector<SpeechPiece> pieces(std::span<const float> sound, bool voice_activity) const;
+  std::vector<SpeechPiece> pieces(std::span<const float> sound,
+                                  const std::optional<silero::SegmentOptions>& voice) const;
   Status hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
               Transcript& transcript);
   std::unique_ptr<FrameSource> frame_source();

@@ -10,21 +10,22 @@
 namespace syrinx {
 namespace {
 
+constexpr size_t kFramesAtOnce = 4;       // between two looks at the endpointing rules
 constexpr size_t kReservedLabels = 4096;  // of a segment: a push then allocates nothing for them
 
 }  // namespace
 
-TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::Tree boost,
-                                   bool words)
+TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, Rules rules)
     : recogniser_(std::move(recogniser)),
-      boost_(std::move(boost)),
-      words_(words),
+      rules_(std::move(rules)),
       frames_(recogniser_->frame_source()),
       state_(*recogniser_->model_->decoder()),
+      endpointer_(rules_.endpoints),
       end_of_utterance_(recogniser_->model_->vocabulary().find("<EOU>")),
       end_of_backchannel_(recogniser_->model_->vocabulary().find("<EOB>")) {
   found_.reserve(kReservedLabels);
-  if (boost_ != nullptr) state_.transducer->head().boost = boost_.get();
+  if (rules_.boost != nullptr) state_.transducer->head().boost = rules_.boost.get();
+  if (rules_.voice) voice_.emplace(recogniser_->gate_->vad(), *rules_.voice);
 }
 
 Status TransducerStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
@@ -37,6 +38,7 @@ Status TransducerStream::push(std::span<const float> samples, std::vector<Recogn
     const size_t count = std::min(kAtOnce, samples.size());
     for (size_t i = 0; i < count; ++i) bounded[i] = bounded_sample(samples[i]);
     samples = samples.subspan(count);
+    if (voice_) voice_->push({bounded.data(), count});
     frames_->push({bounded.data(), count}, [&](View<const float, 2> frames) { decode(frames, events); });
   }
   recogniser_->note_work();
@@ -65,20 +67,36 @@ Status TransducerStream::commit(std::vector<RecognitionEvent>& events) {
   return status();
 }
 
+// A window holds seconds; whether an utterance is over is asked oftener.
 void TransducerStream::decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events) {
+  bool changed = false;
+  for (size_t first = 0; first < frames.extent(0); first += kFramesAtOnce) {
+    const size_t count = std::min(kFramesAtOnce, frames.extent(0) - first);
+    const size_t before = found_.size();
+    decode_some({frames.row(first), {count, frames.extent(1)}, {frames.stride(0), 1}});
+    changed |= found_.size() > before;
+    if (!endpointer_.check(decoded_s())) continue;
+    report(true, events);
+    changed = false;
+  }
+  if (changed) report(false, events);
+}
+
+void TransducerStream::decode_some(View<const float, 2> frames) {
   const size_t before = found_.size();
   const transducer::HeadDecoder::Job job{&state_, frames, &found_};
   recogniser_->decoder_.decode({&job, 1});
   note(std::span(found_).subspan(before));
-  const double now_s = static_cast<double>(state_.decoded()) * recogniser_->model_->config().frame_s();
-  const bool over = endpointer_.check(now_s).has_value();
-  if (over || found_.size() > before) report(over, events);
+  // The last frame is computed when its beginning is there, so only what lies a frame before is sure to be judged.
+  if (voice_) endpointer_.voice(voice_->last_voice_s(decoded_s() - frame_s()));
 }
 
+double TransducerStream::frame_s() const { return recogniser_->model_->config().frame_s(); }
+double TransducerStream::decoded_s() const { return static_cast<double>(state_.decoded()) * frame_s(); }
+
 void TransducerStream::note(std::span<const transducer::Emission> fresh) {
-  const double frame_s = recogniser_->model_->config().frame_s();
   for (const transducer::Emission& emission : fresh) {
-    const double end_s = static_cast<double>(emission.frame + emission.duration) * frame_s;
+    const double end_s = static_cast<double>(emission.frame + emission.duration) * frame_s();
     if (emission.label == end_of_utterance_ || emission.label == end_of_backchannel_) {
       endpointer_.end_of_utterance(end_s, emission.label == end_of_backchannel_);
     } else if (!recogniser_->model_->vocabulary().is_special(emission.label)) {
@@ -95,12 +113,12 @@ void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& even
   RecognitionEvent event;
   event.segment = segment_;
   event.is_final = is_final;
-  event.result = transcript_segment(tokens, words, {.frame_s = model.config().frame_s(), .words = words_});
+  event.result = transcript_segment(tokens, words, {.frame_s = frame_s(), .words = rules_.words});
   event.stable_bytes = event.result.text.size();
   event.latency_ms = arrival_.elapsed_ms();
   const bool changed = event.result.text != reported_;
   if (is_final) {
-    endpointer_.restart(static_cast<double>(state_.decoded()) * model.config().frame_s());
+    endpointer_.restart(decoded_s());
     state_.forget_labels();
     found_.clear();
     reported_.clear();

@@ -1,4 +1,5 @@
-// A stream of sound through a transducer: its labels as they are found, cut into segments by the endpointing rules.
+// A stream of sound through a transducer: its labels as they are found, cut into segments by the endpointing rules, for
+// which voice also counts where it is known.
 #pragma once
 
 #include <memory>
@@ -7,13 +8,20 @@
 #include "engine/endpointing.h"
 #include "engine/transducer_frames.h"
 #include "engine/transducer_recogniser.h"
+#include "engine/voice_track.h"
 #include "models/transducer/words.h"
 
 namespace syrinx {
 
 class TransducerStream final : public RecognitionStream {
  public:
-  TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::Tree boost, bool words);
+  struct Rules {
+    TransducerRecogniser::Tree boost = {};             // null: nothing is favoured
+    bool words = false;                                // their times are told
+    std::optional<silero::SegmentOptions> voice = {};  // where the recogniser has a gate: what counts as speech
+    EndpointOptions endpoints = {};
+  };
+  TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, Rules rules);
 
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
   Status finish(std::vector<RecognitionEvent>& events) override;
@@ -22,16 +30,19 @@ class TransducerStream final : public RecognitionStream {
 
  private:
   void decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events);
+  void decode_some(View<const float, 2> frames);
+  double frame_s() const;
+  double decoded_s() const;
   void note(std::span<const transducer::Emission> fresh);
   void report(bool is_final, std::vector<RecognitionEvent>& events);
   Status status() const;
 
   std::shared_ptr<TransducerRecogniser> recogniser_;
-  TransducerRecogniser::Tree boost_;
-  const bool words_;
+  const Rules rules_;
   std::string language_;
   std::unique_ptr<FrameSource> frames_;
   transducer::HeadState state_;
+  std::optional<VoiceTrack> voice_;
   Endpointer endpointer_;
   int32_t end_of_utterance_ = -1, end_of_backchannel_ = -1;  // labels; -1: the model has none
   std::vector<transducer::Emission> found_;                  // of the segment

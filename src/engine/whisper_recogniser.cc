@@ -94,12 +94,6 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   return settings;
 }
 
-// The rules of voice activity, where there is any.
-Result<std::optional<silero::SegmentOptions>> WhisperRecogniser::voice_of(const TranscribeOptions& options) const {
-  if (!options.voice_activity || !gate_) return std::nullopt;
-  return options.voice.apply(gate_->options().segments);
-}
-
 // The times of the piece become those of the recording; the language stays that was found in the first one of some
 // length that says something.
 Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
@@ -136,7 +130,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   Transcript transcript;
   transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
   if (settings.language != nullptr) transcript.language = settings.language->code;
-  SYRINX_TRY(const auto voice, voice_of(options));
+  SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   std::vector<SpeechPiece> pieces;
   if (voice)
     pieces = gate_->pieces(samples, *voice);
@@ -150,7 +144,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
 
 Result<std::unique_ptr<RecognitionStream>> WhisperRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY(const whisper::TranscriberSettings settings, settings_of(options));
-  SYRINX_TRY(const auto voice, voice_of(options));
+  SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(const EndpointOptions endpoints, options.endpoints.apply(WhisperStream::kEndpoints));
   return std::make_unique<WhisperStream>(shared_from_this(), settings, voice, endpoints);
 }

@@ -43,7 +43,6 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
  private:
   WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options);
   Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options) const;
-  Result<std::optional<silero::SegmentOptions>> voice_of(const TranscribeOptions& options) const;
   Status hear_piece(const SpeechPiece& piece, std::span<const float> samples, whisper::TranscriberSettings& settings,
                     const Progress& progress, Transcript& transcript);
 

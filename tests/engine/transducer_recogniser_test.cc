@@ -8,6 +8,8 @@
 #include <random>
 
 #include "engine/transducer_frames.h"
+#include "engine/voice_track.h"
+#include "tests/engine/noise_detector.h"
 
 namespace syrinx {
 namespace {
@@ -20,10 +22,11 @@ std::vector<float> noise(double seconds, uint32_t seed) {
   return out;
 }
 
-Result<std::shared_ptr<Recogniser>> load(const std::string& name) {
+Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "") {
   RecogniserOptions options;
   options.files.name = name;
   options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + name;
+  options.files.voice_activity = voice_activity;
   options.precision = Precision::kF32;
   options.threads = 1;
   return TransducerRecogniser::load(options);
@@ -31,14 +34,16 @@ Result<std::shared_ptr<Recogniser>> load(const std::string& name) {
 
 class TransducerRecognition : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    auto loaded = load(GetParam());
+  void SetUp() override { hear_with(""); }
+  void hear_with(const std::string& voice_activity) {
+    auto loaded = load(GetParam(), voice_activity);
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
     recogniser_ = *loaded;
   }
   // The final segments of a stream that is pushed `size` samples at a time.
-  std::vector<TranscriptSegment> stream(std::span<const float> sound, size_t size) {
-    auto stream = recogniser_->start({.words = true});
+  std::vector<TranscriptSegment> stream(std::span<const float> sound, size_t size,
+                                        const TranscribeOptions& options = {.words = true}) {
+    auto stream = recogniser_->start(options);
     EXPECT_TRUE(stream.has_value()) << stream.error().message;
     std::vector<RecognitionEvent> events;
     for (size_t first = 0; first < sound.size(); first += size)
@@ -139,6 +144,78 @@ TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
   ASSERT_TRUE(stream->finish(events).has_value());
   EXPECT_TRUE(events.back().is_final);
   EXPECT_GT(events.back().segment, first);
+}
+
+TEST_P(TransducerRecognition, VoiceDecidesWhatOfARecordingIsHeard) {
+  std::vector<float> sound = noise(8, 7);
+  std::fill(sound.begin() + 48000, sound.begin() + 96000, 0.0f);
+  const auto text = [&](const TranscribeOptions& options) {
+    const auto transcript = recogniser_->transcribe(sound, options, {});
+    EXPECT_TRUE(transcript.has_value()) << transcript.error().message;
+    return transcript->text();
+  };
+  const std::string all = text({});
+  EXPECT_EQ(recogniser_->transcribe(sound, {.voice = {.threshold = 0.4}}, {}).error().code, Code::kNotFound);
+  EXPECT_EQ(recogniser_->start({.voice = {.threshold = 0.4}}).error().code, Code::kNotFound);
+
+  hear_with(write_noise_detector(testing::TempDir() + "transducer_voice.bin"));
+  EXPECT_EQ(text({.voice_activity = false}), all);
+  EXPECT_EQ(text({.voice = {.min_silence_ms = 5000}}), all) << "the silence is shorter than that";
+  EXPECT_NE(text({}), all);
+  EXPECT_NE(text({.voice = {.speech_pad_ms = 0}}), text({}));
+  EXPECT_EQ(text({.voice = {.min_speech_ms = 6000}}), "");
+  EXPECT_EQ(recogniser_->transcribe(sound, {.voice = {.threshold = 2}}, {}).error().code, Code::kInvalidArgument);
+}
+
+TEST_P(TransducerRecognition, EndpointsOfAStream) {
+  const std::vector<float> sound = noise(12, 10);
+  const TranscribeOptions short_ones{.endpoints = {.silence_after_speech_s = 100, .max_utterance_s = 3}};
+  const TranscribeOptions quick{.endpoints = {.silence_after_speech_s = 0.3, .max_utterance_s = 100}};
+  const std::vector<TranscriptSegment> by_length = stream(sound, 4000, short_ones);
+  EXPECT_EQ(by_length.size(), 4u) << "of 3 s each";
+  for (const TranscriptSegment& segment : by_length) EXPECT_LT(segment.end_s - segment.start_s, 4.1);
+  // Of these two models the words lie apart.
+  const bool pauses =
+      std::string_view(GetParam()).starts_with("tdt") || std::string_view(GetParam()).starts_with("hyb");
+  EXPECT_GE(stream(sound, 4000, quick).size(), pauses ? 5u : 1u);
+  EXPECT_EQ(recogniser_->start({.endpoints = {.max_utterance_s = 0}}).error().code, Code::kInvalidArgument);
+
+  // What is voice throughout does not end, whatever the silence between its words; and that in any chunks.
+  hear_with(write_noise_detector(testing::TempDir() + "transducer_voice.bin"));
+  const std::vector<TranscriptSegment> held = stream(sound, sound.size(), quick);
+  EXPECT_EQ(held.size(), 1u);
+  for (const size_t size : {160, 997, 40000}) {
+    const std::vector<TranscriptSegment> parts = stream(sound, size, quick);
+    ASSERT_EQ(parts.size(), held.size());
+    for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(parts[i].tokens, held[i].tokens);
+  }
+}
+
+TEST(VoiceTracks, TellVoiceUpToWhereTheyAreAsked) {
+  const std::string path = write_noise_detector(testing::TempDir() + "voice_track.bin");
+  const auto gate = SpeechGate::load(path);
+  ASSERT_TRUE(gate.has_value()) << gate.error().message;
+  std::vector<float> sound = noise(4, 11);
+  std::fill(sound.begin(), sound.begin() + 16384, 0.0f);
+  std::fill(sound.begin() + 32768, sound.begin() + 49152, 0.0f);
+  const auto answers = [&](size_t size) {
+    VoiceTrack track(gate->vad(), {.min_speech_ms = 0});
+    std::vector<double> out;
+    size_t pushed = 0;
+    for (size_t until = 0; until <= sound.size(); until += 1280) {
+      for (; pushed < until; pushed += std::min(size, sound.size() - pushed))
+        track.push(std::span(sound).subspan(pushed, std::min(size, sound.size() - pushed)));
+      out.push_back(track.last_voice_s(static_cast<double>(until) / kRecognitionRateHz));
+    }
+    return out;
+  };
+  const std::vector<double> all = answers(sound.size());
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+  EXPECT_LT(all[12], 0.3) << "silence, but for the first windows";
+  EXPECT_NEAR(all[20], 20 * 0.08, 0.04) << "voice to where it was asked";
+  EXPECT_NEAR(all[38], 32768.0 / kRecognitionRateHz, 0.04) << "silence again";
+  EXPECT_NEAR(all[50], 4.0, 0.04);
+  for (const size_t size : {100, 512, 1000, 20000}) EXPECT_EQ(answers(size), all) << size;
 }
 
 // The frames of a sound whose source is flushed at these samples, one by one, and which of them a flush gave.

@@ -5,10 +5,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "engine/whisper_stream.h"
-#include "tests/models/silero/container_writer.h"
+#include "tests/engine/noise_detector.h"
 #include "tests/models/whisper/small.h"
 
 namespace syrinx {
@@ -124,6 +123,7 @@ TEST_F(WhisperRecognition, RefusesWhatItCannot) {
     return transcript ? Error{} : transcript.error();
   };
   EXPECT_EQ(error_of({.boost = {"syrinx"}}).code, Code::kUnsupported);
+  EXPECT_EQ(error_of({.voice = {.threshold = 0.4}}).code, Code::kNotFound) << "there is no voice activity model";
   EXPECT_EQ(error_of({.language = "xx"}).message,
             "'tiny' does not know the language 'xx'; give a code such as en, de or zh, or leave it out");
   const auto stopped = recogniser_->transcribe(sound(16'000), {.language = "en"}, [](double) { return false; });
@@ -165,15 +165,7 @@ TEST_F(WhisperRecognition, StreamsTheSameInAnyPieces) {
 // With voice activity: silence ends a segment, and its last half second belongs to the next one, which may have begun
 // by then.
 TEST_F(WhisperRecognition, VoiceEndsSegments) {
-  silero::Tensors tensors = silero::random_tensors(5);
-  // These weights say 0.396 of silence and mostly more of noise: that is made plain.
-  for (float& weight : tensors.output_weight) weight = std::ldexp(weight, 6);
-  for (float& bias : tensors.output_bias) bias = 64 * (bias + 0.405f);
-  const std::string path = (folder_ / "voice.bin").string();
-  const auto bytes = silero::write_container(tensors).bytes;
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  load(path);
+  load(write_noise_detector((folder_ / "voice.bin").string()));
 
   constexpr size_t kSilence = 44'800, kSpeech = 55'900, kEnd = 56'000;  // of a step
   std::vector<float> samples = sound(80'000);
