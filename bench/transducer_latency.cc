@@ -100,12 +100,14 @@ class Path {
       : model_(std::move(model)),
         team_(threads),
         runner_(team_),
-        encoder_(model_->encoder(), runner_, model_->config().encoder.contexts.front(), 1),
+        pool_(*model_, runner_, turns_, model_->config().encoder.contexts.front(), {}, 1),
         decoder_(transducer::GreedyDecoder::make(model_->decoder(), runner_, {}, 1, AskingDecoder::kBlock)),
         asking_(model_->decoder(), runner_),
-        source_(*model_, encoder_),
-        state_(*model_->decoder()),
-        chunk_(chunk_mels(model_->config().encoder, encoder_.context()) * model_->config().features.hop),
+        track_(*model_->decoder()),
+        state_(*track_.state.transducer),
+        found_(track_.found),
+        source_(*model_, pool_, track_),
+        chunk_(chunk_mels(model_->config().encoder, pool_.context()) * model_->config().features.hop),
         sound_(64 * chunk_) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal(0.0f, 0.1f);
@@ -118,7 +120,7 @@ class Path {
     const std::span<const float> samples = std::span(sound_).subspan(next_ * chunk_, chunk_);
     next_ = (next_ + 1) % 64;
     if (found_.size() + 64 > found_.capacity()) found_.clear();
-    source_.push(samples, [&](View<const float, 2> frames) { decode(*decoder_, frames); });
+    source_.push(samples, [](View<const float, 2>) {});
   }
   // The decoder alone on the frames of some chunk.
   void decode_again(transducer::GreedyDecoder& decoder) {
@@ -164,14 +166,16 @@ class Path {
   std::shared_ptr<const transducer::Model> model_;
   ThreadTeam team_;
   nn::Runner runner_;
-  transducer::StreamEncoder encoder_;
+  Turns turns_;
+  ChunkPool pool_;
   std::unique_ptr<transducer::GreedyDecoder> decoder_;
   AskingDecoder asking_;
+  LabelTrack track_;
+  transducer::DecoderState& state_;
+  std::vector<Emission>& found_;
   ChunkedFrames source_;
-  transducer::DecoderState state_;
   size_t chunk_, next_ = 0;
   std::vector<float> sound_;
-  std::vector<Emission> found_;
   std::vector<float> kept_;  // frames of a chunk
   size_t rows_ = 0, width_ = 0;
 };

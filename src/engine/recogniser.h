@@ -30,6 +30,7 @@ struct RecogniserOptions {
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
   bool heartbeat = false;                   // a little work while idle (heartbeat.h); transducers only
+  size_t max_streams = 16;                  // at once, 1 to 1024, each with memory of its own; transducers only
 };
 
 struct TranscribeOptions {

@@ -15,11 +15,11 @@ View<const float, 2> encode_sound(const transducer::Model& model, std::span<cons
   return encoder.encode(std::as_const(mels).view());
 }
 
-WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, transducer::Encoder& encoder,
-                               nn::Runner& runner)
+WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, const WindowTools& tools,
+                               LabelTrack& track)
     : model_(std::move(model)),
-      encoder_(encoder),
-      runner_(runner),
+      tools_(tools),
+      track_(track),
       frame_(model_->config().features.hop * model_->config().encoder.factor) {
   const auto samples = [&](double seconds) {
     return static_cast<size_t>(std::lround(seconds * 16000 / static_cast<double>(frame_))) * frame_;
@@ -51,10 +51,17 @@ void WindowedFrames::finish(const Sink& sink) {
 
 // Frames of the next `chunk` samples; then what lies more than `left_` before them is forgotten.
 void WindowedFrames::decode(size_t chunk, const Sink& sink) {
-  const View<const float, 2> all = encode_sound(*model_, sound_, mels_, encoder_, runner_);
+  const Turns::Turn turn(tools_.turns);
+  const View<const float, 2> all = encode_sound(*model_, sound_, mels_, tools_.encoder, tools_.runner);
   const size_t first = known_ / frame_, end = std::min((known_ + chunk + frame_ - 1) / frame_, all.extent(0));
   known_ += chunk;
-  if (first < end) sink({all.row(first), {end - first, all.extent(1)}, {all.stride(0), 1}});
+  for (size_t at = first; at < end; at += kFramesAtOnce) {
+    const size_t count = std::min(kFramesAtOnce, end - at);
+    const View<const float, 2> frames(all.row(at), {count, all.extent(1)}, {all.stride(0), 1});
+    const transducer::HeadDecoder::Job job{&track_.state, frames, &track_.found};
+    tools_.decoder.decode({&job, 1});
+    sink(frames);
+  }
   if (known_ <= left_) return;
   sound_.erase(sound_.begin(), sound_.begin() + static_cast<ptrdiff_t>(known_ - left_));
   known_ = left_;
@@ -65,13 +72,18 @@ bool ChunkedFrames::fits(const transducer::Model& model) {
   return !model.config().features.per_feature && check_streaming(config, config.contexts.front()).has_value();
 }
 
-ChunkedFrames::ChunkedFrames(const transducer::Model& model, transducer::StreamEncoder& encoder)
-    : encoder_(encoder),
+// The state's memory is touched here, so that the first chunks do not wait for its pages.
+ChunkedFrames::ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track)
+    : config_(model.config().encoder),
+      pool_(pool),
+      track_(track),
       features_(model.features()),
-      state_(model.config().encoder, encoder.context(), transducer::StreamMode::kExact),
-      first_mels_(first_chunk_mels(model.config().encoder, encoder.context())),
-      chunk_mels_(chunk_mels(model.config().encoder, encoder.context())) {
-  mels_.prepare(std::max(first_mels_, chunk_mels_), model.config().features.mels, kernels::Storage::kF32);
+      state_(config_, pool.context(), transducer::StreamMode::kExact),
+      first_mels_(first_chunk_mels(config_, pool.context())),
+      chunk_mels_(chunk_mels(config_, pool.context())) {
+  state_.reset();
+  mels_.prepare(std::max(first_mels_, chunk_mels_), config_.mels, kernels::Storage::kF32);
+  frames_.prepare(pool.chunk_frames(), config_.width, kernels::Storage::kF32);
 }
 
 void ChunkedFrames::push(std::span<const float> samples, const Sink& sink) {
@@ -89,10 +101,10 @@ void ChunkedFrames::push(std::span<const float> samples, const Sink& sink) {
 // The chunk as if the sound ended here, on a copy of the state.  A chunk's first frame has one frame of features where
 // the stream begins, the others have `factor`.
 void ChunkedFrames::flush(const Sink& sink) {
-  const size_t factor = encoder_.config().factor;
+  const size_t factor = config_.factor;
   const size_t whole = state_.started() ? filled_ / factor : (filled_ + factor - 1) / factor;
   if (whole <= flushed_) return;
-  transducer::EncoderState ended(encoder_.config(), encoder_.context(), state_.mode());
+  transducer::EncoderState ended(config_, pool_.context(), state_.mode());
   ended.copy_from(state_);
   give(ended, true, whole, sink);
   flushed_ = whole;
@@ -113,13 +125,18 @@ void ChunkedFrames::step(bool last, const Sink& sink) {
 
 // Frames of the chunk up to `most`, without those that have been given.
 void ChunkedFrames::give(transducer::EncoderState& state, bool last, size_t most, const Sink& sink) {
-  const transducer::StreamEncoder::Input input{
-      .state = &state, .mels = {mels_.f32(), {filled_, mels_.channels()}, {mels_.stride(), 1}}, .last = last};
-  transducer::StreamEncoder::Output output;
-  const View<const float, 2> frames = encoder_.step({&input, 1}, {&output, 1});
-  const size_t end = std::min(output.rows, most);
-  if (end > flushed_)
-    sink({frames.row(output.first_row + flushed_), {end - flushed_, frames.extent(1)}, {frames.stride(0), 1}});
+  ChunkPool::Chunk chunk{.encoder = &state,
+                         .mels = {mels_.f32(), {filled_, mels_.channels()}, {mels_.stride(), 1}},
+                         .last = last,
+                         .first = flushed_,
+                         .end = most,
+                         .at_once = kFramesAtOnce,
+                         .head = &track_.state,
+                         .found = &track_.found,
+                         .frames = frames_.view()};
+  pool_.hear(chunk);
+  for (size_t given = 0; given < chunk.rows; given = chunk.decoded, pool_.go_on(chunk))
+    sink({frames_.f32(given), {chunk.decoded - given, frames_.channels()}, {frames_.stride(), 1}});
 }
 
 }  // namespace syrinx

@@ -1,4 +1,4 @@
-// From the sound of a stream to the encoder's frames of a transducer, as soon as they are certain.
+// From the sound of a stream to the labels of a transducer, as soon as they are certain.
 #pragma once
 
 #include <functional>
@@ -6,17 +6,30 @@
 #include <span>
 #include <vector>
 
+#include "engine/chunk_pool.h"
+#include "engine/turns.h"
 #include "models/transducer/encoder.h"
+#include "models/transducer/head_decoder.h"
 #include "models/transducer/model.h"
 #include "models/transducer/stream_encoder.h"
 #include "nn/runner.h"
 
 namespace syrinx {
 
-// One stream's; one thread.  What is given does not depend on how the sound was cut, unless it is flushed.
+// What a stream's decoder remembers and has found; the stream's own.
+struct LabelTrack {
+  explicit LabelTrack(const transducer::DecoderWeights& weights) : state(weights) {}
+  transducer::HeadState state;
+  std::vector<transducer::Emission> found;
+};
+
+// One stream's; one thread.  What is found does not depend on how the sound was cut, unless it is flushed.
 class FrameSource {
  public:
-  // Frames [n, d] that follow those before; valid in the call.
+  // Frames that are decoded at once, at most, so that what follows may begin anew where an utterance ends.
+  static constexpr size_t kFramesAtOnce = 4;
+  // Frames [n, d] of the encoder that follow those before and have been decoded: their labels are in the track.  Valid
+  // in the call, which may clear the track's labels and have its state forget them.
   using Sink = std::function<void(View<const float, 2> frames)>;
 
   virtual ~FrameSource() = default;
@@ -28,6 +41,14 @@ class FrameSource {
   virtual void finish(const Sink& sink) = 0;
 };
 
+// What streams in windows borrow for their calls, in their turn.
+struct WindowTools {
+  Turns& turns;  // at all that follows
+  nn::Runner& runner;
+  transducer::Encoder& encoder;
+  transducer::HeadDecoder& decoder;
+};
+
 // For models whose frames see the whole recording (spec transducer-asr.md, section 3.7): windows of 10 s that are
 // known, 2 s to be decoded and 2 s that follow, encoded as recordings of their own; the first window has nothing before
 // it.
@@ -35,8 +56,8 @@ class WindowedFrames final : public FrameSource {
  public:
   static constexpr double kLeftS = 10, kChunkS = 2, kRightS = 2;
 
-  // The encoder and its runner are borrowed for the calls.
-  WindowedFrames(std::shared_ptr<const transducer::Model> model, transducer::Encoder& encoder, nn::Runner& runner);
+  // The track is borrowed.
+  WindowedFrames(std::shared_ptr<const transducer::Model> model, const WindowTools& tools, LabelTrack& track);
 
   void push(std::span<const float> samples, const Sink& sink) override;
   void flush(const Sink& sink) override;
@@ -46,8 +67,8 @@ class WindowedFrames final : public FrameSource {
   void decode(size_t chunk, const Sink& sink);
 
   std::shared_ptr<const transducer::Model> model_;
-  transducer::Encoder& encoder_;
-  nn::Runner& runner_;
+  const WindowTools tools_;
+  LabelTrack& track_;
   size_t frame_;                 // samples of one of the encoder's
   size_t left_, chunk_, right_;  // samples, whole frames
   std::vector<float> sound_;     // from the window's beginning on
@@ -55,14 +76,15 @@ class WindowedFrames final : public FrameSource {
   nn::Plane mels_;
 };
 
-// For cache-aware models: chunk by chunk, each frame computed once.  A push allocates nothing, a flush does.
+// For cache-aware models: chunk by chunk, each frame computed once, together with the chunks of other streams.  A push
+// allocates nothing but what the track's labels lack, a flush does.
 class ChunkedFrames final : public FrameSource {
  public:
   // Whether a model can be streamed so: it must have been trained for it, and take features as they are.
   static bool fits(const transducer::Model& model);
 
-  // fits() holds.  The encoder, made for the model's default context, is borrowed for the calls.
-  ChunkedFrames(const transducer::Model& model, transducer::StreamEncoder& encoder);
+  // fits() holds.  The model, the pool made for it and the track are borrowed.
+  ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track);
 
   void push(std::span<const float> samples, const Sink& sink) override;
   void flush(const Sink& sink) override;
@@ -74,13 +96,16 @@ class ChunkedFrames final : public FrameSource {
   void step(bool last, const Sink& sink);
   void give(transducer::EncoderState& state, bool last, size_t most, const Sink& sink);
 
-  transducer::StreamEncoder& encoder_;
+  const transducer::EncoderConfig& config_;
+  ChunkPool& pool_;
+  LabelTrack& track_;
   transducer::FeatureStream features_;
   transducer::EncoderState state_;
   size_t first_mels_, chunk_mels_;
   nn::Plane mels_;  // of the chunk that is being filled
   size_t filled_ = 0;
   size_t flushed_ = 0;  // frames of that chunk that have been given
+  nn::Plane frames_;    // of the chunk that was heard
 };
 
 // The encoder's frames [n, d] of a whole sound; none for less than one frame of features.  Valid until the next call of

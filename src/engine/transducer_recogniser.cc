@@ -15,7 +15,10 @@ namespace {
 using transducer::Emission;
 
 constexpr size_t kBlockFrames = 256;  // that the decoder reads at once: 20 s
-constexpr double kBoostBase = 1.0;    // of a phrase's first label; the score that is asked for multiplies it
+constexpr size_t kMostStreams = 1024;
+constexpr double kBoostBase = 1.0;  // of a phrase's first label; the score that is asked for multiplies it
+
+constexpr transducer::GreedyOptions kGreedy = {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}};
 
 std::vector<float> bounded(std::span<const float> samples) {
   std::vector<float> out(samples.size());
@@ -35,6 +38,8 @@ GateOptions gate_options() {
 
 Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions options) {
   const Stopwatch watch;
+  if (options.max_streams < 1 || options.max_streams > kMostStreams)
+    return fail(Code::kInvalidArgument, "{} streams at once; ask for 1 to {}", options.max_streams, kMostStreams);
   SYRINX_TRY(
       std::shared_ptr<const transducer::Model> model,
       transducer::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
@@ -57,34 +62,32 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
     : files_(std::move(options.files)),
       model_(std::move(model)),
       gate_(std::move(gate)),
+      max_streams_(options.max_streams),
       team_(options.threads),
       runner_(team_),
       encoder_(model_->encoder(), runner_),
-      decoder_(model_->decoder(), runner_, {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, 1,
-               kBlockFrames) {
+      decoder_(model_->decoder(), runner_, kGreedy, 1, kBlockFrames) {
   const transducer::EncoderConfig& config = model_->config().encoder;
   if (ChunkedFrames::fits(*model_))
-    stream_encoder_ =
-        std::make_unique<transducer::StreamEncoder>(model_->encoder(), runner_, config.contexts.front(), 1);
+    pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, config.contexts.front(), kGreedy, max_streams_);
 }
 
-std::unique_ptr<FrameSource> TransducerRecogniser::frame_source() {
-  if (stream_encoder_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *stream_encoder_);
-  return std::make_unique<WindowedFrames>(model_, encoder_, runner_);
+std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track) {
+  if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track);
+  return std::make_unique<WindowedFrames>(model_, WindowTools{turns_, runner_, encoder_, decoder_}, track);
 }
 
 // Pages, tables, caches and threads are as in use before anybody waits for a result.
 void TransducerRecogniser::warm_up() {
   const std::vector<float> sound(kRecognitionRateHz, 0.0f);
-  const std::unique_ptr<FrameSource> source = frame_source();
   for (int round = 0; round < 2; ++round) {
-    source->push(sound, [](View<const float, 2>) {});
     const View<const float, 2> frames = encode_sound(*model_, sound, mels_, encoder_, runner_);
     transducer::HeadState state(*model_->decoder());
     std::vector<Emission> found;
     const transducer::HeadDecoder::Job job{&state, frames, &found};
     decoder_.decode({&job, 1});
   }
+  if (pool_ != nullptr) pool_->warm_up(*model_);
 }
 
 // One frame of silence through the decoder: its weights are what may stay in the caches.
@@ -181,7 +184,13 @@ Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const Tra
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(rules.endpoints, options.endpoints.apply(EndpointOptions()));
-  return std::make_unique<TransducerStream>(shared_from_this(), std::move(rules));
+  const size_t before = streams_.fetch_add(1, std::memory_order_relaxed);
+  StreamPlace place(streams_);
+  if (before >= max_streams_)
+    return fail(Code::kUnavailable,
+                "all {} streams of '{}' are taken; start another when one has ended, or load it with more max_streams",
+                max_streams_, files_.name);
+  return std::make_unique<TransducerStream>(shared_from_this(), std::move(place), std::move(rules));
 }
 
 std::vector<SpeechPiece> quiet_pieces(std::span<const float> sound, size_t most) {

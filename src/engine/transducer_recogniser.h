@@ -2,13 +2,17 @@
 //
 // A recording is heard in pieces: what voice activity leaves of it, or, without that, up to two minutes at once, cut
 // where it is quiet.  A stream of a cache-aware model is decoded chunk by chunk as it comes, that of another one in
-// windows (transducer_frames.h); either way its text only grows, so partial results never take anything back.
+// windows (transducer_frames.h); either way its text only grows, so partial results never take anything back.  Chunks
+// of several streams that have come at the same time share a step (chunk_pool.h).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/thread_team.h"
+#include "engine/chunk_pool.h"
 #include "engine/heartbeat.h"
 #include "engine/recogniser.h"
 #include "engine/speech_gate.h"
@@ -43,6 +47,19 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
  private:
   friend class TransducerStream;
   using Tree = std::shared_ptr<const transducer::BoostTree>;
+  // One of the streams that there may be at once, given back at its end; borrows the count.
+  class StreamPlace {
+   public:
+    explicit StreamPlace(std::atomic<size_t>& taken) : taken_(&taken) {}
+    StreamPlace(StreamPlace&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
+    StreamPlace& operator=(StreamPlace&&) = delete;
+    ~StreamPlace() {
+      if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    std::atomic<size_t>* taken_;
+  };
 
   TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
                        RecogniserOptions options);
@@ -52,7 +69,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
                                   const std::optional<silero::SegmentOptions>& voice) const;
   Status hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
               Transcript& transcript);
-  std::unique_ptr<FrameSource> frame_source();
+  std::unique_ptr<FrameSource> frame_source(LabelTrack& track);
   void warm_up();
   void beat();
   void note_work() {
@@ -62,15 +79,17 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   const RecognitionFiles files_;
   const std::shared_ptr<const transducer::Model> model_;
   const std::optional<SpeechGate> gate_;
+  const size_t max_streams_;
   double load_ms_ = 0;
+  std::atomic<size_t> streams_{0};
 
   Turns turns_;  // at all that follows
   ThreadTeam team_;
   nn::Runner runner_;
   transducer::Encoder encoder_;
-  std::unique_ptr<transducer::StreamEncoder> stream_encoder_;  // null for models that are not cache-aware
   transducer::HeadDecoder decoder_;
   nn::Plane mels_;
+  std::unique_ptr<ChunkPool> pool_;       // takes its own turns; null for models that are not cache-aware
   std::unique_ptr<Heartbeat> heartbeat_;  // last, as it uses all of these; null where none was asked for
 };
 

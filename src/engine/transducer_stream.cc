@@ -10,21 +10,22 @@
 namespace syrinx {
 namespace {
 
-constexpr size_t kFramesAtOnce = 4;       // between two looks at the endpointing rules
 constexpr size_t kReservedLabels = 4096;  // of a segment: a push then allocates nothing for them
 
 }  // namespace
 
-TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, Rules rules)
+TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser,
+                                   TransducerRecogniser::StreamPlace place, Rules rules)
     : recogniser_(std::move(recogniser)),
+      place_(std::move(place)),
       rules_(std::move(rules)),
-      frames_(recogniser_->frame_source()),
-      state_(*recogniser_->model_->decoder()),
+      track_(*recogniser_->model_->decoder()),
+      frames_(recogniser_->frame_source(track_)),
       endpointer_(rules_.endpoints),
       end_of_utterance_(recogniser_->model_->vocabulary().find("<EOU>")),
       end_of_backchannel_(recogniser_->model_->vocabulary().find("<EOB>")) {
-  found_.reserve(kReservedLabels);
-  if (rules_.boost != nullptr) state_.transducer->head().boost = rules_.boost.get();
+  track_.found.reserve(kReservedLabels);
+  if (rules_.boost != nullptr) track_.state.transducer->head().boost = rules_.boost.get();
   if (rules_.voice) voice_.emplace(recogniser_->gate_->vad(), *rules_.voice);
 }
 
@@ -33,14 +34,14 @@ Status TransducerStream::push(std::span<const float> samples, std::vector<Recogn
   arrival_ = Stopwatch();
   constexpr size_t kAtOnce = kRecognitionRateHz;  // copied, to be bounded
   std::array<float, kAtOnce> bounded;
-  const Turns::Turn turn(recogniser_->turns_);
   while (!samples.empty()) {
     const size_t count = std::min(kAtOnce, samples.size());
     for (size_t i = 0; i < count; ++i) bounded[i] = bounded_sample(samples[i]);
     samples = samples.subspan(count);
     if (voice_) voice_->push({bounded.data(), count});
-    frames_->push({bounded.data(), count}, [&](View<const float, 2> frames) { decode(frames, events); });
+    frames_->push({bounded.data(), count}, [&](View<const float, 2>) { heard(events); });
   }
+  if (changed_) report(false, events);
   recogniser_->note_work();
   return status();
 }
@@ -49,50 +50,31 @@ Status TransducerStream::finish(std::vector<RecognitionEvent>& events) {
   SYRINX_CHECK(!finished_, "finished twice");
   finished_ = true;
   arrival_ = Stopwatch();
-  {
-    const Turns::Turn turn(recogniser_->turns_);
-    frames_->finish([&](View<const float, 2> frames) { decode(frames, events); });
-  }
+  frames_->finish([&](View<const float, 2>) { heard(events); });
   report(true, events);
   return status();
 }
 
 Status TransducerStream::commit(std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
-  {
-    const Turns::Turn turn(recogniser_->turns_);
-    frames_->flush([&](View<const float, 2> frames) { decode(frames, events); });
-  }
+  frames_->flush([&](View<const float, 2>) { heard(events); });
   report(true, events);
   return status();
 }
 
-// A window holds seconds; whether an utterance is over is asked oftener.
-void TransducerStream::decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events) {
-  bool changed = false;
-  for (size_t first = 0; first < frames.extent(0); first += kFramesAtOnce) {
-    const size_t count = std::min(kFramesAtOnce, frames.extent(0) - first);
-    const size_t before = found_.size();
-    decode_some({frames.row(first), {count, frames.extent(1)}, {frames.stride(0), 1}});
-    changed |= found_.size() > before;
-    if (!endpointer_.check(decoded_s())) continue;
-    report(true, events);
-    changed = false;
-  }
-  if (changed) report(false, events);
-}
-
-void TransducerStream::decode_some(View<const float, 2> frames) {
-  const size_t before = found_.size();
-  const transducer::HeadDecoder::Job job{&state_, frames, &found_};
-  recogniser_->decoder_.decode({&job, 1});
-  note(std::span(found_).subspan(before));
+// Behind some frames whose labels are in the track: a partial result can wait for the end of a push, the end of an
+// utterance cannot.
+void TransducerStream::heard(std::vector<RecognitionEvent>& events) {
+  changed_ |= track_.found.size() > noted_;
+  note(std::span(track_.found).subspan(noted_));
+  noted_ = track_.found.size();
   // The last frame is computed when its beginning is there, so only what lies a frame before is sure to be judged.
   if (voice_) endpointer_.voice(voice_->last_voice_s(decoded_s() - frame_s()));
+  if (endpointer_.check(decoded_s())) report(true, events);
 }
 
 double TransducerStream::frame_s() const { return recogniser_->model_->config().frame_s(); }
-double TransducerStream::decoded_s() const { return static_cast<double>(state_.decoded()) * frame_s(); }
+double TransducerStream::decoded_s() const { return static_cast<double>(track_.state.decoded()) * frame_s(); }
 
 void TransducerStream::note(std::span<const transducer::Emission> fresh) {
   for (const transducer::Emission& emission : fresh) {
@@ -108,7 +90,7 @@ void TransducerStream::note(std::span<const transducer::Emission> fresh) {
 // Text only grows, so a segment of which something has been told also has a final result.
 void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& events) {
   const transducer::Model& model = *recogniser_->model_;
-  const auto tokens = transducer::token_times(model.vocabulary(), model.config().decoder.kind, found_);
+  const auto tokens = transducer::token_times(model.vocabulary(), model.config().decoder.kind, track_.found);
   const auto words = transducer::word_times(model.vocabulary(), tokens);
   RecognitionEvent event;
   event.segment = segment_;
@@ -117,10 +99,12 @@ void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& even
   event.stable_bytes = event.result.text.size();
   event.latency_ms = arrival_.elapsed_ms();
   const bool changed = event.result.text != reported_;
+  changed_ = false;
   if (is_final) {
     endpointer_.restart(decoded_s());
-    state_.forget_labels();
-    found_.clear();
+    track_.state.forget_labels();
+    track_.found.clear();
+    noted_ = 0;
     reported_.clear();
     if (event.result.text.empty()) return;
     ++segment_;
@@ -132,7 +116,7 @@ void TransducerStream::report(bool is_final, std::vector<RecognitionEvent>& even
 }
 
 Status TransducerStream::status() const {
-  if (state_.faults() == 0) return {};
+  if (track_.state.faults() == 0) return {};
   return fail(Code::kDataLoss, "'{}' computed values that are not finite; its weights may be damaged",
               recogniser_->name());
 }

@@ -21,7 +21,8 @@ class TransducerStream final : public RecognitionStream {
     std::optional<silero::SegmentOptions> voice = {};  // where the recogniser has a gate: what counts as speech
     EndpointOptions endpoints = {};
   };
-  TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, Rules rules);
+  TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::StreamPlace place,
+                   Rules rules);
 
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
   Status finish(std::vector<RecognitionEvent>& events) override;
@@ -29,8 +30,7 @@ class TransducerStream final : public RecognitionStream {
   const std::string& language() const override { return language_; }
 
  private:
-  void decode(View<const float, 2> frames, std::vector<RecognitionEvent>& events);
-  void decode_some(View<const float, 2> frames);
+  void heard(std::vector<RecognitionEvent>& events);
   double frame_s() const;
   double decoded_s() const;
   void note(std::span<const transducer::Emission> fresh);
@@ -38,14 +38,16 @@ class TransducerStream final : public RecognitionStream {
   Status status() const;
 
   std::shared_ptr<TransducerRecogniser> recogniser_;
+  TransducerRecogniser::StreamPlace place_;
   const Rules rules_;
   std::string language_;
+  LabelTrack track_;      // with the labels of the segment
+  size_t noted_ = 0;      // of them
+  bool changed_ = false;  // there are labels that no event has told
   std::unique_ptr<FrameSource> frames_;
-  transducer::HeadState state_;
   std::optional<VoiceTrack> voice_;
   Endpointer endpointer_;
   int32_t end_of_utterance_ = -1, end_of_backchannel_ = -1;  // labels; -1: the model has none
-  std::vector<transducer::Emission> found_;                  // of the segment
   uint64_t segment_ = 0;
   std::string reported_;  // of the segment, last
   Stopwatch arrival_;     // of the sound that is being pushed

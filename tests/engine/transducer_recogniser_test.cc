@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "engine/transducer_frames.h"
 #include "engine/voice_track.h"
@@ -22,13 +23,15 @@ std::vector<float> noise(double seconds, uint32_t seed) {
   return out;
 }
 
-Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "") {
+Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "",
+                                         size_t max_streams = 4) {
   RecogniserOptions options;
   options.files.name = name;
   options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + name;
   options.files.voice_activity = voice_activity;
   options.precision = Precision::kF32;
   options.threads = 1;
+  options.max_streams = max_streams;
   return TransducerRecogniser::load(options);
 }
 
@@ -126,6 +129,47 @@ TEST_P(TransducerRecognition, StreamsDoNotDependOnHowTheSoundIsCut) {
       EXPECT_EQ(parts[i].end_s, whole[i].end_s);
       EXPECT_EQ(parts[i].confidence, whole[i].confidence);
     }
+  }
+}
+
+// Streams of several threads, and a recording meanwhile.
+TEST_P(TransducerRecognition, StreamsTogetherGetWhatEachGetsAlone) {
+  constexpr size_t kStreams = 4;
+  std::vector<std::vector<float>> sounds;
+  std::vector<std::vector<TranscriptSegment>> alone, together(kStreams);
+  for (size_t n = 0; n < kStreams; ++n) {
+    sounds.push_back(noise(5, static_cast<uint32_t>(20 + n)));
+    alone.push_back(stream(sounds[n], 1600));
+  }
+  const std::string text = recogniser_->transcribe(sounds[0], {}, {})->text();
+  std::vector<std::thread> speakers;
+  for (size_t n = 0; n < kStreams; ++n)
+    speakers.emplace_back([&, n] { together[n] = stream(sounds[n], 700 + 400 * n); });
+  EXPECT_EQ(recogniser_->transcribe(sounds[0], {}, {})->text(), text);
+  for (std::thread& speaker : speakers) speaker.join();
+  for (size_t n = 0; n < kStreams; ++n) {
+    ASSERT_EQ(together[n].size(), alone[n].size()) << n;
+    for (size_t i = 0; i < alone[n].size(); ++i) {
+      EXPECT_EQ(together[n][i].tokens, alone[n][i].tokens);
+      EXPECT_EQ(together[n][i].text, alone[n][i].text);
+      EXPECT_EQ(together[n][i].confidence, alone[n][i].confidence);
+    }
+  }
+}
+
+TEST(TransducerStreams, AreAtMostAsManyAsWereAskedFor) {
+  for (const size_t most : {size_t{0}, size_t{1025}})
+    EXPECT_EQ(load("hybrid_streaming.nemo", "", most).error().code, Code::kInvalidArgument);
+  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
+    const auto recogniser = *load(name, "", 2);
+    auto one = recogniser->start({}), two = recogniser->start({});
+    ASSERT_TRUE(one.has_value() && two.has_value());
+    const auto three = recogniser->start({});
+    ASSERT_FALSE(three.has_value());
+    EXPECT_EQ(three.error().code, Code::kUnavailable);
+    EXPECT_NE(three.error().message.find("all 2 streams"), std::string::npos) << three.error().message;
+    one->reset();
+    EXPECT_TRUE(recogniser->start({}).has_value());
   }
 }
 
@@ -256,15 +300,21 @@ TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
         *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
     ThreadTeam team(1);
     nn::Runner runner(team);
+    Turns turns;
+    LabelTrack of_plain(*model->decoder()), of_flushed(*model->decoder());
     if (!ChunkedFrames::fits(*model)) {
       transducer::Encoder encoder(model->encoder(), runner);
-      WindowedFrames plain(model, encoder, runner), flushed(model, encoder, runner);
+      transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
+      const WindowTools tools{turns, runner, encoder, decoder};
+      WindowedFrames plain(model, tools, of_plain), flushed(model, tools, of_flushed);
       EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
       continue;
     }
     for (const transducer::AttentionContext context : model->config().encoder.contexts) {
-      transducer::StreamEncoder encoder(model->encoder(), runner, context, 1);
-      ChunkedFrames plain(*model, encoder), flushed(*model, encoder);
+      ChunkPool pool(*model, runner, turns, context, {}, 1);
+      of_plain.state.reset();
+      of_flushed.state.reset();
+      ChunkedFrames plain(*model, pool, of_plain), flushed(*model, pool, of_flushed);
       const Flushed some = flushed_frames(flushed, sound, at), none = flushed_frames(plain, sound, {});
       ASSERT_EQ(some.frames.size(), none.frames.size());
       for (size_t t = 0; t < some.frames.size(); ++t) {
@@ -290,8 +340,10 @@ TEST(ChunkedFrames, WaitForNothingThatHasCome) {
   ASSERT_TRUE(model.has_value()) << model.error().message;
   ThreadTeam team(1);
   nn::Runner runner(team);
-  transducer::StreamEncoder encoder((*model)->encoder(), runner, (*model)->config().encoder.contexts.front(), 1);
-  ChunkedFrames large(**model, encoder), small(**model, encoder);
+  Turns turns;
+  ChunkPool pool(**model, runner, turns, (*model)->config().encoder.contexts.front(), {}, 1);
+  LabelTrack track_of_large(*(*model)->decoder()), track_of_small(*(*model)->decoder());
+  ChunkedFrames large(**model, pool, track_of_large), small(**model, pool, track_of_small);
   size_t of_large = 0, of_small = 0;
   const std::vector<float> sound = noise(4, 8);
   constexpr size_t kLarge = 4000, kSmall = 160;

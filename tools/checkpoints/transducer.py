@@ -5,10 +5,11 @@ OUT/NAME.nemo for each family of FAMILIES (a tar of model_config.yaml, model_wei
 the tokenizer), and OUT/tdt_mlx/ with the weights of `tdt` as parakeet-mlx stores them (config.json, safetensors).
 
 --size tiny keeps each family's structure with small dimensions; 110m, 0.6b and the rest of SIZES have the published
-ones.  What defaults hide is drawn at random: norms, running statistics, biases of attention.  Same seed, same bytes.
+ones, and --context the published reach of a streaming family's attention.  What defaults hide is drawn at random: norms, running statistics, biases of attention.  Same seed, same bytes.
 
   python3 tools/checkpoints/transducer.py --out tests/data/transducer
   python3 tools/checkpoints/transducer.py --size 110m --family tdt_ctc --out DIR
+  python3 tools/checkpoints/transducer.py --size 0.6b --family hybrid_streaming --context 70,1 --context 70,0 --out DIR
 """
 
 from __future__ import annotations
@@ -326,6 +327,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--family", choices=FAMILIES, action="append")
+    parser.add_argument("--context", action="append", metavar="LEFT,RIGHT",
+                        help="frames that attention sees, instead of the family's own; the first is the default")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
@@ -335,6 +338,11 @@ def main() -> None:
         family = FAMILIES[name]
         if options.size == "tiny":
             size = dataclasses.replace(SIZES["tiny"], layers=family.tiny_layers)
+        else:  # packing takes minutes and saves little of random numbers
+            family = dataclasses.replace(family, packed=False)
+        if options.context:
+            contexts = tuple(tuple(int(n) for n in pair.split(",")) for pair in options.context)
+            family = dataclasses.replace(family, contexts=contexts)
         pieces = pieces_of(family, size)
         letters = [" "] + [chr(97 + i) for i in range(size.vocabulary - 2)] + ["'"]
         labels = letters if family.characters else [text for text, _ in pieces]

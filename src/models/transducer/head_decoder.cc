@@ -1,10 +1,30 @@
 #include "models/transducer/head_decoder.h"
 
+#include <bit>
+#include <cstdint>
+
 namespace syrinx::transducer {
+namespace {
+
+// Whether no value is infinite or not a number: narrow products round those to numbers, and nobody would see them.
+bool all_finite(View<const float, 2> rows) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t bad = 0;
+  for (size_t t = 0; t < rows.extent(0); ++t) {
+    const float* const row = rows.row(t);
+    for (size_t i = 0; i < rows.extent(1); ++i)
+      bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(row[i]) & kExponent) == kExponent);
+  }
+  return bad == 0;
+}
+
+}  // namespace
 
 HeadState::HeadState(const DecoderWeights& weights) {
   if (weights.has_transducer()) transducer.emplace(weights);
 }
+
+void HeadState::raise(uint32_t faults) { (transducer ? transducer->head().faults : ctc.faults) |= faults; }
 
 void HeadState::reset() {
   if (transducer) transducer->reset();
@@ -22,6 +42,8 @@ HeadDecoder::HeadDecoder(std::shared_ptr<const DecoderWeights> weights, nn::Runn
 }
 
 void HeadDecoder::decode(std::span<const Job> jobs) {
+  for (const Job& job : jobs)
+    if (!all_finite(job.frames)) job.state->raise(kLogitsNotFinite);
   if (ctc_ != nullptr) {
     for (const Job& job : jobs) ctc_->decode(job.frames, job.state->ctc, *job.emissions);
     return;

@@ -19,6 +19,7 @@ struct HeadState {
   void forget_labels() {
     if (transducer) transducer->forget_labels();
   }
+  void raise(uint32_t faults);  // bits of DecoderFault
   uint32_t faults() const { return transducer ? transducer->head().faults : ctc.faults; }
   int64_t decoded() const { return transducer ? transducer->head().decoded : ctc.decoded; }
 
@@ -26,7 +27,8 @@ struct HeadState {
   CtcState ctc;
 };
 
-// Scratch of one team; one call at a time.  Jobs, errors and bits as in greedy.h and ctc.h.
+// Scratch of one team; one call at a time.  Jobs, errors and bits as in greedy.h and ctc.h; frames that are not finite
+// raise the fault in every precision.
 class HeadDecoder {
  public:
   HeadDecoder(std::shared_ptr<const DecoderWeights> weights, nn::Runner& runner, const GreedyOptions& options,

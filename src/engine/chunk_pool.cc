@@ -1,0 +1,144 @@
+#include "engine/chunk_pool.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace syrinx {
+namespace {
+
+size_t frames_of(transducer::AttentionContext context) { return static_cast<size_t>(context.right) + 1; }
+
+size_t streams_of(transducer::AttentionContext context, size_t streams) {
+  return std::clamp<size_t>(ChunkPool::kStepFrames / frames_of(context), 1, streams);
+}
+
+}  // namespace
+
+ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& turns,
+                     transducer::AttentionContext context, const transducer::GreedyOptions& options, size_t streams)
+    : turns_(turns),
+      chunk_frames_(frames_of(context)),
+      encoder_(model.encoder(), runner, context, streams_of(context, streams)),
+      decoder_(model.decoder(), runner, options, streams_of(context, streams), chunk_frames_),
+      outputs_(step_streams()) {
+  waiting_.reserve(streams);
+  round_.reserve(step_streams());
+  inputs_.reserve(step_streams());
+  jobs_.reserve(step_streams());
+}
+
+void ChunkPool::hear(Chunk& chunk) {
+  Request request{.chunk = &chunk};
+  serve(request);
+}
+
+void ChunkPool::go_on(Chunk& chunk) {
+  if (chunk.decoded == chunk.rows) return;
+  Request request{.chunk = &chunk, .encoded = true};
+  serve(request);
+}
+
+// Somebody works whenever a request waits, so one that finds nobody is the first.
+void ChunkPool::serve(Request& request) {
+  std::unique_lock lock(mutex_);
+  waiting_.push_back(&request);
+  if (led_) {
+    request.changed.wait(lock, [&] { return request.done || request.leads; });
+  } else {
+    led_ = request.leads = true;
+  }
+  if (!request.done) lead(lock, request);
+}
+
+// One step, with the caller's own chunk in it, as that is the oldest.  Others are woken under the lock: a request lives
+// on its caller's stack and is gone as soon as that caller has seen the end.
+void ChunkPool::lead(std::unique_lock<std::mutex>& lock, const Request& own) {
+  lock.unlock();
+  {
+    const Turns::Turn turn(turns_);
+    lock.lock();
+    const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting_.size()));
+    round_.assign(waiting_.begin(), end);
+    waiting_.erase(waiting_.begin(), end);
+    lock.unlock();
+    step();
+  }
+  lock.lock();
+  for (Request* const request : round_) {
+    request->done = true;
+    if (request != &own) request->changed.notify_one();
+  }
+  led_ = !waiting_.empty();
+  if (!led_) return;
+  waiting_.front()->leads = true;
+  waiting_.front()->changed.notify_one();
+}
+
+void ChunkPool::step() {
+  inputs_.clear();
+  for (const Request* const request : round_)
+    if (!request->encoded) inputs_.push_back({request->chunk->encoder, request->chunk->mels, request->chunk->last});
+  const View<const float, 2> all = inputs_.empty() ? View<const float, 2>() : encoder_.step(inputs_, outputs_);
+  jobs_.clear();
+  size_t encoded = 0;
+  for (const Request* const request : round_) {
+    Chunk& chunk = *request->chunk;
+    if (!request->encoded) {
+      const transducer::StreamEncoder::Output& own = outputs_[encoded++];
+      chunk.rows = std::max(std::min(own.rows, chunk.end), chunk.first) - chunk.first;
+      chunk.decoded = 0;
+      for (size_t t = 0; t < chunk.rows; ++t)
+        std::copy_n(all.row(own.first_row + chunk.first + t), all.extent(1), chunk.frames.row(t));
+    }
+    const size_t rows = std::min(chunk.at_once, chunk.rows - chunk.decoded);
+    if (rows == 0) continue;
+    const View<const float, 2> frames(chunk.frames.row(chunk.decoded), {rows, chunk.frames.extent(1)},
+                                      {chunk.frames.stride(0), 1});
+    jobs_.push_back({chunk.head, frames, chunk.found});
+    chunk.decoded += rows;
+  }
+  decoder_.decode(jobs_);
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  chunks_.fetch_add(encoded, std::memory_order_relaxed);
+}
+
+void ChunkPool::warm_up(const transducer::Model& model) {
+  // The most rows for which the kernels have a block of their own.
+  constexpr size_t kBlockRows = 8;
+  const transducer::EncoderConfig& config = model.config().encoder;
+  const size_t first_mels = first_chunk_mels(config, context()), mels = chunk_mels(config, context());
+  const size_t streams = step_streams();
+  nn::Plane silence, frames;
+  silence.prepare(std::max(first_mels, mels), config.mels, kernels::Storage::kF32);
+  frames.prepare(chunk_frames_, config.width, kernels::Storage::kF32);
+  std::vector<transducer::EncoderState> encoders;
+  std::vector<transducer::HeadState> heads;
+  std::vector<transducer::Emission> found;
+  for (size_t n = 0; n < streams; ++n) {
+    encoders.emplace_back(config, context(), transducer::StreamMode::kExact);
+    heads.emplace_back(*model.decoder());
+  }
+  std::vector<Chunk> chunks(streams);
+  std::vector<Request> requests(streams);
+  const auto run = [&](size_t count, size_t rows, bool last) {
+    const Turns::Turn turn(turns_);
+    round_.clear();
+    for (size_t n = 0; n < count; ++n) {
+      chunks[n] = {.encoder = &encoders[n],
+                   .mels = {silence.f32(), {rows, config.mels}, {silence.stride(), 1}},
+                   .last = last,
+                   .head = &heads[n],
+                   .found = &found,
+                   .frames = frames.view()};
+      requests[n].chunk = &chunks[n];
+      round_.push_back(&requests[n]);
+    }
+    step();
+  };
+  run(streams, first_mels, false);
+  for (size_t count = 1; count <= std::min(streams, kBlockRows); ++count) run(count, mels, false);
+  run(streams, mels, false);
+  run(streams, 1, true);
+}
+
+}  // namespace syrinx

@@ -1,0 +1,100 @@
+// Chunks of streams of several threads through one cache-aware transducer: those that wait at the same time share a
+// step, encoder and decoder, so that the weights are read once for all of them (spec transducer-asr.md, sections 5.6
+// and 8.3).
+//
+// A caller that finds nobody at work becomes the one who works: it takes the chunks that have waited longest, as many
+// as a step holds, and hands over to the next one that waits.  No thread of its own, no delay to gather more, and with
+// one stream no hand-over.  A stream gets the labels that it gets alone, to the last bit of their confidences; values
+// that are not finite stay in the stream that has them.
+//
+// Any number of threads; a stream belongs to one at a time.  Allocates nothing after the constructor but what the
+// labels lack.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/turns.h"
+#include "models/transducer/head_decoder.h"
+#include "models/transducer/model.h"
+#include "models/transducer/stream_encoder.h"
+#include "nn/runner.h"
+
+namespace syrinx {
+
+class ChunkPool {
+ public:
+  // Frames of a step, at most, unless a single chunk has more: beyond them a frame costs its own arithmetic, so a
+  // longer step would keep the oldest chunk waiting and save nothing.
+  static constexpr size_t kStepFrames = 32;
+
+  // One chunk of a stream, and where what is heard in it goes.
+  struct Chunk {
+    transducer::EncoderState* encoder = nullptr;  // made for the pool's context, kExact
+    View<const float, 2> mels;                    // as StreamEncoder::Input's
+    bool last = false;                            // the stream ends behind it
+    // Of the chunk's frames these are wanted, and so many of them are decoded at once.
+    size_t first = 0, end = std::numeric_limits<size_t>::max(), at_once = std::numeric_limits<size_t>::max();
+    transducer::HeadState* head = nullptr;
+    std::vector<transducer::Emission>* found = nullptr;  // labels are appended
+    View<float, 2> frames;                               // those wanted: chunk_frames() rows, padded with zeros to 32
+
+    size_t rows = 0, decoded = 0;  // frames that it has, and those whose labels are known
+  };
+
+  // Made for so many streams at once.  The runner, whose team serves whoever has the turn, and the turns are borrowed.
+  // check_streaming() holds for the context.
+  ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& turns, transducer::AttentionContext context,
+            const transducer::GreedyOptions& options, size_t streams);
+
+  transducer::AttentionContext context() const { return encoder_.context(); }
+  size_t chunk_frames() const { return chunk_frames_; }
+  size_t step_streams() const { return encoder_.max_streams(); }  // that a step takes
+
+  // Each waits until it has been done.  First all frames are computed and `at_once` decoded; then as many more, until
+  // all are, so that the caller may change the head between them.
+  void hear(Chunk& chunk);
+  void go_on(Chunk& chunk);
+
+  // Runs steps of every size that differs, first, further and last chunks, so that all has been touched once.
+  void warm_up(const transducer::Model& model);
+
+  // How many wait for a step; steps and chunks since the beginning.  Any thread.
+  size_t waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
+  uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+  uint64_t chunks() const { return chunks_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Request {
+    Chunk* chunk = nullptr;
+    bool encoded = false;
+    bool done = false, leads = false;
+    std::condition_variable changed = {};
+  };
+  void serve(Request& request);
+  void lead(std::unique_lock<std::mutex>& lock, const Request& own);
+  void step();
+
+  Turns& turns_;
+  const size_t chunk_frames_;
+  transducer::StreamEncoder encoder_;
+  transducer::HeadDecoder decoder_;
+  std::mutex mutex_;
+  bool led_ = false;               // somebody works, or has been told to
+  std::vector<Request*> waiting_;  // in the order of asking
+  std::vector<Request*> round_;    // of the one who works
+  std::vector<transducer::StreamEncoder::Input> inputs_;
+  std::vector<transducer::StreamEncoder::Output> outputs_;
+  std::vector<transducer::HeadDecoder::Job> jobs_;
+  std::atomic<uint64_t> steps_{0}, chunks_{0};
+};
+
+}  // namespace syrinx

@@ -1,0 +1,205 @@
+// Streams of several threads in one pool, beside each of them alone.
+#include "engine/chunk_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <thread>
+
+#include "../models/allocation_count.h"
+#include "engine/transducer_frames.h"
+
+namespace syrinx {
+namespace {
+
+constexpr size_t kSamples = 16000;
+
+std::vector<float> noise(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.1f);
+  std::vector<float> out(kSamples);
+  for (float& sample : out) sample = normal(random);
+  return out;
+}
+
+// What a stream gets: frames, and labels with their confidences.
+struct Heard {
+  std::vector<float> frames, confidences;
+  std::vector<int32_t> labels;
+  bool operator==(const Heard&) const = default;
+};
+
+struct Pool {
+  Pool(const std::string& name, Precision precision, int threads, size_t streams)
+      : model(
+            *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = precision})),
+        team(threads),
+        runner(team),
+        pool(*model, runner, turns, model->config().encoder.contexts.front(),
+             {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, streams) {}
+
+  // `part` of a sound's samples, `size` at a time; to its end where that is all.
+  Heard hear(std::span<const float> sound, size_t size, size_t part = kSamples) {
+    LabelTrack track(*model->decoder());
+    ChunkedFrames source(*model, pool, track);
+    Heard heard;
+    const auto sink = [&](View<const float, 2> frames) {
+      for (size_t t = 0; t < frames.extent(0); ++t)
+        heard.frames.insert(heard.frames.end(), frames.row(t), frames.row(t) + frames.extent(1));
+    };
+    for (size_t at = 0; at < part; at += size) source.push(sound.subspan(at, std::min(size, part - at)), sink);
+    if (part == kSamples) source.finish(sink);
+    for (const transducer::Emission& emission : track.found) {
+      heard.labels.push_back(emission.label);
+      heard.confidences.push_back(emission.confidence);
+    }
+    return heard;
+  }
+
+  std::shared_ptr<const transducer::Model> model;
+  ThreadTeam team;
+  nn::Runner runner;
+  Turns turns;
+  ChunkPool pool;
+};
+
+// More threads than a step takes, packets of their own sizes; every third stream is dropped in the middle of its sound.
+void compare(const std::string& name, Precision precision, int threads) {
+  SCOPED_TRACE(fmt::format("{} {} {}", name, precision_name(precision), threads));
+  constexpr size_t kStreams = 5;
+  Pool pool(name, precision, threads, 3);
+  const auto part = [](size_t n) { return n % 3 == 2 ? kSamples / 2 : kSamples; };
+  std::vector<std::vector<float>> sounds;
+  std::vector<Heard> alone, together(kStreams);
+  for (size_t n = 0; n < kStreams; ++n) {
+    sounds.push_back(noise(static_cast<uint32_t>(n)));
+    alone.push_back(pool.hear(sounds[n], 1280, part(n)));
+    EXPECT_FALSE(alone[n].frames.empty());
+  }
+  std::vector<std::thread> speakers;
+  for (size_t n = 0; n < kStreams; ++n)
+    speakers.emplace_back([&, n] { together[n] = pool.hear(sounds[n], 500 + 333 * n, part(n)); });
+  for (std::thread& speaker : speakers) speaker.join();
+  for (size_t n = 0; n < kStreams; ++n) EXPECT_EQ(together[n], alone[n]) << n;
+}
+
+TEST(ChunkPool, ThreadsTogetherGetWhatEachGetsAlone) {
+  compare("hybrid_streaming.nemo", Precision::kF32, 1);
+  compare("hybrid_streaming.nemo", Precision::kInt8, 2);
+  compare("eou.nemo", Precision::kBf16, 1);
+}
+
+// A chunk of some stream, asked for by a thread of its own.
+struct Asker {
+  explicit Asker(Pool& pool)
+      : encoder(pool.model->config().encoder, pool.pool.context(), transducer::StreamMode::kExact),
+        head(*pool.model->decoder()) {
+    const transducer::EncoderConfig& config = pool.model->config().encoder;
+    mels.prepare(first_chunk_mels(config, pool.pool.context()), config.mels, kernels::Storage::kF32);
+    frames.prepare(pool.pool.chunk_frames(), config.width, kernels::Storage::kF32);
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(-8.0f, 3.0f);
+    for (size_t i = 0; i < mels.rows() * mels.stride(); ++i) mels.f32()[i] = normal(random);
+  }
+  ChunkPool::Chunk chunk() {
+    return {.encoder = &encoder, .mels = mels.view(), .head = &head, .found = &found, .frames = frames.view()};
+  }
+
+  transducer::EncoderState encoder;
+  transducer::HeadState head;
+  std::vector<transducer::Emission> found;
+  nn::Plane mels, frames;
+};
+
+// While the team is busy with other work chunks gather; then they go in steps of three, the oldest first.
+TEST(ChunkPool, WhatWaitsSharesAStepOldestFirst) {
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 3);
+  ASSERT_EQ(pool.pool.step_streams(), 3u);
+  std::vector<std::unique_ptr<Asker>> askers;
+  std::vector<uint64_t> step(5);
+  std::vector<std::thread> threads;
+  {
+    const Turns::Turn turn(pool.turns);
+    for (size_t n = 0; n < step.size(); ++n) {
+      askers.push_back(std::make_unique<Asker>(pool));
+      threads.emplace_back([&, n] {
+        ChunkPool::Chunk chunk = askers[n]->chunk();
+        pool.pool.hear(chunk);
+        EXPECT_GT(chunk.rows, 0u);
+        step[n] = pool.pool.steps();
+      });
+      while (pool.pool.waiting() <= n) std::this_thread::yield();
+    }
+    EXPECT_EQ(pool.pool.steps(), 0u);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.pool.steps(), 2u);
+  EXPECT_EQ(pool.pool.chunks(), 5u);
+  EXPECT_EQ(step[3], 2u);
+  EXPECT_EQ(step[4], 2u);
+  EXPECT_EQ(pool.pool.waiting(), 0u);
+}
+
+// Features whose sums overflow: the fault is that stream's alone, also where another's thread did the work.
+TEST(ChunkPool, ABrokenStreamCostsNoOther) {
+  Pool pool("hybrid_streaming.nemo", Precision::kInt8, 1, 2);
+  const std::vector<float> sound = noise(1);
+  const Heard alone = pool.hear(sound, 1280);
+  std::atomic<bool> over{false};
+  std::thread breaker([&] {
+    do {
+      Asker broken(pool);
+      std::fill_n(broken.mels.f32(), broken.mels.rows() * broken.mels.stride(), std::numeric_limits<float>::max());
+      ChunkPool::Chunk chunk = broken.chunk();
+      pool.pool.hear(chunk);
+      EXPECT_EQ(broken.head.faults(), transducer::kLogitsNotFinite);
+    } while (!over);
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.hear(sound, 1280), alone);
+  over = true;
+  breaker.join();
+}
+
+// A chunk's frames one by one: the same labels, and nothing is left to do afterwards.
+TEST(ChunkPool, FramesMayBeDecodedInParts) {
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 1);
+  Asker whole(pool), parts(pool);
+  ChunkPool::Chunk at_once = whole.chunk(), one_by_one = parts.chunk();
+  pool.pool.hear(at_once);
+  EXPECT_EQ(at_once.decoded, at_once.rows);
+  one_by_one.at_once = 1;
+  pool.pool.hear(one_by_one);
+  EXPECT_EQ(one_by_one.decoded, 1u);
+  ASSERT_EQ(one_by_one.rows, 2u);
+  pool.pool.go_on(one_by_one);
+  EXPECT_EQ(one_by_one.decoded, 2u);
+  const uint64_t steps = pool.pool.steps();
+  pool.pool.go_on(one_by_one);
+  EXPECT_EQ(pool.pool.steps(), steps);
+  EXPECT_EQ(pool.pool.chunks(), 2u);
+  ASSERT_FALSE(whole.found.empty());
+  ASSERT_EQ(parts.found.size(), whole.found.size());
+  for (size_t i = 0; i < whole.found.size(); ++i) {
+    EXPECT_EQ(parts.found[i].label, whole.found[i].label);
+    EXPECT_EQ(parts.found[i].frame, whole.found[i].frame);
+  }
+}
+
+TEST(ChunkPool, APushAllocatesNothing) {
+  Pool pool("hybrid_streaming.nemo", Precision::kInt8, 2, 2);
+  pool.pool.warm_up(*pool.model);
+  LabelTrack track(*pool.model->decoder());
+  ChunkedFrames source(*pool.model, pool.pool, track);
+  track.found.reserve(4096);
+  const std::vector<float> sound = noise(2);
+  size_t frames_seen = 0;
+  const FrameSource::Sink sink = [&](View<const float, 2> frames) { frames_seen += frames.extent(0); };
+  const size_t before = allocation_count();
+  for (size_t at = 0; at < kSamples; at += 800) source.push(std::span(sound).subspan(at, 800), sink);
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_GE(frames_seen, 10u);
+}
+
+}  // namespace
+}  // namespace syrinx
