@@ -8,9 +8,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "kernels/cpu/narrow_block.h"
-#include "kernels/dispatch.h"
-#include "tensor/packed_matrix.h"
+#include "kernels/cpu/packed_heads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/packed_attention.cc"
@@ -19,81 +17,10 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/bf16-inl.h"
-#include "kernels/cpu/narrow_block-inl.h"
-
-#ifndef SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
-#define SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
-namespace syrinx::kernels {
-namespace {
-
-constexpr size_t kLine = 64;
-
-// Panels of keys have 32 keys side by side, `depth` numbers each; panels of values 32 columns, all keys deep.
-struct HeadShape {
-  HeadShape(size_t keys, size_t width)
-      : padded_keys(round_up(keys, kPanelColumns)),
-        depth(round_up(width, kDepthGroup)),
-        padded_width(round_up(width, kPanelColumns)) {}
-  size_t padded_keys, depth, padded_width;
-
-  size_t key_numbers() const { return padded_keys * depth; }
-  size_t value_numbers() const { return padded_keys * padded_width; }
-  // A row's bytes and one line more, so that rows of a power of two do not meet in one set of the first-level cache.
-  size_t query_stride() const { return round_up(padded_width * sizeof(float), kLine) + kLine; }
-  size_t weight_stride() const { return padded_keys * sizeof(float) + kLine; }
-  size_t score_bytes() const { return padded_keys * kNarrowRows * sizeof(float); }
-};
-
-}  // namespace
-}  // namespace syrinx::kernels
-#endif  // SYRINX_KERNELS_CPU_PACKED_ATTENTION_ONCE_
+#include "kernels/cpu/packed_heads-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
-
-// How this target multiplies bf16: rows in two bytes, or as rounded f32.
-struct PairProducts {
-  void (*rows)(const NarrowBlock&, const uint16_t*, size_t, float*) = &bf16_rows;
-  bool pairs = false;
-};
-
-PairProducts choose_pair_products() {
-  PairProducts p;
-#if HWY_TARGET == HWY_AVX3
-  if (use_avx512_bf16()) p = {.rows = &bf16_rows_avx512, .pairs = true};
-#endif
-  return p;
-}
-
-// 2^x for x <= 0; below -126 it stays at 2^-126, which is lost beside the 1 that the greatest score gives.
-template <class D, class V = hn::VFromD<D>>
-HWY_INLINE V PowerOfTwo(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V bounded = hn::Max(x, hn::Set(d, -126.0f));
-  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the lower bits.
-  const V magic = hn::Set(d, 12582912.0f), shifted = hn::Add(bounded, magic);
-  const V r = hn::Sub(bounded, hn::Sub(shifted, magic));
-  V p = hn::MulAdd(hn::Set(d, 9.570102e-03f), r, hn::Set(d, 5.591786e-02f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4024744e-01f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.931218e-01f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.999993e-01f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
-}
-
-// A row of floats in the form that the products read; both have room for a multiple of 32.
-void store_row(const PairProducts& products, const float* from, size_t count, std::byte* to) {
-#if HWY_TARGET == HWY_AVX3
-  if (products.pairs) return round_to_bf16_avx512(from, count, reinterpret_cast<uint16_t*>(to));
-#endif
-  static_cast<void>(products);
-  const F32 d;
-  const hn::RebindToUnsigned<F32> du;
-  for (size_t k = 0; k < count; k += hn::Lanes(d)) {
-    const auto bits = hn::And(RoundedBits(d, hn::LoadU(d, from + k)), hn::Set(du, 0xFFFF0000u));
-    hn::StoreU(hn::BitCast(d, bits), d, reinterpret_cast<float*>(to) + k);
-  }
-}
 
 // Row r of a block's scores [panels][rows][32] to weights, not yet divided; returns their sum.  `row` is room for one.
 float weigh_row(const PairProducts& products, const float* scores, size_t rows, size_t keys, float scale, float* row,
@@ -169,55 +96,9 @@ void attend_queries(const PackedAttention& in, Range queries, std::byte* memory,
     attend_block(products, in, shape, first, std::min(step, queries.end - first), memory, out);
 }
 
-// Keys: a pair of depths of each of 32 keys side by side.
-void pack_keys(View<const float, 2> k, size_t at, const HeadShape& shape, uint16_t* to) {
-  const F32 d;
-  const size_t width = k.extent(1), lanes = hn::Lanes(d);
-  HWY_ALIGN uint16_t pairs[hn::MaxLanes(d)];
-  for (size_t j = 0; j < k.extent(0); ++j) {
-    const float* const from = k.row(j);
-    uint16_t* const panel = to + (at + j) / kPanelColumns * shape.depth * kPanelColumns + (at + j) % kPanelColumns * 2;
-    for (size_t t = 0; t < shape.depth; t += lanes) {
-      const size_t known = std::min(lanes, width - std::min(width, t)), here = std::min(lanes, shape.depth - t);
-      StoreBf16(d, known == lanes ? hn::LoadU(d, from + t) : load_n(d, from + t, known), pairs);
-      for (size_t i = 0; i < here; ++i) panel[(t + i) / 2 * 2 * kPanelColumns + (t + i) % 2] = pairs[i];
-    }
-  }
-}
-
-// Values: a pair of keys of each of 32 columns side by side, the first in the lower half of a word.  Behind the last
-// key stand zeros.
-void pack_values(View<const float, 2> v, size_t at, const HeadShape& shape, uint16_t* to) {
-  const F32 d;
-  const hn::RebindToUnsigned<F32> du;
-  const size_t width = v.extent(1), lanes = hn::Lanes(d);
-  const auto load = [&](const float* row, size_t c) HWY_ATTR {
-    const size_t known = std::min(lanes, width - std::min(width, c));
-    return known == lanes ? hn::LoadU(d, row + c) : load_n(d, row + c, known);
-  };
-  for (size_t j = 0; j < v.extent(0); j += 2) {
-    for (size_t c = 0; c < shape.padded_width; c += lanes) {
-      const auto low = hn::ShiftRight<16>(RoundedBits(d, load(v.row(j), c)));
-      auto high = hn::Zero(du);
-      if (j + 1 < v.extent(0)) high = hn::And(RoundedBits(d, load(v.row(j + 1), c)), hn::Set(du, 0xFFFF0000u));
-      uint16_t* const pair = to + c / kPanelColumns * kPanelColumns * shape.padded_keys + (at + j) * kPanelColumns;
-      hn::StoreU(hn::Or(low, high), du, reinterpret_cast<uint32_t*>(pair) + c % kPanelColumns);
-    }
-  }
-}
-
 void pack_head_target(View<const float, 2> k, View<const float, 2> v, size_t at, size_t keys, uint16_t* to) {
   const HeadShape shape(keys, k.extent(1));
-  if (at + k.extent(0) == keys) {  // what stands for no key: in the last panel of keys, behind the last pair of values
-    for (size_t j = keys; j < shape.padded_keys; ++j) {
-      uint16_t* const last = to + (shape.padded_keys - kPanelColumns) * shape.depth + j % kPanelColumns * 2;
-      for (size_t t = 0; t < shape.depth; t += 2) std::fill_n(last + t * kPanelColumns, 2, uint16_t{0});
-    }
-    for (size_t c = 0; c < shape.padded_width; c += kPanelColumns) {
-      uint16_t* const panel = to + shape.key_numbers() + c * shape.padded_keys;
-      std::fill(panel + round_up(keys, 2) * kPanelColumns, panel + shape.padded_keys * kPanelColumns, uint16_t{0});
-    }
-  }
+  if (at + k.extent(0) == keys) pack_nothing(keys, shape, to);
   pack_keys(k, at, shape, to);
   pack_values(v, at, shape, to + shape.key_numbers());
 }

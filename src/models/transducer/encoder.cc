@@ -5,14 +5,21 @@
 #include <utility>
 
 #include "kernels/depthwise_rows.h"
+#include "kernels/narrow_gemm.h"
+#include "kernels/relative_head.h"
+#include "kernels/row_conv.h"
 
 namespace syrinx::transducer {
 namespace {
 
 // Frames of features that the subsampling takes at once: its planes then stay in the second-level cache.
 constexpr size_t kPiece = 128;
-// Queries that attention takes together see keys of each other.
-constexpr size_t kBlockReach = 4;
+
+// Narrow weights come with bf16 in attention, where that is faster.
+DType attention_type(const EncoderWeights& weights) {
+  const bool narrow = kernels::is_narrow(weights.layers.front().qkv.view.type);
+  return narrow && kernels::bf16_rows_are_faster() ? DType::kBF16 : DType::kF32;
+}
 
 }  // namespace
 
@@ -39,26 +46,21 @@ std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, A
 Encoder::Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner)
     : EncoderLayers(weights, runner, false),
       subsampler_(*weights, runner, 1, kPiece),
-      subsampling_(weights->config, kPiece) {}
+      subsampling_(weights->config, kPiece),
+      attention_type_(attention_type(*weights)) {}
 
 void Encoder::make_room(size_t frames, AttentionContext context) {
   prepare(frames);
   sees_ = visible_keys(frames, config().style, context);
-  most_keys_ = 0;
   size_t ahead = 0, behind = 0;  // offsets, query minus key
   for (size_t i = 0; i < frames; ++i) {
-    const size_t last = std::min(i + kBlockReach - 1, frames - 1);
-    most_keys_ = std::max<size_t>(most_keys_, sees_[last].end - sees_[i].begin);
-    ahead = std::max<size_t>(ahead, last - sees_[i].begin);
-    behind = std::max<size_t>(behind, sees_[last].end - 1 - i);
+    ahead = std::max<size_t>(ahead, i - std::min<size_t>(i, sees_[i].begin));
+    behind = std::max<size_t>(behind, sees_[i].end - 1 - std::min<size_t>(i, sees_[i].end - 1));
   }
   if (!positions_.covers(ahead, behind))
-    positions_ =
-        PositionTable(weights(), std::max(ahead, positions_.ahead()), std::max(behind, positions_.behind()), runner_);
-  const size_t slack = kernels::kRelativeAttentionSlack, size = config().width * (frames + slack) + slack;
-  key_stride_ = frames + slack;
-  if (keys_.size() < size) keys_ = Buffer<float>(size);
-  const size_t bytes = kernels::relative_attention_scratch_size(most_keys_) * sizeof(float);
+    positions_ = PositionTable(weights(), std::max(ahead, positions_.ahead()), std::max(behind, positions_.behind()),
+                               runner_, attention_type_);
+  const size_t bytes = kernels::relative_head_scratch_bytes(attention_type_, frames, config().head_size());
   for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, bytes);
 }
 
@@ -86,22 +88,26 @@ void Encoder::attend(const nn::Part& part, size_t layer) {
   const EncoderConfig& c = config();
   const Range heads = part.split(c.heads);
   if (heads.begin == heads.end) return;
-  const size_t k = c.head_size(), begin = heads.begin * k, width = (heads.end - heads.begin) * k;
-  const View<const float, 2> own_keys(qkv_.f32() + c.width + begin, {rows_, width}, {qkv_.stride(), 1});
-  kernels::transpose_rows(own_keys, 0, false, {keys_.data() + begin * key_stride_, {width, rows_}, {key_stride_, 1}});
-  kernels::RelativeAttention in;
-  in.q = {qkv_.f32(), {rows_, c.width}, {qkv_.stride(), 1}};
-  in.keys = {keys_.data(), {c.width, rows_}, {key_stride_, 1}};
-  in.values = {qkv_.f32() + 2 * c.width, {rows_, c.width}, {qkv_.stride(), 1}};
-  in.positions = positions_.positions(layer);
-  in.constants = positions_.constants(layer);
+  const size_t k = c.head_size();
+  const size_t bytes = kernels::relative_head_scratch_bytes(attention_type_, rows_, k);
+  kernels::RelativeHead in;
+  in.type = attention_type_;
+  in.offsets = positions_.ahead() + positions_.behind() + 1;
+  in.first_offset = positions_.ahead();
   in.sees = sees_;
-  in.first_offset = static_cast<ptrdiff_t>(positions_.ahead());
-  in.head_size = k;
   in.scale = 1.0f / std::sqrt(static_cast<float>(k));
-  const size_t floats = kernels::relative_attention_scratch_size(most_keys_);
-  auto* const scratch = reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data());
-  kernels::relative_attention(in, heads.begin, heads.end, {scratch, floats}, rows_of(attended_));
+  for (size_t head = heads.begin; head < heads.end; ++head) {
+    const auto columns = [&](size_t first) {
+      return View<const float, 2>(qkv_.f32() + first + head * k, {rows_, k}, {qkv_.stride(), 1});
+    };
+    in.q = columns(0);
+    in.k = columns(c.width);
+    in.v = columns(2 * c.width);
+    in.positions = positions_.packed_positions(layer, head);
+    in.constants = positions_.constants(layer).row(head);
+    kernels::relative_head(in, runner_.scratch(part.member, bytes),
+                           {attended_.f32() + head * k, {rows_, k}, {attended_.stride(), 1}});
+  }
 }
 
 void Encoder::convolve(const nn::Part& part, size_t index) {

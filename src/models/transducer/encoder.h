@@ -38,9 +38,7 @@ class Encoder : private EncoderLayers {
   SubsamplingState subsampling_;
   PositionTable positions_;
   std::vector<kernels::KeyRange> sees_;
-  size_t most_keys_ = 0;  // that a block of queries sees
-  Buffer<float> keys_;    // [d, frames], transposed
-  size_t key_stride_ = 0;
+  DType attention_type_;  // of the products of attention
 };
 
 }  // namespace syrinx::transducer
