@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/precision.h"
+
 namespace syrinx {
 
 inline constexpr size_t kPanelColumns = 32;
@@ -25,6 +27,17 @@ constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1)
 // kInt8: any zero point and 7 bits, so that conv.h can add two products in 16 bits.  kInt8Symmetric: 8 bits without a
 // zero point, for narrow_gemm.h, as is kInt4.  kBf16: for narrow_gemm.h, and widened by row_conv.h.
 enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1, kBf16 = 2, kInt8Symmetric = 3, kInt4 = 4 };
+
+// Of a matrix in that precision; in kInt4 of one that keeps 8 bits, as not all of a model stands 4.
+constexpr PanelType panel_type(Precision precision) {
+  switch (precision) {
+    case Precision::kF32: return PanelType::kF32;
+    case Precision::kBf16: return PanelType::kBf16;
+    case Precision::kInt8:
+    case Precision::kInt4: return PanelType::kInt8Symmetric;
+  }
+  return PanelType::kF32;
+}
 
 // Inputs that share a scale in int4 (docs/journal.md).
 inline constexpr size_t kInt4Group = 64;

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
-namespace syrinx {
+#include "tensor/tensor_faults.h"
 
-TensorFault fault_of(const TensorRef* tensor, const std::vector<size_t>& dims) {
-  if (tensor == nullptr) return TensorFault::kMissing;
-  if (tensor->dtype != DType::kF32 && tensor->dtype != DType::kF16 && tensor->dtype != DType::kBF16)
-    return TensorFault::kWrongType;
-  if (tensor->dims != dims) return TensorFault::kWrongShape;
-  return all_finite(tensor->bytes, tensor->dtype) ? TensorFault::kNone : TensorFault::kNotFinite;
-}
+namespace syrinx {
 
 std::vector<float> TensorReader::read(const std::string& name, const std::vector<size_t>& dims) {
   const TensorRef* const tensor = tensors_.find(name);

@@ -11,10 +11,6 @@
 
 namespace syrinx {
 
-// What is wrong with a tensor of a checkpoint, for whoever asked for these dims.  kWrongType: not bf16, f16 or f32.
-enum class TensorFault { kNone, kMissing, kWrongType, kWrongShape, kNotFinite };
-TensorFault fault_of(const TensorRef* tensor, const std::vector<size_t>& dims);
-
 class TensorReader {
  public:
   // `file` stands in messages.  Both outlive the reader.

@@ -9,7 +9,7 @@
 #include "base/thread_team.h"
 #include "kernels/pack_rows.h"
 #include "kernels/rotary.h"
-#include "tensor/tensor_reader.h"
+#include "tensor/tensor_faults.h"
 
 namespace syrinx::pocket {
 namespace {
@@ -17,27 +17,15 @@ namespace {
 constexpr std::string_view kPrefix = "flow_lm.";
 // Far above what is published (1024 wide, 24 layers, 4000 tokens), far below where a product could overflow.
 constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
-// How many tensors a message names.
-constexpr size_t kMaxNamed = 6;
 constexpr int kMaxPackThreads = 8;
 
 // Rows of fewer numbers have too few to even out what 4 bits lose: there the second matrix of the feed-forward keeps 8.
 constexpr size_t kInt4Width = 1024;
 
-// The panels of attention and head; in int4 they keep 8 bits, as the latents and what the layers hand on suffer more
-// from them than from the feed-forward, which is two thirds of the weights (docs/pocket_tts.md).
-PanelType narrow_type(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return PanelType::kF32;
-    case Precision::kBf16: return PanelType::kBf16;
-    case Precision::kInt8:
-    case Precision::kInt4: return PanelType::kInt8Symmetric;
-  }
-  return PanelType::kF32;
-}
-
+// In int4 attention and head keep 8 bits (panel_type()), as the latents and what the layers hand on suffer more from 4
+// there than in the feed-forward, which is two thirds of the weights (docs/pocket_tts.md).
 PanelType feed_forward_type(Precision precision) {
-  return precision == Precision::kInt4 ? PanelType::kInt4 : narrow_type(precision);
+  return precision == Precision::kInt4 ? PanelType::kInt4 : panel_type(precision);
 }
 
 // Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
@@ -47,7 +35,7 @@ class Reader {
       : file_(file),
         store_(store != nullptr ? *store : nothing_),
         pages_(pages),
-        narrow_(narrow_type(precision)),
+        narrow_(panel_type(precision)),
         feed_forward_(feed_forward_type(precision)),
         team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
 
@@ -56,16 +44,7 @@ class Reader {
     const std::string full = std::string(kPrefix) + name;
     read_.insert(full);
     const TensorRef* const tensor = file_.find(full);
-    switch (fault_of(tensor, dims)) {
-      case TensorFault::kNone: break;
-      case TensorFault::kMissing: return note(full + " is missing");
-      case TensorFault::kWrongType:
-        return note(fmt::format("{} has the type {}, not bf16, f16 or f32", full, dtype_name(tensor->dtype)));
-      case TensorFault::kWrongShape:
-        return note(fmt::format("{} has the shape {}, not {}", full, dims_text(tensor->dims), dims_text(dims)));
-      case TensorFault::kNotFinite: return note(full + " holds values that are not finite");
-    }
-    return tensor;
+    return faults_.accept(full, tensor, dims) ? tensor : nullptr;
   }
   // Its values; empty if there is no such tensor.
   std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
@@ -136,13 +115,10 @@ class Reader {
     for (const TensorRef& tensor : file_.tensors())
       if (tensor.name.starts_with(kPrefix) && !read_.contains(tensor.name)) note(tensor.name + " is not known");
     if (faults_.empty()) return {};
-    std::string list;
-    for (size_t i = 0; i < std::min(faults_.size(), kMaxNamed); ++i) list += (i > 0 ? "; " : "") + faults_[i];
-    if (faults_.size() > kMaxNamed) list += fmt::format("; and {} more", faults_.size() - kMaxNamed);
     return fail(Code::kDataLoss,
                 "'{}' does not hold the language model that its configuration describes: {}; the two must come from "
                 "one download",
-                name, list);
+                name, faults_.text());
   }
 
  private:
@@ -179,7 +155,7 @@ class Reader {
     if (pages_ != nullptr) pages_->release();
   }
   std::nullptr_t note(std::string fault) {
-    faults_.push_back(std::move(fault));
+    faults_.note(std::move(fault));
     return nullptr;
   }
 
@@ -190,7 +166,7 @@ class Reader {
   const PanelType narrow_, feed_forward_;
   ThreadTeam team_;
   std::set<std::string, std::less<>> read_;
-  std::vector<std::string> faults_;
+  TensorFaults faults_;
 };
 
 Status check(const FlowLmConfig& c, size_t latent, size_t voice_width, const std::string& name) {

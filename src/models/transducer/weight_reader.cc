@@ -6,12 +6,11 @@
 #include "base/cpu_info.h"
 #include "base/in_quotes.h"
 #include "kernels/pack_rows.h"
-#include "tensor/tensor_reader.h"
+#include "tensor/tensor_faults.h"
 
 namespace syrinx::transducer {
 namespace {
 
-constexpr size_t kMaxNamed = 6;  // tensors that a message names
 constexpr int kMaxPackThreads = 8;
 // What training leaves in a checkpoint.
 constexpr std::string_view kTrainingPrefixes[] = {"loss.",    "joint._loss.", "joint._wer.", "spec_augmentation.",
@@ -27,29 +26,10 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, Precision precision, ke
       store_(store != nullptr ? *store : nothing_),
       team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
 
-PanelType WeightReader::narrow_type() const {
-  switch (precision_) {
-    case Precision::kF32: return PanelType::kF32;
-    case Precision::kBf16: return PanelType::kBf16;
-    case Precision::kInt8:
-    case Precision::kInt4: return PanelType::kInt8Symmetric;
-  }
-  return PanelType::kF32;
-}
-
 const TensorRef* WeightReader::tensor(const std::string& name, const std::vector<size_t>& dims) {
   known_.insert(name);
   const TensorRef* const found = checkpoint_.find(name);
-  switch (fault_of(found, dims)) {
-    case TensorFault::kNone: break;
-    case TensorFault::kMissing: return note(name + " is missing");
-    case TensorFault::kWrongType:
-      return note(fmt::format("{} has the type {}, not bf16, f16 or f32", name, dtype_name(found->dtype)));
-    case TensorFault::kWrongShape:
-      return note(fmt::format("{} has the shape {}, not {}", name, dims_text(found->dims), dims_text(dims)));
-    case TensorFault::kNotFinite: return note(name + " holds values that are not finite");
-  }
-  return found;
+  return faults_.accept(name, found, dims) ? found : nullptr;
 }
 
 std::vector<float> WeightReader::values(const std::string& name, const std::vector<size_t>& dims) {
@@ -73,16 +53,16 @@ kernels::OwnedMatrix WeightReader::exact(const std::string& name, size_t columns
 }
 
 kernels::OwnedMatrix WeightReader::narrow(const std::string& name, size_t columns, size_t channels, bool bias) {
-  return matrix(narrow_type(), {{.name = name, .columns = columns}}, channels, bias);
+  return matrix(panel_type(precision_), {{.name = name, .columns = columns}}, channels, bias);
 }
 
 kernels::OwnedMatrix WeightReader::narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
-  return matrix(narrow_type(), parts, channels, bias);
+  return matrix(panel_type(precision_), parts, channels, bias);
 }
 
 kernels::OwnedMatrix WeightReader::made(const std::string& name, size_t columns, size_t channels, bool narrow,
                                         const std::function<Made()>& make) {
-  const PanelType type = narrow ? narrow_type() : PanelType::kF32;
+  const PanelType type = narrow ? panel_type(precision_) : PanelType::kF32;
   return store_.get(name, {.columns = columns, .channels = channels}, {type}, [&] {
     const Made made = make();
     if (!faults_.empty() || made.rows.size() != columns * channels) return kernels::OwnedMatrix();
@@ -136,15 +116,12 @@ Status WeightReader::finish() {
   for (const TensorRef& tensor : checkpoint_.tensors())
     if (!is_known(tensor.name)) note(shortened(tensor.name) + " is not known");
   if (faults_.empty()) return {};
-  std::string list;
-  for (size_t i = 0; i < std::min(faults_.size(), kMaxNamed); ++i) list += (i > 0 ? "; " : "") + faults_[i];
-  if (faults_.size() > kMaxNamed) list += fmt::format("; and {} more", faults_.size() - kMaxNamed);
   return fail(Code::kDataLoss, "'{}' does not hold the model that its configuration describes: {}", checkpoint_.name(),
-              list);
+              faults_.text());
 }
 
 std::nullptr_t WeightReader::note(std::string fault) {
-  faults_.push_back(std::move(fault));
+  faults_.note(std::move(fault));
   return nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include "kernels/matrix_store.h"
 #include "models/transducer/checkpoint.h"
 #include "tensor/precision.h"
+#include "tensor/tensor_faults.h"
 
 namespace syrinx::transducer {
 
@@ -74,7 +75,6 @@ class WeightReader {
  private:
   kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias);
   kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias);
-  PanelType narrow_type() const;
   bool is_known(const std::string& name) const;
   std::nullptr_t note(std::string fault);
 
@@ -85,7 +85,7 @@ class WeightReader {
   ThreadTeam team_;
   std::set<std::string, std::less<>> known_;
   std::vector<std::string> known_prefixes_;
-  std::vector<std::string> faults_;
+  TensorFaults faults_;
 };
 
 }  // namespace syrinx::transducer

@@ -7,7 +7,7 @@
 #include "base/thread_team.h"
 #include "kernels/pack_rows.h"
 #include "kernels/row_conv.h"
-#include "tensor/tensor_reader.h"
+#include "tensor/tensor_faults.h"
 
 namespace syrinx::whisper {
 namespace {
@@ -15,19 +15,8 @@ namespace {
 using kernels::OwnedMatrix;
 
 constexpr size_t kConvTaps = 3;
-constexpr size_t kMaxNamed = 6;  // how many tensors a message names
 constexpr int kMaxPackThreads = 8;
 constexpr size_t kHeadWidth = 64;  // of every published Whisper, for files that do not tell the number of heads
-
-PanelType panel_type(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return PanelType::kF32;
-    case Precision::kBf16: return PanelType::kBf16;
-    case Precision::kInt8:
-    case Precision::kInt4: return PanelType::kInt8Symmetric;
-  }
-  return PanelType::kF32;
-}
 
 // A tensor's rows as they are stored, or widened from the integers of a quantised file: value = integer / scale.
 struct Rows {
@@ -82,11 +71,8 @@ class Reader {
 
   Status finish() const {
     if (faults_.empty()) return {};
-    std::string list;
-    for (size_t i = 0; i < std::min(faults_.size(), kMaxNamed); ++i) list += (i > 0 ? "; " : "") + faults_[i];
-    if (faults_.size() > kMaxNamed) list += fmt::format("; and {} more", faults_.size() - kMaxNamed);
     return fail(Code::kDataLoss, "'{}' is no whole Whisper model: {}; download it again", checkpoint_.file().path(),
-                list);
+                faults_.text());
   }
 
  private:
@@ -94,7 +80,7 @@ class Reader {
   Rows quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims);
   OwnedMatrix pack(const std::vector<LinearName>& parts, size_t columns, size_t channels);
   Rows note(std::string fault) {
-    faults_.push_back(std::move(fault));
+    faults_.note(std::move(fault));
     return {};
   }
 
@@ -103,22 +89,14 @@ class Reader {
   const PanelType type_, conv_type_;
   kernels::MatrixStore& store_;
   ThreadTeam team_;
-  std::vector<std::string> faults_;
+  TensorFaults faults_;
 };
 
 Rows Reader::rows(const std::string& name, const std::vector<size_t>& dims) {
   const TensorRef* const tensor = checkpoint_.find(name);
   if (tensor != nullptr && (tensor->dtype == DType::kI8 || tensor->dtype == DType::kI16))
     return quantised_rows(*tensor, dims);
-  switch (fault_of(tensor, dims)) {
-    case TensorFault::kNone: break;
-    case TensorFault::kMissing: return note(name + " is missing");
-    case TensorFault::kWrongType:
-      return note(fmt::format("{} has the type {}, not f32, f16, bf16, i8 or i16", name, dtype_name(tensor->dtype)));
-    case TensorFault::kWrongShape:
-      return note(fmt::format("{} has the shape {}, not {}", name, dims_text(tensor->dims), dims_text(dims)));
-    case TensorFault::kNotFinite: return note(name + " holds values that are not finite");
-  }
+  if (!faults_.accept(name, tensor, dims, "f32, f16, bf16, i8 or i16")) return {};
   return {.stored = {.bytes = tensor->bytes, .dtype = tensor->dtype, .columns = dims.front()}, .widened = {}};
 }
 

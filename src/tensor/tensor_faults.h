@@ -1,0 +1,34 @@
+// What is wrong with the tensors of a checkpoint: one fault at a time, and all of them in one message.  Load time only;
+// one thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/safetensors.h"
+
+namespace syrinx {
+
+// What is wrong with a tensor of a checkpoint, for whoever asked for these dims.  kWrongType: not bf16, f16 or f32.
+enum class TensorFault { kNone, kMissing, kWrongType, kWrongShape, kNotFinite };
+TensorFault fault_of(const TensorRef* tensor, const std::vector<size_t>& dims);
+
+// Gathers faults, so that one message tells them all.
+class TensorFaults {
+ public:
+  // Whether `tensor`, which was looked for under `name`, has no fault_of(); notes it otherwise.  `types` says in the
+  // message what is read.
+  bool accept(const std::string& name, const TensorRef* tensor, const std::vector<size_t>& dims,
+              std::string_view types = "bf16, f16 or f32");
+  void note(std::string fault) { faults_.push_back(std::move(fault)); }
+
+  bool empty() const { return faults_.empty(); }
+  // "a; b; and 3 more": the first six.
+  std::string text() const;
+
+ private:
+  std::vector<std::string> faults_;
+};
+
+}  // namespace syrinx
