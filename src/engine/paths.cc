@@ -50,6 +50,16 @@ Result<UserPaths> user_paths() {
   return UserPaths{std::move(data), std::move(cache)};
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 Status make_folders(const std::string& folder) {
   for (size_t end = 1; end <= folder.size(); ++end) {
     if (end < folder.size() && folder[end] != '/') continue;

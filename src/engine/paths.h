@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,10 @@ struct UserPaths {
 
 // kNotFound when the system knows no home folder and no variable says one.
 Result<UserPaths> user_paths();
+
+// What cannot be looked at counts as not there.
+bool is_there(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
 
 // Creates the folder and its missing parents (0755 as the umask allows).  kIo names the part that failed.
 Status make_folders(const std::string& folder);

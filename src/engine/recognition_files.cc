@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "engine/installed_model.h"
+#include "engine/paths.h"
 
 namespace syrinx {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
 
 bool is_path(const std::string& model, const std::string& models_folder) {
   if (model.find('/') != std::string::npos) return true;

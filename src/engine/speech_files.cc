@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/installed_model.h"
+#include "engine/paths.h"
 #include "engine/remote_files.h"
 #include "models/pocket_tts/model.h"
 
@@ -13,16 +14,6 @@ namespace syrinx {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
 
 // The checkpoint of a folder: its only .onnx or .pth, or the first by name, .onnx before .pth.
 std::string checkpoint_in(const fs::path& folder) {

