@@ -12,12 +12,12 @@
 
 #include "base/cpu_info.h"
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/pocket_measure.h"
 #include "cli/random_pocket_tts.h"
 #include "cli/rounds.h"
 #include "kernels/row_conv.h"
 #include "models/pocket_tts/config_file.h"
+#include "run_bench.h"
 
 namespace syrinx::cli {
 namespace {
@@ -35,15 +35,7 @@ class BenchPocketTts : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  static Status run(std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), {"syrinx", "bench", "pocket-tts"});
-    CommandTree tree("syrinx", "");
-    Command root = tree.root();
-    add_commands(root);
-    const Result<Action> action = tree.parse(static_cast<int>(arguments.size()), arguments.data());
-    if (!action) return tl::unexpected(action.error());
-    return (*action)();
-  }
+  static Status run(std::vector<const char*> arguments) { return run_bench("pocket-tts", std::move(arguments)); }
 
   fs::path folder_;
 };

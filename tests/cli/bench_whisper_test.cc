@@ -4,24 +4,16 @@
 
 #include "../base/temp_folder.h"
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/random_whisper.h"
 #include "cli/whisper_measure.h"
+#include "run_bench.h"
 
 namespace syrinx::cli {
 namespace {
 
 std::string model() { return std::string(SYRINX_TEST_DATA) + "/whisper/ct2"; }
 
-Status run(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), {"syrinx", "bench", "whisper"});
-  CommandTree tree("syrinx", "");
-  Command root = tree.root();
-  add_commands(root);
-  const Result<Action> action = tree.parse(static_cast<int>(arguments.size()), arguments.data());
-  if (!action) return tl::unexpected(action.error());
-  return (*action)();
-}
+Status run(std::vector<const char*> arguments) { return run_bench("whisper", std::move(arguments)); }
 
 TEST(BenchWhisper, TimesEveryStage) {
   for (const Precision precision : {Precision::kF32, Precision::kInt8}) {

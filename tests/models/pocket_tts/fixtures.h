@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../count_within.h"
+#include "../relative.h"
 #include "../safetensors_arrays.h"
 #include "base/mapped_file.h"
 #include "models/pocket_tts/config_file.h"
@@ -84,19 +85,6 @@ inline std::shared_ptr<const FlowLmWeights> load(const TestModel& model, Precisi
     return nullptr;
   }
   return std::make_shared<const FlowLmWeights>(std::move(*weights));
-}
-
-// Largest difference, as a part of the largest value.
-inline double relative(const std::vector<float>& ours, const std::vector<float>& theirs) {
-  EXPECT_EQ(ours.size(), theirs.size());
-  if (ours.size() != theirs.size() || theirs.empty()) return 1e9;
-  double worst = 0, largest = 0;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (!std::isfinite(ours[i]) || !std::isfinite(theirs[i])) return 1e9;
-    worst = std::max(worst, std::fabs(static_cast<double>(ours[i]) - theirs[i]));
-    largest = std::max(largest, std::fabs(static_cast<double>(theirs[i])));
-  }
-  return worst / largest;
 }
 
 inline View<const float, 2> matrix_view(const std::vector<float>& values, size_t columns) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../relative.h"
 #include "../safetensors_arrays.h"
 #include "models/whisper/decoder.h"
 #include "models/whisper/encoder.h"
@@ -31,19 +32,6 @@ inline std::shared_ptr<const Model> load(const std::string& form, Precision prec
     return nullptr;
   }
   return *model;
-}
-
-// Largest difference, as a part of the largest value.
-inline double relative(const std::vector<float>& ours, const std::vector<float>& theirs) {
-  EXPECT_EQ(ours.size(), theirs.size());
-  if (ours.size() != theirs.size() || theirs.empty()) return 1e9;
-  double worst = 0, largest = 0;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (!std::isfinite(ours[i]) || !std::isfinite(theirs[i])) return 1e9;
-    worst = std::max(worst, std::fabs(static_cast<double>(ours[i]) - theirs[i]));
-    largest = std::max(largest, std::fabs(static_cast<double>(theirs[i])));
-  }
-  return worst / largest;
 }
 
 inline std::vector<float> values_of(View<const float, 2> rows, size_t columns) {
