@@ -1,5 +1,6 @@
 // Known answers of FIPS 180-4 and its example files; every split of a message gives the same digest.
 #include "base/sha256.h"
+#include "temp_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,8 @@ TEST(Sha256, EverySplitGivesTheSameDigest) {
 // An implementation that we did not write: coreutils' sha256sum, over lengths around every block edge.
 TEST(Sha256, AgreesWithSha256sum) {
   std::mt19937 random(11);
-  const std::string path = testing::TempDir() + "/sha256_test.bin";
+  const TempFolder folder;
+  const std::string path = folder.file("bytes");
   for (const size_t size : {1u, 64u, 1000u, 4096u, 100003u}) {
     std::vector<unsigned char> bytes(size);
     for (auto& b : bytes) b = static_cast<unsigned char>(random());
@@ -58,7 +60,6 @@ TEST(Sha256, AgreesWithSha256sum) {
     ::pclose(pipe);
     EXPECT_EQ(sha256_hex(std::as_bytes(std::span(bytes))), digits);
   }
-  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../base/temp_folder.h"
 #include "syrinx/engine.hpp"
 
 namespace {
@@ -330,7 +331,8 @@ TEST(CApi, ExportsAVoiceWholeOrNotAtAll) {
   syrinx::Engine engine;
   ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
   const std::string recording = SYRINX_TEST_DATA "/pocket_tts/voice.wav";
-  const std::string file = testing::TempDir() + "c_api_voice.safetensors";
+  const syrinx::TempFolder folder;
+  const std::string file = folder.file("voice.safetensors");
   ASSERT_EQ(engine.export_voice(recording.c_str(), file.c_str()), SYRINX_OK) << engine.error();
   const auto hear = [](const syrinx_chunk&) { return true; };
   syrinx::VoiceOptions options;

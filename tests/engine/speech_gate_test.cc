@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../base/temp_folder.h"
 #include "tests/models/silero/container_writer.h"
 
 namespace syrinx {
@@ -62,7 +63,8 @@ TEST(SpeechGate, ThePieceSoundsAsItsStretches) {
 // A file of random weights says something about noise; what the gate makes of it is what its parts make of it.
 TEST(SpeechGate, FindsJoinsAndRefuses) {
   const silero::Tensors tensors = silero::random_tensors(5);
-  const std::string path = testing::TempDir() + "speech_gate_test.bin";
+  const TempFolder folder;
+  const std::string path = folder.file("voice.bin");
   const auto bytes = silero::write_container(tensors).bytes;
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "../base/temp_folder.h"
 #include "engine/whisper_stream.h"
 #include "tests/engine/noise_detector.h"
 #include "tests/models/whisper/small.h"
@@ -18,14 +19,13 @@ namespace fs = std::filesystem;
 class WhisperRecognition : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::path(testing::TempDir()) / "syrinx_whisper_recognition";
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
+    place_ = std::make_unique<TempFolder>();
+    folder_ = place_->path();
     const fs::path data = fs::path(SYRINX_TEST_DATA) / "whisper";
     for (const char* const file : {"ct2/model.bin", "ct2/config.json", "tokenizer.json"})
       fs::copy_file(data / file, folder_ / fs::path(file).filename());
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
+  static void TearDownTestSuite() { place_.reset(); }
 
   void SetUp() override { load(""); }
   void load(const std::string& voice_activity) {
@@ -69,9 +69,11 @@ class WhisperRecognition : public testing::Test {
     return lines;
   }
 
+  static std::unique_ptr<TempFolder> place_;
   static fs::path folder_;
   std::shared_ptr<Recogniser> recogniser_;
 };
+std::unique_ptr<TempFolder> WhisperRecognition::place_;
 fs::path WhisperRecognition::folder_;
 
 TEST_F(WhisperRecognition, TranscribesARecording) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../../base/temp_folder.h"
 #include "models/g2p/english.h"
 
 namespace syrinx::g2p {
@@ -108,8 +109,8 @@ TEST(RealBritish, SaysItTheBritishWay) {
 }
 
 TEST(RealLexicon, OpensFastFromItsCache) {
-  const std::string cache = testing::TempDir() + "real_lexicon_cache";
-  std::filesystem::remove_all(cache);
+  const TempFolder folder;
+  const std::string cache = folder.file("cache");
   ASSERT_NE(load(false, cache), nullptr);
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_NE(load(false, cache), nullptr);

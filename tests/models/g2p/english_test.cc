@@ -1,5 +1,6 @@
 // The order of work for a word, on the tiny lexicon.
 #include "models/g2p/english.h"
+#include "../../base/temp_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -139,15 +140,11 @@ TEST(EnglishG2p, ServesManyThreads) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-std::string written(const std::string& content) {
-  const std::string path = testing::TempDir() + "user_dictionary.txt";
-  std::ofstream(path) << content;
-  return path;
-}
-
 TEST(UserDictionary, OverridesTheLexicon) {
-  const auto g2p =
-      tiny(false, written("# mine\ncat\t/mjˈW/\nSyrinx hello world  # respelled\nC++ /sˈiplˈʌs/\nk8s the cat\n"));
+  const TempFolder folder;
+  write_text(folder.file("mine.txt"),
+             "# mine\ncat\t/mjˈW/\nSyrinx hello world  # respelled\nC++ /sˈiplˈʌs/\nk8s the cat\n");
+  const auto g2p = tiny(false, folder.file("mine.txt"));
   ASSERT_TRUE(g2p);
   EXPECT_EQ(g2p->phonemize("the cat's Cat")->phonemes, "ðə mjˈWz mjˈW");
   EXPECT_EQ(g2p->phonemize("Syrinx!")->phonemes, "həlˈO wˈɜɹld!");

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "../../base/temp_folder.h"
 #include "models/g2p/flat_json.h"
 #include "tiny.h"
 
@@ -54,8 +55,8 @@ TEST(Lexicon, VariantsByPartOfSpeech) {
 }
 
 TEST(Lexicon, CompilesOnceAndMakesADamagedFileAnew) {
-  const fs::path folder = fs::path(testing::TempDir()) / "lexicon_cache" / "deep";
-  fs::remove_all(folder);
+  const TempFolder place;
+  const fs::path folder = fs::path(place.path()) / "lexicon_cache" / "deep";
   const auto first = Lexicon::load(tiny_gold(), tiny_silver(), folder.string());
   ASSERT_TRUE(first) << first.error().message;
   ASSERT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);

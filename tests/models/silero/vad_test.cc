@@ -2,6 +2,7 @@
 // number of windows in a call nor the cutting of the sound changes a bit, and nothing is allocated.
 #include "models/silero/vad.h"
 
+#include "../../base/temp_folder.h"
 #include "allocation_count.h"
 #include "container_writer.h"
 
@@ -156,7 +157,8 @@ TEST(SileroVad, TheLastWindowIsFilledUp) {
 }
 
 TEST(SileroVad, LoadsAFile) {
-  const std::string path = testing::TempDir() + "silero_vad_test.bin";
+  const TempFolder folder;
+  const std::string path = folder.file("voice.bin");
   const WrittenContainer written = write_container(random_tensors(5));
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(written.bytes.data()), static_cast<std::streamsize>(written.bytes.size()));

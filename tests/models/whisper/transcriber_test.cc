@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "../../base/temp_folder.h"
 #include "small.h"
 
 namespace syrinx::whisper {
@@ -184,9 +185,8 @@ TEST_F(WhisperTranscriber, SoundsOfNoLengthAndNoNumbers) {
 }
 
 TEST(WhisperVocabulary, LiesBesideTheModel) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "syrinx_whisper_vocabulary";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const TempFolder place;
+  const std::filesystem::path folder = place.path();
   const std::filesystem::path data = std::filesystem::path(SYRINX_TEST_DATA) / "whisper";
   for (const char* const file : {"model.bin", "config.json"})
     std::filesystem::copy_file(data / "ct2" / file, folder / file);
@@ -200,7 +200,6 @@ TEST(WhisperVocabulary, LiesBesideTheModel) {
   const auto json = Vocabulary::load(**model);
   ASSERT_TRUE(json.has_value()) << json.error().message;
   EXPECT_EQ((*json)->tokens.first_time, (*lines)->tokens.first_time);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
