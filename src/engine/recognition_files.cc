@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "engine/installed_model.h"
 #include "engine/paths.h"
+#include "tensor/safetensors_shards.h"
 
 namespace syrinx {
 namespace {
@@ -23,7 +24,9 @@ bool is_path(const std::string& model, const std::string& models_folder) {
   return model.find('.') != std::string::npos && !is_there(installed_folder(model, models_folder));
 }
 
-// The first of a folder by the order of kinds, then by name.
+constexpr const char* kIndexName = "model.safetensors.index.json";  // of a model in several files
+
+// The first of a folder by the order of kinds, then by name; an index before the files that it names.
 std::string checkpoint_in(const fs::path& folder) {
   if (is_there(folder / "model.bin")) return (folder / "model.bin").string();
   constexpr const char* kKinds[] = {".nemo", ".ckpt", ".safetensors", ".pt"};
@@ -32,6 +35,7 @@ std::string checkpoint_in(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
     for (size_t i = 0; i < std::size(kKinds); ++i)
       if (entry->path().extension() == kKinds[i]) found[i].push_back(entry->path().string());
+  if (is_there(folder / kIndexName)) found[2] = {(folder / kIndexName).string()};
   for (std::vector<std::string>& names : found)
     if (!names.empty()) return *std::min_element(names.begin(), names.end());
   return {};
@@ -49,7 +53,7 @@ Result<RecogniserFamily> family_of_config(const fs::path& path) {
   const Json* const kind = config.find("model_type");
   const std::string name = kind != nullptr && kind->string() != nullptr ? *kind->string() : "";
   if (name == "whisper") return RecogniserFamily::kWhisper;
-  if (name.starts_with("parakeet")) return RecogniserFamily::kTransducer;
+  if (name.starts_with("parakeet") || name.starts_with("nemotron_asr")) return RecogniserFamily::kTransducer;
   if (config.find("preprocessor") != nullptr && config.find("encoder") != nullptr) return RecogniserFamily::kTransducer;
   return fail(Code::kUnsupported, "'{}' describes {}; Whisper and FastConformer models recognise speech here",
               path.string(), name.empty() ? "no model that is known" : "a model of the kind '" + name + "'");
@@ -62,7 +66,8 @@ Result<RecogniserFamily> family_of(const fs::path& checkpoint) {
   if (kind == ".nemo" || kind == ".ckpt") return RecogniserFamily::kTransducer;
   if (kind == ".pt")
     return is_there(folder / "model_config.yaml") ? RecogniserFamily::kTransducer : RecogniserFamily::kWhisper;
-  if (kind == ".safetensors") return family_of_config(folder / "config.json");
+  if (kind == ".safetensors" || is_safetensors_index(checkpoint.string()))
+    return family_of_config(folder / "config.json");
   return fail(Code::kUnsupported,
               "'{}' is no checkpoint of a recogniser: model.bin, .safetensors or .pt of Whisper, .nemo, .ckpt, .pt or "
               ".safetensors of a FastConformer",

@@ -19,7 +19,8 @@ struct RecognitionFiles {
   bool installed = false;  // else a path
   RecogniserFamily family = RecogniserFamily::kWhisper;
   // Whisper: CTranslate2's model.bin, or .safetensors with config.json beside it, or the maker's .pt.  Transducers: a
-  // .nemo archive, a .ckpt or .pt with model_config.yaml beside it, or .safetensors with config.json beside it.
+  // .nemo archive, a .ckpt or .pt with model_config.yaml beside it, or .safetensors with config.json beside it; an
+  // index stands for .safetensors in several files.
   std::string checkpoint = {};
   std::string voice_activity = {};  // Silero's file; empty when it is not installed
 };

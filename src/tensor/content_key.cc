@@ -64,4 +64,11 @@ std::string content_key(const MappedFile& file, const std::string& cache_dir) {
   return digest;
 }
 
+std::string content_key(std::span<const MappedFile> files, const std::string& cache_dir) {
+  if (files.size() == 1) return content_key(files.front(), cache_dir);
+  std::string digests;
+  for (const MappedFile& file : files) digests += content_key(file, cache_dir);
+  return sha256_hex(std::as_bytes(std::span<const char>(digests)));
+}
+
 }  // namespace syrinx

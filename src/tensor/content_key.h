@@ -4,6 +4,7 @@
 // included, means hashing.  Writing the stamp may fail; the digest is right all the same.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "base/mapped_file.h"
@@ -12,5 +13,7 @@ namespace syrinx {
 
 // 64 lower-case digits.  `cache_dir` may be empty: then the content is hashed.
 std::string content_key(const MappedFile& file, const std::string& cache_dir);
+// Of several files in their order: of one alone the same, else the SHA-256 of all their digests.
+std::string content_key(std::span<const MappedFile> files, const std::string& cache_dir);
 
 }  // namespace syrinx

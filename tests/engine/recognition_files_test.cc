@@ -54,6 +54,12 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
   write("f/config.json", R"({"model_type": "parakeet_tdt"})");
   write("g/model.safetensors");
   write("g/config.json", R"({"preprocessor": {}, "encoder": {}, "joint": {}})");
+  for (const char* name : {"model-00001-of-00002.safetensors", "model.safetensors.index.json"}) {
+    write(std::string("h/") + name);
+    write(std::string("i/") + name);
+  }
+  write("h/config.json", R"({"model_type": "nemotron_asr_streaming"})");
+  write("i/config.json", R"({"model_type": "whisper"})");
   const std::pair<const char*, RecogniserFamily> cases[] = {{"a", RecogniserFamily::kTransducer},
                                                             {"a/parakeet.nemo", RecogniserFamily::kTransducer},
                                                             {"b", RecogniserFamily::kTransducer},
@@ -61,13 +67,16 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
                                                             {"d", RecogniserFamily::kWhisper},
                                                             {"e", RecogniserFamily::kWhisper},
                                                             {"f/model.safetensors", RecogniserFamily::kTransducer},
-                                                            {"g", RecogniserFamily::kTransducer}};
+                                                            {"g", RecogniserFamily::kTransducer},
+                                                            {"h", RecogniserFamily::kTransducer},
+                                                            {"i", RecogniserFamily::kWhisper}};
   for (const auto& [place, family] : cases) {
     const auto files = find(path(place));
     ASSERT_TRUE(files) << files.error().message;
     EXPECT_EQ(files->family, family) << place;
     EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/files");
   }
+  EXPECT_EQ(find(path("h"))->checkpoint, path("h/model.safetensors.index.json"));
 }
 
 TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {

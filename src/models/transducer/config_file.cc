@@ -8,16 +8,12 @@
 
 #include "base/in_quotes.h"
 #include "base/yaml_section.h"
+#include "models/transducer/config_limits.h"
+#include "models/transducer/transformers_config.h"
 
 namespace syrinx::transducer {
 namespace {
 
-// Several times what any published checkpoint has.
-constexpr size_t kMaxWidth = 8192, kMaxLayers = 128, kMaxHeads = 128, kMaxMels = 512, kMaxChannels = 4096;
-constexpr size_t kMaxKernel = 63, kMaxFactor = 16, kMaxVocabulary = size_t{1} << 17, kMaxLstmLayers = 8;
-constexpr size_t kMaxDurations = 16, kMaxDuration = 64, kMaxContexts = 64, kMaxContext = 1024, kMaxSymbols = 1000;
-// f32 values that a stream holds of one kind: what its first convolution gives for a chunk, its keys, its values.
-constexpr size_t kMaxStreamValues = size_t{1} << 25;
 constexpr size_t kMaxTextBytes = size_t{4} << 20, kMaxNodes = 600000;
 constexpr size_t kMaxReferences = 1000, kMaxReferenceDepth = 16, kMaxReferenceBytes = 256;
 
@@ -234,22 +230,6 @@ void read_convolution(Section& section, EncoderConfig& out) {
   if (fits) out.conv_left = static_cast<size_t>(left);
 }
 
-// What a stream's state and a step's scratch are made of (encoder_state.cc, subsampling.cc).  No factor is so large
-// that a product overflows.
-void check_stream_sizes(Section& section, const EncoderConfig& c) {
-  if (c.style != ContextStyle::kChunkedLimited) return;
-  for (const AttentionContext& context : c.contexts) {
-    const size_t left = context.left < 0 ? 0 : static_cast<size_t>(context.left);
-    const size_t chunk = static_cast<size_t>(context.right < 0 ? 0 : context.right) + 1;
-    const size_t taps = c.striding ? 9 : 1;
-    const size_t convolved = (c.factor * (chunk + 1) / 2 + 4) * c.halved(c.mels) * c.padded_channels() * taps;
-    const size_t keys = c.layers * c.width * (left + chunk);
-    section.require(std::max(convolved, keys) <= kMaxStreamValues, Code::kLimitExceeded, "att_context_size",
-                    fmt::format("makes a stream hold {} values at once; at most {} can be", std::max(convolved, keys),
-                                kMaxStreamValues));
-  }
-}
-
 EncoderConfig read_encoder(Section section) {
   EncoderConfig out;
   const std::string type = last_component(section.word_or("_target_", "ConformerEncoder"));
@@ -276,7 +256,7 @@ EncoderConfig read_encoder(Section section) {
                       std::all_of(out.contexts.begin(), out.contexts.end(), even),
                   Code::kUnsupported, "att_context_size", "differs before and behind a frame under rel_pos_local_attn");
   read_convolution(section, out);
-  check_stream_sizes(section, out);
+  check_stream_sizes(section, "att_context_size", out);
   return out;
 }
 
@@ -354,7 +334,7 @@ void read_ctc(Section& top, Config& out) {
 // Comes first, so that a model of another class is told so, not what it lacks.
 void read_class(Section& top, Config& out) {
   top.require(top.has("target") || !top.has("architectures"), Code::kUnsupported, "architectures",
-              "shows the layout of Hugging Face's Transformers; the maker's own file (.nemo) can be run");
+              "shows the layout of Hugging Face's Transformers, but no model_type says which of its models this is");
   constexpr std::array<std::string_view, 7> kKnown = {
       "EncDecRNNTBPEModel", "EncDecRNNTModel", "EncDecHybridRNNTCTCBPEModel", "EncDecHybridRNNTCTCModel",
       "EncDecCTCModelBPE",  "EncDecCTCModel",  "EncDecRNNTBPEEOUModel"};
@@ -389,26 +369,36 @@ void read_tokenizer(Section& top, Config& out) {
   out.tokenizer = path;
 }
 
-}  // namespace
-
-Result<Config> parse_config(std::string_view text, const std::string& name) {
+Result<YamlNode> parse_tree(std::string_view text, const std::string& name) {
   // libyaml's time is quadratic in directives, which no such file has.
   if (text.starts_with('%') || text.find("\n%") != std::string_view::npos)
     return fail(Code::kUnsupported, "'{}' has YAML directives (lines that begin with %)", name);
-  SYRINX_TRY(YamlNode root,
-             parse_yaml(text, name, {.max_bytes = kMaxTextBytes, .max_depth = 16, .max_nodes = kMaxNodes}));
+  return parse_yaml(text, name, {.max_bytes = kMaxTextBytes, .max_depth = 16, .max_nodes = kMaxNodes});
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& name, const ConfigText& processor) {
+  SYRINX_TRY(YamlNode root, parse_tree(text, name));
   const YamlNode stored = root;
   size_t budget = kMaxReferences;
   resolve_references(stored, root, budget);
   Findings findings{.file = name, .fault = {}, .warnings = {}};
   Section top(root, "", findings);
   Config out;
-  read_class(top, out);
-  out.nemo_version = top.word_or("nemo_version", "");
-  out.features = read_features(top.section("preprocessor"));
-  out.encoder = read_encoder(top.section("encoder"));
-  read_head(top, out);
-  read_tokenizer(top, out);
+  if (is_transformers_config(top)) {
+    SYRINX_TRY(const YamlNode beside, parse_tree(processor.text.empty() ? "{}" : processor.text, processor.name));
+    Findings of_processor{.file = processor.name, .fault = {}, .warnings = {}};
+    out = read_transformers_config(top, Section(beside, "", of_processor));
+    if (of_processor.fault) return tl::unexpected(*of_processor.fault);
+  } else {
+    read_class(top, out);
+    out.nemo_version = top.word_or("nemo_version", "");
+    out.features = read_features(top.section("preprocessor"));
+    out.encoder = read_encoder(top.section("encoder"));
+    read_head(top, out);
+    read_tokenizer(top, out);
+  }
   top.require(out.features.mels == out.encoder.mels, Code::kDataLoss, "encoder",
               fmt::format("takes {} features, but the preprocessor gives {}", out.encoder.mels, out.features.mels));
   if (findings.fault) return tl::unexpected(*findings.fault);

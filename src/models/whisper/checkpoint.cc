@@ -4,6 +4,7 @@
 
 #include "tensor/ct2_file.h"
 #include "tensor/safetensors.h"
+#include "tensor/safetensors_shards.h"
 #include "tensor/torch_file.h"
 
 namespace syrinx::whisper {
@@ -79,18 +80,26 @@ constexpr const char* kOpenAi = "model_state_dict.";
 }  // namespace
 
 Result<Checkpoint> Checkpoint::open(const std::string& path) {
-  SYRINX_TRY(MappedFile file, MappedFile::open(path));
-  return read(std::move(file));
+  if (!is_safetensors_index(path)) {
+    SYRINX_TRY(MappedFile file, MappedFile::open(path));
+    return read(std::move(file));
+  }
+  SYRINX_TRY(SafetensorsShards shards, open_safetensors_shards(path));
+  Checkpoint checkpoint;
+  checkpoint.files_ = std::move(shards.files);
+  checkpoint.take(shards.tensors);
+  return checkpoint;
 }
 
 Result<Checkpoint> Checkpoint::read(MappedFile file) {
   Checkpoint checkpoint;
-  checkpoint.file_ = std::move(file);
-  const auto bytes = checkpoint.file_.bytes();
+  checkpoint.files_.push_back(std::move(file));
+  const auto bytes = checkpoint.file().bytes();
   if (begins_with_zip(bytes)) {
     SYRINX_TRY_VOID(checkpoint.read_torch());
   } else if (holds_json(bytes)) {
-    SYRINX_TRY_VOID(checkpoint.read_safetensors());
+    SYRINX_TRY(const Safetensors parsed, Safetensors::parse(bytes, checkpoint.file().path()));
+    checkpoint.take(parsed.tensors());
   } else {
     SYRINX_TRY_VOID(checkpoint.read_ct2());
   }
@@ -99,10 +108,10 @@ Result<Checkpoint> Checkpoint::read(MappedFile file) {
 
 Status Checkpoint::read_ct2() {
   layout_ = Layout::kCTranslate2;
-  SYRINX_TRY(const Ct2File parsed, Ct2File::parse(file_.bytes(), file_.path()));
+  SYRINX_TRY(const Ct2File parsed, Ct2File::parse(file().bytes(), file().path()));
   if (parsed.specification() != "WhisperSpec")
-    return fail(Code::kUnsupported, "'{}' holds a model of CTranslate2 of the kind '{}', not WhisperSpec", file_.path(),
-                parsed.specification());
+    return fail(Code::kUnsupported, "'{}' holds a model of CTranslate2 of the kind '{}', not WhisperSpec",
+                file().path(), parsed.specification());
   for (const TensorRef& variable : parsed.variables()) tensors_.emplace(variable.name, variable);
   const ModelNames known = names();
   if (const TensorRef* const embedding = parsed.find(known.embedding); embedding != nullptr)
@@ -117,28 +126,26 @@ Status Checkpoint::read_ct2() {
                                  {"decoder/alibi", 0},
                                  {"decoder/scale_embeddings", 0}}) {
     if (const int64_t value = number(setting.name, setting.value); value != setting.value)
-      return fail(Code::kUnsupported, "'{}' has {} = {}, Whisper has {}", file_.path(), setting.name, value,
+      return fail(Code::kUnsupported, "'{}' has {} = {}, Whisper has {}", file().path(), setting.name, value,
                   setting.value);
   }
   return {};
 }
 
-Status Checkpoint::read_safetensors() {
+void Checkpoint::take(std::span<const TensorRef> tensors) {
   layout_ = Layout::kTransformers;
-  SYRINX_TRY(const Safetensors parsed, Safetensors::parse(file_.bytes(), file_.path()));
-  for (const TensorRef& tensor : parsed.tensors()) {
+  for (const TensorRef& tensor : tensors) {
     const bool bare = tensor.name.starts_with("encoder.") || tensor.name.starts_with("decoder.");
     tensors_.emplace(bare ? kTransformers + tensor.name : tensor.name, tensor);
   }
-  return {};
 }
 
 Status Checkpoint::read_torch() {
   layout_ = Layout::kOpenAi;
-  SYRINX_TRY(const TorchFile parsed, TorchFile::parse(file_.bytes(), file_.path()));
+  SYRINX_TRY(const TorchFile parsed, TorchFile::parse(file().bytes(), file().path()));
   for (const TorchTensor& tensor : parsed.tensors()) {
     if (!tensor.contiguous)
-      return fail(Code::kUnsupported, "'{}': tensor '{}' is not stored row by row; save the model again", file_.path(),
+      return fail(Code::kUnsupported, "'{}': tensor '{}' is not stored row by row; save the model again", file().path(),
                   tensor.name);
     tensors_.emplace(tensor.name, TensorRef{tensor.name, tensor.dtype, tensor.dims, tensor.storage});
   }

@@ -1,11 +1,12 @@
-// A Whisper checkpoint's file and the names that its maker gives the tensors (spec whisper.md, section 3):
-// CTranslate2's model.bin (slashes; queries, keys and values in one matrix), transformers' model.safetensors, OpenAI's
-// .pt.
+// A Whisper checkpoint's files and the names that its maker gives the tensors (spec whisper.md, section 3):
+// CTranslate2's model.bin (slashes; queries, keys and values in one matrix), transformers' model.safetensors, in one
+// file or several with an index, OpenAI's .pt.
 //
 // Load time only; one thread.
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,13 +49,15 @@ class Checkpoint {
  public:
   enum class Layout { kCTranslate2, kTransformers, kOpenAi };
 
-  // By what the file begins with.  Errors of MappedFile, Ct2File, Safetensors and TorchFile; kUnsupported: a model.bin
-  // of another family, or options that no Whisper has.
+  // By what the file begins with, but for an index of safetensors, which its name tells.  Errors of MappedFile,
+  // Ct2File, Safetensors, open_safetensors_shards() and TorchFile; kUnsupported: a model.bin of another family, or
+  // options that no Whisper has.
   static Result<Checkpoint> open(const std::string& path);
   static Result<Checkpoint> read(MappedFile file);
 
   Layout layout() const { return layout_; }
-  const MappedFile& file() const { return file_; }
+  const MappedFile& file() const { return files_.front(); }  // the first one
+  std::span<const MappedFile> files() const { return files_; }
   // Null if there is no such tensor.
   const TensorRef* find(std::string_view name) const;
   // A whole number of one element; `otherwise` if there is none.
@@ -65,10 +68,10 @@ class Checkpoint {
 
  private:
   Status read_ct2();
-  Status read_safetensors();
+  void take(std::span<const TensorRef> tensors);
   Status read_torch();
 
-  MappedFile file_;
+  std::vector<MappedFile> files_;
   Layout layout_ = Layout::kCTranslate2;
   std::map<std::string, TensorRef, std::less<>> tensors_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWeightNames[] = {"model.bin", "model.safetensors", "model.pt"};
+constexpr const char* kWeightNames[] = {"model.bin", "model.safetensors", "model.safetensors.index.json", "model.pt"};
 constexpr const char* kConfigNames[] = {"config.json", "generation_config.json"};
 // Part of the key of a packed cache: raise it whenever the packed form or what goes into it changes.
 constexpr int kPackedLayout = 1;
@@ -32,19 +32,19 @@ Result<fs::path> find_weights(const std::string& path) {
   for (const char* name : kWeightNames)
     if (is_there(place / name)) return place / name;
   return fail(Code::kNotFound, "the folder '{}' holds no Whisper model; it needs {}, {} or {}", path, kWeightNames[0],
-              kWeightNames[1], kWeightNames[2]);
+              kWeightNames[1], kWeightNames[3]);
 }
 
 struct PackedPlace {
   std::string path, key;  // empty: nothing is kept
 };
 
-PackedPlace packed_place(const MappedFile& file, const LoadOptions& options) {
+PackedPlace packed_place(const Checkpoint& checkpoint, const LoadOptions& options) {
   if (options.cache_folder.empty()) return {};
   std::error_code ignored;  // what cannot be made cannot be written either, which is no error
   fs::create_directories(options.cache_folder, ignored);
   const char* const precision = precision_name(options.precision);
-  const std::string content = content_key(file, options.cache_folder);
+  const std::string content = content_key(checkpoint.files(), options.cache_folder);
   return {.path = fmt::format("{}/whisper-{}-{}.packed", options.cache_folder, precision, content.substr(0, 16)),
           .key = fmt::format("whisper {} layout {} {} {}", precision, kPackedLayout, kernels::chosen_target_name(),
                              content)};
@@ -79,7 +79,7 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
     SYRINX_TRY_VOID(add_json({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path, config));
   }
   SYRINX_TRY_VOID(check_config(config, path_));
-  const PackedPlace packed = packed_place(checkpoint.file(), options);
+  const PackedPlace packed = packed_place(checkpoint, options);
   // What had to be packed is packed into the cache, and then taken from there: so all lies in one run of memory.  A
   // damaged cache is found in the first pass, made anew in the second.
   constexpr int kPasses = 3;
@@ -91,7 +91,7 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
     again = store.finish();
   }
   // All that is needed has been packed; the pages would count as this process's memory.
-  checkpoint.file().release();
+  for (const MappedFile& file : checkpoint.files()) file.release();
   return {};
 }
 

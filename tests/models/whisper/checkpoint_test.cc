@@ -1,12 +1,14 @@
 // Whisper checkpoints that are quantised, damaged or of another kind; what their JSON files may say.
 #include "models/whisper/checkpoint.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "../../base/temp_folder.h"
 #include "../../tensor/ct2_bytes.h"
 #include "fixtures.h"
 #include "tensor/ct2_file.h"
+#include "tensor/safetensors.h"
 
 namespace syrinx::whisper {
 namespace {
@@ -49,6 +51,32 @@ std::vector<float> logits_of(const std::shared_ptr<const Model>& model) {
   const int32_t tokens[] = {7, 30, 2, 90};
   const auto logits = decoder.prefill(0, tokens, window.audio, *state);
   return {logits.begin(), logits.end()};
+}
+
+// transformers' file cut in two, with an index: the same model.
+TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
+  const auto file = MappedFile::open(data("transformers/model.safetensors"));
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  const auto parsed = Safetensors::parse(file->bytes(), "model.safetensors");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const TempFolder folder;
+  std::filesystem::copy_file(data("transformers/config.json"), folder.file("config.json"));
+  const std::string names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
+  std::vector<TensorRef> parts[2];
+  std::string map;
+  for (const TensorRef& tensor : parsed->tensors()) {
+    const size_t part = parts[0].size() > parts[1].size() ? 1 : 0;
+    parts[part].push_back(tensor);
+    map += fmt::format("{}\"{}\":\"{}\"", map.empty() ? "" : ",", tensor.name, names[part]);
+  }
+  for (size_t i = 0; i < 2; ++i) write_text(folder.file(names[i]), write_safetensors(parts[i]));
+  write_text(folder.file("model.safetensors.index.json"), "{\"weight_map\":{" + map + "}}");
+  const auto whole = Model::load(data("transformers")), cut = Model::load(folder.path());
+  ASSERT_TRUE(whole.has_value()) << whole.error().message;
+  ASSERT_TRUE(cut.has_value()) << cut.error().message;
+  EXPECT_EQ(logits_of(*cut), logits_of(*whole));
+  std::filesystem::remove(folder.file(names[1]));
+  EXPECT_EQ(Model::load(folder.path()).error().code, Code::kNotFound);
 }
 
 // Quantised to 8 bits as CTranslate2 does it, a scale a row and value = integer / scale: what is read again is near.
