@@ -28,19 +28,24 @@ inline void relax() {
 
 // 50 to 200 microseconds of spinning on today's processors before a member parks in the kernel.
 constexpr int kSpins = 4000;
+// Inside a job, before a member parks that waits for the others: most of a millisecond, as long as a halted core may
+// take to come.
+constexpr int kJobSpins = 5 * kSpins;
 // More members than cores: whoever spins keeps the core from the one that is waited for.
 constexpr int kSpinsOversubscribed = 50;
 
 // Waits until `value` differs from `old`: spins, then parks on the futex behind std::atomic::wait.
 // Sequential consistency, here and at the notifying side, because the library skips the wake-up call when it sees no
 // waiter: the store of the value and that look must not change places.
+// True when it has parked.
 template <class T>
-void wait_change(const std::atomic<T>& value, T old, int spins) {
+bool wait_change(const std::atomic<T>& value, T old, int spins) {
   for (int i = 0; i < spins; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
+    if (value.load(std::memory_order_acquire) != old) return false;
     relax();
   }
   while (value.load(std::memory_order_seq_cst) == old) value.wait(old, std::memory_order_seq_cst);
+  return true;
 }
 
 void pin_to_nth_core(int n) {
@@ -57,6 +62,55 @@ void pin_to_nth_core(int n) {
   }
 }
 
+// Where a member may run: off the core on which its caller begins a job.  A kernel that wakes a thread may put it on
+// the core of the one who wakes it though others idle (a guest of KVM counts a halted core as taken), and the two then
+// share that core for tens of milliseconds.  A member that has once been moved is woken elsewhere from then on.
+class MemberCores {
+ public:
+  // For a team of so many; where there are fewer cores, members run wherever they are put.
+  void prepare(int members) {
+    moves_ = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0 && CPU_COUNT(&allowed_) >= members;
+  }
+  // A few microseconds when the caller has moved, else nothing.
+  void keep_off(int core) {
+    if (!moves_ || core == taken_ || core < 0) return;
+    taken_ = core;
+    cpu_set_t others = allowed_;
+    CPU_CLR(core, &others);
+    pthread_setaffinity_np(pthread_self(), sizeof others, &others);
+  }
+
+ private:
+  cpu_set_t allowed_ = {};
+  int taken_ = -1;
+  bool moves_ = false;
+};
+
+thread_local MemberCores t_cores;
+thread_local int t_home = -1;  // of a caller in its job: the core that the members keep off
+
+// A caller that has parked in its job may have been woken on a member's core, which cannot leave it.
+void go_home() {
+  cpu_set_t mine, home;
+  if (t_home < 0 || sched_getcpu() == t_home || sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  CPU_ZERO(&home);
+  CPU_SET(t_home, &home);
+  if (sched_setaffinity(0, sizeof home, &home) == 0) sched_setaffinity(0, sizeof mine, &mine);
+}
+
+// A job, and on which core its caller began it.
+struct Call {
+  void (*function)(void*, int);
+  void* data;
+  int core;
+};
+
+void take_part(void* data, int member) {
+  const Call& call = *static_cast<const Call*>(data);
+  t_cores.keep_off(call.core);
+  call.function(call.data, member);
+}
+
 }  // namespace
 
 ThreadTeam::ThreadTeam(int threads, bool pin) {
@@ -69,8 +123,12 @@ ThreadTeam::ThreadTeam(int threads, bool pin) {
   try {
     threads_.reserve(static_cast<size_t>(wanted - 1));
     for (; size_ < wanted; ++size_) {
-      threads_.emplace_back([this, member = size_, pin] {
-        if (pin) pin_to_nth_core(member);
+      threads_.emplace_back([this, member = size_, pin, wanted] {
+        if (pin) {
+          pin_to_nth_core(member);
+        } else {
+          t_cores.prepare(wanted);
+        }
         worker(member);
       });
     }
@@ -107,16 +165,19 @@ void ThreadTeam::run_raw(Function function, void* data) noexcept {
     return;
   }
   // All members have finished the last job (we waited for them), so nobody reads these now.
-  function_ = function;
-  data_ = data;
+  Call call{function, data, sched_getcpu()};
+  t_home = call.core;
+  function_ = take_part;
+  data_ = &call;
   finished_.store(0, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   epoch_.notify_all();
   function(data, 0);
   for (int done = finished_.load(std::memory_order_acquire); done != size_ - 1;
        done = finished_.load(std::memory_order_acquire)) {
-    wait_change(finished_, done, spins_);
+    if (wait_change(finished_, done, spins_)) go_home();
   }
+  t_home = -1;
   running_.store(false, std::memory_order_release);
 }
 
@@ -129,7 +190,7 @@ void ThreadTeam::barrier() {
     generation_.notify_all();
     return;
   }
-  wait_change(generation_, generation, spins_);
+  if (wait_change(generation_, generation, kJobSpins / kSpins * spins_)) go_home();
 }
 
 Range split_range(size_t count, int member, int members, size_t grain) {

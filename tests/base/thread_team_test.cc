@@ -149,6 +149,35 @@ TEST(ThreadTeam, PinsMembersNotTheCaller) {
   EXPECT_EQ(cores[1], 1);
 }
 
+// From whichever core the caller begins, the other member is elsewhere, if there is another core.
+TEST(ThreadTeam, MembersKeepOffTheCallersCore) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  ThreadTeam team(2);
+  std::thread caller([&] {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (!CPU_ISSET(core, &allowed)) continue;
+      cpu_set_t here, theirs;
+      CPU_ZERO(&here);
+      CPU_SET(core, &here);
+      ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+      int cores[2] = {-1, -1};
+      team.run([&](int member) {
+        cores[member] = sched_getcpu();
+        if (member == 1) sched_getaffinity(0, sizeof theirs, &theirs);
+      });
+      EXPECT_EQ(cores[0], core);
+      cpu_set_t want = allowed;
+      if (CPU_COUNT(&allowed) > 1) {
+        EXPECT_NE(cores[1], core);
+        CPU_CLR(core, &want);
+      }
+      EXPECT_TRUE(CPU_EQUAL(&theirs, &want)) << core;
+    }
+  });
+  caller.join();
+}
+
 TEST(ThreadTeam, MembersBlockSignals) {
   ThreadTeam team(2);
   std::vector<int> blocked(2);
