@@ -24,7 +24,7 @@
 
 namespace syrinx::kernels {
 
-enum class RowActivation { kNone, kElu, kGeluTanh, kGeluErf };
+enum class RowActivation { kNone, kElu, kGeluTanh, kGeluErf, kSilu };
 
 // How rows that a layer reads are stored.  bf16 is the upper half of an f32, rounded to nearest, halves to even.
 enum class RowType : uint8_t { kF32, kBf16 };

@@ -123,7 +123,7 @@ TEST(RowConv, NarrowWeightsGiveTheSameSums) {
   });
 }
 
-// e^v - 1 and the two GELUs change a bound by their slope, which stays below 1.13, and add their own rounding.
+// e^v - 1, the two GELUs and SiLU change a bound by their slope, which stays below 1.13, and add their own rounding.
 TEST(RowConv, ScaleResidualAndActivation) {
   const auto elu = [](double v) { return v < 0 ? std::expm1(v) : v; };
   const auto gelu_tanh = [](double v) {
@@ -134,7 +134,8 @@ TEST(RowConv, ScaleResidualAndActivation) {
       {RowActivation::kNone, [](double v) { return v; }},
       {RowActivation::kElu, elu},
       {RowActivation::kGeluTanh, gelu_tanh},
-      {RowActivation::kGeluErf, gelu_erf}};
+      {RowActivation::kGeluErf, gelu_erf},
+      {RowActivation::kSilu, [](double v) { return v / (1 + std::exp(-v)); }}};
   for_each_target([&] {
     for (const auto& [kind, function] : kinds) {
       Problem p({33, 37, 2, 13}, 3, true);

@@ -160,6 +160,7 @@ HWY_INLINE VF activate(VF y) {
   if constexpr (kActivation == RowActivation::kElu) return Elu(d, y);
   if constexpr (kActivation == RowActivation::kGeluTanh) return GeluTanh(d, y);
   if constexpr (kActivation == RowActivation::kGeluErf) return GeluErf(d, y);
+  if constexpr (kActivation == RowActivation::kSilu) return hn::Mul(y, Sigmoid(d, y));
   return y;
 }
 
@@ -208,6 +209,7 @@ void finish(const PackedMatrix& matrix, const RowConv& conv, const float* c, siz
     case RowActivation::kElu: return finish_block<RowActivation::kElu>(matrix, conv, c, row, rows, column);
     case RowActivation::kGeluTanh: return finish_block<RowActivation::kGeluTanh>(matrix, conv, c, row, rows, column);
     case RowActivation::kGeluErf: return finish_block<RowActivation::kGeluErf>(matrix, conv, c, row, rows, column);
+    case RowActivation::kSilu: return finish_block<RowActivation::kSilu>(matrix, conv, c, row, rows, column);
   }
 }
 

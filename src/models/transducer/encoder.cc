@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/depthwise_rows.h"
+#include "kernels/layer_norm.h"
 #include "kernels/narrow_gemm.h"
 #include "kernels/relative_head.h"
 #include "kernels/row_conv.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Frames of features that the subsampling takes at once: its planes then stay in the second-level cache.
 constexpr size_t kPiece = 128;
+constexpr float kEpsilon = 1e-5f;
 
 // Narrow weights come with bf16 in attention, where that is faster.
 DType attention_type(const EncoderWeights& weights) {
@@ -45,6 +47,7 @@ std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, A
 
 Encoder::Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner)
     : EncoderLayers(weights, runner, false),
+      tiles_(weights, runner),
       subsampler_(*weights, runner, 1, kPiece),
       subsampling_(weights->config, kPiece),
       attention_type_(attention_type(*weights)) {}
@@ -60,6 +63,7 @@ void Encoder::make_room(size_t frames, AttentionContext context) {
   if (!positions_.covers(ahead, behind))
     positions_ = PositionTable(weights(), std::max(ahead, positions_.ahead()), std::max(behind, positions_.behind()),
                                runner_, attention_type_);
+  if (tiles_.takes(frames)) tiles_.prepare();
   const size_t bytes = kernels::relative_head_scratch_bytes(attention_type_, frames, config().head_size());
   for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, bytes);
 }
@@ -82,6 +86,42 @@ View<const float, 2> Encoder::encode(View<const float, 2> mels, AttentionContext
   SYRINX_CHECK(made == frames, "{} frames, {} expected", made, frames);
   run(frames);
   return rows_of(x_);
+}
+
+// By tiles: only attention and the convolution need rows of other members, from the stage before.
+void Encoder::run_layer(nn::Crew::Seat& seat, size_t index) {
+  if (!tiles_.takes(rows_)) return EncoderLayers::run_layer(seat, index);
+  const EncoderLayer& layer = weights().layers[index];
+  const auto behind = [&](const char* what) {
+    if (!probed()) return;
+    seat.stage([](const nn::Part&) {});  // the others' rows of x
+    show(seat, index, what);
+    seat.stage([](const nn::Part&) {});
+  };
+  const auto own = [&](const nn::Part& part, nn::Plane& plane) { return rows_of(plane, part.split(rows_)); };
+  seat.together([&](const nn::Part& part) {
+    tiles_.feed_forward(part.member, layer.norm_feed_forward1, layer.linear1, layer.linear2, own(part, x_));
+  });
+  behind(".ff1");
+  seat.stage([&](const nn::Part& part) {
+    tiles_.project(part.member, layer.norm_attention, layer.qkv, own(part, x_), own(part, qkv_));
+  });
+  seat.stage([&](const nn::Part& part) { attend(part, index); });
+  seat.together([&](const nn::Part& part) { tiles_.add(part.member, layer.out, own(part, attended_), own(part, x_)); });
+  behind(".att");
+  seat.stage([&](const nn::Part& part) {
+    tiles_.gate(part.member, layer.norm_convolution, layer.pointwise1, own(part, x_), own(part, gated_));
+  });
+  seat.together([&](const nn::Part& part) {
+    convolve(part, index);
+    tiles_.add(part.member, layer.pointwise2, own(part, mixed_), own(part, x_));
+  });
+  behind(".conv");
+  seat.together([&](const nn::Part& part) {
+    tiles_.feed_forward(part.member, layer.norm_feed_forward2, layer.linear3, layer.linear4, own(part, x_));
+    kernels::layer_norm(own(part, x_), layer.norm_out.affine(), kEpsilon, own(part, x_));
+  });
+  behind("");
 }
 
 void Encoder::attend(const nn::Part& part, size_t layer) {

@@ -10,6 +10,7 @@
 #include "models/transducer/encoder_layers.h"
 #include "models/transducer/position_table.h"
 #include "models/transducer/subsampling.h"
+#include "models/transducer/tile_layers.h"
 
 namespace syrinx::transducer {
 
@@ -32,8 +33,10 @@ class Encoder : private EncoderLayers {
  private:
   void attend(const nn::Part& part, size_t layer) override;
   void convolve(const nn::Part& part, size_t layer) override;
+  void run_layer(nn::Crew::Seat& seat, size_t index) override;
   void make_room(size_t frames, AttentionContext context);
 
+  TileLayers tiles_;
   Subsampler subsampler_;
   SubsamplingState subsampling_;
   PositionTable positions_;

@@ -16,7 +16,7 @@ constexpr float kEpsilon = 1e-5f;
 }  // namespace
 
 EncoderLayers::EncoderLayers(std::shared_ptr<const EncoderWeights> weights, nn::Runner& runner, bool streams)
-    : runner_(runner), weights_(std::move(weights)), streams_(streams), crew_(runner.team()) {}
+    : runner_(runner), crew_(runner.team()), weights_(std::move(weights)), streams_(streams) {}
 
 void EncoderLayers::prepare(size_t rows) {
   const EncoderConfig& c = config();

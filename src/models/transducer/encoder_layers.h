@@ -35,6 +35,8 @@ class EncoderLayers {
   void prepare(size_t rows);
   // All blocks on the first `rows` rows of x_.  The probe sees them first as "pre".
   void run(size_t rows);
+  // What run() does on each member, block by block.
+  virtual void run_layer(nn::Crew::Seat& seat, size_t index);
 
   // One member's part of a block's attention: from qkv_ to attended_.
   virtual void attend(const nn::Part& part, size_t layer) = 0;
@@ -51,22 +53,24 @@ class EncoderLayers {
   static View<float, 2> rows_of(nn::Plane& plane, Range rows) {
     return {plane.f32(rows.begin), {rows.end - rows.begin, plane.channels()}, {plane.stride(), 1}};
   }
+  // Lets the probe see x behind a stage.
+  void show(nn::Crew::Seat& seat, size_t layer, const char* what);
+  bool probed() const { return probe_ != nullptr; }
+
   nn::Runner& runner_;
+  nn::Crew crew_;
   size_t rows_ = 0;
   nn::Plane x_, qkv_, attended_, gated_, mixed_;  // [rows, d], [rows, 3 d], [rows, d]
 
  private:
-  void run_layer(nn::Crew::Seat& seat, size_t index);
   void feed_forward(nn::Crew::Seat& seat, const NormWeights& norm, const kernels::OwnedMatrix& first,
                     const kernels::OwnedMatrix& second);
   void norm_rows(nn::Crew::Seat& seat, const NormWeights& norm, nn::Plane& from, nn::Plane& to);
   nn::Share linear(const nn::Part& part, const kernels::OwnedMatrix& matrix, nn::Plane& x, View<const float, 2> addend,
                    nn::Plane& y);
-  void show(nn::Crew::Seat& seat, size_t layer, const char* what);
 
   std::shared_ptr<const EncoderWeights> weights_;
   const bool streams_;
-  nn::Crew crew_;
   nn::Plane normed_, hidden_;  // [rows, d], [rows, F or 2 d]
   LayerProbe probe_;
 };
