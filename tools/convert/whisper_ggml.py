@@ -55,7 +55,7 @@ def read_ct2(path: pathlib.Path) -> dict[str, np.ndarray]:
     return {reader.text(): reader.array() for _ in range(count)}
 
 
-def mel_filters(mels: int) -> np.ndarray:
+def mel_filters(mels: int, fft: int = 400) -> np.ndarray:
     """Slaney's: linear below 1 kHz, logarithmic above, triangles of area 1."""
     step = np.log(6.4) / 27
 
@@ -64,7 +64,7 @@ def mel_filters(mels: int) -> np.ndarray:
 
     top = 15 + np.log(8000 / 1000) / step
     points = to_hz(np.linspace(0, top, mels + 2))
-    bins = np.arange(201) * 40.0
+    bins = np.arange(fft // 2 + 1) * (16000 / fft)
     rise = (bins[None] - points[:-2, None]) / (points[1:-1] - points[:-2])[:, None]
     fall = (points[2:, None] - bins[None]) / (points[2:] - points[1:-1])[:, None]
     return (np.maximum(0, np.minimum(rise, fall)) * (2 / (points[2:] - points[:-2]))[:, None]).astype("<f4")
