@@ -14,7 +14,9 @@
 #include "base/signals.h"
 #include "cli/output.h"
 #include "cli/rounds.h"
+#include "cli/stream_deadlines.h"
 #include "engine/speech_engine.h"
+#include "engine/transducer_frames.h"
 #include "engine/version.h"
 #include "kernels/dispatch.h"
 #include "models/transducer/encoder.h"
@@ -24,6 +26,8 @@
 namespace syrinx::cli {
 namespace {
 
+constexpr size_t kMostStreams = 256;
+
 struct BenchTransducerArguments {
   std::string model;
   std::string precision = "int8";
@@ -31,7 +35,7 @@ struct BenchTransducerArguments {
   int threads = 0;
   int runs = 5;
   float seconds = 11;
-  bool stream = false;
+  bool stream = false, real_time = false, labels = false;
   int look_ahead = -1;
   int streams = 1;
   int chunks = 2000;
@@ -39,9 +43,11 @@ struct BenchTransducerArguments {
 };
 
 struct Figures {
-  double load_ms = 0, chunk_ms = 0;  // chunk: of sound
-  Times features, encode;            // of the recording
-  Rounds chunk, empty;               // a step, and a loop of the same length that computes nothing
+  double load_ms = 0;
+  double chunk_ms = 0;     // of sound
+  Times features, encode;  // of the recording
+  Rounds chunk, empty;     // a step, and a loop of the same length that computes nothing
+  std::vector<DeadlineTrial> trials;
 };
 
 // Noise that swells and fades as speech does.
@@ -87,6 +93,11 @@ Result<transducer::AttentionContext> context_of(const transducer::EncoderConfig&
   return fail(Code::kInvalidArgument, "the model was not trained to look {} frames ahead", look_ahead);
 }
 
+// Of sound.
+double chunk_ms(const transducer::Model& model, transducer::AttentionContext context) {
+  return 1000 * model.config().frame_s() * static_cast<double>(context.right + 1);
+}
+
 Status measure_stream(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
                       Figures& figures) {
   const transducer::EncoderConfig& config = model.config().encoder;
@@ -117,8 +128,29 @@ Status measure_stream(const transducer::Model& model, const BenchTransducerArgum
     if (i >= warm) figures.chunk.add(watch.elapsed_ms(), waits);
   }
   figures.chunk.sort();
-  figures.chunk_ms = 1000 * model.config().frame_s() * static_cast<double>(context.right + 1);
+  figures.chunk_ms = chunk_ms(model, context);
   figures.empty = empty_rounds(team, figures.chunk.all.median(), figures.chunk.all.size());
+  return {};
+}
+
+Status measure_deadlines(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
+                         Figures& figures) {
+  const transducer::EncoderConfig& config = model.config().encoder;
+  SYRINX_TRY(const transducer::AttentionContext context, context_of(config, arguments.look_ahead));
+  SYRINX_TRY_VOID(transducer::check_streaming(config, context));
+  if (!ChunkedFrames::fits(model))
+    return fail(Code::kUnsupported, "the model normalises whole recordings: it cannot be streamed chunk by chunk");
+  figures.chunk_ms = chunk_ms(model, context);
+  const auto seconds = static_cast<double>(arguments.seconds);
+  constexpr float kEverythingBlank = -1000;
+  const transducer::GreedyOptions options{.blank_penalty = arguments.labels ? 0 : kEverythingBlank};
+  if (arguments.streams == 0) {
+    SYRINX_TRY(figures.trials, find_streams(model, context, options, team, kMostStreams, seconds));
+    return {};
+  }
+  SYRINX_TRY(DeadlineTrial trial,
+             run_streams(model, context, options, team, static_cast<size_t>(arguments.streams), seconds));
+  figures.trials.push_back(std::move(trial));
   return {};
 }
 
@@ -134,6 +166,37 @@ Json quantiles(const Times& times) {
   return json;
 }
 
+// The greatest number of streams that missed no deadline; 0: none did.
+size_t greatest(const std::vector<DeadlineTrial>& trials) {
+  size_t most = 0;
+  for (const DeadlineTrial& trial : trials)
+    if (trial.misses == 0) most = std::max(most, trial.streams);
+  return most;
+}
+
+Json trials_json(const Figures& figures) {
+  std::vector<Json> list;
+  for (const DeadlineTrial& trial : figures.trials) {
+    Json json = quantiles(trial.ms);
+    json.set("streams", trial.streams).set("misses", trial.misses).set("chunks_per_step", trial.step_chunks);
+    list.push_back(std::move(json.set("labels_per_s", trial.labels_per_s)));
+  }
+  Json json;
+  json.set("chunk_ms", figures.chunk_ms).set("trials", list).set("streams_without_a_miss", greatest(figures.trials));
+  return json;
+}
+
+std::string trials_text(const Figures& figures) {
+  std::string text = fmt::format("{:>7} {:>9} {:>9} {:>9} {:>9}  {:>7} {:>12} {:>9}\n", "streams", "p50 ms", "p99",
+                                 "p99.9", "max", "misses", "chunks/step", "labels/s");
+  for (const DeadlineTrial& trial : figures.trials)
+    text += fmt::format("{:>7} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f}  {:>7} {:>12.2f} {:>9.2f}\n", trial.streams,
+                        trial.ms.median(), trial.ms.at(0.99), trial.ms.at(0.999), trial.ms.max(), trial.misses,
+                        trial.step_chunks, trial.labels_per_s);
+  return text + fmt::format("\nchunks of {:.0f} ms, each due before the next: {} streams without a miss\n",
+                            figures.chunk_ms, greatest(figures.trials));
+}
+
 Json rounds_json(const Rounds& rounds) {
   Json json = quantiles(rounds.all);
   // Without the rounds in which the machine took a core away, where the kernel tells.
@@ -144,7 +207,9 @@ Json rounds_json(const Rounds& rounds) {
 std::string as_json(const BenchTransducerArguments& arguments, int threads, const Figures& figures) {
   Json json;
   json.set("precision", arguments.precision).set("threads", threads).set("load_ms", figures.load_ms);
-  if (arguments.stream) {
+  if (arguments.real_time) {
+    json.set("seconds", static_cast<double>(arguments.seconds)).set("real_time", trials_json(figures));
+  } else if (arguments.stream) {
     json.set("streams", arguments.streams).set("chunk_ms", figures.chunk_ms);
     json.set("chunk", rounds_json(figures.chunk)).set("empty", rounds_json(figures.empty));
   } else {
@@ -164,6 +229,7 @@ std::string as_text(const BenchTransducerArguments& arguments, int threads, cons
                   chosen_target(), version(), commit(), build_type(), compiler());
   text += fmt::format("work     {}, {} threads, load {:.0f} ms, peak memory {:.0f} MB\n\n", arguments.precision,
                       threads, figures.load_ms, static_cast<double>(peak_rss_bytes()) * 1e-6);
+  if (arguments.real_time) return text + trials_text(figures);
   text += fmt::format("{:<14}{:>9} {:>9} {:>9} {:>9}\n", "", "p50", "p99", "p99.9", "max");
   if (arguments.stream) {
     text += row("chunk", figures.chunk.all) + row("empty loop", figures.empty.all);
@@ -181,8 +247,8 @@ std::string as_text(const BenchTransducerArguments& arguments, int threads, cons
 
 Status run_bench_transducer(const BenchTransducerArguments& arguments) {
   if (arguments.threads < 0 || arguments.threads > 64 || arguments.runs < 1 || arguments.runs > 1000 ||
-      arguments.chunks < 1 || arguments.chunks > 1000000 || arguments.streams < 1 || arguments.streams > 256 ||
-      !(arguments.seconds > 0 && arguments.seconds <= 3600))
+      arguments.chunks < 1 || arguments.chunks > 1000000 || arguments.streams < (arguments.real_time ? 0 : 1) ||
+      arguments.streams > static_cast<int>(kMostStreams) || !(arguments.seconds > 0 && arguments.seconds <= 3600))
     return fail(Code::kInvalidArgument,
                 "give at most 64 threads, 1000 runs, 1000000 chunks, 256 streams and 3600 seconds, and at least one");
   SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
@@ -193,8 +259,8 @@ Status run_bench_transducer(const BenchTransducerArguments& arguments) {
              transducer::Model::load(arguments.model, {.precision = precision, .cache_folder = arguments.cache}));
   figures.load_ms = watch.elapsed_ms();
   ThreadTeam team(threads);
-  SYRINX_TRY_VOID(arguments.stream ? measure_stream(*model, arguments, team, figures)
-                                   : measure_recording(*model, arguments, team, figures));
+  const auto measure = arguments.real_time ? measure_deadlines : arguments.stream ? measure_stream : measure_recording;
+  SYRINX_TRY_VOID(measure(*model, arguments, team, figures));
   return print(arguments.json ? as_json(arguments, threads, figures) : as_text(arguments, threads, figures));
 }
 
@@ -209,20 +275,31 @@ void add_bench_transducer(Command& bench) {
       .show_default();
   command.option("--cache", arguments->cache, "A folder for packed weights; none is kept by default").type("FOLDER");
   command.option("--threads", arguments->threads, "Threads; 0: the default of transcribe").type("N").show_default();
-  command.option("--seconds", arguments->seconds, "Length of the recording").type("S").show_default();
+  command.option("--seconds", arguments->seconds, "Length of the recording, or of each stream in real time")
+      .type("S")
+      .show_default();
   command.option("--runs", arguments->runs, "Runs that are counted, after one that is not").type("N").show_default();
   command.flag("--stream", arguments->stream, "Chunks of streams instead of a whole recording");
   command
       .option("--look-ahead", arguments->look_ahead, "Frames that a stream looks ahead; -1: the model's first choice")
       .type("N");
-  command.option("--streams", arguments->streams, "Streams in a step").type("N").show_default();
+  command.flag("--real-time", arguments->real_time,
+               "Streams whose chunks come at the pace of speech for --seconds, each due before its next one");
+  command.flag(
+      "--labels", arguments->labels,
+      "In real time: what the model finds in noise; else blanks win, as random weights find labels everywhere");
+  command
+      .option("--streams", arguments->streams, "Streams in a step; with --real-time 0 finds how many miss no deadline")
+      .type("N")
+      .show_default();
   command.option("--chunks", arguments->chunks, "Chunks that are counted, after 100 that are not")
       .type("N")
       .show_default();
   command.flag("--json", arguments->json, "One JSON object on one line");
   command.examples(
       "  syrinx bench transducer --model parakeet-tdt_ctc-110m.nemo --seconds 60\n"
-      "  syrinx bench transducer --model streaming.nemo --stream --look-ahead 0 --threads 2 --chunks 10000");
+      "  syrinx bench transducer --model streaming.nemo --stream --look-ahead 0 --threads 2 --chunks 10000\n"
+      "  syrinx bench transducer --model streaming.nemo --real-time --streams 0 --threads 2 --seconds 5");
   command.run([arguments] { return run_bench_transducer(*arguments); });
 }
 

@@ -1,0 +1,35 @@
+// Streams at the pace of speech: each chunk comes at its own time and must be heard before the next one has come.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "cli/rounds.h"
+#include "models/transducer/greedy.h"
+#include "models/transducer/model.h"
+
+namespace syrinx::cli {
+
+struct DeadlineTrial {
+  size_t streams = 0;
+  Times ms = {};            // from the arrival of a chunk's last sample until its labels are known
+  size_t misses = 0;        // of them longer than a chunk
+  double step_chunks = 0;   // chunks that a step took, mean
+  double labels_per_s = 0;  // of sound
+};
+
+// So many streams for `seconds`, whose chunks come one stream after the other within a chunk's time; their attention
+// is full from the start.  ChunkedFrames::fits() and check_streaming() hold.  kCancelled.
+Result<DeadlineTrial> run_streams(const transducer::Model& model, transducer::AttentionContext context,
+                                  const transducer::GreedyOptions& options, ThreadTeam& team, size_t streams,
+                                  double seconds);
+
+// Doubles the streams until one of them misses a deadline, then halves the gap: the last trial but those that failed is
+// the greatest number that had no miss.  All trials, in order; at most `most` streams.
+Result<std::vector<DeadlineTrial>> find_streams(const transducer::Model& model, transducer::AttentionContext context,
+                                                const transducer::GreedyOptions& options, ThreadTeam& team, size_t most,
+                                                double seconds);
+
+}  // namespace syrinx::cli
