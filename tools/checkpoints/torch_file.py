@@ -18,7 +18,7 @@ import zlib
 
 import numpy as np
 
-_STORAGES = {"float32": "FloatStorage", "int64": "LongStorage"}
+_STORAGES = {"float16": "HalfStorage", "float32": "FloatStorage", "int64": "LongStorage"}
 
 
 class SharedStorage:
@@ -134,7 +134,7 @@ class _Zip:
 
 
 def torch_file(root, archive: str) -> bytes:
-    """`root`: dict of StateDicts of Tensors.  `archive`: the folder inside the zip, by custom the file's stem."""
+    """`root`: dict of StateDicts of Tensors, and of dicts of numbers.  `archive`: the folder inside the zip, by custom the file's stem."""
     storages: list[SharedStorage] = []
     data = _pickle(root, storages)
     file = _Zip()

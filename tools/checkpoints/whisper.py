@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes Whisper checkpoints with seeded random weights in both published forms: CTranslate2's model.bin (binary version
-6) with its config.json, and the maker's model.safetensors as transformers saves it.
+"""Writes Whisper checkpoints with seeded random weights in the published forms: CTranslate2's model.bin (binary version
+6) with its config.json, model.safetensors as transformers saves it, and OpenAI's own model.pt.
 
-OUT/ct2/ and OUT/transformers/ hold the same weights in F16.  --size tiny has small dimensions and a window of 1 s, and
-the vocabulary of tests/data/whisper/tokenizer.json, of which transformers' form keeps the first 120 rows only; the
-others (tiny.en, base, small, medium, large-v3, turbo) have the real ones, 75 MB to 3 GB a form; --form takes one of the
-two.  Same seed, same bytes.
+OUT/ct2/, OUT/transformers/ and OUT/openai/ hold the same weights in F16.  --size tiny has small dimensions and a window
+of 1 s, and the vocabulary of tests/data/whisper/tokenizer.json, of which the second and the third form keep the first
+120 rows only, and the third a config.json with its number of heads; the others (tiny.en, base, small, medium, large-v3,
+turbo) have the real ones, 75 MB to 3 GB a form; --form takes one of the three.  Same seed, same bytes.
 
   python3 tools/checkpoints/whisper.py --size tiny --out tests/data/whisper
   python3 tools/checkpoints/whisper.py --size base --form ct2 --out DIR
@@ -20,6 +20,8 @@ import struct
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+from torch_file import StateDict, Tensor, torch_file
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,35 @@ def to_ct2(weights: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
     return dict(sorted(out.items()))
 
 
+_OPENAI = {"encoder.embed_positions.weight": "encoder.positional_embedding",
+           "decoder.embed_positions.weight": "decoder.positional_embedding",
+           "decoder.embed_tokens": "decoder.token_embedding", "encoder.layer_norm": "encoder.ln_post",
+           "decoder.layer_norm": "decoder.ln", ".layers.": ".blocks.", ".self_attn_layer_norm": ".attn_ln",
+           ".encoder_attn_layer_norm": ".cross_attn_ln", ".final_layer_norm": ".mlp_ln", ".self_attn.": ".attn.",
+           ".encoder_attn.": ".cross_attn.", ".q_proj": ".query", ".k_proj": ".key", ".v_proj": ".value",
+           ".out_proj": ".out", ".fc1": ".mlp.0", ".fc2": ".mlp.2"}
+
+
+def to_openai(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same under OpenAI's names."""
+    out = {}
+    for name, value in weights.items():
+        name = name.removeprefix("model.")
+        for theirs, own in _OPENAI.items():
+            name = name.replace(theirs, own)
+        out[name] = value
+    return out
+
+
+def write_openai(path: pathlib.Path, weights: dict[str, np.ndarray], size: Size) -> None:
+    dims = {"n_mels": size.mels, "n_vocab": size.vocabulary, "n_audio_ctx": size.audio_positions,
+            "n_audio_state": size.width, "n_audio_head": size.heads, "n_audio_layer": size.encoder_layers,
+            "n_text_ctx": size.text_positions, "n_text_state": size.width, "n_text_head": size.heads,
+            "n_text_layer": size.decoder_layers}
+    state = StateDict((name, Tensor.of(value)) for name, value in to_openai(weights).items())
+    path.write_bytes(torch_file({"dims": dims, "model_state_dict": state}, path.stem))
+
+
 def _string(text: str) -> bytes:
     data = text.encode() + b"\0"
     return struct.pack("<H", len(data)) + data
@@ -210,29 +241,35 @@ def transformers_config(size: Size) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--form", choices=["ct2", "transformers", "both"], default="both")
+    parser.add_argument("--form", choices=["ct2", "transformers", "openai", "all"], default="all")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
     size = SIZES[args.size]
     weights = draw_weights(size, args.seed)
     heads = [[layer, head] for layer in range(size.decoder_layers // 2, size.decoder_layers) for head in range(2)]
-    if args.form != "transformers":
+    if args.form in ("ct2", "all"):
         folder = args.out / "ct2"
         folder.mkdir(parents=True, exist_ok=True)
         write_ct2(folder / "model.bin", to_ct2(weights, size),
                   {"decoder/projection/weight": "decoder/embeddings/weight"})
         _json(folder / "config.json", {"alignment_heads": heads, "lang_ids": [502, 503, 504, 505, 506],
                                        "suppress_ids": [1, 2, 509, 510, 511], "suppress_ids_begin": [3, 500]})
-    if args.form != "ct2":
+    if args.size == "tiny":
+        weights[_EMBEDDING] = weights[_EMBEDDING][:_TINY_ROWS]
+        size = replace(size, vocabulary=_TINY_ROWS)
+    if args.form in ("transformers", "all"):
         folder = args.out / "transformers"
         folder.mkdir(parents=True, exist_ok=True)
-        if args.size == "tiny":
-            weights[_EMBEDDING] = weights[_EMBEDDING][:_TINY_ROWS]
-            size = replace(size, vocabulary=_TINY_ROWS)
         write_safetensors(folder / "model.safetensors", weights)
         _json(folder / "config.json", transformers_config(size))
         _json(folder / "generation_config.json", {"alignment_heads": heads, "lang_to_id": {"<|en|>": 5, "<|de|>": 6}})
+    if args.form in ("openai", "all"):
+        folder = args.out / "openai"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_openai(folder / "model.pt", weights, size)
+        if args.size == "tiny":  # the published ones have a head for 64 of their width, which readers may rely on
+            _json(folder / "config.json", {"encoder_attention_heads": size.heads, "decoder_attention_heads": size.heads})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-// Whisper's network against transformers' on the small checkpoint in both forms, stage by stage; then the rules of a
+// Whisper's network against transformers' on the small checkpoint in all its forms, stage by stage; then the rules of a
 // step.
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "../../base/temp_folder.h"
 #include "../allocation_count.h"
@@ -11,7 +13,7 @@ namespace syrinx::whisper {
 namespace {
 
 constexpr double kParity = 1e-4;
-constexpr const char* kForms[] = {"ct2", "transformers"};
+constexpr const char* kForms[] = {"ct2", "transformers", "openai"};
 
 std::vector<DecoderInput> inputs_of(std::span<const size_t> hypotheses, std::span<const int32_t> tokens,
                                     const AudioState& audio) {
@@ -91,7 +93,7 @@ TEST(WhisperNetwork, DecodesAsItsMaker) {
   const Arrays reference;
   const auto tokens = reference.get<int32_t>("tokens");
   const std::vector<float> theirs = reference.get("logits");
-  const size_t known = theirs.size() / tokens.size();  // transformers' form has the first rows of the vocabulary only
+  const size_t known = theirs.size() / tokens.size();  // the other forms have the first rows of the vocabulary only
   for (const char* form : kForms) {
     const Encoded window(load(form));
     const size_t vocabulary = window.model->config().vocabulary;
@@ -108,6 +110,19 @@ TEST(WhisperNetwork, DecodesAsItsMaker) {
               kParity);
     EXPECT_EQ(state->position(0), tokens.size());
   }
+}
+
+// The same weights in OpenAI's container: the same token follows each, to the last bit of what it is chosen by.
+TEST(WhisperNetwork, SaysTheSameFromOpenAisFile) {
+  const auto tokens = Arrays().get<int32_t>("tokens");
+  const Encoded theirs(load("transformers")), ours(load("openai"));
+  const size_t vocabulary = theirs.model->config().vocabulary;
+  const std::vector<float> logits = step_by_step(theirs, tokens, 1, 0);
+  EXPECT_EQ(step_by_step(ours, tokens, 1, 0), logits);
+  std::set<ptrdiff_t> said;
+  for (auto row = logits.begin(); row != logits.end(); row += static_cast<ptrdiff_t>(vocabulary))
+    said.insert(std::max_element(row, row + static_cast<ptrdiff_t>(vocabulary)) - row);
+  EXPECT_GT(said.size(), 3u) << "it says one thing alone";
 }
 
 TEST(WhisperNetwork, AlignsAsItsMaker) {
