@@ -23,6 +23,16 @@ std::u32string folded(std::string_view word) {
   return letters;
 }
 
+// Behind quotation marks and the like; empty where there is none.
+std::string_view first_letter(std::string_view word) {
+  for (size_t at = 0; at < word.size();) {
+    const size_t begin = at;
+    const text::Class kind = text::classify(text::decode(word, at));
+    if (kind != text::Class::kPunctuation && kind != text::Class::kSpace) return word.substr(begin, at - begin);
+  }
+  return {};
+}
+
 bool same_words(std::span<const TranscriptWord> a, std::span<const TranscriptWord> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const TranscriptWord& x, const TranscriptWord& y) { return same_word(x.text, y.text); });
@@ -31,6 +41,15 @@ bool same_words(std::span<const TranscriptWord> a, std::span<const TranscriptWor
 }  // namespace
 
 bool same_word(std::string_view a, std::string_view b) { return folded(a) == folded(b); }
+
+void keep_capital(std::string& word, std::string_view other) {
+  const std::string_view ours = first_letter(word), theirs = first_letter(other);
+  if (ours.empty() || theirs.empty() || ours == theirs) return;
+  size_t end_of_ours = 0, end_of_theirs = 0;
+  const char32_t capital = text::decode(theirs, end_of_theirs);
+  if (text::upper_case(text::decode(ours, end_of_ours)) != std::u32string(1, capital)) return;
+  word.replace(static_cast<size_t>(ours.data() - word.data()), ours.size(), theirs);
+}
 
 // Words at the head of a hypothesis that are committed already.
 size_t LocalAgreement::count_committed(std::span<const TranscriptWord> words) const {
@@ -53,7 +72,9 @@ std::vector<TranscriptWord> LocalAgreement::push(std::span<const TranscriptWord>
   size_t agreed = 0;
   while (agreed < std::min(fresh.size(), unstable_.size()) && same_word(fresh[agreed].text, unstable_[agreed].text))
     ++agreed;
-  unstable_.assign(fresh.begin(), fresh.end());
+  std::vector<TranscriptWord> now(fresh.begin(), fresh.end());
+  if (!begun_ && agreed > 0) keep_capital(now.front().text, unstable_.front().text);
+  unstable_ = std::move(now);
   segment_ends_s_.assign(segment_ends_s.begin(), segment_ends_s.end());
   return commit(agreed);
 }
@@ -64,6 +85,7 @@ std::vector<TranscriptWord> LocalAgreement::commit(size_t count) {
   const auto end = unstable_.begin() + static_cast<ptrdiff_t>(count);
   std::vector<TranscriptWord> words(unstable_.begin(), end);
   unstable_.erase(unstable_.begin(), end);
+  begun_ |= !words.empty();
   committed_.insert(committed_.end(), words.begin(), words.end());
   for (const TranscriptWord& word : words) committed_end_s_ = std::max(committed_end_s_, word.end_s);
   return words;

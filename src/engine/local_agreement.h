@@ -3,8 +3,10 @@
 //
 // The caller keeps a buffer of sound, decodes the whole of it every 0.5 to 1 s, and gives the words here, with times in
 // seconds of the stream.  Words are compared without case and punctuation, and committed as the newer hypothesis writes
-// them.  What was committed before stays at the head of a hypothesis as long as its sound stays in the buffer; it is
-// passed over there: word by word where the model repeats itself, by its times where it does not.
+// them, but that the first one keeps its capital if either has it: with little sound behind it a model takes the
+// beginning for the middle of a sentence now and then, hardly ever the other way round.  What was committed before
+// stays at the head of a hypothesis as long as its sound stays in the buffer; it is passed over there: word by word
+// where the model repeats itself, by its times where it does not.
 //
 // Pure; one thread.
 #pragma once
@@ -56,6 +58,7 @@ class LocalAgreement {
   AgreementOptions options_;
   std::vector<TranscriptWord> committed_;  // those whose sound is still in the buffer
   std::vector<TranscriptWord> unstable_;
+  bool begun_ = false;                  // something has been committed
   std::vector<double> segment_ends_s_;  // of the last hypothesis
   double committed_end_s_ = 0;
   std::string prompt_;
@@ -64,5 +67,7 @@ class LocalAgreement {
 
 // Whether two words are the same but for case and punctuation.
 bool same_word(std::string_view a, std::string_view b);
+// Makes the first letter of a word, where it is the same in the other but for case, a capital if it is one there.
+void keep_capital(std::string& word, std::string_view other);
 
 }  // namespace syrinx

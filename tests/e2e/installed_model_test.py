@@ -97,14 +97,10 @@ class Hearing(Program):
     def test_what_is_said_is_heard(self):
         sentence = "The quick brown fox jumps over the lazy dog."
         self.assertEqual(self.run_it("speak", sentence, "--out", "fox.wav")[0], 0)
-        heard = []
         for arguments in (["fox.wav"], ["--stream", "fox.wav"]):
             code, output, errors = self.run_it("transcribe", *arguments)
             self.assertEqual((code, errors), (0, ""))
-            heard.append(" ".join(output.decode().split()))
-        self.assertEqual(heard[0], sentence)
-        # A stream decodes 10 s and not 30 at a time; of its first word the recogniser may then miss the capital.
-        self.assertEqual(heard[1].lower(), sentence.lower())
+            self.assertEqual(" ".join(output.decode().split()), sentence)
         code, output, _ = self.run_it("transcribe", "fox.wav", "--format", "srt")
         self.assertEqual(code, 0)
         self.assertTrue(output.startswith(b"1\n00:00:00,"), output)

@@ -105,6 +105,36 @@ TEST(LocalAgreement, ComparesWithoutCaseAndPunctuation) {
   EXPECT_EQ(push(agreement, heard("Well, done! he")), "Well, done!");  // as the newer one writes them
 }
 
+// "The quick brown." with little behind it, then "the quick brown fox".
+TEST(LocalAgreement, TheFirstWordKeepsItsCapital) {
+  LocalAgreement agreement;
+  push(agreement, heard("The quick Brown."));
+  EXPECT_EQ(push(agreement, heard("the quick brown fox")), "The quick brown") << "only the first";
+  EXPECT_EQ(push(agreement, heard("the quick brown Fox jumps")), "Fox");
+  LocalAgreement other;
+  push(other, heard("she said"));
+  EXPECT_EQ(push(other, heard("She said")), "She said");
+  LocalAgreement late;  // the sound of what was committed has gone, its utterance goes on
+  push(late, heard("And so"));
+  EXPECT_EQ(push(late, heard("and so on")), "And so");
+  late.trim(0.65);
+  EXPECT_EQ(push(late, heard("on But then", 0.6)), "on");
+  EXPECT_EQ(push(late, heard("on but then", 0.6)), "but then");
+
+  std::string word = "\u201e\u00fcber";
+  keep_capital(word, "\u00dcber,");
+  EXPECT_EQ(word, "\u201e\u00dcber") << "marks are its own";
+  for (const char* const that_is_other : {"uber", "\u00fcBER", "", "...", "\u00dfber", "Aber"}) {
+    std::string same = "\u00fcber";
+    keep_capital(same, that_is_other);
+    EXPECT_EQ(same, "\u00fcber") << that_is_other;
+  }
+  std::string capital = "The", number = "5";
+  keep_capital(capital, "the");
+  keep_capital(number, "Five");
+  EXPECT_EQ(capital + number, "The5");
+}
+
 TEST(LocalAgreement, TextThatChangesIsNotSaidTwice) {
   LocalAgreement agreement;
   push(agreement, heard("recognise speech with"));
