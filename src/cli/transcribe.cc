@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "audio/pcm_stream.h"
 #include "audio/sound_file.h"
+#include "base/in_quotes.h"
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -21,6 +24,7 @@ namespace syrinx::cli {
 namespace {
 
 constexpr int kMaxJobs = 64;
+constexpr int kNotGiven = -1;
 constexpr int kMinChunkMs = 10, kMaxChunkMs = 5000;
 
 struct TranscribeArguments {
@@ -30,6 +34,8 @@ struct TranscribeArguments {
   std::string raw, device;
   std::vector<std::string> boost;
   float boost_score = 1.0f;
+  std::string window;
+  int look_ahead = kNotGiven, beam = 0;
   float seconds = 0;
   int threads = 0, jobs = 0;
   int rate_hz = 0, channels = 0;  // 0: not given
@@ -58,6 +64,9 @@ Status check(const TranscribeArguments& a) {
     return wrong("with --all-sound there is no voice activity to set; leave --vad-... out");
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
+  if (!is_live(a) && (a.look_ahead != kNotGiven || !a.window.empty()))
+    return wrong("--look-ahead and --stream-window need --stream or --microphone");
+  if (a.look_ahead < kNotGiven) return wrong("--look-ahead takes frames, 0 or more");
   if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
   if (!a.raw.empty() && a.rate_hz == 0) return wrong("raw samples have no rate; give it with --rate");
   if (a.raw.empty() && a.channels != 0) return wrong("--channels is for raw samples; say which with --raw");
@@ -77,12 +86,32 @@ Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments
   return format;
 }
 
+// "10,2,2": seconds before, in and behind.
+Result<StreamWindow> parse_window(const std::string& text) {
+  StreamWindow window;
+  double* const places[] = {&window.left_s, &window.chunk_s, &window.right_s};
+  const char *at = text.data(), *const end = at + text.size();
+  for (double* const place : places) {
+    const auto [behind, error] = std::from_chars(at, end, *place);
+    const bool is_last = place == &window.right_s;
+    if (error != std::errc() || (is_last ? behind != end : behind == end || *behind != ','))
+      return fail(Code::kInvalidArgument, "--stream-window {}: give seconds before, in and behind a window, say 10,2,2",
+                  in_quotes(text));
+    at = behind + 1;
+  }
+  return window;
+}
+
 Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, int threads) {
   SYRINX_TRY(const UserPaths paths, user_paths());
   RecogniserOptions options;
   SYRINX_TRY(options.files, find_recognition_files(arguments.model, models_folder(paths)));
   if (!arguments.precision.empty()) {
     SYRINX_TRY(options.precision, parse_precision(arguments.precision));
+  }
+  if (arguments.look_ahead != kNotGiven) options.look_ahead = arguments.look_ahead;
+  if (!arguments.window.empty()) {
+    SYRINX_TRY(options.window, parse_window(arguments.window));
   }
   options.threads = threads;
   options.cache_folder = packed_folder(paths, options.files);
@@ -99,6 +128,7 @@ TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTim
   options.endpoints = arguments.endpoints;
   options.boost = arguments.boost;
   options.boost_score = arguments.boost_score;
+  options.beam = arguments.beam;
   return options;
 }
 
@@ -170,6 +200,10 @@ void add_model_options(Command& command, TranscribeArguments& arguments) {
   command.option("--boost", arguments.boost, "A word or phrase to favour; transducers only; may be given several times")
       .type("PHRASE");
   command.option("--boost-score", arguments.boost_score, "How much --boost favours").type("X").show_default();
+  command
+      .option("--beam", arguments.beam,
+              "Hypotheses of a beam search, 2 to 16; recordings and transducers only, several times slower")
+      .type("N");
 }
 
 void add_voice_options(Command& command, TranscribeArguments& arguments) {
@@ -213,6 +247,14 @@ void add_live_options(Command& command, TranscribeArguments& arguments) {
       .type("MS")
       .show_default();
   command.flag("--chunks", arguments.chunks, "With --format json: a line with the latency of each chunk, too");
+  command
+      .option("--look-ahead", arguments.look_ahead,
+              "Frames that a cache-aware transducer looks ahead in a stream; by default its first choice")
+      .type("N");
+  command
+      .option("--stream-window", arguments.window,
+              "Seconds before, in and behind the windows in which any other transducer hears a stream; 10,2,2")
+      .type("S,S,S");
   command.flag("--microphone", arguments.microphone, "Text from the microphone, until Ctrl-C");
   command.option("--device", arguments.device, "Part of a microphone's name; by default the system's").type("NAME");
   command.option("--seconds", arguments.seconds, "End the microphone's sound after so long").type("S");

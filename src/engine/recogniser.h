@@ -24,13 +24,24 @@ namespace syrinx {
 
 inline constexpr int kRecognitionRateHz = 16000;  // of every family
 
+// How a model that was trained on whole recordings hears a stream: `chunk_s` at a time, with so much of the sound
+// before and behind it, all three rounded to frames of the model.  A result waits for what is behind it.
+struct StreamWindow {
+  static constexpr double kMaxS = 120;  // of all three together
+
+  double left_s = 10, chunk_s = 2, right_s = 2;
+};
+
 struct RecogniserOptions {
-  RecognitionFiles files;                   // of find_recognition_files()
+  RecognitionFiles files = {};              // of find_recognition_files()
   std::optional<Precision> precision = {};  // absent: the family's default
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
   bool heartbeat = false;                   // a little work while idle (heartbeat.h); transducers only
   size_t max_streams = 16;                  // at once, 1 to 1024, each with memory of its own; transducers only
+  // Streams of transducers; kUnsupported for a model of another kind.
+  std::optional<int> look_ahead = {};       // of a cache-aware one: frames, one of its own; absent: its first
+  std::optional<StreamWindow> window = {};  // of the others; chunk_s > 0, the others >= 0
 };
 
 struct TranscribeOptions {
@@ -44,6 +55,9 @@ struct TranscribeOptions {
   EndpointChanges endpoints = {};       // when an utterance of a stream is over
   std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
   float boost_score = 1.0f;
+  // Hypotheses of a beam search, 2 to 16; 0 and 1: greedy, which is several times faster.  Recordings and models with a
+  // transducer's head only, and without boost: kUnsupported else.
+  int beam = 0;
 };
 
 // A stream's news.  Partial results of a segment replace each other; a final one closes it.

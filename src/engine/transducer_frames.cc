@@ -15,8 +15,18 @@ View<const float, 2> encode_sound(const transducer::Model& model, std::span<cons
   return encoder.encode(std::as_const(mels).view());
 }
 
-WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, const WindowTools& tools,
-                               LabelTrack& track)
+Status WindowedFrames::check(const StreamWindow& window) {
+  const double all_s = window.left_s + window.chunk_s + window.right_s;
+  if (window.left_s >= 0 && window.chunk_s > 0 && window.right_s >= 0 && all_s <= StreamWindow::kMaxS) return {};
+  return fail(
+      Code::kInvalidArgument,
+      "a window of {} s, with {} s before and {} s behind it; it needs more than 0 s, the others 0 or more, and "
+      "all at most {} s",
+      window.chunk_s, window.left_s, window.right_s, StreamWindow::kMaxS);
+}
+
+WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, const StreamWindow& window,
+                               const WindowTools& tools, LabelTrack& track)
     : model_(std::move(model)),
       tools_(tools),
       track_(track),
@@ -24,9 +34,9 @@ WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, c
   const auto samples = [&](double seconds) {
     return static_cast<size_t>(std::lround(seconds * 16000 / static_cast<double>(frame_))) * frame_;
   };
-  left_ = samples(kLeftS);
-  chunk_ = std::max(frame_, samples(kChunkS));
-  right_ = samples(kRightS);
+  left_ = samples(window.left_s);
+  chunk_ = std::max(frame_, samples(window.chunk_s));
+  right_ = samples(window.right_s);
   sound_.reserve(left_ + 2 * chunk_ + right_);
 }
 

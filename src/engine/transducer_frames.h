@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/chunk_pool.h"
+#include "engine/recogniser.h"
 #include "engine/turns.h"
 #include "models/transducer/encoder.h"
 #include "models/transducer/head_decoder.h"
@@ -49,15 +50,17 @@ struct WindowTools {
   transducer::HeadDecoder& decoder;
 };
 
-// For models whose frames see the whole recording (spec transducer-asr.md, section 3.7): windows of 10 s that are
-// known, 2 s to be decoded and 2 s that follow, encoded as recordings of their own; the first window has nothing before
-// it.
+// For models whose frames see the whole recording (spec transducer-asr.md, section 3.7): windows of sound that is known
+// (10 s of it), to be decoded (2 s) and that follows (2 s), encoded as recordings of their own; the first window has
+// nothing before it.
 class WindowedFrames final : public FrameSource {
  public:
-  static constexpr double kLeftS = 10, kChunkS = 2, kRightS = 2;
+  // kInvalidArgument for windows beyond the limits of StreamWindow.
+  static Status check(const StreamWindow& window);
 
-  // The track is borrowed.
-  WindowedFrames(std::shared_ptr<const transducer::Model> model, const WindowTools& tools, LabelTrack& track);
+  // check() holds.  The track is borrowed.
+  WindowedFrames(std::shared_ptr<const transducer::Model> model, const StreamWindow& window, const WindowTools& tools,
+                 LabelTrack& track);
 
   void push(std::span<const float> samples, const Sink& sink) override;
   void flush(const Sink& sink) override;

@@ -1,6 +1,7 @@
 #include "engine/transducer_recogniser.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "audio/loudest_sample.h"
@@ -34,6 +35,24 @@ GateOptions gate_options() {
   return options;
 }
 
+// The context of a cache-aware model's streams; nothing for one whose streams are heard in windows.
+Result<std::optional<transducer::AttentionContext>> stream_context(const transducer::Model& model,
+                                                                   const RecogniserOptions& options) {
+  const std::string& name = options.files.name;
+  if (ChunkedFrames::fits(model)) {
+    if (options.window)
+      return fail(Code::kUnsupported, "'{}' hears a stream chunk by chunk and not in windows; choose its look-ahead",
+                  name);
+    SYRINX_TRY(const auto context, transducer::choose_context(model.config().encoder, options.look_ahead));
+    return context;
+  }
+  if (options.look_ahead)
+    return fail(Code::kUnsupported,
+                "'{}' was trained on whole recordings and has no look-ahead; choose the windows of its streams", name);
+  SYRINX_TRY_VOID(WindowedFrames::check(options.window.value_or(StreamWindow())));
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions options) {
@@ -48,9 +67,10 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
   if (!options.files.voice_activity.empty()) {
     SYRINX_TRY(gate, SpeechGate::load(options.files.voice_activity, gate_options()));
   }
+  SYRINX_TRY(const auto context, stream_context(*model, options));
   const bool heartbeat = options.heartbeat;
   std::shared_ptr<TransducerRecogniser> recogniser(
-      new TransducerRecogniser(std::move(model), std::move(gate), std::move(options)));
+      new TransducerRecogniser(std::move(model), std::move(gate), context, std::move(options)));
   recogniser->warm_up();
   if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { r->beat(); });
   recogniser->load_ms_ = watch.elapsed_ms();
@@ -58,23 +78,24 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
 }
 
 TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Model> model,
-                                           std::optional<SpeechGate> gate, RecogniserOptions options)
+                                           std::optional<SpeechGate> gate,
+                                           std::optional<transducer::AttentionContext> context,
+                                           RecogniserOptions options)
     : files_(std::move(options.files)),
       model_(std::move(model)),
       gate_(std::move(gate)),
       max_streams_(options.max_streams),
+      window_(options.window.value_or(StreamWindow())),
       team_(options.threads),
       runner_(team_),
       encoder_(model_->encoder(), runner_),
       decoder_(model_->decoder(), runner_, kGreedy, 1, kBlockFrames) {
-  const transducer::EncoderConfig& config = model_->config().encoder;
-  if (ChunkedFrames::fits(*model_))
-    pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, config.contexts.front(), kGreedy, max_streams_);
+  if (context) pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, *context, kGreedy, max_streams_);
 }
 
 std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track) {
   if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track);
-  return std::make_unique<WindowedFrames>(model_, WindowTools{turns_, runner_, encoder_, decoder_}, track);
+  return std::make_unique<WindowedFrames>(model_, window_, WindowTools{turns_, runner_, encoder_, decoder_}, track);
 }
 
 // Pages, tables, caches and threads are as in use before anybody waits for a result.
@@ -106,6 +127,9 @@ Status TransducerRecogniser::check(const TranscribeOptions& options) const {
     return fail(Code::kUnsupported, "'{}' writes what it hears; it does not translate", files_.name);
   if (!options.language.empty())
     return fail(Code::kUnsupported, "'{}' finds the language out by itself; leave it out", files_.name);
+  if (options.beam < 0)
+    return fail(Code::kInvalidArgument, "a beam of {}; it has 2 to {} hypotheses, and 0 is none", options.beam,
+                transducer::kMaxBeam);
   return {};
 }
 
@@ -126,10 +150,21 @@ Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const Transc
                                      model_->config().decoder.vocabulary);
 }
 
+Result<TransducerRecogniser::Search> TransducerRecogniser::search_of(const TranscribeOptions& options) {
+  Search search;
+  if (options.beam > 1 && !options.boost.empty())
+    return fail(Code::kUnsupported, "a beam search favours no words; leave out either of the two");
+  SYRINX_TRY(search.boost, boost_tree(options));
+  if (options.beam < 2) return search;
+  SYRINX_TRY(search.beam,
+             transducer::BeamDecoder::make(model_->decoder(), runner_, {.beam = static_cast<size_t>(options.beam)}));
+  return search;
+}
+
 Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                                     const Progress& progress) {
   SYRINX_TRY_VOID(check(options));
-  SYRINX_TRY(const Tree boost, boost_tree(options));
+  SYRINX_TRY(const Search search, search_of(options));
   SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   const std::vector<float> sound = bounded(samples);
   Transcript transcript;
@@ -137,7 +172,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   for (const SpeechPiece& piece : pieces(sound, voice)) {
     {
       const Turns::Turn turn(turns_);
-      SYRINX_TRY_VOID(hear(piece, sound, boost, options.words, transcript));
+      SYRINX_TRY_VOID(hear(piece, sound, search, options.words, transcript));
       note_work();
     }
     const double done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
@@ -152,17 +187,33 @@ std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sou
   return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
 }
 
-Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
-                                  Transcript& transcript) {
-  const std::vector<float> heard = piece.sound(sound);
-  transducer::HeadState state(*model_->decoder());
-  if (boost != nullptr) state.transducer->head().boost = boost.get();
+Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> frames, const Search& search) {
   std::vector<Emission> found;
-  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_);
-  const transducer::HeadDecoder::Job job{&state, frames, &found};
-  decoder_.decode({&job, 1});
-  if (state.faults() != 0)
+  bool finite = true;
+  if (search.beam != nullptr) {
+    for (size_t t = 0; finite && t < frames.extent(0); ++t)
+      finite = std::all_of(frames.row(t), frames.row(t) + frames.extent(1), [](float v) { return std::isfinite(v); });
+    std::vector<transducer::Hypothesis> kept;
+    if (finite) kept = search.beam->decode(frames);
+    finite = finite && std::isfinite(kept.front().score);
+    if (finite) found = std::move(kept.front().emissions);
+  } else {
+    transducer::HeadState state(*model_->decoder());
+    if (search.boost != nullptr) state.transducer->head().boost = search.boost.get();
+    const transducer::HeadDecoder::Job job{&state, frames, &found};
+    decoder_.decode({&job, 1});
+    finite = state.faults() == 0;
+  }
+  if (!finite)
     return fail(Code::kDataLoss, "'{}' computed values that are not finite; its weights may be damaged", files_.name);
+  return found;
+}
+
+Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
+                                  bool words, Transcript& transcript) {
+  const std::vector<float> heard = piece.sound(sound);
+  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_);
+  SYRINX_TRY(const std::vector<Emission> found, decode(frames, search));
   const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
   const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
   for (TranscriptSegment& segment :
@@ -180,6 +231,8 @@ Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const floa
 
 Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY_VOID(check(options));
+  if (options.beam > 1)
+    return fail(Code::kUnsupported, "a stream takes nothing back, so it is decoded greedily; leave the beam out");
   TransducerStream::Rules rules{.words = options.words};
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));

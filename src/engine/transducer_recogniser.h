@@ -18,6 +18,7 @@
 #include "engine/speech_gate.h"
 #include "engine/transducer_frames.h"
 #include "engine/turns.h"
+#include "models/transducer/beam.h"
 #include "models/transducer/boost_tree.h"
 #include "models/transducer/encoder.h"
 #include "models/transducer/head_decoder.h"
@@ -61,14 +62,23 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
     std::atomic<size_t>* taken_;
   };
 
+  // How a recording's labels are looked for; nothing of it: greedily.
+  struct Search {
+    Tree boost;
+    std::unique_ptr<transducer::BeamDecoder> beam;
+  };
+
+  // `context`: of streams, where the model is cache-aware.
   TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
-                       RecogniserOptions options);
+                       std::optional<transducer::AttentionContext> context, RecogniserOptions options);
   Status check(const TranscribeOptions& options) const;
   Result<Tree> boost_tree(const TranscribeOptions& options) const;
+  Result<Search> search_of(const TranscribeOptions& options);
   std::vector<SpeechPiece> pieces(std::span<const float> sound,
                                   const std::optional<silero::SegmentOptions>& voice) const;
-  Status hear(const SpeechPiece& piece, std::span<const float> sound, const Tree& boost, bool words,
+  Status hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search, bool words,
               Transcript& transcript);
+  Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search);
   std::unique_ptr<FrameSource> frame_source(LabelTrack& track);
   void warm_up();
   void beat();
@@ -80,6 +90,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   const std::shared_ptr<const transducer::Model> model_;
   const std::optional<SpeechGate> gate_;
   const size_t max_streams_;
+  const StreamWindow window_;
   double load_ms_ = 0;
   std::atomic<size_t> streams_{0};
 

@@ -55,6 +55,9 @@ TranscriptSegment transcript_segment(const whisper::Segment& segment, const whis
 
 Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOptions& options) {
   const Stopwatch watch;
+  if (options.look_ahead || options.window)
+    return fail(Code::kUnsupported,
+                "Whisper hears the sound of a stream again and again; look-ahead and windows are for transducers");
   SYRINX_TRY(std::shared_ptr<const whisper::Model> model,
              whisper::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
                                                              .cache_folder = options.cache_folder}));
@@ -77,6 +80,7 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   const whisper::Tokens& tokens = vocabulary_->tokens;
   if (!options.boost.empty())
     return fail(Code::kUnsupported, "Whisper cannot favour words; leave them out, or use a transducer");
+  if (options.beam > 1) return fail(Code::kUnsupported, "Whisper has no beam search here; use a transducer for one");
   if (options.translate && !tokens.multilingual)
     return fail(Code::kUnsupported, "'{}' knows English alone and does not translate; use a multilingual Whisper",
                 files_.name);

@@ -24,14 +24,12 @@ std::vector<float> noise(double seconds, uint32_t seed) {
 }
 
 Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "",
-                                         size_t max_streams = 4) {
-  RecogniserOptions options;
+                                         RecogniserOptions options = {.max_streams = 4}) {
   options.files.name = name;
   options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + name;
   options.files.voice_activity = voice_activity;
   options.precision = Precision::kF32;
   options.threads = 1;
-  options.max_streams = max_streams;
   return TransducerRecogniser::load(options);
 }
 
@@ -159,9 +157,9 @@ TEST_P(TransducerRecognition, StreamsTogetherGetWhatEachGetsAlone) {
 
 TEST(TransducerStreams, AreAtMostAsManyAsWereAskedFor) {
   for (const size_t most : {size_t{0}, size_t{1025}})
-    EXPECT_EQ(load("hybrid_streaming.nemo", "", most).error().code, Code::kInvalidArgument);
+    EXPECT_EQ(load("hybrid_streaming.nemo", "", {.max_streams = most}).error().code, Code::kInvalidArgument);
   for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
-    const auto recogniser = *load(name, "", 2);
+    const auto recogniser = *load(name, "", {.max_streams = 2});
     auto one = recogniser->start({}), two = recogniser->start({});
     ASSERT_TRUE(one.has_value() && two.has_value());
     const auto three = recogniser->start({});
@@ -171,6 +169,88 @@ TEST(TransducerStreams, AreAtMostAsManyAsWereAskedFor) {
     one->reset();
     EXPECT_TRUE(recogniser->start({}).has_value());
   }
+}
+
+// What beam.h finds, as a transcript.
+TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
+  const std::vector<float> sound = noise(6, 1);
+  const auto tokens = [&](const TranscribeOptions& options) {
+    std::vector<int32_t> out;
+    const auto transcript = recogniser_->transcribe(sound, options, {});
+    EXPECT_TRUE(transcript.has_value()) << transcript.error().message;
+    for (const TranscriptSegment& segment : transcript->segments) {
+      out.insert(out.end(), segment.tokens.begin(), segment.tokens.end());
+      EXPECT_GT(segment.confidence, 0.0f);
+      EXPECT_LE(segment.confidence, 1.0f);
+    }
+    return out;
+  };
+  EXPECT_EQ(recogniser_->start({.beam = 4}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.beam = -1}, {}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(tokens({.beam = 1}), tokens({}));
+  const auto refusal = recogniser_->transcribe(sound, {.beam = 17}, {});
+  if (std::string_view(GetParam()).starts_with("conformer_ctc")) {
+    EXPECT_EQ(refusal.error().code, Code::kUnsupported);
+    return;
+  }
+  EXPECT_EQ(refusal.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.boost = {"a"}, .beam = 4}, {}).error().code, Code::kUnsupported);
+
+  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + GetParam());
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  nn::Plane mels;
+  transducer::Encoder encoder(model->encoder(), runner);
+  const auto decoder = transducer::BeamDecoder::make(model->decoder(), runner, {.beam = 4});
+  ASSERT_TRUE(decoder.has_value()) << decoder.error().message;
+  std::vector<int32_t> expected;
+  const auto kept = (*decoder)->decode(encode_sound(*model, sound, mels, encoder, runner));
+  for (const transducer::Emission& emission : kept.front().emissions)
+    if (!model->vocabulary().is_special(emission.label)) expected.push_back(emission.label);
+  EXPECT_EQ(tokens({.beam = 4}), expected);
+  EXPECT_NE(expected, tokens({}));
+}
+
+// Samples of a stream until the first word is told.
+size_t first_word(Recogniser& recogniser, std::span<const float> sound) {
+  auto stream = recogniser.start({});
+  EXPECT_TRUE(stream.has_value()) << stream.error().message;
+  std::vector<RecognitionEvent> events;
+  size_t at = 0;
+  for (; events.empty() && at < sound.size(); at += 160)
+    EXPECT_TRUE((*stream)->push(sound.subspan(at, 160), events).has_value());
+  return at;
+}
+
+TEST(TransducerStreams, LookAsFarAheadAsIsAskedFor) {
+  const std::vector<float> sound = noise(6, 1);
+  std::vector<size_t> first;
+  for (const int look_ahead : {0, 1, 2}) {
+    const auto loaded = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    first.push_back(first_word(**loaded, sound));
+  }
+  EXPECT_LT(first[0], first[1]);
+  EXPECT_LT(first[1], first[2]);
+  for (const int look_ahead : {-1, 5}) {
+    const auto refused = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+    EXPECT_NE(refused.error().message.find("frames ahead, but 1, 0, 2"), std::string::npos) << refused.error().message;
+  }
+  EXPECT_EQ(load("tdt.nemo", "", {.look_ahead = 1}).error().code, Code::kUnsupported);
+}
+
+TEST(TransducerStreams, HearWindowsAsTheyAreAskedFor) {
+  const std::vector<float> sound = noise(10, 1);
+  const StreamWindow quick{.left_s = 4, .chunk_s = 0.4, .right_s = 0.4};
+  const auto usual = load("tdt.nemo"), soon = load("tdt.nemo", "", {.window = quick});
+  ASSERT_TRUE(soon.has_value()) << soon.error().message;
+  EXPECT_LT(first_word(**soon, sound) + 16000, first_word(**usual, sound));
+  for (const StreamWindow& bad : {StreamWindow{.left_s = -1}, StreamWindow{.chunk_s = 0}, StreamWindow{.right_s = NAN},
+                                  StreamWindow{.left_s = 117}, StreamWindow{.right_s = INFINITY}})
+    EXPECT_EQ(load("tdt.nemo", "", {.window = bad}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(load("hybrid_streaming.nemo", "", {.window = quick}).error().code, Code::kUnsupported);
 }
 
 TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
@@ -306,7 +386,7 @@ TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
       transducer::Encoder encoder(model->encoder(), runner);
       transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
       const WindowTools tools{turns, runner, encoder, decoder};
-      WindowedFrames plain(model, tools, of_plain), flushed(model, tools, of_flushed);
+      WindowedFrames plain(model, {}, tools, of_plain), flushed(model, {}, tools, of_flushed);
       EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
       continue;
     }

@@ -125,7 +125,10 @@ TEST_F(WhisperRecognition, RefusesWhatItCannot) {
     return transcript ? Error{} : transcript.error();
   };
   EXPECT_EQ(error_of({.boost = {"syrinx"}}).code, Code::kUnsupported);
+  EXPECT_EQ(error_of({.beam = 4}).code, Code::kUnsupported);
   EXPECT_EQ(error_of({.voice = {.threshold = 0.4}}).code, Code::kNotFound) << "there is no voice activity model";
+  RecogniserOptions of_transducers{.files = {.family = RecogniserFamily::kWhisper}, .threads = 1, .look_ahead = 1};
+  EXPECT_EQ(Recogniser::load(of_transducers).error().code, Code::kUnsupported);
   EXPECT_EQ(error_of({.language = "xx"}).message,
             "'tiny' does not know the language 'xx'; give a code such as en, de or zh, or leave it out");
   const auto stopped = recogniser_->transcribe(sound(16'000), {.language = "en"}, [](double) { return false; });

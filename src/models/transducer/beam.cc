@@ -214,8 +214,10 @@ BeamDecoder::Path BeamDecoder::extended(const Path& path, const Choice& choice, 
     out.frame += static_cast<int64_t>(ahead);
   }
   if (choice.label != weights_->blank())
-    out.emissions.push_back(
-        {.frame = frame, .label = choice.label, .duration = has_durations() ? static_cast<uint32_t>(ahead) : 1});
+    out.emissions.push_back({.frame = frame,
+                             .label = choice.label,
+                             .duration = has_durations() ? static_cast<uint32_t>(ahead) : 1,
+                             .confidence = static_cast<float>(std::exp(choice.log_probability))});
   return out;
 }
 

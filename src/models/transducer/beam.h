@@ -5,8 +5,7 @@
 // up to `steps` times, before all go on by a blank; under TDT a label brings its duration along, so hypotheses wait for
 // the frame that they have reached.  A hypothesis also gets what its own beginning, one label shorter, would add to it.
 //
-// For whole recordings: unlike the greedy decoder's its calls allocate, and they take several times as long.  For
-// callers of this library in C++: engine, program and C interface decode greedily and have no option for it.
+// For whole recordings: unlike the greedy decoder's its calls allocate, and they take several times as long.
 #pragma once
 
 #include <memory>
@@ -28,8 +27,9 @@ struct BeamOptions {
 };
 
 struct Hypothesis {
-  std::vector<Emission> emissions;  // without logits and confidence
-  double score = 0;                 // log probability of all its paths that were looked at
+  // Without logits.  The confidence of a label is its probability where it was chosen, under TDT with its duration's.
+  std::vector<Emission> emissions;
+  double score = 0;  // log probability of all its paths that were looked at
 };
 
 class BeamDecoder {

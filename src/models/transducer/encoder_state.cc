@@ -28,6 +28,19 @@ Status check_streaming(const EncoderConfig& config, AttentionContext context) {
   return {};
 }
 
+Result<AttentionContext> choose_context(const EncoderConfig& config, std::optional<int> look_ahead) {
+  std::string known;
+  for (const AttentionContext context : config.contexts) {
+    if (!look_ahead || context.right == *look_ahead) {
+      SYRINX_TRY_VOID(check_streaming(config, context));
+      return context;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", context.right);
+  }
+  SYRINX_TRY_VOID(check_streaming(config, config.contexts.front()));
+  return fail(Code::kInvalidArgument, "this model was not trained to look {} frames ahead, but {}", *look_ahead, known);
+}
+
 size_t first_chunk_mels(const EncoderConfig& config, AttentionContext context) {
   return 1 + config.factor * static_cast<size_t>(context.right);
 }

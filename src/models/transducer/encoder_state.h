@@ -4,6 +4,8 @@
 // Belongs to one stream; one thread at a time.
 #pragma once
 
+#include <optional>
+
 #include "base/result.h"
 #include "models/transducer/config.h"
 #include "models/transducer/subsampling.h"
@@ -21,6 +23,11 @@ enum class StreamMode : uint8_t {
 // kUnsupported for a model that was not trained to be streamed chunk by chunk, kInvalidArgument for a context that is
 // none of the checkpoint's.
 Status check_streaming(const EncoderConfig& config, AttentionContext context);
+
+// The context of a stream that looks so many frames ahead: the checkpoint's first one of that look-ahead, or its first
+// of all where none is asked for.  kUnsupported as check_streaming(); kInvalidArgument for another look-ahead than the
+// checkpoint's, which the sentence names.
+Result<AttentionContext> choose_context(const EncoderConfig& config, std::optional<int> look_ahead);
 
 // Frames of features that a chunk takes: 1 + 8 R the first one, then 8 + 8 R, where R is the context's look-ahead.
 size_t first_chunk_mels(const EncoderConfig& config, AttentionContext context);

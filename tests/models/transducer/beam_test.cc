@@ -30,6 +30,9 @@ TEST_P(Beam, HypothesesScoresAndTimesAreTheMakers) {
       labels.push_back(emission.label);
       const uint32_t ahead = c.weights()->config.kind == HeadKind::kTdt ? emission.duration : 0;
       frames.push_back(static_cast<int32_t>(emission.frame + ahead));
+      // No label is worth less than gamma below the best one, which has a part of all labels' and durations'.
+      EXPECT_GT(emission.confidence, 0.0f);
+      EXPECT_LE(emission.confidence, 1.0f);
     }
     EXPECT_EQ(labels, c.ids(fmt::format("beam.{}.labels", i))) << i;
     EXPECT_EQ(frames, c.ids(fmt::format("beam.{}.frames", i))) << i;
