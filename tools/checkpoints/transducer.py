@@ -51,6 +51,9 @@ class Family:
     packed: bool = False          # in gzip
     tiny_layers: int = 2
     specials: tuple = ()
+    blank: float = 0.67           # how likely the blank is
+    menus: tuple = ()             # left, chunk, right: chunks with frames behind them
+    prompts: tuple = ()           # languages that a prompt may name, some of them twice
 
 
 FAMILIES = {
@@ -63,6 +66,11 @@ FAMILIES = {
                   packed=True, specials=("<EOU>", "<EOB>")),
     "conformer_ctc": Family(head="ctc", mels=16, xscaling=True, conformer=True, kernel=7, characters=True,
                             own_bank=True, contexts=((5, 3),), dtype=torch.float16, tiny_layers=1),
+    "unified": Family(head="rnnt", mels=16, xscaling=True, lstm=2, dtype=torch.bfloat16, packed=True, own_bank=True,
+                      blank=0.2, menus=((6,), (1, 2, 3), (0, 1, 2))),
+    "prompt": Family(head="rnnt", mels=16, lstm=1, streaming=True, contexts=((6, 2), (6, 0)), dtype=torch.bfloat16,
+                     packed=True, own_bank=True, blank=0.2, tiny_layers=1, specials=("<en-US>",),
+                     prompts=(("en-US", 0), ("en", 0), ("de-DE", 2), ("auto", 3))),
 }
 
 
@@ -167,9 +175,15 @@ def head_tensors(draw: Draw, family: Family, size: Size) -> None:
     # About half of the decisions are blank, and durations of 1 to 4 are favoured, as in speech.
     weight, bias = draw.tensors[name + ".weight"], draw.tensors[name + ".bias"]
     weight[labels] *= 0.3
-    bias[labels] = 0.67 * math.sqrt(2 * math.log(labels))
+    bias[labels] = family.blank * math.sqrt(2 * math.log(labels))
     if family.head == "tdt":
         bias[labels + 1:] += torch.tensor([-0.5, 0.3, 0.5, 0.3, 0.2])
+
+
+def prompt_tensors(draw: Draw, family: Family, size: Size) -> None:
+    count = max(index for _, index in family.prompts) + 2
+    draw.linear("prompt_kernel.0", 2 * size.width, size.width + count)
+    draw.linear("prompt_kernel.2", size.width, 2 * size.width)
 
 
 def mel_bank(mels: int) -> torch.Tensor:
@@ -194,6 +208,8 @@ def state_dict(family: Family, size: Size, seed: int) -> dict[str, torch.Tensor]
         draw.tensors["preprocessor.featurizer.fb"] = mel_bank(family.mels)
     encoder_tensors(draw, family, size)
     head_tensors(draw, family, size)
+    if family.prompts:
+        prompt_tensors(draw, family, size)
     return draw.tensors
 
 
@@ -224,6 +240,8 @@ def tokenizer_model(pieces: list[tuple[str, int]]) -> bytes:
 
 def encoder_config(family: Family, size: Size) -> dict:
     contexts = [list(c) for c in family.contexts]
+    unified = dict(att_chunk_context_size=[list(menu) for menu in family.menus], conv_context_style="dcc",
+                   att_context_style="chunked_limited_with_rc") if family.menus else {}
     return dict(
         _target_="nemo.collections.asr.modules.ConformerEncoder", feat_in=family.mels, feat_out=-1,
         n_layers=size.layers, d_model=size.width, use_bias=family.bias,
@@ -236,7 +254,7 @@ def encoder_config(family: Family, size: Size) -> dict:
         untie_biases=True, pos_emb_max_len=5000, conv_kernel_size=family.kernel,
         conv_norm_type="layer_norm" if family.streaming else "batch_norm",
         conv_context_size="causal" if family.streaming else None, dropout=0.1, dropout_pre_encoder=0.1,
-        dropout_emb=0.0, dropout_att=0.1)
+        dropout_emb=0.0, dropout_att=0.1) | unified
 
 
 def ctc_config(family: Family, size: Size, labels: list[str]) -> dict:
@@ -275,6 +293,10 @@ def config(family: Family, size: Size, labels: list[str]) -> dict:
         decoding=dict(strategy="greedy_batch", greedy=dict(max_symbols=10))
         | (dict(model_type="tdt", durations=[0, 1, 2, 3, 4]) if tdt else {}),
         model_defaults=dict(enc_hidden=size.width, pred_hidden=size.hidden, joint_hidden=size.hidden, **durations))
+    if family.prompts:
+        out["target"] = module + "rnnt_bpe_models_prompt.EncDecRNNTBPEModelWithPrompt"
+        out["model_defaults"] |= dict(initialize_prompt_feature=True, prompt_dictionary=dict(family.prompts),
+                                      num_prompts=max(index for _, index in family.prompts) + 2)
     if family.aux_ctc:
         out["aux_ctc"] = dict(ctc_loss_weight=0.3, decoder=ctc_config(family, size, labels),
                               decoding=dict(strategy="greedy"))

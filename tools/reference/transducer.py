@@ -107,14 +107,36 @@ def stream(model, mels: torch.Tensor) -> np.ndarray:
 
 
 def decisions(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
-    if not hasattr(model, "joint"):
-        out, length = model.encoder(audio_signal=mels, length=torch.tensor([mels.shape[2]]))
-        return {"ctc.logprobs": model.decoder(encoder_output=out)[0].float().numpy()}
     out, length = model.encoder(audio_signal=mels, length=torch.tensor([mels.shape[2]]))
+    if not hasattr(model, "joint"):
+        return {"ctc.logprobs": model.decoder(encoder_output=out)[0].float().numpy()}
+    if hasattr(model, "set_inference_prompt"):
+        out = model._apply_prompt_to_encoded(out)
     found = model.decoding.rnnt_decoder_predictions_tensor(encoder_output=out, encoded_lengths=length,
                                                            return_hypotheses=True)
     found = found[0][0] if isinstance(found[0], list) else found[0]
     return {"tokens": np.asarray(found.y_sequence, np.int32)}
+
+
+def prompted(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
+    """Of models that take a language: frames and labels of each, and the steps of a stream."""
+    out = {}
+    for language, index in model.cfg.model_defaults.prompt_dictionary.items():
+        frames, length = model.forward(processed_signal=mels, processed_signal_length=torch.tensor([mels.shape[2]]),
+                                       prompt_indices=torch.tensor([index]))
+        out[f"prompted.{language}"] = rows(frames[:, :, :int(length)])
+        model.set_inference_prompt(language)
+        out[f"tokens.{language}"] = decisions(model, mels)["tokens"]
+    return out
+
+
+def windows(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
+    """Of models with menus of contexts: the mask of some, as in the maker's script for streams in windows."""
+    out = {}
+    for context in ((6, 3, 2), (6, 1, 0), (6, 2, 1)):
+        model.encoder.set_default_att_context_size(list(context))
+        out["window." + ".".join(map(str, context))] = encode(model, mels)
+    return out
 
 
 def reference(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -130,7 +152,12 @@ def reference(path: pathlib.Path) -> dict[str, np.ndarray]:
     out |= stages.arrays()
     for frames in EDGES:
         out[f"encoded.{frames}"] = encode(model, features(model, samples[:160 * frames]))
+    if hasattr(model, "set_inference_prompt"):
+        out |= prompted(model, mels)
+        model.set_inference_prompt("auto")
     out |= decisions(model, mels)
+    if model.encoder.att_context_style == "chunked_limited_with_rc":
+        return out | windows(model, mels)
     for i, context in enumerate(model.encoder.att_context_size_all):
         if len(model.encoder.att_context_size_all) > 1:
             model.encoder.set_default_att_context_size(list(context))

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace syrinx::transducer {
@@ -14,14 +16,17 @@ namespace syrinx::transducer {
 // How the main head turns frames into labels.
 enum class HeadKind : uint8_t { kCtc, kRnnt, kTdt };
 
-// Frames that a frame sees before and behind itself; -1: all of them.
+// Frames that a frame sees before and behind itself; -1: all of them.  With a chunk, of kChunkedLimitedWithRc: before
+// and behind its chunk of so many frames.
 struct AttentionContext {
   ptrdiff_t left = -1, right = -1;
+  ptrdiff_t chunk = 0;
   bool operator==(const AttentionContext&) const = default;
 };
 
 // kRegular: those frames of each frame.  kChunkedLimited: whole chunks of right + 1 frames, each seeing itself and
-// left / (right + 1) chunks before it.  kChunkedLimitedWithRc: chunks with frames behind them (section 3.8).
+// left / (right + 1) chunks before it.  kChunkedLimitedWithRc: whole recordings, or chunks with frames before and
+// behind them (section 3.8).
 enum class ContextStyle : uint8_t { kRegular, kChunkedLimited, kChunkedLimitedWithRc };
 
 struct FeatureConfig {
@@ -37,6 +42,32 @@ struct FeatureConfig {
   // Samples of a window that lie before its frame's multiple of the hop: the window is centred in the transform, which
   // begins fft / 2 samples before it.
   size_t before() const { return fft / 2 - (fft - window) / 2; }
+};
+
+// Frames that the windows of a model with chunks and frames behind them may have, as it was trained.
+struct WindowMenu {
+  std::vector<size_t> left, chunk, right;
+
+  // The longest past, the middle of the chunks (the upper one of two), and the look-ahead nearest to it: 70, 7 and 7 as
+  // published.  None of the menus is empty.
+  AttentionContext usual() const;
+};
+
+// Models that are told a language: a row of the table beside each frame, and two linear layers (the maker's
+// prompt_kernel).
+struct PromptConfig {
+  struct Language {
+    std::string name;  // "en-US", "auto"
+    size_t index = 0;
+  };
+  size_t count = 0;  // rows; 0: no such model
+  size_t hidden = 0;
+  std::vector<Language> languages;
+  size_t fallback = 0;  // the row where no language is asked for
+
+  // A language by its name, or, of a code without a country, by the first name that begins with it; capitals do not
+  // matter.  Null for one that the model was not taught.
+  const Language* find(std::string_view name) const;
 };
 
 struct EncoderConfig {
@@ -56,6 +87,8 @@ struct EncoderConfig {
   size_t conv_left = 4;  // frames before its own that a convolution reads; kernel - 1 - conv_left behind
   ContextStyle style = ContextStyle::kRegular;
   std::vector<AttentionContext> contexts;  // at least one; the first is the default
+  std::optional<WindowMenu> menu;          // of kChunkedLimitedWithRc, where the configuration has it
+  PromptConfig prompt;
 
   // Strided convolutions, each halving time and mels.
   size_t stages() const {

@@ -171,6 +171,29 @@ void read_subsampling(Section& section, EncoderConfig& out) {
   out.causal_downsampling = section.flag_or("causal_downsampling", false);
 }
 
+// Three lists: frames before a chunk, of it, and behind it.
+void read_menu(Section& section, EncoderConfig& out) {
+  const YamlMember* const stored = section.member("att_chunk_context_size");
+  if (stored == nullptr) return;
+  section.require(out.style == ContextStyle::kChunkedLimitedWithRc, Code::kDataLoss, "att_chunk_context_size",
+                  "is set, but att_context_style is not chunked_limited_with_rc");
+  const std::vector<YamlNode>& lists = stored->value.items;
+  WindowMenu menu;
+  std::vector<size_t>* const menus[] = {&menu.left, &menu.chunk, &menu.right};
+  bool fits = lists.size() == std::size(menus);
+  for (size_t i = 0; fits && i < std::size(menus); ++i) {
+    fits = !lists[i].items.empty() && lists[i].items.size() <= kMaxContexts;
+    for (size_t j = 0; fits && j < lists[i].items.size(); ++j) {
+      ptrdiff_t count = 0;
+      fits = whole_number(lists[i].items[j], i == 1 ? 1 : 0, static_cast<ptrdiff_t>(kMaxContext), count);
+      menus[i]->push_back(static_cast<size_t>(count));
+    }
+  }
+  section.require(fits, Code::kDataLoss, "att_chunk_context_size",
+                  fmt::format("is not made of three lists of numbers up to {}", kMaxContext));
+  if (fits) out.menu = std::move(menu);
+}
+
 void read_contexts(Section& section, EncoderConfig& out) {
   const std::string style = section.word_or("att_context_style", "regular");
   section.require(style == "regular" || style == "chunked_limited" || style == "chunked_limited_with_rc",
@@ -178,8 +201,10 @@ void read_contexts(Section& section, EncoderConfig& out) {
   if (style == "chunked_limited") out.style = ContextStyle::kChunkedLimited;
   if (style == "chunked_limited_with_rc") out.style = ContextStyle::kChunkedLimitedWithRc;
   const YamlMember* const stored = section.member("att_context_size");
-  if (stored == nullptr) {
+  // The maker's class sees all where it has chunks with frames behind them, whatever stands there.
+  if (stored == nullptr || out.style == ContextStyle::kChunkedLimitedWithRc) {
     out.contexts.push_back({});
+    read_menu(section, out);
     return;
   }
   const auto add = [&](const std::vector<YamlNode>& pair) {
@@ -210,6 +235,8 @@ void read_convolution(Section& section, EncoderConfig& out) {
   out.kernel = section.whole_or("conv_kernel_size", 31, 1, kMaxKernel);
   section.require(out.kernel % 2 == 1, Code::kDataLoss, "conv_kernel_size", "is even");
   require_word(section, "conv_norm_type", "batch_norm", {"batch_norm", "layer_norm"});
+  // Chunks cut convolutions in training alone: the maker's encoder runs both alike.
+  require_word(section, "conv_context_style", "regular", {"regular", "dcc"});
   out.layer_norm = section.word_or("conv_norm_type", "batch_norm") == "layer_norm";
   out.conv_left = (out.kernel - 1) / 2;
   const YamlMember* const stored = section.member("conv_context_size");
@@ -335,9 +362,9 @@ void read_ctc(Section& top, Config& out) {
 void read_class(Section& top, Config& out) {
   top.require(top.has("target") || !top.has("architectures"), Code::kUnsupported, "architectures",
               "shows the layout of Hugging Face's Transformers, but no model_type says which of its models this is");
-  constexpr std::array<std::string_view, 7> kKnown = {
+  constexpr std::array<std::string_view, 8> kKnown = {
       "EncDecRNNTBPEModel", "EncDecRNNTModel", "EncDecHybridRNNTCTCBPEModel", "EncDecHybridRNNTCTCModel",
-      "EncDecCTCModelBPE",  "EncDecCTCModel",  "EncDecRNNTBPEEOUModel"};
+      "EncDecCTCModelBPE",  "EncDecCTCModel",  "EncDecRNNTBPEEOUModel",       "EncDecRNNTBPEModelWithPrompt"};
   // A tree without the class, as converters leave it, says by its sections what it is.
   out.target = last_component(top.word_or("target", top.has("joint") ? "EncDecRNNTBPEModel" : "EncDecCTCModelBPE"));
   top.require(std::find(kKnown.begin(), kKnown.end(), out.target) != kKnown.end(), Code::kUnsupported, "target",
@@ -357,6 +384,30 @@ void read_head(Section& top, Config& out) {
     top.require(out.labels.empty() || out.labels.size() == out.decoder.vocabulary, Code::kDataLoss, "labels",
                 fmt::format("are {}, but the head knows {}", out.labels.size(), out.decoder.vocabulary));
   }
+}
+
+// `auto`, which lets the model find the language out, is what the maker's transcribe() asks for.
+void read_prompt(Section& top, Config& out) {
+  if (out.target != "EncDecRNNTBPEModelWithPrompt") return;
+  Section defaults = top.section("model_defaults");
+  if (!defaults.flag_or("initialize_prompt_feature", false)) return;
+  PromptConfig& prompt = out.encoder.prompt;
+  prompt.count = defaults.whole_or("num_prompts", 128, 1, kMaxPrompts);
+  prompt.hidden = 2 * out.encoder.width;
+  const YamlMember* const stored = defaults.member("prompt_dictionary");
+  defaults.require(stored != nullptr && !stored->value.members.empty() && stored->value.members.size() <= kMaxPrompts,
+                   Code::kDataLoss, "prompt_dictionary", fmt::format("does not name 1 to {} languages", kMaxPrompts));
+  if (stored == nullptr) return;
+  for (const YamlMember& member : stored->value.members) {
+    ptrdiff_t index = 0;
+    defaults.require(whole_number(member.value, 0, static_cast<ptrdiff_t>(prompt.count) - 1, index), Code::kDataLoss,
+                     "prompt_dictionary",
+                     fmt::format("gives {} no number below {}", in_quotes(member.key), prompt.count));
+    prompt.languages.push_back({.name = member.key, .index = static_cast<size_t>(std::max<ptrdiff_t>(index, 0))});
+  }
+  if (prompt.languages.empty()) return;
+  const PromptConfig::Language* const automatic = prompt.find("auto");
+  prompt.fallback = automatic != nullptr ? automatic->index : prompt.languages.front().index;
 }
 
 void read_tokenizer(Section& top, Config& out) {
@@ -397,6 +448,7 @@ Result<Config> parse_config(std::string_view text, const std::string& name, cons
     out.features = read_features(top.section("preprocessor"));
     out.encoder = read_encoder(top.section("encoder"));
     read_head(top, out);
+    read_prompt(top, out);
     read_tokenizer(top, out);
   }
   top.require(out.features.mels == out.encoder.mels, Code::kDataLoss, "encoder",

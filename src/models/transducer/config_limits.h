@@ -14,7 +14,7 @@ namespace syrinx::transducer {
 inline constexpr size_t kMaxWidth = 8192, kMaxLayers = 128, kMaxHeads = 128, kMaxMels = 512, kMaxChannels = 4096;
 inline constexpr size_t kMaxKernel = 63, kMaxFactor = 16, kMaxVocabulary = size_t{1} << 17, kMaxLstmLayers = 8;
 inline constexpr size_t kMaxDurations = 16, kMaxDuration = 64, kMaxContexts = 64, kMaxContext = 1024;
-inline constexpr size_t kMaxSymbols = 1000;
+inline constexpr size_t kMaxSymbols = 1000, kMaxPrompts = 4096;
 // f32 values that a stream holds of one kind: what its first convolution gives for a chunk, its keys, its values.
 inline constexpr size_t kMaxStreamValues = size_t{1} << 25;
 

@@ -27,10 +27,14 @@ DType attention_type(const EncoderWeights& weights) {
 
 std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, AttentionContext context) {
   std::vector<kernels::KeyRange> out(frames);
-  const bool chunked = style != ContextStyle::kRegular && context.right >= 0;
+  const bool chunked = style == ContextStyle::kChunkedLimited && context.right >= 0;
   for (size_t i = 0; i < frames; ++i) {
     size_t begin = i, end = i;
-    if (chunked) {
+    if (context.chunk > 0) {
+      const auto chunk = static_cast<size_t>(context.chunk);
+      begin = i / chunk * chunk;
+      end = begin + chunk - 1 + static_cast<size_t>(std::max<ptrdiff_t>(context.right, 0));
+    } else if (chunked) {
       const size_t chunk = static_cast<size_t>(context.right) + 1;
       begin = end = i / chunk * chunk;
       end += chunk - 1;
@@ -50,7 +54,13 @@ Encoder::Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runne
       tiles_(weights, runner),
       subsampler_(*weights, runner, 1, kPiece),
       subsampling_(weights->config, kPiece),
+      prompt_(weights->config.prompt.fallback),
       attention_type_(attention_type(*weights)) {}
+
+void Encoder::set_prompt(size_t row) {
+  SYRINX_CHECK(row < config().prompt.count, "prompt {} of {}", row, config().prompt.count);
+  prompt_ = row;
+}
 
 void Encoder::make_room(size_t frames, AttentionContext context) {
   prepare(frames);

@@ -24,6 +24,8 @@ class Encoder : private EncoderLayers {
   using EncoderLayers::config;
   using EncoderLayers::set_probe;  // "pre", "layer0.ff1", "layer0.att", "layer0.conv", "layer0", "layer1", ...
 
+  // What the next recordings are told, of models with EncoderConfig::prompt: a row below its count.
+  void set_prompt(size_t row);
   // Features [T, mels] to frames [T', d], valid until the next call; T' is EncoderConfig::frames(T).  At least one
   // frame of features.
   View<const float, 2> encode(View<const float, 2> mels, AttentionContext context);
@@ -34,6 +36,7 @@ class Encoder : private EncoderLayers {
   void attend(const nn::Part& part, size_t layer) override;
   void convolve(const nn::Part& part, size_t layer) override;
   void run_layer(nn::Crew::Seat& seat, size_t index) override;
+  size_t prompt_of(size_t /*row*/) const override { return prompt_; }
   void make_room(size_t frames, AttentionContext context);
 
   TileLayers tiles_;
@@ -41,6 +44,7 @@ class Encoder : private EncoderLayers {
   SubsamplingState subsampling_;
   PositionTable positions_;
   std::vector<kernels::KeyRange> sees_;
+  size_t prompt_;
   DType attention_type_;  // of the products of attention
 };
 

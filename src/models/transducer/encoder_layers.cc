@@ -25,7 +25,8 @@ void EncoderLayers::prepare(size_t rows) {
   };
   for (nn::Plane* plane : {&x_, &attended_, &gated_, &mixed_, &normed_}) make(*plane, c.width);
   make(qkv_, 3 * c.width);
-  make(hidden_, std::max(c.hidden, 2 * c.width));
+  make(hidden_, std::max({c.hidden, 2 * c.width, c.prompt.hidden}));
+  if (c.prompt.count > 0) nn::reserve_linear(runner_, weights_->prompt.first.view, rows);
   const EncoderLayer& first = weights_->layers.front();
   for (const kernels::OwnedMatrix* matrix : {&first.linear1, &first.linear2, &first.qkv, &first.out})
     nn::reserve_linear(runner_, matrix->view, rows);
@@ -37,6 +38,7 @@ void EncoderLayers::run(size_t rows) {
   runner_.team().run([&](int member) {
     nn::Crew::Seat seat = crew_.everyone(member);
     for (size_t i = 0; i < weights_->layers.size(); ++i) run_layer(seat, i);
+    if (config().prompt.count > 0) tell_prompts(seat);
   });
 }
 
@@ -67,6 +69,20 @@ void EncoderLayers::feed_forward(nn::Crew::Seat& seat, const NormWeights& norm, 
     }
   });
   seat.stage([&](const nn::Part& part) { linear(part, second, hidden_, rows_of(x_), x_); });
+}
+
+void EncoderLayers::tell_prompts(nn::Crew::Seat& seat) {
+  const PromptWeights& prompt = weights_->prompt;
+  seat.stage([](const nn::Part&) {});  // the others' rows of x
+  seat.stage([&](const nn::Part& part) {
+    const nn::Share own = linear(part, prompt.first, x_, {}, hidden_);
+    for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+      float* const row = hidden_.f32(n);
+      const float* const told = prompt.languages.data() + prompt_of(n) * config().prompt.hidden;
+      for (size_t i = own.columns.begin; i < own.columns.end; ++i) row[i] = std::max(row[i] + told[i], 0.0f);
+    }
+  });
+  seat.stage([&](const nn::Part& part) { linear(part, prompt.second, hidden_, {}, x_); });
 }
 
 void EncoderLayers::run_layer(nn::Crew::Seat& seat, size_t index) {

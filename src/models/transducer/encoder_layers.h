@@ -2,6 +2,8 @@
 //
 //   x += 1/2 FF1(x),  x += attention(LN x),  x += convolution(LN x),  x += 1/2 FF2(x),  x = LN x
 //
+// and behind them, in models that are told a language, what that makes of the frames (encoder_weights.h).
+//
 // What a row takes from others, keys of attention and neighbours of the convolution, is for derived classes to say:
 // a whole recording (encoder.h) or the caches of streams (stream_encoder.h).
 //
@@ -45,6 +47,8 @@ class EncoderLayers {
   // One member's part of the depthwise convolution: from the gates to mixed_, with what follows up to the second
   // matrix.
   virtual void convolve(const nn::Part& part, size_t layer) = 0;
+  // Row of EncoderConfig::prompt that a row of frames is told.
+  virtual size_t prompt_of(size_t row) const = 0;
   // Behind the depthwise convolution of layers with a norm in it: that norm, and the activation, in place.
   void finish_convolution(const EncoderLayer& layer, View<float, 2> rows) const;
 
@@ -65,6 +69,7 @@ class EncoderLayers {
  private:
   void feed_forward(nn::Crew::Seat& seat, const NormWeights& norm, const kernels::OwnedMatrix& first,
                     const kernels::OwnedMatrix& second);
+  void tell_prompts(nn::Crew::Seat& seat);
   void norm_rows(nn::Crew::Seat& seat, const NormWeights& norm, nn::Plane& from, nn::Plane& to);
   nn::Share linear(const nn::Part& part, const kernels::OwnedMatrix& matrix, nn::Plane& x, View<const float, 2> addend,
                    nn::Plane& y);

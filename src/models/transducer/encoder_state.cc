@@ -51,6 +51,8 @@ EncoderState::EncoderState(const EncoderConfig& config, AttentionContext context
       width_(config.width),
       layers_(config.layers),
       kernel_(config.kernel),
+      prompts_(config.prompt.count),
+      fallback_(config.prompt.fallback),
       chunk_(chunk_of(context)),
       left_(static_cast<size_t>(context.left)),
       ring_(chunk_ + left_),
@@ -71,8 +73,14 @@ void EncoderState::reset() {
   std::fill(gated_.begin(), gated_.end(), 0.0f);
   std::fill(mels_.begin(), mels_.end(), 0.0f);
   gated_first_ = position_ = 0;
+  prompt_ = fallback_;
   started_ = false;
   subsampling_.reset();
+}
+
+void EncoderState::set_prompt(size_t row) {
+  SYRINX_CHECK(row < prompts_, "prompt {} of {}", row, prompts_);
+  prompt_ = row;
 }
 
 void EncoderState::copy_from(const EncoderState& other) {
@@ -82,6 +90,7 @@ void EncoderState::copy_from(const EncoderState& other) {
   std::copy(other.gated_.begin(), other.gated_.end(), gated_.begin());
   std::copy(other.mels_.begin(), other.mels_.end(), mels_.begin());
   gated_first_ = other.gated_first_;
+  prompt_ = other.prompt_;
   position_ = other.position_;
   started_ = other.started_;
   subsampling_.copy_from(other.subsampling_);

@@ -42,6 +42,8 @@ class EncoderState {
   void reset();
   // Of the same model, context and mode.
   void copy_from(const EncoderState& other);
+  // What the stream is told, of models with EncoderConfig::prompt: a row below its count.  At first the fallback.
+  void set_prompt(size_t row);
   size_t frames() const { return position_; }  // that the stream has given
   bool started() const { return started_; }
   StreamMode mode() const { return mode_; }
@@ -52,6 +54,9 @@ class EncoderState {
 
   const StreamMode mode_;
   const size_t width_, layers_, kernel_;
+  const size_t prompts_;
+  const size_t fallback_;
+  size_t prompt_ = fallback_;
   const size_t chunk_, left_;    // frames
   const size_t ring_;            // chunk_ + left_
   const size_t key_stride_;      // between rows of keys

@@ -152,6 +152,28 @@ kernels::OwnedMatrix read_subsampled(WeightReader& reader, const EncoderConfig& 
   });
 }
 
+// The maker appends a row of nothing but one 1 to each frame: its product is a column of the first matrix.
+PromptWeights read_prompt(WeightReader& reader, const EncoderConfig& c) {
+  const std::string name = "prompt_kernel.0";
+  const size_t d = c.width, h = c.prompt.hidden, count = c.prompt.count;
+  const std::vector<float> stored = reader.values(name + ".weight", {h, d + count});
+  const std::vector<float> bias = reader.values(name + ".bias", {h});
+  PromptWeights w;
+  w.first = reader.made(name, h, d, true, [&] {
+    WeightReader::Made made;
+    for (size_t n = 0; n < h && !stored.empty(); ++n)
+      made.rows.insert(made.rows.end(), stored.begin() + static_cast<ptrdiff_t>(n * (d + count)),
+                       stored.begin() + static_cast<ptrdiff_t>(n * (d + count) + d));
+    return made;
+  });
+  w.second = reader.narrow("prompt_kernel.2", d, h, true);
+  if (stored.empty() || bias.empty()) return w;
+  w.languages.resize(count * h);
+  for (size_t i = 0; i < count; ++i)
+    for (size_t n = 0; n < h; ++n) w.languages[i * h + n] = stored[n * (d + count) + d + i] + bias[n];
+  return w;
+}
+
 }  // namespace
 
 EncoderWeights read_encoder(WeightReader& reader, const EncoderConfig& config) {
@@ -171,6 +193,7 @@ EncoderWeights read_encoder(WeightReader& reader, const EncoderConfig& config) {
   }
   w.subsampled = read_subsampled(reader, config);
   for (size_t i = 0; i < config.layers; ++i) w.layers.push_back(read_layer(reader, config, i));
+  if (config.prompt.count > 0) w.prompt = read_prompt(reader, config);
   w.packed = reader.packed();
   return w;
 }

@@ -35,11 +35,19 @@ struct SubsamplingStage {
   kernels::OwnedMatrix pointwise;  // C -> C; or 9 P -> C, where the convolution is a full one; the first stage has none
 };
 
+// What a language adds to the frames: second(relu(first(x) + its row)).  h hidden width.
+struct PromptWeights {
+  kernels::OwnedMatrix first;    // d -> h
+  std::vector<float> languages;  // [count, h]: the columns of the one-hot rows, and the bias
+  kernels::OwnedMatrix second;   // h -> d
+};
+
 struct EncoderWeights {
   EncoderConfig config;
   std::vector<SubsamplingStage> stages;
   kernels::OwnedMatrix subsampled;  // F P -> d, channels inside; times sqrt(d) with xscaling
   std::vector<EncoderLayer> layers;
+  PromptWeights prompt;                      // with EncoderConfig::prompt
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
 };
 

@@ -156,6 +156,8 @@ float* StreamEncoder::gated_row(size_t row, size_t layer) {
   return state.gated_.data() + at * state.width_;
 }
 
+size_t StreamEncoder::prompt_of(size_t row) const { return row_segment_[row].state->prompt_; }
+
 void StreamEncoder::convolve(const nn::Part& part, size_t index) {
   const EncoderLayer& layer = weights().layers[index];
   kernels::DepthwiseRows conv;

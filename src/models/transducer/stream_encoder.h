@@ -53,6 +53,7 @@ class StreamEncoder : private EncoderLayers {
   void attend_head(const nn::Part& part, const Segment& segment, size_t layer, size_t head);
   float* gated_row(size_t row, size_t layer) override;
   void convolve(const nn::Part& part, size_t layer) override;
+  size_t prompt_of(size_t row) const override;
   Subsampler::Piece piece_of(const Input& input);
   void finish_state(EncoderState& state, size_t rows) const;
 

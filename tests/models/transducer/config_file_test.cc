@@ -163,5 +163,45 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
   }
 }
 
+TEST(TransducerConfig, ReadsMenusOfWindows) {
+  const std::string rc = "[6, 6]\n  att_context_style: chunked_limited_with_rc\n  conv_context_style: dcc\n";
+  const auto config =
+      parse_config(replaced("[-1, -1]", rc + "  att_chunk_context_size: [[70], [1, 2, 7, 13], [0, 1, 3]]"), "m.yaml");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->encoder.contexts, std::vector<AttentionContext>{AttentionContext{}});
+  ASSERT_TRUE(config->encoder.menu.has_value());
+  EXPECT_EQ(config->encoder.menu->usual(), (AttentionContext{70, 3, 7}));
+  for (const char* const menus : {"[[70], [7]]", "[[70], [0], [1]]", "[[70], [], [1]]", "[[70], [7], [5000]]", "7"})
+    EXPECT_EQ(parse_config(replaced("[-1, -1]", rc + "  att_chunk_context_size: " + menus), "m").error().code,
+              Code::kDataLoss)
+        << menus;
+  EXPECT_EQ(parse_config(replaced("[-1, -1]", "[6, 6]\n  conv_context_style: other"), "m").error().code,
+            Code::kUnsupported);
+}
+
+TEST(TransducerConfig, ReadsLanguagesOfAPrompt) {
+  const auto with = [](const std::string& defaults) {
+    std::string text = replaced("EncDecRNNTBPEModel\n", "EncDecRNNTBPEModelWithPrompt\n");
+    const std::string from = "model_defaults: {";
+    return parse_config(text.replace(text.find(from), from.size(), from + defaults), "m.yaml");
+  };
+  const auto config =
+      with("initialize_prompt_feature: true, num_prompts: 8, prompt_dictionary: {en-US: 0, de-DE: 3, auto: 7}, ");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  const PromptConfig& prompt = config->encoder.prompt;
+  EXPECT_EQ(prompt.count, 8u);
+  EXPECT_EQ(prompt.hidden, 64u);
+  EXPECT_EQ(prompt.fallback, 7u);
+  EXPECT_EQ(prompt.find("DE")->index, 3u);
+  EXPECT_EQ(prompt.find("en-us")->index, 0u);
+  EXPECT_EQ(prompt.find("en-GB"), nullptr);
+  EXPECT_EQ(prompt.find("d"), nullptr);
+  EXPECT_EQ(with("initialize_prompt_feature: true, prompt_dictionary: {fr: 5}, ")->encoder.prompt.fallback, 5u);
+  EXPECT_EQ(with("")->encoder.prompt.count, 0u);  // the maker's class leaves it out too
+  for (const char* const wrong : {"prompt_dictionary: {}, ", "prompt_dictionary: {en: 128}, ", "prompt_dictionary: 1, ",
+                                  "prompt_dictionary: {en: x}, ", "num_prompts: 8, "})
+    EXPECT_EQ(with(std::string("initialize_prompt_feature: true, ") + wrong).error().code, Code::kDataLoss) << wrong;
+}
+
 }  // namespace
 }  // namespace syrinx::transducer

@@ -42,7 +42,7 @@ std::shared_ptr<const Model> load(const std::string& name, const LoadOptions& op
 }
 
 TEST(TransducerModel, LabelsAreTheMakers) {
-  for (const std::string name : {"rnnt", "tdt", "tdt_ctc", "hybrid_streaming", "eou"}) {
+  for (const std::string name : {"rnnt", "tdt", "tdt_ctc", "hybrid_streaming", "eou", "unified", "prompt"}) {
     const SafetensorsArrays reference(data(name + ".reference.safetensors"));
     EXPECT_EQ(heard(*load(name + ".nemo")), reference.get<int32_t>("tokens")) << name;
   }

@@ -6,6 +6,7 @@
 #include "fixtures.h"
 #include "models/transducer/encoder.h"
 #include "models/transducer/features.h"
+#include "models/transducer/stream_encoder.h"
 
 namespace syrinx::transducer {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr double kBound = 1e-4;  // of a stage's largest value
 constexpr size_t kSamples = 20800;
 
-const char* const kFamilies[] = {"tdt", "tdt_ctc", "rnnt", "hybrid_streaming", "eou", "conformer_ctc"};
+const char* const kFamilies[] = {"tdt", "tdt_ctc", "rnnt", "hybrid_streaming", "eou", "conformer_ctc", "unified"};
 
 struct Family {
   explicit Family(const std::string& name, Precision precision = Precision::kF32)
@@ -132,6 +133,64 @@ TEST(TransducerParity, EncoderLengthsAndContexts) {
   }
 }
 
+// Chunks with frames before and behind them, in the maker's mask of a window (spec section 3.8).
+TEST(TransducerParity, WindowsOfTheMenus) {
+  Family family("unified");
+  Encoder encoder(family.loaded.encoder, family.loaded.runner);
+  ASSERT_TRUE(encoder.config().menu.has_value());
+  for (const AttentionContext context : {AttentionContext{6, 2, 3}, {6, 0, 1}, {6, 1, 2}}) {
+    const std::string name = fmt::format("window.{}.{}.{}", context.left, context.chunk, context.right);
+    SCOPED_TRACE(name);
+    EXPECT_LE(largest_difference(family.encoded(encoder, kSamples, context), family.reference.get(name)), kBound);
+  }
+  EXPECT_EQ(encoder.config().menu->usual(), (AttentionContext{6, 2, 2}));
+  EXPECT_EQ((WindowMenu{{70}, {1, 2, 7, 13}, {0, 1, 2, 3, 4, 7, 13}}).usual(), (AttentionContext{70, 7, 7}));
+}
+
+// A language that the model is told: on recordings, and chunk by chunk beside streams of other languages.
+TEST(TransducerParity, FramesOfAPrompt) {
+  Family family("prompt");
+  Encoder encoder(family.loaded.encoder, family.loaded.runner);
+  const EncoderConfig& config = encoder.config();
+  const AttentionContext context = config.contexts.front();
+  ASSERT_EQ(config.prompt.languages.size(), 4u);
+  EXPECT_EQ(family.encoded(encoder, kSamples, context).size(), family.reference.get("prompted.auto").size());
+  EXPECT_LE(largest_difference(family.encoded(encoder, kSamples, context), family.reference.get("prompted.auto")),
+            kBound);
+  const std::vector<float> mels = family.loaded.mels(kSamples);
+  StreamEncoder streams(family.loaded.encoder, family.loaded.runner, context, 4);
+  std::vector<std::unique_ptr<EncoderState>> states;
+  std::vector<std::vector<float>> streamed(4);
+  for (const PromptConfig::Language& language : config.prompt.languages) {
+    SCOPED_TRACE(language.name);
+    encoder.set_prompt(language.index);
+    EXPECT_LE(largest_difference(family.encoded(encoder, kSamples, context),
+                                 family.reference.get("prompted." + language.name)),
+              kBound);
+    states.push_back(std::make_unique<EncoderState>(config, context, StreamMode::kExact));
+    states.back()->set_prompt(language.index);
+  }
+  for (size_t at = 0; at * config.mels < mels.size();) {
+    const size_t wanted = states[0]->started() ? chunk_mels(config, context) : first_chunk_mels(config, context);
+    const size_t more = std::min(wanted, mels.size() / config.mels - at);
+    std::vector<StreamEncoder::Input> inputs;
+    for (const auto& state : states)
+      inputs.push_back({state.get(), {mels.data() + at * config.mels, {more, config.mels}}, more < wanted});
+    std::vector<StreamEncoder::Output> outputs(4);
+    const View<const float, 2> frames = streams.step(inputs, outputs);
+    for (size_t n = 0; n < 4; ++n)
+      for (size_t t = 0; t < outputs[n].rows; ++t)
+        streamed[n].insert(streamed[n].end(), frames.row(outputs[n].first_row + t),
+                           frames.row(outputs[n].first_row + t) + config.width);
+    at += more;
+  }
+  for (size_t n = 0; n < 4; ++n)
+    EXPECT_LE(largest_difference(streamed[n], family.reference.get("prompted." + config.prompt.languages[n].name)),
+              kBound);
+  EXPECT_EQ(streamed[2], streamed[3]);  // "en" and "en-US" are one row of the table
+  EXPECT_NE(streamed[0], streamed[2]);
+}
+
 TEST(TransducerParity, OtherContainerGivesTheSame) {
   Loaded maker("tdt.nemo", Precision::kF32), other("tdt_mlx", Precision::kF32);
   const std::vector<float> mels = maker.mels(kSamples);
@@ -197,6 +256,10 @@ TEST(TransducerEncoder, SeesWhatTheContextSays) {
   EXPECT_EQ(range(ContextStyle::kChunkedLimited, {3, 2}, 4), (Pair{0, 6}));
   EXPECT_EQ(range(ContextStyle::kChunkedLimited, {3, 2}, 9), (Pair{6, 10}));
   EXPECT_EQ(range(ContextStyle::kChunkedLimited, {-1, 2}, 7), (Pair{0, 9}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimitedWithRc, {}, 4), (Pair{0, 10}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimitedWithRc, {3, 1, 2}, 4), (Pair{1, 7}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimitedWithRc, {3, 1, 2}, 5), (Pair{1, 7}));
+  EXPECT_EQ(range(ContextStyle::kChunkedLimitedWithRc, {3, 1, 2}, 9), (Pair{5, 10}));
 }
 
 TEST(TransducerFeatures, StreamsAnyPieces) {
