@@ -8,7 +8,8 @@
 // q already holds the content bias u; c is what the other bias adds, (v - u) . p.  In bf16 q, k, p, v and the weights
 // before their division are rounded to bf16, sums are f32, exponentials within 1e-5 of their value.
 //
-// A query's values depend on nothing but the query and what it sees.  Nothing is allocated; threads take heads.
+// A query that sees a score that is not a number, or positive infinity, gets values that are not numbers, in both
+// types. A query's values depend on nothing but the query and what it sees.  Nothing is allocated; threads take heads.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct RelativeHead {
   std::span<const std::byte> positions;  // of pack_positions()
   const float* constants = nullptr;      // [O], with room for a multiple of 32
   size_t offsets = 0;                    // O
-  size_t first_offset = 0;               // of position 0: position m is the offset first_offset - m
+  size_t first_offset = 0;               // of position 0: m is the offset first_offset - m; each seen one is there
   std::span<const KeyRange> sees;        // [N], never empty; neither end falls from one query to the next
   float scale = 1.0f;                    // above 0
 };

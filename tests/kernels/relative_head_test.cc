@@ -120,6 +120,38 @@ TEST(RelativeHead, MatchesTheDefinition) {
   });
 }
 
+// A score that overflows, or is none, is seen in what the query gets, and in no query that does not see the key.
+TEST(RelativeHead, WhatIsNoNumberIsNotWashedOut) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  constexpr size_t kRows = 60, kWidth = 40, kBad = 30;
+  for_each_target([&] {
+    for (const float bad : {kInfinity, kNone, 3e38f}) {
+      for (const DType type : {DType::kF32, DType::kBF16}) {
+        Head head({kRows, kWidth, 4, 4});
+        float* const query = head.qkv.data() + kBad * head.stride;
+        float* const key = query + kWidth;
+        query[3] = key[3] = bad == 3e38f ? bad : std::fabs(query[3]) + 1;  // both finite: their product is not
+        if (bad != 3e38f) key[3] = bad;
+        const std::vector<float> out = attend(head, type);
+        const auto row = [&](size_t i) { return std::span(&out[i * (kWidth + 1)], kWidth); };
+        for (const float value : row(kBad)) EXPECT_TRUE(std::isnan(value)) << bad << dtype_name(type);
+        for (const size_t i : {size_t{0}, kBad - 5, kBad + 5, kRows - 1})
+          for (const float value : row(i)) EXPECT_TRUE(std::isfinite(value)) << bad << dtype_name(type) << i;
+      }
+    }
+  });
+}
+
+TEST(RelativeHeadDeathTest, EveryOffsetThatIsSeenHasAPosition) {
+  for (const bool behind : {false, true}) {
+    Head head({20, 16, 6, 3});
+    behind ? --head.offsets : --head.in.first_offset;
+    head.in.offsets = head.offsets;
+    EXPECT_DEATH(attend(head, DType::kF32), "query .* sees keys");
+  }
+}
+
 // What a query gets does not depend on the queries beside it, nor on how far the positions reach.
 TEST(RelativeHead, QueriesAreIndependent) {
   for_each_target([] {

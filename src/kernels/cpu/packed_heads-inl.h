@@ -32,7 +32,8 @@ inline PairProducts choose_pair_products() {
   return p;
 }
 
-// 2^x for x <= 0; below -126 it stays at 2^-126, which is lost beside the 1 that the greatest score gives.
+// 2^x for x <= 0; below -126 it stays at 2^-126, which is lost beside the 1 that the greatest score gives.  What is not
+// a number stays so: a maximum may swallow it, and integers added to its bits may change it.
 template <class D, class V = hn::VFromD<D>>
 HWY_INLINE V PowerOfTwo(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -44,7 +45,8 @@ HWY_INLINE V PowerOfTwo(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 2.4024744e-01f));
   p = hn::MulAdd(p, r, hn::Set(d, 6.931218e-01f));
   p = hn::MulAdd(p, r, hn::Set(d, 9.999993e-01f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  const V y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  return hn::IfThenElse(hn::Eq(x, x), y, x);
 }
 
 // A row of floats in the form that the products read; both have room for a multiple of 32.

@@ -277,6 +277,13 @@ void relative_head(const RelativeHead& input, std::span<std::byte> scratch, View
                    scratch.size() >= relative_head_scratch_bytes(input.type, rows, width),
                "{} rows of {}, {} ranges, {} offsets, {} bytes of scratch", rows, width, input.sees.size(),
                input.offsets, scratch.size());
+  // Positions that are not there would be read from what the scratch held before.
+  for (size_t i = 0; i < rows; ++i)
+    SYRINX_CHECK(input.sees[i].begin < input.sees[i].end && input.sees[i].end <= rows &&
+                     input.first_offset + input.sees[i].begin >= i &&
+                     input.first_offset + input.sees[i].end <= input.offsets + i,
+                 "query {} sees keys {} to {}; {} offsets from {}", i, input.sees[i].begin, input.sees[i].end,
+                 input.offsets, input.first_offset);
   HWY_DYNAMIC_DISPATCH(relative_head_target)(input, scratch.data(), out);
 }
 

@@ -1,6 +1,8 @@
 // The encoder of cache-aware models on streams, several at once (spec transducer-asr.md, section 3.6).  A step takes
-// one chunk of each stream and gives its frames; in StreamMode::kExact they are those of the whole recording with the
-// same context.  A stream gets the numbers that it gets alone, to the last bit.
+// one chunk of each stream and gives its frames; in StreamMode::kExact they are, with f32 weights, those of the whole
+// recording with the same context.  With narrow weights a recording's attention multiplies in bf16 where the processor
+// has that (encoder.cc) and a stream's in f32, so both are near each other and no more: the greater the scores, the
+// further apart their weights.  A stream gets the numbers that it gets alone, to the last bit.
 //
 // Scratch of one team of threads; one thread at a time.  A step allocates nothing.
 #pragma once
