@@ -25,8 +25,9 @@ Status validate(const EndpointOptions& options) {
 }
 
 Result<EndpointOptions> EndpointChanges::apply(EndpointOptions options) const {
-  options.silence_s = silence_s.value_or(options.silence_s);
   options.silence_after_speech_s = silence_after_speech_s.value_or(options.silence_after_speech_s);
+  if (silence_after_speech_s) options.silence_s = std::max(options.silence_s, options.silence_after_speech_s);
+  options.silence_s = silence_s.value_or(options.silence_s);
   options.max_utterance_s = max_utterance_s.value_or(options.max_utterance_s);
   SYRINX_TRY_VOID(validate(options));
   return options;

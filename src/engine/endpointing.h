@@ -2,7 +2,7 @@
 // model's own end-of-utterance tokens, and the client's word.  No clock: all times are seconds of the stream's sound,
 // so a recording read at full speed ends where the same sound from a microphone ends.
 //
-//   1  `silence_s` without any speech             2.4 s of nothing
+//   1  `silence_s` of silence, behind speech too  2.4 s
 //   2  `silence_after_speech_s` behind speech     1.2 s after the last token, or the last voice
 //   3  `max_utterance_s` since the last endpoint  20 s
 //
@@ -33,7 +33,8 @@ struct EndpointOptions {
 // kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
 Status validate(const EndpointOptions& options);
 
-// What somebody wants otherwise; the rest stays as it is.
+// What somebody wants otherwise; the rest stays as it is.  Only, so that the silence behind speech can be as long as it
+// is wanted, `silence_s` grows to `silence_after_speech_s` where that alone is named.
 struct EndpointChanges {
   std::optional<double> silence_s = {}, silence_after_speech_s = {}, max_utterance_s = {};
 

@@ -117,6 +117,18 @@ TEST(Endpointing, ChangesReplaceWhatTheyName) {
   EXPECT_EQ(EndpointChanges{.max_utterance_s = -1}.apply(own).error().code, Code::kInvalidArgument);
 }
 
+// The rule for silence alone would end the utterance before.
+TEST(Endpointing, ALongSilenceBehindSpeechCanBeAskedFor) {
+  Endpointer patient(*EndpointChanges{.silence_after_speech_s = 5}.apply({}));
+  patient.token(1);
+  EXPECT_FALSE(patient.check(5.9));
+  EXPECT_EQ(patient.check(6.0), Reason::kSilenceAfterSpeech);
+  EXPECT_EQ(EndpointChanges{.silence_after_speech_s = 0.3}.apply({})->silence_s, EndpointOptions().silence_s);
+  const auto both = EndpointChanges{.silence_s = 3, .silence_after_speech_s = 5}.apply({});
+  EXPECT_EQ(both->silence_s, 3) << "it was named";
+  EXPECT_EQ(EndpointChanges{.silence_after_speech_s = std::nan("")}.apply({}).error().code, Code::kInvalidArgument);
+}
+
 TEST(Endpointing, OptionsAreChecked) {
   EXPECT_TRUE(validate(EndpointOptions{}).has_value());
   EXPECT_TRUE(validate({.silence_s = kNever, .silence_after_speech_s = kNever, .max_utterance_s = kNever}).has_value());
