@@ -89,6 +89,9 @@ std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording,
 
 Result<std::optional<silero::SegmentOptions>> speech_rules(const std::optional<SpeechGate>& gate, bool wanted,
                                                            const VoiceActivityChanges& changes) {
+  if (!wanted && changes.any())
+    return fail(Code::kInvalidArgument,
+                "voice activity is switched off, so nothing can be set about it; leave out the one or the other");
   if (!wanted) return std::nullopt;
   if (gate) return changes.apply(gate->options().segments);
   if (changes.any())

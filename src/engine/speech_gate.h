@@ -73,7 +73,8 @@ class SpeechGate {
 };
 
 // By which rules a recogniser with this gate finds speech: the gate's, with the changes; nothing without a gate or
-// where voice activity is not wanted.  kNotFound for changes where there is no gate that could heed them.
+// where voice activity is not wanted.  Changes that nothing would heed: kNotFound where there is no gate,
+// kInvalidArgument where none is wanted.
 Result<std::optional<silero::SegmentOptions>> speech_rules(const std::optional<SpeechGate>& gate, bool wanted,
                                                            const VoiceActivityChanges& changes);
 

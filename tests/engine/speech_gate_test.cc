@@ -87,6 +87,14 @@ TEST(SpeechGate, FindsJoinsAndRefuses) {
   EXPECT_EQ(strict->speech_pad_ms, 400);
   EXPECT_TRUE(gate->pieces(recording, *strict).empty());
   EXPECT_EQ(VoiceActivityChanges{.speech_pad_ms = 1e9}.apply({}).error().code, Code::kInvalidArgument);
+  // Changes that nobody would heed are refused, right or wrong, and with a gate or without.
+  EXPECT_EQ(speech_rules(*gate, true, {.threshold = 1})->value().threshold, 1);
+  for (const std::optional<SpeechGate>& any : {std::optional(*gate), std::optional<SpeechGate>()}) {
+    EXPECT_FALSE(speech_rules(any, false, {})->has_value());
+    for (const double threshold : {0.4, 2.0})
+      EXPECT_EQ(speech_rules(any, false, {.threshold = threshold}).error().code, Code::kInvalidArgument);
+  }
+  EXPECT_EQ(speech_rules({}, true, {.threshold = 0.4}).error().code, Code::kNotFound);
   options.segments.threshold = 2;
   EXPECT_EQ(SpeechGate::load(path, options).error().code, Code::kInvalidArgument);
   EXPECT_EQ(SpeechGate::load(path, {.max_piece_s = 0}).error().code, Code::kInvalidArgument);
