@@ -38,7 +38,9 @@ struct RecogniserOptions {
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
   bool heartbeat = false;                   // a little work while idle (heartbeat.h); transducers only
-  size_t max_streams = 16;                  // at once, 1 to 1024, each with memory of its own; transducers only
+  // Transducers only: streams at once, 1 to 1024, each with memory of its own until it is finished, has failed or is
+  // destroyed.  For programs: `syrinx transcribe` runs one stream and has no option for it.
+  size_t max_streams = 16;
   // Streams of transducers; kUnsupported for a model of another kind.
   std::optional<int> look_ahead = {};       // of a cache-aware one: frames, one of its own; absent: its first
   std::optional<StreamWindow> window = {};  // of the others; chunk_s > 0, the others >= 0
@@ -51,8 +53,12 @@ struct TranscribeOptions {
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
   bool voice_activity = true;
-  VoiceActivityChanges voice = {};      // what counts as speech; kNotFound where no voice activity model is installed
-  EndpointChanges endpoints = {};       // when an utterance of a stream is over
+  // What counts as speech: kNotFound where no voice activity model is installed, kInvalidArgument without
+  // voice_activity.
+  VoiceActivityChanges voice = {};
+  // When an utterance of a stream is over.  Transducers: max_utterance_s at most 3600, as each partial result spells
+  // the whole utterance; kInvalidArgument beyond.
+  EndpointChanges endpoints = {};
   std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
   float boost_score = 1.0f;
   // Hypotheses of a beam search, 2 to 16; 0 and 1: greedy, which is several times faster.  Recordings and models with a
@@ -76,7 +82,7 @@ class RecognitionStream {
   // Mono, kRecognitionRateHz, any number of samples, about -1 to 1; what is not finite counts as silence,
   // what is greater than kLoudestSample (audio/loudest_sample.h) as that.  Appends what has become known to `events`.
   virtual Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) = 0;
-  // The end of the sound: closes the last segment.  Nothing may be pushed afterwards.
+  // The end of the sound: closes the last segment.  Nothing may be pushed or committed afterwards.
   virtual Status finish(std::vector<RecognitionEvent>& events) = 0;
   // Closes the segment at this moment, whatever the endpointing rules say, with what has been pushed, but perhaps for
   // the last tenth of a second; the stream goes on.

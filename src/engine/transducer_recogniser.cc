@@ -156,6 +156,7 @@ Result<TransducerRecogniser::Search> TransducerRecogniser::search_of(const Trans
     return fail(Code::kUnsupported, "a beam search favours no words; leave out either of the two");
   SYRINX_TRY(search.boost, boost_tree(options));
   if (options.beam < 2) return search;
+  const Turns::Turn turn(turns_);  // its layers grow the runner's scratch, which others may be using
   SYRINX_TRY(search.beam,
              transducer::BeamDecoder::make(model_->decoder(), runner_, {.beam = static_cast<size_t>(options.beam)}));
   return search;
@@ -237,13 +238,16 @@ Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const Tra
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(rules.endpoints, options.endpoints.apply(EndpointOptions()));
-  const size_t before = streams_.fetch_add(1, std::memory_order_relaxed);
-  StreamPlace place(streams_);
-  if (before >= max_streams_)
+  if (rules.endpoints.max_utterance_s > kMaxUtteranceS)
+    return fail(Code::kInvalidArgument, "utterances of up to {} s; '{}' takes at most {}",
+                rules.endpoints.max_utterance_s, files_.name, kMaxUtteranceS);
+  auto place = StreamPlace::take(streams_, max_streams_);
+  if (!place)
     return fail(Code::kUnavailable,
-                "all {} streams of '{}' are taken; start another when one has ended, or load it with more max_streams",
+                "all {} streams of '{}' are taken; finish one first, or load the model with a greater "
+                "RecogniserOptions::max_streams",
                 max_streams_, files_.name);
-  return std::make_unique<TransducerStream>(shared_from_this(), std::move(place), std::move(rules));
+  return std::make_unique<TransducerStream>(shared_from_this(), *std::move(place), std::move(rules));
 }
 
 std::vector<SpeechPiece> quiet_pieces(std::span<const float> sound, size_t most) {

@@ -32,6 +32,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
  public:
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
   static constexpr double kMaxPieceS = 120;
+  static constexpr double kMaxUtteranceS = 3600;  // of a stream: each partial result spells all of it
 
   // options.threads has been chosen.  Ready when it returns: everything has run once.
   static Result<std::shared_ptr<Recogniser>> load(RecogniserOptions options);
@@ -51,14 +52,24 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   // One of the streams that there may be at once, given back at its end; borrows the count.
   class StreamPlace {
    public:
-    explicit StreamPlace(std::atomic<size_t>& taken) : taken_(&taken) {}
+    static std::optional<StreamPlace> take(std::atomic<size_t>& taken, size_t most) {
+      size_t before = taken.load(std::memory_order_relaxed);
+      do {
+        if (before >= most) return std::nullopt;
+      } while (!taken.compare_exchange_weak(before, before + 1, std::memory_order_relaxed));
+      return StreamPlace(taken);
+    }
     StreamPlace(StreamPlace&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
     StreamPlace& operator=(StreamPlace&&) = delete;
-    ~StreamPlace() {
+    ~StreamPlace() { give_back(); }
+    void give_back() {
       if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+      taken_ = nullptr;
     }
 
    private:
+    explicit StreamPlace(std::atomic<size_t>& taken) : taken_(&taken) {}
+
     std::atomic<size_t>* taken_;
   };
 

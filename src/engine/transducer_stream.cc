@@ -31,6 +31,7 @@ TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogni
 
 Status TransducerStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
   SYRINX_CHECK(!finished_, "pushed behind the end");
+  if (frames_ == nullptr) return status();  // it has failed before
   arrival_ = Stopwatch();
   constexpr size_t kAtOnce = kRecognitionRateHz;  // copied, to be bounded
   std::array<float, kAtOnce> bounded;
@@ -43,6 +44,7 @@ Status TransducerStream::push(std::span<const float> samples, std::vector<Recogn
   }
   if (changed_) report(false, events);
   recogniser_->note_work();
+  if (track_.state.faults() != 0) leave();
   return status();
 }
 
@@ -50,15 +52,24 @@ Status TransducerStream::finish(std::vector<RecognitionEvent>& events) {
   SYRINX_CHECK(!finished_, "finished twice");
   finished_ = true;
   arrival_ = Stopwatch();
-  frames_->finish([&](View<const float, 2>) { heard(events); });
+  if (frames_ != nullptr) frames_->finish([&](View<const float, 2>) { heard(events); });
   report(true, events);
+  leave();
   return status();
 }
 
+// Nothing more can come of it, however long somebody keeps the object: its memory and its place are for others.
+void TransducerStream::leave() {
+  frames_.reset();
+  place_.give_back();
+}
+
 Status TransducerStream::commit(std::vector<RecognitionEvent>& events) {
+  SYRINX_CHECK(!finished_, "committed behind the end");
   arrival_ = Stopwatch();
-  frames_->flush([&](View<const float, 2>) { heard(events); });
+  if (frames_ != nullptr) frames_->flush([&](View<const float, 2>) { heard(events); });
   report(true, events);
+  if (track_.state.faults() != 0) leave();
   return status();
 }
 

@@ -31,6 +31,7 @@ class TransducerStream final : public RecognitionStream {
 
  private:
   void heard(std::vector<RecognitionEvent>& events);
+  void leave();
   double frame_s() const;
   double decoded_s() const;
   void note(std::span<const transducer::Emission> fresh);
@@ -41,10 +42,10 @@ class TransducerStream final : public RecognitionStream {
   TransducerRecogniser::StreamPlace place_;
   const Rules rules_;
   std::string language_;
-  LabelTrack track_;      // with the labels of the segment
-  size_t noted_ = 0;      // of them
-  bool changed_ = false;  // there are labels that no event has told
-  std::unique_ptr<FrameSource> frames_;
+  LabelTrack track_;                     // with the labels of the segment
+  size_t noted_ = 0;                     // of them
+  bool changed_ = false;                 // there are labels that no event has told
+  std::unique_ptr<FrameSource> frames_;  // null when the stream has ended or failed
   std::optional<VoiceTrack> voice_;
   Endpointer endpointer_;
   int32_t end_of_utterance_ = -1, end_of_backchannel_ = -1;  // labels; -1: the model has none

@@ -7,7 +7,8 @@ namespace {
 
 using silero::kWindowSamples;
 
-constexpr size_t kReservedSpans = 64;  // of voice in the seconds that a recogniser lags
+// Every second window of the 121 s that a recogniser lags at most, a window of a stream and a second that is pushed.
+constexpr size_t kReservedSpans = 2048;
 
 }  // namespace
 
