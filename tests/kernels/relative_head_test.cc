@@ -1,6 +1,7 @@
 #include "kernels/relative_head.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "for_each_target.h"
@@ -117,6 +118,32 @@ TEST(RelativeHead, MatchesTheDefinition) {
     // Few keys of many, as limited contexts see them.
     run_case({100, 64, 6, 3});
     run_case({100, 16, 70, 0, 40});
+  });
+}
+
+// Peaked heads: scores of 50 and more.  Of inputs that bf16 holds exactly the scores have f32's error alone, so what is
+// left are the roundings of the weights, however great the scores are.
+TEST(RelativeHead, GreatScoresOfExactInputs) {
+  constexpr size_t kRows = 60, kWidth = 64;
+  const auto to_bf16 = [](float v) { return std::bit_cast<float>(std::bit_cast<uint32_t>(v) & 0xFFFF0000u); };
+  for_each_target([&] {
+    Head head({kRows, kWidth, kRows, kRows});
+    for (TestValues* values : {&head.qkv, &head.positions})
+      std::transform(values->data(), values->data() + values->size(), values->data(), to_bf16);
+    head.in.scale = 2;
+    const std::vector<float> out = attend(head, DType::kBF16);
+    double greatest = 0;
+    for (size_t i = 0; i < kRows; ++i) {
+      double terms = 0;
+      const std::vector<Expected> want = twin(head, i, &terms);
+      greatest = std::max(greatest, terms);
+      const double score = FLT_EPSILON * 2 * sum_factor(2 * kWidth + 1) * terms;
+      const double part = std::exp(2 * score) * (1 + kBf16) * (1 + 2e-5) - 1 + FLT_EPSILON * sum_factor(kRows + 4);
+      for (size_t t = 0; t < kWidth; ++t)
+        ASSERT_LE(std::fabs(out[i * (kWidth + 1) + t] - want[t].value), part * want[t].magnitude + 8 * kRows * FLT_MIN)
+            << "query " << i << " column " << t;
+    }
+    EXPECT_GT(greatest, 100) << "of a score's magnitude";
   });
 }
 
