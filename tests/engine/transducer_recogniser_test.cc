@@ -226,6 +226,15 @@ TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
     if (!model->vocabulary().is_special(emission.label)) expected.push_back(emission.label);
   EXPECT_EQ(tokens({.beam = 4}), expected);
   EXPECT_NE(expected, tokens({}));
+
+  // Searches and greedy decodings of several threads do not meet in the scratch memory; the thread sanitizer looks on.
+  std::vector<int32_t> searched, plain;
+  const std::vector<int32_t> greedy = tokens({});
+  std::thread other([&] { searched = tokens({.beam = 4}); });
+  plain = tokens({});
+  other.join();
+  EXPECT_EQ(searched, expected);
+  EXPECT_EQ(plain, greedy);
 }
 
 // Samples of a stream until the first word is told.
