@@ -52,7 +52,7 @@ std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, A
 Encoder::Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner)
     : EncoderLayers(weights, runner, false),
       tiles_(weights, runner),
-      subsampler_(*weights, runner, 1, kPiece),
+      subsampler_(*weights, runner, 1, kPiece, false),
       subsampling_(weights->config, kPiece),
       prompt_(weights->config.prompt.fallback),
       attention_type_(attention_type(*weights)) {}

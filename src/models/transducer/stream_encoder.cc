@@ -22,7 +22,7 @@ StreamEncoder::StreamEncoder(const std::shared_ptr<const EncoderWeights>& weight
       context_(context),
       max_streams_(max_streams),
       chunk_(static_cast<size_t>(context.right) + 1),
-      subsampler_(*weights, runner, max_streams, chunk_mels(weights->config, context) + kCompatMels),
+      subsampler_(*weights, runner, max_streams, chunk_mels(weights->config, context) + kCompatMels, true),
       positions_(*weights, static_cast<size_t>(context.left) + chunk_ + kBlockReach, chunk_ + kBlockReach, runner),
       counts_(max_streams) {
   SYRINX_CHECK(check_streaming(weights->config, context).has_value() && max_streams > 0, "context {} {}, {} streams",

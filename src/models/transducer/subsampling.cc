@@ -53,8 +53,8 @@ size_t SubsamplingState::size_bytes() const {
   return bytes;
 }
 
-Subsampler::Subsampler(const EncoderWeights& weights, nn::Runner& runner, size_t pieces, size_t mels)
-    : w_(weights), runner_(runner), counts_(pieces) {
+Subsampler::Subsampler(const EncoderWeights& weights, nn::Runner& runner, size_t pieces, size_t mels, bool streams)
+    : w_(weights), runner_(runner), streams_(streams), counts_(pieces) {
   const EncoderConfig& c = w_.config;
   columns_.push_back(c.mels);
   size_t rows = mels, most = 0;
@@ -175,7 +175,7 @@ size_t Subsampler::run(std::span<const Piece> pieces, std::span<size_t> rows, Vi
     const PackedMatrix& matrix = w_.stages[stage].pointwise.view;
     const View<const float, 2> in(convolved_.f32(), {positions, matrix.channels}, {convolved_.stride(), 1});
     const View<float, 2> mixed(mixed_.f32(), {positions, c.channels}, {mixed_.stride(), 1});
-    nn::linear(runner_, matrix, in, {}, mixed);
+    multiply(matrix, in, columns_[stage + 1], mixed);
     runner_.split(positions, [&](size_t begin, size_t end) {
       const std::span<float> own(mixed_.f32(begin), (end - begin) * mixed_.stride());
       kernels::leaky_relu(own, 0.0f, own);
@@ -185,9 +185,23 @@ size_t Subsampler::run(std::span<const Piece> pieces, std::span<size_t> rows, Vi
   if (total > 0) {
     const View<const float, 2> in(mixed_.f32(), {total, w_.subsampled.view.channels},
                                   {columns_.back() * mixed_.stride(), 1});
-    nn::linear(runner_, w_.subsampled.view, in, {}, {out.data(), {total, c.width}, {out.stride(0), 1}});
+    multiply(w_.subsampled.view, in, 1, {out.data(), {total, c.width}, {out.stride(0), 1}});
   }
   return total;
+}
+
+// y = x W + b.  A single row would sum in another order than several, so where a frame has but one, streams go row by
+// row.
+void Subsampler::multiply(const PackedMatrix& matrix, View<const float, 2> x, size_t frame_rows, View<float, 2> y) {
+  if (!streams_ || frame_rows > 1) {
+    nn::linear(runner_, matrix, x, {}, y);
+    return;
+  }
+  nn::reserve_linear(runner_, matrix, x.extent(0));
+  const int size = runner_.team().size();
+  runner_.team().run([&](int member) {
+    nn::stream_linear_part(runner_, {.member = member, .rank = member, .size = size}, matrix, x, {}, y);
+  });
 }
 
 }  // namespace syrinx::transducer

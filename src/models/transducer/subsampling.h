@@ -45,8 +45,9 @@ class Subsampler {
     bool last = false;
   };
 
-  // `pieces` at once, of `mels` frames each, at most.
-  Subsampler(const EncoderWeights& weights, nn::Runner& runner, size_t pieces, size_t mels);
+  // `pieces` at once, of `mels` frames each, at most.  With `streams`, each frame gets the numbers that it gets alone,
+  // to the last bit.
+  Subsampler(const EncoderWeights& weights, nn::Runner& runner, size_t pieces, size_t mels, bool streams);
 
   // The frames that have become known, those of the first piece first, into the first rows of `out`, which must have
   // room; `rows[n]` is how many piece n gave.  Allocates nothing.
@@ -58,9 +59,11 @@ class Subsampler {
   void gather(const SubsamplingState::Stage& state, ptrdiff_t row, size_t input_columns, size_t columns,
               float* to) const;
   size_t ready(const SubsamplingState::Stage& state, bool last) const;
+  void multiply(const PackedMatrix& matrix, View<const float, 2> x, size_t frame_rows, View<float, 2> y);
 
   const EncoderWeights& w_;
   nn::Runner& runner_;
+  const bool streams_;
   std::vector<size_t> columns_;  // mels, then of each stage's output
   nn::Plane convolved_;          // [rows * columns, C], or [.., 9 P] for full convolutions
   nn::Plane mixed_;              // [rows * columns, C]: behind a stage's matrix
