@@ -25,21 +25,12 @@ ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& 
   round_.reserve(step_streams());
   inputs_.reserve(step_streams());
   jobs_.reserve(step_streams());
-}
-
-void ChunkPool::hear(Chunk& chunk) {
-  Request request{.chunk = &chunk};
-  serve(request);
-}
-
-void ChunkPool::go_on(Chunk& chunk) {
-  if (chunk.decoded == chunk.rows) return;
-  Request request{.chunk = &chunk, .encoded = true};
-  serve(request);
+  decoded_.reserve(step_streams());
 }
 
 // Somebody works whenever a request waits, so one that finds nobody is the first.
-void ChunkPool::serve(Request& request) {
+void ChunkPool::hear(Chunk& chunk) {
+  Request request{.chunk = &chunk};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&request);
   if (led_) {
@@ -48,6 +39,7 @@ void ChunkPool::serve(Request& request) {
     led_ = request.leads = true;
   }
   if (!request.done) lead(lock, request);
+  if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
 }
 
 // One step, with the caller's own chunk in it, as that is the oldest.  Others are woken under the lock: a request lives
@@ -61,7 +53,7 @@ void ChunkPool::lead(std::unique_lock<std::mutex>& lock, const Request& own) {
     round_.assign(waiting_.begin(), end);
     waiting_.erase(waiting_.begin(), end);
     lock.unlock();
-    step();
+    try_step();
   }
   lock.lock();
   for (Request* const request : round_) {
@@ -74,32 +66,61 @@ void ChunkPool::lead(std::unique_lock<std::mutex>& lock, const Request& own) {
   waiting_.front()->changed.notify_one();
 }
 
+// Whatever happens, those whose chunks are in it are told and the next one leads.
+void ChunkPool::try_step() {
+  try {
+    step();
+  } catch (...) {
+    for (Request* const request : round_)
+      if (request->thrown == nullptr) request->thrown = std::current_exception();
+  }
+}
+
 void ChunkPool::step() {
   inputs_.clear();
   for (const Request* const request : round_)
-    if (!request->encoded) inputs_.push_back({request->chunk->encoder, request->chunk->mels, request->chunk->last});
-  const View<const float, 2> all = inputs_.empty() ? View<const float, 2>() : encoder_.step(inputs_, outputs_);
+    inputs_.push_back({request->chunk->encoder, request->chunk->mels, request->chunk->last});
+  const View<const float, 2> all = encoder_.step(inputs_, outputs_);
+  for (size_t n = 0; n < round_.size(); ++n) {
+    Chunk& chunk = *round_[n]->chunk;
+    const transducer::StreamEncoder::Output& own = outputs_[n];
+    chunk.rows = std::max(std::min(own.rows, chunk.end), chunk.first) - chunk.first;
+    chunk.decoded = 0;
+    for (size_t t = 0; t < chunk.rows; ++t)
+      std::copy_n(all.row(own.first_row + chunk.first + t), all.extent(1), chunk.frames.row(t));
+  }
+  while (decode_some()) {
+  }
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  chunks_.fetch_add(round_.size(), std::memory_order_relaxed);
+}
+
+// The next frames of every chunk that has some; whether there were any.
+bool ChunkPool::decode_some() {
   jobs_.clear();
-  size_t encoded = 0;
-  for (const Request* const request : round_) {
-    Chunk& chunk = *request->chunk;
-    if (!request->encoded) {
-      const transducer::StreamEncoder::Output& own = outputs_[encoded++];
-      chunk.rows = std::max(std::min(own.rows, chunk.end), chunk.first) - chunk.first;
-      chunk.decoded = 0;
-      for (size_t t = 0; t < chunk.rows; ++t)
-        std::copy_n(all.row(own.first_row + chunk.first + t), all.extent(1), chunk.frames.row(t));
-    }
+  decoded_.clear();
+  for (Request* const request : round_) {
+    const Chunk& chunk = *request->chunk;
     const size_t rows = std::min(chunk.at_once, chunk.rows - chunk.decoded);
-    if (rows == 0) continue;
+    if (rows == 0 || request->thrown != nullptr) continue;
     const View<const float, 2> frames(chunk.frames.row(chunk.decoded), {rows, chunk.frames.extent(1)},
                                       {chunk.frames.stride(0), 1});
     jobs_.push_back({chunk.head, frames, chunk.found});
-    chunk.decoded += rows;
+    decoded_.push_back(request);
   }
+  if (jobs_.empty()) return false;
   decoder_.decode(jobs_);
-  steps_.fetch_add(1, std::memory_order_relaxed);
-  chunks_.fetch_add(encoded, std::memory_order_relaxed);
+  for (size_t n = 0; n < decoded_.size(); ++n) {
+    Chunk& chunk = *decoded_[n]->chunk;
+    chunk.decoded += jobs_[n].frames.extent(0);
+    if (chunk.sink == nullptr) continue;
+    try {
+      (*chunk.sink)(jobs_[n].frames);
+    } catch (...) {
+      decoded_[n]->thrown = std::current_exception();
+    }
+  }
+  return true;
 }
 
 void ChunkPool::warm_up(const transducer::Model& model) {

@@ -8,12 +8,15 @@
 // that are not finite stay in the stream that has them.
 //
 // Any number of threads; a stream belongs to one at a time.  Allocates nothing after the constructor but what the
-// labels lack.
+// labels lack, as long as no more threads wait at once than it was made for.  What is thrown in a step reaches all
+// whose chunks are in it, and their streams are not to be used any more; the others go on.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <span>
@@ -33,16 +36,22 @@ class ChunkPool {
   // longer step would keep the oldest chunk waiting and save nothing.
   static constexpr size_t kStepFrames = 32;
 
+  // Sees frames [n, d] of a chunk whose labels have just been found.
+  using Sink = std::function<void(View<const float, 2> frames)>;
+
   // One chunk of a stream, and where what is heard in it goes.
   struct Chunk {
     transducer::EncoderState* encoder = nullptr;  // made for the pool's context, kExact
     View<const float, 2> mels;                    // as StreamEncoder::Input's
     bool last = false;                            // the stream ends behind it
-    // Of the chunk's frames these are wanted, and so many of them are decoded at once.
+    // Of the chunk's frames these are wanted, and so many of them are decoded at once, at least 1.
     size_t first = 0, end = std::numeric_limits<size_t>::max(), at_once = std::numeric_limits<size_t>::max();
     transducer::HeadState* head = nullptr;
     std::vector<transducer::Emission>* found = nullptr;  // labels are appended
     View<float, 2> frames;                               // those wanted: chunk_frames() rows, padded with zeros to 32
+    // Called behind each `at_once` of them and before those that follow, so it may change the head and the labels; by
+    // the thread that does the work, while the caller waits.  What it throws is the caller's alone.
+    const Sink* sink = nullptr;
 
     size_t rows = 0, decoded = 0;  // frames that it has, and those whose labels are known
   };
@@ -56,10 +65,8 @@ class ChunkPool {
   size_t chunk_frames() const { return chunk_frames_; }
   size_t step_streams() const { return encoder_.max_streams(); }  // that a step takes
 
-  // Each waits until it has been done.  First all frames are computed and `at_once` decoded; then as many more, until
-  // all are, so that the caller may change the head between them.
+  // Waits until all its frames have been computed and decoded, which is one step.
   void hear(Chunk& chunk);
-  void go_on(Chunk& chunk);
 
   // Runs steps of every size that differs, first, further and last chunks, so that all has been touched once.
   void warm_up(const transducer::Model& model);
@@ -75,13 +82,14 @@ class ChunkPool {
  private:
   struct Request {
     Chunk* chunk = nullptr;
-    bool encoded = false;
     bool done = false, leads = false;
+    std::exception_ptr thrown = {};
     std::condition_variable changed = {};
   };
-  void serve(Request& request);
   void lead(std::unique_lock<std::mutex>& lock, const Request& own);
+  void try_step();
   void step();
+  bool decode_some();
 
   Turns& turns_;
   const size_t chunk_frames_;
@@ -94,6 +102,7 @@ class ChunkPool {
   std::vector<transducer::StreamEncoder::Input> inputs_;
   std::vector<transducer::StreamEncoder::Output> outputs_;
   std::vector<transducer::HeadDecoder::Job> jobs_;
+  std::vector<Request*> decoded_;  // whose they are
   std::atomic<uint64_t> steps_{0}, chunks_{0};
 };
 

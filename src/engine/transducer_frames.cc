@@ -143,10 +143,9 @@ void ChunkedFrames::give(transducer::EncoderState& state, bool last, size_t most
                          .at_once = kFramesAtOnce,
                          .head = &track_.state,
                          .found = &track_.found,
-                         .frames = frames_.view()};
+                         .frames = frames_.view(),
+                         .sink = &sink};
   pool_.hear(chunk);
-  for (size_t given = 0; given < chunk.rows; given = chunk.decoded, pool_.go_on(chunk))
-    sink({frames_.f32(given), {chunk.decoded - given, frames_.channels()}, {frames_.stride(), 1}});
 }
 
 }  // namespace syrinx

@@ -30,8 +30,9 @@ class FrameSource {
   // Frames that are decoded at once, at most, so that what follows may begin anew where an utterance ends.
   static constexpr size_t kFramesAtOnce = 4;
   // Frames [n, d] of the encoder that follow those before and have been decoded: their labels are in the track.  Valid
-  // in the call, which may clear the track's labels and have its state forget them.
-  using Sink = std::function<void(View<const float, 2> frames)>;
+  // in the call, which may clear the track's labels and have its state forget them; it may come from another stream's
+  // thread, while this one waits.
+  using Sink = ChunkPool::Sink;
 
   virtual ~FrameSource() = default;
   virtual void push(std::span<const float> samples, const Sink& sink) = 0;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <new>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -13,7 +15,7 @@
 namespace syrinx {
 namespace {
 
-constexpr size_t kSamples = 16000;
+constexpr size_t kSamples = 48000;
 
 std::vector<float> noise(uint32_t seed) {
   std::mt19937 random(seed);
@@ -31,12 +33,13 @@ struct Heard {
 };
 
 struct Pool {
-  Pool(const std::string& name, Precision precision, int threads, size_t streams)
+  Pool(const std::string& name, Precision precision, int threads, size_t streams,
+       std::optional<transducer::AttentionContext> context = {})
       : model(
             *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = precision})),
         team(threads),
         runner(team),
-        pool(*model, runner, turns, model->config().encoder.contexts.front(),
+        pool(*model, runner, turns, context.value_or(model->config().encoder.contexts.front()),
              {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, streams) {}
 
   // `part` of a sound's samples, `size` at a time; to its end where that is all.
@@ -65,10 +68,11 @@ struct Pool {
 };
 
 // More threads than a step takes, packets of their own sizes; every third stream is dropped in the middle of its sound.
-void compare(const std::string& name, Precision precision, int threads) {
+void compare(const std::string& name, Precision precision, int threads,
+             std::optional<transducer::AttentionContext> context = {}) {
   SCOPED_TRACE(fmt::format("{} {} {}", name, precision_name(precision), threads));
   constexpr size_t kStreams = 5;
-  Pool pool(name, precision, threads, 3);
+  Pool pool(name, precision, threads, 3, context);
   const auto part = [](size_t n) { return n % 3 == 2 ? kSamples / 2 : kSamples; };
   std::vector<std::vector<float>> sounds;
   std::vector<Heard> alone, together(kStreams);
@@ -77,17 +81,33 @@ void compare(const std::string& name, Precision precision, int threads) {
     alone.push_back(pool.hear(sounds[n], 1280, part(n)));
     EXPECT_FALSE(alone[n].frames.empty());
   }
+  const uint64_t steps = pool.pool.steps(), chunks = pool.pool.chunks();
+  EXPECT_EQ(steps, chunks) << "each alone";
   std::vector<std::thread> speakers;
-  for (size_t n = 0; n < kStreams; ++n)
-    speakers.emplace_back([&, n] { together[n] = pool.hear(sounds[n], 500 + 333 * n, part(n)); });
+  {
+    const Turns::Turn turn(pool.turns);
+    for (size_t n = 0; n < kStreams; ++n)
+      speakers.emplace_back([&, n] { together[n] = pool.hear(sounds[n], 500 + 333 * n, part(n)); });
+    while (pool.pool.waiting() < kStreams) std::this_thread::yield();
+  }
   for (std::thread& speaker : speakers) speaker.join();
   for (size_t n = 0; n < kStreams; ++n) EXPECT_EQ(together[n], alone[n]) << n;
+  EXPECT_EQ(pool.pool.chunks(), 2 * chunks);
+  EXPECT_LT(pool.pool.steps() - steps, chunks) << "no step was shared";
 }
 
 TEST(ChunkPool, ThreadsTogetherGetWhatEachGetsAlone) {
   compare("hybrid_streaming.nemo", Precision::kF32, 1);
   compare("hybrid_streaming.nemo", Precision::kInt8, 2);
   compare("eou.nemo", Precision::kBf16, 1);
+}
+
+// A chunk whose frames are decoded in four parts is still one of one step.
+TEST(ChunkPool, LongChunksTakeAStepEach) {
+  constexpr transducer::AttentionContext kFar{14, 13};
+  static_assert(13 / FrameSource::kFramesAtOnce == 3);
+  compare("transformers/nemotron", Precision::kF32, 1, kFar);
+  compare("transformers/nemotron", Precision::kInt8, 2, kFar);
 }
 
 // A chunk of some stream, asked for by a thread of its own.
@@ -161,22 +181,26 @@ TEST(ChunkPool, ABrokenStreamCostsNoOther) {
   breaker.join();
 }
 
-// A chunk's frames one by one: the same labels, and nothing is left to do afterwards.
+// A chunk's frames one by one: the same labels, and what is told of a frame comes before the next is decoded.
 TEST(ChunkPool, FramesMayBeDecodedInParts) {
   Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 1);
   Asker whole(pool), parts(pool);
   ChunkPool::Chunk at_once = whole.chunk(), one_by_one = parts.chunk();
   pool.pool.hear(at_once);
   EXPECT_EQ(at_once.decoded, at_once.rows);
+  std::vector<int64_t> decoded;
+  const ChunkPool::Sink sink = [&](View<const float, 2> frames) {
+    EXPECT_EQ(frames.row(0), parts.frames.f32(decoded.size()));
+    EXPECT_EQ(frames.extent(0), 1u);
+    decoded.push_back(parts.head.decoded());
+  };
   one_by_one.at_once = 1;
+  one_by_one.sink = &sink;
   pool.pool.hear(one_by_one);
-  EXPECT_EQ(one_by_one.decoded, 1u);
   ASSERT_EQ(one_by_one.rows, 2u);
-  pool.pool.go_on(one_by_one);
   EXPECT_EQ(one_by_one.decoded, 2u);
-  const uint64_t steps = pool.pool.steps();
-  pool.pool.go_on(one_by_one);
-  EXPECT_EQ(pool.pool.steps(), steps);
+  EXPECT_EQ(decoded, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(pool.pool.steps(), 2u);
   EXPECT_EQ(pool.pool.chunks(), 2u);
   ASSERT_FALSE(whole.found.empty());
   ASSERT_EQ(parts.found.size(), whole.found.size());
@@ -184,6 +208,38 @@ TEST(ChunkPool, FramesMayBeDecodedInParts) {
     EXPECT_EQ(parts.found[i].label, whole.found[i].label);
     EXPECT_EQ(parts.found[i].frame, whole.found[i].frame);
   }
+}
+
+// Whoever did the work: it is the owner's, and those beside it and behind it get what is theirs.
+TEST(ChunkPool, WhatIsThrownReachesItsOwnerAlone) {
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 3);
+  constexpr size_t kAskers = 5;
+  std::vector<std::unique_ptr<Asker>> askers;
+  std::vector<std::thread> threads;
+  std::vector<int> thrown(kAskers, 0);
+  const ChunkPool::Sink sink = [](View<const float, 2>) { throw std::bad_alloc(); };
+  {
+    const Turns::Turn turn(pool.turns);
+    for (size_t n = 0; n < kAskers; ++n) {
+      askers.push_back(std::make_unique<Asker>(pool));
+      threads.emplace_back([&, n] {
+        ChunkPool::Chunk chunk = askers[n]->chunk();
+        chunk.at_once = 1;
+        if (n < 2) chunk.sink = &sink;
+        try {
+          pool.pool.hear(chunk);
+        } catch (const std::bad_alloc&) {
+          thrown[n] = 1;
+        }
+        EXPECT_EQ(chunk.decoded, n < 2 ? 1u : 2u) << n;
+      });
+      while (pool.pool.waiting() <= n) std::this_thread::yield();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(thrown, (std::vector<int>{1, 1, 0, 0, 0}));
+  EXPECT_EQ(pool.pool.chunks(), kAskers);
+  EXPECT_EQ(pool.pool.waiting(), 0u);
 }
 
 TEST(ChunkPool, APushAllocatesNothing) {
