@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 
 #include "base/check.h"
@@ -67,23 +68,27 @@ void pin_to_nth_core(int n) {
 // share that core for tens of milliseconds.  A member that has once been moved is woken elsewhere from then on.
 class MemberCores {
  public:
-  // For a team of so many; where there are fewer cores, members run wherever they are put.
-  void prepare(int members) {
-    moves_ = sched_getaffinity(0, sizeof allowed_, &allowed_) == 0 && CPU_COUNT(&allowed_) >= members;
-  }
-  // A few microseconds when the caller has moved, else nothing.
+  // For a team of so many.
+  void prepare(int members) { members_ = members; }
+  // A few microseconds when the caller has moved, else nothing.  A mask that somebody else has set since then counts
+  // from here on; where it has fewer cores than there are members, they run wherever they are put.
   void keep_off(int core) {
-    if (!moves_ || core == taken_ || core < 0) return;
+    if (members_ == 0 || core == taken_ || core < 0) return;
     taken_ = core;
+    cpu_set_t now;
+    if (sched_getaffinity(0, sizeof now, &now) != 0) return;
+    if (!CPU_EQUAL(&now, &set_)) allowed_ = set_ = now;
+    if (CPU_COUNT(&allowed_) < members_) return;
     cpu_set_t others = allowed_;
     CPU_CLR(core, &others);
-    pthread_setaffinity_np(pthread_self(), sizeof others, &others);
+    if (pthread_setaffinity_np(pthread_self(), sizeof others, &others) == 0) set_ = others;
   }
 
  private:
-  cpu_set_t allowed_ = {};
+  cpu_set_t allowed_ = {};  // by whoever set it last, this class left out
+  cpu_set_t set_ = {};      // as this class left it
   int taken_ = -1;
-  bool moves_ = false;
+  int members_ = 0;  // 0: stays where it is put
 };
 
 thread_local MemberCores t_cores;
@@ -93,9 +98,13 @@ thread_local int t_home = -1;  // of a caller in its job: the core that the memb
 void go_home() {
   cpu_set_t mine, home;
   if (t_home < 0 || sched_getcpu() == t_home || sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  if (!CPU_ISSET(t_home, &mine)) return;  // no longer one of the caller's cores
   CPU_ZERO(&home);
   CPU_SET(t_home, &home);
-  if (sched_setaffinity(0, sizeof home, &home) == 0) sched_setaffinity(0, sizeof mine, &mine);
+  if (sched_setaffinity(0, sizeof home, &home) != 0 || sched_setaffinity(0, sizeof mine, &mine) == 0) return;
+  // Its cores have been taken away meanwhile: all that it may have, rather than one for ever.
+  std::memset(&mine, 0xFF, sizeof mine);
+  sched_setaffinity(0, sizeof mine, &mine);
 }
 
 // A job, and on which core its caller began it.
@@ -116,7 +125,9 @@ void take_part(void* data, int member) {
 ThreadTeam::ThreadTeam(int threads, bool pin) {
   const int wanted = std::max(1, threads);
   spins_ = wanted > cpu_info().logical_cores ? kSpinsOversubscribed : kSpins;
-  // Members inherit the mask of the thread that makes them.
+  cpu_set_t allowed;
+  keeps_off_ = !pin && sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) >= wanted;
+  // Members inherit the masks of the thread that makes them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -124,11 +135,8 @@ ThreadTeam::ThreadTeam(int threads, bool pin) {
     threads_.reserve(static_cast<size_t>(wanted - 1));
     for (; size_ < wanted; ++size_) {
       threads_.emplace_back([this, member = size_, pin, wanted] {
-        if (pin) {
-          pin_to_nth_core(member);
-        } else {
-          t_cores.prepare(wanted);
-        }
+        if (pin) pin_to_nth_core(member);
+        if (keeps_off_) t_cores.prepare(wanted);
         worker(member);
       });
     }
@@ -166,7 +174,8 @@ void ThreadTeam::run_raw(Function function, void* data) noexcept {
   }
   // All members have finished the last job (we waited for them), so nobody reads these now.
   Call call{function, data, sched_getcpu()};
-  t_home = call.core;
+  const int home_before = t_home;  // of another team, in whose job this runs
+  t_home = keeps_off_ ? call.core : -1;
   function_ = take_part;
   data_ = &call;
   finished_.store(0, std::memory_order_relaxed);
@@ -177,7 +186,7 @@ void ThreadTeam::run_raw(Function function, void* data) noexcept {
        done = finished_.load(std::memory_order_acquire)) {
     if (wait_change(finished_, done, spins_)) go_home();
   }
-  t_home = -1;
+  t_home = home_before;
   running_.store(false, std::memory_order_release);
 }
 

@@ -6,6 +6,12 @@
 // One caller at a time, and no run() inside a job: both are bugs and abort.  A job must not throw (the process would
 // end).  What the caller wrote before run() is seen by the job; what the job wrote is seen after run().  Members block
 // all signals, so that Ctrl-C reaches the program's own thread.
+//
+// Masks of cores: where the thread that makes a team may use as many cores as it has members, a job first takes the
+// core on which its caller is out of the members' masks, and a caller that has waited in the kernel and wakes on
+// another core is sent back by a mask of that one core, replaced by its own again at once.  A mask that is set from
+// outside holds from the caller's next move on; one that is set on a caller within these microseconds is lost.  Pinned
+// teams, and those with fewer cores, leave every mask alone.
 #pragma once
 
 #include <atomic>
@@ -44,8 +50,9 @@ class ThreadTeam {
   void run_raw(Function function, void* data) noexcept;
   void worker(int member) noexcept;
 
-  int size_ = 1;   // fixed by the constructor
-  int spins_ = 0;  // before a member parks
+  int size_ = 1;            // fixed by the constructor
+  int spins_ = 0;           // before a member parks
+  bool keeps_off_ = false;  // members keep off the caller's core; fixed by the constructor
   std::vector<std::thread> threads_;
   Function function_ = nullptr;
   void* data_ = nullptr;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <numeric>
@@ -176,6 +177,81 @@ TEST(ThreadTeam, MembersKeepOffTheCallersCore) {
     }
   });
   caller.join();
+}
+
+cpu_set_t only(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  return set;
+}
+
+// The cores that this thread may use.
+std::vector<int> own_cores() {
+  cpu_set_t allowed;
+  std::vector<int> cores;
+  EXPECT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  return cores;
+}
+
+// How often of `rounds` a caller of two cores that goes to the other one inside a job, then waits parked, is there
+// still behind it.
+int stays(ThreadTeam& team, int first, int other, int rounds) {
+  cpu_set_t both = only(first);
+  CPU_SET(other, &both);
+  int count = 0;
+  std::thread([&] {
+    for (int round = 0; round < rounds; ++round) {
+      const cpu_set_t begin = only(first), move = only(other);
+      EXPECT_EQ(sched_setaffinity(0, sizeof begin, &begin), 0);
+      team.run([&](int member) {
+        if (member != 0) return std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        EXPECT_EQ(sched_setaffinity(0, sizeof move, &move), 0);
+        EXPECT_EQ(sched_setaffinity(0, sizeof both, &both), 0);
+      });
+      count += sched_getcpu() == other ? 1 : 0;
+      cpu_set_t after;
+      EXPECT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+      EXPECT_TRUE(CPU_EQUAL(&after, &both));
+    }
+  }).join();
+  return count;
+}
+
+// A caller is sent back to where it began only where the members keep off that core.
+TEST(ThreadTeam, CallersOfPinnedOrCrowdedTeamsStayWhereTheyWake) {
+  const std::vector<int> cores = own_cores();
+  constexpr int kRounds = 40;
+  ThreadTeam pinned(2, true), crowded(static_cast<int>(cores.size()) + 1);
+  for (ThreadTeam* const team : {&pinned, &crowded})
+    EXPECT_GT(stays(*team, cores.front(), cores.back(), kRounds), kRounds / 10);
+}
+
+// A member's mask that is set from outside is not undone when the caller moves.
+TEST(ThreadTeam, MembersTakeAMaskFromOutside) {
+  const std::vector<int> cores = own_cores();
+  ThreadTeam team(2);
+  pid_t id = 0;
+  cpu_set_t seen;
+  const auto run_on = [&](int core) {
+    std::thread([&, here = only(core)] {
+      EXPECT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+      team.run([&](int member) {
+        if (member == 0) return;
+        id = gettid();
+        EXPECT_EQ(sched_getaffinity(0, sizeof seen, &seen), 0);
+      });
+    }).join();
+  };
+  run_on(cores.front());
+  const cpu_set_t outside = only(cores.front());
+  ASSERT_EQ(sched_setaffinity(id, sizeof outside, &outside), 0);
+  for (const int core : {cores.back(), cores.front()}) {
+    run_on(core);
+    EXPECT_TRUE(CPU_EQUAL(&seen, &outside)) << core;
+  }
 }
 
 TEST(ThreadTeam, MembersBlockSignals) {
