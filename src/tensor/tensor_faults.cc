@@ -33,6 +33,11 @@ bool TensorFaults::accept(const std::string& name, const TensorRef* tensor, cons
   return false;
 }
 
+void TensorFaults::note(std::string_view fault) {
+  constexpr size_t kMaxBytes = 400;
+  faults_.push_back(shortened(fault, kMaxBytes));
+}
+
 std::string TensorFaults::text() const {
   constexpr size_t kMaxNamed = 6;
   std::string list;

@@ -21,7 +21,8 @@ class TensorFaults {
   // message what is read.
   bool accept(const std::string& name, const TensorRef* tensor, const std::vector<size_t>& dims,
               std::string_view types = "bf16, f16 or f32");
-  void note(std::string fault) { faults_.push_back(std::move(fault)); }
+  // A fault in other words, of which 400 bytes are kept: files name their tensors at any length.
+  void note(std::string_view fault);
 
   bool empty() const { return faults_.empty(); }
   // "a; b; and 3 more": the first six.

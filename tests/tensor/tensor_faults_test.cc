@@ -46,6 +46,9 @@ TEST(TensorFaults, LongNamesAreShortened) {
   TensorFaults faults;
   EXPECT_FALSE(faults.accept(std::string(10000, 'x'), nullptr, {1}));
   EXPECT_LT(faults.text().size(), 200u);
+  TensorFaults noted;
+  noted.note(std::string(10000, 'x') + " is not known");
+  EXPECT_LT(noted.text().size(), 500u);
 }
 
 }  // namespace

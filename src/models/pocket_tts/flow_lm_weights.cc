@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/cpu_info.h"
+#include "base/in_quotes.h"
 #include "base/thread_team.h"
 #include "kernels/pack_rows.h"
 #include "kernels/rotary.h"
@@ -113,7 +114,8 @@ class Reader {
 
   Status finish(const std::string& name) {
     for (const TensorRef& tensor : file_.tensors())
-      if (tensor.name.starts_with(kPrefix) && !read_.contains(tensor.name)) note(tensor.name + " is not known");
+      if (tensor.name.starts_with(kPrefix) && !read_.contains(tensor.name))
+        note(shortened(tensor.name, 120) + " is not known");
     if (faults_.empty()) return {};
     return fail(Code::kDataLoss,
                 "'{}' does not hold the language model that its configuration describes: {}; the two must come from "
@@ -155,7 +157,7 @@ class Reader {
     if (pages_ != nullptr) pages_->release();
   }
   std::nullptr_t note(std::string fault) {
-    faults_.note(std::move(fault));
+    faults_.note(fault);
     return nullptr;
   }
 

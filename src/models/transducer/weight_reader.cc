@@ -121,7 +121,7 @@ Status WeightReader::finish() {
 }
 
 std::nullptr_t WeightReader::note(std::string fault) {
-  faults_.note(std::move(fault));
+  faults_.note(fault);
   return nullptr;
 }
 
