@@ -24,18 +24,21 @@ bool is_path(const std::string& model, const std::string& models_folder) {
   return model.find('.') != std::string::npos && !is_there(installed_folder(model, models_folder));
 }
 
-constexpr const char* kIndexName = "model.safetensors.index.json";  // of a model in several files
+// A model in one file, and in several, as the readers of both families prefer them.
+constexpr const char* kUsualNames[] = {"model.safetensors", "model.safetensors.index.json"};
 
-// The first of a folder by the order of kinds, then by name; an index before the files that it names.
+// The first of a folder by the order of kinds, then the usual name, an index before the files that it names, then by
+// name.  It is the file that the families' own readers take of such a folder.
 std::string checkpoint_in(const fs::path& folder) {
   if (is_there(folder / "model.bin")) return (folder / "model.bin").string();
-  constexpr const char* kKinds[] = {".nemo", ".ckpt", ".safetensors", ".pt"};
+  constexpr const char* kKinds[] = {".nemo", ".safetensors", ".ckpt", ".pt"};
   std::vector<std::string> found[std::size(kKinds)];
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
     for (size_t i = 0; i < std::size(kKinds); ++i)
       if (entry->path().extension() == kKinds[i]) found[i].push_back(entry->path().string());
-  if (is_there(folder / kIndexName)) found[2] = {(folder / kIndexName).string()};
+  for (const char* name : {kUsualNames[1], kUsualNames[0]})
+    if (is_there(folder / name)) found[1] = {(folder / name).string()};
   for (std::vector<std::string>& names : found)
     if (!names.empty()) return *std::min_element(names.begin(), names.end());
   return {};
@@ -87,10 +90,11 @@ Result<RecognitionFiles> find_recognition_files(const std::string& model, const 
   }
   files.checkpoint = is_folder(place) ? checkpoint_in(place) : place.string();
   if (files.checkpoint.empty())
-    return fail(Code::kNotFound,
-                "the folder '{}' holds no recogniser (model.bin or .safetensors of Whisper, .nemo of a FastConformer); "
-                "fetch one with `syrinx pull {}`",
-                place.string(), kDefaultRecogniser);
+    return fail(
+        Code::kNotFound,
+        "the folder '{}' holds no recogniser (model.bin, .safetensors or .pt of Whisper, .nemo, .safetensors, .ckpt or "
+        ".pt of a FastConformer); fetch one with `syrinx pull {}`",
+        place.string(), kDefaultRecogniser);
   SYRINX_TRY(files.family, family_of(files.checkpoint));
   files.voice_activity = voice_activity_file(models_folder);
   return files;

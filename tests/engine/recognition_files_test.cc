@@ -77,6 +77,11 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
     EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/files");
   }
   EXPECT_EQ(find(path("h"))->checkpoint, path("h/model.safetensors.index.json"));
+  // The order of the families' own readers: one file before an index, and both before a maker's checkpoint.
+  write("h/model.safetensors");
+  write("h/a.safetensors");
+  write("h/model_weights.ckpt");
+  EXPECT_EQ(find(path("h"))->checkpoint, path("h/model.safetensors"));
 }
 
 TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {
@@ -90,6 +95,7 @@ TEST_F(RecognitionFilesTest, SaysWhatIsMissing) {
   EXPECT_EQ(find("./none.nemo").error().code, Code::kNotFound);
   fs::create_directories(path("hollow"));
   EXPECT_THAT(find(path("hollow")).error().message, HasSubstr("syrinx pull whisper-base"));
+  EXPECT_THAT(find(path("hollow")).error().message, HasSubstr(".nemo, .safetensors, .ckpt or .pt of a FastConformer"));
   write("x/kokoro.onnx");
   EXPECT_EQ(find(path("x/kokoro.onnx")).error().code, Code::kUnsupported);
   write("y/model.safetensors");

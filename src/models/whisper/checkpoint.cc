@@ -86,6 +86,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& path) {
   }
   SYRINX_TRY(SafetensorsShards shards, open_safetensors_shards(path));
   Checkpoint checkpoint;
+  checkpoint.name_ = path;
   checkpoint.files_ = std::move(shards.files);
   checkpoint.take(shards.tensors);
   return checkpoint;
@@ -93,6 +94,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& path) {
 
 Result<Checkpoint> Checkpoint::read(MappedFile file) {
   Checkpoint checkpoint;
+  checkpoint.name_ = file.path();
   checkpoint.files_.push_back(std::move(file));
   const auto bytes = checkpoint.file().bytes();
   if (begins_with_zip(bytes)) {

@@ -56,7 +56,7 @@ class Checkpoint {
   static Result<Checkpoint> read(MappedFile file);
 
   Layout layout() const { return layout_; }
-  const MappedFile& file() const { return files_.front(); }  // the first one
+  const std::string& name() const { return name_; }  // of the file, or of the index to several
   std::span<const MappedFile> files() const { return files_; }
   // Null if there is no such tensor.
   const TensorRef* find(std::string_view name) const;
@@ -70,7 +70,9 @@ class Checkpoint {
   Status read_ct2();
   void take(std::span<const TensorRef> tensors);
   Status read_torch();
+  const MappedFile& file() const { return files_.front(); }
 
+  std::string name_;
   std::vector<MappedFile> files_;
   Layout layout_ = Layout::kCTranslate2;
   std::map<std::string, TensorRef, std::less<>> tensors_;

@@ -31,8 +31,8 @@ Result<fs::path> find_weights(const std::string& path) {
   if (!fs::is_directory(place, error)) return place;
   for (const char* name : kWeightNames)
     if (is_there(place / name)) return place / name;
-  return fail(Code::kNotFound, "the folder '{}' holds no Whisper model; it needs {}, {} or {}", path, kWeightNames[0],
-              kWeightNames[1], kWeightNames[3]);
+  return fail(Code::kNotFound, "the folder '{}' holds no Whisper model; it needs {}", path,
+              fmt::join(kWeightNames, ", or "));
 }
 
 struct PackedPlace {

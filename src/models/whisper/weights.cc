@@ -71,7 +71,7 @@ class Reader {
 
   Status finish() const {
     if (faults_.empty()) return {};
-    return fail(Code::kDataLoss, "'{}' is no whole Whisper model: {}; download it again", checkpoint_.file().path(),
+    return fail(Code::kDataLoss, "'{}' is no whole Whisper model: {}; download it again", checkpoint_.name(),
                 faults_.text());
   }
 
@@ -80,7 +80,7 @@ class Reader {
   Rows quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims);
   OwnedMatrix pack(const std::vector<LinearName>& parts, size_t columns, size_t channels);
   Rows note(std::string fault) {
-    faults_.note(std::move(fault));
+    faults_.note(fault);
     return {};
   }
 
@@ -170,9 +170,9 @@ RowTable Reader::table(const std::string& name, size_t rows_of_table) {
 Result<size_t> dimension(const Checkpoint& checkpoint, const std::string& name, size_t rank, size_t axis) {
   const TensorRef* const tensor = checkpoint.find(name);
   if (tensor == nullptr)
-    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has no tensor {}", checkpoint.file().path(), name);
+    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has no tensor {}", checkpoint.name(), name);
   if (tensor->dims.size() != rank)
-    return fail(Code::kDataLoss, "'{}' is no Whisper model: {} has the shape {}", checkpoint.file().path(), name,
+    return fail(Code::kDataLoss, "'{}' is no Whisper model: {} has the shape {}", checkpoint.name(), name,
                 dims_text(tensor->dims));
   return tensor->dims[axis];
 }

@@ -79,6 +79,32 @@ TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
   EXPECT_EQ(Model::load(folder.path()).error().code, Code::kNotFound);
 }
 
+// What lacks a tensor is the whole of the files: none of them is named alone.
+TEST(WhisperCheckpoint, FaultsOfSeveralFilesAreTheIndexs) {
+  const auto file = MappedFile::open(data("transformers/model.safetensors"));
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  const auto parsed = Safetensors::parse(file->bytes(), "model.safetensors");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const TempFolder folder;
+  std::filesystem::copy_file(data("transformers/config.json"), folder.file("config.json"));
+  std::vector<TensorRef> tensors = parsed->tensors();
+  std::string map;
+  for (TensorRef& tensor : tensors) {
+    if (tensor.name.ends_with("decoder.layer_norm.bias")) tensor.name = "elsewhere";
+    map += fmt::format("{}\"{}\":\"part.safetensors\"", map.empty() ? "" : ",", tensor.name);
+  }
+  write_text(folder.file("part.safetensors"), write_safetensors(tensors));
+  write_text(folder.file("model.safetensors.index.json"), "{\"weight_map\":{" + map + "}}");
+  const auto model = Model::load(folder.path());
+  ASSERT_FALSE(model.has_value());
+  EXPECT_NE(model.error().message.find("model.safetensors.index.json' is no whole Whisper model"), std::string::npos)
+      << model.error().message;
+  const TempFolder hollow;
+  const auto none = Model::load(hollow.path());
+  ASSERT_FALSE(none.has_value());
+  EXPECT_NE(none.error().message.find("model.safetensors.index.json"), std::string::npos) << none.error().message;
+}
+
 // Quantised to 8 bits as CTranslate2 does it, a scale a row and value = integer / scale: what is read again is near.
 TEST(WhisperCheckpoint, ReadsQuantisedFiles) {
   Variables variables;
