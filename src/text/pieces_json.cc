@@ -13,6 +13,20 @@ namespace {
 const std::string* text_of(const Json* value) { return value == nullptr ? nullptr : value->string(); }
 bool is_true(const Json* value) { return value != nullptr && value->boolean() != nullptr && *value->boolean(); }
 
+// Whether a pre-tokenizer or decoder is of the kind, or a sequence of which one is; sequences in sequences too, as deep
+// as JSON is read.
+bool has_kind(const Json* stage, std::string_view kind) {
+  if (stage == nullptr) return false;
+  if (const std::string* const type = text_of(stage->find("type")); type != nullptr && *type == kind) return true;
+  for (const char* const list : {"pretokenizers", "decoders"}) {
+    const Json* const found = stage->find(list);
+    if (found == nullptr || found->array() == nullptr) continue;
+    for (const Json& one : *found->array())
+      if (has_kind(&one, kind)) return true;
+  }
+  return false;
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& name) : name_(name) {}
@@ -23,9 +37,7 @@ class Reader {
     if (type == nullptr) return damaged("it has no model");
     if (*type != "BPE" && *type != "Unigram")
       return fail(Code::kUnsupported, "'{}' holds a model that is neither of the type BPE nor Unigram", name_);
-    const Json* const split = file.find("pre_tokenizer");
-    const std::string* const splits = split == nullptr ? nullptr : text_of(split->find("type"));
-    if (splits != nullptr && *splits == "ByteLevel")
+    if (has_kind(file.find("pre_tokenizer"), "ByteLevel") || has_kind(file.find("decoder"), "ByteLevel"))
       return fail(Code::kUnsupported, "'{}' spells bytes, not pieces of SentencePiece", name_);
     out_.bpe = *type == "BPE";
     SYRINX_TRY_VOID(out_.bpe ? read_map(model->find("vocab")) : read_list(model->find("vocab")));
