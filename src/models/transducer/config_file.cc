@@ -451,8 +451,12 @@ Result<Config> parse_config(std::string_view text, const std::string& name, cons
     read_prompt(top, out);
     read_tokenizer(top, out);
   }
-  top.require(out.features.mels == out.encoder.mels, Code::kDataLoss, "encoder",
-              fmt::format("takes {} features, but the preprocessor gives {}", out.encoder.mels, out.features.mels));
+  const bool guessed = is_transformers_config(top) && processor.text.empty();
+  top.require(out.features.mels == out.encoder.mels, Code::kDataLoss, guessed ? "encoder_config" : "encoder",
+              fmt::format("takes {} features, but the preprocessor gives {}{}", out.encoder.mels, out.features.mels,
+                          guessed ? " by default, since neither processor_config.json nor preprocessor_config.json is "
+                                    "there; put it beside the weights"
+                                  : ""));
   if (findings.fault) return tl::unexpected(*findings.fault);
   return out;
 }

@@ -43,8 +43,11 @@ FeatureConfig read_features(Section section) {
   return out;
 }
 
-// Its left chunks are whole ones: sliding_window counts the frame itself and what is before it.
+// Its left chunks are whole ones: sliding_window counts the frame itself and what is before it.  Null is no number to
+// its class either; read as the default, it would limit what the file does not.
 void read_chunks(Section& section, Section& processor, EncoderConfig& out) {
+  for (const char* const key : {"sliding_window", "default_num_lookahead_tokens"})
+    section.require(!section.is_null(key), Code::kUnsupported, key, "is null; a number of frames can be run");
   const size_t window = section.whole_or("sliding_window", 71, 1, kMaxContext + 1);
   std::vector<size_t> ahead = {section.whole_or("default_num_lookahead_tokens", 13, 0, kMaxContext)};
   if (processor.has("supported_num_lookahead_tokens"))
@@ -104,7 +107,11 @@ void read_transducer(Section& top, bool durations, DecoderConfig& out) {
 
 }  // namespace
 
-bool is_transformers_config(const Section& top) { return !top.has("target") && top.has("model_type"); }
+// Converters leave the maker's tree without its class, but may add a model_type of their own.
+bool is_transformers_config(const Section& top) {
+  const bool makers = top.has("preprocessor") && top.has("encoder") && !top.has("encoder_config");
+  return !top.has("target") && top.has("model_type") && !makers;
+}
 
 Config read_transformers_config(Section top, Section processor) {
   Config out;

@@ -161,11 +161,15 @@ TEST(TransducerTransformers, RefusesWhatItsClassesCannotDo) {
   };
   EXPECT_EQ(code(text, beside), Code::kInternal);
   EXPECT_EQ(code(text, ""), Code::kDataLoss);  // 80 features by default, but the encoder takes 16
+  const auto bare = parse_config(text, "c");
+  ASSERT_FALSE(bare.has_value());
+  EXPECT_NE(bare.error().message.find("processor_config.json"), std::string::npos) << bare.error().message;
   EXPECT_EQ(code(with(text, "\"nemotron_asr_streaming\"", "\"wav2vec2\""), beside), Code::kUnsupported);
   EXPECT_EQ(code(with(text, "\"blank_token_id\": 12", "\"blank_token_id\": 3"), beside), Code::kUnsupported);
   EXPECT_EQ(code(with(text, "\"convolution_bias\": true", "\"convolution_bias\": false"), beside), Code::kUnsupported);
   EXPECT_EQ(code(with(text, "\"hidden_act\": \"relu\"", "\"hidden_act\": \"tanh\""), beside), Code::kUnsupported);
   EXPECT_EQ(code(with(text, "\"sliding_window\": 15", "\"sliding_window\": 99999"), beside), Code::kLimitExceeded);
+  EXPECT_EQ(code(with(text, "\"sliding_window\": 15", "\"sliding_window\": null"), beside), Code::kUnsupported);
   EXPECT_EQ(code(with(text, "\"subsampling_factor\": 8", "\"subsampling_factor\": 6"), beside), Code::kDataLoss);
   EXPECT_EQ(code(text, with(beside, "\"float32\"", "\"bfloat16\"")), Code::kUnsupported);
   EXPECT_EQ(code(text, with(beside, "\"hop_length\": 160", "\"hop_length\": 300")), Code::kUnsupported);
