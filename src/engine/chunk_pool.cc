@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <memory>
 
+#include "models/transducer/config_limits.h"
+
 namespace syrinx {
 namespace {
 
 size_t frames_of(transducer::AttentionContext context) { return static_cast<size_t>(context.right) + 1; }
 
-size_t streams_of(transducer::AttentionContext context, size_t streams) {
-  return std::clamp<size_t>(ChunkPool::kStepFrames / frames_of(context), 1, streams);
+// Of no more than the memory allows that a step may take, whatever the checkpoint's sizes.
+size_t streams_of(const transducer::Model& model, transducer::AttentionContext context, size_t streams) {
+  const size_t values = transducer::stream_values(model.config().encoder, context);
+  const size_t fitting = std::min(ChunkPool::kStepFrames / frames_of(context), transducer::kMaxStepValues / values);
+  return std::clamp<size_t>(fitting, 1, streams);
 }
 
 }  // namespace
@@ -18,8 +23,8 @@ ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& 
                      transducer::AttentionContext context, const transducer::GreedyOptions& options, size_t streams)
     : turns_(turns),
       chunk_frames_(frames_of(context)),
-      encoder_(model.encoder(), runner, context, streams_of(context, streams)),
-      decoder_(model.decoder(), runner, options, streams_of(context, streams), chunk_frames_),
+      encoder_(model.encoder(), runner, context, streams_of(model, context, streams)),
+      decoder_(model.decoder(), runner, options, streams_of(model, context, streams), chunk_frames_),
       outputs_(step_streams()) {
   waiting_.reserve(streams);
   round_.reserve(step_streams());

@@ -10,8 +10,6 @@ namespace syrinx::transducer {
 namespace {
 
 constexpr size_t kCacheLineFloats = 16;
-// Rows that a block's gates move on by before they are moved back to the front.
-constexpr size_t kGatedSlide = 64;
 
 size_t chunk_of(AttentionContext context) { return static_cast<size_t>(context.right) + 1; }
 

@@ -35,6 +35,9 @@ size_t chunk_mels(const EncoderConfig& config, AttentionContext context);
 
 class EncoderState {
  public:
+  // Rows that a block's gates move on by before they are moved back to the front.
+  static constexpr size_t kGatedSlide = 64;
+
   // check_streaming() holds.
   EncoderState(const EncoderConfig& config, AttentionContext context, StreamMode mode);
 

@@ -95,6 +95,33 @@ TEST(TransducerConfig, ReadsStreamingModels) {
   EXPECT_EQ(config->encoder.subsampled_mels(), 11u);
 }
 
+// A converter's tree: no class, and a kind of its own.
+TEST(TransducerConfig, AKindBesideTheMakersSectionsIsNoOtherLayout) {
+  const auto config = parse_config(
+      replaced("target: nemo.collections.asr.models.rnnt_bpe_models.EncDecRNNTBPEModel", "model_type: parakeet"), "c");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->target, "EncDecRNNTBPEModel");
+  EXPECT_EQ(config->decoder.kind, HeadKind::kTdt);
+}
+
+// A stream's gates count as its keys do: with no past at all they are most of what it holds.
+TEST(TransducerConfig, StreamsAreBounded) {
+  const auto sized = [](const std::string& layers, const std::string& width) {
+    std::string text =
+        replaced("att_context_size: [-1, -1]",
+                 "att_context_size: [0, 0]\n  att_context_style: chunked_limited\n"
+                 "  causal_downsampling: true\n  conv_context_size: causal\n  conv_norm_type: layer_norm");
+    text.replace(text.find("n_layers: 3"), 11, "n_layers: " + layers);
+    text.replace(text.find("d_model: 32"), 11, "d_model: " + width);
+    return parse_config(text, "m.yaml");
+  };
+  ASSERT_TRUE(sized("24", "1024").has_value()) << sized("24", "1024").error().message;
+  const auto none = sized("128", "8192");
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, Code::kLimitExceeded);
+  EXPECT_NE(none.error().message.find("hold 76546048 values"), std::string::npos) << none.error().message;
+}
+
 // What is absent has the default of the maker's class; null means none.
 TEST(TransducerConfig, TellsNullFromAbsent) {
   const auto features = [](const std::string& from, const std::string& to) {
