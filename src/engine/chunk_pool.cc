@@ -52,7 +52,7 @@ void ChunkPool::hear(Chunk& chunk) {
 void ChunkPool::lead(std::unique_lock<std::mutex>& lock, const Request& own) {
   lock.unlock();
   {
-    const Turns::Turn turn(turns_);
+    const Turns::Turn turn(turns_, Turns::Class::kFirst);
     lock.lock();
     const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting_.size()));
     round_.assign(waiting_.begin(), end);

@@ -7,12 +7,14 @@
 namespace syrinx {
 
 View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
-                                  transducer::Encoder& encoder, nn::Runner& runner) {
+                                  transducer::Encoder& encoder, nn::Runner& runner,
+                                  const transducer::BetweenJobs& between) {
   const size_t rows = model.features()->frames(sound.size());
   if (rows == 0) return {};
   mels.prepare(rows, model.config().features.mels, kernels::Storage::kF32);
   model.features()->compute(sound, mels.view(), runner.team());
-  return encoder.encode(std::as_const(mels).view());
+  if (between) between();
+  return encoder.encode(std::as_const(mels).view(), model.config().encoder.contexts.front(), between);
 }
 
 Status WindowedFrames::check(const StreamWindow& window) {
@@ -61,7 +63,7 @@ void WindowedFrames::finish(const Sink& sink) {
 
 // Frames of the next `chunk` samples; then what lies more than `left_` before them is forgotten.
 void WindowedFrames::decode(size_t chunk, const Sink& sink) {
-  const Turns::Turn turn(tools_.turns);
+  const Turns::Turn turn(tools_.turns, Turns::Class::kFirst);
   const View<const float, 2> all = encode_sound(*model_, sound_, mels_, tools_.encoder, tools_.runner);
   const size_t first = known_ / frame_, end = std::min((known_ + chunk + frame_ - 1) / frame_, all.extent(0));
   known_ += chunk;

@@ -115,6 +115,7 @@ class ChunkedFrames final : public FrameSource {
 // The encoder's frames [n, d] of a whole sound; none for less than one frame of features.  Valid until the next call of
 // the encoder.
 View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
-                                  transducer::Encoder& encoder, nn::Runner& runner);
+                                  transducer::Encoder& encoder, nn::Runner& runner,
+                                  const transducer::BetweenJobs& between = {});
 
 }  // namespace syrinx

@@ -113,6 +113,7 @@ void TransducerRecogniser::warm_up() {
 
 // One frame of silence through the decoder: its weights are what may stay in the caches.
 void TransducerRecogniser::beat() {
+  const Turns::Turn own(recordings_);
   const Turns::Turn turn(turns_);
   nn::Plane frame;
   frame.prepare(1, model_->config().encoder.width, kernels::Storage::kF32);
@@ -172,8 +173,12 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
   for (const SpeechPiece& piece : pieces(sound, voice)) {
     {
-      const Turns::Turn turn(turns_);
-      SYRINX_TRY_VOID(hear(piece, sound, search, options.words, transcript));
+      const Turns::Turn own(recordings_);
+      Turns::Turn turn(turns_);
+      // Windows use the encoder of recordings, so they wait for the piece.
+      transducer::BetweenJobs between;
+      if (pool_ != nullptr && streams_.load(std::memory_order_relaxed) > 0) between = [&turn] { turn.give_way(); };
+      SYRINX_TRY_VOID(hear(piece, sound, search, options.words, between, transcript));
       note_work();
     }
     const double done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
@@ -188,7 +193,8 @@ std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sou
   return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
 }
 
-Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> frames, const Search& search) {
+Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> frames, const Search& search,
+                                                           const transducer::BetweenJobs& between) {
   std::vector<Emission> found;
   bool finite = true;
   if (search.beam != nullptr) {
@@ -201,8 +207,13 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
   } else {
     transducer::HeadState state(*model_->decoder());
     if (search.boost != nullptr) state.transducer->head().boost = search.boost.get();
-    const transducer::HeadDecoder::Job job{&state, frames, &found};
-    decoder_.decode({&job, 1});
+    for (size_t first = 0; first < frames.extent(0); first += kBlockFrames) {
+      const size_t count = std::min(kBlockFrames, frames.extent(0) - first);
+      const View<const float, 2> block(frames.row(first), {count, frames.extent(1)}, {frames.stride(0), 1});
+      const transducer::HeadDecoder::Job job{&state, block, &found};
+      decoder_.decode({&job, 1});
+      if (between) between();
+    }
     finite = state.faults() == 0;
   }
   if (!finite)
@@ -211,10 +222,10 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
 }
 
 Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
-                                  bool words, Transcript& transcript) {
+                                  bool words, const transducer::BetweenJobs& between, Transcript& transcript) {
   const std::vector<float> heard = piece.sound(sound);
-  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_);
-  SYRINX_TRY(const std::vector<Emission> found, decode(frames, search));
+  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_, between);
+  SYRINX_TRY(const std::vector<Emission> found, decode(frames, search, between));
   const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
   const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
   for (TranscriptSegment& segment :

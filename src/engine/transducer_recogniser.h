@@ -88,8 +88,9 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   std::vector<SpeechPiece> pieces(std::span<const float> sound,
                                   const std::optional<silero::SegmentOptions>& voice) const;
   Status hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search, bool words,
-              Transcript& transcript);
-  Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search);
+              const transducer::BetweenJobs& between, Transcript& transcript);
+  Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search,
+                                                   const transducer::BetweenJobs& between);
   std::unique_ptr<FrameSource> frame_source(LabelTrack& track);
   void warm_up();
   void beat();
@@ -105,7 +106,10 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   double load_ms_ = 0;
   std::atomic<size_t> streams_{0};
 
-  Turns turns_;  // at all that follows
+  // A piece of a recording keeps what is its own while its turn is another's: recordings take turns at that, too.
+  Turns
+      recordings_;  // at encoder_, decoder_ and mels_, taken before turns_; where there are windows, turns_ guards them
+  Turns turns_;     // at the team and the runner
   ThreadTeam team_;
   nn::Runner runner_;
   transducer::Encoder encoder_;

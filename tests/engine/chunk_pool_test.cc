@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
 #include <new>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "../models/allocation_count.h"
 #include "engine/transducer_frames.h"
+#include "engine/transducer_recogniser.h"
 
 namespace syrinx {
 namespace {
@@ -240,6 +242,26 @@ TEST(ChunkPool, WhatIsThrownReachesItsOwnerAlone) {
   EXPECT_EQ(thrown, (std::vector<int>{1, 1, 0, 0, 0}));
   EXPECT_EQ(pool.pool.chunks(), kAskers);
   EXPECT_EQ(pool.pool.waiting(), 0u);
+}
+
+// Chunks that are heard while a recording's second piece is.
+TEST(ChunkPool, ChunksDoNotWaitForARecordingsPiece) {
+  RecogniserOptions options{.threads = 1};
+  options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/hybrid_streaming.nemo";
+  const auto recogniser = *TransducerRecogniser::load(options);
+  auto stream = *recogniser->start({});
+  const std::vector<float> recording(170 * kRecognitionRateHz, 0.1f), chunk(2560, 0.1f);
+  std::atomic<int> pieces{0};
+  std::thread listener(
+      [&] { EXPECT_TRUE(recogniser->transcribe(recording, {}, [&](double) { return ++pieces > 0; }).has_value()); });
+  std::vector<RecognitionEvent> events;
+  int meanwhile = 0;
+  while (pieces < 2) {
+    EXPECT_TRUE(stream->push(chunk, events).has_value());
+    meanwhile += pieces == 1 ? 1 : 0;
+  }
+  listener.join();
+  EXPECT_GE(meanwhile, 10);
 }
 
 TEST(ChunkPool, APushAllocatesNothing) {

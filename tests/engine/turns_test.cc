@@ -27,6 +27,31 @@ TEST(Turns, AreTakenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
+// The first class goes before those who asked earlier, but not for ever; who gives way stands behind all of it.
+TEST(Turns, TheFirstClassGoesBefore) {
+  Turns turns;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  {
+    Turns::Turn held(turns);
+    held.give_way();
+    for (int i = 0; i < Turns::kFirstInARow + 3; ++i) {
+      threads.emplace_back([&, i] {
+        const Turns::Turn turn(turns, i == 0 ? Turns::Class::kUsual : Turns::Class::kFirst);
+        order.push_back(i);
+      });
+      while (turns.asking() < static_cast<uint64_t>(i) + 2) std::this_thread::yield();
+    }
+    held.give_way();
+    order.push_back(-1);
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int> expected;
+  for (int i = 1; i <= Turns::kFirstInARow; ++i) expected.push_back(i);
+  expected.insert(expected.end(), {0, Turns::kFirstInARow + 1, Turns::kFirstInARow + 2, -1});
+  EXPECT_EQ(order, expected);
+}
+
 TEST(Turns, WhoComesAgainStandsBehindWhoWaits) {
   Turns turns;
   std::atomic<int> inside{0};

@@ -78,7 +78,7 @@ void Encoder::make_room(size_t frames, AttentionContext context) {
   for (int member = 0; member < runner_.team().size(); ++member) runner_.scratch(member, bytes);
 }
 
-View<const float, 2> Encoder::encode(View<const float, 2> mels, AttentionContext context) {
+View<const float, 2> Encoder::encode(View<const float, 2> mels, AttentionContext context, const BetweenJobs& between) {
   const size_t frames = config().frames(mels.extent(0));
   SYRINX_CHECK(frames > 0 && mels.extent(1) == config().mels, "{} frames of {} features", mels.extent(0),
                mels.extent(1));
@@ -92,9 +92,10 @@ View<const float, 2> Encoder::encode(View<const float, 2> mels, AttentionContext
                                   first + count == mels.extent(0)};
     size_t rows = 0;
     made += subsampler_.run({&piece, 1}, {&rows, 1}, rows_of(x_, {made, frames}));
+    if (between) between();
   }
   SYRINX_CHECK(made == frames, "{} frames, {} expected", made, frames);
-  run(frames);
+  run(frames, between);
   return rows_of(x_);
 }
 

@@ -27,8 +27,9 @@ class Encoder : private EncoderLayers {
   // What the next recordings are told, of models with EncoderConfig::prompt: a row below its count.
   void set_prompt(size_t row);
   // Features [T, mels] to frames [T', d], valid until the next call; T' is EncoderConfig::frames(T).  At least one
-  // frame of features.
-  View<const float, 2> encode(View<const float, 2> mels, AttentionContext context);
+  // frame of features.  With `between` in many jobs of the team, none of which takes longer than a block; this object
+  // is not to be used meanwhile.
+  View<const float, 2> encode(View<const float, 2> mels, AttentionContext context, const BetweenJobs& between = {});
   // The same with the checkpoint's default context.
   View<const float, 2> encode(View<const float, 2> mels) { return encode(mels, config().contexts.front()); }
 

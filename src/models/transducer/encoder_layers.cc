@@ -32,14 +32,18 @@ void EncoderLayers::prepare(size_t rows) {
     nn::reserve_linear(runner_, matrix->view, rows);
 }
 
-void EncoderLayers::run(size_t rows) {
+void EncoderLayers::run(size_t rows, const BetweenJobs& between) {
   rows_ = rows;
   if (probe_) probe_("pre", rows_of(x_));
-  runner_.team().run([&](int member) {
-    nn::Crew::Seat seat = crew_.everyone(member);
-    for (size_t i = 0; i < weights_->layers.size(); ++i) run_layer(seat, i);
-    if (config().prompt.count > 0) tell_prompts(seat);
-  });
+  const size_t layers = weights_->layers.size(), at_once = between ? 1 : layers;
+  for (size_t first = 0; first < layers; first += at_once) {
+    runner_.team().run([&](int member) {
+      nn::Crew::Seat seat = crew_.everyone(member);
+      for (size_t i = first; i < first + at_once; ++i) run_layer(seat, i);
+      if (first + at_once == layers && config().prompt.count > 0) tell_prompts(seat);
+    });
+    if (between) between();
+  }
 }
 
 nn::Share EncoderLayers::linear(const nn::Part& part, const kernels::OwnedMatrix& matrix, nn::Plane& x,

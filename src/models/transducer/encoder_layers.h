@@ -23,6 +23,9 @@ namespace syrinx::transducer {
 // Sees x behind each block, and in the first also behind its parts; for tests.  Called by one thread.
 using LayerProbe = std::function<void(const std::string& stage, View<const float, 2> x)>;
 
+// Called between jobs of the team, which may do other work meanwhile.
+using BetweenJobs = std::function<void()>;
+
 class EncoderLayers {
  public:
   // With `streams`, each row gets the numbers that it gets alone, to the last bit.
@@ -35,8 +38,9 @@ class EncoderLayers {
  protected:
   // Room for so many rows.  Memory only grows.
   void prepare(size_t rows);
-  // All blocks on the first `rows` rows of x_.  The probe sees them first as "pre".
-  void run(size_t rows);
+  // All blocks on the first `rows` rows of x_.  The probe sees them first as "pre".  One job of the team, or, with
+  // `between`, one for each block.
+  void run(size_t rows, const BetweenJobs& between = {});
   // What run() does on each member, block by block.
   virtual void run_layer(nn::Crew::Seat& seat, size_t index);
 
