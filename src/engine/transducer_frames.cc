@@ -7,19 +7,47 @@
 namespace syrinx {
 
 View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
-                                  transducer::Encoder& encoder, nn::Runner& runner,
-                                  const transducer::BetweenJobs& between) {
+                                  transducer::Encoder& encoder, nn::Runner& runner, const EncodeOptions& options) {
+  const transducer::EncoderConfig& config = model.config().encoder;
   const size_t rows = model.features()->frames(sound.size());
   if (rows == 0) return {};
   mels.prepare(rows, model.config().features.mels, kernels::Storage::kF32);
   model.features()->compute(sound, mels.view(), runner.team());
-  if (between) between();
-  return encoder.encode(std::as_const(mels).view(), model.config().encoder.contexts.front(), between);
+  if (options.between) options.between();
+  if (config.prompt.count > 0) encoder.set_prompt(options.prompt.value_or(config.prompt.fallback));
+  return encoder.encode(std::as_const(mels).view(), options.context.value_or(config.contexts.front()), options.between);
 }
 
-Status WindowedFrames::check(const StreamWindow& window) {
+WindowedFrames::Frames::Frames(const transducer::Config& config, const StreamWindow& window) {
+  const auto whole = [&](double seconds) { return static_cast<size_t>(std::lround(seconds / config.frame_s())); };
+  left = whole(window.left_s);
+  chunk = std::max<size_t>(1, whole(window.chunk_s));
+  right = whole(window.right_s);
+}
+
+StreamWindow WindowedFrames::usual(const transducer::Config& config) {
+  if (!config.encoder.menu) return {};
+  const transducer::AttentionContext context = config.encoder.menu->usual();
+  const auto seconds = [&](ptrdiff_t frames) { return static_cast<double>(frames) * config.frame_s(); };
+  return {.left_s = seconds(context.left), .chunk_s = seconds(context.chunk), .right_s = seconds(context.right)};
+}
+
+Status WindowedFrames::check(const transducer::Config& config, const StreamWindow& window) {
   const double all_s = window.left_s + window.chunk_s + window.right_s;
-  if (window.left_s >= 0 && window.chunk_s > 0 && window.right_s >= 0 && all_s <= StreamWindow::kMaxS) return {};
+  if (window.left_s >= 0 && window.chunk_s > 0 && window.right_s >= 0 && all_s <= StreamWindow::kMaxS) {
+    if (!config.encoder.menu) return {};
+    const transducer::WindowMenu& menu = *config.encoder.menu;
+    const Frames frames(config, window);
+    const auto has = [](const std::vector<size_t>& sizes, size_t size) {
+      return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+    };
+    if (has(menu.left, frames.left) && has(menu.chunk, frames.chunk) && has(menu.right, frames.right)) return {};
+    return fail(Code::kInvalidArgument,
+                "windows of {} frames with {} before and {} behind them; this model was trained with {}, {} before and "
+                "{} behind, of {} s each",
+                frames.chunk, frames.left, frames.right, fmt::join(menu.chunk, "/"), fmt::join(menu.left, "/"),
+                fmt::join(menu.right, "/"), config.frame_s());
+  }
   return fail(
       Code::kInvalidArgument,
       "a window of {} s, with {} s before and {} s behind it; it needs more than 0 s, the others 0 or more, and "
@@ -28,17 +56,20 @@ Status WindowedFrames::check(const StreamWindow& window) {
 }
 
 WindowedFrames::WindowedFrames(std::shared_ptr<const transducer::Model> model, const StreamWindow& window,
-                               const WindowTools& tools, LabelTrack& track)
+                               const WindowTools& tools, LabelTrack& track, std::optional<size_t> prompt)
     : model_(std::move(model)),
       tools_(tools),
       track_(track),
       frame_(model_->config().features.hop * model_->config().encoder.factor) {
-  const auto samples = [&](double seconds) {
-    return static_cast<size_t>(std::lround(seconds * 16000 / static_cast<double>(frame_))) * frame_;
-  };
-  left_ = samples(window.left_s);
-  chunk_ = std::max(frame_, samples(window.chunk_s));
-  right_ = samples(window.right_s);
+  const Frames frames(model_->config(), window);
+  encode_.prompt = prompt;
+  if (model_->config().encoder.menu)
+    encode_.context = transducer::AttentionContext{.left = static_cast<ptrdiff_t>(frames.left),
+                                                   .right = static_cast<ptrdiff_t>(frames.right),
+                                                   .chunk = static_cast<ptrdiff_t>(frames.chunk)};
+  left_ = frames.left * frame_;
+  chunk_ = frames.chunk * frame_;
+  right_ = frames.right * frame_;
   sound_.reserve(left_ + 2 * chunk_ + right_);
 }
 
@@ -64,7 +95,7 @@ void WindowedFrames::finish(const Sink& sink) {
 // Frames of the next `chunk` samples; then what lies more than `left_` before them is forgotten.
 void WindowedFrames::decode(size_t chunk, const Sink& sink) {
   const Turns::Turn turn(tools_.turns, Turns::Class::kFirst);
-  const View<const float, 2> all = encode_sound(*model_, sound_, mels_, tools_.encoder, tools_.runner);
+  const View<const float, 2> all = encode_sound(*model_, sound_, mels_, tools_.encoder, tools_.runner, encode_);
   const size_t first = known_ / frame_, end = std::min((known_ + chunk + frame_ - 1) / frame_, all.extent(0));
   known_ += chunk;
   for (size_t at = first; at < end; at += kFramesAtOnce) {
@@ -85,7 +116,8 @@ bool ChunkedFrames::fits(const transducer::Model& model) {
 }
 
 // The state's memory is touched here, so that the first chunks do not wait for its pages.
-ChunkedFrames::ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track)
+ChunkedFrames::ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track,
+                             std::optional<size_t> prompt)
     : config_(model.config().encoder),
       pool_(pool),
       track_(track),
@@ -94,6 +126,7 @@ ChunkedFrames::ChunkedFrames(const transducer::Model& model, ChunkPool& pool, La
       first_mels_(first_chunk_mels(config_, pool.context())),
       chunk_mels_(chunk_mels(config_, pool.context())) {
   state_.reset();
+  if (prompt) state_.set_prompt(*prompt);
   mels_.prepare(std::max(first_mels_, chunk_mels_), config_.mels, kernels::Storage::kF32);
   frames_.prepare(pool.chunk_frames(), config_.width, kernels::Storage::kF32);
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,28 +52,44 @@ struct WindowTools {
   transducer::HeadDecoder& decoder;
 };
 
+// How a sound is encoded.
+struct EncodeOptions {
+  std::optional<transducer::AttentionContext> context = {};  // absent: the model's first one
+  std::optional<size_t> prompt = {};  // what a model that is told a language is; absent: its fallback
+  transducer::BetweenJobs between = {};
+};
+
 // For models whose frames see the whole recording (spec transducer-asr.md, section 3.7): windows of sound that is known
 // (10 s of it), to be decoded (2 s) and that follows (2 s), encoded as recordings of their own; the first window has
-// nothing before it.
+// nothing before it.  Models that were trained on chunks with frames behind them have sizes of their own menu, and in
+// the window its mask (section 3.8).
 class WindowedFrames final : public FrameSource {
  public:
-  // kInvalidArgument for windows beyond the limits of StreamWindow.
-  static Status check(const StreamWindow& window);
+  // What a model's streams are heard in where nobody asks for something else.
+  static StreamWindow usual(const transducer::Config& config);
+  // kInvalidArgument for windows beyond the limits of StreamWindow, and for those that are not on the model's menu.
+  static Status check(const transducer::Config& config, const StreamWindow& window);
 
-  // check() holds.  The track is borrowed.
+  // check() holds.  The track is borrowed.  `prompt`: what the stream is told, of models that are told a language.
   WindowedFrames(std::shared_ptr<const transducer::Model> model, const StreamWindow& window, const WindowTools& tools,
-                 LabelTrack& track);
+                 LabelTrack& track, std::optional<size_t> prompt = {});
 
   void push(std::span<const float> samples, const Sink& sink) override;
   void flush(const Sink& sink) override;
   void finish(const Sink& sink) override;
 
  private:
+  struct Frames {
+    Frames(const transducer::Config& config, const StreamWindow& window);
+    size_t left, chunk, right;
+  };
+
   void decode(size_t chunk, const Sink& sink);
 
   std::shared_ptr<const transducer::Model> model_;
   const WindowTools tools_;
   LabelTrack& track_;
+  EncodeOptions encode_;
   size_t frame_;                 // samples of one of the encoder's
   size_t left_, chunk_, right_;  // samples, whole frames
   std::vector<float> sound_;     // from the window's beginning on
@@ -87,8 +104,8 @@ class ChunkedFrames final : public FrameSource {
   // Whether a model can be streamed so: it must have been trained for it, and take features as they are.
   static bool fits(const transducer::Model& model);
 
-  // fits() holds.  The model, the pool made for it and the track are borrowed.
-  ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track);
+  // fits() holds.  The model, the pool made for it and the track are borrowed.  `prompt`: as of WindowedFrames.
+  ChunkedFrames(const transducer::Model& model, ChunkPool& pool, LabelTrack& track, std::optional<size_t> prompt = {});
 
   void push(std::span<const float> samples, const Sink& sink) override;
   void flush(const Sink& sink) override;
@@ -115,7 +132,6 @@ class ChunkedFrames final : public FrameSource {
 // The encoder's frames [n, d] of a whole sound; none for less than one frame of features.  Valid until the next call of
 // the encoder.
 View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
-                                  transducer::Encoder& encoder, nn::Runner& runner,
-                                  const transducer::BetweenJobs& between = {});
+                                  transducer::Encoder& encoder, nn::Runner& runner, const EncodeOptions& options = {});
 
 }  // namespace syrinx

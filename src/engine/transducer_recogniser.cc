@@ -6,6 +6,7 @@
 
 #include "audio/loudest_sample.h"
 #include "base/clock.h"
+#include "base/in_quotes.h"
 #include "engine/transducer_stream.h"
 #include "engine/transducer_transcript.h"
 #include "models/transducer/phrase_labels.h"
@@ -49,7 +50,8 @@ Result<std::optional<transducer::AttentionContext>> stream_context(const transdu
   if (options.look_ahead)
     return fail(Code::kUnsupported,
                 "'{}' was trained on whole recordings and has no look-ahead; choose the windows of its streams", name);
-  SYRINX_TRY_VOID(WindowedFrames::check(options.window.value_or(StreamWindow())));
+  SYRINX_TRY_VOID(
+      WindowedFrames::check(model.config(), options.window.value_or(WindowedFrames::usual(model.config()))));
   return std::nullopt;
 }
 
@@ -85,7 +87,7 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
       model_(std::move(model)),
       gate_(std::move(gate)),
       max_streams_(options.max_streams),
-      window_(options.window.value_or(StreamWindow())),
+      window_(options.window.value_or(WindowedFrames::usual(model_->config()))),
       team_(options.threads),
       runner_(team_),
       encoder_(model_->encoder(), runner_),
@@ -93,9 +95,10 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
   if (context) pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, *context, kGreedy, max_streams_);
 }
 
-std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track) {
-  if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track);
-  return std::make_unique<WindowedFrames>(model_, window_, WindowTools{turns_, runner_, encoder_, decoder_}, track);
+std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track, Prompt prompt) {
+  if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track, prompt);
+  return std::make_unique<WindowedFrames>(model_, window_, WindowTools{turns_, runner_, encoder_, decoder_}, track,
+                                          prompt);
 }
 
 // Pages, tables, caches and threads are as in use before anybody waits for a result.
@@ -126,12 +129,24 @@ void TransducerRecogniser::beat() {
 Status TransducerRecogniser::check(const TranscribeOptions& options) const {
   if (options.translate)
     return fail(Code::kUnsupported, "'{}' writes what it hears; it does not translate", files_.name);
-  if (!options.language.empty())
+  if (!options.language.empty() && model_->config().encoder.prompt.count == 0)
     return fail(Code::kUnsupported, "'{}' finds the language out by itself; leave it out", files_.name);
   if (options.beam < 0)
     return fail(Code::kInvalidArgument, "a beam of {}; it has 2 to {} hypotheses, and 0 is none", options.beam,
                 transducer::kMaxBeam);
   return {};
+}
+
+Result<TransducerRecogniser::Prompt> TransducerRecogniser::prompt_of(const TranscribeOptions& options) const {
+  const transducer::PromptConfig& prompt = model_->config().encoder.prompt;
+  if (prompt.count == 0) return Prompt();
+  if (options.language.empty()) return Prompt(prompt.fallback);
+  const transducer::PromptConfig::Language* const language = prompt.find(options.language);
+  if (language == nullptr)
+    return fail(Code::kInvalidArgument,
+                "'{}' was not taught the language {}; give one of its {}, {} say, or leave it out", files_.name,
+                in_quotes(options.language), prompt.languages.size(), in_quotes(prompt.languages.front().name));
+  return Prompt(language->index);
 }
 
 Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const TranscribeOptions& options) const {
@@ -155,6 +170,7 @@ Result<TransducerRecogniser::Search> TransducerRecogniser::search_of(const Trans
   Search search;
   if (options.beam > 1 && !options.boost.empty())
     return fail(Code::kUnsupported, "a beam search favours no words; leave out either of the two");
+  SYRINX_TRY(search.prompt, prompt_of(options));
   SYRINX_TRY(search.boost, boost_tree(options));
   if (options.beam < 2) return search;
   const Turns::Turn turn(turns_);  // its layers grow the runner's scratch, which others may be using
@@ -224,7 +240,8 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
 Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
                                   bool words, const transducer::BetweenJobs& between, Transcript& transcript) {
   const std::vector<float> heard = piece.sound(sound);
-  const View<const float, 2> frames = encode_sound(*model_, heard, mels_, encoder_, runner_, between);
+  const View<const float, 2> frames =
+      encode_sound(*model_, heard, mels_, encoder_, runner_, {.prompt = search.prompt, .between = between});
   SYRINX_TRY(const std::vector<Emission> found, decode(frames, search, between));
   const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
   const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
@@ -246,6 +263,7 @@ Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const Tra
   if (options.beam > 1)
     return fail(Code::kUnsupported, "a stream takes nothing back, so it is decoded greedily; leave the beam out");
   TransducerStream::Rules rules{.words = options.words};
+  SYRINX_TRY(rules.prompt, prompt_of(options));
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(rules.endpoints, options.endpoints.apply(EndpointOptions()));

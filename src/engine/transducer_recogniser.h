@@ -49,6 +49,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
  private:
   friend class TransducerStream;
   using Tree = std::shared_ptr<const transducer::BoostTree>;
+  using Prompt = std::optional<size_t>;  // a row of the table of languages, where the model has one
   // One of the streams that there may be at once, given back at its end; borrows the count.
   class StreamPlace {
    public:
@@ -73,8 +74,9 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
     std::atomic<size_t>* taken_;
   };
 
-  // How a recording's labels are looked for; nothing of it: greedily.
+  // What a recording's encoder is told, and how its labels are looked for; nothing of it: greedily.
   struct Search {
+    Prompt prompt;
     Tree boost;
     std::unique_ptr<transducer::BeamDecoder> beam;
   };
@@ -83,6 +85,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
                        std::optional<transducer::AttentionContext> context, RecogniserOptions options);
   Status check(const TranscribeOptions& options) const;
+  Result<Prompt> prompt_of(const TranscribeOptions& options) const;
   Result<Tree> boost_tree(const TranscribeOptions& options) const;
   Result<Search> search_of(const TranscribeOptions& options);
   std::vector<SpeechPiece> pieces(std::span<const float> sound,
@@ -91,7 +94,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
               const transducer::BetweenJobs& between, Transcript& transcript);
   Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search,
                                                    const transducer::BetweenJobs& between);
-  std::unique_ptr<FrameSource> frame_source(LabelTrack& track);
+  std::unique_ptr<FrameSource> frame_source(LabelTrack& track, Prompt prompt);
   void warm_up();
   void beat();
   void note_work() {

@@ -20,7 +20,7 @@ TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogni
       place_(std::move(place)),
       rules_(std::move(rules)),
       track_(*recogniser_->model_->decoder()),
-      frames_(recogniser_->frame_source(track_)),
+      frames_(recogniser_->frame_source(track_, rules_.prompt)),
       endpointer_(rules_.endpoints),
       end_of_utterance_(recogniser_->model_->vocabulary().find("<EOU>")),
       end_of_backchannel_(recogniser_->model_->vocabulary().find("<EOB>")) {

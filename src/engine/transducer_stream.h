@@ -20,6 +20,7 @@ class TransducerStream final : public RecognitionStream {
     bool words = false;                                // their times are told
     std::optional<silero::SegmentOptions> voice = {};  // where the recogniser has a gate: what counts as speech
     EndpointOptions endpoints = {};
+    TransducerRecogniser::Prompt prompt = {};  // of models that are told a language
   };
   TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser, TransducerRecogniser::StreamPlace place,
                    Rules rules);

@@ -12,27 +12,10 @@
 #include "engine/voice_track.h"
 #include "tests/base/temp_folder.h"
 #include "tests/engine/noise_detector.h"
+#include "tests/engine/small_transducers.h"
 
 namespace syrinx {
 namespace {
-
-std::vector<float> noise(double seconds, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 0.1f);
-  std::vector<float> out(static_cast<size_t>(seconds * kRecognitionRateHz));
-  for (float& sample : out) sample = normal(random);
-  return out;
-}
-
-Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "",
-                                         RecogniserOptions options = {.max_streams = 4}) {
-  options.files.name = name;
-  options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + name;
-  options.files.voice_activity = voice_activity;
-  options.precision = Precision::kF32;
-  options.threads = 1;
-  return TransducerRecogniser::load(options);
-}
 
 class TransducerRecognition : public ::testing::TestWithParam<const char*> {
  protected:
@@ -237,48 +220,6 @@ TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
   EXPECT_EQ(plain, greedy);
 }
 
-// Samples of a stream until the first word is told.
-size_t first_word(Recogniser& recogniser, std::span<const float> sound) {
-  auto stream = recogniser.start({});
-  EXPECT_TRUE(stream.has_value()) << stream.error().message;
-  std::vector<RecognitionEvent> events;
-  size_t at = 0;
-  for (; events.empty() && at < sound.size(); at += 160)
-    EXPECT_TRUE((*stream)->push(sound.subspan(at, 160), events).has_value());
-  return at;
-}
-
-TEST(TransducerStreams, LookAsFarAheadAsIsAskedFor) {
-  const std::vector<float> sound = noise(6, 1);
-  std::vector<size_t> first;
-  for (const int look_ahead : {0, 1, 2}) {
-    const auto loaded = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
-    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-    first.push_back(first_word(**loaded, sound));
-  }
-  EXPECT_LT(first[0], first[1]);
-  EXPECT_LT(first[1], first[2]);
-  for (const int look_ahead : {-1, 5}) {
-    const auto refused = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
-    ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-    EXPECT_NE(refused.error().message.find("frames ahead, but 1, 0, 2"), std::string::npos) << refused.error().message;
-  }
-  EXPECT_EQ(load("tdt.nemo", "", {.look_ahead = 1}).error().code, Code::kUnsupported);
-}
-
-TEST(TransducerStreams, HearWindowsAsTheyAreAskedFor) {
-  const std::vector<float> sound = noise(10, 1);
-  const StreamWindow quick{.left_s = 4, .chunk_s = 0.4, .right_s = 0.4};
-  const auto usual = load("tdt.nemo"), soon = load("tdt.nemo", "", {.window = quick});
-  ASSERT_TRUE(soon.has_value()) << soon.error().message;
-  EXPECT_LT(first_word(**soon, sound) + 16000, first_word(**usual, sound));
-  for (const StreamWindow& bad : {StreamWindow{.left_s = -1}, StreamWindow{.chunk_s = 0}, StreamWindow{.right_s = NAN},
-                                  StreamWindow{.left_s = 117}, StreamWindow{.right_s = INFINITY}})
-    EXPECT_EQ(load("tdt.nemo", "", {.window = bad}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(load("hybrid_streaming.nemo", "", {.window = quick}).error().code, Code::kUnsupported);
-}
-
 TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
   const std::vector<float> sound = noise(12, 5);
   auto stream = *recogniser_->start({});
@@ -376,69 +317,6 @@ TEST(VoiceTracks, TellVoiceUpToWhereTheyAreAsked) {
   for (const size_t size : {100, 512, 1000, 20000}) EXPECT_EQ(answers(size), all) << size;
 }
 
-// The frames of a sound whose source is flushed at these samples, one by one, and which of them a flush gave.
-struct Flushed {
-  std::vector<std::vector<float>> frames;
-  std::vector<bool> early;
-};
-Flushed flushed_frames(FrameSource& source, std::span<const float> sound, std::vector<size_t> at) {
-  Flushed out;
-  bool early = false;
-  const auto sink = [&](View<const float, 2> frames) {
-    for (size_t t = 0; t < frames.extent(0); ++t) {
-      out.frames.emplace_back(frames.row(t), frames.row(t) + frames.extent(1));
-      out.early.push_back(early);
-    }
-  };
-  size_t done = 0;
-  for (const size_t end : at) {
-    source.push(sound.subspan(done, end - done), sink);
-    early = true;
-    source.flush(sink);
-    source.flush(sink);
-    EXPECT_GE((out.frames.size() + 1) * 1280 + 400, end);
-    early = false;
-    done = end;
-  }
-  source.push(sound.subspan(done), sink);
-  source.finish(sink);
-  return out;
-}
-
-TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
-  const std::vector<float> sound = noise(9, 8);
-  const std::vector<size_t> at = {900, 2000, 20000, 21000, 23000, 90000, 91000};
-  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
-    SCOPED_TRACE(name);
-    std::shared_ptr<const transducer::Model> model =
-        *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
-    ThreadTeam team(1);
-    nn::Runner runner(team);
-    Turns turns;
-    LabelTrack of_plain(*model->decoder()), of_flushed(*model->decoder());
-    if (!ChunkedFrames::fits(*model)) {
-      transducer::Encoder encoder(model->encoder(), runner);
-      transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
-      const WindowTools tools{turns, runner, encoder, decoder};
-      WindowedFrames plain(model, {}, tools, of_plain), flushed(model, {}, tools, of_flushed);
-      EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
-      continue;
-    }
-    for (const transducer::AttentionContext context : model->config().encoder.contexts) {
-      ChunkPool pool(*model, runner, turns, context, {}, 1);
-      of_plain.state.reset();
-      of_flushed.state.reset();
-      ChunkedFrames plain(*model, pool, of_plain), flushed(*model, pool, of_flushed);
-      const Flushed some = flushed_frames(flushed, sound, at), none = flushed_frames(plain, sound, {});
-      ASSERT_EQ(some.frames.size(), none.frames.size());
-      for (size_t t = 0; t < some.frames.size(); ++t) {
-        if (some.early[t]) continue;
-        EXPECT_EQ(some.frames[t], none.frames[t]) << t;
-      }
-    }
-  }
-}
-
 TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
   const std::vector<float> sound = noise(1, 6);
   EXPECT_EQ(recogniser_->transcribe(sound, {.translate = true}, {}).error().code, Code::kUnsupported);
@@ -446,29 +324,6 @@ TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
   EXPECT_EQ(recogniser_->start({.translate = true}).error().code, Code::kUnsupported);
   EXPECT_FALSE(recogniser_->transcribe(sound, {.boost = {"\u4E16"}}, {}).has_value());
   EXPECT_EQ(recogniser_->transcribe(sound, {}, [](double) { return false; }).error().code, Code::kCancelled);
-}
-
-// However the sound comes, a chunk's frames are there as soon as its last feature is.
-TEST(ChunkedFrames, WaitForNothingThatHasCome) {
-  const auto model = transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/eou.nemo");
-  ASSERT_TRUE(model.has_value()) << model.error().message;
-  ThreadTeam team(1);
-  nn::Runner runner(team);
-  Turns turns;
-  ChunkPool pool(**model, runner, turns, (*model)->config().encoder.contexts.front(), {}, 1);
-  LabelTrack track_of_large(*(*model)->decoder()), track_of_small(*(*model)->decoder());
-  ChunkedFrames large(**model, pool, track_of_large), small(**model, pool, track_of_small);
-  size_t of_large = 0, of_small = 0;
-  const std::vector<float> sound = noise(4, 8);
-  constexpr size_t kLarge = 4000, kSmall = 160;
-  for (size_t at = 0; at < sound.size(); at += kLarge) {
-    const std::span<const float> packet = std::span(sound).subspan(at, kLarge);
-    large.push(packet, [&](View<const float, 2> frames) { of_large += frames.extent(0); });
-    for (size_t part = 0; part < kLarge; part += kSmall)
-      small.push(packet.subspan(part, kSmall), [&](View<const float, 2> frames) { of_small += frames.extent(0); });
-    EXPECT_EQ(of_large, of_small) << at;
-  }
-  EXPECT_GE(of_large, 46u);
 }
 
 TEST(TransducerBoost, TooManyPhrasesAreRefusedBeforeTheyAreSpelled) {

@@ -1,0 +1,202 @@
+// How a stream's sound becomes frames: flushes, windows, languages.
+#include "engine/transducer_frames.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/small_transducers.h"
+
+namespace syrinx {
+namespace {
+
+// The frames of a sound whose source is flushed at these samples, one by one, and which of them a flush gave.
+struct Flushed {
+  std::vector<std::vector<float>> frames;
+  std::vector<bool> early;
+};
+Flushed flushed_frames(FrameSource& source, std::span<const float> sound, std::vector<size_t> at) {
+  Flushed out;
+  bool early = false;
+  const auto sink = [&](View<const float, 2> frames) {
+    for (size_t t = 0; t < frames.extent(0); ++t) {
+      out.frames.emplace_back(frames.row(t), frames.row(t) + frames.extent(1));
+      out.early.push_back(early);
+    }
+  };
+  size_t done = 0;
+  for (const size_t end : at) {
+    source.push(sound.subspan(done, end - done), sink);
+    early = true;
+    source.flush(sink);
+    source.flush(sink);
+    EXPECT_GE((out.frames.size() + 1) * 1280 + 400, end);
+    early = false;
+    done = end;
+  }
+  source.push(sound.subspan(done), sink);
+  source.finish(sink);
+  return out;
+}
+
+TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
+  const std::vector<float> sound = noise(9, 8);
+  const std::vector<size_t> at = {900, 2000, 20000, 21000, 23000, 90000, 91000};
+  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
+    SCOPED_TRACE(name);
+    std::shared_ptr<const transducer::Model> model =
+        *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
+    ThreadTeam team(1);
+    nn::Runner runner(team);
+    Turns turns;
+    LabelTrack of_plain(*model->decoder()), of_flushed(*model->decoder());
+    if (!ChunkedFrames::fits(*model)) {
+      transducer::Encoder encoder(model->encoder(), runner);
+      transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
+      const WindowTools tools{turns, runner, encoder, decoder};
+      WindowedFrames plain(model, {}, tools, of_plain), flushed(model, {}, tools, of_flushed);
+      EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
+      continue;
+    }
+    for (const transducer::AttentionContext context : model->config().encoder.contexts) {
+      ChunkPool pool(*model, runner, turns, context, {}, 1);
+      of_plain.state.reset();
+      of_flushed.state.reset();
+      ChunkedFrames plain(*model, pool, of_plain), flushed(*model, pool, of_flushed);
+      const Flushed some = flushed_frames(flushed, sound, at), none = flushed_frames(plain, sound, {});
+      ASSERT_EQ(some.frames.size(), none.frames.size());
+      for (size_t t = 0; t < some.frames.size(); ++t) {
+        if (some.early[t]) continue;
+        EXPECT_EQ(some.frames[t], none.frames[t]) << t;
+      }
+    }
+  }
+}
+
+// Samples of a stream until the first word is told.
+size_t first_word(Recogniser& recogniser, std::span<const float> sound) {
+  auto stream = recogniser.start({});
+  EXPECT_TRUE(stream.has_value()) << stream.error().message;
+  std::vector<RecognitionEvent> events;
+  size_t at = 0;
+  for (; events.empty() && at < sound.size(); at += 160)
+    EXPECT_TRUE((*stream)->push(sound.subspan(at, 160), events).has_value());
+  return at;
+}
+
+TEST(TransducerStreams, LookAsFarAheadAsIsAskedFor) {
+  const std::vector<float> sound = noise(6, 1);
+  std::vector<size_t> first;
+  for (const int look_ahead : {0, 1, 2}) {
+    const auto loaded = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    first.push_back(first_word(**loaded, sound));
+  }
+  EXPECT_LT(first[0], first[1]);
+  EXPECT_LT(first[1], first[2]);
+  for (const int look_ahead : {-1, 5}) {
+    const auto refused = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+    EXPECT_NE(refused.error().message.find("frames ahead, but 1, 0, 2"), std::string::npos) << refused.error().message;
+  }
+  EXPECT_EQ(load("tdt.nemo", "", {.look_ahead = 1}).error().code, Code::kUnsupported);
+}
+
+TEST(TransducerStreams, HearWindowsAsTheyAreAskedFor) {
+  const std::vector<float> sound = noise(10, 1);
+  const StreamWindow quick{.left_s = 4, .chunk_s = 0.4, .right_s = 0.4};
+  const auto usual = load("tdt.nemo"), soon = load("tdt.nemo", "", {.window = quick});
+  ASSERT_TRUE(soon.has_value()) << soon.error().message;
+  EXPECT_LT(first_word(**soon, sound) + 16000, first_word(**usual, sound));
+  for (const StreamWindow& bad : {StreamWindow{.left_s = -1}, StreamWindow{.chunk_s = 0}, StreamWindow{.right_s = NAN},
+                                  StreamWindow{.left_s = 117}, StreamWindow{.right_s = INFINITY}})
+    EXPECT_EQ(load("tdt.nemo", "", {.window = bad}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(load("hybrid_streaming.nemo", "", {.window = quick}).error().code, Code::kUnsupported);
+}
+
+// A model that is told a language hears otherwise; recordings and streams alike, and each call for itself.
+TEST(TransducerLanguages, AreHeeded) {
+  const auto recogniser = *load("prompt.nemo");
+  const std::vector<float> sound = noise(4, 3);
+  const auto heard = [&](const std::string& language) {
+    const auto transcript = recogniser->transcribe(sound, {.language = language, .words = true}, {});
+    EXPECT_TRUE(transcript.has_value()) << transcript.error().message;
+    return transcript->text();
+  };
+  const auto streamed = [&](const std::string& language) {
+    std::vector<RecognitionEvent> events;
+    const auto stream = recogniser->start({.language = language});
+    EXPECT_TRUE(stream.has_value()) << stream.error().message;
+    EXPECT_TRUE((*stream)->push(sound, events).has_value());
+    EXPECT_TRUE((*stream)->finish(events).has_value());
+    std::string text;
+    for (const RecognitionEvent& event : events)
+      if (event.is_final) text += event.result.text;
+    return text;
+  };
+  const std::string german = heard("de");
+  EXPECT_NE(heard("en"), german);
+  EXPECT_NE(streamed("en"), streamed("de"));
+  EXPECT_EQ(heard(""), heard("auto"));
+  EXPECT_EQ(heard("de"), german);
+  EXPECT_EQ(recogniser->transcribe(sound, {.language = "xx"}, {}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(recogniser->start({.language = "xx"}).error().code, Code::kInvalidArgument);
+}
+
+// Windows of the menu: what a stream gives does not depend on how the sound was cut, but on the window.
+TEST(TransducerWindows, AreOfTheModelsMenu) {
+  const std::vector<float> sound = noise(5, 4);
+  const auto streamed = [&](std::optional<StreamWindow> window, size_t size) {
+    const auto recogniser = load("unified.nemo", "", {.window = window});
+    EXPECT_TRUE(recogniser.has_value()) << recogniser.error().message;
+    const auto stream = (*recogniser)->start({});
+    std::vector<RecognitionEvent> events;
+    for (size_t at = 0; at < sound.size(); at += size)
+      EXPECT_TRUE((*stream)->push(std::span(sound).subspan(at, std::min(size, sound.size() - at)), events).has_value());
+    EXPECT_TRUE((*stream)->finish(events).has_value());
+    std::string text;
+    for (const RecognitionEvent& event : events)
+      if (event.is_final) text += event.result.text;
+    return text;
+  };
+  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/unified.nemo");
+  const StreamWindow usual = WindowedFrames::usual(model->config());
+  const std::string expected = streamed({}, 77);
+  EXPECT_NE(expected, "");
+  EXPECT_EQ(streamed({}, sound.size()), expected);
+  EXPECT_EQ(streamed(usual, sound.size()), expected);
+  const auto refusal = load("unified.nemo", "", {.window = StreamWindow()});
+  ASSERT_FALSE(refusal.has_value());
+  EXPECT_EQ(refusal.error().code, Code::kInvalidArgument);
+  const transducer::WindowMenu& menu = *model->config().encoder.menu;
+  const double frame_s = model->config().frame_s();
+  const StreamWindow least = {.left_s = static_cast<double>(menu.left.front()) * frame_s,
+                              .chunk_s = static_cast<double>(menu.chunk.front()) * frame_s,
+                              .right_s = static_cast<double>(menu.right.front()) * frame_s};
+  EXPECT_NE(streamed(least, sound.size()), expected);
+}
+
+// However the sound comes, a chunk's frames are there as soon as its last feature is.
+TEST(ChunkedFrames, WaitForNothingThatHasCome) {
+  const auto model = transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/eou.nemo");
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Turns turns;
+  ChunkPool pool(**model, runner, turns, (*model)->config().encoder.contexts.front(), {}, 1);
+  LabelTrack track_of_large(*(*model)->decoder()), track_of_small(*(*model)->decoder());
+  ChunkedFrames large(**model, pool, track_of_large), small(**model, pool, track_of_small);
+  size_t of_large = 0, of_small = 0;
+  const std::vector<float> sound = noise(4, 8);
+  constexpr size_t kLarge = 4000, kSmall = 160;
+  for (size_t at = 0; at < sound.size(); at += kLarge) {
+    const std::span<const float> packet = std::span(sound).subspan(at, kLarge);
+    large.push(packet, [&](View<const float, 2> frames) { of_large += frames.extent(0); });
+    for (size_t part = 0; part < kLarge; part += kSmall)
+      small.push(packet.subspan(part, kSmall), [&](View<const float, 2> frames) { of_small += frames.extent(0); });
+    EXPECT_EQ(of_large, of_small) << at;
+  }
+  EXPECT_GE(of_large, 46u);
+}
+
+}  // namespace
+}  // namespace syrinx
