@@ -156,7 +156,7 @@ class Reader {
   void release() const {
     if (pages_ != nullptr) pages_->release();
   }
-  std::nullptr_t note(std::string fault) {
+  std::nullptr_t note(const std::string& fault) {
     faults_.note(fault);
     return nullptr;
   }

@@ -120,7 +120,7 @@ Status WeightReader::finish() {
               faults_.text());
 }
 
-std::nullptr_t WeightReader::note(std::string fault) {
+std::nullptr_t WeightReader::note(const std::string& fault) {
   faults_.note(fault);
   return nullptr;
 }

@@ -76,7 +76,7 @@ class WeightReader {
   kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias);
   kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias);
   bool is_known(const std::string& name) const;
-  std::nullptr_t note(std::string fault);
+  std::nullptr_t note(const std::string& fault);
 
   const Checkpoint& checkpoint_;
   const Precision precision_;

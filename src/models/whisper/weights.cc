@@ -79,7 +79,7 @@ class Reader {
   Rows rows(const std::string& name, const std::vector<size_t>& dims);
   Rows quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims);
   OwnedMatrix pack(const std::vector<LinearName>& parts, size_t columns, size_t channels);
-  Rows note(std::string fault) {
+  Rows note(const std::string& fault) {
     faults_.note(fault);
     return {};
   }
