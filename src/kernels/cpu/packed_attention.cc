@@ -48,7 +48,6 @@ float weigh_row(const PairProducts& products, const float* scores, size_t rows, 
 
 void attend_block(const PairProducts& products, const PackedAttention& in, const HeadShape& shape, size_t first,
                   size_t rows, std::byte* memory, View<float, 2> out) {
-  const F32 d;
   const size_t width = in.q.extent(1);
   std::byte* const queries = memory;
   std::byte* const weights = queries + kNarrowRows * shape.query_stride();
@@ -77,14 +76,7 @@ void attend_block(const PairProducts& products, const PackedAttention& in, const
   alignas(64) float result[kNarrowRows * kPanelColumns];
   for (size_t c = 0; c < width; c += kPanelColumns, panel += shape.padded_keys * kPanelColumns) {
     products.rows(weighed, panel, rows, result);
-    const size_t count = std::min(kPanelColumns, width - c);
-    for (size_t r = 0; r < rows; ++r) {
-      const VF inverse = hn::Set(d, 1.0f / sums[r]);
-      float* const from = result + r * kPanelColumns;
-      for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d))
-        hn::StoreU(hn::Mul(hn::LoadU(d, from + n), inverse), d, from + n);
-      std::copy_n(from, count, out.row(first + r) + c);
-    }
+    store_divided(result, sums, rows, c, first, out);
   }
 }
 

@@ -122,6 +122,20 @@ inline void pack_values(View<const float, 2> v, size_t at, const HeadShape& shap
   }
 }
 
+// Rows of 32 products with values, each divided by the sum of its weights, into the columns of `out` from `column` on.
+inline void store_divided(float* products, const float* sums, size_t rows, size_t column, size_t first,
+                          View<float, 2> out) {
+  const F32 d;
+  const size_t count = std::min(kPanelColumns, out.extent(1) - column);
+  for (size_t r = 0; r < rows; ++r) {
+    const auto inverse = hn::Set(d, 1.0f / sums[r]);
+    float* const from = products + r * kPanelColumns;
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d))
+      hn::StoreU(hn::Mul(hn::LoadU(d, from + n), inverse), d, from + n);
+    std::copy_n(from, count, out.row(first + r) + column);
+  }
+}
+
 // What stands for no key: zeros in the last panel of keys, and behind the last pair of values.
 template <class T>
 void pack_nothing(size_t keys, const HeadShape& shape, T* to) {

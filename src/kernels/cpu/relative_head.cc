@@ -56,25 +56,16 @@ inline void f32_rows(const NarrowBlock& x, const float* panel, size_t rows, floa
   f32_block(reinterpret_cast<const float*>(x.rows), g, panel, rows, c);
 }
 
+struct PowerOfTwoOnly {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return PowerOfTwo(d, x);
+  }
+};
+
 // The exponentials of one row in bf16's accuracy, in place; returns their sum.
 inline float weigh_seen_roughly(float* row, float scale, size_t count) {
-  const F32 d;
-  const size_t lanes = hn::Lanes(d);
-  const float factor = scale * 1.44269504f;
-  const VF f = hn::Set(d, factor), most = hn::Set(d, scaled_maximum(row, factor, count));
-  VF sum = hn::Zero(d);
-  size_t j = 0;
-  for (; j + lanes <= count; j += lanes) {
-    const VF e = PowerOfTwo(d, hn::Sub(hn::Mul(hn::LoadU(d, row + j), f), most));
-    sum = hn::Add(sum, e);
-    hn::StoreU(e, d, row + j);
-  }
-  if (j < count) {
-    const VF e = PowerOfTwo(d, hn::Sub(hn::Mul(load_n(d, row + j, count - j), f), most));
-    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, count - j), e));
-    store_n(e, d, row + j, count - j);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return powers(PowerOfTwoOnly(), row, scale * 1.44269504f, row, count);
 }
 
 // One head with the arithmetic of T: float, or uint16_t for bf16.
@@ -190,7 +181,6 @@ class RelativeHeadRun {
   }
 
   void multiply_values(size_t first, size_t rows, const float* sums, View<float, 2> out) const {
-    const F32 d;
     const size_t width = in_.v.extent(1);
     NarrowBlock weights{.rows = weights_, .stride = shape_.weight_stride(), .depth = end_ - begin_};
     if constexpr (std::is_same_v<T, float>) {
@@ -201,14 +191,7 @@ class RelativeHeadRun {
     const T* panel = panels_ + shape_.key_numbers() + begin_ * kPanelColumns;
     for (size_t column = 0; column < width; column += kPanelColumns, panel += shape_.padded_keys * kPanelColumns) {
       multiply(weights, panel, rows, c);
-      const size_t count = std::min(kPanelColumns, width - column);
-      for (size_t r = 0; r < rows; ++r) {
-        const VF inverse = hn::Set(d, 1.0f / sums[r]);
-        float* const from = c + r * kPanelColumns;
-        for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d))
-          hn::StoreU(hn::Mul(hn::LoadU(d, from + n), inverse), d, from + n);
-        std::copy_n(from, count, out.row(first + r) + column);
-      }
+      store_divided(c, sums, rows, column, first, out);
     }
   }
 

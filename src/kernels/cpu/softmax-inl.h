@@ -29,8 +29,9 @@ HWY_INLINE float scaled_maximum(const float* x, float scale, size_t n) {
   return maximum;
 }
 
-// out = exp(scale * x - max), not yet divided; returns the sum.
-HWY_INLINE float exponentials(const float* x, float scale, float* out, size_t n) {
+// out = power(scale * x - max), not yet divided; returns the sum.
+template <class Power>
+HWY_INLINE float powers(Power power, const float* x, float scale, float* out, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   const auto m = hn::Set(d, scaled_maximum(x, scale, n)), s = hn::Set(d, scale);
@@ -38,16 +39,27 @@ HWY_INLINE float exponentials(const float* x, float scale, float* out, size_t n)
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     // A product rounded by itself, as the maximum was: the largest exponent is then exactly zero.
-    const auto e = Exp(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), s), m));
+    const auto e = power(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), s), m));
     sum = hn::Add(sum, e);
     hn::StoreU(e, d, out + i);
   }
   if (i < n) {
-    const auto e = Exp(d, hn::Sub(hn::Mul(load_n(d, x + i, n - i), s), m));
+    const auto e = power(d, hn::Sub(hn::Mul(load_n(d, x + i, n - i), s), m));
     sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, n - i), e));
     store_n(e, d, out + i, n - i);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+struct NaturalPower {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return Exp(d, x);
+  }
+};
+
+HWY_INLINE float exponentials(const float* x, float scale, float* out, size_t n) {
+  return powers(NaturalPower(), x, scale, out, n);
 }
 
 }  // namespace syrinx::kernels::HWY_NAMESPACE
