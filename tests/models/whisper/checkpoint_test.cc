@@ -53,24 +53,41 @@ std::vector<float> logits_of(const std::shared_ptr<const Model>& model) {
   return {logits.begin(), logits.end()};
 }
 
+// The tensors of transformers' form, and a folder for several files of them with an index.
+struct Shards {
+  Shards() {
+    auto opened = MappedFile::open(data("transformers/model.safetensors"));
+    EXPECT_TRUE(opened.has_value());
+    file = std::move(*opened);
+    const auto parsed = Safetensors::parse(file.bytes(), "model.safetensors");
+    EXPECT_TRUE(parsed.has_value());
+    tensors = parsed->tensors();
+    std::filesystem::copy_file(data("transformers/config.json"), folder.file("config.json"));
+  }
+  // `map`: where each tensor is, as the members of an object.
+  void write_index(const std::string& map) const {
+    write_text(folder.file("model.safetensors.index.json"), "{\"weight_map\":{" + map + "}}");
+  }
+
+  MappedFile file;
+  std::vector<TensorRef> tensors;
+  TempFolder folder;
+};
+
 // transformers' file cut in two, with an index: the same model.
 TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
-  const auto file = MappedFile::open(data("transformers/model.safetensors"));
-  ASSERT_TRUE(file.has_value()) << file.error().message;
-  const auto parsed = Safetensors::parse(file->bytes(), "model.safetensors");
-  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  const TempFolder folder;
-  std::filesystem::copy_file(data("transformers/config.json"), folder.file("config.json"));
+  const Shards shards;
+  const TempFolder& folder = shards.folder;
   const std::string names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
   std::vector<TensorRef> parts[2];
   std::string map;
-  for (const TensorRef& tensor : parsed->tensors()) {
+  for (const TensorRef& tensor : shards.tensors) {
     const size_t part = parts[0].size() > parts[1].size() ? 1 : 0;
     parts[part].push_back(tensor);
     map += fmt::format("{}\"{}\":\"{}\"", map.empty() ? "" : ",", tensor.name, names[part]);
   }
   for (size_t i = 0; i < 2; ++i) write_text(folder.file(names[i]), write_safetensors(parts[i]));
-  write_text(folder.file("model.safetensors.index.json"), "{\"weight_map\":{" + map + "}}");
+  shards.write_index(map);
   const auto whole = Model::load(data("transformers")), cut = Model::load(folder.path());
   ASSERT_TRUE(whole.has_value()) << whole.error().message;
   ASSERT_TRUE(cut.has_value()) << cut.error().message;
@@ -81,20 +98,16 @@ TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
 
 // What lacks a tensor is the whole of the files: none of them is named alone.
 TEST(WhisperCheckpoint, FaultsOfSeveralFilesAreTheIndexs) {
-  const auto file = MappedFile::open(data("transformers/model.safetensors"));
-  ASSERT_TRUE(file.has_value()) << file.error().message;
-  const auto parsed = Safetensors::parse(file->bytes(), "model.safetensors");
-  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  const TempFolder folder;
-  std::filesystem::copy_file(data("transformers/config.json"), folder.file("config.json"));
-  std::vector<TensorRef> tensors = parsed->tensors();
+  const Shards shards;
+  const TempFolder& folder = shards.folder;
+  std::vector<TensorRef> tensors = shards.tensors;
   std::string map;
   for (TensorRef& tensor : tensors) {
     if (tensor.name.ends_with("decoder.layer_norm.bias")) tensor.name = "elsewhere";
     map += fmt::format("{}\"{}\":\"part.safetensors\"", map.empty() ? "" : ",", tensor.name);
   }
   write_text(folder.file("part.safetensors"), write_safetensors(tensors));
-  write_text(folder.file("model.safetensors.index.json"), "{\"weight_map\":{" + map + "}}");
+  shards.write_index(map);
   const auto model = Model::load(folder.path());
   ASSERT_FALSE(model.has_value());
   EXPECT_NE(model.error().message.find("model.safetensors.index.json' is no whole Whisper model"), std::string::npos)
