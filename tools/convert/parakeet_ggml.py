@@ -13,7 +13,6 @@ channels F32.  Of the LSTM's two biases it wants the sum, and its gates in the o
 
 from __future__ import annotations
 
-import argparse
 import io
 import pathlib
 import struct
@@ -22,9 +21,9 @@ import tarfile
 import numpy as np
 import torch
 import yaml
-from whisper_ggml import mel_filters
 
-_MAGIC = 0x67676D6C
+import ggml
+
 _LSTM = "decoder.prediction.dec_rnn.lstm."
 _FILTERS, _WINDOW = "preprocessor.featurizer.fb", "preprocessor.featurizer.window"
 
@@ -44,7 +43,7 @@ def header(config: dict) -> list[int]:
     encoder, decoder, defaults = config["encoder"], config["decoder"], config["model_defaults"]
     if encoder["use_bias"]:
         raise SystemExit("whisper.cpp's encoder has no biases, this one has")
-    return [_MAGIC, decoder["vocab_size"], encoder["pos_emb_max_len"], encoder["d_model"], encoder["n_heads"],
+    return [ggml.MAGIC, decoder["vocab_size"], encoder["pos_emb_max_len"], encoder["d_model"], encoder["n_heads"],
             encoder["n_layers"], encoder["feat_in"], 1, config["preprocessor"]["n_fft"], encoder["subsampling_factor"],
             encoder["subsampling_conv_channels"], encoder["conv_kernel_size"], decoder["prednet"]["pred_hidden"],
             decoder["prednet"]["pred_rnn_layers"], len(defaults["tdt_durations"]),
@@ -55,7 +54,7 @@ def front_end(config: dict, weights: dict[str, np.ndarray]) -> tuple[np.ndarray,
     """Mel filters and window, which some archives leave to the configuration."""
     preprocessor = config["preprocessor"]
     samples = int(preprocessor["window_size"] * preprocessor["sample_rate"])
-    filters = weights.get(_FILTERS, mel_filters(preprocessor["features"], preprocessor["n_fft"]))
+    filters = weights.get(_FILTERS, ggml.mel_filters(preprocessor["features"], preprocessor["n_fft"]))
     return filters.squeeze(), weights.get(_WINDOW, np.hanning(samples))
 
 
@@ -90,16 +89,11 @@ def write_ggml(path: pathlib.Path, config: dict, weights: dict[str, np.ndarray],
             file.write(struct.pack("<i", len(token.encode())) + token.encode())
         for name, value in tensors(weights):
             wide = value.ndim < 2 or value.ndim == 4 or "bias" in name or "norm" in name or "depthwise" in name
-            value = np.ascontiguousarray(value.astype("<f4" if wide else "<f2"))
-            file.write(struct.pack("<3i", value.ndim, len(name), 0 if wide else 1))
-            file.write(struct.pack(f"<{value.ndim}i", *reversed(value.shape)) + name.encode() + value.tobytes())
+            ggml.write_tensor(file, name, value, wide)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=pathlib.Path)
-    parser.add_argument("out", type=pathlib.Path)
-    args = parser.parse_args()
+    args = ggml.parse_paths(__doc__)
     write_ggml(args.out, *read_nemo(args.model))
 
 

@@ -12,15 +12,15 @@ the last to the first.  Matrices are F16; what has one dimension, and the positi
 
 from __future__ import annotations
 
-import argparse
 import json
 import pathlib
 import struct
 
 import numpy as np
 
+import ggml
+
 _TYPES = ["<f4", "<i1", "<i2", "<i4", "<f2"]
-_MAGIC = 0x67676D6C
 
 
 class Reader:
@@ -53,21 +53,6 @@ def read_ct2(path: pathlib.Path) -> dict[str, np.ndarray]:
     reader.number("I")
     count = reader.number("I")
     return {reader.text(): reader.array() for _ in range(count)}
-
-
-def mel_filters(mels: int, fft: int = 400) -> np.ndarray:
-    """Slaney's: linear below 1 kHz, logarithmic above, triangles of area 1."""
-    step = np.log(6.4) / 27
-
-    def to_hz(mel: np.ndarray) -> np.ndarray:
-        return np.where(mel < 15, mel * 200 / 3, 1000 * np.exp(step * (mel - 15)))
-
-    top = 15 + np.log(8000 / 1000) / step
-    points = to_hz(np.linspace(0, top, mels + 2))
-    bins = np.arange(fft // 2 + 1) * (16000 / fft)
-    rise = (bins[None] - points[:-2, None]) / (points[1:-1] - points[:-2])[:, None]
-    fall = (points[2:, None] - bins[None]) / (points[2:] - points[1:-1])[:, None]
-    return (np.maximum(0, np.minimum(rise, fall)) * (2 / (points[2:] - points[:-2]))[:, None]).astype("<f4")
 
 
 def _printable() -> dict[str, int]:
@@ -131,11 +116,11 @@ def layer_count(weights: dict[str, np.ndarray], side: str) -> int:
 def write_ggml(path: pathlib.Path, weights: dict[str, np.ndarray], tokens: list[bytes]) -> None:
     width, mels, _ = weights["encoder/conv1/weight"].shape
     heads = {side: int(weights.get(side + "/num_heads", np.array(width // 64))) for side in ("encoder", "decoder")}
-    numbers = [_MAGIC, weights["decoder/embeddings/weight"].shape[0],
+    numbers = [ggml.MAGIC, weights["decoder/embeddings/weight"].shape[0],
                weights["encoder/position_encodings/encodings"].shape[0], width, heads["encoder"],
                layer_count(weights, "encoder"), weights["decoder/position_encodings/encodings"].shape[0], width,
                heads["decoder"], layer_count(weights, "decoder"), mels, 1]
-    filters = mel_filters(mels)
+    filters = ggml.mel_filters(mels)
     with path.open("wb") as file:
         file.write(struct.pack("<12i", *numbers) + struct.pack("<2i", *filters.shape) + filters.tobytes())
         file.write(struct.pack("<i", len(tokens)))
@@ -143,16 +128,11 @@ def write_ggml(path: pathlib.Path, weights: dict[str, np.ndarray], tokens: list[
             file.write(struct.pack("<i", len(token)) + token)
         for name, value in openai_names(weights).items():
             wide = value.ndim < 2 or value.shape[1] == 1 or name.endswith("positional_embedding")
-            value = np.ascontiguousarray(value.astype("<f4" if wide else "<f2"))
-            file.write(struct.pack("<3i", value.ndim, len(name), 0 if wide else 1))
-            file.write(struct.pack(f"<{value.ndim}i", *reversed(value.shape)) + name.encode() + value.tobytes())
+            ggml.write_tensor(file, name, value, wide)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=pathlib.Path)
-    parser.add_argument("out", type=pathlib.Path)
-    args = parser.parse_args()
+    args = ggml.parse_paths(__doc__)
     write_ggml(args.out, read_ct2(args.model), text_tokens(args.model.with_name("tokenizer.json")))
 
 
