@@ -1,210 +1,126 @@
 // How long the result of a chunk takes in a cache-aware transducer, from its last sample to its labels, and what each
 // principle of the hot path is worth there (spec transducer-asr.md, section 5.6).
 //
-//   transducer_latency FILE [PRECISION [THREADS [CHUNKS]]]     FILE as Checkpoint::open() takes it
+//   transducer_latency --model FILE [--precision int8] [--threads 2] [--look-ahead FRAMES] [--chunks 2000] [--streams
+//   24] transducer_latency --model FILE --idle SECONDS [--rounds 3] [--burst 64] [--heartbeat] [--neighbour] [--keep
+//   FILE]
 //
-// A row gives p50, p99 and p99.9 in microseconds of CHUNKS chunks, each begun as soon as the one before is done. "first
-// chunk" is one measurement after SECONDS of sleep, the median of a few.  Under each principle stands what the program
-// does, then what it does without it, measured in turns.  An empty loop of the same length stands beside the chunk:
-// what the machine itself adds.
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
+// A row gives p50, p99 and p99.9 in microseconds, each as a multiple of p50, and how many there were.
+//
+// The first form: --chunks chunks, each begun as soon as the one before is done, and an empty loop of their length
+// beside them: what the machine itself adds.  Under each principle stands what the program does, then what it does
+// without it, measured in turns.
+//
+// The second: --rounds times nothing for --idle seconds, then --burst chunks 80 ms apart, or however long they are;
+// after 0 s they are back to back.  Each is timed from the moment at which it was due.  The first eight are the
+// program's, those behind them take turns with the forms that lack a principle.  --heartbeat: the engine's, which works
+// a little while nothing is asked of it (principle 3).  --neighbour: beside a process that goes through memory on every
+// core.
+// --keep: the rows are of the rounds in the file too, and these are added to it.
+#include <cpuid.h>
+
 #include <cstdlib>
-#include <functional>
-#include <random>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
-#include "engine/transducer_frames.h"
-#include "kernels/argmax.h"
-#include "models/transducer/head_decoder.h"
+#include "latency_rows.h"
+#include "noisy_neighbour.h"
+#include "transducer_path.h"
 
 namespace {
 
 using namespace syrinx;
-using transducer::Emission;
-using Clock = std::chrono::steady_clock;
+using namespace syrinx::bench;
 
-double microseconds(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::micro>(to - from).count();
-}
+struct Arguments {
+  std::string model, precision = "int8", cache, look_ahead, idle, keep;
+  size_t threads = 2, chunks = 2000, streams = 24, rounds = 3, burst = 64;
+  bool heartbeat = false, neighbour = false;
 
-template <class Body>
-double timed(const Body& body) {
-  const Clock::time_point from = Clock::now();
-  body();
-  return microseconds(from, Clock::now());
-}
-
-void print_row(const char* name, std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  const auto at = [&](double share) {
-    const auto index = static_cast<size_t>(std::ceil(share * static_cast<double>(times.size())));
-    return times[std::min(times.size() - 1, index == 0 ? 0 : index - 1)];
-  };
-  std::printf("  %-46s %9.1f %9.1f %9.1f   %5.2f %5.2f\n", name, at(0.5), at(0.99), at(0.999), at(0.99) / at(0.5),
-              at(0.999) / at(0.5));
-}
-
-// What the program does beside what it does without a principle, chunk by chunk in turns, so that both meet the same
-// machine.
-void compare(const char* with, const std::function<void()>& one, const char* without,
-             const std::function<void()>& other, size_t chunks) {
-  std::vector<double> a, b;
-  for (size_t i = 0; i < chunks; ++i) {
-    a.push_back(timed(one));
-    b.push_back(timed(other));
-  }
-  print_row(with, a);
-  print_row(without, b);
-}
-
-// The decoder that asks for the kind of head at every decision.
-class AskingDecoder final : public transducer::GreedyDecoder {
- public:
-  AskingDecoder(std::shared_ptr<const transducer::DecoderWeights> weights, nn::Runner& runner)
-      : GreedyDecoder(std::move(weights), runner, {}, 1, kBlock) {}
-  static constexpr size_t kBlock = 16;
-
- private:
-  bool decide(Lane& lane, std::span<float> logits) override {
-    transducer::DecoderState::Head& head = lane.state->head();
-    const size_t labels = weights_->config.vocabulary + 1;
-    const int32_t label = choose(head, logits.first(labels));
-    size_t ahead = 0;
-    if (weights_->config.kind == transducer::HeadKind::kTdt)
-      ahead = weights_->config.durations[kernels::argmax(logits.subspan(labels)).index];
-    if (label == weights_->blank()) {
-      head.frame += static_cast<int64_t>(std::max(ahead, size_t{1}));
-      head.emissions = 0;
-      return false;
-    }
-    const bool durations = weights_->config.kind == transducer::HeadKind::kTdt;
-    emit(lane, label, durations ? static_cast<uint32_t>(ahead) : 1, logits.first(labels));
-    head.emissions = ahead > 0 ? 0 : head.emissions + 1;
-    if (head.emissions >= weights_->config.max_symbols) {
-      ahead = 1;
-      head.emissions = 0;
-    }
-    head.frame += static_cast<int64_t>(ahead);
-    return true;
-  }
+  double idle_s() const { return std::atof(idle.c_str()); }
 };
 
-// A stream of noise through the whole path.
-class Path {
- public:
-  Path(std::shared_ptr<const transducer::Model> model, int threads)
-      : model_(std::move(model)),
-        team_(threads),
-        runner_(team_),
-        pool_(*model_, runner_, turns_, model_->config().encoder.contexts.front(), {}, 1),
-        decoder_(transducer::GreedyDecoder::make(model_->decoder(), runner_, {}, 1, AskingDecoder::kBlock)),
-        asking_(model_->decoder(), runner_),
-        track_(*model_->decoder()),
-        state_(*track_.state.transducer),
-        found_(track_.found),
-        source_(*model_, pool_, track_),
-        chunk_(chunk_mels(model_->config().encoder, pool_.context()) * model_->config().features.hop),
-        sound_(64 * chunk_) {
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal(0.0f, 0.1f);
-    for (float& sample : sound_) sample = normal(random);
-    found_.reserve(1 << 20);
-  }
-
-  // The next chunk, whole.
-  void chunk() {
-    const std::span<const float> samples = std::span(sound_).subspan(next_ * chunk_, chunk_);
-    next_ = (next_ + 1) % 64;
-    if (found_.size() + 64 > found_.capacity()) found_.clear();
-    source_.push(samples, [](View<const float, 2>) {});
-  }
-  // The decoder alone on the frames of some chunk.
-  void decode_again(transducer::GreedyDecoder& decoder) {
-    if (found_.size() + 64 > found_.capacity()) found_.clear();
-    decode(decoder, {kept_.data(), {rows_, width_}});
-  }
-  // The same, and after each frame whether everything is finite.
-  void decode_checked() {
-    for (size_t row = 0; row < rows_; ++row) {
-      decode(*decoder_, {kept_.data() + row * width_, {1, width_}});
-      bool finite = state_.head().faults == 0;
-      for (const float value : state_.projection()) finite = finite && std::isfinite(value);
-      for (size_t layer = 0; layer < model_->decoder()->layers.size(); ++layer)
-        for (const float value : state_.hidden(layer)) finite = finite && std::isfinite(value);
-      if (!finite) std::abort();
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments out;
+  const std::pair<std::string_view, std::string*> texts[] = {{"--model", &out.model}, {"--precision", &out.precision},
+                                                             {"--cache", &out.cache}, {"--look-ahead", &out.look_ahead},
+                                                             {"--idle", &out.idle},   {"--keep", &out.keep}};
+  const std::pair<std::string_view, size_t*> counts[] = {{"--threads", &out.threads},
+                                                         {"--chunks", &out.chunks},
+                                                         {"--streams", &out.streams},
+                                                         {"--rounds", &out.rounds},
+                                                         {"--burst", &out.burst}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--heartbeat" || name == "--neighbour") {
+      (name == "--heartbeat" ? out.heartbeat : out.neighbour) = true;
+      continue;
     }
+    const auto named = [&](const auto& option) { return option.first == name; };
+    const auto text = std::ranges::find_if(texts, named);
+    const auto count = std::ranges::find_if(counts, named);
+    if (++i == argc || (text == std::end(texts) && count == std::end(counts))) return std::nullopt;
+    if (text != std::end(texts)) *text->second = argv[i];
+    if (count != std::end(counts)) *count->second = static_cast<size_t>(std::max(1, std::atoi(argv[i])));
   }
-  void decode_with_new_scratch() {
-    const auto decoder = transducer::GreedyDecoder::make(model_->decoder(), runner_, {}, 1, AskingDecoder::kBlock);
-    decode(*decoder, {kept_.data(), {rows_, width_}});
-  }
-  void keep_frames() {
-    const std::span<const float> samples = std::span(sound_).first(chunk_);
-    for (int i = 0; i < 3; ++i) {
-      source_.push(samples, [&](View<const float, 2> frames) {
-        rows_ = frames.extent(0);
-        width_ = frames.extent(1);
-        kept_.assign(frames.data(), frames.data() + rows_ * frames.stride(0));
-      });
-    }
-  }
-  transducer::GreedyDecoder& compiled() { return *decoder_; }
-  transducer::GreedyDecoder& asking() { return asking_; }
-  double chunk_ms() const { return static_cast<double>(chunk_) / 16.0; }
-  size_t labels() const { return found_.size(); }
+  if (out.model.empty() || !parse_precision(out.precision)) return std::nullopt;
+  return out;
+}
 
- private:
-  void decode(transducer::GreedyDecoder& decoder, View<const float, 2> frames) {
-    const transducer::GreedyDecoder::Job job{&state_, frames, &found_};
-    decoder.decode({&job, 1});
-  }
-
-  std::shared_ptr<const transducer::Model> model_;
-  ThreadTeam team_;
-  nn::Runner runner_;
-  Turns turns_;
-  ChunkPool pool_;
-  std::unique_ptr<transducer::GreedyDecoder> decoder_;
-  AskingDecoder asking_;
-  LabelTrack track_;
-  transducer::DecoderState& state_;
-  std::vector<Emission>& found_;
-  ChunkedFrames source_;
-  size_t chunk_, next_ = 0;
-  std::vector<float> sound_;
-  std::vector<float> kept_;  // frames of a chunk
-  size_t rows_ = 0, width_ = 0;
-};
-
-// Adds up in registers for about so long.
+// Does nothing for so long, without giving its core away.
 void spin(double us) {
-  const Clock::time_point from = Clock::now();
-  while (microseconds(from, Clock::now()) < us) {
+  const SteadyClock::time_point from = SteadyClock::now();
+  while (microseconds(from, SteadyClock::now()) < us) {
   }
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// The first chunk after sleep; with `beat`, a chunk of the decoder every 50 ms meanwhile.
-void first_after(Path& path, double seconds, int rounds, bool beat) {
-  std::vector<double> first;
-  for (int round = 0; round < rounds; ++round) {
-    const Clock::time_point until = Clock::now() + std::chrono::microseconds(static_cast<int64_t>(seconds * 1e6));
-    while (Clock::now() < until) {
-      std::this_thread::sleep_until(beat ? std::min(until, Clock::now() + std::chrono::milliseconds(50)) : until);
-      if (beat) path.decode_again(path.compiled());
+void compare_layouts(Path& path, size_t chunks) {
+  std::vector<double> alone[2], behind[2], whole[2];
+  const Form forms[] = {Form::kOneBlock, Form::kScattered};
+  for (size_t n = 0; n < 3 * path.streams(); ++n) {
+    path.encode(n % path.streams());
+    for (const Form form : forms) path.decode(n % path.streams(), form);
+  }
+  const bool same = path.layouts_agree();
+  size_t stream = 0;
+  for (size_t i = 0; i < chunks; ++i, stream = (stream + 1) % path.streams()) {
+    for (size_t form = 0; form < 2; ++form) {
+      const double encoded = timed([&] { path.encode(stream); });
+      const double decoded = timed([&] { path.decode(stream, forms[form]); });
+      behind[form].push_back(decoded);
+      whole[form].push_back(encoded + decoded);
     }
-    first.push_back(timed([&] { path.chunk(); }));
-    for (int i = 0; i < 20; ++i) path.chunk();
   }
-  std::printf("  first chunk after %4.0f s of sleep%-14s %9.1f\n", seconds, beat ? ", heartbeat" : "", median(first));
+  for (size_t i = 0; i < 5 * chunks; ++i, stream = (stream + 1) % path.streams())
+    for (size_t form = 0; form < 2; ++form) alone[form].push_back(timed([&] { path.decode(stream, forms[form]); }));
+  std::printf("4 states of %zu streams in turn, a label in each frame\n", path.streams());
+  print_row("decoder alone, state in one block", alone[0]);
+  print_row("  scattered over the heap", alone[1]);
+  print_row("decoder behind the encoder, state in one block", behind[0]);
+  print_row("  scattered over the heap", behind[1]);
+  print_row("encoder and decoder, state in one block", whole[0]);
+  print_row("  scattered over the heap", whole[1]);
+  std::printf("  the same bits: %s\n", same ? "yes" : "no");
+}
+
+// What a call through the table of targets takes, work included, and what it would take to ask the processor each time.
+void compare_dispatch() {
+  constexpr int kCalls = 1000000, kQuestions = 1000;
+  const float one = 1.0f;
+  size_t sum = 0;
+  const double calls = timed([&] {
+    for (int i = 0; i < kCalls; ++i) sum += kernels::argmax({&one, 1}).index;
+  });
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const double questions = timed([&] {
+    for (int i = 0; i < kQuestions; ++i) sum += static_cast<size_t>(__get_cpuid_count(7, 0, &a, &b, &c, &d)) + b % 2;
+  });
+  std::printf(
+      "5 a call of a kernel through the table of targets %.4f us, the processor asked for its features %.2f us%s\n",
+      calls / kCalls, questions / kQuestions, sum == 0 ? "?" : "");
 }
 
 void measure(Path& path, size_t chunks) {
@@ -214,61 +130,130 @@ void measure(Path& path, size_t chunks) {
   for (size_t i = 0; i < chunks; ++i) empty.push_back(timed([&] { spin(length); }));
   print_row("chunk: features, encoder, decoder", times);
   print_row("empty loop of the same length", empty);
-  path.keep_frames();
-  const auto plain = [&] { path.decode_again(path.compiled()); };
-  for (int i = 0; i < 50; ++i) plain();
+  path.encode(0);
+  const auto as = [&](Form form) { return [&path, form] { path.decode(0, form); }; };
+  for (int i = 0; i < 50; ++i) path.decode(0, Form::kProgram);
   std::printf("the decoder alone on a chunk's frames\n");
-  const size_t rounds = 5 * chunks;
-  compare(
-      "1 faults gathered, looked at once", plain, "  looked for after every frame", [&] { path.decode_checked(); },
-      rounds);
-  compare(
-      "2 compiled for its kind of head", plain, "  asks for the kind at each decision",
-      [&] { path.decode_again(path.asking()); }, rounds);
-  compare(
-      "6 scratch made once", plain, "  made anew for each chunk", [&] { path.decode_with_new_scratch(); }, rounds);
-  constexpr int kCalls = 1000000;
-  const float one = 1.0f;
-  size_t sum = 0;
-  const double calls = timed([&] {
-    for (int i = 0; i < kCalls; ++i) sum += kernels::argmax({&one, 1}).index;
-  });
-  std::printf("5 a call through the table of targets: %.2f ns%s\n", calls * 1e3 / kCalls, sum == 0 ? "" : "?");
+  compare("1 faults gathered, looked at once", as(Form::kProgram), "  looked for after every frame",
+          as(Form::kCheckEachFrame), 5 * chunks);
+  compare("2 compiled for its kind of head", as(Form::kProgram), "  asks for the kind at each decision",
+          as(Form::kAskForKind), 5 * chunks);
+  compare("6 scratch made once", as(Form::kProgram), "  made anew for each chunk", as(Form::kNewScratch), 5 * chunks);
+  compare_layouts(path, chunks);
+  compare_dispatch();
+}
+
+// A chunk behind an idle while.
+struct Sample {
+  size_t index;  // in its burst
+  Form form;
+  double us;
+};
+
+std::vector<Sample> read_samples(const std::string& file) {
+  std::vector<Sample> out;
+  std::ifstream in(file);
+  size_t index = 0, form = 0;
+  double us = 0;
+  while (in >> index >> form >> us)
+    if (form < std::size(kForms)) out.push_back({index, kForms[form], us});
+  return out;
+}
+
+std::vector<Sample> idle_rounds(Path& path, const Arguments& arguments) {
+  constexpr size_t kProgramFirst = 8;
+  const auto apart =
+      std::chrono::microseconds(arguments.idle_s() > 0 ? static_cast<int64_t>(path.chunk_ms() * 1e3) : 0);
+  std::optional<Heartbeat> heartbeat;
+  if (arguments.heartbeat) heartbeat.emplace([&] { path.beat(); });
+  std::vector<Sample> out;
+  for (size_t round = 0; round < arguments.rounds; ++round) {
+    SteadyClock::time_point due =
+        SteadyClock::now() + std::chrono::microseconds(static_cast<int64_t>(arguments.idle_s() * 1e6));
+    for (size_t i = 0; i < arguments.burst; ++i, due += apart) {
+      const size_t form = i < kProgramFirst ? 0 : (i - kProgramFirst) % std::size(kForms);
+      if (apart.count() == 0) due = SteadyClock::now();
+      std::this_thread::sleep_until(due);
+      if (form == 0) {
+        path.chunk();
+      } else {
+        const Turns::Turn turn(path.turns());
+        path.encode(0);
+        path.decode(0, kForms[form]);
+      }
+      out.push_back({i, kForms[form], microseconds(due, SteadyClock::now())});
+      if (heartbeat) heartbeat->note();
+    }
+  }
+  return out;
+}
+
+void print_samples(const std::vector<Sample>& samples) {
+  const auto row = [&](const char* name, const auto& wanted) {
+    std::vector<double> us;
+    for (const Sample& sample : samples)
+      if (wanted(sample)) us.push_back(sample.us);
+    print_row(name, std::move(us));
+  };
+  row("first chunk", [](const Sample& sample) { return sample.index == 0; });
+  row("first eight chunks", [](const Sample& sample) { return sample.index < 8; });
+  row("all chunks, whatever their form", [](const Sample&) { return true; });
+  for (const Form form : kForms) row(form_name(form), [&](const Sample& sample) { return sample.form == form; });
+}
+
+void measure_idle(Path& path, const Arguments& arguments) {
+  for (int i = 0; i < 50; ++i) path.chunk(), path.encode(0);
+  std::vector<Sample> samples = idle_rounds(path, arguments);
+  if (!arguments.keep.empty()) {
+    const std::vector<Sample> kept = read_samples(arguments.keep);
+    std::ofstream out(arguments.keep, std::ios::app);
+    for (const Sample& sample : samples)
+      out << sample.index << ' ' << static_cast<size_t>(sample.form) << ' ' << sample.us << '\n';
+    samples.insert(samples.end(), kept.begin(), kept.end());
+  }
+  std::printf("after %g s of idleness%s%s\n", arguments.idle_s(), arguments.heartbeat ? ", heartbeat" : "",
+              arguments.neighbour ? ", beside a noisy neighbour" : "");
+  print_samples(samples);
+}
+
+Status run(const Arguments& arguments) {
+  SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
+  SYRINX_TRY(const auto model,
+             transducer::Model::load(arguments.model, {.precision = precision, .cache_folder = arguments.cache}));
+  std::optional<int> look_ahead;
+  if (!arguments.look_ahead.empty()) look_ahead = std::atoi(arguments.look_ahead.c_str());
+  SYRINX_TRY(const auto context, transducer::choose_context(model->config().encoder, look_ahead));
+  if (!ChunkedFrames::fits(*model) || !model->decoder()->has_transducer())
+    return fail(Code::kUnsupported, "'{}' is no cache-aware transducer", arguments.model);
+  Path path(model, context, static_cast<int>(arguments.threads), arguments.idle.empty() ? arguments.streams : 1);
+  std::vector<double> begin;
+  for (int i = 0; i < 3; ++i) begin.push_back(timed([&] { path.chunk(); }));
+  std::printf("%s, %zu threads, chunks of %.0f ms; us: p50 p99 p99.9, p99 / p50, p99.9 / p50\n",
+              precision_name(precision), arguments.threads, path.chunk_ms());
+  std::printf("  first, second, third chunk without warm-up     %9.1f %9.1f %9.1f\n", begin[0], begin[1], begin[2]);
+  if (arguments.idle.empty()) {
+    measure(path, arguments.chunks);
+  } else {
+    measure_idle(path, arguments);
+  }
+  return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  const auto arguments = parse(argc, argv);
+  if (!arguments) {
     std::fprintf(stderr,
-                 "usage: transducer_latency FILE [PRECISION [THREADS [CHUNKS | idle SECONDS [ROUNDS [beat]]]]]\n");
+                 "usage: transducer_latency --model FILE [--precision int8] [--cache FOLDER] [--threads 2]\n"
+                 "         [--look-ahead FRAMES] [--chunks 2000] [--streams 24]\n"
+                 "       ... --idle SECONDS [--rounds 3] [--burst 64] [--heartbeat] [--neighbour] [--keep FILE]\n");
     return 2;
   }
-  const auto precision = parse_precision(argc > 2 ? argv[2] : "int8");
-  const int threads = argc > 3 ? std::atoi(argv[3]) : 2;
-  const bool idle = argc > 5 && std::string_view(argv[4]) == "idle";
-  if (!precision || threads < 1) return 2;
-  const auto model = transducer::Model::load(argv[1], {.precision = *precision});
-  if (!model) {
-    std::fprintf(stderr, "transducer_latency: %s\n", model.error().message.c_str());
-    return 1;
-  }
-  if (!ChunkedFrames::fits(**model)) {
-    std::fprintf(stderr, "transducer_latency: '%s' is not cache-aware\n", argv[1]);
-    return 1;
-  }
-  Path path(*model, threads);
-  std::vector<double> begin;
-  for (int i = 0; i < 3; ++i) begin.push_back(timed([&] { path.chunk(); }));
-  std::printf("%s, %d threads, chunks of %.0f ms; us: p50 p99 p99.9, p99 / p50, p99.9 / p50\n",
-              precision_name(*precision), threads, path.chunk_ms());
-  std::printf("  first, second, third chunk without warm-up     %9.1f %9.1f %9.1f\n", begin[0], begin[1], begin[2]);
-  if (idle) {
-    for (int i = 0; i < 50; ++i) path.chunk();
-    path.keep_frames();
-    first_after(path, std::atof(argv[5]), argc > 6 ? std::max(1, std::atoi(argv[6])) : 3, argc > 7);
-  } else {
-    measure(path, argc > 4 ? static_cast<size_t>(std::max(10, std::atoi(argv[4]))) : 2000);
-  }
-  return 0;
+  std::optional<NoisyNeighbour> neighbour;
+  if (arguments->neighbour) neighbour.emplace(std::thread::hardware_concurrency());
+  const Status status = run(*arguments);
+  if (status) return 0;
+  std::fprintf(stderr, "transducer_latency: %s\n", status.error().message.c_str());
+  return 1;
 }
