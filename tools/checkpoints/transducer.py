@@ -49,28 +49,49 @@ class Family:
     dtype: torch.dtype = torch.float32
     joint_index: int = 2
     packed: bool = False          # in gzip
-    tiny_layers: int = 2
+    tiny: dict = dataclasses.field(default_factory=dict)  # what differs from SIZES["tiny"]
+    tiny_seed: int | None = None  # one with several labels
+    many: bool = False            # labels, with what gzip packs well: rows that return, few scores, empty lists
+    lively: bool = False          # labels change with what was said and what is heard
+    listed: bool = True           # the configuration lists the labels
     specials: tuple = ()
     blank: float = 0.67           # how likely the blank is
     menus: tuple = ()             # left, chunk, right: chunks with frames behind them
     prompts: tuple = ()           # languages that a prompt may name, some of them twice
 
 
+SHORT = dict(mels=16, own_bank=True, dtype=torch.bfloat16, packed=True, lively=True)  # files of few bytes
 FAMILIES = {
     "tdt": Family(mels=128, bias=False, lstm=2, dtype=torch.bfloat16),
     "tdt_ctc": Family(aux_ctc=True, dtype=torch.float16, packed=True),
-    "rnnt": Family(head="rnnt", xscaling=True, lstm=2, joint_index=1, packed=True, tiny_layers=1),
+    "rnnt": Family(head="rnnt", xscaling=True, lstm=2, joint_index=1, packed=True, tiny=dict(layers=1)),
     "hybrid_streaming": Family(head="rnnt", aux_ctc=True, xscaling=True, streaming=True,
                                contexts=((6, 1), (6, 0), (6, 2)), dtype=torch.float16, packed=True),
     "eou": Family(head="rnnt", mels=128, bias=False, streaming=True, contexts=((6, 1),), dtype=torch.bfloat16,
                   packed=True, specials=("<EOU>", "<EOB>")),
     "conformer_ctc": Family(head="ctc", mels=16, xscaling=True, conformer=True, kernel=7, characters=True,
-                            own_bank=True, contexts=((5, 3),), dtype=torch.float16, tiny_layers=1),
+                            own_bank=True, contexts=((5, 3),), dtype=torch.float16, tiny=dict(layers=1)),
     "unified": Family(head="rnnt", mels=16, xscaling=True, lstm=2, dtype=torch.bfloat16, packed=True, own_bank=True,
                       blank=0.2, menus=((6,), (1, 2, 3), (0, 1, 2))),
     "prompt": Family(head="rnnt", mels=16, lstm=1, streaming=True, contexts=((6, 2), (6, 0)), dtype=torch.bfloat16,
-                     packed=True, own_bank=True, blank=0.2, tiny_layers=1, specials=("<en-US>",),
+                     packed=True, own_bank=True, blank=0.2, tiny=dict(layers=1), specials=("<en-US>",),
                      prompts=(("en-US", 0), ("en", 0), ("de-DE", 2), ("auto", 3))),
+    # Sizes S and M: four heads, and a prediction network that is wider than the encoder.
+    "small": Family(head="rnnt", xscaling=True, blank=0.8, tiny_seed=10,
+                    tiny=dict(layers=1, width=12, heads=4, channels=4, hidden=20), **SHORT),
+    "medium": Family(xscaling=True, blank=0.4, tiny_seed=24,
+                     tiny=dict(layers=1, heads=4, channels=4, hidden=20), **SHORT),
+    "conformer_rnnt": Family(head="rnnt", xscaling=True, conformer=True, kernel=31, blank=1.2, tiny_seed=20,
+                             tiny=dict(layers=1, width=8, hidden=8), **SHORT),
+    "conformer_streaming": Family(head="rnnt", xscaling=True, conformer=True, kernel=31, streaming=True,
+                                  contexts=((6, 2), (6, 0)), blank=0.8, tiny_seed=27,
+                                  tiny=dict(layers=1, width=8, hidden=8), **SHORT),
+    # The vocabularies of parakeet-tdt-0.6b-v3 and nemotron-3.5.
+    "tdt_v3": Family(bias=False, lstm=2, many=True, blank=0.4, tiny_seed=23,
+                     tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=8192), **SHORT),
+    "prompt_multilingual": Family(head="rnnt", lstm=2, streaming=True, contexts=((6, 2), (6, 0)), many=True,
+                                  prompts=(("en-US", 0), ("auto", 1)), listed=False, blank=0.4, tiny_seed=26,
+                                  tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=13088), **SHORT),
 }
 
 
@@ -85,7 +106,8 @@ class Size:
 
 
 SIZES = {"tiny": Size(16, 2, 2, 8, 24, 16), "110m": Size(512, 17, 8, 256, 1024, 640),
-         "0.6b": Size(1024, 24, 8, 256, 1024, 640), "0.6b-v3": Size(1024, 24, 8, 256, 8192, 640)}
+         "0.6b": Size(1024, 24, 8, 256, 1024, 640), "0.6b-v3": Size(1024, 24, 8, 256, 8192, 640),
+         "s": Size(176, 16, 4, 256, 1024, 320), "m": Size(256, 16, 4, 256, 1024, 320)}
 
 
 class Draw:
@@ -172,6 +194,14 @@ def head_tensors(draw: Draw, family: Family, size: Size) -> None:
     name = f"joint.joint_net.{family.joint_index}"
     outputs = labels + 1 + (5 if family.head == "tdt" else 0)
     draw.linear(name, outputs, hidden)
+    if family.lively:
+        for tensor in [t for t in draw.tensors if "lstm.weight" in t or t in ("joint.enc.weight", "joint.pred.weight")]:
+            draw.tensors[tensor] *= 3
+    if family.many:
+        # No two labels have both a row and a bias in common.
+        for table, period in (("decoder.prediction.embed.weight", 127), (name + ".weight", 251), (name + ".bias", 509)):
+            values = draw.tensors[table]
+            values[:labels] = values[torch.arange(labels) % period]
     # About half of the decisions are blank, and durations of 1 to 4 are favoured, as in speech.
     weight, bias = draw.tensors[name + ".weight"], draw.tensors[name + ".bias"]
     weight[labels] *= 0.3
@@ -220,7 +250,8 @@ def pieces_of(family: Family, size: Size) -> list[tuple[str, int]]:
     return ([("<unk>", 2)] + [(text(i), 1) for i in range(1, size.vocabulary)] + [(s, 4) for s in family.specials])
 
 
-def tokenizer_model(pieces: list[tuple[str, int]]) -> bytes:
+def tokenizer_model(pieces: list[tuple[str, int]], same_scores: int = 1) -> bytes:
+    """A SentencePiece model; so many pieces have one score."""
     def number(n: int) -> bytes:
         out = b""
         while True:
@@ -234,7 +265,8 @@ def tokenizer_model(pieces: list[tuple[str, int]]) -> bytes:
 
     out = b""
     for i, (text, kind) in enumerate(pieces):
-        out += field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", -float(i)) + b"\x18" + number(kind))
+        score = struct.pack("<f", -float(i // same_scores))
+        out += field(1, field(1, text.encode()) + b"\x15" + score + b"\x18" + number(kind))
     return out + field(2, b"\x18\x02\x20" + number(len(pieces))) + field(3, field(1, b"identity"))
 
 
@@ -293,6 +325,8 @@ def config(family: Family, size: Size, labels: list[str]) -> dict:
         decoding=dict(strategy="greedy_batch", greedy=dict(max_symbols=10))
         | (dict(model_type="tdt", durations=[0, 1, 2, 3, 4]) if tdt else {}),
         model_defaults=dict(enc_hidden=size.width, pred_hidden=size.hidden, joint_hidden=size.hidden, **durations))
+    if not family.listed:
+        del out["joint"]["vocabulary"]
     if family.prompts:
         out["target"] = module + "rnnt_bpe_models_prompt.EncDecRNNTBPEModelWithPrompt"
         out["model_defaults"] |= dict(initialize_prompt_feature=True, prompt_dictionary=dict(family.prompts),
@@ -357,9 +391,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     size = SIZES[options.size]
     for name in options.family or FAMILIES:
-        family = FAMILIES[name]
+        family, seed = FAMILIES[name], options.seed
         if options.size == "tiny":
-            size = dataclasses.replace(SIZES["tiny"], layers=family.tiny_layers)
+            size, seed = dataclasses.replace(SIZES["tiny"], **family.tiny), family.tiny_seed or seed
         else:  # packing takes minutes and saves little of random numbers
             family = dataclasses.replace(family, packed=False)
         if options.context:
@@ -368,17 +402,18 @@ def main() -> None:
         pieces = pieces_of(family, size)
         letters = [" "] + [chr(97 + i) for i in range(size.vocabulary - 2)] + ["'"]
         labels = letters if family.characters else [text for text, _ in pieces]
-        tensors, tree = state_dict(family, size, options.seed), config(family, size, labels)
+        tensors, tree = state_dict(family, size, seed), config(family, size, labels)
         members = {}
         if not family.characters:
-            model = tokenizer_model(pieces)
+            model = tokenizer_model(pieces, same_scores=4096 if family.many else 1)
             digest = hashlib.md5(model).hexdigest()
             tree["tokenizer"] = dict(dir="/", type="bpe", model_path=f"nemo:{digest}_tokenizer.model",
                                      vocab_path=f"nemo:{digest}_vocab.txt",
                                      spe_tokenizer_vocab=f"nemo:{digest}_tokenizer.vocab")
             members[f"{digest}_tokenizer.model"] = model
-            members[f"{digest}_tokenizer.vocab"] = "".join(f"{t}\t{-i}\n" for i, (t, _) in enumerate(pieces)).encode()
-            members[f"{digest}_vocab.txt"] = "\n".join(t for t, _ in pieces).encode()
+            listed = [] if family.many else pieces  # nobody reads these two, but they must be there
+            members[f"{digest}_tokenizer.vocab"] = "".join(f"{t}\t{-i}\n" for i, (t, _) in enumerate(listed)).encode()
+            members[f"{digest}_vocab.txt"] = "\n".join(t for t, _ in listed).encode()
         if name == "tdt_ctc":  # a matrix that is stored the other way round, as a transposed parameter is
             key = "encoder.layers.0.feed_forward1.linear1.weight"
             tensors[key] = tensors[key].t().contiguous().t()

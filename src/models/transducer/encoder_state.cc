@@ -60,10 +60,8 @@ EncoderState::EncoderState(const EncoderConfig& config, AttentionContext context
       keys_(layers_ * width_ * key_stride_),
       values_(layers_ * ring_ * width_),
       gated_(layers_ * gated_capacity_ * width_),
-      subsampling_(config, chunk_mels(config, context) + kCompatMels),
-      mels_(mode == StreamMode::kExact ? 0 : (kCompatMels + chunk_mels(config, context)) * config.mels) {
-  SYRINX_CHECK(mode == StreamMode::kExact || config.factor == 8, "the maker's steps for a factor of {}", config.factor);
-}
+      subsampling_(config, chunk_mels(config, context) + compat_mels(config)),
+      mels_(mode == StreamMode::kExact ? 0 : (compat_mels(config) + chunk_mels(config, context)) * config.mels) {}
 
 void EncoderState::reset() {
   std::fill(keys_.begin(), keys_.end(), 0.0f);

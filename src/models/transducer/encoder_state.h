@@ -17,7 +17,7 @@ namespace syrinx::transducer {
 // How a stream's first convolutions treat the border between two chunks.
 enum class StreamMode : uint8_t {
   kExact,       // as in the whole recording: each keeps the rows that it still reads
-  kNemoCompat,  // as the maker's steps: nine frames of features are run through again (section 3.6); for a factor of 8
+  kNemoCompat,  // as the maker's steps: a frame's features and one before are run through again (section 3.6)
 };
 
 // kUnsupported for a model that was not trained to be streamed chunk by chunk, kInvalidArgument for a context that is
@@ -71,7 +71,7 @@ class EncoderState {
   size_t position_ = 0;  // frames given
   bool started_ = false;
   SubsamplingState subsampling_;
-  Buffer<float> mels_;  // kNemoCompat: [9 + chunk, mels], the past first
+  Buffer<float> mels_;  // kNemoCompat: [factor + 1 + chunk, mels], the past first
 };
 
 }  // namespace syrinx::transducer

@@ -22,7 +22,8 @@ StreamEncoder::StreamEncoder(const std::shared_ptr<const EncoderWeights>& weight
       context_(context),
       max_streams_(max_streams),
       chunk_(static_cast<size_t>(context.right) + 1),
-      subsampler_(*weights, runner, max_streams, chunk_mels(weights->config, context) + kCompatMels, true),
+      subsampler_(*weights, runner, max_streams, chunk_mels(weights->config, context) + compat_mels(weights->config),
+                  true),
       positions_(*weights, static_cast<size_t>(context.left) + chunk_ + kBlockReach, chunk_ + kBlockReach, runner),
       counts_(max_streams) {
   SYRINX_CHECK(check_streaming(weights->config, context).has_value() && max_streams > 0, "context {} {}, {} streams",
@@ -43,17 +44,16 @@ StreamEncoder::StreamEncoder(const std::shared_ptr<const EncoderWeights>& weight
 // In the maker's steps, the last frames of features stand before the new ones, and each chunk is a sound of its own.
 Subsampler::Piece StreamEncoder::piece_of(const Input& input) {
   EncoderState& state = *input.state;
-  const size_t count = input.mels.extent(0), mels = config().mels;
+  const size_t count = input.mels.extent(0), mels = config().mels, again = compat_mels(config());
   const size_t wanted = state.started_ ? chunk_mels(config(), context_) : first_chunk_mels(config(), context_);
   SYRINX_CHECK(state.chunk_ == chunk_ && state.ring_ == chunk_ + static_cast<size_t>(context_.left),
                "a state made for chunks of {}", state.chunk_);
   SYRINX_CHECK(count == wanted || (input.last && count < wanted), "{} features, a chunk has {}", count, wanted);
   if (state.mode_ == StreamMode::kExact) return {&state.subsampling_, input.mels, input.last};
-  for (size_t t = 0; t < count; ++t)
-    std::copy_n(input.mels.row(t), mels, state.mels_.data() + (kCompatMels + t) * mels);
-  const size_t before = state.started_ && count > 0 ? kCompatMels : 0;
+  for (size_t t = 0; t < count; ++t) std::copy_n(input.mels.row(t), mels, state.mels_.data() + (again + t) * mels);
+  const size_t before = state.started_ && count > 0 ? again : 0;
   state.subsampling_.reset();
-  return {&state.subsampling_, {state.mels_.data() + (kCompatMels - before) * mels, {before + count, mels}}, true};
+  return {&state.subsampling_, {state.mels_.data() + (again - before) * mels, {before + count, mels}}, true};
 }
 
 View<const float, 2> StreamEncoder::step(std::span<const Input> inputs, std::span<Output> outputs) {
@@ -90,8 +90,8 @@ View<const float, 2> StreamEncoder::step(std::span<const Input> inputs, std::spa
     finish_state(*inputs[n].state, outputs[n].rows);
     EncoderState& state = *inputs[n].state;
     if (state.mode_ == StreamMode::kNemoCompat) {
-      const size_t count = inputs[n].mels.extent(0), mels = config().mels;
-      std::memmove(state.mels_.data(), state.mels_.data() + count * mels, kCompatMels * mels * sizeof(float));
+      const size_t mels = config().mels, moved = inputs[n].mels.extent(0) * mels;
+      std::memmove(state.mels_.data(), state.mels_.data() + moved, compat_mels(config()) * mels * sizeof(float));
     }
     state.started_ = true;
   }

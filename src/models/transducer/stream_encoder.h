@@ -18,7 +18,9 @@
 
 namespace syrinx::transducer {
 
-inline constexpr size_t kCompatMels = 9, kCompatDrop = 2;  // features run through again, frames that they give
+// The maker's steps: features that are run through again, and frames that they give, which are dropped.
+inline size_t compat_mels(const EncoderConfig& config) { return config.factor + 1; }
+inline constexpr size_t kCompatDrop = 2;
 
 class StreamEncoder : private EncoderLayers {
  public:

@@ -28,7 +28,13 @@ TEST(TransducerCheckpoint, OpensEachFamily) {
                         {"rnnt.nemo", HeadKind::kRnnt, false, 80, 24},
                         {"hybrid_streaming.nemo", HeadKind::kRnnt, true, 80, 24},
                         {"eou.nemo", HeadKind::kRnnt, false, 128, 26},
-                        {"conformer_ctc.nemo", HeadKind::kCtc, true, 16, 24}}) {
+                        {"conformer_ctc.nemo", HeadKind::kCtc, true, 16, 24},
+                        {"small.nemo", HeadKind::kRnnt, false, 16, 24},
+                        {"medium.nemo", HeadKind::kTdt, false, 16, 24},
+                        {"conformer_rnnt.nemo", HeadKind::kRnnt, false, 16, 24},
+                        {"conformer_streaming.nemo", HeadKind::kRnnt, false, 16, 24},
+                        {"tdt_v3.nemo", HeadKind::kTdt, false, 16, 8192},
+                        {"prompt_multilingual.nemo", HeadKind::kRnnt, false, 16, 13088}}) {
     SCOPED_TRACE(c.file);
     const Checkpoint checkpoint = opened(c.file);
     EXPECT_EQ(checkpoint.config().decoder.kind, c.kind);
@@ -39,7 +45,7 @@ TEST(TransducerCheckpoint, OpensEachFamily) {
     const size_t d = checkpoint.config().encoder.width;
     WeightReader reader(checkpoint, Precision::kF32);
     EXPECT_EQ(reader.values("encoder.layers.0.self_attn.linear_q.weight", {d, d}).size(), d * d);
-    for (const char* prefix : {"encoder.", "decoder.", "joint.", "ctc_decoder.", "preprocessor."})
+    for (const char* prefix : {"encoder.", "decoder.", "joint.", "ctc_decoder.", "preprocessor.", "prompt_kernel."})
       reader.know_prefix(prefix);
     EXPECT_TRUE(reader.finish().has_value());
   }
@@ -84,6 +90,11 @@ TEST(TransducerCheckpoint, SpellsText) {
   // baa, _daa, eaa, _gaa: the first piece does not begin a word, specials say nothing.
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{1, 3, 4, 24, 6, 25, 99, -1}), "baa daaeaa gaa");
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{3}), "daa");
+  // Of many pieces the last ones too; the second file's configuration lists no labels.
+  const Checkpoint many = opened("tdt_v3.nemo"), more = opened("prompt_multilingual.nemo");
+  EXPECT_EQ(many.vocabulary().text(std::vector<int32_t>{8190, 8191}), "admbdm");
+  EXPECT_EQ(many.vocabulary().find("bdm"), 8191);
+  EXPECT_EQ(more.vocabulary().text(std::vector<int32_t>{13086, 13087, 13088}), "ijtjjt");
   const Checkpoint characters = opened("conformer_ctc.nemo");
   EXPECT_EQ(characters.vocabulary().text(std::vector<int32_t>{0, 8, 9, 0, 23, 1, 0}), "hi 'a");
   EXPECT_TRUE(characters.vocabulary().begins_word(0));

@@ -14,7 +14,9 @@ namespace {
 constexpr double kBound = 1e-4;  // of a stage's largest value
 constexpr size_t kSamples = 20800;
 
-const char* const kFamilies[] = {"tdt", "tdt_ctc", "rnnt", "hybrid_streaming", "eou", "conformer_ctc", "unified"};
+const char* const kFamilies[] = {
+    "tdt",   "tdt_ctc", "rnnt",           "hybrid_streaming",    "eou",   "conformer_ctc", "unified",
+    "small", "medium",  "conformer_rnnt", "conformer_streaming", "tdt_v3"};
 
 struct Family {
   explicit Family(const std::string& name, Precision precision = Precision::kF32)
@@ -147,20 +149,22 @@ TEST(TransducerParity, WindowsOfTheMenus) {
   EXPECT_EQ((WindowMenu{{70}, {1, 2, 7, 13}, {0, 1, 2, 3, 4, 7, 13}}).usual(), (AttentionContext{70, 7, 7}));
 }
 
-// A language that the model is told: on recordings, and chunk by chunk beside streams of other languages.
-TEST(TransducerParity, FramesOfAPrompt) {
-  Family family("prompt");
+// A language that the model is told: frames of recordings, and those of streams in one batch, chunk by chunk, which are
+// given back in the order of the languages.
+std::vector<std::vector<float>> compare_prompts(const std::string& name) {
+  SCOPED_TRACE(name);
+  Family family(name);
   Encoder encoder(family.loaded.encoder, family.loaded.runner);
   const EncoderConfig& config = encoder.config();
   const AttentionContext context = config.contexts.front();
-  ASSERT_EQ(config.prompt.languages.size(), 4u);
+  const size_t count = config.prompt.languages.size();
   EXPECT_EQ(family.encoded(encoder, kSamples, context).size(), family.reference.get("prompted.auto").size());
   EXPECT_LE(largest_difference(family.encoded(encoder, kSamples, context), family.reference.get("prompted.auto")),
             kBound);
   const std::vector<float> mels = family.loaded.mels(kSamples);
-  StreamEncoder streams(family.loaded.encoder, family.loaded.runner, context, 4);
+  StreamEncoder streams(family.loaded.encoder, family.loaded.runner, context, count);
   std::vector<std::unique_ptr<EncoderState>> states;
-  std::vector<std::vector<float>> streamed(4);
+  std::vector<std::vector<float>> streamed(count);
   for (const PromptConfig::Language& language : config.prompt.languages) {
     SCOPED_TRACE(language.name);
     encoder.set_prompt(language.index);
@@ -176,19 +180,28 @@ TEST(TransducerParity, FramesOfAPrompt) {
     std::vector<StreamEncoder::Input> inputs;
     for (const auto& state : states)
       inputs.push_back({state.get(), {mels.data() + at * config.mels, {more, config.mels}}, more < wanted});
-    std::vector<StreamEncoder::Output> outputs(4);
+    std::vector<StreamEncoder::Output> outputs(count);
     const View<const float, 2> frames = streams.step(inputs, outputs);
-    for (size_t n = 0; n < 4; ++n)
+    for (size_t n = 0; n < count; ++n)
       for (size_t t = 0; t < outputs[n].rows; ++t)
         streamed[n].insert(streamed[n].end(), frames.row(outputs[n].first_row + t),
                            frames.row(outputs[n].first_row + t) + config.width);
     at += more;
   }
-  for (size_t n = 0; n < 4; ++n)
+  for (size_t n = 0; n < count; ++n)
     EXPECT_LE(largest_difference(streamed[n], family.reference.get("prompted." + config.prompt.languages[n].name)),
               kBound);
+  return streamed;
+}
+
+TEST(TransducerParity, FramesOfAPrompt) {
+  const std::vector<std::vector<float>> streamed = compare_prompts("prompt");
+  ASSERT_EQ(streamed.size(), 4u);
   EXPECT_EQ(streamed[2], streamed[3]);  // "en" and "en-US" are one row of the table
   EXPECT_NE(streamed[0], streamed[2]);
+  const std::vector<std::vector<float>> more = compare_prompts("prompt_multilingual");
+  ASSERT_EQ(more.size(), 2u);
+  EXPECT_NE(more[0], more[1]);
 }
 
 TEST(TransducerParity, OtherContainerGivesTheSame) {
@@ -200,10 +213,10 @@ TEST(TransducerParity, OtherContainerGivesTheSame) {
   EXPECT_EQ(flat(first.encode(features)), flat(second.encode(features)));
 }
 
-TEST(TransducerParity, NarrowPrecisionsStayClose) {
+void compare_narrow(const std::string& name) {
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
-    SCOPED_TRACE(precision_name(precision));
-    Family family("rnnt", precision);
+    SCOPED_TRACE(fmt::format("{} {}", name, precision_name(precision)));
+    Family family(name, precision);
     Encoder encoder(family.loaded.encoder, family.loaded.runner);
     const std::vector<float> ours = family.encoded(encoder, kSamples, {}), theirs = family.reference.get("encoded");
     ASSERT_EQ(ours.size(), theirs.size());
@@ -215,6 +228,10 @@ TEST(TransducerParity, NarrowPrecisionsStayClose) {
     }
     EXPECT_GE(product / std::sqrt(own * other), 0.999);
   }
+}
+
+TEST(TransducerParity, NarrowPrecisionsStayClose) {
+  for (const char* name : {"rnnt", "small", "medium"}) compare_narrow(name);
 }
 
 // Nor does how the team shares the work: 17 frames share out weights, 47 are tiles of rows for one thread alone, and
@@ -242,6 +259,9 @@ TEST(TransducerEncoder, ThreadsChangeNothing) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8})
     compare("tdt_ctc.nemo", precision);
   compare("hybrid_streaming.nemo", Precision::kF32);
+  // Four heads of three numbers, and convolutions over 31 frames.
+  for (const char* name : {"small.nemo", "conformer_rnnt.nemo"})
+    for (const Precision precision : {Precision::kF32, Precision::kInt8}) compare(name, precision);
 }
 
 TEST(TransducerEncoder, SeesWhatTheContextSays) {

@@ -39,7 +39,8 @@ Streamed streamed(StreamEncoder& encoder, EncoderState& state, const std::vector
 }
 
 TEST(TransducerStream, ExactIsTheWholeRecording) {
-  for (const char* name : {"hybrid_streaming.nemo", "eou.nemo"}) {
+  for (const char* name :
+       {"hybrid_streaming.nemo", "eou.nemo", "conformer_streaming.nemo", "prompt_multilingual.nemo"}) {
     Loaded loaded(name, Precision::kF32);
     Encoder whole(loaded.encoder, loaded.runner);
     for (const AttentionContext context : whole.config().contexts) {
@@ -79,7 +80,7 @@ TEST(TransducerStream, ExactIsTheWholeOfALongRecording) {
 }
 
 TEST(TransducerStream, CompatIsTheMakersSteps) {
-  for (const char* name : {"hybrid_streaming", "eou"}) {
+  for (const char* name : {"hybrid_streaming", "eou", "conformer_streaming"}) {
     Loaded loaded(std::string(name) + ".nemo", Precision::kF32);
     const SafetensorsArrays reference(data(std::string(name) + ".reference.safetensors"));
     const std::vector<AttentionContext>& contexts = loaded.checkpoint.config().encoder.contexts;
