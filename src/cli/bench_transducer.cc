@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct BenchTransducerArguments {
   int streams = 1;
   int chunks = 2000;
   bool json = false;
+
+  std::optional<int> asked_look_ahead() const { return look_ahead < 0 ? std::nullopt : std::optional(look_ahead); }
 };
 
 struct Figures {
@@ -87,12 +90,6 @@ Status measure_recording(const transducer::Model& model, const BenchTransducerAr
   return {};
 }
 
-Result<transducer::AttentionContext> context_of(const transducer::EncoderConfig& config, int look_ahead) {
-  for (const transducer::AttentionContext context : config.contexts)
-    if (look_ahead < 0 || context.right == look_ahead) return context;
-  return fail(Code::kInvalidArgument, "the model was not trained to look {} frames ahead", look_ahead);
-}
-
 // Of sound.
 double chunk_ms(const transducer::Model& model, transducer::AttentionContext context) {
   return 1000 * model.config().frame_s() * static_cast<double>(context.right + 1);
@@ -101,8 +98,8 @@ double chunk_ms(const transducer::Model& model, transducer::AttentionContext con
 Status measure_stream(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
                       Figures& figures) {
   const transducer::EncoderConfig& config = model.config().encoder;
-  SYRINX_TRY(const transducer::AttentionContext context, context_of(config, arguments.look_ahead));
-  SYRINX_TRY_VOID(transducer::check_streaming(config, context));
+  SYRINX_TRY(const transducer::AttentionContext context,
+             transducer::choose_context(model.config().encoder, arguments.asked_look_ahead()));
   nn::Runner runner(team);
   const auto streams = static_cast<size_t>(arguments.streams);
   transducer::StreamEncoder encoder(model.encoder(), runner, context, streams);
@@ -135,21 +132,22 @@ Status measure_stream(const transducer::Model& model, const BenchTransducerArgum
 
 Status measure_deadlines(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
                          Figures& figures) {
-  const transducer::EncoderConfig& config = model.config().encoder;
-  SYRINX_TRY(const transducer::AttentionContext context, context_of(config, arguments.look_ahead));
-  SYRINX_TRY_VOID(transducer::check_streaming(config, context));
+  SYRINX_TRY(const transducer::AttentionContext context,
+             transducer::choose_context(model.config().encoder, arguments.asked_look_ahead()));
   if (!ChunkedFrames::fits(model))
     return fail(Code::kUnsupported, "the model normalises whole recordings: it cannot be streamed chunk by chunk");
   figures.chunk_ms = chunk_ms(model, context);
-  const auto seconds = static_cast<double>(arguments.seconds);
   constexpr float kEverythingBlank = -1000;
-  const transducer::GreedyOptions options{.blank_penalty = arguments.labels ? 0 : kEverythingBlank};
+  const DeadlineWork work{.model = model,
+                          .context = context,
+                          .options = {.blank_penalty = arguments.labels ? 0 : kEverythingBlank},
+                          .team = team,
+                          .seconds = static_cast<double>(arguments.seconds)};
   if (arguments.streams == 0) {
-    SYRINX_TRY(figures.trials, find_streams(model, context, options, team, kMostStreams, seconds));
+    SYRINX_TRY(figures.trials, find_streams(work, kMostStreams));
     return {};
   }
-  SYRINX_TRY(DeadlineTrial trial,
-             run_streams(model, context, options, team, static_cast<size_t>(arguments.streams), seconds));
+  SYRINX_TRY(DeadlineTrial trial, run_streams(work, static_cast<size_t>(arguments.streams)));
   figures.trials.push_back(std::move(trial));
   return {};
 }

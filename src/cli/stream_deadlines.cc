@@ -1,10 +1,13 @@
 #include "cli/stream_deadlines.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
 #include <latch>
+#include <memory>
 #include <random>
-#include <thread>
+#include <span>
 
 #include "base/signals.h"
 #include "engine/transducer_frames.h"
@@ -67,42 +70,91 @@ std::vector<float> noise(size_t samples) {
   return out;
 }
 
+// A thread for each stream: all fill their attention, then wait for begin().
+class StreamThreads {
+ public:
+  StreamThreads(const DeadlineWork& work, std::span<const std::unique_ptr<PacedStream>> streams, size_t known)
+      : streams_(streams), filled_(static_cast<ptrdiff_t>(streams.size())) {
+    threads_.reserve(streams.size());
+    try {
+      for (; made_ < streams.size(); ++made_)
+        threads_.push_back(work.make_thread([this, n = made_, known] { run(n, known); }));
+    } catch (const std::exception&) {  // neither a thread nor memory for one
+      abandon();
+    }
+  }
+  ~StreamThreads() { abandon(); }
+  StreamThreads(const StreamThreads&) = delete;
+  StreamThreads& operator=(const StreamThreads&) = delete;
+
+  // How many there could be: where they are fewer than the streams, none of them runs any more.
+  size_t made() const { return made_; }
+  void wait_until_filled() { filled_.wait(); }
+  // The first stream's first chunk is there at `at`, the others' within the chunk's time; returns when all have ended.
+  void run_from(SteadyClock::time_point at, std::chrono::nanoseconds chunk_time, size_t chunks) {
+    begin_ = at;
+    chunk_time_ = chunk_time;
+    chunks_ = chunks;
+    go_.count_down();
+    join();
+  }
+
+ private:
+  void run(size_t n, size_t known) {
+    for (size_t i = 0; i < known && !cancel_requested() && !abandoned_; ++i) streams_[n]->chunk();
+    filled_.count_down();
+    go_.wait();
+    const auto place = static_cast<int64_t>(n), all = static_cast<int64_t>(streams_.size());
+    streams_[n]->run(begin_ + chunk_time_ * place / all, chunk_time_, chunks_);
+  }
+  void abandon() {
+    if (threads_.empty()) return;
+    abandoned_ = true;
+    go_.count_down();
+    join();
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  const std::span<const std::unique_ptr<PacedStream>> streams_;
+  std::latch filled_, go_{1};
+  std::atomic<bool> abandoned_{false};
+  // Written before go_ opens.
+  SteadyClock::time_point begin_;
+  std::chrono::nanoseconds chunk_time_{0};
+  size_t chunks_ = 0;
+  size_t made_ = 0;
+  std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
-Result<DeadlineTrial> run_streams(const transducer::Model& model, transducer::AttentionContext context,
-                                  const transducer::GreedyOptions& options, ThreadTeam& team, size_t streams,
-                                  double seconds) {
-  nn::Runner runner(team);
+Result<DeadlineTrial> run_streams(const DeadlineWork& work, size_t streams) {
+  const transducer::Model& model = work.model;
+  nn::Runner runner(work.team);
   Turns turns;
-  ChunkPool pool(model, runner, turns, context, options, streams);
+  ChunkPool pool(model, runner, turns, work.context, work.options, streams);
   pool.warm_up(model);
-  const size_t samples = chunk_mels(model.config().encoder, context) * model.config().features.hop;
+  const size_t samples = chunk_mels(model.config().encoder, work.context) * model.config().features.hop;
   const double chunk_s = static_cast<double>(samples) / model.config().features.rate_hz;
   const auto chunk_time = std::chrono::nanoseconds(static_cast<int64_t>(chunk_s * 1e9));
-  const auto chunks = static_cast<size_t>(std::max(1.0, seconds / chunk_s));
+  const auto chunks = static_cast<size_t>(std::max(1.0, work.seconds / chunk_s));
   const std::vector<float> sound = noise(64 * samples);
   std::vector<std::unique_ptr<PacedStream>> paced;
   for (size_t n = 0; n < streams; ++n)
     paced.push_back(std::make_unique<PacedStream>(model, pool, sound, samples, 7 * n));
   // The first chunk lacks a few samples of its windows, so each is complete a little behind its own time; that is the
   // same for all of them.
-  const size_t known = static_cast<size_t>(context.left) / pool.chunk_frames() + 2;
-  std::latch full(static_cast<ptrdiff_t>(streams) + 1), go(1);
-  SteadyClock::time_point begin;
-  std::vector<std::thread> threads;
-  for (size_t n = 0; n < streams; ++n) {
-    threads.emplace_back([&, n] {
-      for (size_t i = 0; i < known; ++i) paced[n]->chunk();
-      full.count_down();
-      go.wait();
-      paced[n]->run(begin + chunk_time * static_cast<int64_t>(n) / static_cast<int64_t>(streams), chunk_time, chunks);
-    });
-  }
-  full.arrive_and_wait();
+  const size_t known = static_cast<size_t>(work.context.left) / pool.chunk_frames() + 2;
+  StreamThreads threads(work, paced, known);
+  if (threads.made() < streams)
+    return fail(Code::kUnavailable, "{} streams need a thread each and the system makes no more than {}; ask for fewer",
+                streams, threads.made());
+  threads.wait_until_filled();
   const uint64_t steps = pool.steps(), heard = pool.chunks();
-  begin = SteadyClock::now() + chunk_time;
-  go.count_down();
-  for (std::thread& thread : threads) thread.join();
+  threads.run_from(SteadyClock::now() + chunk_time, chunk_time, chunks);
   if (cancel_requested()) return fail(Code::kCancelled, "stopped");
   DeadlineTrial trial{.streams = streams};
   size_t labels = 0;
@@ -119,14 +171,12 @@ Result<DeadlineTrial> run_streams(const transducer::Model& model, transducer::At
   return trial;
 }
 
-Result<std::vector<DeadlineTrial>> find_streams(const transducer::Model& model, transducer::AttentionContext context,
-                                                const transducer::GreedyOptions& options, ThreadTeam& team, size_t most,
-                                                double seconds) {
+Result<std::vector<DeadlineTrial>> find_streams(const DeadlineWork& work, size_t most) {
   std::vector<DeadlineTrial> trials;
   size_t good = 0, bad = most + 1;
   while (bad - good > 1) {
     const size_t next = bad > most ? std::min(most, std::max<size_t>(1, 2 * good)) : (good + bad) / 2;
-    SYRINX_TRY(DeadlineTrial trial, run_streams(model, context, options, team, next, seconds));
+    SYRINX_TRY(DeadlineTrial trial, run_streams(work, next));
     (trial.misses == 0 ? good : bad) = next;
     trials.push_back(std::move(trial));
   }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -20,16 +23,25 @@ struct DeadlineTrial {
   double labels_per_s = 0;  // of sound
 };
 
-// So many streams for `seconds`, whose chunks come one stream after the other within a chunk's time; their attention
-// is full from the start.  ChunkedFrames::fits() and check_streaming() hold.  kCancelled.
-Result<DeadlineTrial> run_streams(const transducer::Model& model, transducer::AttentionContext context,
-                                  const transducer::GreedyOptions& options, ThreadTeam& team, size_t streams,
-                                  double seconds);
+// What the streams share.  ChunkedFrames::fits() and check_streaming() hold; all is borrowed.
+struct DeadlineWork {
+  const transducer::Model& model;
+  transducer::AttentionContext context;
+  transducer::GreedyOptions options = {};
+  ThreadTeam& team;
+  double seconds = 1;  // of each stream
+  // Runs what it is given on a thread of its own; throws std::system_error where the system makes no more of them.
+  std::function<std::thread(std::function<void()>)> make_thread = [](std::function<void()> body) {
+    return std::thread(std::move(body));
+  };
+};
+
+// So many streams, each with a thread, whose chunks come one stream after the other within a chunk's time; their
+// attention is full from the start.  kCancelled; kUnavailable where there are not so many threads.
+Result<DeadlineTrial> run_streams(const DeadlineWork& work, size_t streams);
 
 // Doubles the streams until one of them misses a deadline, then halves the gap: the last trial but those that failed is
 // the greatest number that had no miss.  All trials, in order; at most `most` streams.
-Result<std::vector<DeadlineTrial>> find_streams(const transducer::Model& model, transducer::AttentionContext context,
-                                                const transducer::GreedyOptions& options, ThreadTeam& team, size_t most,
-                                                double seconds);
+Result<std::vector<DeadlineTrial>> find_streams(const DeadlineWork& work, size_t most);
 
 }  // namespace syrinx::cli
