@@ -114,8 +114,9 @@ TEST(TransducerStreams, HearWindowsAsTheyAreAskedFor) {
 }
 
 // A model that is told a language hears otherwise; recordings and streams alike, and each call for itself.
-TEST(TransducerLanguages, AreHeeded) {
-  const auto recogniser = *load("prompt.nemo");
+void compare_languages(const std::string& name) {
+  SCOPED_TRACE(name);
+  const auto recogniser = *load(name);
   const std::vector<float> sound = noise(4, 3);
   const auto heard = [&](const std::string& language) {
     const auto transcript = recogniser->transcribe(sound, {.language = language, .words = true}, {});
@@ -140,6 +141,11 @@ TEST(TransducerLanguages, AreHeeded) {
   EXPECT_EQ(heard("de"), german);
   EXPECT_EQ(recogniser->transcribe(sound, {.language = "xx"}, {}).error().code, Code::kInvalidArgument);
   EXPECT_EQ(recogniser->start({.language = "xx"}).error().code, Code::kInvalidArgument);
+}
+
+TEST(TransducerLanguages, AreHeeded) {
+  compare_languages("prompt.nemo");
+  compare_languages("transformers/nemotron3_5");
 }
 
 // Windows of the menu: what a stream gives does not depend on how the sound was cut, but on the window.

@@ -29,6 +29,7 @@ ENCODER = dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, interm
                subsampling_factor=8, subsampling_conv_channels=4, num_mel_bins=16)
 DECODER = dict(vocab_size=LABELS + 1, blank_token_id=LABELS, decoder_hidden_size=8)
 LOOK_AHEADS = [1, 0, 6, 13]
+PROMPTS = {"en-US": 0, "en": 0, "de-DE": 1, "auto": 3}
 
 
 def ctc() -> transformers.PreTrainedModel:
@@ -53,8 +54,16 @@ def nemotron() -> transformers.PreTrainedModel:
         **DECODER, num_decoder_layers=2, encoder_config=dict(ENCODER, **streaming)))
 
 
+def nemotron3_5() -> transformers.PreTrainedModel:
+    streaming = dict(sliding_window=15, default_num_lookahead_tokens=LOOK_AHEADS[0])
+    return transformers.Nemotron3_5AsrForRNNT(transformers.Nemotron3_5AsrConfig(
+        **DECODER, num_decoder_layers=1, num_prompts=max(PROMPTS.values()) + 2, prompt_intermediate_size=12,
+        default_prompt_id=PROMPTS["auto"], encoder_config=dict(ENCODER, **streaming)))
+
+
 # With seeds that give several labels.
-MODELS = {"ctc": (ctc, 9), "rnnt": (rnnt, 7), "tdt": (tdt, 11), "nemotron": (nemotron, 7)}
+MODELS = {"ctc": (ctc, 9), "rnnt": (rnnt, 7), "tdt": (tdt, 11), "nemotron": (nemotron, 7),
+          "nemotron3_5": (nemotron3_5, 9)}
 
 
 def draw(model: torch.nn.Module, seed: int) -> None:
@@ -110,6 +119,11 @@ def processor(name: str) -> transformers.ProcessorMixin:
         return transformers.NemotronAsrStreamingProcessor(
             transformers.NemotronAsrStreamingFeatureExtractor(**features), tokenizer("<blank>"),
             supported_num_lookahead_tokens=LOOK_AHEADS)
+    if name == "nemotron3_5":
+        return transformers.Nemotron3_5AsrProcessor(
+            transformers.NemotronAsrStreamingFeatureExtractor(**features), tokenizer("<blank>"),
+            supported_num_lookahead_tokens=LOOK_AHEADS, prompt_dictionary=PROMPTS,
+            num_prompts=max(PROMPTS.values()) + 2)
     return transformers.ParakeetProcessor(transformers.ParakeetFeatureExtractor(**features),
                                           tokenizer("<pad>" if name == "ctc" else "<blank>"), decoder_type=name)
 

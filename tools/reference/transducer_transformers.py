@@ -65,11 +65,17 @@ def encoded(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in seen.items()}
 
 
-def labels(model, mels: torch.Tensor) -> np.ndarray:
+def prompted(model, frames: torch.Tensor, prompt: int) -> torch.Tensor:
+    """Frames [T, d] of a model that is told a language."""
+    row = torch.nn.functional.one_hot(torch.tensor(prompt), model.config.num_prompts).to(frames)
+    return model.prompt_projector(torch.cat([frames, row.expand(len(frames), -1)], dim=-1))
+
+
+def labels(model, mels: torch.Tensor, **more) -> np.ndarray:
     mask = torch.ones(mels.shape[:2], dtype=torch.long)
     blank, ctc = model.config.vocab_size - 1, model.config.model_type == "parakeet_ctc"
     # Its own limit counts blanks as labels, and cuts what has many of both.
-    found = model.generate(input_features=mels, attention_mask=mask,
+    found = model.generate(input_features=mels, attention_mask=mask, **more,
                            **({} if ctc else dict(decoder_start_token_id=blank, max_new_tokens=4000)))
     found = getattr(found, "sequences", found)[0].tolist()
     if ctc:
@@ -87,12 +93,20 @@ def reference(folder: pathlib.Path) -> dict[str, np.ndarray]:
     if kind.startswith("Nemotron"):
         long = features(extractor, noise(STREAM_SAMPLES))
         processor = transformers.AutoProcessor.from_pretrained(folder)
+        languages = getattr(processor, "prompt_dictionary", {})
+        whole = model.encoder(mels, use_cache=False).last_hidden_state[0]
+        for name, prompt in languages.items():
+            out[f"prompted.{name}"] = prompted(model, whole, prompt).numpy()
+            out[f"tokens.{name}"] = labels(model, mels, prompt_ids=torch.tensor([prompt]))
         for ahead in processor.supported_num_lookahead_tokens:
             out[f"stream.{ahead}"] = stream(model.encoder, long, ahead)
-            whole = model.encoder(long, num_lookahead_tokens=ahead, use_cache=False).last_hidden_state[0].numpy()
+            all_at_once = model.encoder(long, num_lookahead_tokens=ahead, use_cache=False).last_hidden_state[0].numpy()
             # The maker's steps must be its own whole, or they would be no oracle.
             count = len(out[f"stream.{ahead}"]) // (ahead + 1) * (ahead + 1)
-            assert np.abs(whole[:count] - out[f"stream.{ahead}"][:count]).max() < 1e-4
+            assert np.abs(all_at_once[:count] - out[f"stream.{ahead}"][:count]).max() < 1e-4
+            if languages:
+                frames = torch.from_numpy(out[f"stream.{ahead}"])
+                out[f"stream.{ahead}"] = prompted(model, frames, model.config.default_prompt_id).numpy()
     return out
 
 

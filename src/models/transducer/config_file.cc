@@ -9,6 +9,7 @@
 #include "base/in_quotes.h"
 #include "base/yaml_section.h"
 #include "models/transducer/config_limits.h"
+#include "models/transducer/config_prompt.h"
 #include "models/transducer/transformers_config.h"
 
 namespace syrinx::transducer {
@@ -394,17 +395,7 @@ void read_prompt(Section& top, Config& out) {
   PromptConfig& prompt = out.encoder.prompt;
   prompt.count = defaults.whole_or("num_prompts", 128, 1, kMaxPrompts);
   prompt.hidden = 2 * out.encoder.width;
-  const YamlMember* const stored = defaults.member("prompt_dictionary");
-  defaults.require(stored != nullptr && !stored->value.members.empty() && stored->value.members.size() <= kMaxPrompts,
-                   Code::kDataLoss, "prompt_dictionary", fmt::format("does not name 1 to {} languages", kMaxPrompts));
-  if (stored == nullptr) return;
-  for (const YamlMember& member : stored->value.members) {
-    ptrdiff_t index = 0;
-    defaults.require(whole_number(member.value, 0, static_cast<ptrdiff_t>(prompt.count) - 1, index), Code::kDataLoss,
-                     "prompt_dictionary",
-                     fmt::format("gives {} no number below {}", in_quotes(member.key), prompt.count));
-    prompt.languages.push_back({.name = member.key, .index = static_cast<size_t>(std::max<ptrdiff_t>(index, 0))});
-  }
+  read_languages(defaults, prompt);
   if (prompt.languages.empty()) return;
   const PromptConfig::Language* const automatic = prompt.find("auto");
   prompt.fallback = automatic != nullptr ? automatic->index : prompt.languages.front().index;

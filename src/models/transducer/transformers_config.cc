@@ -4,6 +4,7 @@
 
 #include "base/in_quotes.h"
 #include "models/transducer/config_limits.h"
+#include "models/transducer/config_prompt.h"
 
 namespace syrinx::transducer {
 namespace {
@@ -105,6 +106,20 @@ void read_transducer(Section& top, bool durations, DecoderConfig& out) {
   if (durations) out.durations = top.wholes("durations", kMaxDurations, 0, kMaxDuration);
 }
 
+// The model's configuration says how many rows there are and which is usual, the processor's what they are called.
+void read_prompt(Section& top, Section& processor, PromptConfig& out) {
+  out.count = top.whole_or("num_prompts", 128, 1, kMaxPrompts);
+  out.hidden = top.whole_or("prompt_intermediate_size", 2048, 1, 2 * kMaxWidth);
+  out.fallback = top.whole_or("default_prompt_id", 101, 0, kMaxPrompts - 1);
+  const bool counted = out.fallback < out.count;
+  top.require(counted, Code::kDataLoss, "default_prompt_id",
+              fmt::format("is {}, but there are {} prompts", out.fallback, out.count));
+  top.require(processor.has("prompt_dictionary"), Code::kDataLoss, "num_prompts",
+              "counts languages, but no prompt_dictionary names them; put the model's processor_config.json, which has "
+              "one, beside the weights");
+  if (counted && processor.has("prompt_dictionary")) read_languages(processor, out);
+}
+
 }  // namespace
 
 // Converters leave the maker's tree without its class, but may add a model_type of their own.
@@ -117,10 +132,11 @@ Config read_transformers_config(Section top, Section processor) {
   Config out;
   out.target = top.word("model_type");
   const bool ctc = out.target == "parakeet_ctc", tdt = out.target == "parakeet_tdt";
-  const bool streaming = out.target == "nemotron_asr_streaming";
+  const bool prompted = out.target == "nemotron3_5_asr";
+  const bool streaming = out.target == "nemotron_asr_streaming" || prompted;
   top.require(ctc || tdt || streaming || out.target == "parakeet_rnnt", Code::kUnsupported, "model_type",
-              fmt::format("is {}; of transformers' models parakeet_ctc, parakeet_rnnt, parakeet_tdt and "
-                          "nemotron_asr_streaming can be run",
+              fmt::format("is {}; of transformers' models parakeet_ctc, parakeet_rnnt, parakeet_tdt, "
+                          "nemotron_asr_streaming and nemotron3_5_asr can be run",
                           in_quotes(out.target)));
   out.encoder = read_encoder(top.section("encoder_config"), processor, streaming);
   out.features = read_features(processor.has("feature_extractor") ? processor.section("feature_extractor") : processor);
@@ -132,6 +148,7 @@ Config read_transformers_config(Section top, Section processor) {
   } else {
     read_transducer(top, tdt, out.decoder);
   }
+  if (prompted) read_prompt(top, processor, out.encoder.prompt);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // The maker's names of tensors that transformers calls otherwise (transformers 5.23, models/parakeet/
-// modeling_parakeet.py, models/nemotron_asr_streaming/modeling_nemotron_asr_streaming.py; spec transducer-asr.md,
-// section 1.4).  Shapes and layouts are the same.
+// modeling_parakeet.py, models/nemotron_asr_streaming/modeling_nemotron_asr_streaming.py,
+// models/nemotron3_5_asr/modeling_nemotron3_5_asr.py; spec transducer-asr.md, section 1.4).  Shapes and layouts are the
+// same.
 #pragma once
 
 #include <string>

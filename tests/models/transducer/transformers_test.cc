@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr double kBound = 1e-4;                             // of a stage's largest value
 constexpr size_t kSamples = 20800, kStreamSamples = 64000;  // as in tools/reference/transducer_transformers.py
-const char* const kModels[] = {"ctc", "rnnt", "tdt", "nemotron"};
+const char* const kModels[] = {"ctc", "rnnt", "tdt", "nemotron", "nemotron3_5"};
 
 std::string folder_of(const std::string& name) { return data("transformers/" + name); }
 SafetensorsArrays reference_of(const std::string& name) {
@@ -85,9 +85,10 @@ TEST(TransducerTransformers, FeaturesStagesAndLabels) {
 }
 
 // Chunk by chunk with caches, for each look-ahead that the checkpoint names: transformers' own steps.
-TEST(TransducerTransformers, StreamsOfEachLookAhead) {
-  Heard heard(load(folder_of("nemotron")));
-  const SafetensorsArrays reference = reference_of("nemotron");
+void compare_streams(const std::string& name) {
+  SCOPED_TRACE(name);
+  Heard heard(load(folder_of(name)));
+  const SafetensorsArrays reference = reference_of(name);
   const EncoderConfig& config = heard.encoder.config();
   const std::vector<AttentionContext> contexts = {{14, 1}, {14, 0}, {14, 6}, {14, 13}};
   ASSERT_EQ(config.contexts, contexts);
@@ -108,6 +109,31 @@ TEST(TransducerTransformers, StreamsOfEachLookAhead) {
     }
     EXPECT_LE(largest_difference(ours, theirs), kBound);
   }
+}
+
+TEST(TransducerTransformers, StreamsOfEachLookAhead) {
+  compare_streams("nemotron");
+  compare_streams("nemotron3_5");
+}
+
+// A language that the model is told changes its frames and its labels as in transformers.
+TEST(TransducerTransformers, HearsInTheLanguageItIsTold) {
+  Heard heard(load(folder_of("nemotron3_5")));
+  const SafetensorsArrays reference = reference_of("nemotron3_5");
+  const PromptConfig& prompt = heard.encoder.config().prompt;
+  ASSERT_EQ(prompt.languages.size(), 4u);
+  EXPECT_EQ(prompt.hidden, 12u);
+  EXPECT_EQ(prompt.fallback, prompt.find("auto")->index);
+  EXPECT_EQ(prompt.find("de")->index, 1u);
+  const std::vector<float> mels = heard.mels(kSamples);
+  for (const PromptConfig::Language& language : prompt.languages) {
+    SCOPED_TRACE(language.name);
+    heard.encoder.set_prompt(language.index);
+    const View<const float, 2> frames = heard.encode(mels);
+    EXPECT_LE(largest_difference(flat(frames), reference.get("prompted." + language.name)), kBound);
+    EXPECT_EQ(heard.labels(frames), reference.get<int32_t>("tokens." + language.name));
+  }
+  EXPECT_NE(reference.get<int32_t>("tokens.auto"), reference.get<int32_t>("tokens.de-DE"));
 }
 
 TEST(TransducerTransformers, SpellsTheirPieces) {
@@ -148,17 +174,43 @@ TEST(TransducerTransformers, TellsWhatIsMissing) {
       << none.error().message;
 }
 
+std::string with(std::string config, const std::string& from, const std::string& to) {
+  EXPECT_NE(config.find(from), std::string::npos) << from;
+  return config.replace(config.find(from), from.size(), to);
+}
+
+// kInternal: none.
+Code code(const std::string& config, const std::string& processor) {
+  const auto parsed = parse_config(config, "c", {.text = processor, .name = "p"});
+  return parsed ? Code::kInternal : parsed.error().code;
+}
+
+TEST(TransducerTransformers, RefusesPromptsThatDoNotFit) {
+  const std::string text = read_text(folder_of("nemotron3_5") + "/config.json");
+  const std::string beside = read_text(folder_of("nemotron3_5") + "/processor_config.json");
+  EXPECT_EQ(code(text, beside), Code::kInternal);
+  EXPECT_EQ(code(with(text, "\"default_prompt_id\": 3", "\"default_prompt_id\": 5"), beside), Code::kDataLoss);
+  EXPECT_EQ(code(with(text, "\"num_prompts\": 5", "\"num_prompts\": 3"), beside), Code::kDataLoss);
+  EXPECT_EQ(code(with(text, "\"num_prompts\": 5", "\"num_prompts\": 5000"), beside), Code::kLimitExceeded);
+  EXPECT_EQ(code(with(text, "_size\": 12", "_size\": 99999"), beside), Code::kLimitExceeded);
+  EXPECT_EQ(code(text, with(beside, "\"de-DE\": 1", "\"de-DE\": 5")), Code::kDataLoss);
+  EXPECT_EQ(code(text, with(beside, "\"de-DE\": 1", "\"de-DE\": -1")), Code::kDataLoss);
+  const std::string nameless = with(beside, "prompt_dictionary", "other_dictionary");
+  const auto none = parse_config(text, "c", {.text = nameless, .name = "p"});
+  ASSERT_FALSE(none.has_value());
+  EXPECT_NE(none.error().message.find("prompt_dictionary"), std::string::npos) << none.error().message;
+  // The weights must be as wide as the configuration says.
+  const TempFolder folder;
+  fs::copy(folder_of("nemotron3_5"), folder.path(), fs::copy_options::recursive);
+  write_text(folder.file("config.json"), with(text, "_size\": 12", "_size\": 11"));
+  const auto narrow = Model::load(folder.path());
+  ASSERT_FALSE(narrow.has_value());
+  EXPECT_NE(narrow.error().message.find("prompt_kernel.0"), std::string::npos) << narrow.error().message;
+}
+
 TEST(TransducerTransformers, RefusesWhatItsClassesCannotDo) {
   const std::string text = read_text(folder_of("nemotron") + "/config.json");
   const std::string beside = read_text(folder_of("nemotron") + "/processor_config.json");
-  const auto with = [&](std::string config, std::string from, const std::string& to) {
-    EXPECT_NE(config.find(from), std::string::npos) << from;
-    return config.replace(config.find(from), from.size(), to);
-  };
-  const auto code = [&](const std::string& config, const std::string& processor) {
-    const auto parsed = parse_config(config, "c", {.text = processor, .name = "p"});
-    return parsed ? Code::kInternal : parsed.error().code;
-  };
   EXPECT_EQ(code(text, beside), Code::kInternal);
   EXPECT_EQ(code(text, ""), Code::kDataLoss);  // 80 features by default, but the encoder takes 16
   const auto bare = parse_config(text, "c");
