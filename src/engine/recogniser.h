@@ -2,8 +2,8 @@
 // behind this interface: whisper_recogniser.h, transducer_recogniser.h.  Thread-safe: transcriptions and streams of
 // several threads take turns at the one team of threads and its scratch memory.  A transducer's streams go before
 // its recordings: their turn is a step, chunks of some streams or one window.  A recording's is a piece of up to 60 s
-// of speech, or of 120 s where voice activity is not heeded; beside streams that come in chunks it gives way behind
-// each layer of its encoder and each 20 s of its decoder, but not in the middle of a beam search.  Whisper's is a piece
+// of speech, or of 120 s where voice activity is not heeded, and gives way behind each layer of its encoder, each 20 s
+// of its greedy decoder and each frame of a beam search.  Whisper's is a piece
 // of at most 30 s of speech, or a whole recording where voice activity is not heeded, and streams wait as long.
 #pragma once
 

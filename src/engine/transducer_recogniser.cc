@@ -92,25 +92,36 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
       runner_(team_),
       encoder_(model_->encoder(), runner_),
       decoder_(model_->decoder(), runner_, kGreedy, 1, kBlockFrames) {
-  if (context) pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, *context, kGreedy, max_streams_);
+  if (context) {
+    pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, *context, kGreedy, max_streams_);
+  } else {
+    windows_ = std::make_unique<Windows>(*model_, runner_);
+  }
 }
+
+TransducerRecogniser::Windows::Windows(const transducer::Model& model, nn::Runner& runner)
+    : encoder(model.encoder(), runner), decoder(model.decoder(), runner, kGreedy, 1, FrameSource::kFramesAtOnce) {}
 
 std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track, Prompt prompt) {
   if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track, prompt);
-  return std::make_unique<WindowedFrames>(model_, window_, WindowTools{turns_, runner_, encoder_, decoder_}, track,
-                                          prompt);
+  const WindowTools tools{turns_, runner_, windows_->encoder, windows_->decoder};
+  return std::make_unique<WindowedFrames>(model_, window_, tools, track, prompt);
 }
 
 // Pages, tables, caches and threads are as in use before anybody waits for a result.
 void TransducerRecogniser::warm_up() {
   const std::vector<float> sound(kRecognitionRateHz, 0.0f);
-  for (int round = 0; round < 2; ++round) {
-    const View<const float, 2> frames = encode_sound(*model_, sound, mels_, encoder_, runner_);
-    transducer::HeadState state(*model_->decoder());
-    std::vector<Emission> found;
-    const transducer::HeadDecoder::Job job{&state, frames, &found};
-    decoder_.decode({&job, 1});
-  }
+  const auto run = [&](transducer::Encoder& encoder, transducer::HeadDecoder& decoder) {
+    for (int round = 0; round < 2; ++round) {
+      const View<const float, 2> frames = encode_sound(*model_, sound, mels_, encoder, runner_);
+      transducer::HeadState state(*model_->decoder());
+      std::vector<Emission> found;
+      const transducer::HeadDecoder::Job job{&state, frames, &found};
+      decoder.decode({&job, 1});
+    }
+  };
+  run(encoder_, decoder_);
+  if (windows_ != nullptr) run(windows_->encoder, windows_->decoder);
   if (pool_ != nullptr) pool_->warm_up(*model_);
 }
 
@@ -191,9 +202,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
     {
       const Turns::Turn own(recordings_);
       Turns::Turn turn(turns_);
-      // Windows use the encoder of recordings, so they wait for the piece.
-      transducer::BetweenJobs between;
-      if (pool_ != nullptr && streams_.load(std::memory_order_relaxed) > 0) between = [&turn] { turn.give_way(); };
+      const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
       SYRINX_TRY_VOID(hear(piece, sound, search, options.words, between, transcript));
       note_work();
     }
@@ -217,7 +226,7 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
     for (size_t t = 0; finite && t < frames.extent(0); ++t)
       finite = std::all_of(frames.row(t), frames.row(t) + frames.extent(1), [](float v) { return std::isfinite(v); });
     std::vector<transducer::Hypothesis> kept;
-    if (finite) kept = search.beam->decode(frames);
+    if (finite) kept = search.beam->decode(frames, between);
     finite = finite && std::isfinite(kept.front().score);
     if (finite) found = std::move(kept.front().emissions);
   } else {
@@ -228,7 +237,7 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
       const View<const float, 2> block(frames.row(first), {count, frames.extent(1)}, {frames.stride(0), 1});
       const transducer::HeadDecoder::Job job{&state, block, &found};
       decoder_.decode({&job, 1});
-      if (between) between();
+      between();
     }
     finite = state.faults() == 0;
   }

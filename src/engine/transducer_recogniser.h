@@ -81,6 +81,13 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
     std::unique_ptr<transducer::BeamDecoder> beam;
   };
 
+  // What streams in windows have beside the recordings' own, which may give way to them at any block or frame.
+  struct Windows {
+    Windows(const transducer::Model& model, nn::Runner& runner);
+    transducer::Encoder encoder;
+    transducer::HeadDecoder decoder;
+  };
+
   // `context`: of streams, where the model is cache-aware.
   TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
                        std::optional<transducer::AttentionContext> context, RecogniserOptions options);
@@ -110,15 +117,15 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   std::atomic<size_t> streams_{0};
 
   // A piece of a recording keeps what is its own while its turn is another's: recordings take turns at that, too.
-  Turns
-      recordings_;  // at encoder_, decoder_ and mels_, taken before turns_; where there are windows, turns_ guards them
-  Turns turns_;     // at the team and the runner
+  Turns recordings_;  // at encoder_, decoder_ and mels_; taken before turns_
+  Turns turns_;       // at the team, the runner and windows_
   ThreadTeam team_;
   nn::Runner runner_;
   transducer::Encoder encoder_;
   transducer::HeadDecoder decoder_;
   nn::Plane mels_;
-  std::unique_ptr<ChunkPool> pool_;       // takes its own turns; null for models that are not cache-aware
+  std::unique_ptr<ChunkPool> pool_;       // takes its own turns; null for models that are not cache-aware,
+  std::unique_ptr<Windows> windows_;      // which have these
   std::unique_ptr<Heartbeat> heartbeat_;  // last, as it uses all of these; null where none was asked for
 };
 

@@ -245,23 +245,35 @@ TEST(ChunkPool, WhatIsThrownReachesItsOwnerAlone) {
 }
 
 // Chunks that are heard while a recording's second piece is.
-TEST(ChunkPool, ChunksDoNotWaitForARecordingsPiece) {
-  RecogniserOptions options{.threads = 1};
-  options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/hybrid_streaming.nemo";
-  const auto recogniser = *TransducerRecogniser::load(options);
-  auto stream = *recogniser->start({});
-  const std::vector<float> recording(170 * kRecognitionRateHz, 0.1f), chunk(2560, 0.1f);
-  std::atomic<int> pieces{0};
-  std::thread listener(
-      [&] { EXPECT_TRUE(recogniser->transcribe(recording, {}, [&](double) { return ++pieces > 0; }).has_value()); });
-  std::vector<RecognitionEvent> events;
-  int meanwhile = 0;
-  while (pieces < 2) {
-    EXPECT_TRUE(stream->push(chunk, events).has_value());
-    meanwhile += pieces == 1 ? 1 : 0;
+// Neither for its encoder nor for its decoder; windows no more than chunks.
+TEST(TransducerStreams, DoNotWaitForARecordingsPiece) {
+  struct Case {
+    const char* model;
+    std::optional<StreamWindow> window;
+    int beam;
+  };
+  const StreamWindow quick{.left_s = 0.4, .chunk_s = 0.16, .right_s = 0.08};
+  for (const Case& c :
+       {Case{"hybrid_streaming.nemo", {}, 0}, Case{"hybrid_streaming.nemo", {}, 4}, Case{"tdt.nemo", quick, 8}}) {
+    RecogniserOptions options{.threads = 1, .window = c.window};
+    options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + c.model;
+    const auto recogniser = *TransducerRecogniser::load(options);
+    auto stream = *recogniser->start({});
+    const std::vector<float> recording(170 * kRecognitionRateHz, 0.1f), chunk(2560, 0.1f);
+    std::atomic<int> pieces{0};
+    std::thread listener([&] {
+      EXPECT_TRUE(
+          recogniser->transcribe(recording, {.beam = c.beam}, [&](double) { return ++pieces > 0; }).has_value());
+    });
+    std::vector<RecognitionEvent> events;
+    int meanwhile = 0;
+    while (pieces < 2) {
+      EXPECT_TRUE(stream->push(chunk, events).has_value());
+      meanwhile += pieces == 1 ? 1 : 0;
+    }
+    listener.join();
+    EXPECT_GE(meanwhile, 10) << c.model << ", a beam of " << c.beam;
   }
-  listener.join();
-  EXPECT_GE(meanwhile, 10);
 }
 
 TEST(ChunkPool, APushAllocatesNothing) {

@@ -90,7 +90,7 @@ BeamDecoder::BeamDecoder(std::shared_ptr<const DecoderWeights> weights, nn::Runn
   }
 }
 
-std::vector<Hypothesis> BeamDecoder::decode(View<const float, 2> frames) {
+std::vector<Hypothesis> BeamDecoder::decode(View<const float, 2> frames, const BetweenJobs& between) {
   Paths kept = start();
   for (size_t t = 0; t < frames.extent(0); ++t) {
     const size_t row = t % kFrames;
@@ -98,14 +98,8 @@ std::vector<Hypothesis> BeamDecoder::decode(View<const float, 2> frames) {
       const size_t count = std::min(kFrames, frames.extent(0) - t);
       encode({frames.row(t), {count, frames.extent(1)}, {frames.stride(0), 1}});
     }
-    const auto frame = static_cast<int64_t>(t);
-    if (!has_durations()) {
-      kept = advance_rnnt(std::move(kept), row, frame);
-      continue;
-    }
-    Paths here, later;
-    for (Path& path : kept) (path.frame == frame ? here : later).push_back(std::move(path));
-    kept = here.empty() ? std::move(later) : advance_tdt(std::move(later), std::move(here), row, frame);
+    kept = advance(std::move(kept), row, static_cast<int64_t>(t));
+    if (between) between();
   }
   // The maker counts the blank in front as a label.
   const auto rank = [&](const Path& path) {
@@ -219,6 +213,13 @@ BeamDecoder::Path BeamDecoder::extended(const Path& path, const Choice& choice, 
                              .duration = has_durations() ? static_cast<uint32_t>(ahead) : 1,
                              .confidence = static_cast<float>(std::exp(choice.log_probability))});
   return out;
+}
+
+BeamDecoder::Paths BeamDecoder::advance(Paths paths, size_t row, int64_t frame) {
+  if (!has_durations()) return advance_rnnt(std::move(paths), row, frame);
+  Paths here, later;
+  for (Path& path : paths) (path.frame == frame ? here : later).push_back(std::move(path));
+  return here.empty() ? later : advance_tdt(std::move(later), std::move(here), row, frame);
 }
 
 BeamDecoder::Paths BeamDecoder::advance_rnnt(Paths paths, size_t row, int64_t frame) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/transducer/encoder_layers.h"
 #include "models/transducer/greedy.h"
 
 namespace syrinx::transducer {
@@ -37,8 +38,9 @@ class BeamDecoder {
   // kInvalidArgument for options beyond the limits above.  The runner is borrowed and must outlive this.
   static Result<std::unique_ptr<BeamDecoder>> make(std::shared_ptr<const DecoderWeights> weights, nn::Runner& runner,
                                                    const BeamOptions& options);
-  // All hypotheses kept for these frames [T, d] of a recording, finite, the best first.
-  std::vector<Hypothesis> decode(View<const float, 2> frames);
+  // All hypotheses kept for these frames [T, d] of a recording, finite, the best first.  `between` is called behind
+  // each frame; this object is not to be used meanwhile.
+  std::vector<Hypothesis> decode(View<const float, 2> frames, const BetweenJobs& between = {});
 
  private:
   // What lies behind a history of labels; several hypotheses may share one.
@@ -68,6 +70,7 @@ class BeamDecoder {
   void follow(Paths& paths);
   void add_prefixes(Paths& paths, size_t row);
   std::vector<Choice> choices(std::span<const float> scores) const;
+  Paths advance(Paths paths, size_t row, int64_t frame);
   Paths advance_rnnt(Paths paths, size_t row, int64_t frame);
   Paths advance_tdt(Paths waiting, Paths paths, size_t row, int64_t frame);
   Path extended(const Path& path, const Choice& choice, int64_t frame) const;

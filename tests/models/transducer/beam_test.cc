@@ -60,6 +60,30 @@ TEST_P(Beam, RecordingsStandForThemselves) {
   EXPECT_TRUE(nothing[0].emissions.empty());
 }
 
+// Behind each frame the team may be somebody else's, who may be searching too.
+TEST_P(Beam, GivesWayBehindEachFrame) {
+  const DecodingCase c(GetParam());
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  auto decoder = BeamDecoder::make(c.weights(), runner, {}),
+       other = BeamDecoder::make(c.weights(), runner, {.beam = 2});
+  ASSERT_TRUE(decoder.has_value() && other.has_value());
+  const std::vector<Hypothesis> alone = (*decoder)->decode(c.frames()), others = (*other)->decode(c.frames(3, 9));
+  size_t calls = 0;
+  const std::vector<Hypothesis> found = (*decoder)->decode(c.frames(), [&] {
+    ++calls;
+    EXPECT_EQ((*other)->decode(c.frames(3, 9)).front().score, others.front().score);
+  });
+  EXPECT_EQ(calls, c.frames().extent(0));
+  ASSERT_EQ(found.size(), alone.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].score, alone[i].score);
+    ASSERT_EQ(found[i].emissions.size(), alone[i].emissions.size());
+    for (size_t n = 0; n < found[i].emissions.size(); ++n)
+      EXPECT_EQ(found[i].emissions[n].label, alone[i].emissions[n].label);
+  }
+}
+
 TEST(BeamOptions, HaveLimits) {
   const DecodingCase rnnt("rnnt"), tdt("tdt");
   ThreadTeam team(1);
