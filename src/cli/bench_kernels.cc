@@ -109,6 +109,14 @@ Json report_json(const kernels::MachineLimits& limits, const std::vector<Row>& r
 
 }  // namespace
 
+std::vector<KernelCase> all_kernel_cases(int threads) {
+  std::vector<KernelCase> cases = matrix_kernel_cases(threads);
+  for (KernelCase& item : stream_kernel_cases()) cases.push_back(std::move(item));
+  for (KernelCase& item : codec_kernel_cases()) cases.push_back(std::move(item));
+  for (KernelCase& item : vector_kernel_cases(threads)) cases.push_back(std::move(item));
+  return cases;
+}
+
 Timing time_case(const KernelCase& item, ThreadTeam& team, int runs) {
   item.run(team);
   size_t repeats = 1;
@@ -128,12 +136,14 @@ Status run_bench_kernels(const BenchKernelsOptions& options) {
     return fail(Code::kInvalidArgument, "{} runs make no sense; give 1 to {}", options.runs, kMaxRuns);
   }
   ThreadTeam team(options.threads > 0 ? options.threads : std::min(cpu_info().logical_cores, kMaxThreads));
+  std::vector<KernelCase> cases = all_kernel_cases(team.size());
+  std::erase_if(cases, [&](const KernelCase& item) { return item.name.find(options.only) == std::string::npos; });
+  if (cases.empty()) {
+    return fail(Code::kNotFound, "there is no kernel '{}'; without --only all are measured, with their names",
+                options.only);
+  }
   const kernels::MachineLimits limits = kernels::measure_limits(team);
   if (!options.json) SYRINX_TRY_VOID(print(header_text(limits, options.runs)));
-  std::vector<KernelCase> cases = matrix_kernel_cases(team.size());
-  for (KernelCase& item : stream_kernel_cases()) cases.push_back(std::move(item));
-  for (KernelCase& item : codec_kernel_cases()) cases.push_back(std::move(item));
-  for (KernelCase& item : vector_kernel_cases(team.size())) cases.push_back(std::move(item));
   std::vector<Row> rows;
   for (const KernelCase& item : cases) {
     if (cancel_requested()) return fail(Code::kCancelled, "stopped while measuring; the figures are not complete");
@@ -156,6 +166,7 @@ void add_bench(Command& tree) {
   auto options = std::make_shared<BenchKernelsOptions>();
   command.option("--threads", options->threads, "Threads, 0 for all that this process may use").show_default();
   command.option("--runs", options->runs, "Samples of each kernel; the median counts").show_default();
+  command.option("--only", options->only, "Only the kernels whose name contains this");
   command.flag("--json", options->json, "One JSON object on one line");
   command.examples("  syrinx bench kernels\n  SYRINX_CPU=AVX2 syrinx bench kernels --threads 1 --json");
   command.run([options] { return run_bench_kernels(*options); });

@@ -1,6 +1,7 @@
 // `syrinx bench kernels`: the machine's limits, measured on the spot, and each kernel's share of them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -12,9 +13,11 @@ struct BenchKernelsOptions {
   int threads = 0;  // 0: all that this process may run on
   int runs = 9;     // samples of each case, of which the median is reported
   bool json = false;
+  std::string only;  // the kernels whose name contains this
 };
 
-// Prints to standard output.  kInvalidArgument for a number of threads or runs that makes no sense.
+// Prints to standard output.  kInvalidArgument for a number of threads or runs that makes no sense, kNotFound for a
+// kernel that is not there.
 Status run_bench_kernels(const BenchKernelsOptions& options);
 
 struct Timing {

@@ -32,6 +32,8 @@ std::vector<KernelCase> matrix_kernel_cases(int threads);
 std::vector<KernelCase> stream_kernel_cases();
 // The codec's layers at the shapes of one frame.
 std::vector<KernelCase> codec_kernel_cases();
+// All of these.
+std::vector<KernelCase> all_kernel_cases(int threads);
 
 const kernels::Limit& limit_of(const kernels::MachineLimits& limits, LimitKind kind);
 const char* limit_name(LimitKind kind);  // "read", "f32", ...
