@@ -83,7 +83,8 @@ class Path {
         asking_(model_->decoder(), runner_),
         block_decoder_(model_->decoder(), runner_, kBlock),
         scattered_decoder_(model_->decoder(), runner_, kBlock),
-        mels_(chunk_mels(config_, pool_.context()) * config_.mels) {
+        mels_(chunk_mels(config_, pool_.context()) * config_.mels),
+        beat_encoder_(model_->encoder(), runner_) {
     std::mt19937 random(1);
     std::normal_distribution<float> sample(0.0f, 0.1f), mel(-8, 3);
     for (float& value : sound_) value = sample(random);
@@ -130,14 +131,14 @@ class Path {
       case Form::kScattered: scattered_decoder_.decode(own.scattered, frames(0, rows_), labels_); break;
     }
   }
-  // A small piece of real work: what keeps the program awake while it is idle.
+  // What keeps the program awake while it is idle, as TransducerRecogniser has it.
   void beat() {
     const Turns::Turn turn(turns_);
-    transducer::HeadState state(*model_->decoder());
+    const std::vector<float> silence(kRecognitionRateHz / 10, 0.0f);
+    transducer::DecoderState state(*model_->decoder());
     std::vector<transducer::Emission> found;
-    nn::Plane frame;
-    frame.prepare(1, config_.width, kernels::Storage::kF32);
-    const transducer::GreedyDecoder::Job job{&*state.transducer, std::as_const(frame).view(), &found};
+    const transducer::GreedyDecoder::Job job{&state, encode_sound(*model_, silence, beat_mels_, beat_encoder_, runner_),
+                                             &found};
     decoder_->decode({&job, 1});
   }
   // Whether the states of both layouts hold the same bits.
@@ -211,6 +212,8 @@ class Path {
   LayoutDecoder<ScatteredState> scattered_decoder_;
   std::vector<float> mels_;  // of a chunk
   std::vector<std::unique_ptr<Stream>> streams_;
+  transducer::Encoder beat_encoder_;
+  nn::Plane beat_mels_;
   nn::Plane frames_;  // of the chunk that was encoded last
   size_t rows_ = 0;
   std::vector<transducer::Emission> found_;

@@ -1,6 +1,6 @@
 // Keeps an idle engine awake: while nothing is asked of it, a small piece of real work runs now and then, so that the
-// first request after a pause finds code, tables and threads as the one before left them (spec transducer-asr.md,
-// section 5.6 (3)).  Bounded: it never takes more than its share of one core.
+// first request after a pause finds code, tables, weights and threads as the one before left them (spec
+// transducer-asr.md, section 5.6 (3)).  Bounded: it never takes more than its share of one core.
 #pragma once
 
 #include <atomic>

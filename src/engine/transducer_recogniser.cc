@@ -125,15 +125,17 @@ void TransducerRecogniser::warm_up() {
   if (pool_ != nullptr) pool_->warm_up(*model_);
 }
 
-// One frame of silence through the decoder: its weights are what may stay in the caches.
+// A little silence all of the way: under a hypervisor, memory that nobody has read for some seconds is slow once when
+// it is read again, and nearly all of it are the encoder's weights.
 void TransducerRecogniser::beat() {
   const Turns::Turn own(recordings_);
-  const Turns::Turn turn(turns_);
-  nn::Plane frame;
-  frame.prepare(1, model_->config().encoder.width, kernels::Storage::kF32);
+  Turns::Turn turn(turns_);
+  const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
+  const std::vector<float> silence(kRecognitionRateHz / 10, 0.0f);
+  const View<const float, 2> frames = encode_sound(*model_, silence, mels_, encoder_, runner_, {.between = between});
   transducer::HeadState state(*model_->decoder());
   std::vector<Emission> found;
-  const transducer::HeadDecoder::Job job{&state, std::as_const(frame).view(), &found};
+  const transducer::HeadDecoder::Job job{&state, frames, &found};
   decoder_.decode({&job, 1});
 }
 

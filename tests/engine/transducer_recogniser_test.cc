@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -140,6 +141,27 @@ TEST_P(TransducerRecognition, StreamsTogetherGetWhatEachGetsAlone) {
       EXPECT_EQ(together[n][i].text, alone[n][i].text);
       EXPECT_EQ(together[n][i].confidence, alone[n][i].confidence);
     }
+  }
+}
+
+// What an idle recogniser does for itself shows in no result, and gives way to what it is asked.
+TEST(TransducerStreams, HeartbeatsChangeNothing) {
+  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo", "prompt.nemo", "conformer_ctc.nemo"}) {
+    const std::vector<float> sound = noise(4, 3);
+    const auto heard = [&](bool heartbeat) {
+      const auto recogniser = *load(name, "", {.heartbeat = heartbeat});
+      auto stream = *recogniser->start({});
+      std::vector<RecognitionEvent> events;
+      for (size_t first = 0; first < sound.size(); first += 16000) {
+        if (heartbeat) std::this_thread::sleep_for(std::chrono::milliseconds(70));
+        EXPECT_TRUE(stream->push(std::span(sound).subspan(first, 16000), events).has_value());
+      }
+      EXPECT_TRUE(stream->finish(events).has_value());
+      std::string text = recogniser->transcribe(sound, {}, {})->text();
+      for (const RecognitionEvent& event : events) text += "|" + event.result.text;
+      return text;
+    };
+    EXPECT_EQ(heard(true), heard(false)) << name;
   }
 }
 
