@@ -27,9 +27,9 @@ bool is_path(const std::string& model, const std::string& models_folder) {
 // A model in one file, and in several, as the readers of both families prefer them.
 constexpr const char* kUsualNames[] = {"model.safetensors", "model.safetensors.index.json"};
 
-// The first of a folder by the order of kinds, then the usual name, an index before the files that it names, then by
-// name.  It is the file that the families' own readers take of such a folder.
-std::string checkpoint_in(const fs::path& folder) {
+// The one of the first kind that a folder holds, the usual names before others; it is the file that the families' own
+// readers take of such a folder.  Empty where there is none.
+Result<std::string> checkpoint_in(const fs::path& folder) {
   if (is_there(folder / "model.bin")) return (folder / "model.bin").string();
   constexpr const char* kKinds[] = {".nemo", ".safetensors", ".ckpt", ".pt"};
   std::vector<std::string> found[std::size(kKinds)];
@@ -39,8 +39,14 @@ std::string checkpoint_in(const fs::path& folder) {
       if (entry->path().extension() == kKinds[i]) found[i].push_back(entry->path().string());
   for (const char* name : {kUsualNames[1], kUsualNames[0]})
     if (is_there(folder / name)) found[1] = {(folder / name).string()};
-  for (std::vector<std::string>& names : found)
-    if (!names.empty()) return *std::min_element(names.begin(), names.end());
+  for (std::vector<std::string>& names : found) {
+    if (names.size() > 1) {
+      std::sort(names.begin(), names.end());
+      return fail(Code::kInvalidArgument, "the folder holds several checkpoints, '{}' and '{}' among them; name one",
+                  names[0], names[1]);
+    }
+    if (!names.empty()) return names.front();
+  }
   return {};
 }
 
@@ -88,7 +94,10 @@ Result<RecognitionFiles> find_recognition_files(const std::string& model, const 
     if (!files.installed) return fail(Code::kNotFound, "there is no file or folder '{}'", files.name);
     return not_installed(files.name);
   }
-  files.checkpoint = is_folder(place) ? checkpoint_in(place) : place.string();
+  files.checkpoint = place.string();
+  if (is_folder(place)) {
+    SYRINX_TRY(files.checkpoint, checkpoint_in(place));
+  }
   if (files.checkpoint.empty())
     return fail(
         Code::kNotFound,

@@ -34,7 +34,8 @@ class Transducer(Program):
         self.sound = noise(SAMPLES)
 
     def arguments(self, name, *more):
-        return ["transcribe", "--model", FOLDER / f"{name}.nemo", "--precision", "f32", "--threads", "1", "--raw", "s16",
+        path = FOLDER / name if (FOLDER / name).is_dir() else FOLDER / f"{name}.nemo"
+        return ["transcribe", "--model", path, "--precision", "f32", "--threads", "1", "--raw", "s16",
                 "--rate", "16000", *more]
 
     def transcribe(self, name, *more):
@@ -107,6 +108,13 @@ class Transducer(Program):
         self.check_refused(5, "CTC head alone", "conformer_ctc", "--beam", "4")
         self.check_refused(5, "a stream takes nothing back", "hybrid_streaming", "--beam", "4", "--stream")
         self.check_refused(5, "leave out either", "hybrid_streaming", "--beam", "4", "--boost", "jaa")
+
+    def test_phrases_that_are_favoured(self):
+        model = "transformers/nemotron"
+        plain = self.transcribe(model)
+        self.assertNotIn("b", plain)
+        self.assertIn("b", self.transcribe(model, "--boost", "b", "--boost-score", "3"))
+        self.assertIn("b", self.transcribe(model, "--boost", "b", "--boost-score", "3", "--stream"))
 
     def test_look_ahead(self):
         outputs = {self.transcribe("hybrid_streaming", "--stream", "--look-ahead", str(frames)) for frames in range(3)}

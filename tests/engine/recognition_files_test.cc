@@ -84,6 +84,19 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
   EXPECT_EQ(find(path("h"))->checkpoint, path("h/model.safetensors"));
 }
 
+TEST_F(RecognitionFilesTest, AsksWhichOfSeveralIsMeant) {
+  for (const char* name : {"a/two.nemo", "a/one.nemo", "b/x.safetensors", "b/y.safetensors", "c/base.pt", "c/tiny.pt"})
+    write(name);
+  for (const char* folder : {"a", "b", "c"}) {
+    const auto files = find(path(folder));
+    ASSERT_FALSE(files) << folder;
+    EXPECT_EQ(files.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(files.error().message, HasSubstr("name one"));
+  }
+  EXPECT_THAT(find(path("a")).error().message, HasSubstr("one.nemo' and '" + path("a/two.nemo")));
+  EXPECT_TRUE(find(path("a/one.nemo")));
+}
+
 TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {
   write("models/parakeet-0.6b/model.nemo");
   EXPECT_EQ(find("parakeet-0.6b")->checkpoint, path("models/parakeet-0.6b/model.nemo"));
