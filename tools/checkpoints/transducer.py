@@ -386,6 +386,7 @@ def main() -> None:
     parser.add_argument("--context", action="append", metavar="LEFT,RIGHT",
                         help="frames that attention sees, instead of the family's own; the first is the default")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--blank", type=float, help="how likely the blank is, instead of the family's own; 0.7 is often")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -396,6 +397,8 @@ def main() -> None:
             size, seed = dataclasses.replace(SIZES["tiny"], **family.tiny), family.tiny_seed or seed
         else:  # packing takes minutes and saves little of random numbers
             family = dataclasses.replace(family, packed=False)
+        if options.blank is not None:
+            family = dataclasses.replace(family, blank=options.blank)
         if options.context:
             contexts = tuple(tuple(int(n) for n in pair.split(",")) for pair in options.context)
             family = dataclasses.replace(family, contexts=contexts)

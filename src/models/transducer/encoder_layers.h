@@ -20,8 +20,9 @@
 
 namespace syrinx::transducer {
 
-// Sees x behind each block, and in the first also behind its parts; for tests.  Called by one thread.
-using LayerProbe = std::function<void(const std::string& stage, View<const float, 2> x)>;
+// Sees x behind each block, and in the first also behind its parts; for tests.  Called by one thread.  In a team of one
+// it may write x too, from which the next stage then starts.
+using LayerProbe = std::function<void(const std::string& stage, View<float, 2> x)>;
 
 // Called between jobs of the team, which may do other work meanwhile.
 using BetweenJobs = std::function<void()>;
