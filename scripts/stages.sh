@@ -33,6 +33,12 @@ stage_release() {
   build release -DSYRINX_TESTS=ON && run_tests build/release -LE "$ctest_exclude"
 }
 
+# Clients of others, as their users install them; nothing of the system is touched.
+stage_clients() {
+  python3 -m pip install --quiet --upgrade --target build/clients --requirement tests/e2e/clients.txt &&
+    run_tests build/release -L clients
+}
+
 # The models for the tests that need real ones; pulled as any user would.
 stage_voice() { build/release/syrinx pull kokoro whisper-base; }
 
@@ -64,7 +70,7 @@ stage_asan() {
   # The same build counts the lines that its tests execute: the stage `coverage` reads the counts.
   rm -rf build/asan/counts
   export LLVM_PROFILE_FILE=$PWD/build/asan/counts/%4m.profraw
-  build asan && run_tests build/asan -LE real
+  build asan && run_tests build/asan -LE 'real|clients'
 }
 
 # Two targets at a time.  A target is not run again while its binary is the one that already stood the time.

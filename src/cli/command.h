@@ -102,6 +102,7 @@ void add_bench(Command& tree);
 void add_doctor(Command& tree);
 void add_generate(Command& tree);
 void add_inspect(Command& tree);
+void add_serve(Command& tree);
 void add_speak(Command& tree);
 void add_transcribe(Command& tree);
 void add_voices(Command& tree);

@@ -1,0 +1,23 @@
+#include "base/json.h"
+#include "server/speech_request.h"
+#include "text/unicode.h"
+
+namespace {
+
+constexpr syrinx::server::SpeechLimits kLimits{.max_text_characters = 100};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto request = syrinx::server::parse_speech_request({reinterpret_cast<const char*>(data), size}, kLimits);
+  if (!request) {
+    // What a client reads: JSON, whatever it has sent, and always a sentence.
+    const auto body = syrinx::parse_json(syrinx::server::error_body(request.error()), "the answer");
+    if (!body || request.error().message.empty() || request.error().status != 400) __builtin_trap();
+    return 0;
+  }
+  if (request->input.empty() || syrinx::text::count_code_points(request->input) > kLimits.max_text_characters)
+    __builtin_trap();
+  if (!(request->speed >= 0.25 && request->speed <= 4) || request->sample_rate_hz < 8000) __builtin_trap();
+  return 0;
+}

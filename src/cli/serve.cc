@@ -1,0 +1,88 @@
+// syrinx serve: the server.  Its options are the table of server/settings.h.
+#include "server/serve.h"
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "server/settings.h"
+#include "server/settings_file.h"
+
+namespace syrinx::cli {
+namespace {
+
+using server::Setting;
+using server::Settings;
+using server::Texts;
+
+// What the command line says of a setting, if anything.
+struct Given {
+  const Setting* setting = nullptr;
+  std::string text = {};
+  Texts texts = {};
+  bool on = false;
+  bool is_given() const { return on || !text.empty() || !texts.empty(); }
+};
+
+struct ServeArguments {
+  std::string config;
+  bool check = false;
+  bool print_config = false;
+  std::deque<Given> given;  // a place that is named stays where it is
+};
+
+// The file's settings, and the command line's before them.
+Result<Settings> settings_of(const ServeArguments& arguments) {
+  Settings settings;
+  if (!arguments.config.empty()) SYRINX_TRY_VOID(server::read_settings_file(arguments.config, settings));
+  for (const Given& given : arguments.given) {
+    if (!given.is_given()) continue;
+    const Texts texts = given.on ? Texts{"true"} : given.texts.empty() ? Texts{given.text} : given.texts;
+    SYRINX_TRY_VOID(server::set_from_texts(settings, *given.setting, texts, given.setting->flag()));
+  }
+  return settings;
+}
+
+Status run_serve(const ServeArguments& arguments) {
+  SYRINX_TRY(const Settings settings, settings_of(arguments));
+  if (arguments.print_config) return print(server::settings_as_toml(settings));
+  if (arguments.check) {
+    SYRINX_TRY_VOID(server::check_everything(settings));
+    return print("the settings make sense, and what they name is there\n");
+  }
+  return server::serve(settings, [](const std::string& line) { note(line); });
+}
+
+}  // namespace
+
+void add_serve(Command& tree) {
+  auto arguments = std::make_shared<ServeArguments>();
+  Command command = tree.add("serve", "Serve speech over HTTP, as OpenAI's clients ask for it");
+  command.option("--config", arguments->config, "TOML file of settings; flags go before it").type("FILE");
+  command.flag("--check", arguments->check,
+               "Look whether the settings make sense and what they name is there, and end");
+  command.flag("--print-config", arguments->print_config, "Print all settings as a file for --config, and end");
+  for (const Setting& setting : server::setting_table()) {
+    if (setting.in_file_only) continue;
+    Given& given = arguments->given.emplace_back();
+    given.setting = &setting;
+    const std::string flag = setting.flag();
+    if (setting.is_flag()) {
+      command.flag(flag.c_str(), given.on, setting.help);
+    } else if (setting.is_list()) {
+      command.option(flag.c_str(), given.texts, setting.help).type(setting.value);
+    } else {
+      command.option(flag.c_str(), given.text, setting.help).type(setting.value);
+    }
+  }
+  command.examples(
+      "  syrinx serve\n"
+      "  syrinx serve --port 8000 --speech-model pocket-tts\n"
+      "  syrinx serve --print-config > syrinx.toml\n"
+      "  syrinx serve --config syrinx.toml --check");
+  command.run([arguments] { return run_serve(*arguments); });
+}
+
+}  // namespace syrinx::cli

@@ -1,0 +1,92 @@
+#include "server/access.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/in_quotes.h"
+#include "base/mapped_file.h"
+#include "base/sha256.h"
+#include "text/unicode.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr size_t kMaxKeyFileBytes = size_t{1} << 20;
+constexpr size_t kMaxKeyBytes = 512;
+
+std::string digest(std::string_view key) { return sha256_hex(std::as_bytes(std::span(key.data(), key.size()))); }
+
+// Looks at every byte, whatever the first ones are.
+bool same(std::string_view a, std::string_view b) {
+  unsigned different = a.size() != b.size() ? 1 : 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) different |= static_cast<unsigned>(a[i] ^ b[i]);
+  return different == 0;
+}
+
+std::string_view trimmed(std::string_view line) {
+  const size_t begin = std::min(line.find_first_not_of(" \t\r"), line.size());
+  return line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+// Of "[::1]:8080" or "localhost:8080" what stands before the port.
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
+  return host.substr(0, host.find(':'));
+}
+
+bool is_own_name(std::string_view name) {
+  if (name == "localhost" || name.starts_with('[')) return true;
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return text::is_ascii_digit(c) || c == '.'; });
+}
+
+}  // namespace
+
+Result<ApiKeys> ApiKeys::load(const Settings& settings) {
+  ApiKeys keys;
+  for (const std::string& key : settings.api_keys) keys.digests_.push_back(digest(key));
+  if (settings.api_key_file.empty()) return keys;
+  SYRINX_TRY(const MappedFile file, MappedFile::open(settings.api_key_file));
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() > kMaxKeyFileBytes)
+    return fail(Code::kLimitExceeded, "'{}' has {} bytes; a file of API keys has at most {}", settings.api_key_file,
+                bytes.size(), kMaxKeyFileBytes);
+  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t before = keys.digests_.size();
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view key = trimmed(rest.substr(0, end));
+    if (key.size() > kMaxKeyBytes)
+      return fail(Code::kLimitExceeded, "'{}' holds a key of {} bytes; give at most {}", settings.api_key_file,
+                  key.size(), kMaxKeyBytes);
+    if (!key.empty()) keys.digests_.push_back(digest(key));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (keys.digests_.size() == before)
+    return fail(Code::kInvalidArgument, "'{}' holds no API key; write one a line", settings.api_key_file);
+  return keys;
+}
+
+bool ApiKeys::allow(std::string_view authorization) const {
+  constexpr std::string_view kScheme = "bearer ";
+  const bool bearer =
+      authorization.size() > kScheme.size() && text::ascii_lower(authorization.substr(0, kScheme.size())) == kScheme;
+  const std::string given = digest(bearer ? authorization.substr(kScheme.size()) : "");
+  bool allowed = false;
+  for (const std::string& known : digests_) allowed = same(given, known) || allowed;
+  return allowed && bearer;
+}
+
+bool is_listed(std::string_view origin, const Texts& origins) {
+  return std::any_of(origins.begin(), origins.end(),
+                     [&](const std::string& listed) { return listed == "*" || listed == origin; });
+}
+
+bool may_ask(std::string_view origin, std::string_view host, const Texts& origins) {
+  if (origin.empty() || is_listed(origin, origins)) return true;
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (origin.starts_with(scheme) && origin.substr(scheme.size()) == host) return is_own_name(without_port(host));
+  return false;
+}
+
+}  // namespace syrinx::server

@@ -1,0 +1,31 @@
+// Who may ask: API keys, and web pages of other origins.  Pure once made; thread-safe.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "server/settings.h"
+
+namespace syrinx::server {
+
+class ApiKeys {
+ public:
+  // Those of the settings and of their file.  The file's errors; kInvalidArgument where it holds none.
+  static Result<ApiKeys> load(const Settings& settings);
+  bool asked_for() const { return !digests_.empty(); }
+  // Whether an `Authorization` header bears one of them, "Bearer KEY".  Takes as long for every key that is wrong.
+  bool allow(std::string_view authorization) const;
+
+ private:
+  std::vector<std::string> digests_;  // SHA-256, so that their lengths do not show either
+};
+
+// Whether a page of `origin` may ask a server that was addressed as `host`: it is the server's own page, or listed.  A
+// server's own name is an address or localhost, so that no foreign name that leads here passes for it.
+bool may_ask(std::string_view origin, std::string_view host, const Texts& origins);
+bool is_listed(std::string_view origin, const Texts& origins);
+
+}  // namespace syrinx::server

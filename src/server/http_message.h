@@ -1,0 +1,60 @@
+// A request and its answer, as everything but the transport sees them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx::server {
+
+class ReplyStream;
+
+struct HttpHeader {
+  std::string name, value;
+};
+
+struct HttpRequest {
+  std::string method;  // "GET"
+  std::string path;    // "/v1/models", as it came
+  std::string query;   // what stands behind the '?'
+  std::vector<HttpHeader> headers;
+  std::string body;
+  std::string id;          // ours, or the client's X-Request-Id
+  int64_t arrived_ns = 0;  // of the first byte
+
+  // Of the first header of that name, in any case; empty where there is none.
+  std::string_view header(std::string_view name) const;
+  // Of `name=value` in the query; nothing is decoded.
+  std::string_view query_value(std::string_view name) const;
+};
+
+// Whole: status, headers and body.  With a stream, all three come from there (reply_stream.h).
+struct HttpReply {
+  int status = 200;
+  std::string type = "application/json";
+  std::vector<HttpHeader> headers = {};
+  std::string body = {};
+  std::shared_ptr<ReplyStream> stream = {};
+};
+
+// What is wrong with a request, in the form of OpenAI's interface.
+struct HttpError {
+  int status = 400;
+  std::string message;
+  std::string param = {};  // the field; empty: null
+  std::string code = {};   // "model_not_found"; empty: null
+  int retry_after_s = 0;   // 0: not said
+};
+
+const char* status_phrase(int status);  // "Not Found"; also of our 499
+const char* error_type(int status);     // "invalid_request_error", ...
+std::string error_body(const HttpError& error);
+HttpReply error_reply(const HttpError& error);
+// An engine's error: its code decides the status.
+HttpError http_error(const Error& error, std::string param = {});
+
+}  // namespace syrinx::server

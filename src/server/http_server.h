@@ -1,0 +1,74 @@
+// HTTP/1.1 over TCP: sockets, parsing, limits and deadlines.  It moves bytes between clients and an HttpService on one
+// thread of its own and never waits for anything but sockets and clocks.
+//
+// A connection serves one request after another (keep-alive).  A client that sends its request slowly, or reads its
+// answer slowly, is cut when its deadline passes; one that closes its connection, or its sending half, while an answer
+// is made has that answer cancelled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "server/http_message.h"
+
+namespace syrinx::server {
+
+struct HttpLimits {
+  std::string host = "127.0.0.1";
+  int port = 0;  // 0: any free one
+  size_t max_header_bytes = 16384;
+  size_t max_connections = 1024, max_connections_per_address = 256;
+  double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
+};
+
+// What the transport asks of the server proper.  On the transport's thread: must not wait.
+class HttpService {
+ public:
+  virtual ~HttpService() = default;
+
+  struct Admission {
+    size_t max_body_bytes = 0;
+    std::vector<HttpHeader> headers = {};     // for whatever the answer will be
+    std::unique_ptr<HttpReply> refusal = {};  // the answer already, before any body is read
+  };
+  // When the header is there.
+  virtual Admission admit(const HttpRequest& head) = 0;
+  // When the body is.
+  virtual HttpReply answer(const HttpRequest& request) = 0;
+
+  struct Answered {
+    int status = 0;      // 499: the client has gone; 0: it was not a request at all
+    uint64_t bytes = 0;  // of the answer's body
+  };
+  virtual void answered(const HttpRequest& request, const Answered& answered) = 0;
+  // A connection was refused for want of room.
+  virtual void refused() = 0;
+};
+
+class HttpServer {
+ public:
+  // Listens and serves at once.  The service must outlive it.  kUnavailable: the address is taken or is not this
+  // machine's; kInvalidArgument: it is no address.
+  static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int port() const;
+  // Any thread.  Takes no connections any more, closes idle ones, and each other behind its answer.
+  void drain();
+  size_t answering() const;  // requests that have arrived and are not answered
+  // Cuts all connections and cancels their answers; none is touched any more when this returns.  ReplyStreams may
+  // still be written to by others until this is destroyed.
+  void stop();
+
+ private:
+  HttpServer();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace syrinx::server

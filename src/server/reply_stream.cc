@@ -1,0 +1,95 @@
+#include "server/reply_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace syrinx::server {
+
+void ReplyStream::begin(HttpReply head, bool whole) {
+  {
+    const std::lock_guard lock(mutex_);
+    SYRINX_CHECK(!head_);
+    head_ = std::move(head);
+    whole_ = whole;
+  }
+  tell();
+}
+
+bool ReplyStream::begun() const {
+  const std::lock_guard lock(mutex_);
+  return head_.has_value();
+}
+
+Status ReplyStream::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kBlockBytes));
+    if (!wait_for_room()) return fail(Code::kCancelled, "the client has closed the connection");
+    SYRINX_CHECK(blocks_.try_push(Block(part.begin(), part.end())));  // nobody else pushes
+    tell();
+    bytes = bytes.subspan(part.size());
+  }
+  return {};
+}
+
+// False when the client is gone.
+bool ReplyStream::wait_for_room() {
+  const auto has_room = [this] { return blocks_.size() < blocks_.capacity(); };
+  if (!has_room()) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return has_room() || cancelled(); });
+  }
+  return !cancelled();
+}
+
+void ReplyStream::end(End end) {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = end;
+  }
+  tell();
+}
+
+// The transport is woken once for all that it has not looked at yet.
+void ReplyStream::tell() {
+  if (told_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::lock_guard lock(mutex_);
+  if (wake_) wake_();
+}
+
+void ReplyStream::on_cancel(std::function<void()> action) {
+  const std::lock_guard lock(action_mutex_);
+  action_ = std::move(action);
+  if (cancelled() && action_) action_();
+}
+
+void ReplyStream::on_news(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+ReplyStream::News ReplyStream::pop_news() {
+  told_.exchange(false, std::memory_order_acq_rel);  // whoever pushed before is seen, whoever pushes after tells
+  const std::lock_guard lock(mutex_);
+  return {.head = head_ ? &*head_ : nullptr, .whole = whole_, .end = end_};
+}
+
+bool ReplyStream::try_pop(Block& block) {
+  if (!blocks_.try_pop(block)) return false;
+  const std::lock_guard lock(mutex_);  // so that a producer that has just found it full does not miss this
+  room_.notify_one();
+  return true;
+}
+
+void ReplyStream::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_.store(true, std::memory_order_release);
+    room_.notify_all();
+  }
+  const std::lock_guard lock(action_mutex_);
+  if (action_) action_();
+}
+
+}  // namespace syrinx::server

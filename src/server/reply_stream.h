@@ -1,0 +1,72 @@
+// A bounded queue of bytes from the thread that makes an answer to the transport that sends it.
+//
+// The producer begins with a head, whole or to be followed by blocks, and ends with finish() or abort().  When the
+// client reads slowly the queue fills and write() waits; when the client is gone write() returns kCancelled.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/spsc_queue.h"
+#include "server/http_message.h"
+
+namespace syrinx::server {
+
+class ReplyStream {
+ public:
+  static constexpr size_t kBlocks = 32, kBlockBytes = 8192;
+  using Block = std::vector<std::byte>;
+  enum class End { kOpen, kFinished, kAborted };
+
+  // Of the producer; one thread at a time.
+  // Once, first of all.  A whole head is the answer, which goes out with finish() or abort().
+  void begin(HttpReply head, bool whole);
+  bool begun() const;
+  // Waits while the queue is full.  kCancelled once the client is gone.
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
+  void finish() { end(End::kFinished); }
+  void abort() { end(End::kAborted); }  // the client is to see that the answer is broken off
+  // What cancel() calls, at once if it has been called already; empty: nothing any more.  When this returns, what was
+  // set before is not being called.
+  void on_cancel(std::function<void()> action);
+  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+
+  // Of the transport; one thread.
+  // `wake` is called, from the producer's thread, when there is something new; once, until pop_news().
+  void on_news(std::function<void()> wake);
+  // What has been said so far.  Blocks that were written before `end` was reached can still be popped.
+  struct News {
+    const HttpReply* head = nullptr;  // null: not begun; stays where it is
+    bool whole = false;
+    End end = End::kOpen;
+  };
+  News pop_news();
+  bool try_pop(Block& block);
+  void cancel();  // the client is gone; any thread
+
+ private:
+  bool wait_for_room();
+  void end(End end);
+  void tell();
+
+  SpscQueue<Block> blocks_{kBlocks};
+  std::atomic<bool> cancelled_{false}, told_{false};
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::function<void()> wake_;  // the following by mutex_
+  std::optional<HttpReply> head_;
+  bool whole_ = false;
+  End end_ = End::kOpen;
+  std::mutex action_mutex_;
+  std::function<void()> action_;  // by action_mutex_
+};
+
+}  // namespace syrinx::server

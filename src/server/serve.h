@@ -1,0 +1,20 @@
+// `syrinx serve`: from settings to a server that answers until it is told to end.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "server/settings.h"
+
+namespace syrinx::server {
+
+// Validates the settings and looks for what they name, without loading or listening.
+Status check_everything(const Settings& settings);
+
+// Listens, loads the model, and serves until cancel_requested() (base/signals.h); then lets the answers that are under
+// way end, at most settings.drain_timeout_s.  `tell` hears one line when the server listens and one when it is ready.
+// Errors: those of the settings, of loading, and kUnavailable where the address is taken.
+Status serve(const Settings& settings, const std::function<void(const std::string&)>& tell);
+
+}  // namespace syrinx::server

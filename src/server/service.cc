@@ -1,0 +1,270 @@
+#include "server/service.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "base/in_quotes.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "engine/version.h"
+#include "server/speech_job.h"
+#include "server/speech_request.h"
+
+namespace syrinx::server {
+namespace {
+
+double unix_time_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::unique_ptr<HttpReply> refusal(const HttpError& error) { return std::make_unique<HttpReply>(error_reply(error)); }
+
+HttpReply json_reply(const Json& json) { return {.body = json.dump()}; }
+
+size_t open_descriptors() {
+  std::error_code error;
+  const std::filesystem::directory_iterator begin("/proc/self/fd", error);
+  return error ? 0 : static_cast<size_t>(std::distance(begin, std::filesystem::directory_iterator()));
+}
+
+}  // namespace
+
+std::span<const Service::Route> Service::routes() {
+  static constexpr std::array kRoutes = {
+      Route{"GET", "/health", &Service::health, false, false},
+      Route{"GET", "/ready", &Service::ready_or_not, false, false},
+      Route{"GET", "/metrics", &Service::metrics_page, true, false},
+      Route{"GET", "/v1/models", &Service::models, true, false},
+      Route{"GET", "/v1/audio/voices", &Service::voices, true, false},
+      Route{"POST", "/v1/audio/speech", &Service::speech, true, true},
+  };
+  return kRoutes;
+}
+
+const Service::Route* Service::find_route(const HttpRequest& request) {
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  for (const Route& route : routes())
+    if (request.path == route.path && method == route.method) return &route;
+  return nullptr;
+}
+
+Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
+    : settings_(settings),
+      keys_(std::move(keys)),
+      log_(log),
+      started_s_(unix_time_s()),
+      slots_(static_cast<size_t>(settings.speech_slots)) {}
+
+Service::~Service() = default;
+
+void Service::ready(std::shared_ptr<const SpeechModel> model) {
+  metrics_.set("syrinx_model_load_seconds", {{"model", model->id()}}, model->engine().load_ms() / 1000);
+  {
+    const std::lock_guard lock(mutex_);
+    model_ = std::move(model);
+  }
+  State loading = State::kLoading;
+  state_.compare_exchange_strong(loading, State::kReady);
+}
+
+void Service::drain() { state_ = State::kDraining; }
+
+std::shared_ptr<const SpeechModel> Service::model() const {
+  const std::lock_guard lock(mutex_);
+  return model_;
+}
+
+HttpService::Admission Service::admit(const HttpRequest& head) {
+  Admission admission;
+  const std::string_view origin = head.header("Origin");
+  if (!origin.empty() && is_listed(origin, settings_.cors_origins)) {
+    admission.headers.push_back({"Access-Control-Allow-Origin", std::string(origin)});
+    admission.headers.push_back({"Vary", "Origin"});
+    admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
+  }
+  admission.refusal = refuse_early(head);
+  const Route* const route = find_route(head);
+  if (route != nullptr && route->has_body) admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
+  return admission;
+}
+
+// In this order: a page that may not ask learns nothing, and a key is asked for before a body is read.
+std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const {
+  if (!may_ask(head.header("Origin"), head.header("Host"), settings_.cors_origins))
+    return refusal(
+        {.status = 403,
+         .message = fmt::format("pages of {} may not ask this server; the operator can list it in cors_origins",
+                                in_quotes(head.header("Origin"))),
+         .code = "origin_not_allowed"});
+  if (head.method == "OPTIONS" && !head.header("Access-Control-Request-Method").empty()) {
+    HttpReply preflight{.status = 204, .type = ""};
+    preflight.headers.push_back({"Access-Control-Allow-Methods", "GET, POST"});
+    preflight.headers.push_back({"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id"});
+    preflight.headers.push_back({"Access-Control-Max-Age", "600"});
+    return std::make_unique<HttpReply>(std::move(preflight));
+  }
+  if (const Route* const route = find_route(head)) {
+    if (!route->needs_key || !keys_.asked_for() || keys_.allow(head.header("Authorization"))) return nullptr;
+    return refusal({.status = 401,
+                    .message = "the request bears no valid API key; send the header `Authorization: Bearer KEY`",
+                    .code = "invalid_api_key"});
+  }
+  for (const Route& route : routes()) {
+    if (head.path != route.path) continue;
+    HttpReply reply =
+        error_reply({.status = 405, .message = fmt::format("{} takes {} alone", route.path, route.method)});
+    reply.headers.push_back({"Allow", route.method});
+    return std::make_unique<HttpReply>(std::move(reply));
+  }
+  return refusal(
+      {.status = 404,
+       .message = fmt::format("there is nothing at {}; docs/server.md lists what there is", in_quotes(head.path)),
+       .code = "unknown_url"});
+}
+
+HttpReply Service::answer(const HttpRequest& request) { return (this->*find_route(request)->handler)(request); }
+
+// Never what a user sent: the route as it is written above, not its path, and no query.
+void Service::answered(const HttpRequest& request, const Answered& answered) {
+  const Route* const route = find_route(request);
+  const char* const path = route != nullptr ? route->path : "other";
+  const double took_s = static_cast<double>(system_clock().now_ns() - request.arrived_ns) * 1e-9;
+  metrics_.add("syrinx_requests_total", {{"route", path}, {"code", fmt::format("{}", answered.status)}});
+  metrics_.observe("syrinx_request_duration_seconds", {{"route", path}}, took_s);
+  if (log_ == nullptr || (settings_.log == "error" && answered.status < 500)) return;
+  Json line;
+  line.set("time", utc_now());
+  line.set("event", "request");
+  line.set("id", request.id);
+  line.set("route", path);
+  line.set("status", answered.status);
+  line.set("ms", milliseconds(took_s));
+  line.set("bytes", static_cast<int64_t>(answered.bytes));
+  log_->write(line.dump());
+}
+
+void Service::refused() { metrics_.add("syrinx_rejected_total", {{"reason", "connections"}}); }
+
+HttpReply Service::unavailable(const char* reason, std::string message) {
+  metrics_.add("syrinx_rejected_total", {{"reason", reason}});
+  return error_reply({.status = 503, .message = std::move(message), .code = reason, .retry_after_s = 1});
+}
+
+HttpReply Service::health(const HttpRequest& /*request*/) {
+  const double stuck_s = slots_.longest_wait_s();
+  if (stuck_s > settings_.stuck_after_s)
+    return error_reply(
+        {.status = 503,
+         .message = fmt::format("the engine has given nothing for {:.0f} s; restart the server", stuck_s),
+         .code = "stuck"});
+  Json json;
+  json.set("status", "ok");
+  json.set("version", version());
+  return json_reply(json);
+}
+
+HttpReply Service::ready_or_not(const HttpRequest& request) {
+  const State state = state_;
+  if (state == State::kLoading)
+    return error_reply(
+        {.status = 503, .message = "the model is being loaded; ask again", .code = "loading", .retry_after_s = 1});
+  if (state == State::kDraining)
+    return error_reply({.status = 503,
+                        .message = "the server is going down; ask another one",
+                        .code = "draining",
+                        .retry_after_s = 1});
+  if (request.query_value("slots") == "1" && slots_.busy() == slots_.size())
+    return error_reply({.status = 503,
+                        .message = "no slot is free; ask again, or another server",
+                        .code = "no_free_slot",
+                        .retry_after_s = 1});
+  Json json;
+  json.set("status", "ready");
+  json.set("slots", slots_.size());
+  json.set("free_slots", slots_.size() - slots_.busy());
+  return json_reply(json);
+}
+
+void Service::set_gauges() {
+  metrics_.set("syrinx_build_info", {{"version", version()}, {"backend", "cpu"}, {"simd", chosen_target()}}, 1);
+  metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
+  metrics_.set("process_resident_memory_bytes", {}, static_cast<double>(current_rss_bytes()));
+  metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
+  metrics_.set("process_start_time_seconds", {}, started_s_);
+  const auto speech = model();
+  const std::string id = speech ? speech->id() : "";
+  const size_t busy = slots_.busy();
+  metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
+  metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots_.size() - busy));
+  metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
+}
+
+HttpReply Service::metrics_page(const HttpRequest& /*request*/) {
+  set_gauges();
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
+}
+
+HttpReply Service::models(const HttpRequest& /*request*/) {
+  Json::Array list;
+  if (const auto speech = model()) {
+    Json item;
+    item.set("id", speech->id());
+    item.set("object", "model");
+    item.set("created", static_cast<int64_t>(started_s_));
+    item.set("owned_by", "syrinx");
+    item.set("task", "text-to-speech");
+    list.push_back(std::move(item));
+  }
+  Json json;
+  json.set("object", "list");
+  json.set("data", std::move(list));
+  return json_reply(json);
+}
+
+HttpReply Service::voices(const HttpRequest& /*request*/) {
+  Json::Array list;
+  if (const auto speech = model()) {
+    for (const ListedVoice& voice : speech->voices()) {
+      Json item;
+      item.set("id", voice.id);
+      item.set("name", voice.id);
+      item.set("model", speech->id());
+      item.set("language", voice.language.empty() ? Json() : Json(voice.language));
+      item.set("kind", voice.kind);
+      list.push_back(std::move(item));
+    }
+  }
+  Json json;
+  json.set("voices", std::move(list));
+  return json_reply(json);
+}
+
+HttpReply Service::speech(const HttpRequest& request) {
+  const auto parsed =
+      parse_speech_request(request.body, {.max_text_characters = static_cast<size_t>(settings_.max_text_characters),
+                                          .ignore_instructions = settings_.ignore_instructions});
+  if (!parsed) return error_reply(parsed.error());
+  const State state = state_;
+  if (state == State::kLoading) return unavailable("loading", "the model is being loaded; ask again in a second");
+  if (state == State::kDraining) return unavailable("draining", "the server is going down; ask another one");
+  const auto speech = model();
+  if (!speech->is_called(parsed->model))
+    return error_reply(
+        {.status = 404,
+         .message = fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(parsed->model)),
+         .param = "model",
+         .code = "model_not_found"});
+  const auto voice = speech->find_voice(parsed->voice);
+  if (!voice) return error_reply(voice.error());
+  const auto job = std::make_shared<SpeechJob>(speech, *parsed, *voice, request.id, request.arrived_ns, metrics_,
+                                               settings_.log == "info" ? log_ : nullptr);
+  if (!slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
+    return unavailable("no_free_slot",
+                       fmt::format("all {} slots are busy; ask again in a second, or another server", slots_.size()));
+  return {.stream = job->reply()};
+}
+
+}  // namespace syrinx::server

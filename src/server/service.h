@@ -1,0 +1,74 @@
+// The routes: who may ask, how much, and what answers.  Knows no socket; the transport calls it on its one thread, and
+// what takes time goes to a slot.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "server/access.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+#include "server/request_log.h"
+#include "server/settings.h"
+#include "server/slots.h"
+#include "server/speech_model.h"
+
+namespace syrinx::server {
+
+class Service final : public HttpService {
+ public:
+  // The log (null: none) must outlive it.
+  Service(const Settings& settings, ApiKeys keys, RequestLog* log);
+  // Cancelled answers must have been given up by the transport: waits for what the slots still do.
+  ~Service() override;
+
+  // Until then /ready and the model's routes answer 503.
+  void ready(std::shared_ptr<const SpeechModel> model);
+  void drain();  // from now on /ready and new work are refused
+
+  Admission admit(const HttpRequest& head) override;
+  HttpReply answer(const HttpRequest& request) override;
+  void answered(const HttpRequest& request, const Answered& answered) override;
+  void refused() override;
+
+ private:
+  enum class State { kLoading, kReady, kDraining };
+  using Handler = HttpReply (Service::*)(const HttpRequest&);
+  struct Route {
+    const char* method;
+    const char* path;
+    Handler handler;
+    bool needs_key, has_body;
+  };
+  static std::span<const Route> routes();
+  static const Route* find_route(const HttpRequest& request);
+
+  HttpReply health(const HttpRequest& request);
+  HttpReply ready_or_not(const HttpRequest& request);
+  HttpReply metrics_page(const HttpRequest& request);
+  HttpReply models(const HttpRequest& request);
+  HttpReply voices(const HttpRequest& request);
+  HttpReply speech(const HttpRequest& request);
+
+  std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
+  HttpReply unavailable(const char* reason, std::string message);
+  std::shared_ptr<const SpeechModel> model() const;
+  void set_gauges();
+
+  const Settings settings_;
+  const ApiKeys keys_;
+  RequestLog* const log_;
+  const double started_s_;
+  std::atomic<State> state_{State::kLoading};
+  Metrics metrics_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SpeechModel> model_;  // by mutex_
+  SlotPool slots_;                            // last: its jobs use the above
+};
+
+}  // namespace syrinx::server

@@ -1,0 +1,346 @@
+#include "server/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "base/in_quotes.h"
+#include "base/json.h"
+
+namespace syrinx::server {
+namespace {
+
+const std::vector<Setting>& table() {
+  static const std::vector<Setting> settings = {
+      {.name = "host",
+       .value = "ADDRESS",
+       .member = &Settings::host,
+       .help = "Address to listen on; one that other machines reach needs an API key"},
+      {.name = "port",
+       .value = "N",
+       .member = &Settings::port,
+       .min = 0,
+       .max = 65535,
+       .help = "TCP port; 0: any free one"},
+      {.name = "speech_model",
+       .value = "NAME|PATH",
+       .member = &Settings::speech_model,
+       .help = "Model that speaks: the name of an installed one, a folder or a file"},
+      {.name = "voice",
+       .value = "VOICE",
+       .member = &Settings::voice,
+       .help = "Voice of requests that name none, by its name or file; empty: the model's own default"},
+      {.name = "voices",
+       .value = "NAME=FILE",
+       .member = &Settings::voices,
+       .help = "Voices from files, besides those beside the model"},
+      {.name = "voice_names",
+       .value = "NAME=VOICE",
+       .member = &Settings::voice_names,
+       .help = "Other names of voices; what a request calls NAME is spoken by VOICE"},
+      {.name = "precision",
+       .value = "TYPE",
+       .member = &Settings::precision,
+       .help = "Arithmetic of the speaking model; empty: its family's default",
+       .choices = {"", "int8", "f32", "bf16", "int4"}},
+      {.name = "threads",
+       .value = "N",
+       .member = &Settings::threads,
+       .min = 0,
+       .max = 64,
+       .help = "Threads of the speaking model; 0: as many as there are cores, up to 8"},
+      {.name = "speech_slots",
+       .value = "N",
+       .member = &Settings::speech_slots,
+       .min = 1,
+       .max = 64,
+       .help = "Texts that are spoken at once; one more is refused with 503"},
+      {.name = "ignore_instructions",
+       .value = "",
+       .member = &Settings::ignore_instructions,
+       .help = "Speak requests with `instructions` that the model cannot heed, instead of refusing them"},
+      {.name = "api_keys",
+       .value = "KEY",
+       .member = &Settings::api_keys,
+       .help = "Keys of which a request must bear one; empty: none is asked for",
+       .in_file_only = true},
+      {.name = "api_key_file",
+       .value = "FILE",
+       .member = &Settings::api_key_file,
+       .help = "File with more such keys, one a line"},
+      {.name = "allow_no_key",
+       .value = "",
+       .member = &Settings::allow_no_key,
+       .help = "Listen where other machines can connect without asking for a key"},
+      {.name = "cors_origins",
+       .value = "ORIGIN",
+       .member = &Settings::cors_origins,
+       .help = "Web pages of other origins that may ask, say https://example.org; `*`: all"},
+      {.name = "max_text_characters",
+       .value = "N",
+       .member = &Settings::max_text_characters,
+       .min = 1,
+       .max = 1000000,
+       .help = "Of a text to be spoken"},
+      {.name = "max_body_kb",
+       .value = "KB",
+       .member = &Settings::max_body_kb,
+       .min = 1,
+       .max = 16384,
+       .help = "Of a request's JSON"},
+      {.name = "max_header_kb",
+       .value = "KB",
+       .member = &Settings::max_header_kb,
+       .min = 1,
+       .max = 256,
+       .help = "Of a request's line and header"},
+      {.name = "max_connections",
+       .value = "N",
+       .member = &Settings::max_connections,
+       .min = 1,
+       .max = 65536,
+       .help = "Open connections; one more is refused"},
+      {.name = "max_connections_per_address",
+       .value = "N",
+       .member = &Settings::max_connections_per_address,
+       .min = 1,
+       .max = 65536,
+       .help = "Of them from one address"},
+      {.name = "idle_timeout_s",
+       .value = "SECONDS",
+       .member = &Settings::idle_timeout_s,
+       .min = 0.1,
+       .max = 3600,
+       .help = "A connection without a request is closed after so long"},
+      {.name = "request_timeout_s",
+       .value = "SECONDS",
+       .member = &Settings::request_timeout_s,
+       .min = 0.1,
+       .max = 3600,
+       .help = "A request must have arrived whole so long after its first byte"},
+      {.name = "stalled_reader_s",
+       .value = "SECONDS",
+       .member = &Settings::stalled_reader_s,
+       .min = 0.1,
+       .max = 3600,
+       .help = "A client that takes nothing of its answer for so long is cut"},
+      {.name = "stuck_after_s",
+       .value = "SECONDS",
+       .member = &Settings::stuck_after_s,
+       .min = 1,
+       .max = 3600,
+       .help = "Without a piece of speech for so long, /health says that the engine is stuck"},
+      {.name = "drain_timeout_s",
+       .value = "SECONDS",
+       .member = &Settings::drain_timeout_s,
+       .min = 0,
+       .max = 86400,
+       .help = "Answers that are under way get so long to end after SIGTERM"},
+      {.name = "log",
+       .value = "LEVEL",
+       .member = &Settings::log,
+       .help = "JSON lines on the standard error: each request, faults alone, or nothing",
+       .choices = {"info", "error", "off"}},
+  };
+  return settings;
+}
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// As TOML writes it: JSON's strings are among its own.
+std::string written(const std::string& text) { return Json(text).dump(); }
+std::string written(bool value) { return value ? "true" : "false"; }
+std::string written(int64_t value) { return fmt::format("{}", value); }
+std::string written(double value) {
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+std::string written(const Texts& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + written(text);
+  return "[" + list + "]";
+}
+
+std::string shown(const SettingValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return in_quotes(*text);
+  return std::visit([](const auto& held) { return written(held); }, value);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (word.empty()) continue;
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+std::string wanted(const Setting& setting) {
+  return std::visit(Overloaded{[&](std::string Settings::*) -> std::string {
+                                 return setting.choices.empty() ? "a text" : "one of " + joined(setting.choices);
+                               },
+                               [&](int64_t Settings::*) -> std::string {
+                                 return fmt::format("a whole number from {} to {}", setting.min, setting.max);
+                               },
+                               [&](double Settings::*) -> std::string {
+                                 return fmt::format("a number from {} to {}", setting.min, setting.max);
+                               },
+                               [&](bool Settings::*) -> std::string { return "true or false"; },
+                               [&](Texts Settings::*) -> std::string { return "a list of texts"; }},
+                    setting.member);
+}
+
+bool takes(const Setting& setting, const std::string& text) {
+  return text.size() <= 4096 && (setting.choices.empty() || std::find(setting.choices.begin(), setting.choices.end(),
+                                                                      text) != setting.choices.end());
+}
+
+template <class Number>
+bool takes(const Setting& setting, Number number) {
+  return static_cast<double>(number) >= setting.min && static_cast<double>(number) <= setting.max;
+}
+
+// Whether the value is of the setting's kind and within its limits; then it is set.
+bool assign(Settings& settings, const Setting& setting, const SettingValue& value) {
+  return std::visit(Overloaded{[&](std::string Settings::*member, const std::string& text) {
+                                 if (!takes(setting, text)) return false;
+                                 settings.*member = text;
+                                 return true;
+                               },
+                               [&](int64_t Settings::*member, int64_t number) {
+                                 if (!takes(setting, number)) return false;
+                                 settings.*member = number;
+                                 return true;
+                               },
+                               [&](double Settings::*member, double number) {
+                                 if (!takes(setting, number)) return false;
+                                 settings.*member = number;
+                                 return true;
+                               },
+                               [&](double Settings::*member, int64_t number) {
+                                 if (!takes(setting, number)) return false;
+                                 settings.*member = static_cast<double>(number);
+                                 return true;
+                               },
+                               [&](bool Settings::*member, bool on) {
+                                 settings.*member = on;
+                                 return true;
+                               },
+                               [&](Texts Settings::*member, const Texts& texts) {
+                                 settings.*member = texts;
+                                 return texts.size() <= 1024;
+                               },
+                               [](const auto&, const auto&) { return false; }},
+                    setting.member, value);
+}
+
+// The whole of `text` as a number; else the text, which no number's setting takes.
+template <class Number>
+SettingValue number_or_text(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || behind != end) return text;
+  return number;
+}
+
+Status check_pairs(const Texts& texts, const char* setting) {
+  for (const std::string& text : texts) {
+    const auto pair = split_pair(text, setting);
+    if (!pair) return tl::unexpected(pair.error());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Setting::flag() const {
+  std::string text = std::string("--") + name;
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+std::span<const Setting> setting_table() { return table(); }
+
+const Setting* find_setting(std::string_view name) {
+  for (const Setting& setting : table())
+    if (name == setting.name) return &setting;
+  return nullptr;
+}
+
+Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where) {
+  if (assign(settings, setting, value)) return {};
+  return fail(Code::kInvalidArgument, "{} is {}; give {}", where, shown(value), wanted(setting));
+}
+
+Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where) {
+  if (setting.is_list()) return set(settings, setting, texts, where);
+  const std::string& text = texts.back();
+  const SettingValue value =
+      std::visit(Overloaded{[&](int64_t Settings::*) { return number_or_text<int64_t>(text); },
+                            [&](double Settings::*) { return number_or_text<double>(text); },
+                            [&](bool Settings::*) { return text == "true" ? SettingValue(true) : SettingValue(text); },
+                            [&](const auto&) { return SettingValue(text); }},
+                 setting.member);
+  return set(settings, setting, value, where);
+}
+
+bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+    return fail(Code::kInvalidArgument, "'{}' holds {}; give NAME=VALUE", setting, in_quotes(text));
+  return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+}
+
+Status check(const Settings& settings) {
+  if (!is_loopback(settings.host) && settings.api_keys.empty() && settings.api_key_file.empty() &&
+      !settings.allow_no_key)
+    return fail(Code::kInvalidArgument,
+                "'host' {} can be reached by other machines, and no API key is set; give api_key_file, or set "
+                "allow_no_key if anybody may use this server",
+                in_quotes(settings.host));
+  for (const std::string& key : settings.api_keys)
+    if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
+  SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
+  return check_pairs(settings.voice_names, "voice_names");
+}
+
+std::string settings_as_toml(const Settings& settings) {
+  std::string text = "# syrinx serve --config FILE\n";
+  for (const Setting& setting : table()) {
+    text += fmt::format("\n# {}.\n", setting.help);
+    text += std::visit(
+        [&](const auto& member) { return fmt::format("{} = {}\n", setting.name, written(settings.*member)); },
+        setting.member);
+  }
+  return text;
+}
+
+std::string settings_as_markdown() {
+  const Settings defaults;
+  std::string text = "| key of the file | flag | value | default | meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const Setting& setting : table()) {
+    std::string value = wanted(setting);
+    if (setting.is_list()) value += fmt::format(", each {}", setting.value);
+    std::string help = setting.help;
+    for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.replace(at, 1, "\\|");
+    text += std::visit(
+        [&](const auto& member) {
+          return fmt::format("| `{}` | {} | {} | `{}` | {} |\n", setting.name,
+                             setting.in_file_only ? "none" : "`" + setting.flag() + "`", value,
+                             written(defaults.*member), help);
+        },
+        setting.member);
+  }
+  return text;
+}
+
+}  // namespace syrinx::server

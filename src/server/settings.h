@@ -1,0 +1,88 @@
+// What an operator may set, in one table: from it come the flags of `syrinx serve`, the keys of its TOML file, the
+// checks of both, the file that --print-config writes and the table in docs/server.md.
+//
+// A new setting: a member with its default, and a row in settings.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx::server {
+
+using Texts = std::vector<std::string>;
+
+struct Settings {
+  std::string host = "127.0.0.1";
+  int64_t port = 8080;
+
+  std::string speech_model = "kokoro";
+  std::string voice = {};
+  Texts voices = {};       // NAME=FILE
+  Texts voice_names = {};  // NAME=VOICE
+  std::string precision = {};
+  int64_t threads = 0;
+  int64_t speech_slots = 4;
+  bool ignore_instructions = false;
+
+  Texts api_keys = {};
+  std::string api_key_file = {};
+  bool allow_no_key = false;
+  Texts cors_origins = {};
+
+  int64_t max_text_characters = 4096;
+  int64_t max_body_kb = 256;
+  int64_t max_header_kb = 16;
+  int64_t max_connections = 1024;
+  int64_t max_connections_per_address = 256;
+  double idle_timeout_s = 75;
+  double request_timeout_s = 30;
+  double stalled_reader_s = 30;
+  double stuck_after_s = 60;
+  double drain_timeout_s = 30;
+
+  std::string log = "info";
+};
+
+struct Setting {
+  using Member = std::variant<std::string Settings::*, int64_t Settings::*, double Settings::*, bool Settings::*,
+                              Texts Settings::*>;
+  const char* name;   // of the file's key; the flag has '-' for '_'
+  const char* value;  // what it is, in the help: "SECONDS"
+  Member member;
+  double min = 0, max = 0;  // of numbers
+  const char* help;
+  std::vector<std::string> choices = {};  // of texts: these alone, where there are any
+  bool in_file_only = false;              // a flag can be read by every user of the machine
+
+  std::string flag() const;
+  bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }
+  bool is_list() const { return std::holds_alternative<Texts Settings::*>(member); }
+};
+
+std::span<const Setting> setting_table();
+const Setting* find_setting(std::string_view name);  // null: there is none
+
+using SettingValue = std::variant<std::string, int64_t, double, bool, Texts>;
+// kInvalidArgument: "WHERE is VALUE; give ...".  A whole number stands for a real one, too.
+Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where);
+// The same of what stands on the command line: one text, of a list each of them.
+Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where);
+
+// What no single setting shows: a key where others than this machine can connect, sensible timeouts, NAME=VALUE lists.
+Status check(const Settings& settings);
+// Whether nobody but this machine reaches that address.
+bool is_loopback(std::string_view host);
+
+// "name=value" of a list; kInvalidArgument naming the setting.
+Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting);
+
+std::string settings_as_toml(const Settings& settings);  // with each setting's help
+std::string settings_as_markdown();                      // the table of docs/server.md
+
+}  // namespace syrinx::server

@@ -1,0 +1,169 @@
+#include "server/speech_model.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "base/in_quotes.h"
+#include "base/mapped_file.h"
+#include "engine/paths.h"
+#include "engine/pocket_voices.h"
+#include "engine/speech_files.h"
+#include "models/kokoro/voice.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr std::array kModelNames = {"tts-1", "tts-1-hd", "gpt-4o-mini-tts"};
+
+// OpenAI's voices, and those of Kokoro that come nearest by their makers' descriptions.
+constexpr std::array<std::pair<const char*, const char*>, 13> kVoiceNames = {{{"alloy", "af_alloy"},
+                                                                              {"ash", "am_michael"},
+                                                                              {"ballad", "bm_george"},
+                                                                              {"cedar", "am_fenrir"},
+                                                                              {"coral", "af_bella"},
+                                                                              {"echo", "am_echo"},
+                                                                              {"fable", "bm_fable"},
+                                                                              {"marin", "af_kore"},
+                                                                              {"nova", "af_nova"},
+                                                                              {"onyx", "am_onyx"},
+                                                                              {"sage", "af_sarah"},
+                                                                              {"shimmer", "af_sky"},
+                                                                              {"verse", "am_puck"}}};
+constexpr const char* kWarmUpText = "Hello, this is a test.";
+
+// A path's last part, so that no folder of this machine is told to anybody.
+std::string id_of(const std::string& model) {
+  if (model.find('/') == std::string::npos) return model;
+  const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+  return path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
+}
+
+Result<SpeechFiles> find_files(const Settings& settings, UserPaths& paths) {
+  SYRINX_TRY(paths, user_paths());
+  return find_speech_files(settings.speech_model, models_folder(paths));
+}
+
+Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files) {
+  std::vector<ListedVoice> voices;
+  if (files.family == ModelFamily::kPocketTts) {
+    for (const PocketVoiceFile& voice : list_pocket_voices(files.voices))
+      voices.push_back({.id = voice.name, .kind = voice.recording ? "cloned" : "builtin"});
+    return voices;
+  }
+  if (!is_folder(files.voices)) return voices;  // those of the settings alone
+  SYRINX_TRY(const std::vector<kokoro::VoiceInfo> infos, kokoro::list_voices(files.voices));
+  for (const kokoro::VoiceInfo& voice : infos)
+    voices.push_back({.id = voice.name, .language = voice.language_code == "und" ? "" : voice.language_code});
+  return voices;
+}
+
+Status add_voices(const Settings& settings, SpeechEngine& engine) {
+  for (const std::string& member : settings.voices) {
+    SYRINX_TRY(const auto pair, split_pair(member, "voices"));
+    SYRINX_TRY(const MappedFile file, MappedFile::open(pair.second));
+    SYRINX_TRY_VOID(engine.add_voice(pair.first, file.bytes()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status SpeechModel::check(const Settings& settings) {
+  UserPaths paths;
+  SYRINX_TRY(SpeechFiles files, find_files(settings, paths));
+  for (const std::string& member : settings.voices) {
+    SYRINX_TRY(const auto pair, split_pair(member, "voices"));
+    SYRINX_TRY_VOID(check_voice_name(pair.first));
+    const auto file = MappedFile::open(pair.second);
+    if (!file) return tl::unexpected(file.error());
+  }
+  SpeechModel model(settings, std::move(files));
+  return model.name_voices(settings);
+}
+
+Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& settings) {
+  UserPaths paths;
+  SYRINX_TRY(SpeechFiles files, find_files(settings, paths));
+  std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files)));
+  SYRINX_TRY_VOID(model->name_voices(settings));
+  SpeechEngineOptions options{.files = model->files_};
+  if (!settings.precision.empty()) {
+    SYRINX_TRY(options.precision, parse_precision(settings.precision));
+  }
+  SYRINX_TRY(options.threads, choose_threads(static_cast<int>(settings.threads)));
+  options.cache_folder = packed_folder(paths, model->files_);
+  // What the settings add is there only after the model.
+  const bool added = std::any_of(settings.voices.begin(), settings.voices.end(),
+                                 [&](const std::string& member) { return member.starts_with(settings.voice + "="); });
+  if (!added) options.first_voice = settings.voice;
+  SYRINX_TRY(model->engine_, SpeechEngine::load(std::move(options)));
+  SYRINX_TRY_VOID(add_voices(settings, *model->engine_));
+  SYRINX_TRY_VOID(model->warm_up());
+  return std::shared_ptr<const SpeechModel>(std::move(model));
+}
+
+SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files)
+    : files_(std::move(files)), id_(id_of(settings.speech_model)), default_voice_(settings.voice) {}
+
+Status SpeechModel::name_voices(const Settings& settings) {
+  SYRINX_TRY(voices_, list_voices(files_));
+  for (const std::string& member : settings.voices) {
+    SYRINX_TRY(const auto pair, split_pair(member, "voices"));
+    if (!is_listed(pair.first)) voices_.push_back({.id = pair.first, .kind = "cloned"});
+  }
+  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_listed(voice) ? voice : default_voice_;
+  for (const std::string& member : settings.voice_names) {
+    SYRINX_TRY(const auto pair, split_pair(member, "voice_names"));
+    if (!is_listed(pair.second) && !is_blend(pair.second))
+      return fail(Code::kNotFound,
+                  "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists those there are",
+                  in_quotes(member), in_quotes(pair.second));
+    names_[pair.first] = pair.second;
+  }
+  return {};
+}
+
+// The whole way once, on the threads and memory that requests will use.
+Status SpeechModel::warm_up() const {
+  SpeakOptions options;
+  options.voice = default_voice_;
+  if (options.voice.empty() && engine_->default_voice().empty() && !voices_.empty()) options.voice = voices_.front().id;
+  SYRINX_TRY(const std::unique_ptr<SpeechSession> session, engine_->start(options));
+  SYRINX_TRY_VOID(session->speak(kWarmUpText));
+  SpeechChunk chunk;
+  for (bool more = true; more;) {
+    SYRINX_TRY(more, session->next(chunk));
+  }
+  return {};
+}
+
+bool SpeechModel::is_called(std::string_view model) const {
+  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+}
+
+bool SpeechModel::is_listed(std::string_view id) const {
+  return std::any_of(voices_.begin(), voices_.end(), [&](const ListedVoice& voice) { return voice.id == id; });
+}
+
+bool SpeechModel::is_blend(std::string_view text) const {
+  if (files_.family != ModelFamily::kKokoro) return false;
+  const auto parts = kokoro::parse_voice(text);
+  return parts && std::all_of(parts->begin(), parts->end(),
+                              [this](const kokoro::VoicePart& part) { return is_listed(part.name); });
+}
+
+tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested) const {
+  if (requested.empty()) return default_voice_;
+  if (is_listed(requested)) return requested;
+  if (const auto named = names_.find(requested); named != names_.end()) return named->second;
+  if (is_blend(requested)) return requested;
+  return tl::unexpected(HttpError{
+      .status = 404,
+      .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(requested)),
+      .param = "voice",
+      .code = "voice_not_found"});
+}
+
+}  // namespace syrinx::server

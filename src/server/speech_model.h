@@ -1,0 +1,56 @@
+// The model that speaks, ready for requests: its engine, what it is called, and the voices that may be asked for.
+// Immutable once loaded; any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/speech_engine.h"
+#include "server/http_message.h"
+#include "server/settings.h"
+
+namespace syrinx::server {
+
+struct ListedVoice {
+  std::string id;
+  std::string language = {};  // "en-us"; empty: not known
+  const char* kind = "builtin";
+};
+
+class SpeechModel {
+ public:
+  // Loads the model of the settings, adds their voices, and speaks a sentence with the default voice, so that the first
+  // request finds everything warm.  The engine's errors.
+  static Result<std::shared_ptr<const SpeechModel>> load(const Settings& settings);
+  // What load() would look for, without loading: the files are there and `voice_names` and `voices` make sense.
+  static Status check(const Settings& settings);
+
+  SpeechEngine& engine() const { return *engine_; }
+  ModelFamily family() const { return files_.family; }
+  const std::string& id() const { return id_; }
+  const std::vector<ListedVoice>& voices() const { return voices_; }
+  // Whether a request may call the model so: by its id, or by a name of OpenAI's.
+  bool is_called(std::string_view model) const;
+  // What the engine is to be asked for.  A request opens no files: it chooses among the listed voices, blends of them,
+  // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name.
+  tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
+
+ private:
+  SpeechModel(const Settings& settings, SpeechFiles files);
+  Status name_voices(const Settings& settings);
+  bool is_listed(std::string_view id) const;
+  bool is_blend(std::string_view text) const;
+  Status warm_up() const;
+
+  const SpeechFiles files_;
+  const std::string id_, default_voice_;
+  std::shared_ptr<SpeechEngine> engine_;
+  std::vector<ListedVoice> voices_;
+  std::map<std::string, std::string, std::less<>> names_;
+};
+
+}  // namespace syrinx::server

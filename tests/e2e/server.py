@@ -1,0 +1,120 @@
+"""A server on a free port of this machine, with the small random checkpoint of Pocket TTS; shared by its tests."""
+import http.client
+import json
+import re
+import socket
+import subprocess
+import threading
+import time
+
+from program import DATA, Program
+
+ENGLISH = DATA / "pocket_tts/english"
+MODEL = ["--speech-model", ENGLISH, "--voices", f"ann={ENGLISH / 'voice.safetensors'}", "--voices",
+         f"bob={DATA / 'pocket_tts/voice.wav'}", "--voice", "ann"]
+# Spoken in a moment, but more sound than sockets and queues hold: megabytes.
+LONG = "This is a sentence that takes some time to say. " * 40
+
+
+class Server(Program):
+    """start_server() for each test; it is ended, and must end well, behind the test."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = None
+
+    def tearDown(self):
+        if self.server is not None:
+            self.end_server()
+        super().tearDown()
+
+    def start_server(self, *arguments, model=MODEL):
+        self.server = self.start("serve", "--port", "0", *model, *arguments, stdout=subprocess.DEVNULL)
+        self.lines = []
+        told = threading.Event()
+
+        def read():
+            for line in self.server.stderr:
+                self.lines.append(line.decode())
+                if b" speaks at " in line:
+                    told.set()
+            told.set()
+
+        self.reader = threading.Thread(target=read)
+        self.reader.start()
+        self.assertTrue(told.wait(60), self.lines)
+        address = next((re.search(r"http://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines if " speaks at " in line), None)
+        self.assertIsNotNone(address, self.lines)
+        self.host, self.port = address[1] or address[2], int(address[3])
+
+    def end_server(self, status=0, terminate=True):
+        if terminate:
+            self.server.terminate()
+        self.assertEqual(self.server.wait(30), status, self.lines)
+        self.reader.join()
+        self.server.stderr.close()
+        self.server.stdin.close()
+        self.server = None
+
+    def logged(self, event):
+        """The log's lines of a kind."""
+        return [line for line in map(json.loads, (text for text in self.lines if text.startswith("{"))) if line["event"] == event]
+
+    def request(self, method, path, body=None, headers=()):
+        """Status, headers, body."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
+        try:
+            connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, dict(headers))
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read()
+        finally:
+            connection.close()
+
+    def speak(self, text="Hello there.", headers=(), **fields):
+        return self.request("POST", "/v1/audio/speech", {"input": text, **fields}, headers)
+
+    def spoken(self, text="Hello there.", **fields):
+        status, _, body = self.speak(text, response_format="pcm", **fields)
+        self.assertEqual(status, 200, body)
+        return body
+
+    def check_refused(self, status, code, param, *arguments, **options):
+        got, headers, body = self.request(*arguments, **options)
+        self.assertEqual(got, status, body)
+        error = json.loads(body)["error"]
+        self.assertEqual(list(error), ["message", "type", "param", "code"])
+        self.assertEqual((error["code"], error["param"]), (code, param), error)
+        return headers, error["message"]
+
+    def check_same(self, sound, expected, same=True):
+        """Without printing either."""
+        self.assertIs(sound == expected, same, (len(sound), len(expected)))
+
+    def connect(self, receive_bytes=None):
+        """A plain socket; `receive_bytes` is how much of an answer the system keeps for us."""
+        connection = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
+        if receive_bytes is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        connection.settimeout(120)
+        connection.connect((self.host, self.port))
+        return connection
+
+    def ask(self, connection, text=LONG, **fields):
+        """Begins a speech on a plain socket."""
+        body = json.dumps({"input": text, "response_format": "wav", **fields}).encode()
+        connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    def free_slots(self):
+        return json.loads(self.request("GET", "/ready")[2])["free_slots"]
+
+    def wait_for(self, condition, seconds=20):
+        end = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), end, self.lines[-5:])
+            time.sleep(0.01)
+
+    def metric(self, line):
+        for text in self.request("GET", "/metrics")[2].decode().splitlines():
+            if text.startswith(line + " "):
+                return float(text.rpartition(" ")[2])
+        return 0.0

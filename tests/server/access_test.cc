@@ -1,0 +1,87 @@
+#include "server/access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <span>
+
+#include "server/base64.h"
+#include "server/request_id.h"
+#include "tests/base/temp_folder.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ApiKeys, OneOfTheKeysAndNothingElse) {
+  Settings settings;
+  settings.api_keys = {"first", "second"};
+  const auto keys = ApiKeys::load(settings);
+  ASSERT_TRUE(keys);
+  EXPECT_TRUE(keys->asked_for());
+  for (const char* good : {"Bearer first", "bearer second", "BEARER first"}) EXPECT_TRUE(keys->allow(good)) << good;
+  for (const char* wrong : {"", "first", "Bearer", "Bearer ", "Bearer firs", "Bearer first ", "Bearer firstsecond",
+                            "Basic first", "Bearer  first"})
+    EXPECT_FALSE(keys->allow(wrong)) << wrong;
+}
+
+TEST(ApiKeys, AFileHasOneALine) {
+  const TempFolder folder;
+  Settings settings;
+  settings.api_key_file = folder.path() + "/keys";
+  EXPECT_EQ(ApiKeys::load(settings).error().code, Code::kNotFound);
+  std::ofstream(settings.api_key_file) << "\n  one \r\ntwo";
+  const auto keys = ApiKeys::load(settings);
+  ASSERT_TRUE(keys);
+  EXPECT_TRUE(keys->allow("Bearer one") && keys->allow("Bearer two"));
+  EXPECT_FALSE(keys->allow("Bearer "));
+  std::ofstream(settings.api_key_file) << "\n \n";
+  EXPECT_THAT(ApiKeys::load(settings).error().message, HasSubstr("holds no API key; write one a line"));
+  std::ofstream(settings.api_key_file) << std::string(513, 'k');
+  EXPECT_THAT(ApiKeys::load(settings).error().message, HasSubstr("give at most 512"));
+  EXPECT_FALSE(ApiKeys::load(Settings{})->asked_for());
+}
+
+TEST(Origins, OnesOwnPageAndThoseListed) {
+  EXPECT_TRUE(may_ask("", "anything", {}));
+  for (const char* host : {"localhost:8080", "127.0.0.1:8080", "[::1]:8080", "192.168.1.2"}) {
+    EXPECT_TRUE(may_ask(std::string("http://") + host, host, {})) << host;
+    EXPECT_TRUE(may_ask(std::string("https://") + host, host, {})) << host;
+  }
+  EXPECT_FALSE(may_ask("http://evil.example:8080", "evil.example:8080", {}));  // a name that leads here
+  EXPECT_FALSE(may_ask("http://localhost:3000", "localhost:8080", {}));
+  EXPECT_FALSE(may_ask("null", "localhost:8080", {}));
+  EXPECT_FALSE(may_ask("https://good.example", "localhost", {"https://better.example"}));
+  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"https://good.example"}));
+  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}));
+}
+
+TEST(Base64, TheVectorsOfItsSpecification) {
+  const std::pair<const char*, const char*> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"},
+                                                         {"\xff\xfe", "//4="}};
+  for (const auto& [bytes, text] : vectors) {
+    const std::string_view view(bytes);
+    EXPECT_EQ(base64(std::as_bytes(std::span(view.data(), view.size()))), text);
+  }
+}
+
+TEST(RequestId, OursAreTakenForOnes) {
+  const std::string id = new_request_id();
+  EXPECT_EQ(id.size(), 32U);
+  EXPECT_NE(id, new_request_id());
+  for (const std::string& good : {id, std::string("a-B_9."), std::string(64, 'x')}) EXPECT_TRUE(is_request_id(good));
+  for (const std::string& bad :
+       {std::string(), std::string(65, 'x'), std::string("a b"), std::string("a\r\nb"), std::string("\xc3\xa4")})
+    EXPECT_FALSE(is_request_id(bad));
+}
+
+}  // namespace
+}  // namespace syrinx::server

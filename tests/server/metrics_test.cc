@@ -1,0 +1,91 @@
+#include "server/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "server/request_log.h"
+#include "tests/base/temp_folder.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Metrics, PrometheusText) {
+  Metrics metrics;
+  metrics.add("syrinx_requests_total", {{"route", "/x"}, {"code", "200"}});
+  metrics.add("syrinx_requests_total", {{"route", "/x"}, {"code", "200"}}, 2);
+  metrics.add("syrinx_requests_total", {{"route", "a\"b\\c\nd"}, {"code", "404"}});
+  metrics.set("process_open_fds", {}, 7);
+  metrics.set("process_open_fds", {}, 6);
+  EXPECT_EQ(metrics.text(),
+            "# HELP syrinx_requests_total Requests that have been answered.\n"
+            "# TYPE syrinx_requests_total counter\n"
+            "syrinx_requests_total{route=\"/x\",code=\"200\"} 3\n"
+            "syrinx_requests_total{route=\"a\\\"b\\\\c\\nd\",code=\"404\"} 1\n"
+            "# HELP process_open_fds Open file descriptors.\n"
+            "# TYPE process_open_fds gauge\n"
+            "process_open_fds 6\n");
+}
+
+TEST(Metrics, AHistogramCountsUpToItsBounds) {
+  Metrics metrics;
+  for (const double seconds : {0.01, 0.011, 11.0})
+    metrics.observe("syrinx_time_to_first_audio_seconds", {{"model", "m"}}, seconds);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"0.01\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"0.02\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"10\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("_count{model=\"m\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("_sum{model=\"m\"} 11.021"));
+}
+
+TEST(RequestLog, WritesAllLinesBeforeItEnds) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/log";
+  const int descriptor = ::open(path.c_str(), O_CREAT | O_WRONLY, 0600);
+  {
+    RequestLog log(descriptor);
+    for (int i = 0; i < 1000; ++i) log.write(std::to_string(i));
+    EXPECT_EQ(log.dropped(), 0U);
+  }
+  ::close(descriptor);
+  std::ifstream file(path);
+  std::string line;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(std::getline(file, line));
+    EXPECT_EQ(line, std::to_string(i));
+  }
+  EXPECT_FALSE(std::getline(file, line));
+}
+
+// A pipe that nobody empties: who logs goes on all the same.
+TEST(RequestLog, DropsAndCountsWhatThereIsNoRoomFor) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  auto log = std::make_unique<RequestLog>(ends[1]);
+  const std::string line(1 << 16, 'x');
+  for (size_t i = 0; i < 2 * RequestLog::kMaxLines + 2; ++i) log->write(i < 2 ? line : "y");
+  EXPECT_GT(log->dropped(), 0U);
+  std::thread reader([&] {
+    char bytes[4096];
+    while (::read(ends[0], bytes, sizeof(bytes)) > 0) continue;
+  });
+  log.reset();
+  ::close(ends[1]);
+  reader.join();
+  ::close(ends[0]);
+}
+
+TEST(RequestLog, TimesAreOfIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("....-..-..T..:..:..\\....Z")); }
+
+}  // namespace
+}  // namespace syrinx::server

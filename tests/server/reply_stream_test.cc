@@ -1,0 +1,132 @@
+#include "server/reply_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "server/slots.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr size_t kRoom = ReplyStream::kBlocks * ReplyStream::kBlockBytes;
+
+std::string pop_all(ReplyStream& stream) {
+  std::string text;
+  for (ReplyStream::Block block; stream.try_pop(block);)
+    text.append(reinterpret_cast<const char*>(block.data()), block.size());
+  return text;
+}
+
+TEST(ReplyStream, WhatIsWrittenComesOutInOrder) {
+  ReplyStream stream;
+  int news = 0;
+  stream.on_news([&] { ++news; });
+  EXPECT_EQ(stream.pop_news().head, nullptr);
+  stream.begin({.status = 201}, /*whole=*/false);
+  EXPECT_TRUE(stream.begun());
+  ASSERT_TRUE(stream.write("one"));
+  ASSERT_TRUE(stream.write(std::string(ReplyStream::kBlockBytes + 1, 'x')));
+  EXPECT_EQ(news, 1);  // told once for all of it
+  EXPECT_EQ(stream.pop_news().head->status, 201);
+  EXPECT_EQ(pop_all(stream), "one" + std::string(ReplyStream::kBlockBytes + 1, 'x'));
+  stream.finish();
+  EXPECT_EQ(news, 2);
+  EXPECT_EQ(stream.pop_news().end, ReplyStream::End::kFinished);
+}
+
+TEST(ReplyStream, AFullQueueMakesTheProducerWaitForTheReader) {
+  ReplyStream stream;
+  const std::string text(4 * kRoom + 5, 'y');
+  std::atomic<bool> written{false};
+  std::thread producer([&] {
+    EXPECT_TRUE(stream.write(text));
+    written = true;
+    stream.finish();
+  });
+  std::string read;
+  EXPECT_FALSE(written);  // and will not be, before something is read
+  for (bool ended = false; !ended;) {
+    ended = stream.pop_news().end == ReplyStream::End::kFinished;
+    read += pop_all(stream);
+  }
+  producer.join();
+  EXPECT_EQ(read.size(), text.size());
+}
+
+TEST(ReplyStream, ACancelledReaderEndsTheWaitAndTheWork) {
+  ReplyStream stream;
+  std::promise<void> full;
+  Status status;
+  std::thread producer([&] {
+    EXPECT_TRUE(stream.write(std::string(kRoom, 'z')));
+    full.set_value();
+    status = stream.write("more");
+  });
+  full.get_future().wait();
+  int ended = 0;
+  stream.on_cancel([&] { ++ended; });
+  stream.cancel();
+  producer.join();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kCancelled);
+  EXPECT_EQ(ended, 1);
+  stream.on_cancel([&] { ++ended; });  // too late to be told: told at once
+  EXPECT_EQ(ended, 2);
+  stream.on_cancel({});
+  stream.cancel();
+  EXPECT_EQ(ended, 2);
+}
+
+TEST(SlotPool, RefusesWhenAllAreBusyAndIsFreeBeforeItSaysSo) {
+  SlotPool slots(2);
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::promise<size_t> busy_at_end;
+  std::promise<void> second;
+  EXPECT_TRUE(slots.try_start([gone](SlotWatch&) { gone.wait(); }, [&] { busy_at_end.set_value(slots.busy()); }));
+  EXPECT_TRUE(slots.try_start([](SlotWatch&) {}, [&] { second.set_value(); }));
+  second.get_future().wait();
+  EXPECT_EQ(slots.busy(), 1U);
+  EXPECT_TRUE(slots.try_start([gone](SlotWatch&) { gone.wait(); }, [] {}));
+  EXPECT_EQ(slots.busy(), 2U);
+  EXPECT_FALSE(slots.try_start([](SlotWatch&) {}, [] {}));
+  go.set_value();
+  EXPECT_LE(busy_at_end.get_future().get(), 1U);
+}
+
+TEST(SlotPool, AJobThatThrowsFreesItsSlotAndIsEnded) {
+  SlotPool slots(1);
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> ended;
+    ASSERT_TRUE(slots.try_start([](SlotWatch&) { throw std::runtime_error("no room"); }, [&] { ended.set_value(); }));
+    ended.get_future().wait();
+  }
+  EXPECT_EQ(slots.busy(), 0U);
+}
+
+TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
+  ManualClock clock;
+  SlotPool slots(2, clock);
+  std::promise<void> waits, go, ended;
+  ASSERT_TRUE(slots.try_start(
+      [&](SlotWatch& watch) {
+        watch.wait_begins();
+        waits.set_value();
+        go.get_future().wait();
+      },
+      [&] { ended.set_value(); }));
+  waits.get_future().wait();
+  clock.advance_ns(3'000'000'000);
+  EXPECT_EQ(slots.longest_wait_s(), 3);
+  go.set_value();
+  ended.get_future().wait();
+  EXPECT_EQ(slots.longest_wait_s(), 0);
+}
+
+}  // namespace
+}  // namespace syrinx::server

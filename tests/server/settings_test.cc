@@ -1,0 +1,133 @@
+#include "server/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "server/settings_file.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+std::string fault(std::string_view toml) {
+  Settings settings;
+  const Status status = read_settings(toml, "a.toml", settings);
+  return status ? "" : status.error().message;
+}
+
+TEST(Settings, EveryDefaultIsWithinItsOwnLimits) {
+  const Settings defaults;
+  for (const Setting& setting : setting_table()) {
+    Settings settings;
+    std::visit(
+        [&](const auto& member) {
+          EXPECT_TRUE(set(settings, setting, SettingValue(defaults.*member), setting.name)) << setting.name;
+        },
+        setting.member);
+    EXPECT_EQ(find_setting(setting.name), &setting);
+    EXPECT_FALSE(std::string_view(setting.help).empty());
+  }
+  EXPECT_TRUE(check(defaults));
+}
+
+TEST(Settings, AFileSetsWhatItSays) {
+  Settings settings;
+  ASSERT_TRUE(
+      read_settings("port = 9000\nstalled_reader_s = 5\nvoice = \"a \\\"b\\\"\"\nallow_no_key = true\n"
+                    "api_keys = [\"x\", \"y\"]\nlog = 'off'\n",
+                    "a.toml", settings));
+  EXPECT_EQ(settings.port, 9000);
+  EXPECT_EQ(settings.stalled_reader_s, 5.0);
+  EXPECT_EQ(settings.voice, "a \"b\"");
+  EXPECT_TRUE(settings.allow_no_key);
+  EXPECT_EQ(settings.api_keys, (Texts{"x", "y"}));
+  EXPECT_EQ(settings.log, "off");
+}
+
+TEST(Settings, WhatIsPrintedIsReadAgain) {
+  Settings settings;
+  settings.voice = "quote \" backslash \\ line\nend";
+  settings.voices = {"a=b", "c=d"};
+  settings.idle_timeout_s = 1e-1;
+  settings.allow_no_key = true;
+  const std::string text = settings_as_toml(settings);
+  Settings again;
+  const Status read = read_settings(text, "a.toml", again);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(settings_as_toml(again), text);
+  EXPECT_EQ(again.voice, settings.voice);
+}
+
+TEST(Settings, FaultsNameFileLineSettingLimitAndRemedy) {
+  EXPECT_EQ(fault("\nport = 70000"), "'a.toml', line 2: 'port' is 70000; give a whole number from 0 to 65535");
+  EXPECT_EQ(fault("port = 1.5"), "'a.toml', line 1: 'port' is 1.5; give a whole number from 0 to 65535");
+  EXPECT_EQ(fault("log = \"loud\""), "'a.toml', line 1: 'log' is 'loud'; give one of info, error, off");
+  EXPECT_EQ(fault("allow_no_key = 1"), "'a.toml', line 1: 'allow_no_key' is 1; give true or false");
+  EXPECT_EQ(fault("voices = [\"a\", 2]"), "'a.toml', line 1: 'voices' has a value of a kind that no setting has");
+  EXPECT_THAT(fault("voices = \"a=b\""), HasSubstr("give a list of texts"));
+  EXPECT_THAT(fault("idle_timeout_s = inf"), HasSubstr("'idle_timeout_s' is inf"));
+  EXPECT_THAT(fault("idle_timeout_s = nan"), HasSubstr("give a number from 0.1 to 3600"));
+  EXPECT_THAT(fault("log = 1979-05-27"), HasSubstr("of a kind that no setting has"));
+  EXPECT_THAT(fault("\n\nprot = 1"), HasSubstr("line 3: there is no setting 'prot'; `syrinx serve --print-config`"));
+  EXPECT_THAT(fault("port = \n"), HasSubstr("'a.toml', line 1: "));
+  EXPECT_THAT(fault("[port]\n"), HasSubstr("of a kind that no setting has"));
+}
+
+TEST(Settings, TheCommandLineSaysThemAsTexts) {
+  const auto given = [](const char* name, const Texts& texts) -> std::string {
+    Settings settings;
+    const Setting& setting = *find_setting(name);
+    const Status status = set_from_texts(settings, setting, texts, setting.flag());
+    return status ? "" : status.error().message;
+  };
+  EXPECT_EQ(given("port", {"9000"}), "");
+  EXPECT_EQ(given("idle_timeout_s", {"1.5"}), "");
+  EXPECT_EQ(given("voices", {"a=b", "c=d"}), "");
+  EXPECT_EQ(given("allow_no_key", {"true"}), "");
+  EXPECT_EQ(given("port", {"many"}), "--port is 'many'; give a whole number from 0 to 65535");
+  EXPECT_EQ(given("port", {"80 "}), "--port is '80 '; give a whole number from 0 to 65535");
+  EXPECT_EQ(given("stalled_reader_s", {"0"}), "--stalled-reader-s is 0.0; give a number from 0.1 to 3600");
+}
+
+TEST(Settings, OtherMachinesNeedAKey) {
+  Settings settings;
+  settings.host = "0.0.0.0";
+  const Status open = check(settings);
+  ASSERT_FALSE(open);
+  EXPECT_THAT(open.error().message, HasSubstr("give api_key_file, or set allow_no_key"));
+  settings.allow_no_key = true;
+  EXPECT_TRUE(check(settings));
+  settings.allow_no_key = false;
+  settings.api_keys = {"secret"};
+  EXPECT_TRUE(check(settings));
+  settings.api_keys = {""};
+  EXPECT_FALSE(check(settings));
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"::", "0.0.0.0", "192.168.0.1", "", "localhost.example.org"})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
+TEST(Settings, PairsHaveTwoParts) {
+  Settings settings;
+  for (const char* member : {"alloy", "=x", "x=", ""}) {
+    settings.voice_names = {member};
+    const Status status = check(settings);
+    ASSERT_FALSE(status) << member;
+    EXPECT_THAT(status.error().message, HasSubstr("'voice_names' holds"));
+  }
+  EXPECT_EQ(split_pair("a=b=c", "voices")->second, "b=c");
+}
+
+TEST(Settings, TheirTableStandsInTheDocumentation) {
+  std::ifstream file(SYRINX_TEST_DATA "/../../docs/server.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_NE(page.find(settings_as_markdown()), std::string::npos) << "docs/server.md should hold this table:\n"
+                                                                  << settings_as_markdown();
+}
+
+}  // namespace
+}  // namespace syrinx::server

@@ -1,0 +1,137 @@
+#include "server/speech_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+SpeechRequest good(std::string_view body, const SpeechLimits& limits = {}) {
+  auto request = parse_speech_request(body, limits);
+  EXPECT_TRUE(request) << body << ": " << request.error().message;
+  return request ? *request : SpeechRequest{};
+}
+
+HttpError bad(std::string_view body, const SpeechLimits& limits = {}) {
+  auto request = parse_speech_request(body, limits);
+  EXPECT_FALSE(request) << body;
+  return request ? HttpError{} : request.error();
+}
+
+TEST(SpeechRequest, DefaultsAreThoseOfOpenAi) {
+  const SpeechRequest request = good(R"({"input": "Hello."})");
+  EXPECT_EQ(request.input, "Hello.");
+  EXPECT_EQ(request.model + request.voice, "");
+  EXPECT_EQ(request.format, AudioFormat::kMp3);
+  EXPECT_EQ(request.speed, 1);
+  EXPECT_EQ(request.sample_rate_hz, 24000);
+  EXPECT_FALSE(request.events || request.whole || request.temperature.has_value());
+}
+
+TEST(SpeechRequest, EveryField) {
+  const SpeechRequest request =
+      good(R"({"input": "Hi", "model": "m", "voice": {"id": "v"}, "instructions": "", "response_format": "pcm",
+               "speed": 2, "stream_format": "sse", "stream": true, "seed": 7, "sample_rate": 16000, "temperature": 0.5})");
+  EXPECT_EQ(request.model, "m");
+  EXPECT_EQ(request.voice, "v");
+  EXPECT_EQ(request.format, AudioFormat::kPcm);
+  EXPECT_EQ(request.speed, 2);
+  EXPECT_TRUE(request.events);
+  EXPECT_EQ(request.seed, 7U);
+  EXPECT_EQ(request.sample_rate_hz, 16000);
+  EXPECT_EQ(request.temperature, 0.5);
+  EXPECT_TRUE(good(R"({"input": "Hi", "stream": false})").whole);
+  const SpeechRequest nulls = good(
+      R"({"input": "Hi", "voice": null, "speed": null, "response_format": null, "stream": null, "seed": null,
+          "stream_format": null, "sample_rate": null, "temperature": null, "instructions": null, "model": null})");
+  EXPECT_EQ(nulls.format, AudioFormat::kMp3);
+  EXPECT_FALSE(nulls.whole || nulls.temperature.has_value());
+}
+
+TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
+  const struct {
+    const char *field, *body, *words;
+  } cases[] = {
+      {"input", R"({})", "is missing or empty"},
+      {"input", R"({"input": ""})", "is missing or empty"},
+      {"input", R"({"input": 3})", "must be the text"},
+      {"model", R"({"input": "x", "model": 3})", "must be a text"},
+      {"voice", R"({"input": "x", "voice": {"name": "v"}})", "an 'id' and nothing else"},
+      {"voice", R"({"input": "x", "voice": {"id": "v", "x": 1}})", "an 'id' and nothing else"},
+      {"voice", R"({"input": "x", "voice": []})", "must be a text"},
+      {"response_format", R"({"input": "x", "response_format": "aiff"})", "choose mp3, opus, flac, wav or pcm"},
+      {"response_format", R"({"input": "x", "response_format": "aac"})", "cannot be made"},
+      {"speed", R"({"input": "x", "speed": 0.2})", "a number from 0.25 to 4"},
+      {"speed", R"({"input": "x", "speed": "fast"})", "a number from 0.25 to 4"},
+      {"stream_format", R"({"input": "x", "stream_format": "ws"})", "choose audio or sse"},
+      {"stream", R"({"input": "x", "stream": 1})", "true or false"},
+      {"stream", R"({"input": "x", "stream": false, "stream_format": "sse"})", "exclude each other"},
+      {"seed", R"({"input": "x", "seed": -1})", "not less than zero"},
+      {"seed", R"({"input": "x", "seed": 1.5})", "not less than zero"},
+      {"sample_rate", R"({"input": "x", "sample_rate": 11025})", "must be 8000"},
+      {"sample_rate", R"({"input": "x", "sample_rate": 44100, "response_format": "opus"})", "opus has no 44100"},
+      {"temperature", R"({"input": "x", "temperature": 3})", "a number from 0 to 2"},
+      {"instructions", R"({"input": "x", "instructions": "cheerfully"})", "leave them out"},
+      {"instructions", R"({"input": "x", "instructions": 1})", "must be a text"},
+      {"pitch", R"({"input": "x", "pitch": 3})", "there is no field 'pitch'; a request may have input"},
+  };
+  for (const auto& each : cases) {
+    const HttpError error = bad(each.body);
+    EXPECT_EQ(error.status, 400) << each.body;
+    EXPECT_EQ(error.param, each.field) << each.body;
+    EXPECT_THAT(error.message, HasSubstr(each.words)) << each.body;
+  }
+}
+
+TEST(SpeechRequest, BodiesThatAreNone) {
+  for (const char* body : {"", "[", "[1]", "3", "{\"input\": \"\xff\"}", "{\"input\": \"x\", \"input\": \"y\"}",
+                           R"({"voice": [[[[[[[[[[1]]]]]]]]]]})"}) {
+    const HttpError error = bad(body);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "invalid_json") << body;
+  }
+}
+
+TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
+  const SpeechLimits limits{.max_text_characters = 3, .ignore_instructions = true};
+  EXPECT_EQ(good("{\"input\": \"\xc3\xa4\xc3\xb6\xc3\xbc\", \"instructions\": \"sing\"}", limits).input.size(), 6U);
+  const HttpError error = bad(R"({"input": "four"})", limits);
+  EXPECT_EQ(error.code, "string_above_max_length");
+  EXPECT_EQ(error.param, "input");
+  EXPECT_THAT(error.message, HasSubstr("4 characters; give at most 3"));
+  EXPECT_THAT(bad(R"({"input": "x", "model": ")" + std::string(257, 'm') + "\"}").message, HasSubstr("at most 256"));
+}
+
+TEST(HttpMessage, ErrorsAreOpenAiObjects) {
+  EXPECT_EQ(
+      error_body({.status = 404, .message = "no \"x\"", .param = "model", .code = "model_not_found"}),
+      R"({"error":{"message":"no \"x\"","type":"invalid_request_error","param":"model","code":"model_not_found"}})");
+  EXPECT_EQ(error_body({.status = 500, .message = "m"}),
+            R"({"error":{"message":"m","type":"server_error","param":null,"code":null}})");
+  const HttpReply busy = error_reply(http_error({Code::kUnavailable, "full"}));
+  EXPECT_EQ(busy.status, 503);
+  ASSERT_EQ(busy.headers.size(), 1U);
+  EXPECT_EQ(busy.headers[0].name, "Retry-After");
+  const std::pair<Code, int> statuses[] = {
+      {Code::kInvalidArgument, 400}, {Code::kNotFound, 404},  {Code::kUnsupported, 400}, {Code::kLimitExceeded, 413},
+      {Code::kDataLoss, 400},        {Code::kCancelled, 499}, {Code::kIo, 500},          {Code::kInternal, 500}};
+  for (const auto& [code, status] : statuses) EXPECT_EQ(http_error({code, "m"}).status, status);
+}
+
+TEST(HttpMessage, HeadersAndQueriesAreFoundByName) {
+  HttpRequest request;
+  request.headers = {{"content-TYPE", "a"}, {"X", "1"}, {"x", "2"}};
+  EXPECT_EQ(request.header("Content-Type"), "a");
+  EXPECT_EQ(request.header("x"), "1");
+  EXPECT_EQ(request.header("Y"), "");
+  request.query = "a=1&slots=1&b&=c&&d=";
+  EXPECT_EQ(request.query_value("slots"), "1");
+  EXPECT_EQ(request.query_value("a"), "1");
+  EXPECT_EQ(request.query_value("b"), "");
+  EXPECT_EQ(request.query_value("lots"), "");
+}
+
+}  // namespace
+}  // namespace syrinx::server
