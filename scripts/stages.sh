@@ -82,10 +82,10 @@ stage_fuzz() {
 
 stage_tsan() {
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build tsan -- tests/base/all tests/nn/all tests/engine/all pocket_chunk_speaker_test &&
+  build tsan -- tests/base/all tests/nn/all tests/engine/all tests/server/all pocket_chunk_speaker_test &&
     run_tests build/tsan/tests/base -LE 'real|slow' && run_tests build/tsan/tests/nn -LE 'real|slow' &&
     run_tests build/tsan/tests/models -R '^(StreamPool|ChunkSpeaker)' &&
-    run_tests build/tsan/tests/engine -LE 'real|slow'
+    run_tests build/tsan/tests/engine -LE 'real|slow' && run_tests build/tsan/tests/server -LE 'real|slow'
 }
 
 stage_coverage() {

@@ -62,7 +62,8 @@ Result<RecogniserFamily> family_of_config(const fs::path& path) {
   const Json* const kind = config.find("model_type");
   const std::string name = kind != nullptr && kind->string() != nullptr ? *kind->string() : "";
   if (name == "whisper") return RecogniserFamily::kWhisper;
-  if (name.starts_with("parakeet") || name.starts_with("nemotron_asr")) return RecogniserFamily::kTransducer;
+  for (const char* kind_of_transducer : {"parakeet", "nemotron_asr", "nemotron3_5_asr"})
+    if (name.starts_with(kind_of_transducer)) return RecogniserFamily::kTransducer;
   if (config.find("preprocessor") != nullptr && config.find("encoder") != nullptr) return RecogniserFamily::kTransducer;
   return fail(Code::kUnsupported, "'{}' describes {}; Whisper and FastConformer models recognise speech here",
               path.string(), name.empty() ? "no model that is known" : "a model of the kind '" + name + "'");

@@ -116,6 +116,16 @@ class Transducer(Program):
         self.assertIn("b", self.transcribe(model, "--boost", "b", "--boost-score", "3"))
         self.assertIn("b", self.transcribe(model, "--boost", "b", "--boost-score", "3", "--stream"))
 
+    def test_languages_of_a_prompt(self):
+        for name in ("prompt", "transformers/nemotron3_5"):
+            self.assertNotEqual(self.tokens(name, "--language", "de-DE"), self.tokens(name, "--language", "en-US"))
+            self.check_refused(2, "xx", name, "--language", "xx")
+
+    def test_transformers_folders_are_recognisers(self):
+        for folder in sorted((FOLDER / "transformers").iterdir()):
+            if folder.is_dir():
+                self.assertTrue(self.transcribe(f"transformers/{folder.name}").strip(), folder)
+
     def test_look_ahead(self):
         outputs = {self.transcribe("hybrid_streaming", "--stream", "--look-ahead", str(frames)) for frames in range(3)}
         self.assertIn(self.transcribe("hybrid_streaming", "--stream"), outputs)

@@ -54,6 +54,8 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
   write("f/config.json", R"({"model_type": "parakeet_tdt"})");
   write("g/model.safetensors");
   write("g/config.json", R"({"preprocessor": {}, "encoder": {}, "joint": {}})");
+  write("j/model.safetensors");
+  write("j/config.json", R"({"model_type": "nemotron3_5_asr"})");
   for (const char* name : {"model-00001-of-00002.safetensors", "model.safetensors.index.json"}) {
     write(std::string("h/") + name);
     write(std::string("i/") + name);
@@ -69,7 +71,8 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
                                                             {"f/model.safetensors", RecogniserFamily::kTransducer},
                                                             {"g", RecogniserFamily::kTransducer},
                                                             {"h", RecogniserFamily::kTransducer},
-                                                            {"i", RecogniserFamily::kWhisper}};
+                                                            {"i", RecogniserFamily::kWhisper},
+                                                            {"j", RecogniserFamily::kTransducer}};
   for (const auto& [place, family] : cases) {
     const auto files = find(path(place));
     ASSERT_TRUE(files) << files.error().message;
