@@ -219,7 +219,8 @@ BeamDecoder::Paths BeamDecoder::advance(Paths paths, size_t row, int64_t frame) 
   if (!has_durations()) return advance_rnnt(std::move(paths), row, frame);
   Paths here, later;
   for (Path& path : paths) (path.frame == frame ? here : later).push_back(std::move(path));
-  return here.empty() ? later : advance_tdt(std::move(later), std::move(here), row, frame);
+  if (here.empty()) return later;
+  return advance_tdt(std::move(later), std::move(here), row, frame);
 }
 
 BeamDecoder::Paths BeamDecoder::advance_rnnt(Paths paths, size_t row, int64_t frame) {
