@@ -14,7 +14,8 @@ namespace syrinx::bench {
 
 class NoisyNeighbour {
  public:
-  // To be made before any thread.  `threads` of them, each in memory of its own, more than the caches hold.
+  // To be made before any thread.  `threads` of them, each in memory of its own, more than the caches hold.  there()
+  // says whether the system made the process.
   explicit NoisyNeighbour(unsigned threads) : pid_(::fork()) {
     if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -165,7 +165,7 @@ std::vector<Sample> idle_rounds(Path& path, const Arguments& arguments) {
   const auto apart =
       std::chrono::microseconds(arguments.idle_s() > 0 ? static_cast<int64_t>(path.chunk_ms() * 1e3) : 0);
   std::optional<Heartbeat> heartbeat;
-  if (arguments.heartbeat) heartbeat.emplace([&] { path.beat(); });
+  if (arguments.heartbeat) heartbeat.emplace([&] { return path.beat(); });
   std::vector<Sample> out;
   for (size_t round = 0; round < arguments.rounds; ++round) {
     SteadyClock::time_point due =
@@ -201,19 +201,23 @@ void print_samples(const std::vector<Sample>& samples) {
   for (const Form form : kForms) row(form_name(form), [&](const Sample& sample) { return sample.form == form; });
 }
 
-void measure_idle(Path& path, const Arguments& arguments) {
+Status measure_idle(Path& path, const Arguments& arguments) {
   for (int i = 0; i < 50; ++i) path.chunk(), path.encode(0);
   std::vector<Sample> samples = idle_rounds(path, arguments);
+  bool kept_all = true;
   if (!arguments.keep.empty()) {
     const std::vector<Sample> kept = read_samples(arguments.keep);
     std::ofstream out(arguments.keep, std::ios::app);
     for (const Sample& sample : samples)
       out << sample.index << ' ' << static_cast<size_t>(sample.form) << ' ' << sample.us << '\n';
+    kept_all = static_cast<bool>(out.flush());
     samples.insert(samples.end(), kept.begin(), kept.end());
   }
   std::printf("after %g s of idleness%s%s\n", arguments.idle_s(), arguments.heartbeat ? ", heartbeat" : "",
               arguments.neighbour ? ", beside a noisy neighbour" : "");
   print_samples(samples);
+  if (!kept_all) return fail(Code::kIo, "'{}' cannot be written; give --keep a file that can", arguments.keep);
+  return {};
 }
 
 Status run(const Arguments& arguments) {
@@ -233,10 +237,9 @@ Status run(const Arguments& arguments) {
   std::printf("  first, second, third chunk without warm-up     %9.1f %9.1f %9.1f\n", begin[0], begin[1], begin[2]);
   if (arguments.idle.empty()) {
     measure(path, arguments.chunks);
-  } else {
-    measure_idle(path, arguments);
+    return {};
   }
-  return {};
+  return measure_idle(path, arguments);
 }
 
 }  // namespace
@@ -251,7 +254,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::optional<NoisyNeighbour> neighbour;
-  if (arguments->neighbour) neighbour.emplace(std::thread::hardware_concurrency());
+  if (arguments->neighbour) {
+    neighbour.emplace(std::thread::hardware_concurrency());
+    if (!neighbour->there()) {
+      std::fprintf(stderr, "transducer_latency: the system makes no process for the neighbour; end others first\n");
+      return 1;
+    }
+  }
   const Status status = run(*arguments);
   if (status) return 0;
   std::fprintf(stderr, "transducer_latency: %s\n", status.error().message.c_str());
