@@ -84,7 +84,8 @@ class Path {
         block_decoder_(model_->decoder(), runner_, kBlock),
         scattered_decoder_(model_->decoder(), runner_, kBlock),
         mels_(chunk_mels(config_, pool_.context()) * config_.mels),
-        beat_encoder_(model_->encoder(), runner_) {
+        beat_encoder_(model_->encoder(), runner_),
+        beat_decoder_(model_->decoder(), runner_, {}, 1, kBlock) {
     std::mt19937 random(1);
     std::normal_distribution<float> sample(0.0f, 0.1f), mel(-8, 3);
     for (float& value : sound_) value = sample(random);
@@ -131,16 +132,8 @@ class Path {
       case Form::kScattered: scattered_decoder_.decode(own.scattered, frames(0, rows_), labels_); break;
     }
   }
-  // What keeps the program awake while it is idle, as TransducerRecogniser has it.
-  void beat() {
-    const Turns::Turn turn(turns_);
-    const std::vector<float> silence(kRecognitionRateHz / 10, 0.0f);
-    transducer::DecoderState state(*model_->decoder());
-    std::vector<transducer::Emission> found;
-    const transducer::GreedyDecoder::Job job{&state, encode_sound(*model_, silence, beat_mels_, beat_encoder_, runner_),
-                                             &found};
-    decoder_->decode({&job, 1});
-  }
+  // What keeps the program awake while it is idle, for engine/heartbeat.h.
+  double beat() { return hear_silence(*model_, beat_mels_, {turns_, runner_, beat_encoder_, beat_decoder_}); }
   // Whether the states of both layouts hold the same bits.
   bool layouts_agree() {
     const auto same = [](std::span<const float> a, std::span<const float> b) { return std::ranges::equal(a, b); };
@@ -213,6 +206,7 @@ class Path {
   std::vector<float> mels_;  // of a chunk
   std::vector<std::unique_ptr<Stream>> streams_;
   transducer::Encoder beat_encoder_;
+  transducer::HeadDecoder beat_decoder_;
   nn::Plane beat_mels_;
   nn::Plane frames_;  // of the chunk that was encoded last
   size_t rows_ = 0;

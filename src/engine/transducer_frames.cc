@@ -18,6 +18,25 @@ View<const float, 2> encode_sound(const transducer::Model& model, std::span<cons
   return encoder.encode(std::as_const(mels).view(), options.context.value_or(config.contexts.front()), options.between);
 }
 
+double hear_silence(const transducer::Model& model, nn::Plane& mels, const WindowTools& tools, const Clock& clock) {
+  Turns::Turn turn(tools.turns);
+  int64_t worked_ns = 0, from_ns = clock.now_ns();
+  const transducer::BetweenJobs between = [&] {
+    worked_ns += clock.now_ns() - from_ns;
+    turn.give_way();
+    from_ns = clock.now_ns();
+  };
+  const std::vector<float> silence(kRecognitionRateHz / 10, 0.0f);
+  const View<const float, 2> frames =
+      encode_sound(model, silence, mels, tools.encoder, tools.runner, {.between = between});
+  transducer::HeadState state(*model.decoder());
+  std::vector<transducer::Emission> found;
+  const transducer::HeadDecoder::Job job{&state, frames, &found};
+  tools.decoder.decode({&job, 1});
+  worked_ns += clock.now_ns() - from_ns;
+  return static_cast<double>(worked_ns) * 1e-6 * tools.runner.team().size();
+}
+
 WindowedFrames::Frames::Frames(const transducer::Config& config, const StreamWindow& window) {
   const auto whole = [&](double seconds) { return static_cast<size_t>(std::lround(seconds / config.frame_s())); };
   left = whole(window.left_s);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/chunk_pool.h"
 #include "engine/recogniser.h"
 #include "engine/turns.h"
@@ -44,7 +45,7 @@ class FrameSource {
   virtual void finish(const Sink& sink) = 0;
 };
 
-// What streams in windows borrow for their calls, in their turn.
+// What streams in windows borrow for their calls, in their turn, and the heartbeat.
 struct WindowTools {
   Turns& turns;  // at all that follows
   nn::Runner& runner;
@@ -133,5 +134,12 @@ class ChunkedFrames final : public FrameSource {
 // the encoder.
 View<const float, 2> encode_sound(const transducer::Model& model, std::span<const float> sound, nn::Plane& mels,
                                   transducer::Encoder& encoder, nn::Runner& runner, const EncodeOptions& options = {});
+
+// A tenth of a second of silence all of the way, which keeps an idle model awake (heartbeat.h): under a hypervisor,
+// memory that nobody has read for some seconds is slow once when it is read again, and nearly all of it are the
+// encoder's weights.  Takes its turn, and gives way between the encoder's blocks.  Returns the milliseconds of one core
+// that it worked: the time of its turns by `clock`, for each thread of the team.
+double hear_silence(const transducer::Model& model, nn::Plane& mels, const WindowTools& tools,
+                    const Clock& clock = system_clock());
 
 }  // namespace syrinx

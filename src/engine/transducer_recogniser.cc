@@ -74,7 +74,7 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
   std::shared_ptr<TransducerRecogniser> recogniser(
       new TransducerRecogniser(std::move(model), std::move(gate), context, std::move(options)));
   recogniser->warm_up();
-  if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { r->beat(); });
+  if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { return r->beat(); });
   recogniser->load_ms_ = watch.elapsed_ms();
   return std::shared_ptr<Recogniser>(std::move(recogniser));
 }
@@ -125,18 +125,9 @@ void TransducerRecogniser::warm_up() {
   if (pool_ != nullptr) pool_->warm_up(*model_);
 }
 
-// A little silence all of the way: under a hypervisor, memory that nobody has read for some seconds is slow once when
-// it is read again, and nearly all of it are the encoder's weights.
-void TransducerRecogniser::beat() {
+double TransducerRecogniser::beat() {
   const Turns::Turn own(recordings_);
-  Turns::Turn turn(turns_);
-  const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
-  const std::vector<float> silence(kRecognitionRateHz / 10, 0.0f);
-  const View<const float, 2> frames = encode_sound(*model_, silence, mels_, encoder_, runner_, {.between = between});
-  transducer::HeadState state(*model_->decoder());
-  std::vector<Emission> found;
-  const transducer::HeadDecoder::Job job{&state, frames, &found};
-  decoder_.decode({&job, 1});
+  return hear_silence(*model_, mels_, {turns_, runner_, encoder_, decoder_});
 }
 
 Status TransducerRecogniser::check(const TranscribeOptions& options) const {

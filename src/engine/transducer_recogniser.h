@@ -45,6 +45,8 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   Precision precision() const override { return model_->precision(); }
   int threads() const override { return team_.size(); }
   double load_ms() const override { return load_ms_; }
+  // Since it was loaded; none where it was asked for none.  Any thread.
+  uint64_t heartbeats() const { return heartbeat_ != nullptr ? heartbeat_->beats() : 0; }
 
  private:
   friend class TransducerStream;
@@ -103,7 +105,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
                                                    const transducer::BetweenJobs& between);
   std::unique_ptr<FrameSource> frame_source(LabelTrack& track, Prompt prompt);
   void warm_up();
-  void beat();
+  double beat();
   void note_work() {
     if (heartbeat_ != nullptr) heartbeat_->note();
   }

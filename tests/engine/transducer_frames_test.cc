@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/engine/small_transducers.h"
 
 namespace syrinx {
@@ -179,6 +183,67 @@ TEST(TransducerWindows, AreOfTheModelsMenu) {
                               .chunk_s = static_cast<double>(menu.chunk.front()) * frame_s,
                               .right_s = static_cast<double>(menu.right.front()) * frame_s};
   EXPECT_NE(streamed(least, sound.size()), expected);
+}
+
+// A heartbeat gives way to whoever asks while it is in the encoder, spoils nothing of theirs and does not count their
+// time, which a clock tells that stands still while it works itself.
+TEST(HeartbeatWork, GivesWayBetweenBlocks) {
+  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/tdt.nemo");
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  Turns turns;
+  transducer::Encoder own(model->encoder(), runner), other(model->encoder(), runner);
+  transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
+  nn::Plane own_mels, other_mels;
+  ManualClock clock;
+  const std::vector<float> sound = noise(1, 4);
+  const auto frames = [&] {
+    const View<const float, 2> all = encode_sound(*model, sound, other_mels, other, runner);
+    std::vector<float> out;
+    for (size_t t = 0; t < all.extent(0); ++t) out.insert(out.end(), all.row(t), all.row(t) + all.extent(1));
+    return out;
+  };
+  const std::vector<float> alone = frames();
+  double worked_ms = -1;
+  std::thread beating, asking;
+  {
+    const Turns::Turn held(turns);
+    beating = std::thread([&] { worked_ms = hear_silence(*model, own_mels, {turns, runner, own, decoder}, clock); });
+    while (turns.asking() < 2) std::this_thread::yield();
+    asking = std::thread([&] {
+      const Turns::Turn turn(turns);
+      for (int i = 0; i < 5000 && turns.asking() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(turns.asking(), 2u) << "its turn came when all was over";
+      EXPECT_EQ(frames(), alone);
+      clock.advance_ns(10'000'000'000);
+    });
+    while (turns.asking() < 3) std::this_thread::yield();
+    clock.advance_ns(10'000'000'000);
+  }
+  beating.join();
+  asking.join();
+  EXPECT_EQ(worked_ms, 0.0);
+}
+
+// Each thread of the team counts.
+TEST(HeartbeatWork, IsThatOfAllCores) {
+  struct Ticking final : Clock {
+    mutable std::atomic<int64_t> ms{0};
+    int64_t now_ns() const override { return 1'000'000 * ms++; }
+  };
+  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/tdt.nemo");
+  double worked_ms[2] = {};
+  for (const int threads : {1, 3}) {
+    ThreadTeam team(threads);
+    nn::Runner runner(team);
+    Turns turns;
+    transducer::Encoder encoder(model->encoder(), runner);
+    transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
+    nn::Plane mels;
+    worked_ms[threads / 2] = hear_silence(*model, mels, {turns, runner, encoder, decoder}, Ticking());
+  }
+  EXPECT_GT(worked_ms[0], 1.0);
+  EXPECT_EQ(worked_ms[1], 3 * worked_ms[0]);
 }
 
 // However the sound comes, a chunk's frames are there as soon as its last feature is.
