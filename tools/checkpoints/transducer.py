@@ -50,7 +50,7 @@ class Family:
     joint_index: int = 2
     packed: bool = False          # in gzip
     tiny: dict = dataclasses.field(default_factory=dict)  # what differs from SIZES["tiny"]
-    tiny_seed: int | None = None  # one with several labels
+    tiny_seed: int | None = None  # one with several labels, unless another is asked for
     many: bool = False            # labels, with what gzip packs well: rows that return, few scores, empty lists
     lively: bool = False          # labels change with what was said and what is heard
     listed: bool = True           # the configuration lists the labels
@@ -385,18 +385,19 @@ def main() -> None:
     parser.add_argument("--family", choices=FAMILIES, action="append")
     parser.add_argument("--context", action="append", metavar="LEFT,RIGHT",
                         help="frames that attention sees, instead of the family's own; the first is the default")
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=int, help="instead of the family's own, which mostly is 7")
     parser.add_argument("--blank", type=float, help="how likely the blank is, instead of the family's own; 0.7 is often")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     size = SIZES[options.size]
     for name in options.family or FAMILIES:
-        family, seed = FAMILIES[name], options.seed
+        family, seed = FAMILIES[name], 7
         if options.size == "tiny":
             size, seed = dataclasses.replace(SIZES["tiny"], **family.tiny), family.tiny_seed or seed
         else:  # packing takes minutes and saves little of random numbers
             family = dataclasses.replace(family, packed=False)
+        seed = seed if options.seed is None else options.seed
         if options.blank is not None:
             family = dataclasses.replace(family, blank=options.blank)
         if options.context:

@@ -37,14 +37,27 @@ def features(extractor, samples: torch.Tensor) -> torch.Tensor:
     return out["input_features"][:, out["attention_mask"][0].bool()]
 
 
-def stream(encoder, mels: torch.Tensor, ahead: int) -> np.ndarray:
+def encode(model, mels: torch.Tensor, prompt: int | None, **more):
+    """What the encoder gives for features [1, F, mels], and the frames [T, d] that the joint network's projection reads: with a
+    prompt those of the model's own method, as it passes them on."""
+    if prompt is None:
+        out = model.encoder(mels, **more)
+        return out, out.last_hidden_state[0]
+    seen = []
+    handle = model.prompt_projector.register_forward_hook(lambda _, __, frames: seen.append(frames[0]))
+    out = model.get_audio_features(mels, prompt_ids=torch.tensor([prompt]), **more)
+    handle.remove()
+    return out, seen[0]
+
+
+def stream(model, mels: torch.Tensor, prompt: int | None, ahead: int) -> np.ndarray:
     """Chunks of 1 + 8 R frames of features, then 8 + 8 R; what is left over at the end is not run."""
     keys, padding, rows, at = None, None, [], 0
     while at + (size := 8 * ahead + (8 if at else 1)) <= mels.shape[1]:
-        out = encoder(mels[:, at:at + size], num_lookahead_tokens=ahead, use_cache=True, past_key_values=keys,
-                      padding_cache=padding)
+        out, frames = encode(model, mels[:, at:at + size], prompt, num_lookahead_tokens=ahead, use_cache=True,
+                             past_key_values=keys, padding_cache=padding)
         keys, padding, at = out.past_key_values, out.padding_cache, at + size
-        rows.append(out.last_hidden_state[0])
+        rows.append(frames)
     return torch.cat(rows).numpy()
 
 
@@ -63,12 +76,6 @@ def encoded(model, mels: torch.Tensor) -> dict[str, np.ndarray]:
         handle.remove()
     seen["stage.pre"] *= model.encoder.input_scale
     return {name: value.numpy() for name, value in seen.items()}
-
-
-def prompted(model, frames: torch.Tensor, prompt: int) -> torch.Tensor:
-    """Frames [T, d] of a model that is told a language."""
-    row = torch.nn.functional.one_hot(torch.tensor(prompt), model.config.num_prompts).to(frames)
-    return model.prompt_projector(torch.cat([frames, row.expand(len(frames), -1)], dim=-1))
 
 
 def labels(model, mels: torch.Tensor, **more) -> np.ndarray:
@@ -94,19 +101,16 @@ def reference(folder: pathlib.Path) -> dict[str, np.ndarray]:
         long = features(extractor, noise(STREAM_SAMPLES))
         processor = transformers.AutoProcessor.from_pretrained(folder)
         languages = getattr(processor, "prompt_dictionary", {})
-        whole = model.encoder(mels, use_cache=False).last_hidden_state[0]
+        usual = model.config.default_prompt_id if languages else None
         for name, prompt in languages.items():
-            out[f"prompted.{name}"] = prompted(model, whole, prompt).numpy()
+            out[f"prompted.{name}"] = encode(model, mels, prompt, use_cache=False)[1].numpy()
             out[f"tokens.{name}"] = labels(model, mels, prompt_ids=torch.tensor([prompt]))
         for ahead in processor.supported_num_lookahead_tokens:
-            out[f"stream.{ahead}"] = stream(model.encoder, long, ahead)
-            all_at_once = model.encoder(long, num_lookahead_tokens=ahead, use_cache=False).last_hidden_state[0].numpy()
+            out[f"stream.{ahead}"] = stream(model, long, usual, ahead)
+            all_at_once = encode(model, long, usual, num_lookahead_tokens=ahead, use_cache=False)[1].numpy()
             # The maker's steps must be its own whole, or they would be no oracle.
             count = len(out[f"stream.{ahead}"]) // (ahead + 1) * (ahead + 1)
             assert np.abs(all_at_once[:count] - out[f"stream.{ahead}"][:count]).max() < 1e-4
-            if languages:
-                frames = torch.from_numpy(out[f"stream.{ahead}"])
-                out[f"stream.{ahead}"] = prompted(model, frames, model.config.default_prompt_id).numpy()
     return out
 
 
