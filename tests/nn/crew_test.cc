@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -17,10 +19,12 @@ struct Task {
   explicit Task(ThreadTeam& team) : crew(team) {}
 
   // Item i of stage s becomes the sum of its neighbours in stage s - 1: wrong at once if a stage begins too early.
-  void work(Crew::Seat& seat, std::chrono::microseconds pause) {
+  // `before`: what the first of a stage does before it.
+  void work(
+      Crew::Seat& seat, const std::function<void()>& before = [] {}) {
     for (size_t s = 0; s < kStages; ++s) {
       seat.stage([&](const Part& part) {
-        if (part.rank == 0 && pause.count() > 0) std::this_thread::sleep_for(pause);
+        if (part.rank == 0) before();
         if (part.rank == 0) most = std::max(most, part.size);
         const std::vector<uint64_t>& from = items[s % 2];
         std::vector<uint64_t>& to = items[(s + 1) % 2];
@@ -51,7 +55,7 @@ std::vector<uint64_t> expected() {
   Task task(team);
   task.clear();
   Crew::Seat seat = task.crew.everyone(0);
-  task.work(seat, {});
+  task.work(seat);
   return task.items[0];
 }
 
@@ -63,7 +67,7 @@ TEST(Crew, EveryoneFromTheFirstStage) {
       task.clear();
       team.run([&](int member) {
         Crew::Seat seat = task.crew.everyone(member);
-        task.work(seat, {});
+        task.work(seat);
       });
       ASSERT_EQ(task.items[0], expected()) << threads;
       EXPECT_EQ(task.most, threads);
@@ -74,7 +78,6 @@ TEST(Crew, EveryoneFromTheFirstStage) {
 
 // Two tasks side by side; the slow one is joined by the member that has finished the other.
 TEST(Crew, WhoHasFinishedJoinsTheOther) {
-  using std::chrono::microseconds;
   ThreadTeam team(2);
   Task tasks[2] = {Task(team), Task(team)};
   const std::vector<uint64_t> want = expected();
@@ -84,14 +87,23 @@ TEST(Crew, WhoHasFinishedJoinsTheOther) {
         task.clear();
         task.crew.reset();
       }
-      const auto pause = [&](int task) { return microseconds(task == slow ? 300 : 0); };
+      // The slow task has begun when the other is done, however the two threads are scheduled.
+      std::atomic<bool> other_done = false;
+      const auto before = [&](int task) {
+        return [&other_done, is_slow = task == slow] {
+          if (!is_slow) return;
+          while (!other_done) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::microseconds(300));
+        };
+      };
       team.run([&](int member) {
         Task &own = tasks[member], &other = tasks[1 - member];
         Crew::Seat seat = own.crew.first(member);
-        own.work(seat, pause(member));
+        own.work(seat, before(member));
         own.crew.leave(seat);
+        if (member != slow) other_done = true;
         Crew::Seat second = other.crew.join(member);
-        other.work(second, pause(1 - member));
+        other.work(second, before(1 - member));
       });
       for (const Task& task : tasks) {
         ASSERT_EQ(task.items[0], want) << "slow " << slow;
