@@ -39,6 +39,7 @@ Result<std::string> checkpoint_in(const fs::path& folder) {
       if (entry->path().extension() == kKinds[i]) found[i].push_back(entry->path().string());
   for (const char* name : {kUsualNames[1], kUsualNames[0]})
     if (is_there(folder / name)) found[1] = {(folder / name).string()};
+  if (is_there(folder / "model.pt")) found[3] = {(folder / "model.pt").string()};
   for (std::vector<std::string>& names : found) {
     if (names.size() > 1) {
       std::sort(names.begin(), names.end());

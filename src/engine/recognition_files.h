@@ -28,7 +28,8 @@ struct RecognitionFiles {
 // `model` is the name of an installed model, a folder that holds a checkpoint, or a checkpoint file: what holds a '/',
 // or a '.' and is no installed model, is a path.  Empty: kDefaultRecogniser.  The family is told by the file's kind,
 // and of .safetensors by the config.json beside it, whose first MiB is read.  kNotFound says what is missing and how to
-// get it; kUnsupported for a config.json of something else.
+// get it; kUnsupported for a config.json of something else; kInvalidArgument asks which of several checkpoints of one
+// kind is meant, where none of them has the name that the families' own readers look for.
 Result<RecognitionFiles> find_recognition_files(const std::string& model, const std::string& models_folder);
 
 // Silero's file of the installed kVoiceActivityModel; empty when it is not installed.

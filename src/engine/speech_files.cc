@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The checkpoint of a folder: its only .onnx or .pth, or the first by name, .onnx before .pth.
-std::string checkpoint_in(const fs::path& folder) {
+// The checkpoint of a folder: its only .onnx, or, where it has none, its only .pth.  Empty where there is neither.
+Result<std::string> checkpoint_in(const fs::path& folder) {
   std::vector<std::string> found[2];
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -26,7 +26,11 @@ std::string checkpoint_in(const fs::path& folder) {
     if (extension == ".pth") found[1].push_back(entry->path().string());
   }
   for (std::vector<std::string>& names : found) {
-    std::sort(names.begin(), names.end());
+    if (names.size() > 1) {
+      std::sort(names.begin(), names.end());
+      return fail(Code::kInvalidArgument, "the folder holds several checkpoints, '{}' and '{}' among them; name one",
+                  names[0], names[1]);
+    }
     if (!names.empty()) return names.front();
   }
   return {};
@@ -90,7 +94,7 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
   }
   fs::path folder = place;
   if (is_folder(place)) {
-    files.checkpoint = checkpoint_in(place);
+    SYRINX_TRY(files.checkpoint, checkpoint_in(place));
     if (files.checkpoint.empty() && holds_configuration(place)) return pocket_files(files.name, place);
     if (files.checkpoint.empty())
       return fail(Code::kNotFound,

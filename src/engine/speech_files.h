@@ -34,7 +34,8 @@ struct SpeechFiles {
 // checkpoint file: whatever holds a '/' or a '.' is a path, and hf:// or http(s):// a configuration or a file that is
 // fetched unless it is here (remote_files.h).  Kokoro: voices are looked for in voices/ beside the checkpoint; the
 // lexicon in g2p/ or english-g2p/ there, beside it, and among the installed models below `models_folder`.  Reads
-// directories only. kNotFound says what is missing and how to get it; for places elsewhere the errors of fetch().
+// directories only. kNotFound says what is missing and how to get it, kInvalidArgument asks which of several
+// checkpoints is meant; for places elsewhere the errors of fetch().
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder);
 
 // Where what is packed from these files is kept: packed/NAME for an installed model, packed/files for others.

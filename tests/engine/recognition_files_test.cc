@@ -98,6 +98,8 @@ TEST_F(RecognitionFilesTest, AsksWhichOfSeveralIsMeant) {
   }
   EXPECT_THAT(find(path("a")).error().message, HasSubstr("one.nemo' and '" + path("a/two.nemo")));
   EXPECT_TRUE(find(path("a/one.nemo")));
+  write("c/model.pt");  // as Whisper's own reader prefers it
+  EXPECT_EQ(find(path("c"))->checkpoint, path("c/model.pt"));
 }
 
 TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {

@@ -57,6 +57,19 @@ TEST_F(SpeechFilesTest, FindsAFileAndAFolder) {
   EXPECT_EQ(find(path("elsewhere"))->lexicon, path("g2p"));
 }
 
+TEST_F(SpeechFilesTest, AsksWhichOfSeveralIsMeant) {
+  touch("elsewhere/another.pth");
+  const auto files = find(path("elsewhere"));
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(files.error().message, HasSubstr("another.pth' and '" + path("elsewhere/kokoro-v1_0.pth")));
+  EXPECT_TRUE(find(path("elsewhere/another.pth")));
+  touch("elsewhere/kokoro.onnx");
+  EXPECT_EQ(find(path("elsewhere"))->checkpoint, path("elsewhere/kokoro.onnx"));
+  touch("elsewhere/kokoro.int8.onnx");
+  EXPECT_EQ(find(path("elsewhere")).error().code, Code::kInvalidArgument);
+}
+
 TEST_F(SpeechFilesTest, SaysWhatIsMissing) {
   EXPECT_THAT(find("unheard").error().message, HasSubstr("syrinx list"));
   EXPECT_THAT(find("unheard").error().message, Not(HasSubstr("syrinx pull")));
