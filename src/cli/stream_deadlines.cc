@@ -6,8 +6,10 @@
 #include <exception>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <span>
+#include <string>
 
 #include "base/signals.h"
 #include "engine/transducer_frames.h"
@@ -90,6 +92,19 @@ class StreamThreads {
   // How many there could be: where they are fewer than the streams, none of them runs any more.
   size_t made() const { return made_; }
   void wait_until_filled() { filled_.wait(); }
+  // kUnavailable when one of them has thrown: memory lacks.
+  Status status() const {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr) return {};
+    std::string what = "it threw no exception of the library";
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const std::exception& thrown) {
+      what = thrown.what();
+    } catch (...) {
+    }
+    return fail(Code::kUnavailable, "{} streams at once could not be heard: {}; ask for fewer", streams_.size(), what);
+  }
   // The first stream's first chunk is there at `at`, the others' within the chunk's time; returns when all have ended.
   void run_from(SteadyClock::time_point at, std::chrono::nanoseconds chunk_time, size_t chunks) {
     begin_ = at;
@@ -101,11 +116,23 @@ class StreamThreads {
 
  private:
   void run(size_t n, size_t known) {
-    for (size_t i = 0; i < known && !cancel_requested() && !abandoned_; ++i) streams_[n]->chunk();
+    guarded([&] {
+      for (size_t i = 0; i < known && !cancel_requested() && !abandoned_; ++i) streams_[n]->chunk();
+    });
     filled_.count_down();
     go_.wait();
     const auto place = static_cast<int64_t>(n), all = static_cast<int64_t>(streams_.size());
-    streams_[n]->run(begin_ + chunk_time_ * place / all, chunk_time_, chunks_);
+    guarded([&] { streams_[n]->run(begin_ + chunk_time_ * place / all, chunk_time_, chunks_); });
+  }
+  // A stream that throws, for want of memory, ends; the trial is worth nothing then.
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (failure_ == nullptr) failure_ = std::current_exception();
+    }
   }
   void abandon() {
     if (threads_.empty()) return;
@@ -121,6 +148,8 @@ class StreamThreads {
   const std::span<const std::unique_ptr<PacedStream>> streams_;
   std::latch filled_, go_{1};
   std::atomic<bool> abandoned_{false};
+  mutable std::mutex mutex_;
+  std::exception_ptr failure_;
   // Written before go_ opens.
   SteadyClock::time_point begin_;
   std::chrono::nanoseconds chunk_time_{0};
@@ -153,8 +182,10 @@ Result<DeadlineTrial> run_streams(const DeadlineWork& work, size_t streams) {
     return fail(Code::kUnavailable, "{} streams need a thread each and the system makes no more than {}; ask for fewer",
                 streams, threads.made());
   threads.wait_until_filled();
+  SYRINX_TRY_VOID(threads.status());
   const uint64_t steps = pool.steps(), heard = pool.chunks();
   threads.run_from(SteadyClock::now() + chunk_time, chunk_time, chunks);
+  SYRINX_TRY_VOID(threads.status());
   if (cancel_requested()) return fail(Code::kCancelled, "stopped");
   DeadlineTrial trial{.streams = streams};
   size_t labels = 0;
