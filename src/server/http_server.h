@@ -1,15 +1,16 @@
 // HTTP/1.1 over TCP: sockets, parsing, limits and deadlines.  It moves bytes between clients and an HttpService on one
 // thread of its own and never waits for anything but sockets and clocks.
 //
-// A connection serves one request after another (keep-alive).  A client that sends its request slowly, or reads its
-// answer slowly, is cut when its deadline passes; one that closes its connection, or its sending half, while an answer
-// is made has that answer cancelled.
+// A connection serves one request after another (keep-alive).  A client whose request has not come whole in time is
+// told so (408), one that takes nothing of its answer for too long is cut; one that closes its connection, or its
+// sending half, while an answer is made has that answer cancelled.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "server/http_message.h"
@@ -17,9 +18,10 @@
 namespace syrinx::server {
 
 struct HttpLimits {
+  static constexpr size_t kMaxHeaderBytes = size_t{60} << 10;
   std::string host = "127.0.0.1";
-  int port = 0;  // 0: any free one
-  size_t max_header_bytes = 16384;
+  int port = 0;                     // 0: any free one
+  size_t max_header_bytes = 16384;  // at most kMaxHeaderBytes
   size_t max_connections = 1024, max_connections_per_address = 256;
   double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
 };
@@ -36,13 +38,14 @@ class HttpService {
   };
   // When the header is there.
   virtual Admission admit(const HttpRequest& head) = 0;
-  // When the body is.
+  // When the body is.  What it throws is answered with 500, or 503 for want of memory.
   virtual HttpReply answer(const HttpRequest& request) = 0;
 
   struct Answered {
-    int status = 0;      // 499: the client has gone; 0: it was not a request at all
+    int status = 0;      // 499: the client has gone
     uint64_t bytes = 0;  // of the answer's body
   };
+  // Once for each request whose header has come, and for each refused without (`request` is then all but empty).
   virtual void answered(const HttpRequest& request, const Answered& answered) = 0;
   // A connection was refused for want of room.
   virtual void refused() = 0;
@@ -51,7 +54,7 @@ class HttpService {
 class HttpServer {
  public:
   // Listens and serves at once.  The service must outlive it.  kUnavailable: the address is taken or is not this
-  // machine's; kInvalidArgument: it is no address.
+  // machine's, or no thread can be made; kInvalidArgument: it is no address.
   static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -60,7 +63,7 @@ class HttpServer {
   int port() const;
   // Any thread.  Takes no connections any more, closes idle ones, and each other behind its answer.
   void drain();
-  size_t answering() const;  // requests that have arrived and are not answered
+  size_t answering() const;  // requests whose header has come and that are not answered
   // Cuts all connections and cancels their answers; none is touched any more when this returns.  ReplyStreams may
   // still be written to by others until this is destroyed.
   void stop();

@@ -51,11 +51,17 @@ void ReplyStream::end(End end) {
   tell();
 }
 
-// The transport is woken once for all that it has not looked at yet.
+// The transport is woken once for all that it has not looked at yet.  If that throws, the next news wake it.
 void ReplyStream::tell() {
   if (told_.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
-  if (wake_) wake_();
+  if (!wake_) return;
+  try {
+    wake_();
+  } catch (...) {
+    told_.store(false, std::memory_order_release);
+    throw;
+  }
 }
 
 void ReplyStream::on_cancel(std::function<void()> action) {

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{20};  // how soon a signal is heeded
 
+static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
+
 HttpLimits limits_of(const Settings& settings) {
   return {.host = settings.host,
           .port = static_cast<int>(settings.port),
@@ -57,8 +59,12 @@ Status serve(const Settings& settings, const std::function<void(const std::strin
   SYRINX_TRY_VOID(check_everything(settings));
   SYRINX_TRY(ApiKeys keys, ApiKeys::load(settings));
   std::optional<RequestLog> log;
-  if (settings.log != "off") log.emplace(STDERR_FILENO);
+  if (settings.log != "off") {
+    log.emplace(STDERR_FILENO);
+    SYRINX_TRY_VOID(log->start());
+  }
   Service service(settings, std::move(keys), log ? &*log : nullptr);
+  SYRINX_TRY_VOID(service.start());
   SYRINX_TRY(const std::unique_ptr<HttpServer> transport, HttpServer::listen(limits_of(settings), service));
   tell(fmt::format("loading {}", settings.speech_model));
   auto model = SpeechModel::load(settings);

@@ -14,7 +14,8 @@ Status check_everything(const Settings& settings);
 
 // Listens, loads the model, and serves until cancel_requested() (base/signals.h); then lets the answers that are under
 // way end, at most settings.drain_timeout_s.  `tell` hears one line when the server listens and one when it is ready.
-// Errors: those of the settings, of loading, and kUnavailable where the address is taken.
+// Errors: those of the settings, of loading, and kUnavailable where the address is taken
+// or threads cannot be made.
 Status serve(const Settings& settings, const std::function<void(const std::string&)>& tell);
 
 }  // namespace syrinx::server

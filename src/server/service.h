@@ -27,6 +27,8 @@ class Service final : public HttpService {
   // Cancelled answers must have been given up by the transport: waits for what the slots still do.
   ~Service() override;
 
+  // Makes the slots' threads, before the first request.  Errors: SlotPool::start().
+  Status start() { return slots_.start(); }
   // Until then /ready and the model's routes answer 503.
   void ready(std::shared_ptr<const SpeechModel> model);
   void drain();  // from now on /ready and new work are refused

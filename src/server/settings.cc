@@ -93,7 +93,7 @@ const std::vector<Setting>& table() {
        .value = "KB",
        .member = &Settings::max_header_kb,
        .min = 1,
-       .max = 256,
+       .max = 60,
        .help = "Of a request's line and header"},
       {.name = "max_connections",
        .value = "N",

@@ -2,11 +2,29 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
 
 namespace syrinx::server {
+namespace {
+
+// On a thread's way nothing is thrown further: neither what libraries throw, nor what telling of it throws.
+void run_to_its_end(const char* what, const std::function<void()>& action) {
+  try {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      log_error("{} was given up: {}", what, error.what());
+    } catch (...) {
+      log_error("{} was given up after an unknown exception", what);
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory for a line of the log
+  }
+}
+
+}  // namespace
 
 double SlotWatch::waiting_s() const {
   const int64_t since = since_ns_.load(std::memory_order_relaxed);
@@ -15,7 +33,19 @@ double SlotWatch::waiting_s() const {
 
 SlotPool::SlotPool(size_t slots, const Clock& clock) {
   for (size_t i = 0; i < slots; ++i) slots_.push_back(std::make_unique<Slot>(clock));
-  for (const auto& slot : slots_) slot->thread = std::thread([this, &slot = *slot] { run(slot); });
+}
+
+Status SlotPool::start() {
+  size_t made = 0;
+  try {
+    for (; made < slots_.size(); ++made)
+      slots_[made]->thread = std::thread([this, &slot = *slots_[made]] { run(slot); });
+  } catch (const std::system_error& error) {
+    return fail(Code::kUnavailable,
+                "threads can be made for {} of {} slots: {}; set fewer, or raise the limit of threads", made,
+                slots_.size(), error.what());
+  }
+  return {};
 }
 
 SlotPool::~SlotPool() {
@@ -24,7 +54,8 @@ SlotPool::~SlotPool() {
     closing_ = true;
     for (const auto& slot : slots_) slot->changed.notify_all();
   }
-  for (const auto& slot : slots_) slot->thread.join();
+  for (const auto& slot : slots_)
+    if (slot->thread.joinable()) slot->thread.join();
 }
 
 bool SlotPool::try_start(Job job, Done done) {
@@ -54,19 +85,14 @@ void SlotPool::run(Slot& slot) {
     Job job = std::exchange(slot.job, {});
     Done done = std::exchange(slot.done, {});
     lock.unlock();
-    // The thread's entry: what libraries throw ends here, and `done` still tells that there is no more.
-    try {
-      job(slot.watch);
-    } catch (const std::exception& error) {
-      log_error("an answer was given up: {}", error.what());
-    }
+    run_to_its_end("an answer", [&] { job(slot.watch); });  // and `done` still tells that there is no more
     job = {};
     slot.watch.wait_ends();
     lock.lock();
     slot.taken = false;
     busy_.fetch_sub(1, std::memory_order_acq_rel);
     lock.unlock();
-    done();
+    run_to_its_end("an answer's end", done);
     done = {};
     lock.lock();
   }

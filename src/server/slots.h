@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace syrinx::server {
 
@@ -33,12 +34,14 @@ class SlotWatch {
 
 class SlotPool {
  public:
-  // Runs on a slot's thread; throws nothing that matters: what it throws ends the job.
+  // Run on a slot's thread; what one of them throws ends it, and is logged.
   using Job = std::function<void(SlotWatch& watch)>;
   using Done = std::function<void()>;
 
   explicit SlotPool(size_t slots, const Clock& clock = system_clock());
   ~SlotPool();  // waits for the jobs that run
+  // Makes the threads; once, before any job.  kUnavailable: not all can be made, and the pool is of no use.
+  Status start();
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 

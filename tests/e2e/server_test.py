@@ -137,16 +137,26 @@ class Slots(Server):
         self.start_server("--stalled-reader-s", "2")
         expected = self.spoken(LONG)
         self.assertGreater(len(expected), 1 << 20)
-        with self.connect(receive_bytes=1 << 16) as slow:
-            self.ask(slow, response_format="pcm")
-            reply = http.client.HTTPResponse(slow)
-            reply.begin()
-            begun, body = time.monotonic(), b""
-            while part := reply.read1(1 << 15):
-                body += part
-                if time.monotonic() - begun < 3:
-                    time.sleep(0.05)
-        self.check_same(body, expected)
+        for stream in True, False:
+            with self.connect(receive_bytes=1 << 16) as slow:
+                self.ask(slow, response_format="pcm", stream=stream)
+                reply = http.client.HTTPResponse(slow)
+                reply.begin()
+                begun, body = time.monotonic(), b""
+                while part := reply.read1(1 << 15):
+                    body += part
+                    if time.monotonic() - begun < 3:
+                        time.sleep(0.05)
+            self.check_same(body, expected)
+
+    def test_a_client_that_sends_more_and_leaves_makes_room(self):
+        self.start_server("--speech-slots", "1")
+        for stream in True, False:
+            with self.connect() as leaves:
+                self.ask(leaves, 2 * LONG, response_format="pcm", stream=stream)
+                leaves.sendall(b"\r\n")
+            self.wait_for(lambda: self.free_slots() == 1)
+        self.assertEqual(self.metric('syrinx_generation_stopped_total{reason="cancelled"}'), 2)
 
     def test_streams_at_once_have_the_samples_of_streams_alone(self):
         self.start_server("--speech-slots", "3")
@@ -190,7 +200,7 @@ class Transport(Server):
                 answer += connection.recv(65536)
         body = b'{"input": "Hello.", "response_format": "pcm"}'
         speech = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-        self.raw(speech + b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK\r\n")
+        self.raw(speech + b"\r\nGET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200 OK\r\n")
 
     def test_older_clients(self):
         self.start_server()
@@ -211,6 +221,13 @@ class Transport(Server):
             self.raw(data)
         self.raw(b"GET / HTTP/1.1\r\nX: " + b"x" * 17000 + b"\r\n\r\n", b"HTTP/1.1 431 ")
         self.raw(b"GET /" + b"x" * 17000 + b" HTTP/1.1\r\n\r\n", b"HTTP/1.1 431 ")
+        chunked = b"GET /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for behind in (b"0\r\nX: " + b"x" * 70000, b"0\r\n" + b"x" * 70000 + b": x", b"0;a=" + b"x" * 70000,
+                       b"0\r\n" + b"X: y\r\n" * 15000):
+            self.raw(chunked + behind + b"\r\n\r\n", b"HTTP/1.1 431 ")
+        for encoding in (b"gzip", b"xchunked", b"gzip, chunked"):
+            self.raw(b"GET /health HTTP/1.1\r\nTransfer-Encoding: " + encoding + b"\r\n\r\n0\r\n\r\n")
+        self.raw(b"GET /health HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
         self.assertEqual(self.request("HEAD", "/health")[2], b"")
         headers, _ = self.check_refused(405, None, None, "GET", "/v1/audio/speech")
         self.assertEqual(headers["Allow"], "POST")
@@ -249,11 +266,22 @@ class Transport(Server):
         late = self.connect()
         late.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
         begun = time.monotonic()
-        for connection in (silent, slow, late):
+        self.assertEqual(silent.recv(100), b"")
+        for connection in (slow, late):
+            reply = http.client.HTTPResponse(connection)
+            reply.begin()
+            self.assertEqual((reply.status, reply.headers["Connection"]), (408, "close"))
+            self.assertIn("not come whole within 0.5 s", json.loads(reply.read())["error"]["message"])
             self.assertEqual(connection.recv(100), b"")
+        for connection in (silent, slow, late):
             connection.close()
         self.assertLess(time.monotonic() - begun, 5)
-        self.assertEqual(self.request("GET", "/health")[0], 200)
+        with self.connect() as leaves:
+            leaves.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+        counted = 'syrinx_requests_total{route="%s",code="%d"}'
+        self.wait_for(lambda: self.metric(counted % ("/v1/audio/speech", 499)) == 1)
+        self.assertEqual(self.metric(counted % ("/v1/audio/speech", 408)), 1)
+        self.assertEqual(self.metric(counted % ("other", 408)), 1)
 
     def test_many_connections_and_a_limit_to_them(self):
         self.start_server("--max-connections-per-address", "20")
@@ -268,6 +296,13 @@ class Transport(Server):
         for _ in range(500):
             self.connect().close()
         self.wait_for(lambda: self.status_or_none() == 200)
+        begun = time.monotonic()
+        for _ in range(50):  # as load balancers look whether somebody listens
+            reset = self.connect()
+            reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            reset.close()
+        self.wait_for(lambda: self.status_or_none() == 200)
+        self.assertLess(time.monotonic() - begun, 2)
         before = self.metric("process_open_fds")
         for _ in range(100):
             with self.connect() as connection:
@@ -335,6 +370,15 @@ class Life(Server):
         idle.close()
         self.end_server(terminate=False)
         self.assertEqual([line["stopped"] for line in self.logged("speech")], ["eos", "eos"])
+
+    def test_half_a_request_does_not_hold_the_end(self):
+        self.start_server()
+        with self.connect() as half:
+            half.sendall(b"GET /hea")
+            self.assertEqual(self.request("GET", "/health")[0], 200)
+            begun = time.monotonic()
+            self.end_server()
+            self.assertLess(time.monotonic() - begun, 10)
 
     def test_the_end_comes_even_if_a_client_does_not_read(self):
         self.start_server("--drain-timeout-s", "0.2")

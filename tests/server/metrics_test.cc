@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -54,6 +56,7 @@ TEST(RequestLog, WritesAllLinesBeforeItEnds) {
   const int descriptor = ::open(path.c_str(), O_CREAT | O_WRONLY, 0600);
   {
     RequestLog log(descriptor);
+    ASSERT_TRUE(log.start());
     for (int i = 0; i < 1000; ++i) log.write(std::to_string(i));
     EXPECT_EQ(log.dropped(), 0U);
   }
@@ -72,6 +75,7 @@ TEST(RequestLog, DropsAndCountsWhatThereIsNoRoomFor) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   auto log = std::make_unique<RequestLog>(ends[1]);
+  ASSERT_TRUE(log->start());
   const std::string line(1 << 16, 'x');
   for (size_t i = 0; i < 2 * RequestLog::kMaxLines + 2; ++i) log->write(i < 2 ? line : "y");
   EXPECT_GT(log->dropped(), 0U);
@@ -83,6 +87,30 @@ TEST(RequestLog, DropsAndCountsWhatThereIsNoRoomFor) {
   ::close(ends[1]);
   reader.join();
   ::close(ends[0]);
+}
+
+TEST(RequestLog, EndsThoughNobodyTakesItsLines) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string line(1 << 20, 'x');
+  std::atomic<bool> ended{false};
+  std::thread owner([&] {
+    {
+      RequestLog log(ends[1]);
+      EXPECT_TRUE(log.start());
+      log.write(line);
+    }
+    ended = true;
+  });
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!ended && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(ended);
+  char bytes[4096];
+  for (size_t left = line.size() + 1; left > 0;) left -= static_cast<size_t>(::read(ends[0], bytes, sizeof(bytes)));
+  owner.join();
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(RequestLog, TimesAreOfIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("....-..-..T..:..:..\\....Z")); }

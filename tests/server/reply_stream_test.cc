@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <future>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
+#include "base/log.h"
 #include "server/slots.h"
 
 namespace syrinx::server {
@@ -37,6 +39,18 @@ TEST(ReplyStream, WhatIsWrittenComesOutInOrder) {
   stream.finish();
   EXPECT_EQ(news, 2);
   EXPECT_EQ(stream.pop_news().end, ReplyStream::End::kFinished);
+}
+
+TEST(ReplyStream, NewsThatCouldNotBeToldAreToldWithTheNext) {
+  ReplyStream stream;
+  int calls = 0;
+  stream.on_news([&] {
+    if (++calls == 1) throw std::bad_alloc();
+  });
+  EXPECT_THROW(stream.begin({}, /*whole=*/false), std::bad_alloc);
+  stream.abort();
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(stream.pop_news().end, ReplyStream::End::kAborted);
 }
 
 TEST(ReplyStream, AFullQueueMakesTheProducerWaitForTheReader) {
@@ -84,6 +98,7 @@ TEST(ReplyStream, ACancelledReaderEndsTheWaitAndTheWork) {
 
 TEST(SlotPool, RefusesWhenAllAreBusyAndIsFreeBeforeItSaysSo) {
   SlotPool slots(2);
+  ASSERT_TRUE(slots.start());
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
   std::promise<size_t> busy_at_end;
@@ -101,6 +116,7 @@ TEST(SlotPool, RefusesWhenAllAreBusyAndIsFreeBeforeItSaysSo) {
 
 TEST(SlotPool, AJobThatThrowsFreesItsSlotAndIsEnded) {
   SlotPool slots(1);
+  ASSERT_TRUE(slots.start());
   for (int i = 0; i < 3; ++i) {
     std::promise<void> ended;
     ASSERT_TRUE(slots.try_start([](SlotWatch&) { throw std::runtime_error("no room"); }, [&] { ended.set_value(); }));
@@ -109,9 +125,26 @@ TEST(SlotPool, AJobThatThrowsFreesItsSlotAndIsEnded) {
   EXPECT_EQ(slots.busy(), 0U);
 }
 
+// Neither what is no std::exception nor what telling of the end throws ends the process.
+TEST(SlotPool, WhateverIsThrownEndsAtItsSlot) {
+  std::atomic<int> lines{0};
+  set_log_sink([&](LogLevel, std::string_view) { ++lines; });
+  {
+    SlotPool slots(1);
+    ASSERT_TRUE(slots.start());
+    const auto throws = [] { throw std::runtime_error("no memory"); };
+    ASSERT_TRUE(slots.try_start([](SlotWatch&) { throw 1; }, throws));
+    while (!slots.try_start([](SlotWatch&) {}, throws)) std::this_thread::yield();
+    while (slots.busy() > 0) std::this_thread::yield();
+  }
+  set_log_sink({});
+  EXPECT_EQ(lines, 3);
+}
+
 TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
   ManualClock clock;
   SlotPool slots(2, clock);
+  ASSERT_TRUE(slots.start());
   std::promise<void> waits, go, ended;
   ASSERT_TRUE(slots.try_start(
       [&](SlotWatch& watch) {

@@ -1,0 +1,498 @@
+#include "server/http_connection.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/buffers_suffix.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/reply_stream.h"
+#include "server/request_id.h"
+
+namespace syrinx::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using tcp = asio::ip::tcp;
+using error_code = boost::system::error_code;
+
+// Operations answer with their error, as everything else here does.
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 4096;
+constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on their way at once
+// Of one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
+constexpr size_t kBufferBytes = 64000;
+static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
+constexpr size_t kAheadBytes = size_t{16} << 10;  // of further requests that are read while one is answered
+constexpr size_t kLingerBytes = size_t{1} << 20;  // of a refused request that are read so that its client sees why
+constexpr std::chrono::seconds kLingerTime{2};
+
+std::chrono::nanoseconds seconds(double s) { return std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)); }
+
+bool is_malformed(const error_code& error) {
+  return error.category() == http::make_error_code(http::error::bad_method).category() &&
+         error != http::error::end_of_stream && error != http::error::partial_message;
+}
+
+HttpReply parse_fault(const error_code& error, const HttpLimits& limits) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return error_reply(
+        {.status = 431,
+         .message = fmt::format("the request's header or trailer has more than {} bytes; send a shorter one",
+                                error == http::error::header_limit ? limits.max_header_bytes : kBufferBytes)});
+  return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
+}
+
+HttpReply too_late(const HttpLimits& limits) {
+  return error_reply(
+      {.status = 408,
+       .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one",
+                              limits.request_timeout_s)});
+}
+
+// Where such a body ends nobody knows, and a proxy in front might differ.
+HttpReply unknown_encoding() {
+  return error_reply(
+      {.status = 400,
+       .message = "the request's Transfer-Encoding is not taken; send `chunked` by HTTP/1.1, or a Content-Length"});
+}
+
+HttpReply too_long(size_t limit) {
+  return error_reply(
+      {.status = 413, .message = fmt::format("the request's body has more than {} bytes; send a shorter one", limit)});
+}
+
+// Counted as long as it lives, whatever ends it.
+class Counted {
+ public:
+  explicit Counted(std::atomic<size_t>& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<size_t>& count_;
+};
+
+class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address)
+      : transport_(transport),
+        address_(address),
+        stream_(std::move(socket)),
+        news_(transport.io),
+        deadline_(transport.io) {
+    size_t& count = transport_.by_address[address_];
+    transport_.connections.insert(this);
+    ++count;  // behind what can throw
+  }
+  ~Connection() override {
+    drop_reply();
+    transport_.connections.erase(this);
+    const auto count = transport_.by_address.find(address_);
+    if (--count->second == 0) transport_.by_address.erase(count);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Requests one after another, until the connection is to be closed.
+  asio::awaitable<void> serve();
+  void close_if_idle() override {
+    if (!answering_) stream_.close();
+  }
+  void cut() override {
+    gone_ = true;
+    if (reply_) reply_->cancel();
+    stream_.close();
+    news_.cancel();
+  }
+
+ private:
+  enum class Next { kRequest, kLinger, kClose };
+  using Parser = http::request_parser<http::string_body>;
+
+  asio::awaitable<bool> wait_for_request();
+  asio::awaitable<Next> serve_request();
+  void begin_request();
+  bool is_late() const { return std::chrono::steady_clock::now() >= deadline_.expiry(); }
+  asio::awaitable<error_code> read_head(Parser& parser);
+  asio::awaitable<error_code> read_body(Parser& parser);
+  HttpReply answer();
+  asio::awaitable<Next> refuse_unread(const error_code& error);
+  asio::awaitable<Next> refuse(HttpReply reply);
+  asio::awaitable<Next> send_whole(const HttpReply& reply, bool close);
+  asio::awaitable<Next> send_stream(std::shared_ptr<ReplyStream> reply);
+  asio::awaitable<bool> send_head(const HttpReply& head, bool chunked);
+  template <class Buffers>
+  asio::awaitable<bool> send_all(const Buffers& buffers);
+  asio::awaitable<bool> send_blocks(ReplyStream& reply, bool chunked);
+  asio::awaitable<void> wait_for_news();
+  asio::awaitable<void> linger();
+  void take_head(const http::request<http::string_body>& message);
+  template <class Response>
+  void fill_head(Response& response, const HttpReply& reply, bool close);
+  void watch();
+  bool read_ahead();
+  void drop_reply();
+  void done(int status);
+
+  Transport& transport_;
+  const asio::ip::address address_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_{kBufferBytes};
+  asio::steady_timer news_;      // cancelled when there are any
+  asio::steady_timer deadline_;  // of the request's arrival
+  HttpRequest request_;
+  std::vector<HttpHeader> headers_;  // of every answer to it
+  bool keep_alive_ = false, http_1_0_ = false, head_only_ = false;
+  bool gone_ = false, watching_ = false, reading_ = false;
+  std::optional<Counted> answering_;  // once the header is there
+  uint64_t sent_ = 0;
+  std::shared_ptr<ReplyStream> reply_;
+};
+
+asio::awaitable<void> Connection::serve() {
+  const auto self = shared_from_this();
+  for (; co_await wait_for_request(); answering_.reset()) {
+    const Next next = co_await serve_request();
+    request_ = {};  // a connection that waits holds nothing of what it has asked
+    headers_.clear();
+    buffer_.shrink_to_fit();
+    if (next == Next::kRequest && !transport_.draining) continue;
+    if (next != Next::kClose) co_await linger();
+    break;
+  }
+  answering_.reset();
+  stream_.close();
+}
+
+// Empty lines in front of a request are not part of it.
+asio::awaitable<bool> Connection::wait_for_request() {
+  if (transport_.draining) co_return false;
+  stream_.expires_after(seconds(transport_.limits.idle_timeout_s));
+  for (;;) {
+    const std::string_view ahead(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    buffer_.consume(std::min(ahead.find_first_not_of("\r\n"), ahead.size()));
+    if (buffer_.size() > 0) co_return true;
+    const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
+    if (error) co_return false;
+    buffer_.commit(bytes);
+  }
+}
+
+void Connection::begin_request() {
+  request_ = {};
+  request_.arrived_ns = system_clock().now_ns();
+  request_.id = new_request_id();
+  headers_.clear();
+  sent_ = 0;
+  keep_alive_ = http_1_0_ = head_only_ = gone_ = reading_ = false;
+  // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
+  stream_.expires_after(seconds(transport_.limits.request_timeout_s) + kLingerTime);
+  deadline_.expires_after(seconds(transport_.limits.request_timeout_s));
+  deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self && self->reading_ && self->is_late()) self->stream_.cancel();
+  });
+}
+
+asio::awaitable<error_code> Connection::read_head(Parser& parser) {
+  reading_ = true;
+  const auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
+  reading_ = false;
+  co_return error&& is_late() ? error_code(beast::error::timeout) : error;
+}
+
+asio::awaitable<error_code> Connection::read_body(Parser& parser) {
+  if (parser.is_done()) co_return error_code();
+  if (is_late()) co_return error_code(beast::error::timeout);
+  reading_ = true;
+  const auto [error, bytes] = co_await http::async_read(stream_, buffer_, parser, kAwait);
+  reading_ = false;
+  co_return error&& is_late() ? error_code(beast::error::timeout) : error;
+}
+
+asio::awaitable<Connection::Next> Connection::serve_request() {
+  begin_request();
+  Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(transport_.limits.max_header_bytes));
+  parser.body_limit(boost::none);  // known when the header is
+  if (const error_code error = co_await read_head(parser)) co_return co_await refuse_unread(error);
+  answering_.emplace(transport_.answering);
+  take_head(parser.get());
+  if (const std::string_view encoding = request_.header("Transfer-Encoding");
+      !encoding.empty() && (http_1_0_ || !beast::iequals(encoding, "chunked")))
+    co_return co_await refuse(unknown_encoding());
+
+  HttpService::Admission admission = transport_.service.admit(request_);
+  headers_ = std::move(admission.headers);
+  if (admission.refusal) {
+    if (parser.is_done()) co_return co_await send_whole(*admission.refusal, /*close=*/false);
+    co_return co_await refuse(std::move(*admission.refusal));
+  }
+  if (parser.content_length().value_or(0) > admission.max_body_bytes)
+    co_return co_await refuse(too_long(admission.max_body_bytes));
+  parser.body_limit(admission.max_body_bytes);
+  if (!parser.is_done() && !http_1_0_ && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    const auto [error, bytes] = co_await asio::async_write(stream_, asio::buffer(kContinue), kAwait);
+    if (error) co_return co_await refuse_unread(error);
+  }
+  if (const error_code error = co_await read_body(parser)) {
+    if (error == http::error::body_limit) co_return co_await refuse(too_long(admission.max_body_bytes));
+    co_return co_await refuse_unread(error);
+  }
+  request_.body = std::move(parser.get().body());
+  const HttpReply reply = answer();
+  if (!reply.stream) co_return co_await send_whole(reply, /*close=*/false);
+  co_return co_await send_stream(reply.stream);
+}
+
+HttpReply Connection::answer() {
+  try {
+    return transport_.service.answer(request_);
+  } catch (const std::bad_alloc&) {
+    log_error("a request was refused for want of memory");
+    return error_reply(
+        {.status = 503, .message = "the server has no memory left; ask again later", .retry_after_s = 1});
+  } catch (const std::exception& error) {
+    log_error("a request was given up: {}", error.what());
+    return error_reply({.status = 500, .message = "the request was given up; the server's log says why"});
+  }
+}
+
+void Connection::take_head(const http::request<http::string_body>& message) {
+  request_.method = std::string(message.method_string());
+  const std::string_view target(message.target().data(), message.target().size());
+  const size_t question = std::min(target.find('?'), target.size());
+  request_.path = std::string(target.substr(0, question));
+  request_.query = std::string(target.substr(std::min(question + 1, target.size())));
+  for (const auto& field : message)
+    request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
+  if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;
+  keep_alive_ = message.keep_alive();
+  http_1_0_ = message.version() < 11;
+  head_only_ = message.method() == http::verb::head;
+}
+
+// Of a request that has not come whole.
+asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {
+  if (error == beast::error::timeout) co_return co_await refuse(too_late(transport_.limits));
+  if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits));
+  if (!request_.method.empty()) done(499);  // what has no header yet is no request
+  co_return Next::kClose;
+}
+
+// What is left of the request is not read as another one.
+asio::awaitable<Connection::Next> Connection::refuse(HttpReply reply) {
+  const Next next = co_await send_whole(reply, /*close=*/true);
+  co_return next == Next::kRequest ? Next::kLinger : next;
+}
+
+template <class Response>
+void Connection::fill_head(Response& response, const HttpReply& reply, bool close) {
+  response.version(11);
+  response.result(static_cast<unsigned>(reply.status));
+  response.reason(status_phrase(reply.status));
+  if (!reply.type.empty()) response.set(http::field::content_type, reply.type);
+  for (const HttpHeader& header : headers_) response.set(header.name, header.value);
+  for (const HttpHeader& header : reply.headers) response.set(header.name, header.value);
+  response.set("X-Request-Id", request_.id);
+  response.set(http::field::server, "syrinx");
+  keep_alive_ = keep_alive_ && !close && !transport_.draining;
+  // An older client hears of keep-alive in a header of its own.
+  if (!keep_alive_)
+    response.set(http::field::connection, "close");
+  else if (http_1_0_)
+    response.set(http::field::connection, "keep-alive");
+}
+
+asio::awaitable<Connection::Next> Connection::send_whole(const HttpReply& reply, bool close) {
+  http::response<http::string_body> response;
+  fill_head(response, reply, close);
+  response.content_length(reply.body.size());
+  if (reply.status == 204) response.erase(http::field::content_length);
+  if (!head_only_) response.body() = reply.body;
+  http::response_serializer<http::string_body> serializer(response);
+  error_code error;
+  uint64_t written = 0;
+  while (!error && !serializer.is_done()) {  // each part has the time of a stalled reader for itself
+    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
+    const auto [failed, bytes] = co_await http::async_write_some(stream_, serializer, kAwait);
+    error = failed;
+    written += bytes;
+  }
+  sent_ = std::min<uint64_t>(written, response.body().size());  // of one that is cut, with its header
+  done(error ? 499 : reply.status);
+  if (error) co_return Next::kClose;
+  co_return keep_alive_ || close ? Next::kRequest : Next::kLinger;
+}
+
+asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyStream> reply) {
+  reply_ = std::move(reply);
+  // The producer's thread tells; what it tells of is looked at on this one.
+  reply_->on_news([weak = weak_from_this(), executor = transport_.io.get_executor()] {
+    asio::post(executor, [weak] {
+      if (const auto self = weak.lock()) self->news_.cancel();
+    });
+  });
+  watch();
+  ReplyStream::News news = reply_->pop_news();
+  // A whole answer waits for its end, before which the slot that made it is not free.
+  const auto ready = [&] { return news.head != nullptr && (!news.whole || news.end != ReplyStream::End::kOpen); };
+  while (!ready() && !gone_) {
+    co_await wait_for_news();
+    news = reply_->pop_news();
+  }
+  bool whole = false;
+  int status = 499;
+  if (!gone_ && news.whole) {
+    const Next next = co_await send_whole(*news.head, /*close=*/false);
+    drop_reply();
+    co_return next;
+  }
+  if (!gone_) {
+    const bool chunked = !http_1_0_;
+    if (!chunked) keep_alive_ = false;
+    status = news.head->status;
+    whole = co_await send_head(*news.head, chunked) && co_await send_blocks(*reply_, chunked);
+  }
+  drop_reply();
+  done(whole ? status : 499);
+  if (!whole) co_return Next::kClose;
+  co_return keep_alive_ ? Next::kRequest : Next::kLinger;
+}
+
+asio::awaitable<bool> Connection::send_head(const HttpReply& head, bool chunked) {
+  http::response<http::empty_body> response;
+  fill_head(response, head, /*close=*/false);
+  response.chunked(chunked);
+  http::response_serializer<http::empty_body> serializer(response);
+  stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
+  const auto [error, bytes] = co_await http::async_write_header(stream_, serializer, kAwait);
+  co_return !error;
+}
+
+// Each part that is taken renews the time of a stalled reader.  False when the client is gone.
+template <class Buffers>
+asio::awaitable<bool> Connection::send_all(const Buffers& buffers) {
+  beast::buffers_suffix<Buffers> left(buffers);
+  while (beast::buffer_bytes(left) > 0) {
+    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
+    const auto [error, bytes] = co_await stream_.async_write_some(left, kAwait);
+    if (error) co_return false;
+    left.consume(bytes);
+  }
+  co_return true;
+}
+
+// False when the client is gone, or is to see that the answer is broken off: then no last chunk is sent.
+asio::awaitable<bool> Connection::send_blocks(ReplyStream& reply, bool chunked) {
+  for (;;) {
+    const ReplyStream::End end = reply.pop_news().end;  // before the blocks: those in front of it are all there then
+    std::vector<ReplyStream::Block> blocks;
+    std::vector<asio::const_buffer> buffers;
+    size_t bytes = 0;
+    for (ReplyStream::Block block; bytes < kSendBytes && reply.try_pop(block);) {
+      bytes += block.size();
+      blocks.push_back(std::move(block));
+    }
+    buffers.reserve(blocks.size());
+    for (const ReplyStream::Block& block : blocks) buffers.emplace_back(block.data(), block.size());
+    if (gone_) co_return false;
+    if (bytes > 0) {
+      if (!(chunked ? co_await send_all(http::make_chunk(buffers)) : co_await send_all(buffers))) co_return false;
+      sent_ += bytes;
+    } else if (end != ReplyStream::End::kOpen) {
+      if (end == ReplyStream::End::kAborted) co_return false;
+      if (!chunked) co_return true;
+      co_return co_await send_all(http::make_chunk_last());
+    } else {
+      co_await wait_for_news();
+    }
+  }
+}
+
+// News that came before are told when the one that waits is: both happen on this thread.
+asio::awaitable<void> Connection::wait_for_news() {
+  stream_.expires_never();
+  news_.expires_at(asio::steady_timer::time_point::max());
+  co_await news_.async_wait(kAwait);
+}
+
+// Hears of a client that closes its connection while its answer is made, behind what it has sent ahead too.
+void Connection::watch() {
+  if (watching_ || buffer_.size() >= kAheadBytes) return;
+  watching_ = true;
+  stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
+    self->watching_ = false;
+    if (error || !self->reply_) return;
+    if (self->read_ahead())
+      self->watch();
+    else
+      self->cut();
+  });
+}
+
+// What comes while nobody else reads; it is for the next request.  False when the client is gone.
+bool Connection::read_ahead() {
+  const auto room = buffer_.prepare(kReadBytes);
+  const ssize_t bytes = ::recv(stream_.socket().native_handle(), room.data(), room.size(), MSG_DONTWAIT);
+  if (bytes > 0) buffer_.commit(static_cast<size_t>(bytes));
+  return bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void Connection::drop_reply() {
+  if (!reply_) return;
+  reply_->on_news({});
+  reply_->cancel();
+  reply_.reset();
+  error_code ignored;
+  stream_.socket().cancel(ignored);  // what watch() waits for
+}
+
+void Connection::done(int status) { transport_.service.answered(request_, {.status = status, .bytes = sent_}); }
+
+// A connection that is closed while there is something unread is reset, and its client might not see the answer.
+asio::awaitable<void> Connection::linger() {
+  error_code error;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream_.expires_after(kLingerTime);
+  std::array<char, kReadBytes> ignored;
+  for (size_t left = kLingerBytes; !error && left > 0;) {
+    const auto [failed, bytes] = co_await stream_.async_read_some(asio::buffer(ignored), kAwait);
+    if (failed) break;
+    left -= std::min(left, bytes);
+  }
+}
+
+}  // namespace
+
+void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address) {
+  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address);
+  asio::co_spawn(transport.io, connection->serve(), [connection](const std::exception_ptr& thrown) {
+    if (thrown) log_error("a connection was given up after an exception");
+  });
+}
+
+}  // namespace syrinx::server

@@ -1,0 +1,44 @@
+// One client's connection: requests one after another, each with its deadlines, and their answers.  Everything here
+// runs on the transport's thread.  Inside the server alone (http_server.h is what others use).
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <set>
+
+#include "server/http_server.h"
+
+namespace syrinx::server {
+
+class HttpConnection;
+
+// What the connections of a server share.
+struct Transport {
+  Transport(const HttpLimits& wanted, HttpService& asked) : limits(wanted), service(asked) {}
+
+  const HttpLimits limits;
+  HttpService& service;
+  std::atomic<size_t> answering{0};  // read by any thread
+  bool draining = false;
+  std::set<HttpConnection*> connections;
+  std::map<boost::asio::ip::address, size_t> by_address;
+  boost::asio::io_context io{1};  // last: the coroutines that end with it use the above
+};
+
+class HttpConnection {
+ public:
+  virtual ~HttpConnection() = default;
+  virtual void close_if_idle() = 0;  // unless a request is being answered
+  virtual void cut() = 0;            // whatever it does; its answer is cancelled
+};
+
+// Serves a client until the connection is closed; the connection is in `transport.connections` for so long.  Throws
+// std::bad_alloc, and nothing has then begun.
+void start_connection(Transport& transport, boost::asio::ip::tcp::socket socket,
+                      const boost::asio::ip::address& address);
+
+}  // namespace syrinx::server

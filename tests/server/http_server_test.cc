@@ -1,0 +1,151 @@
+#include "server/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "server/request_log.h"
+#include "server/slots.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// What the server says until it closes.
+std::string ask(int port, const std::string& path) {
+  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  const std::string request = "GET " + path + " HTTP/1.1\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(::send(client, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char bytes[4096];
+  for (ssize_t n = 0; (n = ::recv(client, bytes, sizeof(bytes), 0)) > 0;) answer.append(bytes, static_cast<size_t>(n));
+  ::close(client);
+  return answer;
+}
+
+// Throws where the path says so.
+class ThrowingService : public HttpService {
+ public:
+  Admission admit(const HttpRequest& head) override {
+    if (head.path == "/admit") throw std::runtime_error("no admission");
+    return {};
+  }
+  HttpReply answer(const HttpRequest& request) override {
+    if (request.path == "/memory") throw std::bad_alloc();
+    if (request.path == "/answer") throw std::runtime_error("no answer");
+    return {.body = "fine"};
+  }
+  void answered(const HttpRequest& /*request*/, const Answered& answered) override { last_status = answered.status; }
+  void refused() override {
+    ++refusals;
+    throw std::runtime_error("no refusal");
+  }
+  std::atomic<int> last_status{0}, refusals{0};
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_log_sink([this](LogLevel, std::string_view) { ++logged_; });
+  }
+  void TearDown() override { set_log_sink({}); }
+  void listen(const HttpLimits& limits) {
+    auto server = HttpServer::listen(limits, service_);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+  void wait_until_idle() {
+    while (server_->answering() > 0) std::this_thread::yield();
+  }
+
+  std::atomic<int> logged_{0};
+  ThrowingService service_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, WhatTheServiceThrowsIsAnAnswer) {
+  listen({});
+  EXPECT_THAT(ask(server_->port(), "/answer"), StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(ask(server_->port(), "/memory"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_EQ(service_.last_status, 503);
+  EXPECT_EQ(logged_, 2);
+  EXPECT_THAT(ask(server_->port(), "/"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, AConnectionThatIsGivenUpIsNotCountedForEver) {
+  listen({});
+  EXPECT_EQ(ask(server_->port(), "/admit"), "");
+  wait_until_idle();
+  EXPECT_EQ(logged_, 1);
+  EXPECT_THAT(ask(server_->port(), "/"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, AnExceptionOfOneConnectionKeepsNobodyOut) {
+  listen({.max_connections = 0});
+  for (int i = 1; i <= 3; ++i) {
+    ask(server_->port(), "/");
+    while (service_.refusals < i) std::this_thread::yield();
+  }
+  server_->stop();
+  EXPECT_EQ(logged_, 3);
+}
+
+// As long as it lives no thread can be made: none has room for its stack.
+class WithoutThreads {
+ public:
+  WithoutThreads() {
+    EXPECT_EQ(::pthread_getattr_default_np(&before_), 0);
+    pthread_attr_t huge;
+    EXPECT_EQ(::pthread_attr_init(&huge), 0);
+    EXPECT_EQ(::pthread_attr_setstacksize(&huge, size_t{1} << 56), 0);
+    EXPECT_EQ(::pthread_setattr_default_np(&huge), 0);
+    ::pthread_attr_destroy(&huge);
+  }
+  ~WithoutThreads() {
+    EXPECT_EQ(::pthread_setattr_default_np(&before_), 0);
+    ::pthread_attr_destroy(&before_);
+  }
+  WithoutThreads(const WithoutThreads&) = delete;
+  WithoutThreads& operator=(const WithoutThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST_F(HttpServerTest, ThreadsThatCannotBeMadeAreAnError) {
+  const WithoutThreads none;
+  const auto server = HttpServer::listen({}, service_);
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().code, Code::kUnavailable);
+  SlotPool slots(2);
+  const Status slots_started = slots.start();
+  ASSERT_FALSE(slots_started);
+  EXPECT_EQ(slots_started.error().code, Code::kUnavailable);
+  EXPECT_THAT(slots_started.error().message, HasSubstr("for 0 of 2 slots"));
+  RequestLog log(STDERR_FILENO);
+  const Status log_started = log.start();
+  ASSERT_FALSE(log_started);
+  EXPECT_EQ(log_started.error().code, Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace syrinx::server
