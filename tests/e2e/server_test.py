@@ -86,7 +86,8 @@ class Speech(Server):
         _, message = self.check_refused(400, None, "input", *speech, {"input": "\u4f60\u597d"})
         self.assertIn("nothing to say", message)
         self.assertEqual(self.free_slots(), 4)
-        self.assertEqual(len(self.spoken("Still here.")) % 3840, 0)
+        sound = self.spoken("Still here.")
+        self.assertTrue(sound and len(sound) % 3840 == 0, len(sound))
 
 
 class Slots(Server):
@@ -188,7 +189,9 @@ class Transport(Server):
         for _ in range(3):
             connection.request("POST", "/v1/audio/speech", json.dumps({"input": "Hello.", "response_format": "pcm"}))
             reply = connection.getresponse()
-            self.assertEqual((reply.status, len(reply.read()) % 3840), (200, 0))
+            sound = reply.read()
+            self.assertEqual((reply.status, len(sound) % 3840), (200, 0))
+            self.assertGreater(len(sound), 0)
             connection.request("GET", "/nowhere")
             reply = connection.getresponse()
             self.assertEqual((reply.status, json.loads(reply.read())["error"]["code"]), (404, "unknown_url"))
