@@ -99,7 +99,7 @@ void SpeechSession::run() {
   try {
     status = speaker_->speak(*this);
   } catch (const std::bad_alloc&) {
-    status = fail(Code::kLimitExceeded, "out of memory while speaking; give shorter sentences or free memory");
+    status = fail(Code::kUnavailable, "out of memory while speaking; give shorter sentences or free memory");
   } catch (const std::exception& error) {
     status = fail(Code::kInternal, "unexpected failure while speaking: {}", error.what());
   }

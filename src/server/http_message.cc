@@ -17,12 +17,12 @@ bool same_name(std::string_view a, std::string_view b) {
 int status_of(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
-    case Code::kDataLoss:
     case Code::kUnsupported: return 400;
     case Code::kNotFound: return 404;
     case Code::kLimitExceeded: return 413;
     case Code::kUnavailable: return 503;
     case Code::kCancelled: return 499;
+    case Code::kDataLoss:  // of the server's own files: what a client sends is checked before
     case Code::kIo:
     case Code::kInternal: break;
   }
@@ -101,7 +101,7 @@ HttpReply error_reply(const HttpError& error) {
 HttpError http_error(const Error& error, std::string param) {
   const int status = status_of(error.code);
   return {.status = status,
-          .message = error.message,
+          .message = status == 500 ? "the server failed at this; its log says why" : error.message,
           .param = std::move(param),
           .code = status == 404 ? "not_found" : "",
           .retry_after_s = status == 503 ? 1 : 0};

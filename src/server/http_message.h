@@ -54,7 +54,8 @@ const char* status_phrase(int status);  // "Not Found"; also of our 499
 const char* error_type(int status);     // "invalid_request_error", ...
 std::string error_body(const HttpError& error);
 HttpReply error_reply(const HttpError& error);
-// An engine's error: its code decides the status.
+// An engine's error: its code decides the status.  What is the server's own fault is told without the engine's
+// sentence, which may name its files.
 HttpError http_error(const Error& error, std::string param = {});
 
 }  // namespace syrinx::server

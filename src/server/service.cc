@@ -195,7 +195,8 @@ void Service::set_gauges() {
   metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
   metrics_.set("process_start_time_seconds", {}, started_s_);
   const auto speech = model();
-  const std::string id = speech ? speech->id() : "";
+  if (!speech) return;  // its slots would stay as another model's
+  const std::string& id = speech->id();
   const size_t busy = slots_.busy();
   metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
   metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots_.size() - busy));
@@ -259,8 +260,10 @@ HttpReply Service::speech(const HttpRequest& request) {
          .code = "model_not_found"});
   const auto voice = speech->find_voice(parsed->voice);
   if (!voice) return error_reply(voice.error());
-  const auto job = std::make_shared<SpeechJob>(speech, *parsed, *voice, request.id, request.arrived_ns, metrics_,
-                                               settings_.log == "info" ? log_ : nullptr);
+  SpeechOrder order{.request = *parsed, .voice = *voice, .id = request.id, .arrived_ns = request.arrived_ns};
+  const auto job = std::make_shared<SpeechJob>(
+      speech, std::move(order),
+      SpeechReports{.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"});
   if (!slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
     return unavailable("no_free_slot",
                        fmt::format("all {} slots are busy; ask again in a second, or another server", slots_.size()));

@@ -30,7 +30,8 @@ const std::vector<Setting>& table() {
       {.name = "voice",
        .value = "VOICE",
        .member = &Settings::voice,
-       .help = "Voice of requests that name none, by its name or file; empty: the model's own default"},
+       .help = "Voice of requests that name none, by its name or file; empty: the model's own default, or the first "
+               "listed"},
       {.name = "voices",
        .value = "NAME=FILE",
        .member = &Settings::voices,

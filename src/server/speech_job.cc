@@ -1,10 +1,13 @@
 #include "server/speech_job.h"
 
 #include <cmath>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "audio/stream_resampler.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "server/base64.h"
 #include "text/unicode.h"
 
@@ -31,65 +34,76 @@ std::string event(const Json& json) { return "data: " + json.dump() + "\n\n"; }
 
 // Which field the engine speaks of, of those that only some models heed.
 std::string field_of(const Error& error, const SpeechRequest& request, const SpeechModel& model) {
-  if (error.code == Code::kNotFound) return "voice";
   if (error.code != Code::kUnsupported) return error.code == Code::kInvalidArgument ? "input" : "";
   if (model.family() == ModelFamily::kPocketTts && request.speed != 1) return "speed";
   if (model.family() == ModelFamily::kKokoro && request.temperature) return "temperature";
   return "voice";
 }
 
+// The voice is one of those listed: what is not there, or is named by its file, is the server's fault.
+HttpError told(const Error& error, const SpeechRequest& request, const SpeechModel& model) {
+  if (error.code == Code::kNotFound || model.names_its_files(error.message))
+    return http_error({Code::kInternal, error.message});
+  return http_error(error, field_of(error, request, model));
+}
+
 }  // namespace
 
-SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechRequest request, std::string voice, std::string id,
-                     int64_t arrived_ns, Metrics& metrics, RequestLog* log)
-    : model_(std::move(model)),
-      request_(std::move(request)),
-      voice_(std::move(voice)),
-      id_(std::move(id)),
-      arrived_ns_(arrived_ns),
-      metrics_(metrics),
-      log_(log) {}
+SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, SpeechReports reports)
+    : model_(std::move(model)), order_(std::move(order)), reports_(reports) {}
 
 void SpeechJob::run(SlotWatch& watch) {
-  const auto spoken = speak(watch);
+  const Status spoken = speak(watch);
   if (spoken || reply_->cancelled()) {
     outcome_ = spoken ? "done" : "cancelled";
+    complete_ = spoken.has_value();
     return;
   }
-  HttpReply reply = error_reply(spoken.error());
-  if (!reply_->begun())
+  fail_with(spoken.error());
+}
+
+// What libraries throw is an error like others, so that the client and the log hear of it.
+Status SpeechJob::speak(SlotWatch& watch) {
+  try {
+    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start());
+    const CancelledBy cancelled_by(*reply_, *session);
+    Status sent = send(*session, watch);
+    statistics_ = session->statistics();
+    return sent;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kUnavailable, "out of memory while speaking; ask again when fewer texts are spoken");
+  } catch (const std::exception& error) {
+    return fail(Code::kInternal, "unexpected failure while speaking: {}", error.what());
+  }
+}
+
+void SpeechJob::fail_with(const Error& error) {
+  const HttpError answer = told(error, order_.request, *model_);
+  if (answer.status >= 500) fault_ = error.message;
+  HttpReply reply = error_reply(answer);
+  if (!reply_->begun()) {
     reply_->begin(std::move(reply), /*whole=*/true);
-  else if (request_.events)
-    (void)reply_->write("event: error\ndata: " + reply.body + "\n\n");  // a client that is gone needs none
+    complete_ = true;
+  } else if (order_.request.events) {
+    complete_ = reply_->write("event: error\ndata: " + reply.body + "\n\n").has_value();
+  }
 }
 
-tl::expected<void, HttpError> SpeechJob::speak(SlotWatch& watch) {
-  auto session = start();
-  if (!session) return tl::unexpected(std::move(session).error());
-  const CancelledBy cancelled_by(*reply_, **session);
-  const Status sent = send(**session, watch);
-  statistics_ = (*session)->statistics();
-  if (!sent) return tl::unexpected(http_error(sent.error(), field_of(sent.error(), request_, *model_)));
-  return {};
-}
-
-tl::expected<std::unique_ptr<SpeechSession>, HttpError> SpeechJob::start() {
+Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
   SpeakOptions options;
-  options.voice = voice_;
-  options.seed = request_.seed;
+  options.voice = order_.voice;
+  options.seed = order_.request.seed;
   options.plain = true;  // what looks like a mark is a client's text
-  options.speed = static_cast<float>(request_.speed);
-  if (request_.temperature) options.temperature = static_cast<float>(*request_.temperature);
-  auto session = model_->engine().start(options);
-  if (!session) return tl::unexpected(http_error(session.error(), field_of(session.error(), request_, *model_)));
-  return std::move(*session);
+  options.speed = static_cast<float>(order_.request.speed);
+  if (order_.request.temperature) options.temperature = static_cast<float>(*order_.request.temperature);
+  return model_->engine().start(options);
 }
 
 Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
-  SYRINX_TRY_VOID(session.speak(request_.input));
+  SYRINX_TRY_VOID(session.speak(order_.request.input));
   SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder,
-             AudioEncoder::create(request_.format, {.rate_hz = request_.sample_rate_hz}, sink()));
-  SYRINX_TRY(StreamResampler resampler, StreamResampler::create(kSpeechRateHz, request_.sample_rate_hz));
+             AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, sink()));
+  SYRINX_TRY(StreamResampler resampler, StreamResampler::create(kSpeechRateHz, order_.request.sample_rate_hz));
   SpeechChunk chunk;
   std::vector<float> samples;
   for (bool first = true;; first = false) {
@@ -111,9 +125,9 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
 }
 
 ByteSink SpeechJob::sink() {
-  if (request_.whole) return memory_sink(memory_);
+  if (order_.request.whole) return memory_sink(memory_);
   ByteSink sink;
-  if (request_.events)
+  if (order_.request.events)
     sink.append = [this](std::span<const std::byte> bytes) {
       Json delta;
       delta.set("type", "speech.audio.delta");
@@ -126,30 +140,30 @@ ByteSink SpeechJob::sink() {
 }
 
 std::string SpeechJob::type() const {
-  if (request_.events) return "text/event-stream";
-  if (request_.format != AudioFormat::kPcm) return media_type(request_.format);
-  return fmt::format("audio/pcm; rate={}; channels=1", request_.sample_rate_hz);
+  if (order_.request.events) return "text/event-stream";
+  if (order_.request.format != AudioFormat::kPcm) return media_type(order_.request.format);
+  return fmt::format("audio/pcm; rate={}; channels=1", order_.request.sample_rate_hz);
 }
 
 // The first sound is there: what could be refused has not been.
 Status SpeechJob::begin() {
-  first_audio_s_ = static_cast<double>(system_clock().now_ns() - arrived_ns_) * 1e-9;
-  metrics_.observe("syrinx_time_to_first_audio_seconds", {{"model", model_->id()}}, first_audio_s_);
-  if (request_.whole) return {};
+  first_audio_s_ = static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
+  reports_.metrics.observe("syrinx_time_to_first_audio_seconds", {{"model", model_->id()}}, first_audio_s_);
+  if (order_.request.whole) return {};
   HttpReply head{.type = type()};
-  if (request_.events) head.headers.push_back({"Cache-Control", "no-store"});
+  if (order_.request.events) head.headers.push_back({"Cache-Control", "no-store"});
   reply_->begin(std::move(head), /*whole=*/false);
   return {};
 }
 
 Status SpeechJob::finish(SpeechSession& session) {
-  if (request_.whole) {
+  if (order_.request.whole) {
     const auto* const bytes = reinterpret_cast<const char*>(memory_.data());
     reply_->begin({.type = type(), .body = std::string(bytes, memory_.size())}, /*whole=*/true);
     return {};
   }
-  if (!request_.events) return {};
-  const auto characters = static_cast<int64_t>(text::count_code_points(request_.input));
+  if (!order_.request.events) return {};
+  const auto characters = static_cast<int64_t>(text::count_code_points(order_.request.input));
   const auto frames = static_cast<int64_t>(std::llround(session.statistics().audio_seconds * 1000 / kFrameMs));
   Json usage, done;
   usage.set("input_tokens", characters);
@@ -161,37 +175,41 @@ Status SpeechJob::finish(SpeechSession& session) {
 }
 
 void SpeechJob::end() {
-  tell();
-  const bool broken = outcome_ != std::string_view("done") && !request_.events;
-  if (!reply_->begun()) {  // given up by an exception
+  try {
+    report();
+  } catch (const std::exception& error) {  // the client hears the end all the same
+    log_error("what became of a speech could not be told: {}", error.what());
+  }
+  if (!reply_->begun()) {  // nothing could be told
     const HttpError lost{.status = 500, .message = "the speech was given up; the server's log says why"};
     reply_->begin(error_reply(lost), /*whole=*/true);
     reply_->finish();
-  } else if (broken) {
-    reply_->abort();
-  } else {
+  } else if (complete_) {
     reply_->finish();
+  } else {
+    reply_->abort();
   }
 }
 
-void SpeechJob::tell() const {
+void SpeechJob::report() const {
   const bool done = outcome_ == std::string_view("done");
   const char* const reason = !done ? outcome_ : statistics_.limited_pieces > 0 ? "limit" : "eos";
-  metrics_.add("syrinx_generation_stopped_total", {{"reason", reason}});
-  metrics_.add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "out"}},
-               statistics_.audio_seconds);
-  if (log_ == nullptr) return;
+  reports_.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
+  reports_.metrics.add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "out"}},
+                       statistics_.audio_seconds);
+  if (reports_.log == nullptr || (reports_.faults_alone && fault_.empty())) return;
   Json line;
   line.set("time", utc_now());
   line.set("event", "speech");
-  line.set("id", id_);
+  line.set("id", order_.id);
   line.set("model", model_->id());
   line.set("stopped", reason);
-  line.set("characters", text::count_code_points(request_.input));
+  if (!fault_.empty()) line.set("error", fault_);
+  line.set("characters", text::count_code_points(order_.request.input));
   line.set("audio_seconds", statistics_.audio_seconds);
   line.set("first_audio_ms", milliseconds(first_audio_s_));
   line.set("compute_ms", milliseconds(statistics_.compute_ms / 1000));
-  log_->write(line.dump());
+  reports_.log->write(line.dump());
 }
 
 }  // namespace syrinx::server

@@ -14,11 +14,24 @@
 
 namespace syrinx::server {
 
+// What is to be spoken, and for whom.
+struct SpeechOrder {
+  SpeechRequest request;
+  std::string voice = {};  // for the engine
+  std::string id = {};     // of the HTTP request
+  int64_t arrived_ns = 0;
+};
+
+// Who hears what became of it; both must outlive the job.
+struct SpeechReports {
+  Metrics& metrics;
+  RequestLog* log = nullptr;  // null: none
+  bool faults_alone = false;  // nothing is logged but what the server is to blame for
+};
+
 class SpeechJob {
  public:
-  // The metrics and the log (null: none) must outlive it.
-  SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechRequest request, std::string voice, std::string id,
-            int64_t arrived_ns, Metrics& metrics, RequestLog* log);
+  SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, SpeechReports reports);
 
   // The answer, which fills while run() works.  Cancelling it ends the work within the step that is being computed.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
@@ -28,27 +41,27 @@ class SpeechJob {
   void end();
 
  private:
-  tl::expected<void, HttpError> speak(SlotWatch& watch);
-  tl::expected<std::unique_ptr<SpeechSession>, HttpError> start();
+  Status speak(SlotWatch& watch);
+  Result<std::unique_ptr<SpeechSession>> start();
   Status send(SpeechSession& session, SlotWatch& watch);
   ByteSink sink();
   Status begin();
   Status finish(SpeechSession& session);
+  void fail_with(const Error& error);
   std::string type() const;
-  void tell() const;
+  void report() const;
 
   const std::shared_ptr<const SpeechModel> model_;
-  const SpeechRequest request_;
-  const std::string voice_, id_;
-  const int64_t arrived_ns_;
-  Metrics& metrics_;
-  RequestLog* const log_;
+  const SpeechOrder order_;
+  const SpeechReports reports_;
   const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
 
   std::vector<std::byte> memory_;  // of a whole answer
   double first_audio_s_ = 0;
   SpeechStatistics statistics_ = {};
   const char* outcome_ = "error";
+  std::string fault_;      // the server's, in the engine's words: for the log alone
+  bool complete_ = false;  // the client has been given all that it is to get, be it an error
 };
 
 }  // namespace syrinx::server

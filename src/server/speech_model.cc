@@ -98,9 +98,16 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   const bool added = std::any_of(settings.voices.begin(), settings.voices.end(),
                                  [&](const std::string& member) { return member.starts_with(settings.voice + "="); });
   if (!added) options.first_voice = settings.voice;
-  SYRINX_TRY(model->engine_, SpeechEngine::load(std::move(options)));
-  SYRINX_TRY_VOID(add_voices(settings, *model->engine_));
-  SYRINX_TRY_VOID(model->warm_up());
+  SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, SpeechEngine::load(std::move(options)));
+  SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
+  return std::shared_ptr<const SpeechModel>(std::move(model));
+}
+
+Result<std::shared_ptr<const SpeechModel>> SpeechModel::of(const Settings& settings, SpeechFiles files,
+                                                           std::shared_ptr<SpeechEngine> engine) {
+  std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files)));
+  SYRINX_TRY_VOID(model->name_voices(settings));
+  SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
   return std::shared_ptr<const SpeechModel>(std::move(model));
 }
 
@@ -113,7 +120,7 @@ Status SpeechModel::name_voices(const Settings& settings) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
     if (!is_listed(pair.first)) voices_.push_back({.id = pair.first, .kind = "cloned"});
   }
-  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_listed(voice) ? voice : default_voice_;
+  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_listed(voice) ? voice : "";
   for (const std::string& member : settings.voice_names) {
     SYRINX_TRY(const auto pair, split_pair(member, "voice_names"));
     if (!is_listed(pair.second) && !is_blend(pair.second))
@@ -125,11 +132,19 @@ Status SpeechModel::name_voices(const Settings& settings) {
   return {};
 }
 
+// What speaks where a request names no voice is settled here, before the first one.
+Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine) {
+  engine_ = std::move(engine);
+  SYRINX_TRY_VOID(add_voices(settings, *engine_));
+  if (default_voice_.empty() && engine_->default_voice().empty() && !voices_.empty())
+    default_voice_ = voices_.front().id;
+  return warm_up();
+}
+
 // The whole way once, on the threads and memory that requests will use.
 Status SpeechModel::warm_up() const {
   SpeakOptions options;
   options.voice = default_voice_;
-  if (options.voice.empty() && engine_->default_voice().empty() && !voices_.empty()) options.voice = voices_.front().id;
   SYRINX_TRY(const std::unique_ptr<SpeechSession> session, engine_->start(options));
   SYRINX_TRY_VOID(session->speak(kWarmUpText));
   SpeechChunk chunk;
@@ -154,10 +169,16 @@ bool SpeechModel::is_blend(std::string_view text) const {
                               [this](const kokoro::VoicePart& part) { return is_listed(part.name); });
 }
 
+bool SpeechModel::names_its_files(std::string_view sentence) const {
+  const auto named = [&](const std::string& path) { return !path.empty() && sentence.find(path) != sentence.npos; };
+  return named(files_.checkpoint) || named(files_.lexicon) || (!files_.voices.empty() && named(files_.voices + "/"));
+}
+
 tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested) const {
   if (requested.empty()) return default_voice_;
   if (is_listed(requested)) return requested;
-  if (const auto named = names_.find(requested); named != names_.end()) return named->second;
+  if (const auto named = names_.find(requested); named != names_.end())
+    return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
   return tl::unexpected(HttpError{
       .status = 404,

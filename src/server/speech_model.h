@@ -26,6 +26,9 @@ class SpeechModel {
   // Loads the model of the settings, adds their voices, and speaks a sentence with the default voice, so that the first
   // request finds everything warm.  The engine's errors.
   static Result<std::shared_ptr<const SpeechModel>> load(const Settings& settings);
+  // The same of files whose engine is there already.
+  static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
+                                                       std::shared_ptr<SpeechEngine> engine);
   // What load() would look for, without loading: the files are there and `voice_names` and `voices` make sense.
   static Status check(const Settings& settings);
 
@@ -35,6 +38,8 @@ class SpeechModel {
   const std::vector<ListedVoice>& voices() const { return voices_; }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's.
   bool is_called(std::string_view model) const;
+  // Whether a sentence of the engine's names one of the model's files.
+  bool names_its_files(std::string_view sentence) const;
   // What the engine is to be asked for.  A request opens no files: it chooses among the listed voices, blends of them,
   // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
@@ -44,13 +49,15 @@ class SpeechModel {
   Status name_voices(const Settings& settings);
   bool is_listed(std::string_view id) const;
   bool is_blend(std::string_view text) const;
+  Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
   Status warm_up() const;
 
   const SpeechFiles files_;
-  const std::string id_, default_voice_;
+  const std::string id_;
+  std::string default_voice_;  // empty: the engine's
   std::shared_ptr<SpeechEngine> engine_;
   std::vector<ListedVoice> voices_;
-  std::map<std::string, std::string, std::less<>> names_;
+  std::map<std::string, std::string, std::less<>> names_;  // to an empty one: the default
 };
 
 }  // namespace syrinx::server

@@ -74,6 +74,12 @@ class Speech(Server):
         for path in (str(ENGLISH / "voice.safetensors"), "../english/voice", "voice.safetensors", "hf://a/b/c.wav", "carl"):
             self.check_refused(404, "voice_not_found", "voice", *speech, {"input": "x", "voice": path})
 
+    def test_without_a_default_the_first_voice_speaks(self):
+        self.start_server(model=MODEL[:MODEL.index("--voice")])
+        expected = self.spoken(voice="ann")
+        for fields in ({}, {"voice": "alloy"}, {"voice": ""}):
+            self.check_same(self.spoken(**fields), expected)
+
     def test_misuses_are_named(self):
         self.start_server("--max-text-characters", "20")
         speech = "POST", "/v1/audio/speech"

@@ -116,7 +116,7 @@ TEST(HttpMessage, ErrorsAreOpenAiObjects) {
   EXPECT_EQ(busy.headers[0].name, "Retry-After");
   const std::pair<Code, int> statuses[] = {
       {Code::kInvalidArgument, 400}, {Code::kNotFound, 404},  {Code::kUnsupported, 400}, {Code::kLimitExceeded, 413},
-      {Code::kDataLoss, 400},        {Code::kCancelled, 499}, {Code::kIo, 500},          {Code::kInternal, 500}};
+      {Code::kDataLoss, 500},        {Code::kCancelled, 499}, {Code::kIo, 500},          {Code::kInternal, 500}};
   for (const auto& [code, status] : statuses) EXPECT_EQ(http_error({code, "m"}).status, status);
 }
 

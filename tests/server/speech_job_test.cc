@@ -1,0 +1,235 @@
+// Speeches that fail: what the client is told, what the log is told, and how the answer ends.
+#include "server/speech_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <new>
+#include <utility>
+
+#include "base/json.h"
+#include "server/service.h"
+#include "tests/base/temp_folder.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kCheckpoint = "/secret/place/model.yaml";
+
+// What it is asked to do behind `chunks` chunks of 80 ms.
+struct Act {
+  size_t chunks = 1;
+  std::function<Status()> end = [] { return Status(); };
+};
+
+class ActingSpeaker final : public Speaker {
+ public:
+  explicit ActingSpeaker(Act act) : act_(std::move(act)) {}
+  size_t chunks_ahead() const override { return 2; }
+  Status speak(SpeechStream& stream) override {
+    for (size_t i = 0; i < act_.chunks; ++i) {
+      SpeechChunk chunk = stream.spare();
+      chunk.samples.assign(1920, 0.1f);
+      SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
+    }
+    return act_.end();
+  }
+
+ private:
+  const Act act_;
+};
+
+class ActingEngine final : public SpeechEngine {
+ public:
+  Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override {
+    asked_for.push_back(options.voice);
+    if (before) before();
+    return std::make_unique<SpeechSession>(std::make_unique<ActingSpeaker>(act));
+  }
+  Status add_voice(const std::string& /*name*/, std::span<const std::byte> /*content*/) override { return {}; }
+  Result<std::string> export_voice(const std::string& /*voice*/) override { return std::string(); }
+  const std::string& name() const override { return none_; }
+  Precision precision() const override { return Precision::kF32; }
+  int threads() const override { return 1; }
+  double load_ms() const override { return 0; }
+  const std::string& default_voice() const override { return none_; }
+
+  Act act;
+  std::function<void()> before;
+  std::vector<std::string> asked_for;
+
+ private:
+  const std::string none_;
+};
+
+class SpeechJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder_.path() + "/voices");
+    for (const char* voice : {"ann", "bob"}) std::ofstream(folder_.path() + "/voices/" + voice + ".safetensors") << "x";
+    SpeechFiles files;
+    files.family = ModelFamily::kPocketTts;
+    files.checkpoint = kCheckpoint;
+    files.voices = folder_.path();
+    const auto made = SpeechModel::of({}, files, engine_);
+    ASSERT_TRUE(made) << made.error().message;
+    model_ = *made;
+  }
+
+  // The whole life of a job; what it has sent is in sent_.
+  ReplyStream::News run(SpeechRequest request, bool faults_alone = false) {
+    request.input = "Hello.";
+    request.format = AudioFormat::kPcm;
+    const std::string path = folder_.path() + "/log";
+    FILE* const file = std::fopen(path.c_str(), "w");
+    {
+      RequestLog log(::fileno(file));
+      EXPECT_TRUE(log.start());
+      SpeechJob job(model_, {.request = request, .voice = "ann", .id = "1"},
+                    {.metrics = metrics_, .log = &log, .faults_alone = faults_alone});
+      reply_ = job.reply();
+      if (on_news_) reply_->on_news(on_news_);
+      SlotWatch watch(system_clock());
+      job.run(watch);
+      job.end();
+    }
+    std::fclose(file);
+    std::ifstream lines(path);
+    log_.assign(std::istreambuf_iterator<char>(lines), {});
+    sent_.clear();
+    for (ReplyStream::Block block; reply_->try_pop(block);)
+      sent_.append(reinterpret_cast<const char*>(block.data()), block.size());
+    return reply_->pop_news();
+  }
+
+  const TempFolder folder_;
+  const std::shared_ptr<ActingEngine> engine_ = std::make_shared<ActingEngine>();
+  std::shared_ptr<const SpeechModel> model_;
+  Metrics metrics_;
+  std::function<void()> on_news_;
+  std::shared_ptr<ReplyStream> reply_;
+  std::string sent_, log_;
+};
+
+SpeechRequest events() {
+  SpeechRequest request;
+  request.events = true;
+  return request;
+}
+
+Status damaged() { return fail(Code::kDataLoss, "the weights of '{}' are damaged", kCheckpoint); }
+
+TEST_F(SpeechJobTest, WhatGoesWellEndsTheAnswer) {
+  const ReplyStream::News news = run({});
+  EXPECT_EQ(news.end, ReplyStream::End::kFinished);
+  EXPECT_EQ(sent_.size(), 3840U);
+  EXPECT_THAT(log_, HasSubstr("\"stopped\":\"eos\""));
+  EXPECT_THAT(log_, Not(HasSubstr("\"error\"")));
+  run({}, /*faults_alone=*/true);
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(SpeechJobTest, AFaultBehindTheFirstByteBreaksTheAnswerOffAndIsLogged) {
+  engine_->act.end = damaged;
+  const ReplyStream::News news = run({}, /*faults_alone=*/true);
+  EXPECT_EQ(news.end, ReplyStream::End::kAborted);
+  EXPECT_EQ(news.head->status, 200);
+  EXPECT_THAT(log_, HasSubstr("\"error\":\"the weights of '/secret/place/model.yaml' are damaged\""));
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_generation_stopped_total{reason=\"error\"} 1\n"));
+}
+
+TEST_F(SpeechJobTest, AFaultBeforeTheFirstByteIsAStatusThatNamesNoFile) {
+  engine_->act = {.chunks = 0, .end = damaged};
+  const ReplyStream::News news = run({});
+  EXPECT_EQ(news.end, ReplyStream::End::kFinished);
+  EXPECT_EQ(news.head->status, 500);
+  EXPECT_THAT(news.head->body, Not(HasSubstr("secret")));
+  EXPECT_THAT(news.head->body, HasSubstr("its log says why"));
+  EXPECT_THAT(log_, HasSubstr("secret"));
+}
+
+TEST_F(SpeechJobTest, FilesAreNotNamedWhateverTheErrorSays) {
+  for (const Code code : {Code::kUnsupported, Code::kInvalidArgument, Code::kNotFound}) {
+    engine_->act = {.chunks = 0,
+                    .end = [&] { return fail(code, "'{}/voices/ann.safetensors' is bad", folder_.path()); }};
+    const ReplyStream::News news = run({});
+    EXPECT_EQ(news.head->status, 500);
+    EXPECT_THAT(news.head->body, Not(HasSubstr(folder_.path())));
+  }
+}
+
+TEST_F(SpeechJobTest, WhatIsTheRequestsFaultIsToldAndNotLogged) {
+  engine_->act = {.chunks = 0, .end = [] { return fail(Code::kInvalidArgument, "there is nothing to say"); }};
+  const ReplyStream::News news = run({}, /*faults_alone=*/true);
+  EXPECT_EQ(news.head->status, 400);
+  EXPECT_THAT(news.head->body, HasSubstr("there is nothing to say"));
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(SpeechJobTest, WantOfMemoryIsNotTheRequestsFault) {
+  engine_->act = {.chunks = 0, .end = []() -> Status { throw std::bad_alloc(); }};
+  EXPECT_EQ(run({}).head->status, 503);
+  engine_->before = [] { throw std::bad_alloc(); };
+  const ReplyStream::News news = run({});
+  EXPECT_EQ(news.head->status, 503);
+  EXPECT_THAT(news.head->headers, testing::Contains(testing::Field(&HttpHeader::name, "Retry-After")));
+}
+
+TEST_F(SpeechJobTest, EventsEndWithAnErrorEventWhateverEndsThem) {
+  engine_->act = {.chunks = 2, .end = damaged};
+  EXPECT_EQ(run(events()).end, ReplyStream::End::kFinished);
+  EXPECT_THAT(sent_, HasSubstr("event: error\ndata: {\"error\":"));
+  EXPECT_THAT(sent_, Not(HasSubstr("speech.audio.done")));
+
+  engine_->act.end = [] { return Status(); };
+  bool thrown = false;
+  on_news_ = [&] {  // of the head: the next thing that is told is the first sound
+    if (std::exchange(thrown, true)) return;
+    throw std::runtime_error("a library's");
+  };
+  EXPECT_EQ(run(events()).end, ReplyStream::End::kFinished);
+  EXPECT_THAT(sent_, HasSubstr("event: error\ndata: {\"error\":"));
+  EXPECT_THAT(log_, HasSubstr("a library's"));
+}
+
+TEST_F(SpeechJobTest, WhatTheClientLeavesIsNoFault) {
+  engine_->act.end = [this] {
+    reply_->cancel();
+    return damaged();
+  };
+  run(events());
+  EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
+  EXPECT_THAT(log_, Not(HasSubstr("\"error\"")));
+}
+
+TEST_F(SpeechJobTest, WithoutADefaultTheFirstVoiceSpeaks) {
+  EXPECT_EQ(engine_->asked_for, (std::vector<std::string>{"ann"}));  // to warm up
+  EXPECT_EQ(model_->find_voice(""), "ann");
+  EXPECT_EQ(model_->find_voice("alloy"), "ann");
+  EXPECT_EQ(model_->find_voice("bob"), "bob");
+  EXPECT_EQ(model_->find_voice("carl").error().status, 404);
+}
+
+TEST_F(SpeechJobTest, MetricsKnowNoModelBeforeThereIsOne) {
+  Service service({}, *ApiKeys::load({}), nullptr);
+  HttpRequest metrics;
+  metrics.method = "GET";
+  metrics.path = "/metrics";
+  EXPECT_THAT(service.answer(metrics).body, Not(HasSubstr("syrinx_slots")));
+  service.ready(model_);
+  const std::string page = service.answer(metrics).body;
+  EXPECT_THAT(page, HasSubstr("syrinx_slots{model=\"kokoro\",state=\"free\"} 4\n"));
+  EXPECT_THAT(page, Not(HasSubstr("model=\"\"")));
+}
+
+}  // namespace
+}  // namespace syrinx::server
