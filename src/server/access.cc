@@ -89,4 +89,13 @@ bool may_ask(std::string_view origin, std::string_view host, const Texts& origin
   return false;
 }
 
+bool is_own_host(std::string_view host, const Texts& origins) {
+  const std::string_view name = without_port(host);
+  if (name.find('.') == std::string_view::npos || is_own_name(name) || name.ends_with(".localhost")) return true;
+  return std::any_of(origins.begin(), origins.end(), [&](const std::string& origin) {
+    return origin == "*" || (origin.find("://") != std::string::npos &&
+                             without_port(std::string_view(origin).substr(origin.find("://") + 3)) == name);
+  });
+}
+
 }  // namespace syrinx::server

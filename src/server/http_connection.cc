@@ -377,10 +377,9 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
     status = news.head->status;
     whole = co_await send_head(*news.head, chunked) && co_await send_blocks(*reply_, chunked);
   }
-  // Broken off by the client, or by us.
-  const bool aborted = !gone_ && !reply_->cancelled() && reply_->pop_news().end == ReplyStream::End::kAborted;
+  const bool by_us = !gone_ && !reply_->cancelled() && reply_->pop_news().end == ReplyStream::End::kAborted;
   drop_reply();
-  done(whole ? status : aborted ? 500 : 499);
+  done(whole ? status : by_us ? 500 : 499);
   if (!whole) co_return Next::kClose;
   co_return keep_alive_ ? Next::kRequest : Next::kLinger;
 }

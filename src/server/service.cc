@@ -99,6 +99,12 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
          .message = fmt::format("pages of {} may not ask this server; the operator can list it in cors_origins",
                                 in_quotes(head.header("Origin"))),
          .code = "origin_not_allowed"});
+  if (is_loopback(settings_.host) && !keys_.asked_for() && !is_own_host(head.header("Host"), settings_.cors_origins))
+    return refusal({.status = 403,
+                    .message = fmt::format("this server does not go by the name of {}; the operator can list it in "
+                                           "cors_origins, or ask for API keys",
+                                           in_quotes(head.header("Host"))),
+                    .code = "host_not_allowed"});
   if (head.method == "OPTIONS" && !head.header("Access-Control-Request-Method").empty()) {
     HttpReply preflight{.status = 204, .type = ""};
     preflight.headers.push_back({"Access-Control-Allow-Methods", "GET, POST"});

@@ -154,8 +154,12 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// As TOML writes it: JSON's strings are among its own.
-std::string written(const std::string& text) { return Json(text).dump(); }
+// As TOML writes it: JSON's strings are among its own, but for the one control character that JSON leaves as it is.
+std::string written(const std::string& text) {
+  std::string quoted = Json(text).dump();
+  for (size_t at = 0; (at = quoted.find('\x7f', at)) != std::string::npos;) quoted.replace(at, 1, "\\u007F");
+  return quoted;
+}
 std::string written(bool value) { return value ? "true" : "false"; }
 std::string written(int64_t value) { return fmt::format("{}", value); }
 std::string written(double value) {
@@ -277,7 +281,8 @@ const Setting* find_setting(std::string_view name) {
 
 Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where) {
   if (assign(settings, setting, value)) return {};
-  return fail(Code::kInvalidArgument, "{} is {}; give {}", where, shown(value), wanted(setting));
+  return fail(Code::kInvalidArgument, "{} is {}; give {}", where,
+              setting.in_file_only ? "something else" : shown(value), wanted(setting));
 }
 
 Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where) {
@@ -318,6 +323,10 @@ std::string settings_as_toml(const Settings& settings) {
   std::string text = "# syrinx serve --config FILE\n";
   for (const Setting& setting : table()) {
     text += fmt::format("\n# {}.\n", setting.help);
+    if (setting.in_file_only && !(settings.*std::get<Texts Settings::*>(setting.member)).empty()) {
+      text += fmt::format("# There are some, which are not printed.\n# {} = [...]\n", setting.name);
+      continue;
+    }
     text += std::visit(
         [&](const auto& member) { return fmt::format("{} = {}\n", setting.name, written(settings.*member)); },
         setting.member);

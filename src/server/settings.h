@@ -58,7 +58,7 @@ struct Setting {
   double min = 0, max = 0;  // of numbers
   const char* help;
   std::vector<std::string> choices = {};  // of texts: these alone, where there are any
-  bool in_file_only = false;              // a flag can be read by every user of the machine
+  bool in_file_only = false;              // secrets, a list: no flag, which all users can read, and never printed
 
   std::string flag() const;
   bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }
@@ -82,7 +82,7 @@ bool is_loopback(std::string_view host);
 // "name=value" of a list; kInvalidArgument naming the setting.
 Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting);
 
-std::string settings_as_toml(const Settings& settings);  // with each setting's help
+std::string settings_as_toml(const Settings& settings);  // with each setting's help, and without secrets
 std::string settings_as_markdown();                      // the table of docs/server.md
 
 }  // namespace syrinx::server

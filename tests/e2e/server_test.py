@@ -359,6 +359,8 @@ class Access(Server):
         self.assertIsNone(self.speak(headers=own)[1]["Access-Control-Allow-Origin"])
         for origin in ("https://bad.example", "null", "http://127.0.0.1:1"):
             self.check_refused(403, "origin_not_allowed", None, "GET", "/v1/models", headers={"Origin": origin})
+        self.check_refused(403, "host_not_allowed", None, "GET", "/v1/models", headers={"Host": f"bad.example:{self.port}"})
+        self.assertEqual(self.request("GET", "/v1/models", headers={"Host": "good.example"})[0], 200)
         rebound = {"Origin": f"http://bad.example:{self.port}", "Host": f"bad.example:{self.port}"}
         self.check_refused(403, "origin_not_allowed", None, "GET", "/v1/models", headers=rebound)
 

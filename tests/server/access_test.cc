@@ -58,6 +58,18 @@ TEST(Origins, OnesOwnPageAndThoseListed) {
   EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}));
 }
 
+TEST(Origins, AForeignNameThatLeadsHereIsNotOurs) {
+  for (const char* host : {"", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "speech:8080", "a.localhost"})
+    EXPECT_TRUE(is_own_host(host, {})) << host;
+  for (const char* host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example"}) {
+    EXPECT_FALSE(is_own_host(host, {})) << host;
+    EXPECT_FALSE(is_own_host(host, {"https://good.example"})) << host;
+  }
+  EXPECT_TRUE(is_own_host("good.example", {"https://good.example"}));
+  EXPECT_TRUE(is_own_host("good.example:81", {"https://good.example:80"}));
+  EXPECT_TRUE(is_own_host("good.example", {"*"}));
+}
+
 TEST(Base64, TheVectorsOfItsSpecification) {
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},

@@ -50,7 +50,7 @@ TEST(Settings, AFileSetsWhatItSays) {
 
 TEST(Settings, WhatIsPrintedIsReadAgain) {
   Settings settings;
-  settings.voice = "quote \" backslash \\ line\nend";
+  settings.voice = "quote \" backslash \\ line\nend\x7f\t";
   settings.voices = {"a=b", "c=d"};
   settings.idle_timeout_s = 1e-1;
   settings.allow_no_key = true;
@@ -91,6 +91,15 @@ TEST(Settings, TheCommandLineSaysThemAsTexts) {
   EXPECT_EQ(given("port", {"many"}), "--port is 'many'; give a whole number from 0 to 65535");
   EXPECT_EQ(given("port", {"80 "}), "--port is '80 '; give a whole number from 0 to 65535");
   EXPECT_EQ(given("stalled_reader_s", {"0"}), "--stalled-reader-s is 0.0; give a number from 0.1 to 3600");
+}
+
+TEST(Settings, KeysAreNeverShown) {
+  EXPECT_EQ(fault("api_keys = \"topsecret\""), "'a.toml', line 1: 'api_keys' is something else; give a list of texts");
+  Settings settings;
+  settings.api_keys = {"topsecret"};
+  EXPECT_THAT(settings_as_toml(settings), HasSubstr("\n# api_keys = [...]\n"));
+  EXPECT_THAT(settings_as_toml(settings), testing::Not(HasSubstr("topsecret")));
+  EXPECT_TRUE(read_settings(settings_as_toml(settings), "a.toml", settings));
 }
 
 TEST(Settings, OtherMachinesNeedAKey) {
