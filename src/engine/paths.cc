@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -58,6 +59,25 @@ bool is_there(const std::filesystem::path& path) {
 bool is_folder(const std::filesystem::path& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
+}
+
+Result<std::string> only_file(const std::filesystem::path& folder, std::span<const FileKind> kinds) {
+  namespace fs = std::filesystem;
+  for (const FileKind& kind : kinds) {
+    for (const char* const name : kind.usual)
+      if (is_there(folder / name)) return (folder / name).string();
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+      if (entry->path().extension() == kind.extension) names.push_back(entry->path().string());
+    if (names.size() > 1) {
+      std::sort(names.begin(), names.end());
+      return fail(Code::kInvalidArgument, "the folder holds several checkpoints, '{}' and '{}' among them; name one",
+                  names[0], names[1]);
+    }
+    if (!names.empty()) return names.front();
+  }
+  return {};
 }
 
 Status make_folders(const std::string& folder) {

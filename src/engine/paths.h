@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -24,6 +26,15 @@ Result<UserPaths> user_paths();
 // What cannot be looked at counts as not there.
 bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
+
+// Files that a folder may hold: those with the extension, of which one with a usual name, in their order, goes first.
+struct FileKind {
+  const char* extension;
+  std::vector<const char*> usual;  // of any extension
+};
+// The folder's only file of the first kind that it holds any of; empty where it holds none.  kInvalidArgument names two
+// of several.
+Result<std::string> only_file(const std::filesystem::path& folder, std::span<const FileKind> kinds);
 
 // Creates the folder and its missing parents (0755 as the umask allows).  kIo names the part that failed.
 Status make_folders(const std::string& folder);

@@ -24,31 +24,14 @@ bool is_path(const std::string& model, const std::string& models_folder) {
   return model.find('.') != std::string::npos && !is_there(installed_folder(model, models_folder));
 }
 
-// A model in one file, and in several, as the readers of both families prefer them.
-constexpr const char* kUsualNames[] = {"model.safetensors", "model.safetensors.index.json"};
-
-// The one of the first kind that a folder holds, the usual names before others; it is the file that the families' own
-// readers take of such a folder.  Empty where there is none.
+// The file that the families' own readers take of such a folder.  Empty where there is none.
 Result<std::string> checkpoint_in(const fs::path& folder) {
   if (is_there(folder / "model.bin")) return (folder / "model.bin").string();
-  constexpr const char* kKinds[] = {".nemo", ".safetensors", ".ckpt", ".pt"};
-  std::vector<std::string> found[std::size(kKinds)];
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
-    for (size_t i = 0; i < std::size(kKinds); ++i)
-      if (entry->path().extension() == kKinds[i]) found[i].push_back(entry->path().string());
-  for (const char* name : {kUsualNames[1], kUsualNames[0]})
-    if (is_there(folder / name)) found[1] = {(folder / name).string()};
-  if (is_there(folder / "model.pt")) found[3] = {(folder / "model.pt").string()};
-  for (std::vector<std::string>& names : found) {
-    if (names.size() > 1) {
-      std::sort(names.begin(), names.end());
-      return fail(Code::kInvalidArgument, "the folder holds several checkpoints, '{}' and '{}' among them; name one",
-                  names[0], names[1]);
-    }
-    if (!names.empty()) return names.front();
-  }
-  return {};
+  const FileKind kinds[] = {{".nemo", {}},
+                            {".safetensors", {"model.safetensors", "model.safetensors.index.json"}},
+                            {".ckpt", {}},
+                            {".pt", {"model.pt"}}};
+  return only_file(folder, kinds);
 }
 
 // Hugging Face's configurations name the kind of model; those of the transducers' maker name a class, as the

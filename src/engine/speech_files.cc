@@ -17,23 +17,8 @@ namespace fs = std::filesystem;
 
 // The checkpoint of a folder: its only .onnx, or, where it has none, its only .pth.  Empty where there is neither.
 Result<std::string> checkpoint_in(const fs::path& folder) {
-  std::vector<std::string> found[2];
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const std::string extension = entry->path().extension().string();
-    if (extension == ".onnx") found[0].push_back(entry->path().string());
-    if (extension == ".pth") found[1].push_back(entry->path().string());
-  }
-  for (std::vector<std::string>& names : found) {
-    if (names.size() > 1) {
-      std::sort(names.begin(), names.end());
-      return fail(Code::kInvalidArgument, "the folder holds several checkpoints, '{}' and '{}' among them; name one",
-                  names[0], names[1]);
-    }
-    if (!names.empty()) return names.front();
-  }
-  return {};
+  const FileKind kinds[] = {{".onnx", {}}, {".pth", {}}};
+  return only_file(folder, kinds);
 }
 
 // Names of models hold neither.
