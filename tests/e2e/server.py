@@ -95,6 +95,8 @@ class Server(Program):
         connection = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
         if receive_bytes is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            # As on a network: segments of 64 kB, the loopback's, would come seconds apart into so small a buffer.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
         connection.settimeout(120)
         connection.connect((self.host, self.port))
         return connection

@@ -145,7 +145,7 @@ class Slots(Server):
         expected = self.spoken(LONG)
         self.assertGreater(len(expected), 1 << 20)
         for stream in True, False:
-            with self.connect(receive_bytes=1 << 16) as slow:
+            with self.connect(receive_bytes=1 << 14) as slow:
                 self.ask(slow, response_format="pcm", stream=stream)
                 reply = http.client.HTTPResponse(slow)
                 reply.begin()
