@@ -25,7 +25,8 @@ using tcp = asio::ip::tcp;
 using error_code = boost::system::error_code;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-// What the system keeps for a slow reader; it asks for more once a third of it has gone, which is what counts as progress.
+// What the system keeps for a slow reader; it asks for more once a third of it has gone, which is what counts as
+// progress.
 constexpr int kSocketBytes = 32 << 10;
 constexpr std::chrono::milliseconds kPause{100};
 
