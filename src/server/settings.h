@@ -36,7 +36,7 @@ struct Settings {
   Texts cors_origins = {};
 
   int64_t max_text_characters = 4096;
-  int64_t max_body_kb = 256;
+  int64_t max_body_kb = 64;
   int64_t max_header_kb = 16;
   int64_t max_connections = 1024;
   int64_t max_connections_per_address = 256;

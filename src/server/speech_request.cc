@@ -12,7 +12,7 @@
 namespace syrinx::server {
 namespace {
 
-constexpr size_t kMaxDepth = 8;
+constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
 constexpr size_t kMaxNameBytes = 256;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 

@@ -355,6 +355,11 @@ class Access(Server):
         status, headers, _ = self.request("OPTIONS", "/v1/audio/speech", headers={**good, "Access-Control-Request-Method": "POST"})
         self.assertEqual(status, 204)
         self.assertIn("Authorization", headers["Access-Control-Allow-Headers"])
+        for asked, told in (("authorization, x-stainless-os", "authorization, x-stainless-os"),
+                            ("x\ty", "Authorization, Content-Type, X-Request-Id")):
+            headers = self.request("OPTIONS", "/v1/audio/speech", headers={
+                **good, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked})[1]
+            self.assertEqual(headers["Access-Control-Allow-Headers"], told)
         own = {"Origin": f"http://{self.host}:{self.port}"}
         self.assertIsNone(self.speak(headers=own)[1]["Access-Control-Allow-Origin"])
         for origin in ("https://bad.example", "null", "http://127.0.0.1:1"):
