@@ -80,10 +80,12 @@ void EncoderLayers::tell_prompts(nn::Crew::Seat& seat) {
   seat.stage([](const nn::Part&) {});  // the others' rows of x
   seat.stage([&](const nn::Part& part) {
     const nn::Share own = linear(part, prompt.first, x_, {}, hidden_);
+    const size_t hidden = config().prompt.hidden;
+    const size_t end = std::min(own.columns.end, hidden);  // a share ends with a panel, behind the last column
     for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
       float* const row = hidden_.f32(n);
-      const float* const told = prompt.languages.data() + prompt_of(n) * config().prompt.hidden;
-      for (size_t i = own.columns.begin; i < own.columns.end; ++i) row[i] = std::max(row[i] + told[i], 0.0f);
+      const float* const told = prompt.languages.data() + prompt_of(n) * hidden;
+      for (size_t i = own.columns.begin; i < end; ++i) row[i] = std::max(row[i] + told[i], 0.0f);
     }
   });
   seat.stage([&](const nn::Part& part) { linear(part, prompt.second, hidden_, {}, x_); });
