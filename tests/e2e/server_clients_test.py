@@ -97,9 +97,13 @@ class Curl(Server):
         self.assertEqual((code, sound[:4]), (0, b"fLaC"))
         code, error = self.curl("/v1/audio/speech", "--data", "{")
         self.assertEqual((code, json.loads(error)["error"]["code"]), (22, "invalid_json"))
-        long_body = json.dumps({"input": "Hello.", "response_format": "pcm"}) + " " * 100000  # asked for by Expect
-        code, sound = self.curl("/v1/audio/speech", "--data-raw", long_body)
+        body = json.dumps({"input": "Hello.", "response_format": "pcm"})
+        code, sound = self.curl("/v1/audio/speech", "--header", "Expect: 100-continue", "--data-raw", body + " " * 50000)
         self.assertEqual((code, len(sound) % 3840), (0, 0))
+        self.assertGreater(len(sound), 0)
+        code, error = self.curl("/v1/audio/speech", "--data-raw", body + " " * 100000)
+        self.assertEqual(code, 22)
+        self.assertIn("65536 bytes", json.loads(error)["error"]["message"])
 
 
 if __name__ == "__main__":
