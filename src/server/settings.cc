@@ -7,6 +7,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "text/unicode.h"
 
 namespace syrinx::server {
 namespace {
@@ -154,11 +155,20 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// As TOML writes it: JSON's strings are among its own, but for the one control character that JSON leaves as it is.
+// As TOML writes it: JSON's strings are among its own.  Beyond what can be seen in ASCII as numbers, since the file is
+// to be ASCII.
 std::string written(const std::string& text) {
-  std::string quoted = Json(text).dump();
-  for (size_t at = 0; (at = quoted.find('\x7f', at)) != std::string::npos;) quoted.replace(at, 1, "\\u007F");
-  return quoted;
+  const std::string quoted = Json(text).dump();
+  if (text::find_invalid(quoted)) return quoted;  // a file name of other bytes; no file of settings can hold it
+  std::string out;
+  for (size_t at = 0; at < quoted.size();) {
+    const auto c = static_cast<uint32_t>(text::decode(quoted, at));
+    if (c < 0x7f)
+      out += static_cast<char>(c);
+    else
+      out += c <= 0xffff ? fmt::format("\\u{:04X}", c) : fmt::format("\\U{:08X}", c);
+  }
+  return out;
 }
 std::string written(bool value) { return value ? "true" : "false"; }
 std::string written(int64_t value) { return fmt::format("{}", value); }

@@ -5,6 +5,7 @@
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/in_quotes.h"
@@ -33,6 +34,12 @@ std::optional<SettingValue> value_of(const toml::node& node) {
 }  // namespace
 
 Status read_settings(std::string_view text, const std::string& name, Settings& settings) {
+  // toml++ 3.3 reaches what it calls unreachable at some of them.
+  const auto foreign =
+      std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 127; });
+  if (foreign != text.end())
+    return fail(Code::kInvalidArgument, "'{}', line {}: a byte that is not ASCII; write \\uXXXX in a text instead",
+                name, 1 + std::count(text.begin(), foreign, '\n'));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return fail(Code::kInvalidArgument, "'{}', line {}: {}; the file must be TOML", name,

@@ -138,5 +138,17 @@ TEST(Settings, TheirTableStandsInTheDocumentation) {
                                                                   << settings_as_markdown();
 }
 
+// toml++ runs into undefined behaviour at some of them (fuzz/corpus/settings_file/unreachable.toml).
+TEST(Settings, TheFileIsAscii) {
+  Settings settings;
+  const Status read = read_settings("port = 1\n[ \xEF\xBB\xAF\n", "a.toml", settings);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "'a.toml', line 2: a byte that is not ASCII; write \\uXXXX in a text instead");
+  settings.voice = "caf\xC3\xA9 \xF0\x9F\x98\x80 \x7f";
+  Settings again;
+  ASSERT_TRUE(read_settings(settings_as_toml(settings), "b.toml", again));
+  EXPECT_EQ(again.voice, settings.voice);
+}
+
 }  // namespace
 }  // namespace syrinx::server
