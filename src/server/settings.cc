@@ -158,7 +158,7 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 // As TOML writes it: JSON's strings are among its own.  Beyond what can be seen in ASCII as numbers, since the file is
 // to be ASCII.
 std::string written(const std::string& text) {
-  const std::string quoted = Json(text).dump();
+  std::string quoted = Json(text).dump();
   if (text::find_invalid(quoted)) return quoted;  // a file name of other bytes; no file of settings can hold it
   std::string out;
   for (size_t at = 0; at < quoted.size();) {
