@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <type_traits>
 
 #include "base/in_quotes.h"
@@ -12,139 +13,113 @@
 namespace syrinx::server {
 namespace {
 
-const std::vector<Setting>& table() {
-  static const std::vector<Setting> settings = {
-      {.name = "host",
-       .value = "ADDRESS",
-       .member = &Settings::host,
-       .help = "Address to listen on; one that other machines reach needs an API key"},
-      {.name = "port",
-       .value = "N",
-       .member = &Settings::port,
-       .min = 0,
-       .max = 65535,
-       .help = "TCP port; 0: any free one"},
-      {.name = "speech_model",
-       .value = "NAME|PATH",
-       .member = &Settings::speech_model,
-       .help = "Model that speaks: the name of an installed one, a folder or a file"},
-      {.name = "voice",
-       .value = "VOICE",
-       .member = &Settings::voice,
-       .help = "Voice of requests that name none, by its name or file; empty: the model's own default, or the first "
-               "listed"},
-      {.name = "voices",
-       .value = "NAME=FILE",
-       .member = &Settings::voices,
-       .help = "Voices from files, besides those beside the model"},
-      {.name = "voice_names",
-       .value = "NAME=VOICE",
-       .member = &Settings::voice_names,
-       .help = "Other names of voices; what a request calls NAME is spoken by VOICE"},
-      {.name = "precision",
-       .value = "TYPE",
-       .member = &Settings::precision,
-       .help = "Arithmetic of the speaking model; empty: its family's default",
-       .choices = {"", "int8", "f32", "bf16", "int4"}},
-      {.name = "threads",
-       .value = "N",
-       .member = &Settings::threads,
-       .min = 0,
-       .max = 64,
-       .help = "Threads of the speaking model; 0: as many as there are cores, up to 8"},
-      {.name = "speech_slots",
-       .value = "N",
-       .member = &Settings::speech_slots,
-       .min = 1,
-       .max = 64,
-       .help = "Texts that are spoken at once; one more is refused with 503"},
-      {.name = "ignore_instructions",
-       .value = "",
-       .member = &Settings::ignore_instructions,
-       .help = "Speak requests with `instructions` that the model cannot heed, instead of refusing them"},
-      {.name = "api_keys",
-       .value = "KEY",
-       .member = &Settings::api_keys,
-       .help = "Keys of which a request must bear one; empty: none is asked for",
-       .in_file_only = true},
-      {.name = "api_key_file",
-       .value = "FILE",
-       .member = &Settings::api_key_file,
-       .help = "File with more such keys, one a line"},
-      {.name = "allow_no_key",
-       .value = "",
-       .member = &Settings::allow_no_key,
-       .help = "Listen where other machines can connect without asking for a key"},
-      {.name = "cors_origins",
-       .value = "ORIGIN",
-       .member = &Settings::cors_origins,
-       .help = "Web pages of other origins that may ask, say https://example.org; `*`: all"},
-      {.name = "max_text_characters",
-       .value = "N",
-       .member = &Settings::max_text_characters,
-       .min = 1,
-       .max = 1000000,
-       .help = "Of a text to be spoken"},
-      {.name = "max_body_kb",
-       .value = "KB",
-       .member = &Settings::max_body_kb,
-       .min = 1,
-       .max = 16384,
-       .help = "Of a request's JSON"},
-      {.name = "max_header_kb",
-       .value = "KB",
-       .member = &Settings::max_header_kb,
-       .min = 1,
-       .max = 60,
-       .help = "Of a request's line and header"},
-      {.name = "max_connections",
-       .value = "N",
-       .member = &Settings::max_connections,
-       .min = 1,
-       .max = 65536,
-       .help = "Open connections; one more is refused"},
-      {.name = "max_connections_per_address",
-       .value = "N",
-       .member = &Settings::max_connections_per_address,
-       .min = 1,
-       .max = 65536,
-       .help = "Of them from one address"},
-      {.name = "idle_timeout_s",
-       .value = "SECONDS",
-       .member = &Settings::idle_timeout_s,
-       .min = 0.1,
-       .max = 3600,
-       .help = "A connection without a request is closed after so long"},
-      {.name = "request_timeout_s",
-       .value = "SECONDS",
-       .member = &Settings::request_timeout_s,
-       .min = 0.1,
-       .max = 3600,
-       .help = "A request must have arrived whole so long after its first byte"},
-      {.name = "stalled_reader_s",
-       .value = "SECONDS",
-       .member = &Settings::stalled_reader_s,
-       .min = 0.1,
-       .max = 3600,
-       .help = "A client that takes nothing of its answer for so long is cut"},
-      {.name = "stuck_after_s",
-       .value = "SECONDS",
-       .member = &Settings::stuck_after_s,
-       .min = 1,
-       .max = 3600,
-       .help = "Without a piece of speech for so long, /health says that the engine is stuck"},
-      {.name = "drain_timeout_s",
-       .value = "SECONDS",
-       .member = &Settings::drain_timeout_s,
-       .min = 0,
-       .max = 86400,
-       .help = "Answers that are under way get so long to end after SIGTERM"},
-      {.name = "log",
-       .value = "LEVEL",
-       .member = &Settings::log,
-       .help = "JSON lines on the standard error: each request, faults alone, or nothing",
-       .choices = {"info", "error", "off"}},
+Setting text(const char* name, const char* value, Setting::Member member, const char* help) {
+  return {.name = name, .value = value, .member = member, .help = help};
+}
+
+Setting choice(const char* name, const char* value, Setting::Member member, std::vector<std::string> choices,
+               const char* help) {
+  return {.name = name, .value = value, .member = member, .help = help, .choices = std::move(choices)};
+}
+
+Setting number(const char* name, const char* value, Setting::Member member, double min, double max, const char* help) {
+  return {.name = name, .value = value, .member = member, .min = min, .max = max, .help = help};
+}
+
+Setting seconds(const char* name, double Settings::*member, double min, double max, const char* help) {
+  return number(name, "SECONDS", member, min, max, help);
+}
+
+Setting flag(const char* name, bool Settings::*member, const char* help) {
+  return {.name = name, .value = "", .member = member, .help = help};
+}
+
+// A list that no other user of the machine may read: never a flag, never printed.
+Setting secrets(const char* name, const char* value, Texts Settings::*member, const char* help) {
+  return {.name = name, .value = value, .member = member, .help = help, .in_file_only = true};
+}
+
+using Rows = std::vector<Setting>;
+
+Rows place() {
+  return {
+      text("host", "ADDRESS", &Settings::host, "Address to listen on; one that other machines reach needs an API key"),
+      number("port", "N", &Settings::port, 0, 65535, "TCP port; 0: any free one"),
   };
+}
+
+Rows speech() {
+  return {
+      text("speech_model", "NAME|PATH", &Settings::speech_model,
+           "Model that speaks: the name of an installed one, a folder or a file"),
+      text(
+          "voice", "VOICE", &Settings::voice,
+          "Voice of requests that name none, by its name or file; empty: the model's own default, or the first listed"),
+      text("voices", "NAME=FILE", &Settings::voices, "Voices from files, besides those beside the model"),
+      text("voice_names", "NAME=VOICE", &Settings::voice_names,
+           "Other names of voices; what a request calls NAME is spoken by VOICE"),
+      choice("precision", "TYPE", &Settings::precision, {"", "int8", "f32", "bf16", "int4"},
+             "Arithmetic of the speaking model; empty: its family's default"),
+      number("threads", "N", &Settings::threads, 0, 64,
+             "Threads of the speaking model; 0: as many as there are cores, up to 8"),
+      number("speech_slots", "N", &Settings::speech_slots, 1, 64,
+             "Texts that are spoken at once; one more is refused with 503"),
+      flag("ignore_instructions", &Settings::ignore_instructions,
+           "Speak requests with `instructions` that the model cannot heed, instead of refusing them"),
+  };
+}
+
+Rows access() {
+  return {
+      secrets("api_keys", "KEY", &Settings::api_keys,
+              "Keys of which a request must bear one; empty: none is asked for"),
+      text("api_key_file", "FILE", &Settings::api_key_file, "File with more such keys, one a line"),
+      flag("allow_no_key", &Settings::allow_no_key, "Listen where other machines can connect without asking for a key"),
+      text("cors_origins", "ORIGIN", &Settings::cors_origins,
+           "Web pages of other origins that may ask, say https://example.org; `*`: all"),
+  };
+}
+
+Rows limits() {
+  return {
+      number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Of a text to be spoken"),
+      number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384, "Of a request's JSON"),
+      number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Of a request's line and header"),
+      number("max_connections", "N", &Settings::max_connections, 1, 65536, "Open connections; one more is refused"),
+      number("max_connections_per_address", "N", &Settings::max_connections_per_address, 1, 65536,
+             "Of them from one address"),
+  };
+}
+
+Rows times() {
+  return {
+      seconds("idle_timeout_s", &Settings::idle_timeout_s, 0.1, 3600,
+              "A connection without a request is closed after so long"),
+      seconds("request_timeout_s", &Settings::request_timeout_s, 0.1, 3600,
+              "A request must have arrived whole so long after its first byte"),
+      seconds("stalled_reader_s", &Settings::stalled_reader_s, 0.1, 3600,
+              "A client that takes nothing of its answer for so long is cut"),
+      seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
+              "Without a piece of speech for so long, /health says that the engine is stuck"),
+      seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
+              "Answers that are under way get so long to end after SIGTERM"),
+  };
+}
+
+Rows report() {
+  return {
+      choice("log", "LEVEL", &Settings::log, {"info", "error", "off"},
+             "JSON lines on the standard error: each request, faults alone, or nothing"),
+  };
+}
+
+const Rows& table() {
+  static const Rows settings = [] {
+    Rows all;
+    for (Rows (*group)() : {place, speech, access, limits, times, report})
+      std::ranges::move(group(), std::back_inserter(all));
+    return all;
+  }();
   return settings;
 }
 
