@@ -29,20 +29,8 @@ class AskingDecoder final : public transducer::GreedyDecoder {
     size_t ahead = 0;
     if (weights_->config.kind == transducer::HeadKind::kTdt)
       ahead = weights_->config.durations[kernels::argmax(logits.subspan(labels)).index];
-    if (label == weights_->blank()) {
-      head.frame += static_cast<int64_t>(std::max(ahead, size_t{1}));
-      head.emissions = 0;
-      return false;
-    }
     const bool durations = weights_->config.kind == transducer::HeadKind::kTdt;
-    emit(lane, label, durations ? static_cast<uint32_t>(ahead) : 1, logits.first(labels));
-    head.emissions = ahead > 0 ? 0 : head.emissions + 1;
-    if (head.emissions >= weights_->config.max_symbols) {
-      ahead = 1;
-      head.emissions = 0;
-    }
-    head.frame += static_cast<int64_t>(ahead);
-    return true;
+    return take(lane, label, ahead, durations ? static_cast<uint32_t>(ahead) : 1, logits.first(labels));
   }
 };
 

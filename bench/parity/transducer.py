@@ -24,7 +24,6 @@ import argparse
 import pathlib
 import subprocess
 import sys
-import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -33,16 +32,10 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from reference.container import save  # noqa: E402
+from reference.speech_wav import read_speech  # noqa: E402
 from reference.transducer import Stages, encode, features, rows  # noqa: E402
 
 HISTORIES = 24
-
-
-def read_sound(path: pathlib.Path) -> torch.Tensor:
-    with wave.open(str(path)) as file:
-        if file.getframerate() != 16000 or file.getnchannels() != 1 or file.getsampwidth() != 2:
-            raise SystemExit(f"{path} is no WAV of 16 kHz, one channel, 16 bits")
-        return torch.from_numpy(np.frombuffer(file.readframes(file.getnframes()), "<i2") / np.float32(32768))
 
 
 def decisions(model, frames: torch.Tensor) -> dict[str, np.ndarray]:
@@ -109,7 +102,7 @@ def main() -> int:
     bad = 0
     for clip in args.clips:
         with torch.no_grad():
-            arrays = reference(model, read_sound(clip))
+            arrays = reference(model, torch.from_numpy(read_speech(clip)))
         path = args.work / f"{args.model.stem}.{clip.stem}.safetensors"
         save(path, arrays)
         for precision in args.precision or ("f32", "bf16", "int8"):

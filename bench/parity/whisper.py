@@ -21,7 +21,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import wave
 
 import numpy as np
 import torch
@@ -34,6 +33,7 @@ import whisper  # noqa: E402
 from whisper.model import ModelDimensions, Whisper  # noqa: E402
 sys.path.append(str(ROOT / "tools/reference"))
 import container  # noqa: E402
+from speech_wav import read_speech  # noqa: E402
 from whisper_ggml import layer_count, openai_names, read_ct2  # noqa: E402
 
 
@@ -50,13 +50,6 @@ def load(path: pathlib.Path) -> Whisper:
     if missing.unexpected_keys or any(not key.endswith("mask") for key in missing.missing_keys):
         raise SystemExit(f"the weights do not fit: {missing}")
     return model.eval()
-
-
-def read_sound(path: pathlib.Path) -> np.ndarray:
-    with wave.open(str(path)) as file:
-        if file.getframerate() != 16000 or file.getnchannels() != 1 or file.getsampwidth() != 2:
-            raise SystemExit(f"{path} is no WAV of 16 kHz, one channel, 16 bits")
-        return (np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768).astype(np.float32)
 
 
 def greedy(model: Whisper, sound: np.ndarray) -> list[int]:
@@ -98,13 +91,13 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     args = parser.parse_args()
     model = load(args.model / "model.bin")
-    sound = read_sound(args.clips[0])
+    sound = read_speech(args.clips[0])
     arrays = reference(model, sound, greedy(model, sound))
     path = args.work / "whisper_reference.safetensors"
     container.save(path, {name: np.ascontiguousarray(value) for name, value in arrays.items()})
     bad = subprocess.run([str(args.build / "bench/whisper_parity"), str(args.model), str(path)]).returncode
     for clip in args.clips:
-        theirs = greedy(model, read_sound(clip))
+        theirs = greedy(model, read_speech(clip))
         for precision in ("f32", "bf16", "int8"):
             ours = our_tokens(args, clip, precision)
             equal = sum(a == b for a, b in zip(ours, theirs))

@@ -13,23 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import wave
 
 import numpy as np
 import torch
 import whisper
 import whisper_openai
+from speech_wav import read_speech, samples
 
 
 def read(path: pathlib.Path) -> np.ndarray:
-    if path.suffix == ".raw":
-        data = path.read_bytes()
-    else:
-        with wave.open(str(path)) as file:
-            if (file.getframerate(), file.getnchannels(), file.getsampwidth()) != (16000, 1, 2):
-                raise SystemExit(f"{path} is not of 16 kHz, one channel, 16 bit")
-            data = file.readframes(file.getnframes())
-    return np.frombuffer(data, "<i2").astype(np.float32) / 32768
+    return samples(path.read_bytes()) if path.suffix == ".raw" else read_speech(path)
 
 
 def main() -> None:

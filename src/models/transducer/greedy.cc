@@ -28,19 +28,7 @@ class LabelLooping final : public GreedyDecoder {
       if (!std::isfinite(peak.value)) head.faults |= kLogitsNotFinite;
       ahead = weights_->config.durations[peak.index];
     }
-    if (label == weights_->blank()) {
-      head.frame += static_cast<int64_t>(std::max(ahead, size_t{1}));
-      head.emissions = 0;
-      return false;
-    }
-    emit(lane, label, kKind == HeadKind::kTdt ? static_cast<uint32_t>(ahead) : 1, logits.first(labels));
-    head.emissions = ahead > 0 ? 0 : head.emissions + 1;
-    if (head.emissions >= weights_->config.max_symbols) {
-      ahead = 1;
-      head.emissions = 0;
-    }
-    head.frame += static_cast<int64_t>(ahead);
-    return true;
+    return take(lane, label, ahead, kKind == HeadKind::kTdt ? static_cast<uint32_t>(ahead) : 1, logits.first(labels));
   }
 };
 
@@ -174,6 +162,23 @@ int32_t GreedyDecoder::choose(DecoderState::Head& head, std::span<float> logits)
   }
   if (peak.index == blank || head.boost == nullptr) return static_cast<int32_t>(peak.index);
   return static_cast<int32_t>(head.boost->choose(head.boost_node, logits.first(blank), options_.boost_scale).index);
+}
+
+bool GreedyDecoder::take(Lane& lane, int32_t label, size_t ahead, uint32_t duration, std::span<const float> logits) {
+  DecoderState::Head& head = lane.state->head();
+  if (label == weights_->blank()) {
+    head.frame += static_cast<int64_t>(std::max(ahead, size_t{1}));
+    head.emissions = 0;
+    return false;
+  }
+  emit(lane, label, duration, logits);
+  head.emissions = ahead > 0 ? 0 : head.emissions + 1;
+  if (head.emissions >= weights_->config.max_symbols) {
+    ahead = 1;
+    head.emissions = 0;
+  }
+  head.frame += static_cast<int64_t>(ahead);
+  return true;
 }
 
 void GreedyDecoder::emit(Lane& lane, int32_t label, uint32_t duration, std::span<const float> logits) {

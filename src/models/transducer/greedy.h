@@ -70,12 +70,15 @@ class GreedyDecoder {
   virtual bool decide(Lane& lane, std::span<float> logits) = 0;
   // The label that the logits [V + 1] speak for; raises a fault and gives blank where they are not finite.
   int32_t choose(DecoderState::Head& head, std::span<float> logits) const;
-  void emit(Lane& lane, int32_t label, uint32_t duration, std::span<const float> logits);
+  // What a decision does to the stream: blank goes on `ahead` frames, or one; a label is emitted with `duration` and
+  // goes on by itself once a frame has had as many as it may.  Whether it is a label.
+  bool take(Lane& lane, int32_t label, size_t ahead, uint32_t duration, std::span<const float> logits);
 
   std::shared_ptr<const DecoderWeights> weights_;
   GreedyOptions options_;
 
  private:
+  void emit(Lane& lane, int32_t label, uint32_t duration, std::span<const float> logits);
   void run_round();
   void begin_step();
   void seek(Lane* lane);
