@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "engine/version.h"
-#include "server/speech_job.h"
 #include "server/speech_request.h"
 
 namespace syrinx::server {
@@ -167,9 +166,9 @@ void Service::answered(const HttpRequest& request, const Answered& answered) {
 
 void Service::refused() { metrics_.add("syrinx_rejected_total", {{"reason", "connections"}}); }
 
-HttpReply Service::unavailable(const char* reason, std::string message) {
+HttpError Service::unavailable(const char* reason, std::string message) {
   metrics_.add("syrinx_rejected_total", {{"reason", reason}});
-  return error_reply({.status = 503, .message = std::move(message), .code = reason, .retry_after_s = 1});
+  return {.status = 503, .message = std::move(message), .code = reason, .retry_after_s = 1};
 }
 
 HttpReply Service::health(const HttpRequest& /*request*/) {
@@ -267,26 +266,36 @@ HttpReply Service::speech(const HttpRequest& request) {
       parse_speech_request(request.body, {.max_text_characters = static_cast<size_t>(settings_.max_text_characters),
                                           .ignore_instructions = settings_.ignore_instructions});
   if (!parsed) return error_reply(parsed.error());
+  SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
+  const StartedSpeech job = start_speech(std::move(order), std::make_unique<HttpSpeechAnswer>(*parsed));
+  if (!job) return error_reply(job.error());
+  return {.stream = (*job)->reply()};
+}
+
+Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
   const State state = state_;
-  if (state == State::kLoading) return unavailable("loading", "the model is being loaded; ask again in a second");
-  if (state == State::kDraining) return unavailable("draining", "the server is going down; ask another one");
-  const auto speech = model();
-  if (!speech->is_called(parsed->model))
-    return error_reply(
-        {.status = 404,
-         .message = fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(parsed->model)),
-         .param = "model",
-         .code = "model_not_found"});
-  const auto voice = speech->find_voice(parsed->voice);
-  if (!voice) return error_reply(voice.error());
-  SpeechOrder order{.request = *parsed, .voice = *voice, .id = request.id, .arrived_ns = request.arrived_ns};
-  const auto job = std::make_shared<SpeechJob>(
-      speech, std::move(order),
+  if (state == State::kLoading)
+    return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
+  if (state == State::kDraining)
+    return tl::unexpected(unavailable("draining", "the server is going down; ask another one"));
+  auto speech = model();
+  const SpeechRequest& request = order.request;
+  if (!speech->is_called(request.model))
+    return tl::unexpected(HttpError{
+        .status = 404,
+        .message = fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(request.model)),
+        .param = "model",
+        .code = "model_not_found"});
+  auto voice = speech->find_voice(request.voice);
+  if (!voice) return tl::unexpected(std::move(voice).error());
+  order.voice = std::move(*voice);
+  auto job = std::make_shared<SpeechJob>(
+      std::move(speech), std::move(order), std::move(answer),
       SpeechReports{.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"});
   if (!slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
-    return unavailable("no_free_slot",
-                       fmt::format("all {} slots are busy; ask again in a second, or another server", slots_.size()));
-  return {.stream = job->reply()};
+    return tl::unexpected(unavailable(
+        "no_free_slot", fmt::format("all {} slots are busy; ask again in a second, or another server", slots_.size())));
+  return job;
 }
 
 }  // namespace syrinx::server

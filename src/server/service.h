@@ -16,6 +16,7 @@
 #include "server/request_log.h"
 #include "server/settings.h"
 #include "server/slots.h"
+#include "server/speech_job.h"
 #include "server/speech_model.h"
 
 namespace syrinx::server {
@@ -32,6 +33,11 @@ class Service final : public HttpService {
   // Until then /ready and the model's routes answer 503.
   void ready(std::shared_ptr<const SpeechModel> model);
   void drain();  // from now on /ready and new work are refused
+
+  // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not
+  // wait.  404 for another model or voice, 503 while there is no model, or no slot is free.
+  using StartedSpeech = tl::expected<std::shared_ptr<SpeechJob>, HttpError>;
+  StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer);
 
   Admission admit(const HttpRequest& head) override;
   HttpReply answer(const HttpRequest& request) override;
@@ -58,7 +64,7 @@ class Service final : public HttpService {
   HttpReply speech(const HttpRequest& request);
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
-  HttpReply unavailable(const char* reason, std::string message);
+  HttpError unavailable(const char* reason, std::string message);
   std::shared_ptr<const SpeechModel> model() const;
   void set_gauges();
 

@@ -1,20 +1,17 @@
 #include "server/speech_job.h"
 
-#include <cmath>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "audio/stream_resampler.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "server/base64.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
 namespace {
-
-constexpr int kFrameMs = 80;  // what `usage` counts sound in, whatever the model
 
 // As long as it lives, a client that goes ends the session.
 class CancelledBy {
@@ -30,7 +27,17 @@ class CancelledBy {
   ReplyStream& reply_;
 };
 
-std::string event(const Json& json) { return "data: " + json.dump() + "\n\n"; }
+// As long as it lives, a text that arrives goes to the session.
+class ReadBy {
+ public:
+  ReadBy(ArrivingText& text, SpeechSession& session, SlotWatch& watch) : text_(text) { text_.attach(session, watch); }
+  ~ReadBy() { text_.detach(); }
+  ReadBy(const ReadBy&) = delete;
+  ReadBy& operator=(const ReadBy&) = delete;
+
+ private:
+  ArrivingText& text_;
+};
 
 // Which field the engine speaks of, of those that only some models heed.
 std::string field_of(const Error& error, const SpeechRequest& request, const SpeechModel& model) {
@@ -49,12 +56,13 @@ HttpError told(const Error& error, const SpeechRequest& request, const SpeechMod
 
 }  // namespace
 
-SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, SpeechReports reports)
-    : model_(std::move(model)), order_(std::move(order)), reports_(reports) {}
+SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, std::unique_ptr<SpeechAnswer> answer,
+                     SpeechReports reports)
+    : model_(std::move(model)), order_(std::move(order)), reports_(reports), answer_(std::move(answer)) {}
 
 void SpeechJob::run(SlotWatch& watch) {
   const Status spoken = speak(watch);
-  if (spoken || reply_->cancelled()) {
+  if (spoken || reply()->cancelled()) {
     outcome_ = spoken ? "done" : "cancelled";
     complete_ = spoken.has_value();
     return;
@@ -66,7 +74,12 @@ void SpeechJob::run(SlotWatch& watch) {
 Status SpeechJob::speak(SlotWatch& watch) {
   try {
     SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start());
-    const CancelledBy cancelled_by(*reply_, *session);
+    const CancelledBy cancelled_by(*reply(), *session);
+    std::optional<ReadBy> read_by;
+    if (order_.text)
+      read_by.emplace(*order_.text, *session, watch);
+    else
+      SYRINX_TRY_VOID(session->speak(order_.request.input));
     Status sent = send(*session, watch);
     statistics_ = session->statistics();
     return sent;
@@ -80,13 +93,7 @@ Status SpeechJob::speak(SlotWatch& watch) {
 void SpeechJob::fail_with(const Error& error) {
   const HttpError answer = told(error, order_.request, *model_);
   if (answer.status >= 500) fault_ = error.message;
-  HttpReply reply = error_reply(answer);
-  if (!reply_->begun()) {
-    reply_->begin(std::move(reply), /*whole=*/true);
-    complete_ = true;
-  } else if (order_.request.events) {
-    complete_ = reply_->write("event: error\ndata: " + reply.body + "\n\n").has_value();
-  }
+  complete_ = answer_->fail(answer);
 }
 
 Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
@@ -100,78 +107,49 @@ Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
 }
 
 Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
-  SYRINX_TRY_VOID(session.speak(order_.request.input));
   SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder,
-             AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, sink()));
+             AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, answer_->sink()));
   SYRINX_TRY(StreamResampler resampler, StreamResampler::create(kSpeechRateHz, order_.request.sample_rate_hz));
   SpeechChunk chunk;
   std::vector<float> samples;
   for (bool first = true;; first = false) {
-    watch.wait_begins();
-    const Result<bool> more = session.next(chunk);
-    watch.wait_ends();
-    if (!more) return tl::unexpected(more.error());
-    if (first) SYRINX_TRY_VOID(begin());
+    SYRINX_TRY(const bool more, next(session, chunk, watch));
+    if (first) SYRINX_TRY_VOID(begin(session));
     samples.clear();
-    if (*more)
+    if (more)
       resampler.push(chunk.samples, samples);
     else
       resampler.finish(samples);
     SYRINX_TRY_VOID(encoder->write(samples));
-    if (!*more) break;
+    if (!more) break;
   }
   SYRINX_TRY_VOID(encoder->finish());
-  return finish(session);
+  return answer_->finish({.characters = characters(), .audio_seconds = session.statistics().audio_seconds});
 }
 
-ByteSink SpeechJob::sink() {
-  if (order_.request.whole) return memory_sink(memory_);
-  ByteSink sink;
-  if (order_.request.events)
-    sink.append = [this](std::span<const std::byte> bytes) {
-      Json delta;
-      delta.set("type", "speech.audio.delta");
-      delta.set("audio", base64(bytes));
-      return reply_->write(event(delta));
-    };
+Result<bool> SpeechJob::next(SpeechSession& session, SpeechChunk& chunk, SlotWatch& watch) {
+  if (order_.text)
+    order_.text->wait_begins();
   else
-    sink.append = [this](std::span<const std::byte> bytes) { return reply_->write(bytes); };
-  return sink;
+    watch.wait_begins();
+  Result<bool> more = session.next(chunk);
+  if (order_.text)
+    order_.text->wait_ends();
+  else
+    watch.wait_ends();
+  return more;
 }
 
-std::string SpeechJob::type() const {
-  if (order_.request.events) return "text/event-stream";
-  if (order_.request.format != AudioFormat::kPcm) return media_type(order_.request.format);
-  return fmt::format("audio/pcm; rate={}; channels=1", order_.request.sample_rate_hz);
+size_t SpeechJob::characters() const {
+  return order_.text ? order_.text->characters() : text::count_code_points(order_.request.input);
 }
 
-// The first sound is there: what could be refused has not been.
-Status SpeechJob::begin() {
-  first_audio_s_ = static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
+// Of a text that arrives the session knows when it began.
+Status SpeechJob::begin(const SpeechSession& session) {
+  first_audio_s_ = order_.text ? session.statistics().first_audio_ms / 1000
+                               : static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
   reports_.metrics.observe("syrinx_time_to_first_audio_seconds", {{"model", model_->id()}}, first_audio_s_);
-  if (order_.request.whole) return {};
-  HttpReply head{.type = type()};
-  if (order_.request.events) head.headers.push_back({"Cache-Control", "no-store"});
-  reply_->begin(std::move(head), /*whole=*/false);
-  return {};
-}
-
-Status SpeechJob::finish(SpeechSession& session) {
-  if (order_.request.whole) {
-    const auto* const bytes = reinterpret_cast<const char*>(memory_.data());
-    reply_->begin({.type = type(), .body = std::string(bytes, memory_.size())}, /*whole=*/true);
-    return {};
-  }
-  if (!order_.request.events) return {};
-  const auto characters = static_cast<int64_t>(text::count_code_points(order_.request.input));
-  const auto frames = static_cast<int64_t>(std::llround(session.statistics().audio_seconds * 1000 / kFrameMs));
-  Json usage, done;
-  usage.set("input_tokens", characters);
-  usage.set("output_tokens", frames);
-  usage.set("total_tokens", characters + frames);
-  done.set("type", "speech.audio.done");
-  done.set("usage", std::move(usage));
-  return reply_->write(event(done));
+  return answer_->begin();
 }
 
 void SpeechJob::end() {
@@ -180,15 +158,7 @@ void SpeechJob::end() {
   } catch (const std::exception& error) {  // the client hears the end all the same
     log_error("what became of a speech could not be told: {}", error.what());
   }
-  if (!reply_->begun()) {  // nothing could be told
-    const HttpError lost{.status = 500, .message = "the speech was given up; the server's log says why"};
-    reply_->begin(error_reply(lost), /*whole=*/true);
-    reply_->finish();
-  } else if (complete_) {
-    reply_->finish();
-  } else {
-    reply_->abort();
-  }
+  answer_->end(complete_);
 }
 
 void SpeechJob::report() const {
@@ -205,7 +175,7 @@ void SpeechJob::report() const {
   line.set("model", model_->id());
   line.set("stopped", reason);
   if (!fault_.empty()) line.set("error", fault_);
-  line.set("characters", text::count_code_points(order_.request.input));
+  line.set("characters", characters());
   line.set("audio_seconds", statistics_.audio_seconds);
   line.set("first_audio_ms", milliseconds(first_audio_s_));
   line.set("compute_ms", milliseconds(statistics_.compute_ms / 1000));

@@ -95,6 +95,7 @@ class SpeechJobTest : public testing::Test {
       RequestLog log(::fileno(file));
       EXPECT_TRUE(log.start());
       SpeechJob job(model_, {.request = request, .voice = "ann", .id = "1"},
+                    std::make_unique<HttpSpeechAnswer>(request),
                     {.metrics = metrics_, .log = &log, .faults_alone = faults_alone});
       reply_ = job.reply();
       if (on_news_) reply_->on_news(on_news_);
