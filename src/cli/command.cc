@@ -107,6 +107,10 @@ Command Command::add(const char* name, const char* help) { return {app_->add_sub
 Option Command::option(const char* names, std::string& value, const char* help) {
   return Option(app_->add_option(names, value, help)->transform(unguarded));
 }
+Option Command::option(const char* names, std::optional<std::string>& value, const char* help) {
+  const auto take = [&value](const std::string& text) { value = text; };
+  return Option(app_->add_option_function<std::string>(names, take, help)->transform(unguarded));
+}
 Option Command::option(const char* names, std::vector<std::string>& values, const char* help) {
   return Option(app_->add_option(names, values, help)->allow_extra_args(names[0] != '-')->transform(unguarded));
 }

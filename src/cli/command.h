@@ -54,6 +54,7 @@ class Command {
   Command add(const char* name, const char* help);  // a command below this one
 
   Option option(const char* names, std::string& value, const char* help);
+  Option option(const char* names, std::optional<std::string>& value, const char* help);  // given empty is given, too
   // Several values: of an option each behind its name ("--x a --x b"), of a positional one after another.
   Option option(const char* names, std::vector<std::string>& values, const char* help);
   Option option(const char* names, int& value, const char* help);

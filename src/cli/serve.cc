@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
@@ -20,10 +21,10 @@ using server::Texts;
 // What the command line says of a setting, if anything.
 struct Given {
   const Setting* setting = nullptr;
-  std::string text = {};
+  std::optional<std::string> text = {};
   Texts texts = {};
   bool on = false;
-  bool is_given() const { return on || !text.empty() || !texts.empty(); }
+  bool is_given() const { return on || text || !texts.empty(); }
 };
 
 struct ServeArguments {
@@ -39,7 +40,7 @@ Result<Settings> settings_of(const ServeArguments& arguments) {
   if (!arguments.config.empty()) SYRINX_TRY_VOID(server::read_settings_file(arguments.config, settings));
   for (const Given& given : arguments.given) {
     if (!given.is_given()) continue;
-    const Texts texts = given.on ? Texts{"true"} : given.texts.empty() ? Texts{given.text} : given.texts;
+    const Texts texts = given.on ? Texts{"true"} : given.text ? Texts{*given.text} : given.texts;
     SYRINX_TRY_VOID(server::set_from_texts(settings, *given.setting, texts, given.setting->flag()));
   }
   return settings;
@@ -79,7 +80,8 @@ void add_serve(Command& tree) {
   }
   command.examples(
       "  syrinx serve\n"
-      "  syrinx serve --port 8000 --speech-model pocket-tts\n"
+      "  syrinx serve --port 8000 --speech-model pocket-tts --recognition-model parakeet.nemo\n"
+      "  syrinx serve --recognition-model \"\"\n"
       "  syrinx serve --print-config > syrinx.toml\n"
       "  syrinx serve --config syrinx.toml --check");
   command.run([arguments] { return run_serve(*arguments); });

@@ -37,6 +37,27 @@ std::string address_of(const Settings& settings, int port) {
   return fmt::format("http://{}{}{}:{}", six ? "[" : "", settings.host, six ? "]" : "", port);
 }
 
+Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
+  std::shared_ptr<const SpeechModel> speech;
+  std::shared_ptr<const RecognitionModel> recognition;
+  if (!settings.speech_model.empty()) {
+    tell(fmt::format("loading {}", settings.speech_model));
+    SYRINX_TRY(speech, SpeechModel::load(settings));
+  }
+  if (!settings.recognition_model.empty()) {
+    tell(fmt::format("loading {}", settings.recognition_model));
+    SYRINX_TRY(recognition, RecognitionModel::load(settings));
+  }
+  service.ready(speech, recognition);
+  if (speech)
+    tell(
+        fmt::format("{} speaks at {}/v1/audio/speech, {} texts at once", speech->id(), address, settings.speech_slots));
+  if (recognition)
+    tell(fmt::format("{} recognises speech at {}, {} recordings or streams at once", recognition->id(), address,
+                     settings.recognition_slots));
+  return {};
+}
+
 // What has begun may end; what has not is refused.
 void drain(const Settings& settings, Service& service, HttpServer& transport) {
   service.drain();
@@ -52,10 +73,12 @@ Status check_everything(const Settings& settings) {
   SYRINX_TRY_VOID(check(settings));
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());
-  return SpeechModel::check(settings);
+  if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
+  if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
+  return {};
 }
 
-Status serve(const Settings& settings, const std::function<void(const std::string&)>& tell) {
+Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY_VOID(check_everything(settings));
   SYRINX_TRY(ApiKeys keys, ApiKeys::load(settings));
   std::optional<RequestLog> log;
@@ -66,12 +89,7 @@ Status serve(const Settings& settings, const std::function<void(const std::strin
   Service service(settings, std::move(keys), log ? &*log : nullptr);
   SYRINX_TRY_VOID(service.start());
   SYRINX_TRY(const std::unique_ptr<HttpServer> transport, HttpServer::listen(limits_of(settings), service));
-  tell(fmt::format("loading {}", settings.speech_model));
-  auto model = SpeechModel::load(settings);
-  if (!model) return tl::unexpected(std::move(model).error());
-  service.ready(*model);
-  tell(fmt::format("{} speaks at {}/v1/audio/speech, {} texts at once", (*model)->id(),
-                   address_of(settings, transport->port()), settings.speech_slots));
+  SYRINX_TRY_VOID(load_models(settings, service, address_of(settings, transport->port()), tell));
   while (!cancel_requested()) std::this_thread::sleep_for(kTick);
   drain(settings, service, *transport);
   transport->stop();

@@ -12,10 +12,11 @@ namespace syrinx::server {
 // Validates the settings and looks for what they name, without loading or listening.
 Status check_everything(const Settings& settings);
 
-// Listens, loads the model, and serves until cancel_requested() (base/signals.h); then lets the answers that are under
+// Listens, loads the models, and serves until cancel_requested() (base/signals.h); then lets the answers that are under
 // way end, at most settings.drain_timeout_s.  `tell` hears one line when the server listens and one when it is ready.
 // Errors: those of the settings, of loading, and kUnavailable where the address is taken
 // or threads cannot be made.
-Status serve(const Settings& settings, const std::function<void(const std::string&)>& tell);
+using Tell = std::function<void(const std::string&)>;
+Status serve(const Settings& settings, const Tell& tell);
 
 }  // namespace syrinx::server

@@ -32,6 +32,16 @@ bool is_header_list(std::string_view text) {
   });
 }
 
+// Of the wrong name, or of a kind that the operator has switched off.
+HttpError no_model(bool is_there, const char* does, std::string_view name) {
+  return {.status = 404,
+          .message = is_there
+                         ? fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(name))
+                         : fmt::format("no model of this server {}; GET /v1/models lists those there are", does),
+          .param = "model",
+          .code = "model_not_found"};
+}
+
 size_t open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator begin("/proc/self/fd", error);
@@ -64,15 +74,26 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       keys_(std::move(keys)),
       log_(log),
       started_s_(unix_time_s()),
-      slots_(static_cast<size_t>(settings.speech_slots)) {}
+      speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
+      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)) {}
 
 Service::~Service() = default;
 
-void Service::ready(std::shared_ptr<const SpeechModel> model) {
-  metrics_.set("syrinx_model_load_seconds", {{"model", model->id()}}, model->engine().load_ms() / 1000);
+Status Service::start() {
+  SYRINX_TRY_VOID(speech_slots_.start());
+  return recognition_slots_.start();
+}
+
+void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition) {
+  const auto loaded = [this](const std::string& id, double ms) {
+    metrics_.set("syrinx_model_load_seconds", {{"model", id}}, ms / 1000);
+  };
+  if (speech) loaded(speech->id(), speech->engine().load_ms());
+  if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms());
   {
     const std::lock_guard lock(mutex_);
-    model_ = std::move(model);
+    speech_model_ = std::move(speech);
+    recognition_model_ = std::move(recognition);
   }
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
@@ -80,9 +101,14 @@ void Service::ready(std::shared_ptr<const SpeechModel> model) {
 
 void Service::drain() { state_ = State::kDraining; }
 
-std::shared_ptr<const SpeechModel> Service::model() const {
+std::shared_ptr<const SpeechModel> Service::speech_model() const {
   const std::lock_guard lock(mutex_);
-  return model_;
+  return speech_model_;
+}
+
+std::shared_ptr<const RecognitionModel> Service::recognition_model() const {
+  const std::lock_guard lock(mutex_);
+  return recognition_model_;
 }
 
 HttpService::Admission Service::admit(const HttpRequest& head) {
@@ -172,7 +198,7 @@ HttpError Service::unavailable(const char* reason, std::string message) {
 }
 
 HttpReply Service::health(const HttpRequest& /*request*/) {
-  const double stuck_s = slots_.longest_wait_s();
+  const double stuck_s = std::max(speech_slots_.longest_wait_s(), recognition_slots_.longest_wait_s());
   if (stuck_s > settings_.stuck_after_s)
     return error_reply(
         {.status = 503,
@@ -194,15 +220,22 @@ HttpReply Service::ready_or_not(const HttpRequest& request) {
                         .message = "the server is going down; ask another one",
                         .code = "draining",
                         .retry_after_s = 1});
-  if (request.query_value("slots") == "1" && slots_.busy() == slots_.size())
-    return error_reply({.status = 503,
-                        .message = "no slot is free; ask again, or another server",
-                        .code = "no_free_slot",
-                        .retry_after_s = 1});
+  const std::string_view wanted = request.query_value("slots");
   Json json;
   json.set("status", "ready");
-  json.set("slots", slots_.size());
-  json.set("free_slots", slots_.size() - slots_.busy());
+  for (const auto& [kind, slots] :
+       {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
+    const size_t free = slots->size() - slots->busy();
+    if (free == 0 && (wanted == kind || (wanted == "1" && slots->size() > 0)))
+      return error_reply({.status = 503,
+                          .message = fmt::format("no slot of {} is free; ask again, or another server", kind),
+                          .code = "no_free_slot",
+                          .retry_after_s = 1});
+    Json counts;
+    counts.set("slots", slots->size());
+    counts.set("free_slots", free);
+    json.set(kind, std::move(counts));
+  }
   return json_reply(json);
 }
 
@@ -212,12 +245,15 @@ void Service::set_gauges() {
   metrics_.set("process_resident_memory_bytes", {}, static_cast<double>(current_rss_bytes()));
   metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
   metrics_.set("process_start_time_seconds", {}, started_s_);
-  const auto speech = model();
-  if (!speech) return;  // its slots would stay as another model's
-  const std::string& id = speech->id();
-  const size_t busy = slots_.busy();
+  // Before a model is there its slots would stay as another one's.
+  if (const auto speech = speech_model()) set_slot_gauges(speech->id(), speech_slots_);
+  if (const auto recognition = recognition_model()) set_slot_gauges(recognition->id(), recognition_slots_);
+}
+
+void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
+  const size_t busy = slots.busy();
   metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
-  metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots_.size() - busy));
+  metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots.size() - busy));
   metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
 }
 
@@ -228,15 +264,17 @@ HttpReply Service::metrics_page(const HttpRequest& /*request*/) {
 
 HttpReply Service::models(const HttpRequest& /*request*/) {
   Json::Array list;
-  if (const auto speech = model()) {
+  const auto add = [&](const std::string& id, const char* task) {
     Json item;
-    item.set("id", speech->id());
+    item.set("id", id);
     item.set("object", "model");
     item.set("created", static_cast<int64_t>(started_s_));
     item.set("owned_by", "syrinx");
-    item.set("task", "text-to-speech");
+    item.set("task", task);
     list.push_back(std::move(item));
-  }
+  };
+  if (const auto speech = speech_model()) add(speech->id(), "text-to-speech");
+  if (const auto recognition = recognition_model()) add(recognition->id(), "automatic-speech-recognition");
   Json json;
   json.set("object", "list");
   json.set("data", std::move(list));
@@ -245,7 +283,7 @@ HttpReply Service::models(const HttpRequest& /*request*/) {
 
 HttpReply Service::voices(const HttpRequest& /*request*/) {
   Json::Array list;
-  if (const auto speech = model()) {
+  if (const auto speech = speech_model()) {
     for (const ListedVoice& voice : speech->voices()) {
       Json item;
       item.set("id", voice.id);
@@ -278,23 +316,20 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
     return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
   if (state == State::kDraining)
     return tl::unexpected(unavailable("draining", "the server is going down; ask another one"));
-  auto speech = model();
+  auto speech = speech_model();
   const SpeechRequest& request = order.request;
-  if (!speech->is_called(request.model))
-    return tl::unexpected(HttpError{
-        .status = 404,
-        .message = fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(request.model)),
-        .param = "model",
-        .code = "model_not_found"});
+  if (!speech || !speech->is_called(request.model))
+    return tl::unexpected(no_model(speech != nullptr, "speaks", request.model));
   auto voice = speech->find_voice(request.voice);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
   auto job = std::make_shared<SpeechJob>(
       std::move(speech), std::move(order), std::move(answer),
       SpeechReports{.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"});
-  if (!slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
+  if (!speech_slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
     return tl::unexpected(unavailable(
-        "no_free_slot", fmt::format("all {} slots are busy; ask again in a second, or another server", slots_.size())));
+        "no_free_slot",
+        fmt::format("all {} slots are busy; ask again in a second, or another server", speech_slots_.size())));
   return job;
 }
 

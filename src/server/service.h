@@ -13,6 +13,7 @@
 #include "server/access.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
+#include "server/recognition_model.h"
 #include "server/request_log.h"
 #include "server/settings.h"
 #include "server/slots.h"
@@ -29,9 +30,9 @@ class Service final : public HttpService {
   ~Service() override;
 
   // Makes the slots' threads, before the first request.  Errors: SlotPool::start().
-  Status start() { return slots_.start(); }
-  // Until then /ready and the model's routes answer 503.
-  void ready(std::shared_ptr<const SpeechModel> model);
+  Status start();
+  // Until then /ready and the models' routes answer 503.  Null: of a kind that the settings have switched off.
+  void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {});
   void drain();  // from now on /ready and new work are refused
 
   // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not
@@ -65,8 +66,10 @@ class Service final : public HttpService {
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);
-  std::shared_ptr<const SpeechModel> model() const;
+  std::shared_ptr<const SpeechModel> speech_model() const;
+  std::shared_ptr<const RecognitionModel> recognition_model() const;
   void set_gauges();
+  void set_slot_gauges(const std::string& id, const SlotPool& slots);
 
   const Settings settings_;
   const ApiKeys keys_;
@@ -75,8 +78,9 @@ class Service final : public HttpService {
   std::atomic<State> state_{State::kLoading};
   Metrics metrics_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const SpeechModel> model_;  // by mutex_
-  SlotPool slots_;                            // last: its jobs use the above
+  std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
+  std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_
+  SlotPool speech_slots_, recognition_slots_;                  // last: their jobs use the above; none of what is off
 };
 
 }  // namespace syrinx::server

@@ -8,6 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/model_id.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -51,7 +52,7 @@ Rows place() {
 Rows speech() {
   return {
       text("speech_model", "NAME|PATH", &Settings::speech_model,
-           "Model that speaks: the name of an installed one, a folder or a file"),
+           "Model that speaks: the name of an installed one, a folder or a file; empty: none"),
       text(
           "voice", "VOICE", &Settings::voice,
           "Voice of requests that name none, by its name or file; empty: the model's own default, or the first listed"),
@@ -66,6 +67,19 @@ Rows speech() {
              "Texts that are spoken at once; one more is refused with 503"),
       flag("ignore_instructions", &Settings::ignore_instructions,
            "Speak requests with `instructions` that the model cannot heed, instead of refusing them"),
+  };
+}
+
+Rows recognition() {
+  return {
+      text("recognition_model", "NAME|PATH", &Settings::recognition_model,
+           "Model that recognises speech: the name of an installed one, a folder or a file; empty: none"),
+      choice("recognition_precision", "TYPE", &Settings::recognition_precision, {"", "int8", "bf16", "f32"},
+             "Arithmetic of the recognising model; empty: its family's default"),
+      number("recognition_threads", "N", &Settings::recognition_threads, 0, 64,
+             "Threads of the recognising model; 0: as many as there are cores, up to 8"),
+      number("recognition_slots", "N", &Settings::recognition_slots, 1, 64,
+             "Recordings and streams that are heard at once; one more is refused with 503"),
   };
 }
 
@@ -116,7 +130,7 @@ Rows report() {
 const Rows& table() {
   static const Rows settings = [] {
     Rows all;
-    for (Rows (*group)() : {place, speech, access, limits, times, report})
+    for (Rows (*group)() : {place, speech, recognition, access, limits, times, report})
       std::ranges::move(group(), std::back_inserter(all));
     return all;
   }();
@@ -300,6 +314,15 @@ Status check(const Settings& settings) {
                 in_quotes(settings.host));
   for (const std::string& key : settings.api_keys)
     if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
+  if (settings.speech_model.empty() && settings.recognition_model.empty())
+    return fail(
+        Code::kInvalidArgument,
+        "'speech_model' and 'recognition_model' are both empty, so there is nothing to serve; name one of them");
+  if (model_id(settings.speech_model) == model_id(settings.recognition_model))
+    return fail(Code::kInvalidArgument,
+                "'speech_model' and 'recognition_model' are both called '{}'; rename a folder or file, so that clients "
+                "can tell them apart",
+                model_id(settings.speech_model));
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
 }

@@ -30,6 +30,11 @@ struct Settings {
   int64_t speech_slots = 4;
   bool ignore_instructions = false;
 
+  std::string recognition_model = "whisper-base";
+  std::string recognition_precision = {};
+  int64_t recognition_threads = 0;
+  int64_t recognition_slots = 4;
+
   Texts api_keys = {};
   std::string api_key_file = {};
   bool allow_no_key = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <utility>
 
 #include "base/in_quotes.h"
@@ -11,6 +10,7 @@
 #include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
 #include "models/kokoro/voice.h"
+#include "server/model_id.h"
 
 namespace syrinx::server {
 namespace {
@@ -32,13 +32,6 @@ constexpr std::array<std::pair<const char*, const char*>, 13> kVoiceNames = {{{"
                                                                               {"shimmer", "af_sky"},
                                                                               {"verse", "am_puck"}}};
 constexpr const char* kWarmUpText = "Hello, this is a test.";
-
-// A path's last part, so that no folder of this machine is told to anybody.
-std::string id_of(const std::string& model) {
-  if (model.find('/') == std::string::npos) return model;
-  const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
-  return path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
-}
 
 Result<SpeechFiles> find_files(const Settings& settings, UserPaths& paths) {
   SYRINX_TRY(paths, user_paths());
@@ -112,7 +105,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::of(const Settings& setti
 }
 
 SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files)
-    : files_(std::move(files)), id_(id_of(settings.speech_model)), default_voice_(settings.voice) {}
+    : files_(std::move(files)), id_(model_id(settings.speech_model)), default_voice_(settings.voice) {}
 
 Status SpeechModel::name_voices(const Settings& settings) {
   SYRINX_TRY(voices_, list_voices(files_));
@@ -170,8 +163,8 @@ bool SpeechModel::is_blend(std::string_view text) const {
 }
 
 bool SpeechModel::names_its_files(std::string_view sentence) const {
-  const auto named = [&](const std::string& path) { return !path.empty() && sentence.find(path) != sentence.npos; };
-  return named(files_.checkpoint) || named(files_.lexicon) || (!files_.voices.empty() && named(files_.voices + "/"));
+  const std::string voices = files_.voices.empty() ? "" : files_.voices + "/";
+  return names_one_of(sentence, {files_.checkpoint, files_.lexicon, voices});
 }
 
 tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested) const {

@@ -4,6 +4,7 @@ SYRINX_BINARY is the program, SYRINX_TEST_DATA the folder tests/data; ctest sets
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +14,14 @@ DATA = pathlib.Path(os.environ["SYRINX_TEST_DATA"])
 TINY = ["--model", str(DATA / "kokoro/tiny.onnx"), "--voice", str(DATA / "kokoro/tiny_voice.bin"), "--phonemes"]
 FIGURES = ["model", "voice", "precision", "threads", "load_ms", "first_audio_ms", "total_ms", "audio_seconds", "rtf",
            "peak_rss_bytes"]
+
+
+def tiny_whisper(folder):
+    """Makes `folder` and puts the small random checkpoint of Whisper there, with its vocabulary."""
+    shutil.copytree(DATA / "whisper/ct2", folder)
+    for name in ("tokenizer.json", "vocabulary.txt"):
+        shutil.copy(DATA / "whisper" / name, folder)
+    return folder
 
 
 class Program(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""A server on a free port of this machine, with the small random checkpoint of Pocket TTS; shared by its tests."""
+"""A server on a free port of this machine, with small random checkpoints of Pocket TTS and Whisper; shared by its tests."""
 import http.client
 import json
 import re
@@ -10,7 +10,7 @@ import time
 from program import DATA, Program
 
 ENGLISH = DATA / "pocket_tts/english"
-MODEL = ["--speech-model", ENGLISH, "--voices", f"ann={ENGLISH / 'voice.safetensors'}", "--voices",
+MODEL = ["--recognition-model", "", "--speech-model", ENGLISH, "--voices", f"ann={ENGLISH / 'voice.safetensors'}", "--voices",
          f"bob={DATA / 'pocket_tts/voice.wav'}", "--voice", "ann"]
 # Spoken in a moment, but more sound than sockets and queues hold: megabytes.
 LONG = "This is a sentence that takes some time to say. " * 40
@@ -36,14 +36,14 @@ class Server(Program):
         def read():
             for line in self.server.stderr:
                 self.lines.append(line.decode())
-                if b" speaks at " in line:
+                if b" at http://" in line:
                     told.set()
             told.set()
 
         self.reader = threading.Thread(target=read)
         self.reader.start()
         self.assertTrue(told.wait(60), self.lines)
-        address = next((re.search(r"http://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines if " speaks at " in line), None)
+        address = next((re.search(r"http://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines if " at http://" in line), None)
         self.assertIsNotNone(address, self.lines)
         self.host, self.port = address[1] or address[2], int(address[3])
 
@@ -106,8 +106,8 @@ class Server(Program):
         body = json.dumps({"input": text, "response_format": "wav", **fields}).encode()
         connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
-    def free_slots(self):
-        return json.loads(self.request("GET", "/ready")[2])["free_slots"]
+    def free_slots(self, kind="speech"):
+        return json.loads(self.request("GET", "/ready")[2])[kind]["free_slots"]
 
     def wait_for(self, condition, seconds=20):
         end = time.monotonic() + seconds

@@ -7,7 +7,7 @@ import socket
 import time
 import unittest
 
-from program import DATA, Program
+from program import DATA, Program, tiny_whisper
 from server import ENGLISH, LONG, MODEL, Server
 
 
@@ -444,6 +444,23 @@ class Life(Server):
         self.assertEqual(self.request("GET", "/health")[0], 200)
 
 
+class Kinds(Server):
+    def test_recognition_alone(self):
+        self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
+        models = json.loads(self.request("GET", "/v1/models")[2])["data"]
+        self.assertEqual([(model["id"], model["task"]) for model in models], [("tiny", "automatic-speech-recognition")])
+        self.assertEqual((self.free_slots("speech"), self.free_slots("recognition")), (0, 4))
+        self.assertEqual(self.request("GET", "/ready?slots=1")[0], 200)
+        self.check_refused(404, "model_not_found", "model", "POST", "/v1/audio/speech", {"input": "x"})
+
+    def test_both(self):
+        self.start_server("--recognition-model", tiny_whisper(self.folder / "tiny"), model=MODEL[2:])
+        models = json.loads(self.request("GET", "/v1/models")[2])["data"]
+        self.assertEqual([model["id"] for model in models], ["english", "tiny"])
+        self.assertTrue(self.spoken())
+        self.assertEqual(self.metric('syrinx_slots{model="tiny",state="free"}'), 4)
+
+
 class Settings(Program):
     def test_check_and_print(self):
         code, text, errors = self.run_it("serve", "--print-config", "--port", "1234")
@@ -455,6 +472,9 @@ class Settings(Program):
         self.assertEqual(self.run_it("serve", "--config", config, "--check", *MODEL)[0], 0)
         self.check_fails(3, "syrinx pull kokoro", "serve", "--config", config, "--check")
         self.check_fails(3, "syrinx pull kokoro", "serve", "--port", "0")
+        config.write_text('recognition_model = "whisper-base"\nvoice = "nobody"\n')
+        self.check_fails(3, "syrinx pull whisper-base", "serve", "--config", config, "--check", *MODEL[2:])
+        self.assertEqual(self.run_it("serve", "--config", config, "--check", *MODEL[:-2], "--voice", "")[0], 0)
 
     def test_mistakes(self):
         bad = self.folder / "bad.toml"
@@ -462,6 +482,8 @@ class Settings(Program):
         self.check_fails(2, "line 2: 'port' is 123456; give a whole number from 0 to 65535", "serve", "--config", bad)
         self.check_fails(3, "none.toml", "serve", "--config", "none.toml")
         self.check_fails(2, "--port is 'x'", "serve", "--port", "x")
+        self.check_fails(2, "--port is ''", "serve", "--port", "")
+        self.check_fails(2, "nothing to serve", "serve", "--speech-model", "", "--recognition-model", "")
         self.check_fails(2, "no API key is set", "serve", "--host", "0.0.0.0", *MODEL)
         self.check_fails(2, "'localhos' is no address", "serve", "--host", "localhos", "--allow-no-key", *MODEL)
         self.check_fails(3, "no voice 'carl'", "serve", "--check", *MODEL, "--voice-names", "x=carl")

@@ -2,13 +2,12 @@
 import json
 import math
 import os
-import shutil
 import signal
 import struct
 import time
 import unittest
 
-from program import DATA, Program
+from program import DATA, Program, tiny_whisper
 
 EVENT = ["segment", "final", "stable_bytes", "latency_ms", "text", "start_s", "end_s", "confidence", "tokens"]
 
@@ -29,10 +28,7 @@ def tone(seconds, rate=16000, channels=1):
 class Tiny(Program):
     def setUp(self):
         super().setUp()
-        self.model = self.folder / "tiny"
-        shutil.copytree(DATA / "whisper/ct2", self.model)
-        for name in ("tokenizer.json", "vocabulary.txt"):
-            shutil.copy(DATA / "whisper" / name, self.model)
+        self.model = tiny_whisper(self.folder / "tiny")
         self.file("good.wav", wav(tone(1)))
 
     def file(self, name, content):

@@ -1,0 +1,83 @@
+#include "server/recognition_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "engine/speech_engine.h"
+#include "engine/speech_files.h"
+#include "models/silero/vad.h"
+#include "server/model_id.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr std::array kModelNames = {"whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"};
+
+Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) {
+  SYRINX_TRY(paths, user_paths());
+  Result<RecognitionFiles> files = find_recognition_files(settings.recognition_model, models_folder(paths));
+  if (files || files.error().code != Code::kNotFound) return files;
+  return fail(Code::kNotFound, "{}; or switch recognition off with --recognition-model \"\"", files.error().message);
+}
+
+}  // namespace
+
+Status RecognitionModel::check(const Settings& settings) {
+  UserPaths paths;
+  const auto files = find_files(settings, paths);
+  if (!files) return tl::unexpected(files.error());
+  return {};
+}
+
+Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Settings& settings) {
+  UserPaths paths;
+  RecogniserOptions options;
+  SYRINX_TRY(options.files, find_files(settings, paths));
+  if (!settings.recognition_precision.empty()) {
+    SYRINX_TRY(options.precision, parse_precision(settings.recognition_precision));
+  }
+  options.threads = static_cast<int>(settings.recognition_threads);
+  options.max_streams = static_cast<size_t>(settings.recognition_slots);
+  options.cache_folder = packed_folder(paths, options.files);
+  RecognitionFiles files = options.files;
+  SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, Recogniser::load(std::move(options)));
+  return of(settings, std::move(files), std::move(recogniser));
+}
+
+Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::of(const Settings& settings, RecognitionFiles files,
+                                                                     std::shared_ptr<Recogniser> recogniser) {
+  std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
+  if (!model->files_.voice_activity.empty()) {
+    SYRINX_TRY(model->voice_activity_, silero::SileroVad::load(model->files_.voice_activity));
+  }
+  SYRINX_TRY_VOID(model->warm_up());
+  return std::shared_ptr<const RecognitionModel>(std::move(model));
+}
+
+RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles files,
+                                   std::shared_ptr<Recogniser> recogniser)
+    : files_(std::move(files)), id_(model_id(settings.recognition_model)), recogniser_(std::move(recogniser)) {}
+
+// The whole way once; voice activity would leave out what is no speech.
+Status RecognitionModel::warm_up() const {
+  std::vector<float> hum(kRecognitionRateHz);
+  for (size_t i = 0; i < hum.size(); ++i) hum[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
+  TranscribeOptions options;
+  options.voice_activity = false;
+  const auto heard = recogniser_->transcribe(hum, options, {});
+  if (!heard) return tl::unexpected(heard.error());
+  return {};
+}
+
+bool RecognitionModel::is_called(std::string_view model) const {
+  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+}
+
+bool RecognitionModel::names_its_files(std::string_view sentence) const {
+  return names_one_of(sentence, {files_.checkpoint, files_.voice_activity});
+}
+
+}  // namespace syrinx::server

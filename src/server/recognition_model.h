@@ -1,0 +1,57 @@
+// The model that recognises speech, ready for requests: its recogniser, what it is called, and what finds speech in
+// sound.  Immutable once loaded; any thread.
+//
+// A recording: transcribe_sound(model.recogniser(), ...) of engine/sound_transcription.h.  Sound as it comes:
+// model.recogniser().start(options), a RecognitionStream (engine/recogniser.h) that ends utterances by its own rules
+// (TranscribeOptions::voice, ::endpoints) or at commit().  Both take turns at the one model, streams of transducers
+// first.  A job holds a slot of Service's recognition slots for as long as it may use either.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/recogniser.h"
+#include "server/settings.h"
+
+namespace syrinx::silero {
+class SileroVad;
+}
+
+namespace syrinx::server {
+
+class RecognitionModel {
+ public:
+  // Loads the model of the settings, with as many streams as there are slots, and has it hear a second of sound, so
+  // that the first request finds everything warm.  The engine's errors; kNotFound also says how to switch recognition
+  // off.
+  static Result<std::shared_ptr<const RecognitionModel>> load(const Settings& settings);
+  // The same of files whose recogniser is there already.
+  static Result<std::shared_ptr<const RecognitionModel>> of(const Settings& settings, RecognitionFiles files,
+                                                            std::shared_ptr<Recogniser> recogniser);
+  // What load() would look for, without loading.
+  static Status check(const Settings& settings);
+
+  Recogniser& recogniser() const { return *recogniser_; }
+  RecogniserFamily family() const { return files_.family; }
+  const std::string& id() const { return id_; }
+  // Whether a request may call the model so: by its id, or by a name of OpenAI's.
+  bool is_called(std::string_view model) const;
+  // Whether a sentence of the engine's names one of the model's files.
+  bool names_its_files(std::string_view sentence) const;
+  // For whoever must tell when speech begins and ends, which the recogniser's own streams do not; null where no voice
+  // activity model is installed.
+  const std::shared_ptr<const silero::SileroVad>& voice_activity() const { return voice_activity_; }
+
+ private:
+  RecognitionModel(const Settings& settings, RecognitionFiles files, std::shared_ptr<Recogniser> recogniser);
+  Status warm_up() const;
+
+  const RecognitionFiles files_;
+  const std::string id_;
+  const std::shared_ptr<Recogniser> recogniser_;
+  std::shared_ptr<const silero::SileroVad> voice_activity_;
+};
+
+}  // namespace syrinx::server

@@ -1,0 +1,104 @@
+// The recogniser beside the voice: how each is called, and whose slots are whose.
+#include "server/recognition_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "server/service.h"
+#include "tests/engine/fake_recogniser.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kCheckpoint = "/secret/place/tiny/model.bin";
+
+Settings recognition_alone() {
+  Settings settings;
+  settings.speech_model = "";
+  settings.recognition_model = "/secret/place/tiny";
+  settings.recognition_slots = 3;
+  return settings;
+}
+
+class RecognitionModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    RecognitionFiles files;
+    files.checkpoint = kCheckpoint;
+    const auto made = RecognitionModel::of(settings_, files, recogniser_);
+    ASSERT_TRUE(made) << made.error().message;
+    model_ = *made;
+  }
+
+  HttpReply ask(Service& service, const char* method, const char* path, const char* query = "") {
+    HttpRequest request;
+    request.method = method;
+    request.path = path;
+    request.query = query;
+    request.body = "{\"input\": \"Hello.\"}";
+    return service.answer(request);
+  }
+
+  const Settings settings_ = recognition_alone();
+  const std::shared_ptr<FakeRecogniser> recogniser_ = std::make_shared<FakeRecogniser>();
+  std::shared_ptr<const RecognitionModel> model_;
+};
+
+TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
+  EXPECT_EQ(recogniser_->calls, 1);
+  EXPECT_EQ(model_->id(), "tiny");
+  for (const char* name : {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"})
+    EXPECT_TRUE(model_->is_called(name)) << name;
+  for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny"})
+    EXPECT_FALSE(model_->is_called(name)) << name;
+  EXPECT_TRUE(model_->names_its_files("'/secret/place/tiny/model.bin' is damaged"));
+  EXPECT_FALSE(model_->names_its_files("the sound is damaged"));
+  EXPECT_EQ(model_->voice_activity(), nullptr);
+}
+
+TEST_F(RecognitionModelTest, OneThatCannotHearIsNotReady) {
+  recogniser_->throws_at = 1;  // the sound that it is tried with is one loud part
+  EXPECT_THROW(static_cast<void>(RecognitionModel::of(settings_, {}, recogniser_)), std::bad_alloc);
+}
+
+TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  EXPECT_THAT(ask(service, "GET", "/metrics").body, Not(HasSubstr("syrinx_slots")));
+  service.ready(nullptr, model_);
+  const auto ready = parse_json(ask(service, "GET", "/ready", "slots=1").body, "ready");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(*ready->find("recognition")->find("free_slots")->whole(), 3);
+  EXPECT_EQ(*ready->find("speech")->find("slots")->whole(), 0);
+  EXPECT_EQ(ask(service, "GET", "/ready", "slots=recognition").status, 200);
+  EXPECT_EQ(ask(service, "GET", "/ready", "slots=speech").status, 503);
+  EXPECT_THAT(ask(service, "GET", "/metrics").body, HasSubstr("syrinx_slots{model=\"tiny\",state=\"free\"} 3\n"));
+  const std::string models = ask(service, "GET", "/v1/models").body;
+  EXPECT_THAT(models, HasSubstr("\"id\":\"tiny\""));
+  EXPECT_THAT(models, HasSubstr("\"task\":\"automatic-speech-recognition\""));
+  EXPECT_THAT(models, Not(HasSubstr("text-to-speech")));
+  EXPECT_EQ(ask(service, "GET", "/v1/audio/voices").body, "{\"voices\":[]}");
+  const HttpReply speech = ask(service, "POST", "/v1/audio/speech");
+  EXPECT_EQ(speech.status, 404);
+  EXPECT_THAT(speech.body, HasSubstr("no model of this server speaks"));
+}
+
+TEST_F(RecognitionModelTest, TheSettingsNameOneModelAtLeastAndNoNameTwice) {
+  Settings settings = settings_;
+  EXPECT_TRUE(check(settings));
+  settings.speech_model = "/elsewhere/tiny.onnx";
+  EXPECT_THAT(check(settings).error().message, HasSubstr("are both called 'tiny'"));
+  settings.speech_model = settings.recognition_model = "";
+  EXPECT_THAT(check(settings).error().message, HasSubstr("nothing to serve"));
+  settings.recognition_model = "/nowhere/at-all";
+  const Status missing = RecognitionModel::check(settings);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kNotFound);
+  EXPECT_THAT(missing.error().message, HasSubstr("switch recognition off with --recognition-model \"\""));
+}
+
+}  // namespace
+}  // namespace syrinx::server
