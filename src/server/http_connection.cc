@@ -2,14 +2,10 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
@@ -24,6 +20,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/http_faults.h"
+#include "server/http_sender.h"
 #include "server/reply_stream.h"
 #include "server/request_id.h"
 
@@ -36,8 +34,6 @@ namespace http = beast::http;
 using tcp = asio::ip::tcp;
 using error_code = boost::system::error_code;
 
-// Operations answer with their error, as everything else here does.
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on their way at once
 // Of one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
@@ -46,41 +42,6 @@ static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
 constexpr size_t kAheadBytes = size_t{16} << 10;  // of further requests that are read while one is answered
 constexpr size_t kLingerBytes = size_t{1} << 20;  // of a refused request that are read so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
-
-std::chrono::nanoseconds seconds(double s) { return std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)); }
-
-bool is_malformed(const error_code& error) {
-  return error.category() == http::make_error_code(http::error::bad_method).category() &&
-         error != http::error::end_of_stream && error != http::error::partial_message;
-}
-
-HttpReply parse_fault(const error_code& error, const HttpLimits& limits) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return error_reply(
-        {.status = 431,
-         .message = fmt::format("the request's header or trailer has more than {} bytes; send a shorter one",
-                                error == http::error::header_limit ? limits.max_header_bytes : kBufferBytes)});
-  return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
-}
-
-HttpReply too_late(const HttpLimits& limits) {
-  return error_reply(
-      {.status = 408,
-       .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one",
-                              limits.request_timeout_s)});
-}
-
-// Where such a body ends nobody knows, and a proxy in front might differ.
-HttpReply unknown_encoding() {
-  return error_reply(
-      {.status = 400,
-       .message = "the request's Transfer-Encoding is not taken; send `chunked` by HTTP/1.1, or a Content-Length"});
-}
-
-HttpReply too_long(size_t limit) {
-  return error_reply(
-      {.status = 413, .message = fmt::format("the request's body has more than {} bytes; send a shorter one", limit)});
-}
 
 // Counted as long as it lives, whatever ends it.
 class Counted {
@@ -101,7 +62,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         address_(address),
         stream_(std::move(socket)),
         news_(transport.io),
-        deadline_(transport.io) {
+        deadline_(transport.io),
+        sender_(stream_, transport.limits.stalled_reader_s) {
     size_t& count = transport_.by_address[address_];
     transport_.connections.insert(this);
     ++count;  // behind what can throw
@@ -142,18 +104,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<Next> refuse(HttpReply reply);
   asio::awaitable<Next> send_whole(const HttpReply& reply, bool close);
   asio::awaitable<Next> send_stream(std::shared_ptr<ReplyStream> reply);
-  asio::awaitable<bool> send_head(const HttpReply& head, bool chunked);
-  template <class Buffers>
-  asio::awaitable<bool> send_all(const Buffers& buffers);
   asio::awaitable<bool> send_blocks(ReplyStream& reply, bool chunked);
   asio::awaitable<void> wait_for_news();
   asio::awaitable<void> linger();
   void take_head(const http::request<http::string_body>& message);
-  template <class Response>
-  void fill_head(Response& response, const HttpReply& reply, bool close);
   void watch();
   bool read_ahead();
   void drop_reply();
+  void end_keep_alive(bool close);
   void done(int status);
 
   Transport& transport_;
@@ -162,12 +120,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   beast::flat_buffer buffer_{kBufferBytes};
   asio::steady_timer news_;      // cancelled when there are any
   asio::steady_timer deadline_;  // of the request's arrival
+  HttpSender sender_;
   HttpRequest request_;
-  std::vector<HttpHeader> headers_;  // of every answer to it
-  bool keep_alive_ = false, http_1_0_ = false, head_only_ = false;
   bool gone_ = false, watching_ = false, reading_ = false;
   std::optional<Counted> answering_;  // once the header is there
-  uint64_t sent_ = 0;
   std::shared_ptr<ReplyStream> reply_;
 };
 
@@ -176,7 +132,7 @@ asio::awaitable<void> Connection::serve() {
   for (; co_await wait_for_request(); answering_.reset()) {
     const Next next = co_await serve_request();
     request_ = {};  // a connection that waits holds nothing of what it has asked
-    headers_.clear();
+    sender_.begin({});
     buffer_.shrink_to_fit();
     if (next == Next::kRequest && !transport_.draining) continue;
     if (next != Next::kClose) co_await linger();
@@ -204,9 +160,8 @@ void Connection::begin_request() {
   request_ = {};
   request_.arrived_ns = system_clock().now_ns();
   request_.id = new_request_id();
-  headers_.clear();
-  sent_ = 0;
-  keep_alive_ = http_1_0_ = head_only_ = gone_ = reading_ = false;
+  sender_.begin({.request_id = request_.id});
+  gone_ = reading_ = false;
   // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
   stream_.expires_after(seconds(transport_.limits.request_timeout_s) + kLingerTime);
   deadline_.expires_after(seconds(transport_.limits.request_timeout_s));
@@ -241,11 +196,11 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   answering_.emplace(transport_.answering);
   take_head(parser.get());
   if (const std::string_view encoding = request_.header("Transfer-Encoding");
-      !encoding.empty() && (http_1_0_ || !beast::iequals(encoding, "chunked")))
+      !encoding.empty() && (sender_.head().http_1_0 || !beast::iequals(encoding, "chunked")))
     co_return co_await refuse(unknown_encoding());
 
   HttpService::Admission admission = transport_.service.admit(request_);
-  headers_ = std::move(admission.headers);
+  sender_.head().headers = std::move(admission.headers);
   if (admission.refusal) {
     if (parser.is_done()) co_return co_await send_whole(*admission.refusal, /*close=*/false);
     co_return co_await refuse(std::move(*admission.refusal));
@@ -253,7 +208,8 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   if (parser.content_length().value_or(0) > admission.max_body_bytes)
     co_return co_await refuse(too_long(admission.max_body_bytes));
   parser.body_limit(admission.max_body_bytes);
-  if (!parser.is_done() && !http_1_0_ && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+  if (!parser.is_done() && !sender_.head().http_1_0 &&
+      beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [error, bytes] = co_await asio::async_write(stream_, asio::buffer(kContinue), kAwait);
     if (error) co_return co_await refuse_unread(error);
@@ -290,15 +246,16 @@ void Connection::take_head(const http::request<http::string_body>& message) {
   for (const auto& field : message)
     request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;
-  keep_alive_ = message.keep_alive();
-  http_1_0_ = message.version() < 11;
-  head_only_ = message.method() == http::verb::head;
+  sender_.begin({.request_id = request_.id,
+                 .keep_alive = message.keep_alive(),
+                 .http_1_0 = message.version() < 11,
+                 .head_only = message.method() == http::verb::head});
 }
 
 // Of a request that has not come whole.
 asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {
   if (error == beast::error::timeout) co_return co_await refuse(too_late(transport_.limits));
-  if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits));
+  if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits, kBufferBytes));
   if (!request_.method.empty()) done(499);  // what has no header yet is no request
   co_return Next::kClose;
 }
@@ -309,43 +266,12 @@ asio::awaitable<Connection::Next> Connection::refuse(HttpReply reply) {
   co_return next == Next::kRequest ? Next::kLinger : next;
 }
 
-template <class Response>
-void Connection::fill_head(Response& response, const HttpReply& reply, bool close) {
-  response.version(11);
-  response.result(static_cast<unsigned>(reply.status));
-  response.reason(status_phrase(reply.status));
-  if (!reply.type.empty()) response.set(http::field::content_type, reply.type);
-  for (const HttpHeader& header : headers_) response.set(header.name, header.value);
-  for (const HttpHeader& header : reply.headers) response.set(header.name, header.value);
-  response.set("X-Request-Id", request_.id);
-  response.set(http::field::server, "syrinx");
-  keep_alive_ = keep_alive_ && !close && !transport_.draining;
-  // An older client hears of keep-alive in a header of its own.
-  if (!keep_alive_)
-    response.set(http::field::connection, "close");
-  else if (http_1_0_)
-    response.set(http::field::connection, "keep-alive");
-}
-
 asio::awaitable<Connection::Next> Connection::send_whole(const HttpReply& reply, bool close) {
-  http::response<http::string_body> response;
-  fill_head(response, reply, close);
-  response.content_length(reply.body.size());
-  if (reply.status == 204) response.erase(http::field::content_length);
-  if (!head_only_) response.body() = reply.body;
-  http::response_serializer<http::string_body> serializer(response);
-  error_code error;
-  uint64_t written = 0;
-  while (!error && !serializer.is_done()) {  // each part has the time of a stalled reader for itself
-    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
-    const auto [failed, bytes] = co_await http::async_write_some(stream_, serializer, kAwait);
-    error = failed;
-    written += bytes;
-  }
-  sent_ = std::min<uint64_t>(written, response.body().size());  // of one that is cut, with its header
-  done(error ? 499 : reply.status);
-  if (error) co_return Next::kClose;
-  co_return keep_alive_ || close ? Next::kRequest : Next::kLinger;
+  end_keep_alive(close);
+  const bool sent = co_await sender_.send_whole(reply);
+  done(sent ? reply.status : 499);
+  if (!sent) co_return Next::kClose;
+  co_return sender_.head().keep_alive || close ? Next::kRequest : Next::kLinger;
 }
 
 asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyStream> reply) {
@@ -372,39 +298,16 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
     co_return next;
   }
   if (!gone_) {
-    const bool chunked = !http_1_0_;
-    if (!chunked) keep_alive_ = false;
+    const bool chunked = !sender_.head().http_1_0;
+    end_keep_alive(/*close=*/!chunked);
     status = news.head->status;
-    whole = co_await send_head(*news.head, chunked) && co_await send_blocks(*reply_, chunked);
+    whole = co_await sender_.send_head(*news.head, chunked) && co_await send_blocks(*reply_, chunked);
   }
   const bool by_us = !gone_ && !reply_->cancelled() && reply_->pop_news().end == ReplyStream::End::kAborted;
   drop_reply();
   done(whole ? status : by_us ? 500 : 499);
   if (!whole) co_return Next::kClose;
-  co_return keep_alive_ ? Next::kRequest : Next::kLinger;
-}
-
-asio::awaitable<bool> Connection::send_head(const HttpReply& head, bool chunked) {
-  http::response<http::empty_body> response;
-  fill_head(response, head, /*close=*/false);
-  response.chunked(chunked);
-  http::response_serializer<http::empty_body> serializer(response);
-  stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
-  const auto [error, bytes] = co_await http::async_write_header(stream_, serializer, kAwait);
-  co_return !error;
-}
-
-// Each part that is taken renews the time of a stalled reader.  False when the client is gone.
-template <class Buffers>
-asio::awaitable<bool> Connection::send_all(const Buffers& buffers) {
-  beast::buffers_suffix<Buffers> left(buffers);
-  while (beast::buffer_bytes(left) > 0) {
-    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
-    const auto [error, bytes] = co_await stream_.async_write_some(left, kAwait);
-    if (error) co_return false;
-    left.consume(bytes);
-  }
-  co_return true;
+  co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;
 }
 
 // False when the client is gone, or is to see that the answer is broken off: then no last chunk is sent.
@@ -422,12 +325,11 @@ asio::awaitable<bool> Connection::send_blocks(ReplyStream& reply, bool chunked) 
     for (const ReplyStream::Block& block : blocks) buffers.emplace_back(block.data(), block.size());
     if (gone_) co_return false;
     if (bytes > 0) {
-      if (!(chunked ? co_await send_all(http::make_chunk(buffers)) : co_await send_all(buffers))) co_return false;
-      sent_ += bytes;
+      if (!co_await sender_.send_part(buffers, chunked)) co_return false;
     } else if (end != ReplyStream::End::kOpen) {
       if (end == ReplyStream::End::kAborted) co_return false;
       if (!chunked) co_return true;
-      co_return co_await send_all(http::make_chunk_last());
+      co_return co_await sender_.send_last_chunk();
     } else {
       co_await wait_for_news();
     }
@@ -472,7 +374,14 @@ void Connection::drop_reply() {
   stream_.socket().cancel(ignored);  // what watch() waits for
 }
 
-void Connection::done(int status) { transport_.service.answered(request_, {.status = status, .bytes = sent_}); }
+void Connection::end_keep_alive(bool close) {
+  AnswerHead& head = sender_.head();
+  head.keep_alive = head.keep_alive && !close && !transport_.draining;
+}
+
+void Connection::done(int status) {
+  transport_.service.answered(request_, {.status = status, .bytes = sender_.sent()});
+}
 
 // A connection that is closed while there is something unread is reset, and its client might not see the answer.
 asio::awaitable<void> Connection::linger() {

@@ -1,0 +1,43 @@
+#include "server/http_faults.h"
+
+#include <boost/beast/http/error.hpp>
+
+namespace syrinx::server {
+
+namespace http = boost::beast::http;
+using error_code = boost::system::error_code;
+
+bool is_malformed(const error_code& error) {
+  return error.category() == http::make_error_code(http::error::bad_method).category() &&
+         error != http::error::end_of_stream && error != http::error::partial_message;
+}
+
+HttpReply parse_fault(const error_code& error, const HttpLimits& limits, size_t buffer_bytes) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return error_reply(
+        {.status = 431,
+         .message = fmt::format("the request's header or trailer has more than {} bytes; send a shorter one",
+                                error == http::error::header_limit ? limits.max_header_bytes : buffer_bytes)});
+  return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
+}
+
+HttpReply too_late(const HttpLimits& limits) {
+  return error_reply(
+      {.status = 408,
+       .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one",
+                              limits.request_timeout_s)});
+}
+
+// Where such a body ends nobody knows, and a proxy in front might differ.
+HttpReply unknown_encoding() {
+  return error_reply(
+      {.status = 400,
+       .message = "the request's Transfer-Encoding is not taken; send `chunked` by HTTP/1.1, or a Content-Length"});
+}
+
+HttpReply too_long(size_t limit) {
+  return error_reply(
+      {.status = 413, .message = fmt::format("the request's body has more than {} bytes; send a shorter one", limit)});
+}
+
+}  // namespace syrinx::server
