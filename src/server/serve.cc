@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "server/access.h"
 #include "server/http_server.h"
+#include "server/notify.h"
 #include "server/service.h"
 
 namespace syrinx::server {
@@ -90,7 +91,9 @@ Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY_VOID(service.start());
   SYRINX_TRY(const std::unique_ptr<HttpServer> transport, HttpServer::listen(limits_of(settings), service));
   SYRINX_TRY_VOID(load_models(settings, service, address_of(settings, transport->port()), tell));
+  notify_manager("READY=1\nSTATUS=Ready");
   while (!cancel_requested()) std::this_thread::sleep_for(kTick);
+  notify_manager("STOPPING=1\nSTATUS=Answers that are under way may end");
   drain(settings, service, *transport);
   transport->stop();
   return {};

@@ -55,11 +55,18 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/health", &Service::health, false, false},
       Route{"GET", "/ready", &Service::ready_or_not, false, false},
       Route{"GET", "/metrics", &Service::metrics_page, true, false},
+      Route{"GET", "/openapi.json", &Service::openapi, false, false},
       Route{"GET", "/v1/models", &Service::models, true, false},
       Route{"GET", "/v1/audio/voices", &Service::voices, true, false},
       Route{"POST", "/v1/audio/speech", &Service::speech, true, true},
   };
   return kRoutes;
+}
+
+std::vector<RoutePolicy> Service::policies() {
+  std::vector<RoutePolicy> policies;
+  for (const Route& route : routes()) policies.push_back({route.method, route.path, route.needs_key, route.has_body});
+  return policies;
 }
 
 const Service::Route* Service::find_route(const HttpRequest& request) {
@@ -260,6 +267,11 @@ void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
 HttpReply Service::metrics_page(const HttpRequest& /*request*/) {
   set_gauges();
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
+}
+
+HttpReply Service::openapi(const HttpRequest& /*request*/) {
+  static const std::string description = openapi_description(policies());
+  return {.body = description};
 }
 
 HttpReply Service::models(const HttpRequest& /*request*/) {

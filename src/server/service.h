@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "server/access.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
+#include "server/openapi.h"
 #include "server/recognition_model.h"
 #include "server/request_log.h"
 #include "server/settings.h"
@@ -45,6 +47,8 @@ class Service final : public HttpService {
   void answered(const HttpRequest& request, const Answered& answered) override;
   void refused() override;
 
+  static std::vector<RoutePolicy> policies();  // of every route
+
  private:
   enum class State { kLoading, kReady, kDraining };
   using Handler = HttpReply (Service::*)(const HttpRequest&);
@@ -60,6 +64,7 @@ class Service final : public HttpService {
   HttpReply health(const HttpRequest& request);
   HttpReply ready_or_not(const HttpRequest& request);
   HttpReply metrics_page(const HttpRequest& request);
+  HttpReply openapi(const HttpRequest& request);
   HttpReply models(const HttpRequest& request);
   HttpReply voices(const HttpRequest& request);
   HttpReply speech(const HttpRequest& request);

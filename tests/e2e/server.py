@@ -1,4 +1,5 @@
 """A server on a free port of this machine, with small random checkpoints of Pocket TTS and Whisper; shared by its tests."""
+import functools
 import http.client
 import json
 import re
@@ -21,15 +22,16 @@ class Server(Program):
 
     def setUp(self):
         super().setUp()
-        self.server = None
+        self.server, self.seen = None, set()
 
     def tearDown(self):
         if self.server is not None:
             self.end_server()
         super().tearDown()
+        self.check_statuses()
 
-    def start_server(self, *arguments, model=MODEL):
-        self.server = self.start("serve", "--port", "0", *model, *arguments, stdout=subprocess.DEVNULL)
+    def start_server(self, *arguments, model=MODEL, variables=None):
+        self.server = self.start("serve", "--port", "0", *model, *arguments, stdout=subprocess.DEVNULL, variables=variables)
         self.lines = []
         told = threading.Event()
 
@@ -46,6 +48,25 @@ class Server(Program):
         address = next((re.search(r"http://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines if " at http://" in line), None)
         self.assertIsNotNone(address, self.lines)
         self.host, self.port = address[1] or address[2], int(address[3])
+
+    @staticmethod
+    @functools.cache
+    def described_paths():
+        """Of /openapi.json, asked of a server that no test counts on."""
+        other = Server()
+        other.setUp()
+        other.start_server()
+        paths = json.loads(other.request("GET", "/openapi.json")[2])["paths"]
+        other.seen.clear()
+        other.tearDown()
+        return paths
+
+    def check_statuses(self):
+        """/openapi.json has each status that a request of this test was answered with."""
+        for method, target, status in self.seen:
+            operation = Server.described_paths().get(target.partition("?")[0], {}).get(method.lower())
+            if operation is not None:
+                self.assertIn(str(status), operation["responses"], f"{method} {target}")
 
     def end_server(self, status=0, terminate=True):
         if terminate:
@@ -66,6 +87,7 @@ class Server(Program):
         try:
             connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, dict(headers))
             reply = connection.getresponse()
+            self.seen.add((method, path, reply.status))
             return reply.status, reply.headers, reply.read()
         finally:
             connection.close()

@@ -1,0 +1,44 @@
+#include "server/notify.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/log.h"
+
+namespace syrinx::server {
+namespace {
+
+// The error of the first call that fails; 0: it was sent.
+int send_datagram(std::string_view name, std::string_view text) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (name.size() >= sizeof(address.sun_path)) return ENAMETOOLONG;
+  name.copy(address.sun_path, name.size());
+  if (name.front() == '@') address.sun_path[0] = '\0';  // an abstract name ends where its length says
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return errno;
+  const ssize_t sent =
+      ::sendto(descriptor, text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
+  const int error = sent < 0 ? errno : 0;
+  ::close(descriptor);
+  return error;
+}
+
+}  // namespace
+
+void notify_manager(std::string_view state) {
+  const char* const name = std::getenv("NOTIFY_SOCKET");
+  if (name == nullptr || *name == '\0') return;
+  if (const int error = send_datagram(name, state); error != 0)
+    log_error("the service manager at NOTIFY_SOCKET does not hear: {}", std::strerror(error));
+}
+
+}  // namespace syrinx::server

@@ -1,0 +1,13 @@
+// What the service manager of systemd hears of the server (sd_notify(3)): one datagram to the socket that NOTIFY_SOCKET
+// names, a path or, behind '@', an abstract name.
+#pragma once
+
+#include <string_view>
+
+namespace syrinx::server {
+
+// "READY=1", "STOPPING=1", with further assignments on lines of their own.  Nothing happens where NOTIFY_SOCKET is not
+// set; that nobody hears is logged, and the server goes on.  Does not wait.
+void notify_manager(std::string_view state);
+
+}  // namespace syrinx::server

@@ -1,0 +1,32 @@
+"""`syrinx serve` asked by schemathesis, which makes requests of what /openapi.json says that they may hold, and others."""
+import os
+import subprocess
+import sys
+import unittest
+
+from program import tiny_whisper
+from server import MODEL, Server
+
+CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
+          "response_schema_conformance", "unsupported_method", "allow_header_conformance", "ignored_auth"]
+
+
+class OpenApi(Server):
+    def test_schemathesis_finds_no_fault(self):
+        keys = self.folder / "keys"
+        keys.write_text("secret\n")
+        self.start_server("--api-key-file", keys, "--max-text-characters", "100", "--recognition-model",
+                          tiny_whisper(self.folder / "tiny"), model=MODEL[2:])
+        done = subprocess.run(
+            [sys.executable, "-m", "schemathesis.cli", "run", f"http://{self.host}:{self.port}/openapi.json",
+             "--header", "Authorization: Bearer secret", "--checks", ",".join(CHECKS), "--phases", "coverage,fuzzing",
+             "--max-examples", "20", "--max-time", "12", "--seed", "1", "--no-shrink", "--generation-database", "none"],
+            cwd=self.folder, env={**os.environ, "NO_COLOR": "1"}, capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        self.assertIn("No issues found", done.stdout)
+        self.assertEqual(self.free_slots(), 4)
+        self.assertTrue(self.request("POST", "/v1/audio/speech", {"input": "Still here."}, {"Authorization": "Bearer secret"})[2])
+
+
+if __name__ == "__main__":
+    unittest.main()

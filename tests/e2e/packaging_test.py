@@ -1,0 +1,113 @@
+"""What packaging/ holds, checked by the programs that it is for, and what the server tells the manager of services."""
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import unittest
+
+from program import BINARY, Program
+from server import Server
+
+PACKAGING = pathlib.Path(__file__).resolve().parents[2] / "packaging"
+
+
+def output_of(*command, **options):
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+
+
+class Notify(Server):
+    def hear(self, name):
+        """A manager's socket of that name, and how the server is to be told of it."""
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.settimeout(30)
+        manager.bind(name)
+        self.addCleanup(manager.close)
+        return manager
+
+    def test_a_manager_hears_that_it_is_ready_and_that_it_ends(self):
+        path = str(self.folder / "notify")
+        abstract = f"\0syrinx-test-{os.getpid()}"
+        for name in (path, abstract):
+            manager = self.hear(name)
+            self.start_server(variables={"NOTIFY_SOCKET": name.replace("\0", "@")})
+            self.assertEqual(manager.recv(1000).split(b"\n")[0], b"READY=1")
+            self.assertEqual(self.request("GET", "/ready")[0], 200)
+            self.end_server()
+            self.assertEqual(manager.recv(1000).split(b"\n")[0], b"STOPPING=1")
+
+    def test_a_manager_that_does_not_hear_stops_nobody(self):
+        for name in (str(self.folder / "nobody"), "@" + "x" * 200):
+            self.start_server(variables={"NOTIFY_SOCKET": name})
+            self.assertTrue(self.spoken())
+            self.end_server()
+            self.assertIn("NOTIFY_SOCKET", "".join(self.lines))
+
+
+class SystemdUnit(Program):
+    def unit(self):
+        """As it is, but for the place of the program, which is this build's."""
+        text = (PACKAGING / "systemd/syrinx.service").read_text()
+        self.assertIn("ExecStart=/usr/bin/syrinx serve ", text)
+        path = self.folder / "syrinx.service"
+        path.write_text(text.replace("ExecStart=/usr/bin/syrinx", f"ExecStart={BINARY}"))
+        return path
+
+    def test_systemd_finds_no_fault(self):
+        done = output_of("systemd-analyze", "verify", "--man=no", self.unit())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_little_of_the_machine_is_exposed(self):
+        done = output_of("systemd-analyze", "security", "--offline=true", "--threshold=15", self.unit())
+        self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
+
+    def test_the_service_may_end_within_its_time(self):
+        """TimeoutStopSec is longer than drain_timeout_s, LimitNOFILE more than max_connections."""
+        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        settings = self.run_it("serve", "--print-config")[1].decode()
+
+        def number(text, name):
+            return float(re.search(rf"^{name} ?= ?([\d.]+)$", text, re.MULTILINE)[1])
+
+        self.assertGreater(number(unit, "TimeoutStopSec"), number(settings, "drain_timeout_s") + 10)
+        self.assertGreater(number(unit, "LimitNOFILE"), 2 * number(settings, "max_connections"))
+
+
+class HaproxyFile(Program):
+    def test_haproxy_finds_no_fault(self):
+        key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
+        made = output_of("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                         "-days", "2", "-subj", "/CN=localhost")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        both = self.folder / "both.pem"
+        both.write_text(certificate.read_text() + key.read_text())
+        variables = {"SYRINX_BIND": "127.0.0.1:8443", "SYRINX_CERTIFICATE": str(both), "SYRINX_A": "127.0.0.1:8081",
+                     "SYRINX_B": "127.0.0.1:8082", "SYRINX_C": "127.0.0.1:8083"}
+        path = os.environ["PATH"] + ":/usr/sbin"
+        done = output_of("haproxy", "-c", "-f", PACKAGING / "scale/haproxy.cfg", env={**os.environ, **variables, "PATH": path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("WARNING", done.stderr)
+
+
+class ContainerFile(unittest.TestCase):
+    def test_it_installs_the_libraries_that_the_program_needs(self):
+        """Of those that the program itself names, whatever these need in turn."""
+        needed = re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", BINARY).stdout)
+        self.assertIn("libstdc++.so.6", needed)
+        at = dict(re.findall(r"(\S+) => (\S+)", output_of("ldd", BINARY).stdout))
+        packages = set()
+        for library in needed:
+            if library in at:
+                path = os.path.realpath(at[library])
+                owner = output_of("dpkg", "-S", path, path.removeprefix("/usr")).stdout  # as the package calls it
+                self.assertTrue(owner, library)
+                packages.add(owner.partition(":")[0])
+        packages -= {"libc6", "libgcc-s1"}  # of every image
+        text = (PACKAGING / "container/Containerfile").read_text()
+        runtime = text[text.rindex("FROM "):]
+        installed = set(re.search(r"--no-install-recommends ([^&]*)&&", runtime)[1].replace("\\", "").split())
+        self.assertEqual(packages, installed - {"ca-certificates"})
+
+
+if __name__ == "__main__":
+    unittest.main()
