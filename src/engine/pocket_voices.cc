@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -11,6 +12,18 @@
 
 namespace syrinx {
 namespace {
+
+// What the maker's utils/config.py takes for the language that a checkpoint's path tells of; alba for everything else.
+struct Choice {
+  const char *language, *code, *voice;
+};
+constexpr Choice kChoices[] = {{"italian", "it", "giovanni"},
+                               {"spanish", "es", "lola"},
+                               {"german", "de", "juergen"},
+                               {"portuguese", "pt", "rafael"},
+                               {"french", "fr", "estelle"},
+                               {"dutch", "nl", "daan"},
+                               {"", "en", "alba"}};
 
 namespace fs = std::filesystem;
 
@@ -78,19 +91,19 @@ Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::s
 }
 
 std::string default_pocket_voice(const std::vector<PocketVoiceFile>& voices, const std::string& checkpoint) {
-  struct Choice {
-    const char *language, *voice;
-  };
-  // The maker's utils/config.py; alba for everything else.
-  constexpr Choice kChoices[] = {
-      {"italian", "giovanni"}, {"spanish", "lola"}, {"german", "juergen"}, {"portuguese", "rafael"},
-      {"french", "estelle"},   {"dutch", "daan"},   {"", "alba"}};
   for (const Choice& choice : kChoices) {
     if (checkpoint.find(choice.language) == std::string::npos) continue;
     for (const PocketVoiceFile& voice : voices)
       if (voice.name == choice.voice) return voice.name;
   }
   return voices.size() == 1 ? voices.front().name : std::string();
+}
+
+std::string pocket_language(const std::string& checkpoint) {
+  const auto named = std::find_if(std::begin(kChoices), std::end(kChoices), [&](const Choice& choice) {
+    return checkpoint.find(choice.language) != std::string::npos;
+  });
+  return named->code;  // the last one is in every path
 }
 
 }  // namespace syrinx

@@ -29,4 +29,7 @@ Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::s
 // the only voice there is; else nothing.
 std::string default_pocket_voice(const std::vector<PocketVoiceFile>& voices, const std::string& checkpoint);
 
+// What the checkpoint speaks by its path: "it", "es", "de", "pt", "fr", "nl", or "en" for everything else.
+std::string pocket_language(const std::string& checkpoint);
+
 }  // namespace syrinx

@@ -36,6 +36,29 @@ class HttpConnection {
   virtual void cut() = 0;            // whatever it does; its answer is cancelled
 };
 
+// As long as it lives, a connection is counted and may be cut.  Throws std::bad_alloc, and nothing is counted then.
+class Membership {
+ public:
+  Membership(Transport& transport, HttpConnection& connection, const boost::asio::ip::address& address)
+      : transport_(transport), connection_(connection), address_(address) {
+    size_t& count = transport_.by_address[address_];
+    transport_.connections.insert(&connection_);
+    ++count;  // behind what can throw
+  }
+  ~Membership() {
+    transport_.connections.erase(&connection_);
+    const auto count = transport_.by_address.find(address_);
+    if (--count->second == 0) transport_.by_address.erase(count);
+  }
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+ private:
+  Transport& transport_;
+  HttpConnection& connection_;
+  const boost::asio::ip::address address_;
+};
+
 // Serves a client until the connection is closed; the connection is in `transport.connections` for so long.  Throws
 // std::bad_alloc, and nothing has then begun.
 void start_connection(Transport& transport, boost::asio::ip::tcp::socket socket,

@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "base/in_quotes.h"
 #include "base/log.h"
 #include "server/http_connection.h"
+#include "server/wyoming/connection.h"
 
 namespace syrinx::server {
 namespace {
@@ -33,22 +36,33 @@ constexpr std::chrono::milliseconds kPause{100};
 }  // namespace
 
 struct HttpServer::Impl {
+  // A port, and what is served there.
+  struct Door {
+    Door(asio::io_context& io, const char* flag) : port_flag(flag), acceptor(io) {}
+    const char* port_flag;
+    int port = 0;
+    tcp::acceptor acceptor;
+    std::function<void(tcp::socket socket, const asio::ip::address& address)> start;
+    std::string full;  // what a client is told whom there is no room for
+  };
+
   Impl(const HttpLimits& wanted, HttpService& asked) : transport(wanted, asked) {}
-  Status open();
+  Status open(Door& door, int port) const;
   Status start();
   void run();
-  void start_accepting(std::chrono::milliseconds pause);
-  asio::awaitable<void> accept(std::chrono::milliseconds pause);
-  void take(tcp::socket socket, const asio::ip::address& address);
+  void start_accepting(Door& door, std::chrono::milliseconds pause);
+  asio::awaitable<void> accept(Door& door, std::chrono::milliseconds pause);
+  void take(const Door& door, tcp::socket socket, const asio::ip::address& address);
   bool has_room(const asio::ip::address& address) const;
+  void close_doors();
 
   Transport transport;
-  int port = 0;
-  tcp::acceptor acceptor{transport.io};
+  Door http{transport.io, "--port"};
+  std::optional<Door> wyoming;
   std::thread thread;
 };
 
-Status HttpServer::Impl::open() {
+Status HttpServer::Impl::open(Door& door, int port) const {
   const HttpLimits& limits = transport.limits;
   error_code error;
   const asio::ip::address address =
@@ -56,15 +70,16 @@ Status HttpServer::Impl::open() {
   if (error)
     return fail(Code::kInvalidArgument, "'host' {} is no address; give one such as 127.0.0.1, ::1 or 0.0.0.0",
                 in_quotes(limits.host));
-  const tcp::endpoint endpoint(address, static_cast<unsigned short>(limits.port));
+  const tcp::endpoint endpoint(address, static_cast<unsigned short>(port));
+  tcp::acceptor& acceptor = door.acceptor;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)
-    return fail(Code::kUnavailable, "cannot listen on {} port {}: {}; choose another --host or --port", limits.host,
-                limits.port, error.message());
-  port = acceptor.local_endpoint(error).port();
+    return fail(Code::kUnavailable, "cannot listen on {} port {}: {}; choose another --host or {}", limits.host, port,
+                error.message(), door.port_flag);
+  door.port = acceptor.local_endpoint(error).port();
   return {};
 }
 
@@ -75,47 +90,45 @@ bool HttpServer::Impl::has_room(const asio::ip::address& address) const {
          (count == transport.by_address.end() || count->second < limits.max_connections_per_address);
 }
 
-asio::awaitable<void> HttpServer::Impl::accept(std::chrono::milliseconds pause) {
+asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::milliseconds pause) {
   asio::steady_timer timer(transport.io);
-  while (acceptor.is_open()) {
+  while (door.acceptor.is_open()) {
     if (pause.count() > 0) {
       timer.expires_after(pause);
       co_await timer.async_wait(kAwait);
     }
-    auto [error, socket] = co_await acceptor.async_accept(kAwait);
+    auto [error, socket] = co_await door.acceptor.async_accept(kAwait);
     if (error == asio::error::operation_aborted || transport.draining) break;
     pause = error ? kPause : std::chrono::milliseconds(0);  // no descriptor is free: until some have been closed
     if (error) continue;
     const asio::ip::address address = socket.remote_endpoint(error).address();
-    if (!error) take(std::move(socket), address);  // or it is gone again
+    if (!error) take(door, std::move(socket), address);  // or it is gone again
   }
 }
 
 // What goes wrong with one connection must not keep others out.
-void HttpServer::Impl::take(tcp::socket socket, const asio::ip::address& address) {
+void HttpServer::Impl::take(const Door& door, tcp::socket socket, const asio::ip::address& address) {
   error_code ignored;
   try {
     if (!has_room(address)) {
-      static constexpr std::string_view kFull =
-          "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
       socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(kFull), ignored);
+      socket.write_some(asio::buffer(door.full), ignored);
       transport.service.refused();
       return;
     }
     socket.set_option(tcp::no_delay(true), ignored);
     socket.set_option(asio::socket_base::send_buffer_size(kSocketBytes), ignored);
-    start_connection(transport, std::move(socket), address);
+    door.start(std::move(socket), address);
   } catch (const std::exception& error) {
     log_error("a connection was given up: {}", error.what());
   }
 }
 
-void HttpServer::Impl::start_accepting(std::chrono::milliseconds pause) {
-  asio::co_spawn(transport.io, accept(pause), [this](const std::exception_ptr& thrown) {
+void HttpServer::Impl::start_accepting(Door& door, std::chrono::milliseconds pause) {
+  asio::co_spawn(transport.io, accept(door, pause), [this, &door](const std::exception_ptr& thrown) {
     if (!thrown) return;
     log_error("connections are taken again after an exception");
-    start_accepting(kPause);
+    start_accepting(door, kPause);
   });
 }
 
@@ -132,7 +145,8 @@ void HttpServer::Impl::run() {
 }
 
 Status HttpServer::Impl::start() {
-  start_accepting(std::chrono::milliseconds(0));
+  start_accepting(http, std::chrono::milliseconds(0));
+  if (wyoming) start_accepting(*wyoming, std::chrono::milliseconds(0));
   try {
     thread = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
@@ -142,28 +156,50 @@ Status HttpServer::Impl::start() {
   return {};
 }
 
+void HttpServer::Impl::close_doors() {
+  transport.draining = true;
+  error_code ignored;
+  http.acceptor.close(ignored);
+  if (wyoming) wyoming->acceptor.close(ignored);
+}
+
 HttpServer::HttpServer() = default;
 
 HttpServer::~HttpServer() { stop(); }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits, HttpService& service) {
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits, HttpService& service,
+                                                       std::optional<WyomingPort> wyoming) {
   SYRINX_CHECK(limits.max_header_bytes <= HttpLimits::kMaxHeaderBytes);
   std::unique_ptr<HttpServer> server(new HttpServer);
   server->impl_ = std::make_unique<Impl>(limits, service);
-  SYRINX_TRY_VOID(server->impl_->open());
-  SYRINX_TRY_VOID(server->impl_->start());
+  Impl& impl = *server->impl_;
+  impl.http.start = [&impl](tcp::socket socket, const asio::ip::address& address) {
+    start_connection(impl.transport, std::move(socket), address);
+  };
+  impl.http.full =
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  SYRINX_TRY_VOID(impl.open(impl.http, limits.port));
+  if (wyoming) {
+    impl.wyoming.emplace(impl.transport.io, "--wyoming-port");
+    impl.wyoming->start = [&impl, &asked = wyoming->service](tcp::socket socket, const asio::ip::address& address) {
+      wyoming::start_connection(impl.transport, std::move(socket), address, asked);
+    };
+    impl.wyoming->full = wyoming::no_room();
+    SYRINX_TRY_VOID(impl.open(*impl.wyoming, wyoming->port));
+  }
+  SYRINX_TRY_VOID(impl.start());
   return server;
 }
 
-int HttpServer::port() const { return impl_->port; }
+int HttpServer::port() const { return impl_->http.port; }
+
+int HttpServer::wyoming_port() const { return impl_->wyoming ? impl_->wyoming->port : 0; }
 
 size_t HttpServer::answering() const { return impl_->transport.answering.load(); }
 
 void HttpServer::drain() {
   asio::post(impl_->transport.io, [impl = impl_.get()] {
-    impl->transport.draining = true;
-    error_code ignored;
-    impl->acceptor.close(ignored);
+    impl->close_doors();
     for (HttpConnection* connection : impl->transport.connections) connection->close_if_idle();
   });
 }
@@ -171,9 +207,7 @@ void HttpServer::drain() {
 void HttpServer::stop() {
   if (!impl_->thread.joinable()) return;
   asio::post(impl_->transport.io, [impl = impl_.get()] {
-    impl->transport.draining = true;
-    error_code ignored;
-    impl->acceptor.close(ignored);
+    impl->close_doors();
     for (HttpConnection* connection : impl->transport.connections) connection->cut();
   });
   impl_->thread.join();  // with no connection left there is nothing to run

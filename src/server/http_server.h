@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,16 +52,26 @@ class HttpService {
   virtual void refused() = 0;
 };
 
+class Service;
+
+// Wyoming's protocol (wyoming/session.h) at a port of its own, on the same thread, within the same limits.
+struct WyomingPort {
+  int port = 0;  // 0: any free one
+  Service& service;
+};
+
 class HttpServer {
  public:
-  // Listens and serves at once.  The service must outlive it.  kUnavailable: the address is taken or is not this
+  // Listens and serves at once.  The services must outlive it.  kUnavailable: the address is taken or is not this
   // machine's, or no thread can be made; kInvalidArgument: it is no address.
-  static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service);
+  static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service,
+                                                    std::optional<WyomingPort> wyoming = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
+  int wyoming_port() const;  // 0: there is none
   // Any thread.  Takes no connections any more, closes idle ones, and each other behind its answer.
   void drain();
   size_t answering() const;  // requests whose header has come and that are not answered

@@ -33,9 +33,14 @@ HttpLimits limits_of(const Settings& settings) {
           .stalled_reader_s = settings.stalled_reader_s};
 }
 
-std::string address_of(const Settings& settings, int port) {
+std::optional<WyomingPort> wyoming_of(const Settings& settings, Service& service) {
+  if (settings.wyoming_port < 0) return {};
+  return WyomingPort{.port = static_cast<int>(settings.wyoming_port), .service = service};
+}
+
+std::string address_of(const char* scheme, const Settings& settings, int port) {
   const bool six = settings.host.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", six ? "[" : "", settings.host, six ? "]" : "", port);
+  return fmt::format("{}://{}{}{}:{}", scheme, six ? "[" : "", settings.host, six ? "]" : "", port);
 }
 
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
@@ -89,8 +94,11 @@ Status serve(const Settings& settings, const Tell& tell) {
   }
   Service service(settings, std::move(keys), log ? &*log : nullptr);
   SYRINX_TRY_VOID(service.start());
-  SYRINX_TRY(const std::unique_ptr<HttpServer> transport, HttpServer::listen(limits_of(settings), service));
-  SYRINX_TRY_VOID(load_models(settings, service, address_of(settings, transport->port()), tell));
+  SYRINX_TRY(const std::unique_ptr<HttpServer> transport,
+             HttpServer::listen(limits_of(settings), service, wyoming_of(settings, service)));
+  if (settings.wyoming_port >= 0)
+    tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->wyoming_port())));
+  SYRINX_TRY_VOID(load_models(settings, service, address_of("http", settings, transport->port()), tell));
   notify_manager("READY=1\nSTATUS=Ready");
   while (!cancel_requested()) std::this_thread::sleep_for(kTick);
   notify_manager("STOPPING=1\nSTATUS=Answers that are under way may end");

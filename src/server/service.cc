@@ -181,15 +181,21 @@ HttpReply Service::answer(const HttpRequest& request) { return (this->*find_rout
 // Never what a user sent: the route as it is written above, not its path, and no query.
 void Service::answered(const HttpRequest& request, const Answered& answered) {
   const Route* const route = find_route(request);
-  const char* const path = route != nullptr ? route->path : "other";
-  const double took_s = static_cast<double>(system_clock().now_ns() - request.arrived_ns) * 1e-9;
+  this->answered(
+      {.route = route != nullptr ? route->path : "other", .id = request.id, .arrived_ns = request.arrived_ns},
+      answered);
+}
+
+void Service::answered(const Asked& asked, const Answered& answered) {
+  const char* const path = asked.route;
+  const double took_s = static_cast<double>(system_clock().now_ns() - asked.arrived_ns) * 1e-9;
   metrics_.add("syrinx_requests_total", {{"route", path}, {"code", fmt::format("{}", answered.status)}});
   metrics_.observe("syrinx_request_duration_seconds", {{"route", path}}, took_s);
   if (log_ == nullptr || (settings_.log == "error" && answered.status < 500)) return;
   Json line;
   line.set("time", utc_now());
   line.set("event", "request");
-  line.set("id", request.id);
+  line.set("id", asked.id);
   line.set("route", path);
   line.set("status", answered.status);
   line.set("ms", milliseconds(took_s));
@@ -322,13 +328,18 @@ HttpReply Service::speech(const HttpRequest& request) {
   return {.stream = (*job)->reply()};
 }
 
-Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
-  const State state = state_;
-  if (state == State::kLoading)
+tl::expected<Service::Models, HttpError> Service::loaded_models() {
+  if (state_ == State::kLoading)
     return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
-  if (state == State::kDraining)
+  return Models{.speech = speech_model(), .recognition = recognition_model()};
+}
+
+Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
+  if (state_ == State::kDraining)
     return tl::unexpected(unavailable("draining", "the server is going down; ask another one"));
-  auto speech = speech_model();
+  auto models = loaded_models();
+  if (!models) return tl::unexpected(std::move(models).error());
+  auto speech = std::move(models->speech);
   const SpeechRequest& request = order.request;
   if (!speech || !speech->is_called(request.model))
     return tl::unexpected(no_model(speech != nullptr, "speaks", request.model));

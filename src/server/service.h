@@ -37,10 +37,25 @@ class Service final : public HttpService {
   void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {});
   void drain();  // from now on /ready and new work are refused
 
-  // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not
-  // wait.  404 for another model or voice, 503 while there is no model, or no slot is free.
+  // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not wait.
+  // 404 for another model or voice, 503 while there is no model, or no slot is free.
   using StartedSpeech = tl::expected<std::shared_ptr<SpeechJob>, HttpError>;
   StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer);
+
+  struct Models {  // null: of a kind that is switched off
+    std::shared_ptr<const SpeechModel> speech;
+    std::shared_ptr<const RecognitionModel> recognition;
+  };
+  tl::expected<Models, HttpError> loaded_models();  // 503 while they are being loaded
+  size_t max_text_characters() const { return static_cast<size_t>(settings_.max_text_characters); }
+  size_t max_body_bytes() const { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
+  // For metrics and log: a request of any protocol.
+  struct Asked {
+    const char* route = "";  // never what a client sent
+    std::string id = {};
+    int64_t arrived_ns = 0;
+  };
+  void answered(const Asked& asked, const Answered& answered);
 
   Admission admit(const HttpRequest& head) override;
   HttpReply answer(const HttpRequest& request) override;

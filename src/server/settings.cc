@@ -46,6 +46,8 @@ Rows place() {
   return {
       text("host", "ADDRESS", &Settings::host, "Address to listen on; one that other machines reach needs an API key"),
       number("port", "N", &Settings::port, 0, 65535, "TCP port; 0: any free one"),
+      number("wyoming_port", "N", &Settings::wyoming_port, -1, 65535,
+             "TCP port of the Wyoming protocol, which has no keys, 10200 by custom; 0: any free one; -1: none"),
   };
 }
 
@@ -312,6 +314,12 @@ Status check(const Settings& settings) {
                 "'host' {} can be reached by other machines, and no API key is set; give api_key_file, or set "
                 "allow_no_key if anybody may use this server",
                 in_quotes(settings.host));
+  if (!is_loopback(settings.host) && settings.wyoming_port >= 0 && !settings.allow_no_key)
+    return fail(
+        Code::kInvalidArgument,
+        "'host' {} can be reached by other machines, and 'wyoming_port' asks nobody for a key; leave it out, or "
+        "set allow_no_key if anybody may use it",
+        in_quotes(settings.host));
   for (const std::string& key : settings.api_keys)
     if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
   if (settings.speech_model.empty() && settings.recognition_model.empty())

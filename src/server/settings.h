@@ -20,6 +20,7 @@ using Texts = std::vector<std::string>;
 struct Settings {
   std::string host = "127.0.0.1";
   int64_t port = 8080;
+  int64_t wyoming_port = -1;
 
   std::string speech_model = "kokoro";
   std::string voice = {};
@@ -79,7 +80,8 @@ Status set(Settings& settings, const Setting& setting, const SettingValue& value
 // The same of what stands on the command line: one text, of a list each of them.
 Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where);
 
-// What no single setting shows: a key where others than this machine can connect, sensible timeouts, NAME=VALUE lists.
+// What no single setting shows: a key, or consent, where others than this machine can connect, sensible timeouts,
+// NAME=VALUE lists.
 Status check(const Settings& settings);
 // Whether nobody but this machine reaches that address.
 bool is_loopback(std::string_view host);

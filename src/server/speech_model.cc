@@ -42,7 +42,9 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files) {
   std::vector<ListedVoice> voices;
   if (files.family == ModelFamily::kPocketTts) {
     for (const PocketVoiceFile& voice : list_pocket_voices(files.voices))
-      voices.push_back({.id = voice.name, .kind = voice.recording ? "cloned" : "builtin"});
+      voices.push_back({.id = voice.name,
+                        .language = pocket_language(files.checkpoint),
+                        .kind = voice.recording ? "cloned" : "builtin"});
     return voices;
   }
   if (!is_folder(files.voices)) return voices;  // those of the settings alone
@@ -109,9 +111,11 @@ SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files)
 
 Status SpeechModel::name_voices(const Settings& settings) {
   SYRINX_TRY(voices_, list_voices(files_));
+  const std::string language =
+      files_.family == ModelFamily::kPocketTts ? pocket_language(files_.checkpoint) : std::string();
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    if (!is_listed(pair.first)) voices_.push_back({.id = pair.first, .kind = "cloned"});
+    if (!is_listed(pair.first)) voices_.push_back({.id = pair.first, .language = language, .kind = "cloned"});
   }
   for (const auto& [name, voice] : kVoiceNames) names_[name] = is_listed(voice) ? voice : "";
   for (const std::string& member : settings.voice_names) {

@@ -1,0 +1,252 @@
+#include "server/wyoming/connection.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "server/http_sender.h"
+#include "server/reply_stream.h"
+#include "server/wyoming/session.h"
+#include "server/wyoming/speech_answer.h"
+
+namespace syrinx::server::wyoming {
+namespace {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using error_code = boost::system::error_code;
+
+constexpr size_t kReadBytes = 8192;
+constexpr size_t kAheadBytes = size_t{16} << 10;  // of further events that are read while none can be taken
+constexpr size_t kSendBytes = size_t{64} << 10;   // that are on their way at once
+constexpr size_t kLingerBytes = size_t{1} << 20;  // that are read behind an error, so that its client sees why
+constexpr std::chrono::seconds kLingerTime{2};
+
+// Two coroutines: one reads events and gives them to the session, the other sends what it says and what its reply
+// brings.
+class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service)
+      : membership_(transport, *this, address),
+        transport_(transport),
+        stream_(std::move(socket)),
+        patience_(transport.io),
+        news_(transport.io),
+        room_(transport.io),
+        events_({.max_json_bytes = service.max_body_bytes()}),
+        session_(service) {}
+  ~Connection() override { end_reply(499); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  asio::awaitable<void> read();
+  asio::awaitable<void> write();
+  void close_if_idle() override {
+    if (session_.reply() == nullptr) cut();
+  }
+  void cut() override;
+
+ private:
+  bool is_full() const { return !session_.takes_events() && events_.waiting_bytes() >= kAheadBytes; }
+  void take_events();
+  void say(const Session::Said& said);
+  void close();
+  void end_reply(int status);
+  void reply_may_have_changed();
+  void expect_client(std::chrono::nanoseconds within);
+  asio::awaitable<bool> send(std::string_view bytes);
+  asio::awaitable<bool> send_blocks(std::shared_ptr<ReplyStream> reply);
+  asio::awaitable<void> wait(asio::steady_timer& timer);
+
+  const Membership membership_;
+  Transport& transport_;
+  boost::beast::tcp_stream stream_;
+  asio::steady_timer patience_;  // until the client must have said something
+  asio::steady_timer news_;      // cancelled when there is something to be sent
+  asio::steady_timer room_;      // cancelled when events may be taken again
+  EventReader events_;
+  Session session_;
+  std::string said_;        // to be sent between two blocks of the reply
+  bool answering_ = false;  // the session has a reply, which is counted
+  bool closing_ = false;    // behind what has been said: nothing more is taken
+  bool gone_ = false;
+  uint64_t sent_ = 0;  // of the reply
+};
+
+void Connection::cut() {
+  gone_ = true;
+  end_reply(499);
+  close();
+  stream_.close();
+}
+
+void Connection::close() {
+  closing_ = true;
+  news_.cancel();
+  room_.cancel();
+}
+
+// Timers are waited for until they are cancelled.
+asio::awaitable<void> Connection::wait(asio::steady_timer& timer) {
+  timer.expires_at(asio::steady_timer::time_point::max());
+  co_await timer.async_wait(kAwait);
+}
+
+asio::awaitable<void> Connection::read() {
+  const auto self = shared_from_this();
+  std::array<char, kReadBytes> bytes;
+  expect_client(seconds(transport_.limits.idle_timeout_s));
+  for (size_t left = kLingerBytes; !gone_ && left > 0;) {
+    if (!closing_ && is_full()) {
+      co_await wait(room_);
+      continue;
+    }
+    stream_.expires_never();
+    const auto [error, count] = co_await stream_.async_read_some(asio::buffer(bytes), kAwait);
+    if (error) break;
+    if (closing_) {  // a connection that is closed while something is unread is reset, and its client might not see why
+      left -= std::min(left, count);
+    } else {
+      events_.push({bytes.data(), count});
+      take_events();
+    }
+  }
+  end_reply(499);  // it is for nobody; what has been said is still sent
+  close();
+}
+
+void Connection::take_events() {
+  while (!closing_ && session_.takes_events()) {
+    auto event = events_.next();
+    if (!event) {
+      say(session_.refuse_bytes(event.error()));
+    } else if (*event) {
+      say(session_.take(**event));
+      expect_client(seconds(transport_.limits.idle_timeout_s));
+    } else {
+      return;
+    }
+    reply_may_have_changed();
+  }
+}
+
+void Connection::say(const Session::Said& said) {
+  said_ += said.bytes;
+  if (said.closes) close();
+  news_.cancel();
+}
+
+// The producer's thread tells; what it tells of is looked at on this one.
+void Connection::reply_may_have_changed() {
+  const bool answering = session_.reply() != nullptr;
+  if (answering == answering_) return;
+  answering_ = answering;
+  sent_ = 0;
+  if (!answering) {
+    --transport_.answering;
+    room_.cancel();
+    return;
+  }
+  ++transport_.answering;
+  session_.reply()->on_news([weak = weak_from_this(), executor = transport_.io.get_executor()] {
+    asio::post(executor, [weak] {
+      if (const auto self = weak.lock()) self->news_.cancel();
+    });
+  });
+  news_.cancel();
+}
+
+void Connection::end_reply(int status) {
+  session_.reply_ended(status, sent_);
+  reply_may_have_changed();
+}
+
+// While it is the server's turn no client is late.
+void Connection::expect_client(std::chrono::nanoseconds within) {
+  patience_.expires_after(within);
+  patience_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self && (self->closing_ || self->session_.takes_events())) self->cut();
+  });
+}
+
+asio::awaitable<void> Connection::write() {
+  const auto self = shared_from_this();
+  while (!gone_) {
+    if (!said_.empty()) {
+      const std::string bytes = std::exchange(said_, {});
+      if (!co_await send(bytes)) cut();
+    } else if (closing_) {
+      error_code ignored;
+      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+      expect_client(kLingerTime);  // read() ends with the connection
+      break;
+    } else if (auto reply = session_.reply()) {
+      if (!co_await send_blocks(std::move(reply))) cut();
+    } else {
+      co_await wait(news_);
+    }
+  }
+}
+
+// Each part that is taken renews the time of a stalled reader.  False when the client is gone.
+asio::awaitable<bool> Connection::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
+    const auto [error, count] = co_await stream_.async_write_some(asio::buffer(bytes), kAwait);
+    if (error) co_return false;
+    bytes.remove_prefix(count);
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Connection::send_blocks(std::shared_ptr<ReplyStream> reply) {
+  const ReplyStream::News news = reply->pop_news();  // before the blocks: those in front of its end are all there then
+  std::string bytes;
+  for (ReplyStream::Block block; bytes.size() < kSendBytes && reply->try_pop(block);)
+    bytes.append(reinterpret_cast<const char*>(block.data()), block.size());
+  if (!bytes.empty()) {
+    const bool taken = co_await send(bytes);
+    sent_ += bytes.size();
+    co_return taken;
+  }
+  if (news.end == ReplyStream::End::kOpen) {
+    co_await wait(news_);
+    co_return true;
+  }
+  const bool whole = news.end == ReplyStream::End::kFinished;
+  end_reply(whole ? 200 : news.head != nullptr && news.head->status >= 400 ? news.head->status : 500);
+  expect_client(seconds(transport_.limits.idle_timeout_s));
+  if (!whole || transport_.draining) close();
+  take_events();  // those that came meanwhile
+  co_return true;
+}
+
+}  // namespace
+
+void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service) {
+  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address, service);
+  const auto ended = [connection](const std::exception_ptr& thrown) {
+    if (!thrown) return;
+    log_error("a connection was given up after an exception");
+    connection->cut();
+  };
+  asio::co_spawn(transport.io, connection->read(), ended);
+  asio::co_spawn(transport.io, connection->write(), ended);
+}
+
+std::string no_room() {
+  return written(error_event(
+      {.status = 503, .message = "the server has too many connections; ask again in a second", .code = "connections"}));
+}
+
+}  // namespace syrinx::server::wyoming

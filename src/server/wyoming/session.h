@@ -1,0 +1,50 @@
+// What a client of Wyoming asks for, and what it is told, on one connection.  Knows no socket; all of it on the
+// transport's thread, and nothing of it waits.
+//
+// An error ends the connection, so that clients that do not know the event are not left waiting.  Events of types that
+// are not known here are passed over, as the protocol wants it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "server/service.h"
+#include "server/wyoming/event.h"
+
+namespace syrinx::server::wyoming {
+
+class Session {
+ public:
+  // The service must outlive it.
+  explicit Session(Service& service) : service_(service) {}
+
+  // Whether the next event may be given: nothing is under way, or more is to come for it.
+  bool takes_events() const { return reply_ == nullptr || text_ != nullptr; }
+  struct Said {
+    std::string bytes = {};  // to be sent between two blocks of the reply
+    bool closes = false;     // the connection, behind them
+  };
+  Said take(const Event& event);
+  Said refuse_bytes(const Error& error);  // of an EventReader: what came is no event
+
+  // What is under way, to be sent as it fills; null: nothing is.
+  const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
+  // It has all been sent, so many bytes, or is given up with status 499.
+  void reply_ended(int status, uint64_t bytes);
+
+ private:
+  Said synthesize(const Event& event);
+  Said synthesize_start(const Event& event);
+  Said synthesize_chunk(const Event& event);
+  Said synthesize_stop();
+  Said start(const char* route, SpeechRequest request, std::shared_ptr<ArrivingText> text);
+  Said refuse(const char* route, const HttpError& error);
+  tl::expected<SpeechRequest, HttpError> request_of(const Event& event) const;
+
+  Service& service_;
+  Service::Asked asked_;
+  std::shared_ptr<ReplyStream> reply_;
+  std::shared_ptr<ArrivingText> text_;  // of a speech whose text is still to come
+};
+
+}  // namespace syrinx::server::wyoming

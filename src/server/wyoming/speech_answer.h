@@ -1,0 +1,36 @@
+// A speech as Wyoming's events: audio-start, audio-chunk of 85 ms at most, audio-stop, or error.
+#pragma once
+
+#include <cstdint>
+
+#include "server/speech_answer.h"
+#include "server/wyoming/event.h"
+
+namespace syrinx::server::wyoming {
+
+// An `error` event, after which the connection is closed: clients that do not know it see that, too.
+Event error_event(const HttpError& error);
+
+// Each event is one block of the reply, so that others may stand between them.
+class EventAnswer final : public SpeechAnswer {
+ public:
+  // `streamed`: its text came in parts, and synthesize-stopped follows.
+  explicit EventAnswer(bool streamed) : streamed_(streamed) {}
+
+  ByteSink sink() override;
+  Status begin() override;
+  Status finish(const Spoken& spoken) override;
+  bool fail(const HttpError& error) override;
+  void end(bool complete) override;
+
+ private:
+  Status send(const Event& event);
+  int64_t heard_ms() const;
+  Status send_sound(std::span<const std::byte> bytes);
+
+  const bool streamed_;
+  bool failed_ = false;
+  uint64_t bytes_ = 0;  // of sound
+};
+
+}  // namespace syrinx::server::wyoming

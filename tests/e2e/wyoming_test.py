@@ -1,0 +1,272 @@
+"""`syrinx serve` asked by Wyoming's own package, as Home Assistant asks, and by clients that are none."""
+import asyncio
+import json
+import re
+import socket
+import unittest
+
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncTcpClient
+from wyoming.error import Error
+from wyoming.info import Describe, Info
+from wyoming.ping import Ping, Pong
+from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped, SynthesizeVoice
+
+from server import LONG, Server
+
+TEXT = "Hello there. This is a test."
+
+
+class Wyoming(Server):
+    def start_wyoming(self, *arguments):
+        self.start_server("--wyoming-port", "0", *arguments)
+        told = next(line for line in self.lines if "Wyoming at " in line)
+        self.wyoming_port = int(re.search(r":(\d+)$", told.strip())[1])
+
+    def client(self):
+        return AsyncTcpClient("127.0.0.1", self.wyoming_port, connect_timeout=10, read_timeout=60)
+
+    def run_with_client(self, action):
+        async def run():
+            async with self.client() as client:
+                return await action(client)
+
+        return asyncio.run(run())
+
+    async def hear(self, client, last):
+        """The sound up to an event of the class `last`; its chunks must say what is so."""
+        sound, begun = b"", False
+        while True:
+            event = await client.read_event()
+            self.assertIsNotNone(event, "the server has closed the connection")
+            if AudioStart.is_type(event.type):
+                begun = True
+            elif AudioChunk.is_type(event.type):
+                chunk = AudioChunk.from_event(event)
+                self.assertTrue(begun)
+                self.assertEqual((chunk.rate, chunk.width, chunk.channels), (24000, 2, 1))
+                self.assertEqual(chunk.timestamp, len(sound) // 2 * 1000 // 24000)
+                sound += chunk.audio
+            elif last.is_type(event.type):
+                return sound
+            else:
+                self.assertTrue(AudioStop.is_type(event.type), event)
+
+    async def refused(self, client, event):
+        """The error's text and code; the connection must be closed behind it."""
+        await client.write_event(event.event())
+        answer = await client.read_event()
+        self.assertTrue(Error.is_type(answer.type), answer)
+        self.assertIsNone(await client.read_event())
+        error = Error.from_event(answer)
+        return error.text, error.code
+
+    def raw(self, sent):
+        """What a plain client hears until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.wyoming_port), timeout=60) as connection:
+            connection.sendall(sent)
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+            return answer
+
+    def wait_until_free(self):
+        self.wait_for(lambda: self.metric('syrinx_slots{model="english",state="busy"}') == 0)
+
+
+class Speech(Wyoming):
+    def setUp(self):
+        super().setUp()
+        self.start_wyoming("--speech-slots", "2")
+
+    def test_describe(self):
+        async def describe(client):
+            await client.write_event(Describe().event())
+            info = Info.from_event(await client.read_event())
+            await client.write_event(Ping(text="still there?").event())
+            pong = Pong.from_event(await client.read_event())
+            return info, pong
+
+        info, pong = self.run_with_client(describe)
+        self.assertEqual(pong.text, "still there?")
+        (program,) = info.tts
+        self.assertEqual((program.name, program.installed, program.supports_synthesize_streaming), ("syrinx", True, True))
+        self.assertEqual([(voice.name, voice.languages) for voice in program.voices], [("ann", ["en"]), ("bob", ["en"])])
+        self.assertEqual(program.voices[0].attribution.name, "Kyutai")
+        self.assertTrue(program.voices[0].attribution.url.startswith("https://"))
+
+    def test_what_is_heard_is_what_http_gives(self):
+        expected = {voice: self.spoken(TEXT, voice=voice) for voice in ("ann", "bob")}
+
+        async def speak(client):
+            sounds = []
+            for voice in (None, SynthesizeVoice(name="bob"), SynthesizeVoice(language="en_GB"), SynthesizeVoice(language="en")):
+                await client.write_event(Synthesize(text=TEXT, voice=voice).event())
+                sounds.append(await self.hear(client, AudioStop))
+            return sounds
+
+        default, bob, *others = self.run_with_client(speak)
+        self.check_same(default, expected["ann"])
+        self.check_same(bob, expected["bob"])
+        for sound in others:
+            self.check_same(sound, expected["ann"])
+        self.assertEqual(self.metric('syrinx_requests_total{route="wyoming synthesize",code="200"}'), 4)
+
+    def test_text_in_parts(self):
+        """Its first sentence is heard before the second is written; what is not for a server of parts is passed over."""
+        alone = self.spoken("Hello there.")
+
+        async def speak(client):
+            await client.write_event(SynthesizeStart(voice=SynthesizeVoice(name="ann")).event())
+            for part in ("Hello ", "there. ", "This "):
+                await client.write_event(SynthesizeChunk(text=part).event())
+            await client.write_event(Ping().event())
+            sound, ponged = b"", False
+            while len(sound) < len(alone):
+                event = await client.read_event()
+                self.assertIsNotNone(event)
+                ponged = ponged or Pong.is_type(event.type)
+                if AudioChunk.is_type(event.type):
+                    sound += event.payload
+            self.assertTrue(ponged)
+            await client.write_event(SynthesizeChunk(text="is a test.").event())
+            await client.write_event(Synthesize(text=TEXT).event())
+            await client.write_event(SynthesizeStop().event())
+            rest = b""
+            while not SynthesizeStopped.is_type((event := await client.read_event()).type):
+                rest += event.payload or b""
+            await client.write_event(Describe().event())
+            self.assertTrue(Info.is_type((await client.read_event()).type))
+            return sound, rest
+
+        sound, rest = self.run_with_client(speak)
+        self.check_same(sound[:len(alone)], alone)
+        self.assertGreater(len(rest), 3840)
+        self.wait_until_free()
+
+    def test_refusals(self):
+        for event, code, words in [
+                (Synthesize(text="x", voice=SynthesizeVoice(name="nobody")), "voice_not_found", "no voice 'nobody'"),
+                (Synthesize(text="x", voice=SynthesizeVoice(language="tlh")), "voice_not_found", "no voice speaks 'tlh'"),
+                (Synthesize(text=""), "bad_event", "missing or empty"),
+                (Synthesize(text="x" * 5000), "invalid_request_error", "more than 4096 characters"),
+                (Synthesize(text="<speak/>", text_format="ssml"), "bad_event", "'text_format'"),
+                (SynthesizeChunk(text="x"), "bad_event", "without 'synthesize-start'"),
+                (SynthesizeStop(), "bad_event", "without 'synthesize-start'")]:
+            text, got = self.run_with_client(lambda client, event=event: self.refused(client, event))
+            self.assertEqual(got, code, text)
+            self.assertIn(words, text)
+
+        async def start_twice(client):
+            await client.write_event(SynthesizeStart().event())
+            return await self.refused(client, SynthesizeStart())
+
+        self.assertIn("synthesize-stop", self.run_with_client(start_twice)[0])
+        self.wait_until_free()
+
+    def test_slots_are_shared_with_http(self):
+        async def occupy(client):
+            await client.write_event(SynthesizeStart().event())
+            async with self.client() as other:
+                await other.write_event(SynthesizeStart().event())
+                await asyncio.to_thread(self.wait_for, lambda: self.free_slots() == 0)
+                async with self.client() as third:
+                    return await self.refused(third, Synthesize(text="x"))
+
+        text, code = self.run_with_client(occupy)
+        self.assertEqual(code, "no_free_slot", text)
+        self.wait_until_free()  # both have left
+
+    def test_a_client_that_vanishes_frees_its_slot(self):
+        async def vanish(client):
+            await client.write_event(Synthesize(text=LONG).event())
+            while not AudioChunk.is_type((await client.read_event()).type):
+                pass
+
+        for _ in range(3):
+            self.run_with_client(vanish)
+        self.wait_until_free()
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="499"}') == 3)
+        with socket.create_connection(("127.0.0.1", self.wyoming_port)) as connection:
+            connection.sendall(b'{"type": "synthesize-start"}\n{"type": "synth')
+        self.wait_until_free()
+
+    def test_garbage(self):
+        """One error each, the connection is closed, and the server goes on."""
+        for sent, words in [(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "not valid JSON"),
+                            (b"\x00\xff\xfe\n", "not valid JSON"),
+                            (b"[]\n", "no JSON object"),
+                            (b'{"type": 1}\n', "'type'"),
+                            (b'{"type": "x", "data_length": 100000000000}\n', "'data_length' is 100000000000"),
+                            (b'{"type": "x", "payload_length": -5}\n', "'payload_length'"),
+                            (b'{"type": "x", "data_length": 3}\n[1]', "no JSON object"),
+                            (b'{"type": "x", "data": ' + b"[" * 5000, "more than"),
+                            (b"x" * 200000, "more than 65536 bytes")]:
+            if b"\n" not in sent:
+                sent += b"x" * 65536
+            answer = self.raw(sent)
+            line, _, data = answer.partition(b"\n")
+            self.assertEqual(json.loads(line)["type"], "error")
+            self.assertIn(words, json.loads(data)["text"], sent[:60])
+        self.assertEqual(self.raw(b'{"type": "unheard-of"}\n{"type": "pong"}\n'), b"")
+        self.assertEqual(self.raw(json.dumps(Ping(text="x").event().to_dict()).encode() + b"\n").partition(b"\n")[2],
+                         b'{"text":"x"}')
+        self.assertEqual(self.request("GET", "/health")[0], 200)
+
+
+class Limits(Wyoming):
+    def test_who_says_nothing_is_left(self):
+        self.start_wyoming("--idle-timeout-s", "0.5")
+        self.assertEqual(self.raw(b""), b"")
+        self.assertEqual(self.raw(b'{"type": "synthesize-start"}\n'), b"")  # its text does not come
+        self.wait_until_free()
+
+    def test_connections_are_shared_with_http(self):
+        self.start_wyoming("--max-connections-per-address", "3")
+        open_ones = [socket.create_connection(("127.0.0.1", self.wyoming_port)) for _ in range(3)]
+        try:
+            self.wait_for(lambda: b"too many connections" in self.raw(b""))
+        finally:
+            for connection in open_ones:
+                connection.close()
+        self.wait_for(lambda: self.metric('syrinx_rejected_total{reason="connections"}') >= 1)
+
+    def test_one_that_does_not_read_is_cut(self):
+        self.start_wyoming("--stalled-reader-s", "0.5")
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", self.wyoming_port))
+            connection.sendall(json.dumps({"type": "synthesize", "data": {"text": LONG}}).encode() + b"\n")
+            self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="499"}') == 1)
+            self.wait_until_free()
+
+    def test_what_is_spoken_ends_behind_sigterm(self):
+        self.start_wyoming()
+        expected = self.spoken(TEXT * 4)
+
+        async def speak(client):
+            async with self.client() as idle:
+                await client.write_event(Synthesize(text=TEXT * 4).event())
+                while not AudioStart.is_type((await client.read_event()).type):
+                    pass
+                self.server.terminate()
+                self.assertIsNone(await idle.read_event())
+                sound = b""
+                while not AudioStop.is_type((event := await client.read_event()).type):
+                    sound += event.payload
+                self.assertIsNone(await client.read_event())
+                return sound
+
+        self.check_same(self.run_with_client(speak), expected)
+        self.end_server(terminate=False)
+
+    def test_it_is_for_this_machine_unless_said_otherwise(self):
+        keys = self.folder / "keys"
+        keys.write_text("secret\n")
+        for arguments in [("--host", "0.0.0.0", "--api-key-file", keys)]:
+            self.check_fails(2, "'wyoming_port' asks nobody for a key", "serve", "--check", "--wyoming-port", "10200",
+                             "--speech-model", "none", *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

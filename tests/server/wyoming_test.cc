@@ -1,0 +1,136 @@
+// Wyoming without sockets: its events on the wire, and what a session makes of those that it should not be sent.
+// tests/e2e/wyoming_test.py has the rest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/wyoming/event.h"
+#include "server/wyoming/session.h"
+#include "server/wyoming/speech_answer.h"
+
+namespace syrinx::server::wyoming {
+namespace {
+
+using testing::HasSubstr;
+
+Error refused(std::string_view bytes, const EventLimits& limits = {}) {
+  EventReader reader(limits);
+  reader.push(bytes);
+  const auto event = reader.next();
+  EXPECT_FALSE(event) << bytes;
+  return event ? Error() : event.error();
+}
+
+TEST(WyomingEvent, PartsOfAnySizeGiveTheSameEvents) {
+  Event event{.type = "audio-chunk", .payload = std::string("\0\n{}", 4)};
+  event.data.set("rate", 16000);
+  event.data.set("text", "a\nb");
+  const std::string bytes = written(event) + "{\"type\":\"describe\"}\r\n" + written(event);
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    EventReader reader({});
+    std::vector<Event> events;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      reader.push(std::string_view(bytes).substr(at, step));
+      for (;;) {
+        auto next = reader.next();
+        ASSERT_TRUE(next) << next.error().message;
+        if (!*next) break;
+        events.push_back(std::move(**next));
+      }
+    }
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(events[1].type, "describe");
+    EXPECT_TRUE(events[1].data.object()->empty());
+    EXPECT_EQ(events[2].payload, event.payload);
+    EXPECT_EQ(*events[2].whole("rate"), 16000);
+    EXPECT_EQ(*events[2].text("text"), "a\nb");
+    EXPECT_EQ(events[2].text("rate"), nullptr);
+    EXPECT_EQ(reader.waiting_bytes(), 0U);
+  }
+}
+
+TEST(WyomingEvent, DataBehindTheLineGoesOverThatOfTheLine) {
+  EventReader reader({});
+  reader.push("{\"type\": \"x\", \"data\": {\"a\": 1, \"b\": 2}, \"data_length\": 16}\n{\"b\":3, \"c\": 4} ");
+  const auto event = reader.next();
+  ASSERT_TRUE(event && *event);
+  EXPECT_EQ((*event)->data.dump(), R"({"a":1,"b":3,"c":4})");
+}
+
+TEST(WyomingEvent, WhatIsTooLargeIsRefusedBeforeItIsThere) {
+  const EventLimits limits{.max_json_bytes = 100, .max_payload_bytes = 50};
+  EXPECT_EQ(refused(std::string(101, ' '), limits).code, Code::kLimitExceeded);
+  EXPECT_THAT(refused("{\"type\": \"x\", \"data_length\": 101}\n", limits).message, HasSubstr("at most 100 bytes"));
+  EXPECT_THAT(refused("{\"type\": \"x\", \"payload_length\": 51}\n", limits).message, HasSubstr("at most 50 bytes"));
+  std::string fields;
+  for (int i = 0; i < 65; ++i) fields += fmt::format("{}\"f{}\": 0", i == 0 ? "" : ", ", i);
+  EXPECT_THAT(refused("{\"type\": \"x\", \"data\": {" + fields + "}}\n").message, HasSubstr("at most 64 fields"));
+  EXPECT_THAT(refused("{" + fields + "}\n").message, HasSubstr("give at most 64"));
+  EXPECT_EQ(refused("{\"type\": \"x\", \"data\": {\"a\":" + std::string(9, '[') + "}}\n").code, Code::kLimitExceeded);
+  EXPECT_THAT(refused("{\"type\": \"" + std::string(65, 'x') + "\"}\n").message, HasSubstr("at most 64 bytes"));
+}
+
+TEST(WyomingEvent, WhatIsNoEventIsRefused) {
+  for (const char* line : {"\n", "[]\n", "{}\n", "{\"type\": null}\n", "{\"type\": \"x\", \"data\": []}\n",
+                           "{\"type\": \"x\", \"data_length\": -1}\n", "{\"type\": \"x\", \"data_length\": 1.5}\n",
+                           "{\"type\": \"x\", \"payload_length\": \"1\"}\n",
+                           "{\"type\": \"x\", \"data_length\": 2}\n[]", "{\"type\": \"\xFF\"}\n"})
+    EXPECT_EQ(refused(line).code, Code::kDataLoss) << line;
+}
+
+TEST(WyomingSession, BeforeTheModelIsThereAllIsRefused) {
+  Service service({}, *ApiKeys::load({}), nullptr);
+  for (const char* type : {"describe", "synthesize", "synthesize-start"}) {
+    Session session(service);
+    Event event{.type = type};
+    event.data.set("text", "Hello.");
+    const Session::Said said = session.take(event);
+    EXPECT_TRUE(said.closes);
+    EXPECT_THAT(said.bytes, HasSubstr("\"code\":\"loading\""));
+    EXPECT_EQ(session.reply(), nullptr);
+  }
+  Session session(service);
+  EXPECT_EQ(session.take({.type = "unheard-of"}).bytes, "");
+  EXPECT_THAT(session.take({.type = "ping"}).bytes, HasSubstr("\"pong\""));
+  EXPECT_TRUE(session.takes_events());
+}
+
+TEST(WyomingSpeechAnswer, EachEventIsOneBlock) {
+  EventAnswer answer(/*streamed=*/true);
+  const std::vector<std::byte> sound(10000, std::byte{7});
+  ASSERT_TRUE(answer.begin());
+  ASSERT_TRUE(answer.sink().append(sound));
+  ASSERT_TRUE(answer.finish({}));
+  std::vector<std::string> types;
+  size_t bytes = 0;
+  for (ReplyStream::Block block; answer.reply()->try_pop(block);) {
+    EventReader reader({});
+    reader.push({reinterpret_cast<const char*>(block.data()), block.size()});
+    const auto event = reader.next();
+    ASSERT_TRUE(event && *event);
+    EXPECT_EQ(reader.waiting_bytes(), 0U);
+    types.push_back((*event)->type);
+    bytes += (*event)->payload.size();
+  }
+  EXPECT_THAT(types, testing::ElementsAre("audio-start", "audio-chunk", "audio-chunk", "audio-chunk", "audio-stop",
+                                          "synthesize-stopped"));
+  EXPECT_EQ(bytes, sound.size());
+  EXPECT_EQ(answer.reply()->pop_news().head->status, 200);
+}
+
+TEST(WyomingSpeechAnswer, AnErrorEndsTheReplyAsBrokenOff) {
+  EventAnswer answer(/*streamed=*/false);
+  EXPECT_TRUE(answer.fail({.status = 400, .message = std::string(5000, 'x')}));
+  answer.end(/*complete=*/true);
+  const ReplyStream::News news = answer.reply()->pop_news();
+  EXPECT_EQ(news.end, ReplyStream::End::kAborted);
+  EXPECT_EQ(news.head->status, 400);
+  ReplyStream::Block block;
+  ASSERT_TRUE(answer.reply()->try_pop(block));
+  EXPECT_LT(block.size(), 2200U);
+  EXPECT_FALSE(answer.reply()->try_pop(block));
+}
+
+}  // namespace
+}  // namespace syrinx::server::wyoming
