@@ -178,6 +178,7 @@ void SpeechJob::report() const {
   line.set("characters", characters());
   line.set("audio_seconds", statistics_.audio_seconds);
   line.set("first_audio_ms", milliseconds(first_audio_s_));
+  line.set("engine_first_audio_ms", milliseconds(statistics_.first_audio_ms / 1000));
   line.set("compute_ms", milliseconds(statistics_.compute_ms / 1000));
   reports_.log->write(line.dump());
 }

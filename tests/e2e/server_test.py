@@ -428,7 +428,7 @@ class Life(Server):
         self.assertNotRegex("".join(self.lines), "(?i)confidential|secret|127.0.0.1:[0-9]+[^/0-9]|ann")
         speech, = self.logged("speech")
         self.assertEqual(list(speech), ["time", "event", "id", "model", "stopped", "characters", "audio_seconds",
-                                        "first_audio_ms", "compute_ms"])
+                                        "first_audio_ms", "engine_first_audio_ms", "compute_ms"])
         requests = self.logged("request")
         self.assertEqual([(line["route"], line["status"]) for line in requests], [("/v1/audio/speech", 200), ("other", 404)])
         self.assertEqual(requests[0]["id"], speech["id"])

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
 
 #include "server/settings_file.h"
 
@@ -136,6 +137,32 @@ TEST(Settings, TheirTableStandsInTheDocumentation) {
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   EXPECT_NE(page.find(settings_as_markdown()), std::string::npos) << "docs/server.md should hold this table:\n"
                                                                   << settings_as_markdown();
+}
+
+std::string default_of(const Setting& setting) {
+  const Settings defaults;
+  if (const auto* whole = std::get_if<int64_t Settings::*>(&setting.member)) return fmt::format("{}", defaults.**whole);
+  if (const auto* real = std::get_if<double Settings::*>(&setting.member)) return fmt::format("{}", defaults.**real);
+  return "no number";
+}
+
+// Of its rows "| what | `setting` | default | `file` ...".
+TEST(Settings, TheThreatModelHasTheirDefaults) {
+  std::ifstream page(SYRINX_TEST_DATA "/../../docs/threat_model.md");
+  const std::regex row(R"(\| [^|]+ \| (.+) \| (.*) \| `(\w+\.(cc|h))`.*\|)"), name("`([a-z_]+)`");
+  int settings = 0;
+  std::smatch cells;
+  for (std::string line; std::getline(page, line);) {
+    if (!std::regex_match(line, cells, row)) continue;
+    const std::string names = cells[1], preset = cells[2], file = cells[3];
+    EXPECT_TRUE(std::ifstream(SYRINX_TEST_DATA "/../../src/server/" + file).good()) << line;
+    for (std::sregex_iterator named(names.begin(), names.end(), name), end; named != end; ++named, ++settings) {
+      const Setting* const setting = find_setting((*named)[1].str());
+      ASSERT_NE(setting, nullptr) << line;
+      EXPECT_TRUE(std::regex_search(preset, std::regex("\\b" + default_of(*setting) + "\\b"))) << line;
+    }
+  }
+  EXPECT_GT(settings, 8);
 }
 
 // toml++ runs into undefined behaviour at some of them (fuzz/corpus/settings_file/unreachable.toml).

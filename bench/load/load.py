@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""How many listeners a server bears: each plays what it hears as soon as it hears it, one text after another, and a
+moment without anything left to play is a missed deadline.  The server is started here and ended behind the run.
+
+  load.py run --model FOLDER --voice FILE --streams 1,2,4 --json load.json      so many listeners, one count after another
+  load.py capacity --model FOLDER --voice FILE --json load.json                 the most without a miss, by bisection; then
+                                                                                the gaps between frames at 80 % of it
+  load.py ... --peer 'pocket-tts serve --config C --port 8765' --port 8765      the same of the maker's own server
+  load.py report --json load.json [--csv load.csv] [--plot load.png]            table, and first sound against streams
+
+Rows are added to the file, so that a long run may be cut into several calls (`capacity --low 8 --high 12`).  For Syrinx
+each row also has how much of the first sound is not the engine's own: the listener's clock less the engine's figure for
+the same request, from the server's log.  --plot needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import json
+import math
+import os
+import pathlib
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import listener
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench/race"))
+from machine import machine  # noqa: E402
+
+TEXT = "The train to the coast leaves at a quarter past nine from the second platform."
+
+
+def percentile(values: list[float], p: float) -> float:
+    """Of the nearest rank."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * p / 100) - 1)]
+
+
+# ---- servers ---------------------------------------------------------------------------------------------------------
+
+
+class Syrinx:
+    """`syrinx serve`, and what its log says of each request."""
+    name = "syrinx"
+
+    def __init__(self, binary: str, arguments: list[str]):
+        self.log: dict[str, dict] = {}
+        self.process = subprocess.Popen([binary, "serve", "--port", "0", *arguments], stderr=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+        self.port = None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if found := re.search(r" at http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(found[1])
+                break
+        if self.port is None:
+            raise SystemExit("the server did not start: " + "".join(self.lines))
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        self.target = listener.Target("127.0.0.1", self.port)
+
+    def _read(self) -> None:
+        for line in self.process.stderr:
+            if line.startswith("{") and (entry := json.loads(line))["event"] == "speech":
+                self.log[entry["id"]] = entry
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+        self.reader.join()
+
+
+class Peer:
+    """Any command that serves the maker's own protocol on that port."""
+
+    def __init__(self, command: str, port: int):
+        self.name, self.log = pathlib.Path(shlex.split(command)[0]).name, {}
+        self.target = listener.Target("127.0.0.1", port, "pocket-tts")
+        self.process = subprocess.Popen(shlex.split(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.1)
+        self.process.terminate()
+        raise SystemExit(f"nothing answers at port {port}: {command}")
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def syrinx_arguments(args: argparse.Namespace) -> list[str]:
+    arguments = ["--speech-model", args.model, "--recognition-model", "", "--speech-slots", "64", "--threads", str(args.threads)]
+    if args.precision:
+        arguments += ["--precision", args.precision]
+    return arguments + (["--voices", f"race={args.voice}", "--voice", "race"] if args.voice else [])
+
+
+def start(args: argparse.Namespace) -> Syrinx | Peer:
+    return Peer(args.peer, args.port) if args.peer else Syrinx(args.syrinx, syrinx_arguments(args))
+
+
+# ---- measuring -------------------------------------------------------------------------------------------------------
+
+
+def spread(values: list[float]) -> dict:
+    if not values:
+        return {}
+    return {"p50": percentile(values, 50), "p95": percentile(values, 95), "p99": percentile(values, 99), "min": min(values), "max": max(values)}
+
+
+def probe(server: Syrinx | Peer, streams: int, args: argparse.Namespace, period: float) -> dict:
+    heard = asyncio.run(listener.listeners(server.target, args.text, streams, args.seconds, period))
+    good = [h for h in heard if h.status == 200 and h.sound > 0]
+    end = time.monotonic() + 2  # the log's lines follow the answers
+    while isinstance(server, Syrinx) and any(h.name not in server.log for h in good) and time.monotonic() < end:
+        time.sleep(0.02)
+    logged = [(h, server.log[h.name]) for h in good if h.name in server.log]
+    row = {"server": args.name or server.name, "streams": streams, "seconds": args.seconds, "texts": len(heard),
+           "failed": len(heard) - len(good), "misses": sum(h.misses for h in good),
+           "late_ms": 1e3 * max([h.late for h in good], default=0.0), "sound_s": sum(h.sound for h in good),
+           "first_ms": spread([1e3 * h.first for h in good]), "gap_ms": spread([1e3 * g for h in good for g in h.gaps]),
+           "above_engine_ms": spread([1e3 * h.first - entry["engine_first_audio_ms"] for h, entry in logged]),
+           "of_it_in_server_ms": spread([entry["first_audio_ms"] - entry["engine_first_audio_ms"] for _, entry in logged])}
+    print(f"{row['server']}: {streams} streams, {len(heard)} texts, {row['failed']} failed, {row['misses']} misses (worst {row['late_ms']:.0f} ms), "
+          f"first sound p50 {row['first_ms'].get('p50', 0):.1f} p99 {row['first_ms'].get('p99', 0):.1f} ms, "
+          f"gap p99 {row['gap_ms'].get('p99', 0):.1f} ms", flush=True)
+    return row
+
+
+def is_borne(row: dict) -> bool:
+    return row["failed"] == 0 and row["misses"] == 0 and row["texts"] > 0
+
+
+def find_capacity(bears, low: int, high: int | None) -> int:
+    """Doubles from `low` (borne, or 0) until a count fails, and halves what lies between."""
+    while high is None or high - low > 1:
+        count = max(1, 2 * low) if high is None else (low + high) // 2
+        if bears(count):
+            low = count
+        else:
+            high = count
+    return low
+
+
+def measure(args: argparse.Namespace) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the server is ended
+    server = start(args)
+    try:
+        first = asyncio.run(listener.listen(server.target, args.text, "warm.0", 0))
+        if first.status != 200 or first.sound == 0:
+            raise SystemExit(f"a text is not spoken: status {first.status}")
+        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": first.sound, "threads": args.threads,
+                 "build": subprocess.run([args.syrinx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]}
+
+        def measured(streams: int, **more) -> bool:
+            row = probe(server, streams, args, first.sound)
+            save(args.json, row | more | {"about": about})
+            return is_borne(row)
+
+        if args.command == "run":
+            for streams in args.streams:
+                measured(streams)
+        else:
+            capacity = find_capacity(measured, args.low, args.high)
+            print(f"capacity: {capacity} streams", flush=True)
+            if capacity > 0:
+                measured(max(1, capacity * 4 // 5), capacity=capacity)
+    finally:
+        server.close()
+
+
+def save(path: pathlib.Path, row: dict) -> None:
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    path.write_text(json.dumps({"rows": [*rows, row]}, indent=1) + "\n")
+
+
+# ---- report ----------------------------------------------------------------------------------------------------------
+
+
+COLUMNS = [("server", "server"), ("streams", "streams"), ("texts", "texts"), ("failed", "failed"), ("misses", "misses"), ("late_ms", "worst wait, ms"),
+           ("first_ms.p50", "first sound p50"), ("first_ms.p95", "p95"), ("first_ms.p99", "p99"), ("first_ms.min", "min"), ("first_ms.max", "max"),
+           ("gap_ms.p99", "gap p99"), ("above_engine_ms.p50", "above the engine p50"), ("above_engine_ms.p99", "p99"), ("above_engine_ms.max", "max"),
+           ("of_it_in_server_ms.p50", "of it in the server p50")]
+
+
+def cell(row: dict, column: str) -> str:
+    value = row
+    for key in column.split("."):
+        value = value.get(key, "") if isinstance(value, dict) else ""
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def plot(rows: list[dict], path: pathlib.Path) -> None:
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot, ticker
+    figure, axes = pyplot.subplots(figsize=(8, 5))
+    for color, name in zip(("tab:blue", "tab:orange", "tab:green"), dict.fromkeys(row["server"] for row in rows)):
+        points = sorted({row["streams"]: row for row in rows if row["server"] == name and row["first_ms"]}.items())
+        for style, p in (("-", "p50"), ("--", "p95"), (":", "p99")):
+            axes.plot([n for n, _ in points], [row["first_ms"][p] for _, row in points], style, color=color, label=f"{name} {p}")
+        missed = [(n, row["first_ms"]["p50"]) for n, row in points if not is_borne(row)]
+        if missed:
+            axes.plot([n for n, _ in missed], [y for _, y in missed], "x", color=color, label=f"{name}: deadlines missed")
+    axes.set(xlabel="listeners at once", ylabel="first sound, ms", yscale="log", title=rows[0]["about"]["machine"])
+    axes.title.set_fontsize(8)
+    axes.yaxis.set_major_formatter(ticker.ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ticker.ScalarFormatter())
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+
+
+def report(args: argparse.Namespace) -> None:
+    rows = json.loads(args.json.read_text())["rows"]
+    rows.sort(key=lambda row: (row["server"], row["streams"]))
+    print("| " + " | ".join(title for _, title in COLUMNS) + " |\n|" + " --- |" * len(COLUMNS))
+    for row in rows:
+        print("| " + " | ".join(cell(row, column) for column, _ in COLUMNS) + " |")
+    for row in rows:
+        if "capacity" in row:
+            print(f"{row['server']}: capacity {row['capacity']} streams; at {row['streams']} the gap between frames has p99 {row['gap_ms']['p99']:.1f} ms")
+    for about in {json.dumps(row["about"], sort_keys=True) for row in rows}:
+        print(about)
+    if args.csv:
+        with args.csv.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([column for column, _ in COLUMNS])
+            writer.writerows([cell(row, column) for column, _ in COLUMNS] for row in rows)
+    if args.plot:
+        plot(rows, args.plot)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "capacity"):
+        command = commands.add_parser(name)
+        command.add_argument("--syrinx", default=str(ROOT / "build/release/syrinx"))
+        command.add_argument("--model", help="folder of a model of Pocket TTS, or any other that serves")
+        command.add_argument("--voice", help="voice's file")
+        command.add_argument("--precision", default="")
+        command.add_argument("--threads", type=int, default=os.cpu_count())
+        command.add_argument("--peer", help="command of another server")
+        command.add_argument("--port", type=int, default=8000, help="where that one listens")
+        command.add_argument("--name", help="in the table; the server's otherwise")
+        command.add_argument("--text", default=TEXT)
+        command.add_argument("--seconds", type=float, default=12.0, help="of each count of listeners")
+        command.add_argument("--json", type=pathlib.Path, required=True)
+    commands.choices["run"].add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")], default=[1])
+    commands.choices["capacity"].add_argument("--low", type=int, default=0, help="known to be borne")
+    commands.choices["capacity"].add_argument("--high", type=int, help="known not to be")
+    shown = commands.add_parser("report")
+    shown.add_argument("--json", type=pathlib.Path, required=True)
+    shown.add_argument("--csv", type=pathlib.Path)
+    shown.add_argument("--plot", type=pathlib.Path)
+    args = parser.parse_args()
+    report(args) if args.command == "report" else measure(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Three servers behind a real HAProxy with packaging/scale/haproxy.cfg: more sessions than one of them holds, one server
+killed, one drained."""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import unittest
+
+from program import Program
+from server import LONG, Server
+
+CONFIGURATION = pathlib.Path(__file__).resolve().parents[2] / "packaging/scale/haproxy.cfg"
+SLOTS = 2
+
+
+def free_port():
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
+
+
+class Fleet(Program):
+    def setUp(self):
+        super().setUp()
+        self.servers = []
+        for _ in range(3):
+            server = Server()
+            server.setUp()
+            self.servers.append(server)
+            server.start_server("--speech-slots", SLOTS)
+        self.start_haproxy()
+
+    def tearDown(self):
+        self.haproxy.terminate()
+        self.haproxy.wait(30)
+        for server in self.servers:
+            server.tearDown()
+        super().tearDown()
+
+    def start_haproxy(self):
+        certificate = self.folder / "both.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.folder / "key.pem", "-out", certificate,
+                               "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        certificate.write_text(certificate.read_text() + (self.folder / "key.pem").read_text())
+        self.port = free_port()
+        names = {f"SYRINX_{letter}": f"127.0.0.1:{server.port}" for letter, server in zip("ABC", self.servers)}
+        self.haproxy = subprocess.Popen(
+            ["haproxy", "-db", "-f", CONFIGURATION], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **names, "SYRINX_BIND": f"127.0.0.1:{self.port}", "SYRINX_CERTIFICATE": str(certificate),
+                 "PATH": os.environ["PATH"] + ":/usr/sbin"})
+        self.wait_for(lambda: self.ask("/health")[0] == 200)
+
+    def wait_for(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                if condition():
+                    return
+            except OSError:
+                pass
+            self.assertLess(time.monotonic(), end, "in vain")
+            time.sleep(0.02)
+
+    def connect(self):
+        unchecked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=unchecked)
+
+    def ask(self, path, text=None):
+        """Status, headers, body."""
+        connection = self.connect()
+        try:
+            connection.request("POST" if text else "GET", path, json.dumps({"input": text, "response_format": "pcm"}) if text else None)
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read()
+        finally:
+            connection.close()
+
+    def begin_session(self):
+        """A speech whose listener has heard its beginning, and reads no further for now."""
+        connection = self.connect()
+        connection.request("POST", "/v1/audio/speech", json.dumps({"input": LONG, "response_format": "wav"}))
+        reply = connection.getresponse()
+        self.assertEqual(reply.status, 200, "refused while a slot was free")
+        self.assertEqual(reply.read(4), b"RIFF")
+        self.addCleanup(connection.close)
+        return reply
+
+    def test_no_session_is_refused_while_a_slot_is_free_and_only_a_killed_servers_are_lost(self):
+        sessions = [self.begin_session() for _ in range(3 * SLOTS)]
+        self.assertEqual([server.free_slots() for server in self.servers], [0, 0, 0])
+        status, headers, body = self.ask("/v1/audio/speech", "Hello.")
+        self.assertEqual((status, headers["Retry-After"], json.loads(body)["error"]["code"]), (503, "1", "no_free_slot"))
+        self.assertEqual(self.ask("/metrics")[0], 404)
+
+        killed, drained, left = self.servers
+        killed.server.send_signal(signal.SIGKILL)
+        killed.end_server(-signal.SIGKILL, terminate=False)
+        drained.server.terminate()
+        complete = lost = 0
+        for session in sessions:
+            try:
+                session.read()
+                complete += 1
+            except (http.client.IncompleteRead, ConnectionError, ssl.SSLError):
+                lost += 1
+        self.assertEqual((complete, lost), (2 * SLOTS, SLOTS))
+        drained.end_server(terminate=False)
+
+        self.wait_for(lambda: left.free_slots() == SLOTS)
+        self.wait_for(lambda: self.ask("/ready?slots=1")[0] == 200)
+        self.assertEqual([self.ask("/v1/audio/speech", "Hello.")[0] for _ in range(5)], [200] * 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
