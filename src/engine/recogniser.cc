@@ -6,6 +6,11 @@
 
 namespace syrinx {
 
+void tell_heard(const TranscribeOptions& options, const Transcript& transcript, size_t& told) {
+  if (!options.heard) return;
+  for (; told < transcript.segments.size(); ++told) options.heard(transcript.segments[told]);
+}
+
 Result<std::shared_ptr<Recogniser>> Recogniser::load(RecogniserOptions options) {
   SYRINX_TRY(options.threads, choose_threads(options.threads));
   switch (options.files.family) {

@@ -66,7 +66,13 @@ struct TranscribeOptions {
   // Hypotheses of a beam search, 2 to 16; 0 and 1: greedy, which is several times faster.  Recordings and models with a
   // transducer's head only, and without boost: kUnsupported else.
   int beam = 0;
+  // Of a recording: called with each segment once it is found, in order, on the calling thread and while nobody waits
+  // for the model; streams tell by their events.
+  std::function<void(const TranscriptSegment&)> heard = {};
 };
+
+// For recognisers: tells of the segments behind the first `told`, and counts them.
+void tell_heard(const TranscribeOptions& options, const Transcript& transcript, size_t& told);
 
 // A stream's news.  Partial results of a segment replace each other; a final one closes it.
 struct RecognitionEvent {

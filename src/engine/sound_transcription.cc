@@ -27,7 +27,7 @@ class Stretches {
  public:
   Stretches(Recogniser& recogniser, const TranscribeOptions& options, const SoundProgress& progress,
             const StretchLimits& limits)
-      : recogniser_(recogniser), options_(options), progress_(progress) {
+      : recogniser_(recogniser), options_(options), heard_(options.heard), progress_(progress) {
     longest_ = static_cast<size_t>(limits.longest_s * kRecognitionRateHz);
     search_ = static_cast<size_t>(limits.search_s * kRecognitionRateHz);
   }
@@ -57,6 +57,11 @@ class Stretches {
     const double before_s = seconds_of(done_);
     const auto progress = [&](double done_s) { return !progress_ || progress_(before_s + done_s, total_s_); };
     if (!progress(0)) return fail(Code::kCancelled, "stopped while transcribing");
+    if (heard_)
+      options_.heard = [&](TranscriptSegment segment) {
+        move_by(segment, before_s);
+        heard_(segment);
+      };
     SYRINX_TRY(Transcript part, recogniser_.transcribe(std::span(waiting_).first(samples), options_, progress));
     for (TranscriptSegment& segment : part.segments) {
       move_by(segment, before_s);
@@ -71,6 +76,7 @@ class Stretches {
 
   Recogniser& recogniser_;
   TranscribeOptions options_;
+  const std::function<void(const TranscriptSegment&)> heard_;
   const SoundProgress& progress_;
   size_t longest_ = 0, search_ = 0;
   std::optional<StreamResampler> resampler_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,19 @@ struct TranscriptWord {
 void append_word(std::string& text, const TranscriptWord& word);
 
 struct TranscriptSegment {
+  // Of the window in which Whisper heard it.
+  struct Window {
+    float temperature = 0;        // at which it was decoded
+    float compression_ratio = 0;  // of its text
+    float no_speech = 0;          // probability that it holds none
+  };
+
   std::string text;  // without blanks around it
   double start_s = 0, end_s = 0;
   float confidence = 0;               // 0 to 1
   std::vector<int32_t> tokens;        // of the model's vocabulary, without its specials
   std::vector<TranscriptWord> words;  // where they were asked for
+  std::optional<Window> window{};     // of Whisper alone
 };
 
 struct Transcript {

@@ -191,6 +191,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   const std::vector<float> sound = bounded(samples);
   Transcript transcript;
   transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
+  size_t told = 0;
   for (const SpeechPiece& piece : pieces(sound, voice)) {
     {
       const Turns::Turn own(recordings_);
@@ -199,6 +200,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
       SYRINX_TRY_VOID(hear(piece, sound, search, options.words, between, transcript));
       note_work();
     }
+    tell_heard(options, transcript, told);  // others have their turns meanwhile
     const double done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
     if (progress && !progress(done_s)) return fail(Code::kCancelled, "stopped after {:.1f} s of sound", done_s);
   }

@@ -33,6 +33,9 @@ TranscriptSegment transcript_segment(const whisper::Segment& segment, const whis
   out.start_s = segment.start_s;
   out.end_s = segment.end_s;
   out.confidence = probability_of(segment.mean_log_probability);
+  out.window = {.temperature = segment.temperature,
+                .compression_ratio = segment.compression_ratio,
+                .no_speech = segment.no_speech};
   std::ranges::copy_if(segment.tokens, std::back_inserter(out.tokens), [&](int32_t id) { return tokens.is_text(id); });
   bool spaced = false;
   for (const whisper::Word& word : segment.words) {
@@ -140,7 +143,11 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
     pieces = gate_->pieces(samples, *voice);
   else if (!samples.empty())
     pieces = {{{{0, samples.size()}}}};
-  for (const SpeechPiece& piece : pieces) SYRINX_TRY_VOID(hear_piece(piece, samples, settings, progress, transcript));
+  size_t told = 0;
+  for (const SpeechPiece& piece : pieces) {
+    SYRINX_TRY_VOID(hear_piece(piece, samples, settings, progress, transcript));
+    tell_heard(options, transcript, told);
+  }
   if (progress && !progress(transcript.audio_s)) return fail(Code::kCancelled, "the transcription was stopped");
   if (!vocabulary_->tokens.multilingual) transcript.language = "en";
   return transcript;

@@ -39,8 +39,8 @@ constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on the
 // Of one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
 constexpr size_t kBufferBytes = 64000;
 static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
-constexpr size_t kAheadBytes = size_t{16} << 10;  // of further requests that are read while one is answered
-constexpr size_t kLingerBytes = size_t{1} << 20;  // of a refused request that are read so that its client sees why
+constexpr size_t kAheadBytes = size_t{16} << 10;   // of further requests that are read while one is answered
+constexpr size_t kLingerBytes = size_t{64} << 20;  // of a refused request that are read so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
 
 // Counted as long as it lives, whatever ends it.
@@ -113,6 +113,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void drop_reply();
   void end_keep_alive(bool close);
   void done(int status);
+  void arrives_within(double time_s);
 
   Transport& transport_;
   const asio::ip::address address_;
@@ -122,6 +123,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::steady_timer deadline_;  // of the request's arrival
   HttpSender sender_;
   HttpRequest request_;
+  double arrival_s_ = 0;  // how long the request has had
   bool gone_ = false, watching_ = false, reading_ = false;
   std::optional<Counted> answering_;  // once the header is there
   std::shared_ptr<ReplyStream> reply_;
@@ -162,9 +164,14 @@ void Connection::begin_request() {
   request_.id = new_request_id();
   sender_.begin({.request_id = request_.id});
   gone_ = reading_ = false;
+  arrives_within(transport_.limits.request_timeout_s);
+}
+
+void Connection::arrives_within(double time_s) {
+  arrival_s_ = time_s;
   // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
-  stream_.expires_after(seconds(transport_.limits.request_timeout_s) + kLingerTime);
-  deadline_.expires_after(seconds(transport_.limits.request_timeout_s));
+  stream_.expires_after(seconds(time_s) + kLingerTime);
+  deadline_.expires_after(seconds(time_s));
   deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (!error && self && self->reading_ && self->is_late()) self->stream_.cancel();
@@ -208,6 +215,8 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   if (parser.content_length().value_or(0) > admission.max_body_bytes)
     co_return co_await refuse(too_long(admission.max_body_bytes));
   parser.body_limit(admission.max_body_bytes);
+  request_.hold = std::move(admission.hold);
+  if (admission.body_timeout_s > 0 && !parser.is_done()) arrives_within(admission.body_timeout_s);
   if (!parser.is_done() && !sender_.head().http_1_0 &&
       beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -254,7 +263,7 @@ void Connection::take_head(const http::request<http::string_body>& message) {
 
 // Of a request that has not come whole.
 asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {
-  if (error == beast::error::timeout) co_return co_await refuse(too_late(transport_.limits));
+  if (error == beast::error::timeout) co_return co_await refuse(too_late(arrival_s_));
   if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits, kBufferBytes));
   if (!request_.method.empty()) done(499);  // what has no header yet is no request
   co_return Next::kClose;

@@ -21,11 +21,10 @@ HttpReply parse_fault(const error_code& error, const HttpLimits& limits, size_t 
   return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
 }
 
-HttpReply too_late(const HttpLimits& limits) {
+HttpReply too_late(double time_s) {
   return error_reply(
       {.status = 408,
-       .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one",
-                              limits.request_timeout_s)});
+       .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one", time_s)});
 }
 
 // Where such a body ends nobody knows, and a proxy in front might differ.

@@ -9,11 +9,6 @@
 namespace syrinx::server {
 namespace {
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return text::ascii_lower(x) == text::ascii_lower(y); });
-}
-
 int status_of(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -32,6 +27,11 @@ int status_of(Code code) {
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return text::ascii_lower(x) == text::ascii_lower(y); });
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const HttpHeader& header : headers)

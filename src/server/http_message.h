@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,8 +24,9 @@ struct HttpRequest {
   std::string query;   // what stands behind the '?'
   std::vector<HttpHeader> headers;
   std::string body;
-  std::string id;          // ours, or the client's X-Request-Id
-  int64_t arrived_ns = 0;  // of the first byte
+  std::shared_ptr<const void> hold;  // of the room that the body takes; who takes the body takes this, too
+  std::string id;                    // ours, or the client's X-Request-Id
+  int64_t arrived_ns = 0;            // of the first byte
 
   // Of the first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
@@ -49,6 +51,15 @@ struct HttpError {
   std::string code = {};   // "model_not_found"; empty: null
   int retry_after_s = 0;   // 0: not said
 };
+
+// 400 for a field of a request: what is wrong with it, its limit and the remedy.
+template <class... Args>
+tl::unexpected<HttpError> refuse(const char* field, fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected(
+      HttpError{.status = 400, .message = fmt::format(format, std::forward<Args>(args)...), .param = field});
+}
+
+bool same_name(std::string_view a, std::string_view b);  // of headers: whatever the case of their letters
 
 const char* status_phrase(int status);  // "Not Found"; also of our 499
 const char* error_type(int status);     // "invalid_request_error", ...

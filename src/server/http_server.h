@@ -34,13 +34,16 @@ class HttpService {
 
   struct Admission {
     size_t max_body_bytes = 0;
+    double body_timeout_s = 0;                // from now on; 0: the limits' request_timeout_s, from the first byte on
+    std::shared_ptr<const void> hold = {};    // for the request, HttpRequest::hold
     std::vector<HttpHeader> headers = {};     // for whatever the answer will be
     std::unique_ptr<HttpReply> refusal = {};  // the answer already, before any body is read
   };
   // When the header is there.
   virtual Admission admit(const HttpRequest& head) = 0;
-  // When the body is.  What it throws is answered with 500, or 503 for want of memory.
-  virtual HttpReply answer(const HttpRequest& request) = 0;
+  // When the body is, which may be taken out of the request.  What it throws is answered with 500, or 503 for want of
+  // memory.
+  virtual HttpReply answer(HttpRequest& request) = 0;
 
   struct Answered {
     int status = 0;      // 499: the client has gone

@@ -23,6 +23,7 @@ const std::vector<Metrics::Family>& families() {
       {"syrinx_rejected_total", Kind::kCounter, "Requests and connections that were refused for want of room."},
       {"syrinx_request_duration_seconds", Kind::kHistogram, "From a request's first byte to its answer's last.", kLong},
       {"syrinx_time_to_first_audio_seconds", Kind::kHistogram, "From a request to its first sound.", kShort},
+      {"syrinx_time_to_first_word_seconds", Kind::kHistogram, "From a request to the first words of its sound.", kLong},
       {"syrinx_audio_seconds_total", Kind::kCounter, "Seconds of sound that went out or came in."},
       {"syrinx_generation_stopped_total", Kind::kCounter, "Texts that have been spoken, by what ended them."},
       {"syrinx_model_load_seconds", Kind::kGauge, "How long a model took to load."},

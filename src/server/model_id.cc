@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/in_quotes.h"
+
 namespace syrinx::server {
 
 std::string model_id(const std::string& model) {
@@ -15,6 +17,15 @@ bool names_one_of(std::string_view sentence, std::initializer_list<std::string_v
   return std::any_of(paths.begin(), paths.end(), [&](std::string_view path) {
     return !path.empty() && sentence.find(path) != std::string_view::npos;
   });
+}
+
+HttpError no_model(bool is_there, const char* does, std::string_view name) {
+  return {.status = 404,
+          .message = is_there
+                         ? fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(name))
+                         : fmt::format("no model of this server {}; GET /v1/models lists those there are", does),
+          .param = "model",
+          .code = "model_not_found"};
 }
 
 }  // namespace syrinx::server

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/http_message.h"
+
 namespace syrinx::server {
 
 // `model` is what the operator calls it: an installed model's name stays, of a path only its last part does, without
@@ -13,5 +15,8 @@ std::string model_id(const std::string& model);
 
 // Whether a sentence of the engine's names one of these paths; empty ones are none.
 bool names_one_of(std::string_view sentence, std::initializer_list<std::string_view> paths);
+
+// 404 for a model of another name, or where the operator has switched off all that does this ("speaks").
+HttpError no_model(bool is_there, const char* does, std::string_view name);
 
 }  // namespace syrinx::server

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -10,7 +11,9 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "engine/version.h"
+#include "server/model_id.h"
 #include "server/speech_request.h"
+#include "server/transcription_job.h"
 
 namespace syrinx::server {
 namespace {
@@ -32,16 +35,6 @@ bool is_header_list(std::string_view text) {
   });
 }
 
-// Of the wrong name, or of a kind that the operator has switched off.
-HttpError no_model(bool is_there, const char* does, std::string_view name) {
-  return {.status = 404,
-          .message = is_there
-                         ? fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(name))
-                         : fmt::format("no model of this server {}; GET /v1/models lists those there are", does),
-          .param = "model",
-          .code = "model_not_found"};
-}
-
 size_t open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator begin("/proc/self/fd", error);
@@ -52,20 +45,23 @@ size_t open_descriptors() {
 
 std::span<const Service::Route> Service::routes() {
   static constexpr std::array kRoutes = {
-      Route{"GET", "/health", &Service::health, false, false},
-      Route{"GET", "/ready", &Service::ready_or_not, false, false},
-      Route{"GET", "/metrics", &Service::metrics_page, true, false},
-      Route{"GET", "/openapi.json", &Service::openapi, false, false},
-      Route{"GET", "/v1/models", &Service::models, true, false},
-      Route{"GET", "/v1/audio/voices", &Service::voices, true, false},
-      Route{"POST", "/v1/audio/speech", &Service::speech, true, true},
+      Route{"GET", "/health", &Service::health, false, Body::kNone},
+      Route{"GET", "/ready", &Service::ready_or_not, false, Body::kNone},
+      Route{"GET", "/metrics", &Service::metrics_page, true, Body::kNone},
+      Route{"GET", "/openapi.json", &Service::openapi, false, Body::kNone},
+      Route{"GET", "/v1/models", &Service::models, true, Body::kNone},
+      Route{"GET", "/v1/audio/voices", &Service::voices, true, Body::kNone},
+      Route{"POST", "/v1/audio/speech", &Service::speech, true, Body::kJson},
+      Route{"POST", "/v1/audio/transcriptions", &Service::transcription, true, Body::kUpload},
+      Route{"POST", "/v1/audio/translations", &Service::translation, true, Body::kUpload},
   };
   return kRoutes;
 }
 
 std::vector<RoutePolicy> Service::policies() {
   std::vector<RoutePolicy> policies;
-  for (const Route& route : routes()) policies.push_back({route.method, route.path, route.needs_key, route.has_body});
+  for (const Route& route : routes())
+    policies.push_back({route.method, route.path, route.needs_key, route.body != Body::kNone});
   return policies;
 }
 
@@ -81,6 +77,7 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       keys_(std::move(keys)),
       log_(log),
       started_s_(unix_time_s()),
+      upload_room_(static_cast<size_t>(settings.max_uploads_mb) << 20),
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)) {}
 
@@ -128,8 +125,27 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   }
   admission.refusal = refuse_early(head);
   const Route* const route = find_route(head);
-  if (route != nullptr && route->has_body) admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
+  if (route == nullptr || admission.refusal) return admission;
+  if (route->body == Body::kJson) admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
+  if (route->body == Body::kUpload) admit_upload(head, admission);
   return admission;
+}
+
+// Room is taken before the body comes: for as much as its header says, or for the longest.
+void Service::admit_upload(const HttpRequest& head, Admission& admission) {
+  constexpr size_t kMegabyte = size_t{1} << 20;
+  admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
+  admission.body_timeout_s = settings_.upload_timeout_s;
+  const std::string_view length = head.header("Content-Length");
+  size_t bytes = admission.max_body_bytes;
+  std::from_chars(length.data(), length.data() + length.size(), bytes);
+  if (bytes > admission.max_body_bytes) return;  // the transport refuses it
+  admission.hold = upload_room_.take(bytes);
+  if (admission.hold) return;
+  admission.refusal = refusal(
+      unavailable("uploads_full", fmt::format("there is no room for a body of {} bytes beside those of others; ask "
+                                              "again in a second, or another server",
+                                              bytes)));
 }
 
 // In this order: a page that may not ask learns nothing, and a key is asked for before a body is read.
@@ -176,7 +192,7 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
        .code = "unknown_url"});
 }
 
-HttpReply Service::answer(const HttpRequest& request) { return (this->*find_route(request)->handler)(request); }
+HttpReply Service::answer(HttpRequest& request) { return (this->*find_route(request)->handler)(request); }
 
 // Never what a user sent: the route as it is written above, not its path, and no query.
 void Service::answered(const HttpRequest& request, const Answered& answered) {
@@ -210,7 +226,7 @@ HttpError Service::unavailable(const char* reason, std::string message) {
   return {.status = 503, .message = std::move(message), .code = reason, .retry_after_s = 1};
 }
 
-HttpReply Service::health(const HttpRequest& /*request*/) {
+HttpReply Service::health(HttpRequest& /*request*/) {
   const double stuck_s = std::max(speech_slots_.longest_wait_s(), recognition_slots_.longest_wait_s());
   if (stuck_s > settings_.stuck_after_s)
     return error_reply(
@@ -223,7 +239,7 @@ HttpReply Service::health(const HttpRequest& /*request*/) {
   return json_reply(json);
 }
 
-HttpReply Service::ready_or_not(const HttpRequest& request) {
+HttpReply Service::ready_or_not(HttpRequest& request) {
   const State state = state_;
   if (state == State::kLoading)
     return error_reply(
@@ -270,17 +286,17 @@ void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
   metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
 }
 
-HttpReply Service::metrics_page(const HttpRequest& /*request*/) {
+HttpReply Service::metrics_page(HttpRequest& /*request*/) {
   set_gauges();
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-HttpReply Service::openapi(const HttpRequest& /*request*/) {
+HttpReply Service::openapi(HttpRequest& /*request*/) {
   static const std::string description = openapi_description(policies());
   return {.body = description};
 }
 
-HttpReply Service::models(const HttpRequest& /*request*/) {
+HttpReply Service::models(HttpRequest& /*request*/) {
   Json::Array list;
   const auto add = [&](const std::string& id, const char* task) {
     Json item;
@@ -299,7 +315,7 @@ HttpReply Service::models(const HttpRequest& /*request*/) {
   return json_reply(json);
 }
 
-HttpReply Service::voices(const HttpRequest& /*request*/) {
+HttpReply Service::voices(HttpRequest& /*request*/) {
   Json::Array list;
   if (const auto speech = speech_model()) {
     for (const ListedVoice& voice : speech->voices()) {
@@ -317,7 +333,7 @@ HttpReply Service::voices(const HttpRequest& /*request*/) {
   return json_reply(json);
 }
 
-HttpReply Service::speech(const HttpRequest& request) {
+HttpReply Service::speech(HttpRequest& request) {
   const auto parsed =
       parse_speech_request(request.body, {.max_text_characters = static_cast<size_t>(settings_.max_text_characters),
                                           .ignore_instructions = settings_.ignore_instructions});
@@ -334,10 +350,14 @@ tl::expected<Service::Models, HttpError> Service::loaded_models() {
   return Models{.speech = speech_model(), .recognition = recognition_model()};
 }
 
-Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
+tl::expected<Service::Models, HttpError> Service::serving_models() {
   if (state_ == State::kDraining)
     return tl::unexpected(unavailable("draining", "the server is going down; ask another one"));
-  auto models = loaded_models();
+  return loaded_models();
+}
+
+Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
+  auto models = serving_models();
   if (!models) return tl::unexpected(std::move(models).error());
   auto speech = std::move(models->speech);
   const SpeechRequest& request = order.request;
@@ -346,14 +366,41 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   auto voice = speech->find_voice(request.voice);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
-  auto job = std::make_shared<SpeechJob>(
-      std::move(speech), std::move(order), std::move(answer),
-      SpeechReports{.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"});
-  if (!speech_slots_.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }))
-    return tl::unexpected(unavailable(
-        "no_free_slot",
-        fmt::format("all {} slots are busy; ask again in a second, or another server", speech_slots_.size())));
+  auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
+  if (auto refused = start_job(speech_slots_, job)) return tl::unexpected(std::move(*refused));
   return job;
+}
+
+std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
+  if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
+  return unavailable("no_free_slot",
+                     fmt::format("all {} slots are busy; ask again in a second, or another server", slots.size()));
+}
+
+JobReports Service::reports() { return {.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"}; }
+
+HttpReply Service::transcription(HttpRequest& request) { return transcribe(request, /*translated=*/false); }
+
+HttpReply Service::translation(HttpRequest& request) { return transcribe(request, /*translated=*/true); }
+
+// The form is read on the slot, too: it may be long.
+HttpReply Service::transcribe(HttpRequest& request, bool translated) {
+  auto models = serving_models();
+  if (!models) return error_reply(models.error());
+  auto recognition = std::move(models->recognition);
+  if (!recognition) return error_reply(no_model(false, "recognises speech", ""));
+  const auto job =
+      std::make_shared<TranscriptionJob>(std::move(recognition),
+                                         TranscriptionOrder{.type = std::string(request.header("Content-Type")),
+                                                            .body = std::move(request.body),
+                                                            .hold = std::move(request.hold),
+                                                            .translated = translated,
+                                                            .max_recording_s = settings_.max_recording_s,
+                                                            .id = request.id,
+                                                            .arrived_ns = request.arrived_ns},
+                                         reports());
+  if (const auto refused = start_job(recognition_slots_, job)) return error_reply(*refused);
+  return {.stream = job->reply()};
 }
 
 }  // namespace syrinx::server

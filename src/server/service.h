@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "server/slots.h"
 #include "server/speech_job.h"
 #include "server/speech_model.h"
+#include "server/upload_room.h"
 
 namespace syrinx::server {
 
@@ -58,7 +60,7 @@ class Service final : public HttpService {
   void answered(const Asked& asked, const Answered& answered);
 
   Admission admit(const HttpRequest& head) override;
-  HttpReply answer(const HttpRequest& request) override;
+  HttpReply answer(HttpRequest& request) override;
   void answered(const HttpRequest& request, const Answered& answered) override;
   void refused() override;
 
@@ -66,25 +68,34 @@ class Service final : public HttpService {
 
  private:
   enum class State { kLoading, kReady, kDraining };
-  using Handler = HttpReply (Service::*)(const HttpRequest&);
+  enum class Body { kNone, kJson, kUpload };
+  using Handler = HttpReply (Service::*)(HttpRequest&);
   struct Route {
     const char* method;
     const char* path;
     Handler handler;
-    bool needs_key, has_body;
+    bool needs_key;
+    Body body;
   };
   static std::span<const Route> routes();
   static const Route* find_route(const HttpRequest& request);
 
-  HttpReply health(const HttpRequest& request);
-  HttpReply ready_or_not(const HttpRequest& request);
-  HttpReply metrics_page(const HttpRequest& request);
-  HttpReply openapi(const HttpRequest& request);
-  HttpReply models(const HttpRequest& request);
-  HttpReply voices(const HttpRequest& request);
-  HttpReply speech(const HttpRequest& request);
+  HttpReply health(HttpRequest& request);
+  HttpReply ready_or_not(HttpRequest& request);
+  HttpReply metrics_page(HttpRequest& request);
+  HttpReply openapi(HttpRequest& request);
+  HttpReply models(HttpRequest& request);
+  HttpReply voices(HttpRequest& request);
+  HttpReply speech(HttpRequest& request);
+  HttpReply transcription(HttpRequest& request);
+  HttpReply translation(HttpRequest& request);
+  HttpReply transcribe(HttpRequest& request, bool translated);
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
+  void admit_upload(const HttpRequest& head, Admission& admission);
+  tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
+  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job);  // what it was refused for
+  JobReports reports();
   HttpError unavailable(const char* reason, std::string message);
   std::shared_ptr<const SpeechModel> speech_model() const;
   std::shared_ptr<const RecognitionModel> recognition_model() const;
@@ -97,6 +108,7 @@ class Service final : public HttpService {
   const double started_s_;
   std::atomic<State> state_{State::kLoading};
   Metrics metrics_;
+  UploadRoom upload_room_;
   mutable std::mutex mutex_;
   std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
   std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_

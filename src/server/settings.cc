@@ -101,6 +101,10 @@ Rows limits() {
       number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Of a text to be spoken"),
       number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384, "Of a request's JSON"),
       number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Of a request's line and header"),
+      number("max_upload_mb", "MB", &Settings::max_upload_mb, 1, 1024, "Of a request with a recording"),
+      number("max_uploads_mb", "MB", &Settings::max_uploads_mb, 1, 65536,
+             "Of all such requests together that are arriving or being worked on; one more is refused with 503"),
+      seconds("max_recording_s", &Settings::max_recording_s, 1, 86400, "Of a recording's sound"),
       number("max_connections", "N", &Settings::max_connections, 1, 65536, "Open connections; one more is refused"),
       number("max_connections_per_address", "N", &Settings::max_connections_per_address, 1, 65536,
              "Of them from one address"),
@@ -113,6 +117,8 @@ Rows times() {
               "A connection without a request is closed after so long"),
       seconds("request_timeout_s", &Settings::request_timeout_s, 0.1, 3600,
               "A request must have arrived whole so long after its first byte"),
+      seconds("upload_timeout_s", &Settings::upload_timeout_s, 0.1, 3600,
+              "A request with a recording must have arrived whole so long after its header"),
       seconds("stalled_reader_s", &Settings::stalled_reader_s, 0.1, 3600,
               "A client that takes nothing of its answer for so long is cut"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
@@ -331,6 +337,9 @@ Status check(const Settings& settings) {
                 "'speech_model' and 'recognition_model' are both called '{}'; rename a folder or file, so that clients "
                 "can tell them apart",
                 model_id(settings.speech_model));
+  if (settings.max_uploads_mb < settings.max_upload_mb)
+    return fail(Code::kInvalidArgument, "'max_uploads_mb' is {}, less than one upload of 'max_upload_mb' {}; raise it",
+                settings.max_uploads_mb, settings.max_upload_mb);
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
 }

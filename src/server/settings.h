@@ -44,10 +44,14 @@ struct Settings {
   int64_t max_text_characters = 4096;
   int64_t max_body_kb = 64;
   int64_t max_header_kb = 16;
+  int64_t max_upload_mb = 25;
+  int64_t max_uploads_mb = 200;
+  double max_recording_s = 14400;
   int64_t max_connections = 1024;
   int64_t max_connections_per_address = 256;
   double idle_timeout_s = 75;
   double request_timeout_s = 30;
+  double upload_timeout_s = 300;
   double stalled_reader_s = 30;
   double stuck_after_s = 60;
   double drain_timeout_s = 30;

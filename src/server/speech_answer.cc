@@ -5,13 +5,12 @@
 
 #include "base/json.h"
 #include "server/base64.h"
+#include "server/reply_events.h"
 
 namespace syrinx::server {
 namespace {
 
 constexpr int kFrameMs = 80;  // what `usage` counts sound in, whatever the model
-
-std::string event(const Json& json) { return "data: " + json.dump() + "\n\n"; }
 
 }  // namespace
 
@@ -23,7 +22,7 @@ ByteSink HttpSpeechAnswer::sink() {
       Json delta;
       delta.set("type", "speech.audio.delta");
       delta.set("audio", base64(bytes));
-      return reply()->write(event(delta));
+      return reply()->write(event_text(delta));
     };
   else
     sink.append = [this](std::span<const std::byte> bytes) { return reply()->write(bytes); };
@@ -31,16 +30,13 @@ ByteSink HttpSpeechAnswer::sink() {
 }
 
 std::string HttpSpeechAnswer::type() const {
-  if (events_) return "text/event-stream";
   if (format_ != AudioFormat::kPcm) return media_type(format_);
   return fmt::format("audio/pcm; rate={}; channels=1", rate_hz_);
 }
 
 Status HttpSpeechAnswer::begin() {
   if (whole_) return {};
-  HttpReply head{.type = type()};
-  if (events_) head.headers.push_back({"Cache-Control", "no-store"});
-  reply()->begin(std::move(head), /*whole=*/false);
+  reply()->begin(events_ ? event_head() : HttpReply{.type = type()}, /*whole=*/false);
   return {};
 }
 
@@ -59,28 +55,11 @@ Status HttpSpeechAnswer::finish(const Spoken& spoken) {
   usage.set("total_tokens", characters + frames);
   done.set("type", "speech.audio.done");
   done.set("usage", std::move(usage));
-  return reply()->write(event(done));
+  return reply()->write(event_text(done));
 }
 
-bool HttpSpeechAnswer::fail(const HttpError& error) {
-  HttpReply told = error_reply(error);
-  if (!reply()->begun()) {
-    reply()->begin(std::move(told), /*whole=*/true);
-    return true;
-  }
-  return events_ && reply()->write("event: error\ndata: " + told.body + "\n\n").has_value();
-}
+bool HttpSpeechAnswer::fail(const HttpError& error) { return tell_failure(*reply(), error, events_); }
 
-void HttpSpeechAnswer::end(bool complete) {
-  if (!reply()->begun()) {  // nothing could be told
-    const HttpError lost{.status = 500, .message = "the speech was given up; the server's log says why"};
-    reply()->begin(error_reply(lost), /*whole=*/true);
-    complete = true;
-  }
-  if (complete)
-    reply()->finish();
-  else
-    reply()->abort();
-}
+void HttpSpeechAnswer::end(bool complete) { end_reply(*reply(), complete, "the speech"); }
 
 }  // namespace syrinx::server

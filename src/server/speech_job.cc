@@ -1,13 +1,10 @@
 #include "server/speech_job.h"
 
-#include <exception>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "audio/stream_resampler.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -47,53 +44,30 @@ std::string field_of(const Error& error, const SpeechRequest& request, const Spe
   return "voice";
 }
 
-// The voice is one of those listed: what is not there, or is named by its file, is the server's fault.
-HttpError told(const Error& error, const SpeechRequest& request, const SpeechModel& model) {
-  if (error.code == Code::kNotFound || model.names_its_files(error.message))
-    return http_error({Code::kInternal, error.message});
-  return http_error(error, field_of(error, request, model));
-}
-
 }  // namespace
 
 SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, std::unique_ptr<SpeechAnswer> answer,
-                     SpeechReports reports)
-    : model_(std::move(model)), order_(std::move(order)), reports_(reports), answer_(std::move(answer)) {}
+                     JobReports reports)
+    : SlotJob(reports), model_(std::move(model)), order_(std::move(order)), answer_(std::move(answer)) {}
 
-void SpeechJob::run(SlotWatch& watch) {
-  const Status spoken = speak(watch);
-  if (spoken || reply()->cancelled()) {
-    outcome_ = spoken ? "done" : "cancelled";
-    complete_ = spoken.has_value();
-    return;
-  }
-  fail_with(spoken.error());
+Status SpeechJob::work(SlotWatch& watch) {
+  SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start());
+  const CancelledBy cancelled_by(*reply(), *session);
+  std::optional<ReadBy> read_by;
+  if (order_.text)
+    read_by.emplace(*order_.text, *session, watch);
+  else
+    SYRINX_TRY_VOID(session->speak(order_.request.input));
+  Status sent = send(*session, watch);
+  statistics_ = session->statistics();
+  return sent;
 }
 
-// What libraries throw is an error like others, so that the client and the log hear of it.
-Status SpeechJob::speak(SlotWatch& watch) {
-  try {
-    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start());
-    const CancelledBy cancelled_by(*reply(), *session);
-    std::optional<ReadBy> read_by;
-    if (order_.text)
-      read_by.emplace(*order_.text, *session, watch);
-    else
-      SYRINX_TRY_VOID(session->speak(order_.request.input));
-    Status sent = send(*session, watch);
-    statistics_ = session->statistics();
-    return sent;
-  } catch (const std::bad_alloc&) {
-    return fail(Code::kUnavailable, "out of memory while speaking; ask again when fewer texts are spoken");
-  } catch (const std::exception& error) {
-    return fail(Code::kInternal, "unexpected failure while speaking: {}", error.what());
-  }
-}
-
-void SpeechJob::fail_with(const Error& error) {
-  const HttpError answer = told(error, order_.request, *model_);
-  if (answer.status >= 500) fault_ = error.message;
-  complete_ = answer_->fail(answer);
+// The voice is one of those listed: what is not there, or is named by its file, is the server's fault.
+HttpError SpeechJob::told(const Error& error) const {
+  if (error.code == Code::kNotFound || model_->names_its_files(error.message))
+    return http_error({Code::kInternal, error.message});
+  return http_error(error, field_of(error, order_.request, *model_));
 }
 
 Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
@@ -148,39 +122,24 @@ size_t SpeechJob::characters() const {
 Status SpeechJob::begin(const SpeechSession& session) {
   first_audio_s_ = order_.text ? session.statistics().first_audio_ms / 1000
                                : static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
-  reports_.metrics.observe("syrinx_time_to_first_audio_seconds", {{"model", model_->id()}}, first_audio_s_);
+  metrics().observe("syrinx_time_to_first_audio_seconds", {{"model", model_->id()}}, first_audio_s_);
   return answer_->begin();
 }
 
-void SpeechJob::end() {
-  try {
-    report();
-  } catch (const std::exception& error) {  // the client hears the end all the same
-    log_error("what became of a speech could not be told: {}", error.what());
-  }
-  answer_->end(complete_);
-}
-
 void SpeechJob::report() const {
-  const bool done = outcome_ == std::string_view("done");
-  const char* const reason = !done ? outcome_ : statistics_.limited_pieces > 0 ? "limit" : "eos";
-  reports_.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
-  reports_.metrics.add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "out"}},
-                       statistics_.audio_seconds);
-  if (reports_.log == nullptr || (reports_.faults_alone && fault_.empty())) return;
-  Json line;
-  line.set("time", utc_now());
-  line.set("event", "speech");
-  line.set("id", order_.id);
-  line.set("model", model_->id());
-  line.set("stopped", reason);
-  if (!fault_.empty()) line.set("error", fault_);
-  line.set("characters", characters());
-  line.set("audio_seconds", statistics_.audio_seconds);
-  line.set("first_audio_ms", milliseconds(first_audio_s_));
-  line.set("engine_first_audio_ms", milliseconds(statistics_.first_audio_ms / 1000));
-  line.set("compute_ms", milliseconds(statistics_.compute_ms / 1000));
-  reports_.log->write(line.dump());
+  const bool done = outcome() == std::string_view("done");
+  const char* const reason = !done ? outcome() : statistics_.limited_pieces > 0 ? "limit" : "eos";
+  metrics().add("syrinx_generation_stopped_total", {{"reason", reason}});
+  metrics().add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "out"}},
+                statistics_.audio_seconds);
+  auto line = log_line("speech", order_.id, model_->id(), reason);
+  if (!line) return;
+  line->set("characters", characters());
+  line->set("audio_seconds", statistics_.audio_seconds);
+  line->set("first_audio_ms", milliseconds(first_audio_s_));
+  line->set("engine_first_audio_ms", milliseconds(statistics_.first_audio_ms / 1000));
+  line->set("compute_ms", milliseconds(statistics_.compute_ms / 1000));
+  log(*line);
 }
 
 }  // namespace syrinx::server

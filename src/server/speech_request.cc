@@ -18,12 +18,6 @@ constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 
 using Checked = tl::expected<void, HttpError>;
 
-template <class... Args>
-tl::unexpected<HttpError> refuse(const char* field, fmt::format_string<Args...> format, Args&&... args) {
-  return tl::unexpected(
-      HttpError{.status = 400, .message = fmt::format(format, std::forward<Args>(args)...), .param = field});
-}
-
 Checked take_text(const Json& value, const char* field, std::string& text) {
   if (value.is_null()) return {};
   if (value.string() == nullptr) return refuse(field, "'{}' must be a text", field);

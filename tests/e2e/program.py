@@ -2,9 +2,11 @@
 
 SYRINX_BINARY is the program, SYRINX_TEST_DATA the folder tests/data; ctest sets both.
 """
+import math
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -22,6 +24,19 @@ def tiny_whisper(folder):
     for name in ("tokenizer.json", "vocabulary.txt"):
         shutil.copy(DATA / "whisper" / name, folder)
     return folder
+
+
+def wav(samples, rate=16000, channels=1, form=1, bits=16):
+    """Bytes of a WAV file; samples are bytes already."""
+    frame = channels * bits // 8
+    return (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " +
+            struct.pack("<IHHIIHH", 16, form, channels, rate, rate * frame, frame, bits) + b"data" +
+            struct.pack("<I", len(samples)) + samples)
+
+
+def tone(seconds, rate=16000, channels=1):
+    frames = (int(8000 * math.sin(i * 0.1)) for i in range(int(seconds * rate)))
+    return b"".join(struct.pack("<h", value) * channels for value in frames)
 
 
 class Program(unittest.TestCase):

@@ -17,6 +17,15 @@ MODEL = ["--recognition-model", "", "--speech-model", ENGLISH, "--voices", f"ann
 LONG = "This is a sentence that takes some time to say. " * 40
 
 
+def form(sound, **fields):
+    """A body of multipart/form-data with the boundary `b`; a list is a field that comes several times."""
+    parts = [("file\"; filename=\"sound.wav", sound)]
+    for name, value in fields.items():
+        parts += [(name, each.encode()) for each in (value if isinstance(value, list) else [value])]
+    return b"".join(b"--b\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n" % (name.encode(), content)
+                    for name, content in parts) + b"--b--\r\n"
+
+
 class Server(Program):
     """start_server() for each test; it is ended, and must end well, behind the test."""
 
@@ -127,6 +136,11 @@ class Server(Program):
         """Begins a speech on a plain socket."""
         body = json.dumps({"input": text, "response_format": "wav", **fields}).encode()
         connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    def transcribe(self, sound, path="/v1/audio/transcriptions", headers=(), **fields):
+        """Posts a recording as a form."""
+        return self.request("POST", path, form(sound, **fields),
+                            {"Content-Type": "multipart/form-data; boundary=b", **dict(headers)})
 
     def free_slots(self, kind="speech"):
         return json.loads(self.request("GET", "/ready")[2])[kind]["free_slots"]

@@ -8,6 +8,7 @@ import wave
 
 import openai
 
+from program import DATA, tiny_whisper, tone, wav
 from server import Server
 
 
@@ -85,6 +86,57 @@ class OpenAi(Server):
         self.check_same(sounds[3], alone.content)
 
 
+class Transcriptions(Server):
+    """The small random Whisper hears words of its own in a tone; their sense does not matter here."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
+        self.client = openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0)
+        self.sound = self.folder / "tone.wav"
+        self.sound.write_bytes(wav(tone(1)))
+
+    def tearDown(self):
+        self.client.close()
+        super().tearDown()
+
+    def create(self, **fields):
+        with self.sound.open("rb") as file:
+            return self.client.audio.transcriptions.create(model="whisper-1", file=file, **fields)
+
+    def test_every_format(self):
+        heard = self.create()
+        self.assertTrue(heard.text)
+        self.assertEqual((heard.usage.type, heard.usage.seconds), ("duration", 1.0))
+        self.assertEqual(self.create(response_format="text"), heard.text + "\n")
+        self.assertTrue(self.create(response_format="vtt").startswith("WEBVTT\n\n"))
+        self.assertIn(" --> ", self.create(response_format="srt"))
+        verbose = self.create(response_format="verbose_json", timestamp_granularities=["word", "segment"])
+        self.assertEqual(verbose.duration, 1.0)
+        self.assertEqual(" ".join(segment.text for segment in verbose.segments), verbose.text)
+        self.assertIsNotNone(verbose.segments[0].no_speech_prob)
+        self.assertLessEqual(0, verbose.words[0].start)
+        self.assertLessEqual(verbose.words[-1].end, verbose.duration)
+        events = list(self.create(stream=True, language="en"))
+        self.assertEqual({event.type for event in events[:-1]}, {"transcript.text.delta"})
+        self.assertEqual(events[-1].type, "transcript.text.done")
+        self.assertEqual("".join(event.delta for event in events[:-1]), events[-1].text)
+        with self.sound.open("rb") as file:
+            self.assertIsInstance(self.client.audio.translations.create(model="whisper-1", file=file).text, str)
+
+    def test_errors_are_its_own_exceptions(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.create(prompt="Dear friends,")
+        self.assertEqual(caught.exception.param, "prompt")
+        with self.assertRaises(openai.NotFoundError):
+            self.client.audio.transcriptions.create(model="gpt-9", file=("a.wav", wav(tone(1))))
+        with self.assertRaises(openai.APIStatusError) as caught:
+            self.client.audio.transcriptions.create(model="whisper-1", file=("a.webm", b"\x1aE\xdf\xa3" + bytes(100)))
+        self.assertEqual((caught.exception.status_code, caught.exception.param), (415, "file"))
+        with self.assertRaises(openai.NotFoundError):
+            self.client.audio.speech.create(model="tts-1", voice="alloy", input="x")
+
+
 class Curl(Server):
     def curl(self, path, *arguments):
         done = subprocess.run(["curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "30",
@@ -104,6 +156,19 @@ class Curl(Server):
         code, error = self.curl("/v1/audio/speech", "--data-raw", body + " " * 100000)
         self.assertEqual(code, 22)
         self.assertIn("65536 bytes", json.loads(error)["error"]["message"])
+
+    def test_curl_sends_recordings(self):
+        self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
+        path = "/v1/audio/transcriptions"
+        for name in ("flac_stereo_44100.flac", "mp3_24000.mp3", "opus_48000.opus", "vorbis_22050.ogg"):
+            code, answer = self.curl(path, "--form", f"file=@{DATA / 'audio' / name}", "--form", "model=tiny")
+            self.assertEqual((code, list(json.loads(answer))), (0, ["text", "usage"]), answer)
+        (self.folder / "tone.wav").write_bytes(wav(tone(1)))
+        code, whole = self.curl(path, "--form", f"file=@{self.folder / 'tone.wav'}")
+        code, chunked = self.curl(path, "--form", f"file=@{self.folder / 'tone.wav'}", "--header", "Transfer-Encoding: chunked")
+        self.assertEqual((code, chunked), (0, whole))
+        code, error = self.curl(path, "--form", "file=hello")
+        self.assertEqual((code, json.loads(error)["error"]["param"]), (22, "file"))
 
 
 if __name__ == "__main__":

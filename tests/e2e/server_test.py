@@ -7,8 +7,8 @@ import socket
 import time
 import unittest
 
-from program import DATA, Program, tiny_whisper
-from server import ENGLISH, LONG, MODEL, Server
+from program import DATA, Program, tiny_whisper, tone, wav
+from server import ENGLISH, LONG, MODEL, Server, form
 
 
 class Speech(Server):
@@ -442,6 +442,105 @@ class Life(Server):
     def test_it_listens_on_other_addresses(self):
         self.start_server("--host", "::1")
         self.assertEqual(self.request("GET", "/health")[0], 200)
+
+
+class Transcription(Server):
+    """The small random Whisper hears words of its own in a tone; what it hears does not matter here."""
+
+    def start_recogniser(self, *arguments):
+        self.model = tiny_whisper(self.folder / "tiny")
+        self.start_server(*arguments, model=["--speech-model", "", "--recognition-model", self.model])
+
+    def heard(self, sound, **fields):
+        status, _, body = self.transcribe(sound, **fields)
+        self.assertEqual(status, 200, body)
+        return body
+
+    def test_words_are_those_of_the_program(self):
+        self.start_recogniser()
+        sound = wav(tone(1))
+        (self.folder / "tone.wav").write_bytes(sound)
+        def of_the_program(*arguments):
+            code, output, errors = self.run_it("transcribe", "--model", self.model, self.folder / "tone.wav", "--format",
+                                               "json", *arguments)
+            self.assertEqual((code, errors), (0, ""))
+            return json.loads(output)
+
+        expected = of_the_program()
+        self.assertTrue(expected["text"])
+        usage = {"type": "duration", "seconds": 1.0}
+        self.assertEqual(json.loads(self.heard(sound)), {"text": expected["text"], "usage": usage})
+        self.assertEqual(self.heard(sound, response_format="text").decode(), expected["text"] + "\n")
+        self.assertTrue(self.heard(sound, response_format="vtt").startswith(b"WEBVTT\n\n"))
+        verbose = json.loads(self.heard(sound, response_format="verbose_json",
+                                        **{"timestamp_granularities[]": ["word", "segment"]}))
+        timed = of_the_program("--timestamps", "word")  # whose segments end where words do
+        self.assertEqual((verbose["language"], verbose["duration"], verbose["usage"]), (timed["language"], 1.0, usage))
+        self.assertEqual([(part["start"], part["end"], part["text"], part["tokens"]) for part in verbose["segments"]],
+                         [(part["start_s"], part["end_s"], part["text"], part["tokens"]) for part in timed["segments"]])
+        self.assertIsInstance(verbose["segments"][0]["no_speech_prob"], float)
+        self.assertEqual([word["word"] for word in verbose["words"]],
+                         [word["word"] for part in timed["segments"] for word in part["words"]])
+        status, headers, body = self.transcribe(sound, stream="true")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/event-stream"))
+        events = [json.loads(line[len("data: "):]) for line in body.decode().split("\n\n") if line]
+        self.assertEqual("".join(event["delta"] for event in events[:-1]), expected["text"])
+        self.assertEqual(events[-1], {"type": "transcript.text.done", "text": expected["text"], "usage": usage})
+        self.assertEqual(self.metric('syrinx_audio_seconds_total{model="tiny",direction="in"}'), 5)
+
+    def test_every_container(self):
+        self.start_recogniser()
+        clips = [path for path in (DATA / "audio").iterdir() if path.suffix != ".md"]
+        self.assertEqual({path.suffix for path in clips}, {".flac", ".mp3", ".ogg", ".opus", ".wav"})
+        for clip in clips:
+            self.assertIn("text", json.loads(self.heard(clip.read_bytes())), clip)
+
+    def test_misuses_are_named(self):
+        self.start_recogniser("--max-recording-s", "2")
+        post = "POST", "/v1/audio/transcriptions"
+        kind = {"Content-Type": "multipart/form-data; boundary=b"}
+        good = wav(tone(0.5))
+        for status, code, param, fields in (
+                (400, None, "prompt", {"prompt": "x"}), (400, None, "language", {"language": "xx"}),
+                (404, "model_not_found", "model", {"model": "tts-1"}), (400, None, "keywords", {"keywords[]": "Syrinx"}),
+                (400, "unknown_parameter", "speed", {"speed": "1"}), (400, None, "stream", {"stream": "x"}),
+                (400, None, "chunking_strategy", {"chunking_strategy": '{"type": "server_vad", "threshold": 0.4}'})):
+            self.check_refused(status, code, param, *post, form(good, **fields), headers=kind)
+        self.check_refused(415, None, "file", *post, form(b"GIF89a" + bytes(100)), headers=kind)
+        self.check_refused(413, None, "file", *post, form(wav(tone(2.5))), headers=kind)
+        self.check_refused(400, None, "file", *post, form(good[:30]), headers=kind)
+        self.check_refused(415, None, None, *post, {"file": "x"})
+        self.check_refused(400, "invalid_multipart", None, *post, form(good)[:-20], headers=kind)
+        status, _, body = self.transcribe(good, path="/v1/audio/translations")
+        self.assertEqual(status, 200, body)
+        self.assertEqual(self.free_slots("recognition"), 4)
+
+    def test_uploads_have_limits_of_their_own(self):
+        self.start_recogniser("--max-upload-mb", "1", "--max-uploads-mb", "1", "--upload-timeout-s", "3",
+                              "--request-timeout-s", "1")
+        head = (b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+                b"Content-Length: %d\r\n\r\n")
+        self.check_refused(413, None, None, "POST", "/v1/audio/transcriptions", bytes(20 << 20))
+        with self.connect() as half:
+            half.sendall(head % 1000000 + b"--b")
+            self.wait_for(lambda: self.transcribe(wav(tone(2)))[0] == 503)
+            self.assertTrue(half.recv(100).startswith(b"HTTP/1.1 408 "))
+        self.wait_for(lambda: self.transcribe(wav(tone(2)))[0] == 200)
+        self.assertGreater(self.metric('syrinx_rejected_total{reason="uploads_full"}'), 0)
+
+    def test_a_full_server_refuses_and_a_client_that_leaves_makes_room(self):
+        self.start_recogniser("--recognition-slots", "1")
+        body = form(wav(tone(1) * 600))
+        with self.connect() as first:
+            first.sendall(b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+                          b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            self.wait_for(lambda: self.free_slots("recognition") == 0)
+            self.assertEqual(self.transcribe(wav(tone(1)))[0], 503)
+            self.assertEqual(self.request("GET", "/ready?slots=recognition")[0], 503)
+        self.wait_for(lambda: self.free_slots("recognition") == 1, seconds=5)
+        self.heard(wav(tone(1)))
+        self.end_server()
+        self.assertEqual([line["stopped"] for line in self.logged("transcription")], ["cancelled", "done"])
 
 
 class Kinds(Server):

@@ -7,22 +7,9 @@ import struct
 import time
 import unittest
 
-from program import DATA, Program, tiny_whisper
+from program import DATA, Program, tiny_whisper, tone, wav
 
 EVENT = ["segment", "final", "stable_bytes", "latency_ms", "text", "start_s", "end_s", "confidence", "tokens"]
-
-
-def wav(samples, rate=16000, channels=1, form=1, bits=16):
-    """Bytes of a WAV file; samples are bytes already."""
-    frame = channels * bits // 8
-    return (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " +
-            struct.pack("<IHHIIHH", 16, form, channels, rate, rate * frame, frame, bits) + b"data" +
-            struct.pack("<I", len(samples)) + samples)
-
-
-def tone(seconds, rate=16000, channels=1):
-    frames = (int(8000 * math.sin(i * 0.1)) for i in range(int(seconds * rate)))
-    return b"".join(struct.pack("<h", value) * channels for value in frames)
 
 
 class Tiny(Program):

@@ -79,6 +79,8 @@ class FakeRecogniser final : public Recogniser {
     if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
     Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
     for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part));
+    size_t told = 0;
+    tell_heard(options, transcript, told);
     if (throws_at > 0 && transcript.segments.size() == throws_at) throw std::bad_alloc();
     return transcript;
   }

@@ -41,15 +41,21 @@ TEST(SoundTranscription, LongSoundsGoInStretches) {
   std::vector<double> at;
   for (double s = 0.3; s < 59; s += 0.7) at.push_back(s);
   const std::vector<float> sound = beeps(at, 60, 16000);
-  const auto got = transcribe_sound(recogniser, source_of(sound, 16000), {}, nullptr, {.longest_s = 10, .search_s = 2});
+  std::vector<double> heard;  // as they are found
+  TranscribeOptions options;
+  options.heard = [&](const TranscriptSegment& segment) { heard.push_back(segment.start_s); };
+  const auto got =
+      transcribe_sound(recogniser, source_of(sound, 16000), options, nullptr, {.longest_s = 10, .search_s = 2});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_GE(recogniser.calls, 6);
   EXPECT_LE(recogniser.longest, 160000u + 4096u);
   EXPECT_EQ(recogniser.last_language, "en");
   ASSERT_EQ(got->segments.size(), at.size());
+  ASSERT_EQ(heard.size(), at.size());
   for (size_t i = 0; i < at.size(); ++i) {
     EXPECT_NEAR(got->segments[i].start_s, at[i], 0.01);
     EXPECT_NEAR(got->segments[i].words[0].start_s, at[i], 0.01);
+    EXPECT_EQ(heard[i], got->segments[i].start_s);
   }
   EXPECT_DOUBLE_EQ(got->audio_s, 60);
 }

@@ -49,7 +49,7 @@ class ThrowingService : public HttpService {
     if (head.path == "/admit") throw std::runtime_error("no admission");
     return {};
   }
-  HttpReply answer(const HttpRequest& request) override {
+  HttpReply answer(HttpRequest& request) override {
     if (request.path == "/memory") throw std::bad_alloc();
     if (request.path == "/answer") throw std::runtime_error("no answer");
     return {.body = "fine"};

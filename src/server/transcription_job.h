@@ -1,0 +1,57 @@
+// One recording's way from its bytes to its words, on a slot's thread: form, decoder, recogniser, answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/transcript.h"
+#include "server/recognition_model.h"
+#include "server/slot_job.h"
+#include "server/transcription_request.h"
+
+namespace syrinx::server {
+
+// The body of a request, and for whom it is transcribed.
+struct TranscriptionOrder {
+  std::string type = {};  // its Content-Type
+  std::string body = {};
+  std::shared_ptr<const void> hold = {};  // of the room that the body takes, as long as the order lives
+  bool translated = false;                // into English
+  double max_recording_s = 0;
+  std::string id = {};  // of the HTTP request
+  int64_t arrived_ns = 0;
+};
+
+class TranscriptionJob final : public SlotJob {
+ public:
+  TranscriptionJob(std::shared_ptr<const RecognitionModel> model, TranscriptionOrder order, JobReports reports);
+
+  const std::shared_ptr<ReplyStream>& reply() const override { return reply_; }
+
+ private:
+  Status work(SlotWatch& watch) override;
+  const char* what() const override { return "a transcription"; }
+  HttpError told(const Error& error) const override;
+  bool fail_answer(const HttpError& error) override;
+  void end_answer(bool complete) override;
+  void report() const override;
+
+  Status parse();
+  Result<Transcript> transcribe(SlotWatch& watch);
+  void tell(const TranscriptSegment& segment);
+  Status answer(const Transcript& transcript);
+
+  const std::shared_ptr<const RecognitionModel> model_;
+  const TranscriptionOrder order_;
+  const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
+
+  TranscriptionRequest request_;     // views into the order's body
+  std::optional<HttpError> misuse_;  // of the form
+  bool bad_recording_ = false;       // the error is about the file
+  std::optional<double> first_word_s_;
+  double audio_s_ = 0, took_ms_ = 0;
+};
+
+}  // namespace syrinx::server

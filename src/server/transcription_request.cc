@@ -1,0 +1,219 @@
+#include "server/transcription_request.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "base/in_quotes.h"
+#include "base/json.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr size_t kMaxTextBytes = 256;  // of a field but the file
+constexpr size_t kMaxKeywords = 32;
+
+using Taken = tl::expected<void, HttpError>;
+using Take = Taken (*)(const FormPart& part, TranscriptionRequest& request);
+
+Taken take_file(const FormPart& part, TranscriptionRequest& request) {
+  if (part.content.empty()) return refuse("file", "'file' is empty; send a recording");
+  request.file = part.content;
+  return {};
+}
+
+Taken take_model(const FormPart& part, TranscriptionRequest& request) {
+  request.model = part.content;
+  return {};
+}
+
+Taken take_language(const FormPart& part, TranscriptionRequest& request) {
+  request.options.language = part.content;
+  return {};
+}
+
+Taken take_keyword(const FormPart& part, TranscriptionRequest& request) {
+  if (request.options.boost.size() == kMaxKeywords)
+    return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
+  if (!part.content.empty()) request.options.boost.emplace_back(part.content);
+  return {};
+}
+
+Taken take_prompt(const FormPart& part, TranscriptionRequest& /*request*/) {
+  if (part.content.empty()) return {};
+  return refuse("prompt", "'prompt' cannot be heeded: no model of this server takes one; leave it out");
+}
+
+Taken take_format(const FormPart& part, TranscriptionRequest& request) {
+  static constexpr std::array<std::pair<std::string_view, TranscriptionFormat>, 5> kFormats = {
+      {{"json", TranscriptionFormat::kJson},
+       {"text", TranscriptionFormat::kText},
+       {"srt", TranscriptionFormat::kSrt},
+       {"vtt", TranscriptionFormat::kVtt},
+       {"verbose_json", TranscriptionFormat::kVerboseJson}}};
+  const auto format =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& known) { return known.first == part.content; });
+  if (part.content == "diarized_json")
+    return refuse("response_format", "'diarized_json' cannot be made: no model of this server tells speakers apart");
+  if (format == kFormats.end())
+    return refuse("response_format", "'response_format' is {}; choose json, text, srt, vtt or verbose_json",
+                  in_quotes(part.content));
+  request.format = format->second;
+  return {};
+}
+
+Taken take_temperature(const FormPart& part, TranscriptionRequest& /*request*/) {
+  double temperature = 0;
+  const char* const end = part.content.data() + part.content.size();
+  const auto [behind, error] = std::from_chars(part.content.data(), end, temperature);
+  if (error != std::errc() || behind != end || !(temperature >= 0 && temperature <= 1))
+    return refuse("temperature", "'temperature' must be a number from 0 to 1");
+  if (temperature != 0)
+    return refuse("temperature",
+                  "'temperature' cannot be heeded: models raise it by themselves where they have to; "
+                  "give 0, or leave it out");
+  return {};
+}
+
+Taken take_granularity(const FormPart& part, TranscriptionRequest& request) {
+  if (part.content == "word")
+    request.options.words = true;
+  else if (part.content == "segment")
+    request.segments = true;
+  else
+    return refuse("timestamp_granularities[]", "'timestamp_granularities[]' is {}; choose word or segment",
+                  in_quotes(part.content));
+  return {};
+}
+
+Taken take_stream(const FormPart& part, TranscriptionRequest& request) {
+  request.events = part.content == "true" || part.content == "1" || part.content == "True";
+  if (!request.events && part.content != "false" && part.content != "0" && part.content != "False")
+    return refuse("stream", "'stream' must be true or false");
+  return {};
+}
+
+Taken take_include(const FormPart& part, TranscriptionRequest& /*request*/) {
+  return refuse("include[]", "{} cannot be included in an answer; leave 'include[]' out", in_quotes(part.content));
+}
+
+Taken refuse_speakers(const FormPart& part, TranscriptionRequest& /*request*/) {
+  return refuse(part.name.c_str(), "'{}' cannot be heeded: no model of this server tells speakers apart; leave it out",
+                part.name);
+}
+
+Taken refuse_languages(const FormPart& /*part*/, TranscriptionRequest& /*request*/) {
+  return refuse("languages", "'languages' cannot be heeded; give one 'language', or none, and the model finds out");
+}
+
+Taken take_voice_number(const Json& value, const std::string& key, std::optional<double>& number) {
+  if (value.whole() != nullptr) number = static_cast<double>(*value.whole());
+  if (value.real() != nullptr) number = *value.real();
+  if (!number) return refuse("chunking_strategy", "'{}' of 'chunking_strategy' must be a number", key);
+  return {};
+}
+
+// "auto", or {"type": "server_vad", ...}: what counts as speech.
+Taken take_chunking(const FormPart& part, TranscriptionRequest& request) {
+  if (part.content == "auto") return {};
+  const auto json = parse_json(part.content, "'chunking_strategy'", {.max_bytes = kMaxTextBytes, .max_depth = 1});
+  const Json* const type = json ? json->find("type") : nullptr;
+  if (type == nullptr || type->string() == nullptr || *type->string() != "server_vad")
+    return refuse("chunking_strategy", "'chunking_strategy' must be auto, or a JSON object with the type server_vad");
+  VoiceActivityChanges& voice = request.options.voice;
+  const std::array<std::pair<const char*, std::optional<double>*>, 3> fields = {
+      {{"threshold", &voice.threshold},
+       {"prefix_padding_ms", &voice.speech_pad_ms},
+       {"silence_duration_ms", &voice.min_silence_ms}}};
+  for (const auto& [key, value] : *json->object()) {
+    if (key == "type") continue;
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&, &name = key](const auto& known) { return name == known.first; });
+    if (field == fields.end())
+      return refuse("chunking_strategy",
+                    "'chunking_strategy' has no {}; it may have type, threshold, "
+                    "prefix_padding_ms and silence_duration_ms",
+                    in_quotes(key));
+    if (auto taken = take_voice_number(value, key, *field->second); !taken) return taken;
+  }
+  return {};
+}
+
+struct Field {
+  std::string_view name;
+  Take take;
+  bool translated = false;  // also of translations
+  bool several = false;     // may come more than once
+};
+
+constexpr std::array kFields = {
+    Field{"file", take_file, true},
+    Field{"model", take_model, true},
+    Field{"prompt", take_prompt, true},
+    Field{"response_format", take_format, true},
+    Field{"temperature", take_temperature, true},
+    Field{"language", take_language},
+    Field{"languages[]", refuse_languages, false, true},
+    Field{"languages", refuse_languages, false, true},
+    Field{"keywords[]", take_keyword, false, true},
+    Field{"keywords", take_keyword, false, true},
+    Field{"timestamp_granularities[]", take_granularity, false, true},
+    Field{"timestamp_granularities", take_granularity, false, true},
+    Field{"stream", take_stream},
+    Field{"include[]", take_include, false, true},
+    Field{"include", take_include, false, true},
+    Field{"chunking_strategy", take_chunking},
+    Field{"known_speaker_names[]", refuse_speakers, false, true},
+    Field{"known_speaker_references[]", refuse_speakers, false, true},
+};
+
+// Of a file in pieces of JSON, and of a field in pieces of a form, nothing is put together here.
+Taken take_part(const FormPart& part, bool translated, std::set<std::string_view>& seen,
+                TranscriptionRequest& request) {
+  const auto field =
+      std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == part.name; });
+  if (field == kFields.end() || (translated && !field->translated))
+    return tl::unexpected(HttpError{
+        .status = 400,
+        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
+                               translated ? "file, model, prompt, response_format and temperature"
+                                          : "file, model, language, keywords, response_format, "
+                                            "timestamp_granularities[], stream, chunking_strategy and temperature"),
+        .param = shortened(part.name),
+        .code = "unknown_parameter"});
+  if (!seen.insert(field->name).second && !field->several)
+    return refuse(part.name.c_str(), "'{}' is given twice; give it once", part.name);
+  if (field->take != take_file && part.content.size() > kMaxTextBytes)
+    return refuse(part.name.c_str(), "'{}' has {} bytes; give at most {}", part.name, part.content.size(),
+                  kMaxTextBytes);
+  return field->take(part, request);
+}
+
+Taken check_together(const TranscriptionRequest& request) {
+  if (request.file.empty()) return refuse("file", "'file' is missing; send a recording in it");
+  const bool verbose = request.format == TranscriptionFormat::kVerboseJson;
+  if (!verbose && (request.segments || request.options.words))
+    return refuse("timestamp_granularities[]",
+                  "'timestamp_granularities[]' needs the response_format verbose_json; choose that, or leave it out");
+  if (request.events && request.format != TranscriptionFormat::kJson && request.format != TranscriptionFormat::kText)
+    return refuse("stream", "'stream' gives events in place of srt, vtt and verbose_json; leave one of them out");
+  return {};
+}
+
+}  // namespace
+
+TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts, bool translated) {
+  TranscriptionRequest request;
+  request.options.translate = translated;
+  std::set<std::string_view> seen;
+  for (const FormPart& part : parts)
+    if (auto taken = take_part(part, translated, seen, request); !taken)
+      return tl::unexpected(std::move(taken).error());
+  if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
+  if (!request.options.words) request.segments = true;
+  return request;
+}
+
+}  // namespace syrinx::server

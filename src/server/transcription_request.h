@@ -1,0 +1,30 @@
+// The body of POST /v1/audio/transcriptions and /v1/audio/translations: OpenAI's fields, as docs/server.md lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/recogniser.h"
+#include "server/http_message.h"
+#include "server/multipart.h"
+
+namespace syrinx::server {
+
+enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
+
+struct TranscriptionRequest {
+  std::string_view file;  // a view into the body
+  std::string model;      // empty: the server's
+  TranscriptionFormat format = TranscriptionFormat::kJson;
+  bool events = false;        // `stream`
+  bool segments = false;      // of verbose_json
+  TranscribeOptions options;  // language, words, voice activity, favoured words
+};
+
+using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError>;
+
+// `translated`: of a translation, which takes fewer fields.  Errors name the field, its limit and what to give instead.
+TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts, bool translated);
+
+}  // namespace syrinx::server

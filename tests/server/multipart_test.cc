@@ -1,0 +1,149 @@
+// Forms, and the recordings in them: what is taken of each, and what is refused how.
+#include "server/multipart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/transcription_request.h"
+#include "server/upload_room.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kType = "multipart/form-data; boundary=b";
+
+std::string field(std::string_view name, std::string_view content, std::string_view more = "") {
+  return fmt::format("--b\r\nContent-Disposition: form-data; name=\"{}\"{}\r\n\r\n{}\r\n", name, more, content);
+}
+
+std::string fault(std::string_view body, const char* type = kType) {
+  const auto parts = parse_multipart(type, body);
+  return parts ? "" : parts.error().message;
+}
+
+TEST(Multipart, FieldsAndFilesInTheirOrder) {
+  const std::string body =
+      "preamble\r\n" + field("file", "\r\n--\x00 \xff--b", "; filename=\"a \\\"b\\\" c:\\d.wav\"") +
+      "--b  \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;name=plain\r\n\r\n\r\n--b--";
+  const auto parts = parse_multipart("Multipart/Form-Data; charset=x; boundary=\"b\"", body + "epilogue");
+  ASSERT_TRUE(parts) << parts.error().message;
+  ASSERT_EQ(parts->size(), 2U);
+  EXPECT_EQ((*parts)[0].name, "file");
+  EXPECT_EQ((*parts)[0].file_name, "a \"b\" c:\\d.wav");
+  EXPECT_EQ((*parts)[0].content, std::string_view("\r\n--\x00 \xff--b", 9).substr(0, 4));
+  EXPECT_EQ((*parts)[1].name, "plain");
+  EXPECT_EQ((*parts)[1].content, "");
+  EXPECT_TRUE(parse_multipart(kType, "--b--")->empty());
+}
+
+TEST(Multipart, WhatIsNoFormIsNamed) {
+  EXPECT_EQ(parse_multipart("application/json", "{}").error().status, 415);
+  EXPECT_THAT(fault("", "multipart/form-data"), HasSubstr("no boundary of 1 to 70 bytes"));
+  EXPECT_THAT(fault("", ("multipart/form-data; boundary=" + std::string(71, 'x')).c_str()), HasSubstr("no boundary"));
+  EXPECT_THAT(fault("hello"), HasSubstr("the body holds no boundary"));
+  EXPECT_THAT(fault("--bb\r\n"), HasSubstr("followed by something else"));
+  EXPECT_THAT(fault("--b\r\nX: y"), HasSubstr("does not end within 4096 bytes"));
+  EXPECT_THAT(fault("--b\r\nX: y\r\n\r\nz\r\n--b--"), HasSubstr("has no name"));
+  EXPECT_THAT(fault("--b\r\nContent-Disposition: attachment; name=x\r\n\r\nz\r\n--b--"),
+              HasSubstr("no field of a form"));
+  EXPECT_THAT(fault(field("model", "tiny").substr(0, 60)), HasSubstr("cut off in the field 'model'"));
+  EXPECT_THAT(fault(field(std::string(300, 'n'), "") + "--b--"), HasSubstr("has 300 bytes, more than 256"));
+  std::string many;
+  for (size_t i = 0; i <= FormLimits::kMaxParts; ++i) many += field("x", "");
+  EXPECT_THAT(fault(many + "--b--"), HasSubstr("more than 64 parts"));
+}
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+TranscriptionRequestOrError parse(const Fields& fields, bool translated = false) {
+  std::vector<FormPart> parts;
+  for (const auto& [name, content] : fields) parts.push_back({.name = name, .content = content});
+  return parse_transcription_request(parts, translated);
+}
+
+TEST(TranscriptionRequest, EveryField) {
+  const Fields fields = {
+      {"file", "sound"},
+      {"model", "whisper-1"},
+      {"language", "en"},
+      {"prompt", ""},
+      {"response_format", "verbose_json"},
+      {"temperature", "0.0"},
+      {"timestamp_granularities[]", "word"},
+      {"timestamp_granularities[]", "segment"},
+      {"stream", "false"},
+      {"keywords[]", "Syrinx"},
+      {"chunking_strategy",
+       R"({"type": "server_vad", "threshold": 0.6, "prefix_padding_ms": 100, "silence_duration_ms": 300})"}};
+  const auto request = parse(fields);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->file, "sound");
+  EXPECT_EQ(request->model, "whisper-1");
+  EXPECT_EQ(request->format, TranscriptionFormat::kVerboseJson);
+  EXPECT_EQ(request->options.language, "en");
+  EXPECT_TRUE(request->options.words && request->segments && !request->events && !request->options.translate);
+  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});
+  EXPECT_EQ(request->options.voice.threshold, 0.6);
+  EXPECT_EQ(request->options.voice.speech_pad_ms, 100);
+  EXPECT_EQ(request->options.voice.min_silence_ms, 300);
+  EXPECT_TRUE(parse({{"file", "x"}}, true)->options.translate);
+  EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
+  EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
+}
+
+TEST(TranscriptionRequest, MisusesNameTheField) {
+  const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
+    fields.emplace_back("file", "sound");
+    const auto request = parse(fields, translated);
+    ASSERT_FALSE(request) << param;
+    EXPECT_EQ(request.error().status, 400);
+    EXPECT_EQ(request.error().param, param);
+    EXPECT_THAT(request.error().message, HasSubstr(words));
+  };
+  EXPECT_EQ(parse({}).error().param, "file");
+  EXPECT_EQ(parse({{"file", ""}}).error().param, "file");
+  check({{"file", "a"}}, "file", "given twice");
+  check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
+  check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
+  check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
+    check({{"temperature", bad}}, "temperature", "from 0 to 1");
+  check({{"temperature", "0.5"}}, "temperature", "give 0");
+  check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
+  check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
+  check({{"stream", "maybe"}}, "stream", "true or false");
+  check({{"stream", "true"}, {"response_format", "srt"}}, "stream", "in place of srt");
+  check({{"include[]", "logprobs"}}, "include[]", "'logprobs' cannot be included");
+  check({{"languages[]", "en"}}, "languages", "give one 'language'");
+  check({{"known_speaker_names[]", "ann"}}, "known_speaker_names[]", "tells speakers apart");
+  check({{"model", std::string(300, 'm')}}, "model", "has 300 bytes");
+  for (const char* bad : {"loud", "{}", "[]", R"({"type": "semantic_vad"})"})
+    check({{"chunking_strategy", bad}}, "chunking_strategy", "must be auto");
+  check({{"chunking_strategy", R"({"type": "server_vad", "eagerness": 1})"}}, "chunking_strategy",
+        "has no 'eagerness'");
+  check({{"chunking_strategy", R"({"type": "server_vad", "threshold": "x"})"}}, "chunking_strategy",
+        "must be a number");
+  check({{"pitch", "1"}}, "pitch", "there is no field 'pitch'");
+  check({{"language", "en"}}, "language", "a request may have file, model, prompt", /*translated=*/true);
+  Fields many;
+  for (int i = 0; i < 33; ++i) many.emplace_back("keywords[]", "word");
+  check(many, "keywords", "more than 32 words");
+}
+
+TEST(UploadRoom, IsGivenBackWithWhatHoldsIt) {
+  auto room = std::make_unique<UploadRoom>(100);
+  auto first = room->take(60);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(room->take(41), nullptr);
+  const auto second = room->take(40);
+  EXPECT_NE(second, nullptr);
+  EXPECT_EQ(room->left(), 0U);
+  first.reset();
+  EXPECT_EQ(room->left(), 60U);
+  room.reset();  // who holds some may live longer
+}
+
+}  // namespace
+}  // namespace syrinx::server

@@ -1,0 +1,202 @@
+// Recordings that are heard, and those that are not: what the client is told, and what the log is.
+#include "server/transcription_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/json.h"
+#include "server/service.h"
+#include "tests/base/temp_folder.h"
+#include "tests/engine/fake_recogniser.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kRateHz = 16000;
+constexpr const char* kType = "multipart/form-data; boundary=b";
+
+std::string number(uint32_t value, size_t bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+  return text;
+}
+
+std::string wav(const std::vector<float>& sound) {
+  std::string samples;
+  for (const float sample : sound) samples += number(static_cast<uint32_t>(static_cast<int>(sample * 32767)), 2);
+  const auto bytes = static_cast<uint32_t>(samples.size());
+  return "RIFF" + number(36 + bytes, 4) + "WAVEfmt " + number(16, 4) + number(1, 2) + number(1, 2) +
+         number(kRateHz, 4) + number(2 * kRateHz, 4) + number(2, 2) + number(16, 2) + "data" + number(bytes, 4) +
+         samples;
+}
+
+std::string part(const std::string& name, const std::string& content) {
+  return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + content + "\r\n";
+}
+
+class TranscriptionJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    settings_.speech_model = "";
+    settings_.recognition_model = "fake";
+    RecognitionFiles files;
+    files.checkpoint = "/secret/place/model.bin";
+    const auto made = RecognitionModel::of(settings_, files, recogniser_);
+    ASSERT_TRUE(made) << made.error().message;
+    model_ = *made;
+  }
+
+  // The whole life of a job; what it has sent as a stream is in sent_.
+  ReplyStream::News run(const std::string& parts, bool translated = false) {
+    const std::string path = folder_.path() + "/log";
+    FILE* const file = std::fopen(path.c_str(), "w");
+    {
+      RequestLog log(::fileno(file));
+      EXPECT_TRUE(log.start());
+      TranscriptionJob job(
+          model_,
+          {.type = kType, .body = parts + "--b--\r\n", .translated = translated, .max_recording_s = 10, .id = "1"},
+          {.metrics = metrics_, .log = &log});
+      reply_ = job.reply();
+      if (cancelled_) reply_->cancel();
+      SlotWatch watch(system_clock());
+      job.run(watch);
+      EXPECT_EQ(watch.waiting_s(), 0);
+      job.end();
+    }
+    std::fclose(file);
+    std::ifstream lines(path);
+    log_.assign(std::istreambuf_iterator<char>(lines), {});
+    sent_.clear();
+    for (ReplyStream::Block block; reply_->try_pop(block);)
+      sent_.append(reinterpret_cast<const char*>(block.data()), block.size());
+    return reply_->pop_news();
+  }
+  Json answer(const std::string& parts) {
+    const ReplyStream::News news = run(parts);
+    EXPECT_EQ(news.head->status, 200) << news.head->body;
+    return parse_json(news.head->body, "the answer").value_or(Json());
+  }
+
+  Settings settings_;
+  const TempFolder folder_;
+  const std::shared_ptr<FakeRecogniser> recogniser_ = std::make_shared<FakeRecogniser>();
+  const std::string file_ = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)));
+  std::shared_ptr<const RecognitionModel> model_;
+  Metrics metrics_;
+  bool cancelled_ = false;
+  std::shared_ptr<ReplyStream> reply_;
+  std::string sent_, log_;
+};
+
+TEST_F(TranscriptionJobTest, EveryFormat) {
+  const Json json = answer(file_);
+  EXPECT_EQ(json.dump(), R"({"text":"beep beep","usage":{"type":"duration","seconds":2.0}})");
+  EXPECT_EQ(run(file_ + part("response_format", "text")).head->body, "beep beep\n");
+  EXPECT_THAT(run(file_ + part("response_format", "srt")).head->body,
+              HasSubstr("1\n00:00:00,500 --> 00:00:00,700\nbeep\n"));
+  const ReplyStream::News vtt = run(file_ + part("response_format", "vtt"));
+  EXPECT_THAT(vtt.head->body, testing::StartsWith("WEBVTT\n\n"));
+  EXPECT_EQ(vtt.head->type, "text/vtt; charset=utf-8");
+  const Json verbose = answer(file_ + part("response_format", "verbose_json"));
+  EXPECT_EQ(*verbose.find("task")->string(), "transcribe");
+  EXPECT_EQ(*verbose.find("language")->string(), "en");
+  EXPECT_EQ(*verbose.find("duration")->real(), 2.0);
+  EXPECT_EQ(verbose.find("words"), nullptr);
+  const Json::Array& segments = *verbose.find("segments")->array();
+  ASSERT_EQ(segments.size(), 2U);
+  EXPECT_EQ(*segments[1].find("id")->whole(), 1);
+  EXPECT_EQ(*segments[1].find("start")->real(), 1.5);
+  EXPECT_NEAR(*segments[1].find("avg_logprob")->real(), std::log(0.5), 1e-6);
+  EXPECT_TRUE(segments[1].find("no_speech_prob")->is_null());
+  const Json words =
+      answer(file_ + part("response_format", "verbose_json") + part("timestamp_granularities[]", "word"));
+  EXPECT_EQ(words.find("segments"), nullptr);
+  EXPECT_EQ((*words.find("words")->array())[0].dump(), R"({"word":"beep","start":0.5,"end":0.7})");
+  EXPECT_THAT(log_, HasSubstr("\"event\":\"transcription\""));
+  EXPECT_THAT(log_, HasSubstr("\"audio_seconds\":2.0"));
+  EXPECT_THAT(log_, Not(HasSubstr("beep")));
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_audio_seconds_total{model=\"fake\",direction=\"in\"} 12\n"));
+}
+
+TEST_F(TranscriptionJobTest, EventsTellSegmentsAsTheyAreFound) {
+  const ReplyStream::News news = run(file_ + part("stream", "true"));
+  EXPECT_EQ(news.head->type, "text/event-stream");
+  EXPECT_EQ(news.end, ReplyStream::End::kFinished);
+  EXPECT_EQ(sent_,
+            "data: {\"type\":\"transcript.text.delta\",\"delta\":\"beep\"}\n\n"
+            "data: {\"type\":\"transcript.text.delta\",\"delta\":\" beep\"}\n\n"
+            "data: {\"type\":\"transcript.text.done\",\"text\":\"beep beep\","
+            "\"usage\":{\"type\":\"duration\",\"seconds\":2.0}}\n\n");
+  run(part("file", wav(beeps({}, 1, kRateHz))) + part("stream", "true"));
+  EXPECT_THAT(sent_, HasSubstr("data: {\"type\":\"transcript.text.done\",\"text\":\"\""));
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"fake\"} 1\n"));
+}
+
+TEST_F(TranscriptionJobTest, RecordingsThatAreNoneAreTheClientsFault) {
+  const auto check = [this](const std::string& content, int status, const char* words) {
+    const ReplyStream::News news = run(part("file", content));
+    EXPECT_EQ(news.head->status, status);
+    EXPECT_THAT(news.head->body, HasSubstr(words));
+    EXPECT_THAT(news.head->body, HasSubstr("\"param\":\"file\""));
+    EXPECT_THAT(log_, Not(HasSubstr("\"error\":")));
+  };
+  check("hello", 415, "send wav, flac, mp3, or ogg");
+  check(wav(beeps({}, 11, kRateHz)), 413, "10");
+  check(wav(beeps({}, 1, kRateHz)).substr(0, 30), 400, "file");
+}
+
+TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
+  EXPECT_EQ(run("").head->status, 400);
+  EXPECT_THAT(run(file_ + part("model", "gpt-9")).head->body, HasSubstr("model_not_found"));
+  EXPECT_THAT(run(file_ + part("language", "en"), /*translated=*/true).head->body, HasSubstr("unknown_parameter"));
+  const std::string loud = part("chunking_strategy", R"({"type": "server_vad", "threshold": 7})");
+  EXPECT_THAT(run(file_ + loud).head->body, HasSubstr("\"param\":\"chunking_strategy\""));
+  recogniser_->throws_at = 2;
+  EXPECT_EQ(run(file_).head->status, 503);
+  EXPECT_EQ(run(file_ + part("stream", "true")).end, ReplyStream::End::kFinished);
+  EXPECT_THAT(sent_, HasSubstr("event: error\ndata: {\"error\":"));
+  EXPECT_THAT(log_, HasSubstr("out of memory in a transcription"));
+}
+
+TEST_F(TranscriptionJobTest, AClientThatLeavesEndsIt) {
+  cancelled_ = true;
+  const int before = recogniser_->calls;
+  run(file_);
+  EXPECT_EQ(recogniser_->calls, before);  // it is asked between stretches, before any is heard
+  EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
+}
+
+TEST_F(TranscriptionJobTest, TheServiceTakesRoomForAnUpload) {
+  settings_.max_upload_mb = 1;
+  settings_.max_uploads_mb = 1;
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  HttpRequest head;
+  head.method = "POST";
+  head.path = "/v1/audio/transcriptions";
+  head.headers = {{"Host", "localhost"}, {"Content-Length", "600000"}};
+  HttpService::Admission first = service.admit(head);
+  EXPECT_EQ(first.refusal, nullptr);
+  EXPECT_EQ(first.max_body_bytes, size_t{1} << 20);
+  EXPECT_NE(first.hold, nullptr);
+  EXPECT_EQ(first.body_timeout_s, settings_.upload_timeout_s);
+  EXPECT_EQ(service.admit(head).refusal->status, 503);
+  first.hold.reset();
+  head.headers.pop_back();  // of unknown length: all that one may have
+  first = service.admit(head);
+  EXPECT_EQ(first.refusal, nullptr);
+  EXPECT_EQ(service.admit(head).refusal->status, 503);
+  EXPECT_EQ(service.answer(head).status, 503);  // it is loading
+}
+
+}  // namespace
+}  // namespace syrinx::server
