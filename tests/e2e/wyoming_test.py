@@ -103,6 +103,8 @@ class Speech(Wyoming):
             for voice in (None, SynthesizeVoice(name="bob"), SynthesizeVoice(language="en_GB"), SynthesizeVoice(language="en")):
                 await client.write_event(Synthesize(text=TEXT, voice=voice).event())
                 sounds.append(await self.hear(client, AudioStop))
+            await asyncio.to_thread(self.wait_for,
+                                    lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="200"}') == 4)
             return sounds
 
         default, bob, *others = self.run_with_client(speak)
@@ -110,7 +112,6 @@ class Speech(Wyoming):
         self.check_same(bob, expected["bob"])
         for sound in others:
             self.check_same(sound, expected["ann"])
-        self.assertEqual(self.metric('syrinx_requests_total{route="wyoming synthesize",code="200"}'), 4)
 
     def test_text_in_parts(self):
         """Its first sentence is heard before the second is written; what is not for a server of parts is passed over."""
