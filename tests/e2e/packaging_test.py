@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import unittest
@@ -9,7 +10,8 @@ import unittest
 from program import BINARY, Program
 from server import Server
 
-PACKAGING = pathlib.Path(__file__).resolve().parents[2] / "packaging"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PACKAGING = SOURCE / "packaging"
 
 
 def output_of(*command, **options):
@@ -73,6 +75,24 @@ class SystemdUnit(Program):
         self.assertGreater(number(unit, "LimitNOFILE"), 2 * number(settings, "max_connections"))
 
 
+    def test_a_fault_of_the_settings_is_not_tried_again(self):
+        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        status, _, errors = self.run_it("serve", "--check")  # no model has been pulled
+        self.assertIn("is not installed", errors)
+        self.assertIn(str(status), re.search(r"^RestartPreventExitStatus=(.*)$", unit, re.MULTILINE)[1].split())
+
+
+class Heads(Program):
+    def test_what_they_pull_is_what_the_settings_ask_for(self):
+        settings = self.run_it("serve", "--print-config")[1].decode()
+        models = re.findall(r'^(?:speech|recognition)_model = "(.+)"$', settings, re.MULTILINE)
+        self.assertEqual(len(models), 2)
+        container = (PACKAGING / "container/Containerfile").read_text()
+        self.assertEqual(re.findall(r"^#.* syrinx pull (\S+)$", container, re.MULTILINE), models)
+        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        self.assertEqual(re.search(r"^# +for model in (.*); do$", unit, re.MULTILINE)[1].split(), models)
+
+
 class HaproxyFile(Program):
     def test_haproxy_finds_no_fault(self):
         key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
@@ -89,7 +109,21 @@ class HaproxyFile(Program):
         self.assertNotIn("WARNING", done.stderr)
 
 
-class ContainerFile(unittest.TestCase):
+class ContainerFile(Program):
+    def test_its_context_is_what_the_build_needs_and_no_more(self):
+        """No secrets, no build folders, whose paths are another machine's; CMake looks for every source file."""
+        lines = [line for line in (SOURCE / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+        self.assertEqual(lines[0], "*")
+        context = self.folder / "context"
+        for line in lines[1:]:
+            self.assertEqual(line[0], "!", line)
+            from_path, to_path = SOURCE / line[1:], context / line[1:]
+            to_path.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if from_path.is_dir() else shutil.copy)(from_path, to_path)
+        self.assertEqual({path.name for path in context.iterdir()} & {"build", "out", ".git"}, set())
+        done = output_of("cmake", "--preset", "release", "-DSYRINX_TESTS=OFF", cwd=context)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_it_installs_the_libraries_that_the_program_needs(self):
         """Of those that the program itself names, whatever these need in turn."""
         needed = re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", BINARY).stdout)
