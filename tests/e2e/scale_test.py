@@ -1,5 +1,5 @@
-"""Three servers behind a real HAProxy with packaging/scale/haproxy.cfg: more sessions than one of them holds, one server
-killed, one drained."""
+"""Three servers behind a real HAProxy with packaging/scale/haproxy.cfg: more sessions than one of them holds, all slots of
+a kind taken, one server killed, one drained."""
 import http.client
 import json
 import os
@@ -11,8 +11,8 @@ import subprocess
 import time
 import unittest
 
-from program import Program
-from server import LONG, Server
+from program import Program, tiny_whisper, tone, wav
+from server import LONG, MODEL, Server, form
 
 CONFIGURATION = pathlib.Path(__file__).resolve().parents[2] / "packaging/scale/haproxy.cfg"
 SLOTS = 2
@@ -28,11 +28,12 @@ class Fleet(Program):
     def setUp(self):
         super().setUp()
         self.servers = []
+        recogniser = tiny_whisper(self.folder / "tiny")
         for _ in range(3):
             server = Server()
             server.setUp()
             self.servers.append(server)
-            server.start_server("--speech-slots", SLOTS)
+            server.start_server("--speech-slots", SLOTS, "--stalled-reader-s", 300, "--recognition-model", recogniser, model=MODEL[2:])
         self.start_haproxy()
 
     def tearDown(self):
@@ -72,30 +73,54 @@ class Fleet(Program):
         unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=unchecked)
 
-    def ask(self, path, text=None):
+    def ask(self, path, body=None, headers=()):
         """Status, headers, body."""
         connection = self.connect()
         try:
-            connection.request("POST" if text else "GET", path, json.dumps({"input": text, "response_format": "pcm"}) if text else None)
+            connection.request("POST" if body else "GET", path, body, dict(headers))
             reply = connection.getresponse()
             return reply.status, reply.headers, reply.read()
         finally:
             connection.close()
 
+    def speak(self):
+        return self.ask("/v1/audio/speech", json.dumps({"input": "Hello.", "response_format": "pcm"}))
+
+    def transcribe(self, seconds):
+        return self.ask("/v1/audio/transcriptions", form(wav(tone(seconds))), {"Content-Type": "multipart/form-data; boundary=b"})
+
     def begin_session(self):
         """A speech whose listener has heard its beginning, and reads no further for now."""
         connection = self.connect()
-        connection.request("POST", "/v1/audio/speech", json.dumps({"input": LONG, "response_format": "wav"}))
+        connection.request("POST", "/v1/audio/speech", json.dumps({"input": LONG * 2, "response_format": "wav"}))
         reply = connection.getresponse()
         self.assertEqual(reply.status, 200, "refused while a slot was free")
         self.assertEqual(reply.read(4), b"RIFF")
         self.addCleanup(connection.close)
-        return reply
+        return connection, reply
+
+    def free_slots(self):
+        return [server.free_slots() for server in self.servers]
+
+    def test_what_needs_no_slot_of_speech_is_served_while_all_are_taken(self):
+        sessions = [self.begin_session() for _ in range(3 * SLOTS)]
+        time.sleep(1)  # longer than between two looks at a server
+        self.assertEqual(self.free_slots(), [0, 0, 0])
+        self.assertEqual(json.loads(self.speak()[2])["error"]["code"], "no_free_slot")
+        for path in ("/v1/models", "/v1/audio/voices", "/health", "/ready", "/openapi.json"):
+            self.assertEqual(self.ask(path)[0], 200, path)
+        self.assertEqual([self.transcribe(seconds)[0] for seconds in (0.5, 0.5, 0.5, 4, 4, 4)], [200] * 6)
+        self.assertEqual(self.free_slots(), [0, 0, 0])
+        # One that becomes free is found at once, on whichever server it is.
+        for connection, _ in sessions:
+            connection.close()
+            self.wait_for(lambda: sum(self.free_slots()) == 1)
+            self.begin_session()
 
     def test_no_session_is_refused_while_a_slot_is_free_and_only_a_killed_servers_are_lost(self):
         sessions = [self.begin_session() for _ in range(3 * SLOTS)]
-        self.assertEqual([server.free_slots() for server in self.servers], [0, 0, 0])
-        status, headers, body = self.ask("/v1/audio/speech", "Hello.")
+        self.assertEqual(self.free_slots(), [0, 0, 0])
+        status, headers, body = self.speak()
         self.assertEqual((status, headers["Retry-After"], json.loads(body)["error"]["code"]), (503, "1", "no_free_slot"))
         self.assertEqual(self.ask("/metrics")[0], 404)
 
@@ -104,9 +129,9 @@ class Fleet(Program):
         killed.end_server(-signal.SIGKILL, terminate=False)
         drained.server.terminate()
         complete = lost = 0
-        for session in sessions:
+        for _, reply in sessions:
             try:
-                session.read()
+                reply.read()
                 complete += 1
             except (http.client.IncompleteRead, ConnectionError, ssl.SSLError):
                 lost += 1
@@ -114,8 +139,11 @@ class Fleet(Program):
         drained.end_server(terminate=False)
 
         self.wait_for(lambda: left.free_slots() == SLOTS)
-        self.wait_for(lambda: self.ask("/ready?slots=1")[0] == 200)
-        self.assertEqual([self.ask("/v1/audio/speech", "Hello.")[0] for _ in range(5)], [200] * 5)
+        self.assertEqual([self.speak()[0] for _ in range(5)], [200] * 5)
+        left.server.terminate()
+        left.end_server(terminate=False)
+        status, headers, body = self.speak()
+        self.assertEqual((status, headers["Retry-After"], json.loads(body)["error"]["code"]), (503, "1", "no_server"))
 
 
 if __name__ == "__main__":
