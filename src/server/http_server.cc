@@ -56,6 +56,7 @@ struct HttpServer::Impl {
   bool has_room(const asio::ip::address& address) const;
   void close_doors();
 
+  wyoming::Description description;  // of the models, for Wyoming's connections
   Transport transport;
   Door http{transport.io, "--port"};
   std::optional<Door> wyoming;
@@ -182,7 +183,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits,
   if (wyoming) {
     impl.wyoming.emplace(impl.transport.io, "--wyoming-port");
     impl.wyoming->start = [&impl, &asked = wyoming->service](tcp::socket socket, const asio::ip::address& address) {
-      wyoming::start_connection(impl.transport, std::move(socket), address, asked);
+      wyoming::start_connection(impl.transport, std::move(socket), address, asked, impl.description);
     };
     impl.wyoming->full = wyoming::no_room();
     SYRINX_TRY_VOID(impl.open(*impl.wyoming, wyoming->port));

@@ -61,14 +61,20 @@ class Wyoming(Server):
         error = Error.from_event(answer)
         return error.text, error.code
 
-    def raw(self, sent):
-        """What a plain client hears until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.wyoming_port), timeout=60) as connection:
+    def raw(self, sent, ends=False):
+        """What a plain client hears until the server closes; one that `ends` says that nothing more will come."""
+        with socket.create_connection(("127.0.0.1", self.wyoming_port), timeout=20) as connection:
             connection.sendall(sent)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
             answer = b""
             while part := connection.recv(65536):
                 answer += part
             return answer
+
+    @staticmethod
+    def line(event):
+        return json.dumps(event.event().to_dict()).encode() + b"\n"
 
     def wait_until_free(self):
         self.wait_for(lambda: self.metric('syrinx_slots{model="english",state="busy"}') == 0)
@@ -209,10 +215,29 @@ class Speech(Wyoming):
             line, _, data = answer.partition(b"\n")
             self.assertEqual(json.loads(line)["type"], "error")
             self.assertIn(words, json.loads(data)["text"], sent[:60])
-        self.assertEqual(self.raw(b'{"type": "unheard-of"}\n{"type": "pong"}\n'), b"")
-        self.assertEqual(self.raw(json.dumps(Ping(text="x").event().to_dict()).encode() + b"\n").partition(b"\n")[2],
-                         b'{"text":"x"}')
+        self.assertEqual(self.raw(b'{"type": "unheard-of"}\n{"type": "pong"}\n', ends=True), b"")
+        self.assertEqual(self.raw(self.line(Ping(text="x")), ends=True).partition(b"\n")[2], b'{"text":"x"}')
         self.assertEqual(self.request("GET", "/health")[0], 200)
+
+    def test_many_events_at_once_have_their_turns(self):
+        """More than are taken at a time, and more than may wait to be sent: all are answered, in their order."""
+        pings = b"".join(self.line(Ping(text=f"{i:04}" + "x" * 100)) for i in range(3000))
+        answers = self.raw(pings, ends=True)
+        self.assertEqual([int(text) for text in re.findall(rb'"text":"(\d{4})x{100}"', answers)], list(range(3000)))
+
+    def test_one_that_asks_and_does_not_read_is_not_listened_to(self):
+        """What the server has to say to it is bounded, so that it can ask only for so much."""
+        before = self.metric("process_resident_memory_bytes")
+        for asked in (Describe(), Ping(text="x" * 60000)):
+            with socket.create_connection(("127.0.0.1", self.wyoming_port), timeout=0.5) as connection:
+                events = self.line(asked) * (2 ** 20 // len(self.line(asked)))
+                with self.assertRaises(TimeoutError):
+                    for _ in range(64):
+                        connection.sendall(events)
+                self.assertEqual(self.request("GET", "/health")[0], 200)
+                self.assertLess(self.metric("process_resident_memory_bytes") - before, 32 << 20)
+                connection.settimeout(20)
+                self.assertTrue(connection.recv(1))
 
 
 class Limits(Wyoming):

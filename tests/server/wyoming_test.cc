@@ -81,8 +81,9 @@ TEST(WyomingEvent, WhatIsNoEventIsRefused) {
 
 TEST(WyomingSession, BeforeTheModelIsThereAllIsRefused) {
   Service service({}, *ApiKeys::load({}), nullptr);
+  Description description;
   for (const char* type : {"describe", "synthesize", "synthesize-start"}) {
-    Session session(service);
+    Session session(service, description);
     Event event{.type = type};
     event.data.set("text", "Hello.");
     const Session::Said said = session.take(event);
@@ -90,10 +91,18 @@ TEST(WyomingSession, BeforeTheModelIsThereAllIsRefused) {
     EXPECT_THAT(said.bytes, HasSubstr("\"code\":\"loading\""));
     EXPECT_EQ(session.reply(), nullptr);
   }
-  Session session(service);
+  Session session(service, description);
   EXPECT_EQ(session.take({.type = "unheard-of"}).bytes, "");
   EXPECT_THAT(session.take({.type = "ping"}).bytes, HasSubstr("\"pong\""));
   EXPECT_TRUE(session.takes_events());
+}
+
+TEST(WyomingDescription, IsMadeOnce) {
+  Description description;
+  const std::string& first = description.of({});
+  EXPECT_THAT(first, HasSubstr("\"info\""));
+  const char* const bytes = first.data();
+  EXPECT_EQ(description.of({}).data(), bytes);
 }
 
 TEST(WyomingSpeechAnswer, EachEventIsOneBlock) {

@@ -28,6 +28,9 @@ using error_code = boost::system::error_code;
 constexpr size_t kReadBytes = 8192;
 constexpr size_t kAheadBytes = size_t{16} << 10;  // of further events that are read while none can be taken
 constexpr size_t kSendBytes = size_t{64} << 10;   // that are on their way at once
+constexpr size_t kSaidBytes =
+    size_t{64} << 10;               // of answers that wait to be sent; while there are so many, none is added
+constexpr int kEventsPerTurn = 16;  // before other connections have theirs
 constexpr size_t kLingerBytes = size_t{1} << 20;  // that are read behind an error, so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
 
@@ -35,7 +38,8 @@ constexpr std::chrono::seconds kLingerTime{2};
 // brings.
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service)
+  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service,
+             Description& description)
       : membership_(transport, *this, address),
         transport_(transport),
         stream_(std::move(socket)),
@@ -43,7 +47,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         news_(transport.io),
         room_(transport.io),
         events_({.max_json_bytes = service.max_body_bytes()}),
-        session_(service) {}
+        session_(service, description) {}
   ~Connection() override { end_reply(499); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -56,7 +60,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void cut() override;
 
  private:
-  bool is_full() const { return !session_.takes_events() && events_.waiting_bytes() >= kAheadBytes; }
+  // One who does not read his answers can have no more of them.
+  bool may_take() const { return !closing_ && session_.takes_events() && said_.size() + sending_ < kSaidBytes; }
+  // Whoever has gone is noticed by reading, but of what cannot be taken little is read.
+  bool may_read() const {
+    return closing_ || (!more_ && (may_take() || (!session_.takes_events() && events_.waiting_bytes() < kAheadBytes)));
+  }
   void take_events();
   void say(const Session::Said& said);
   void close();
@@ -76,6 +85,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   EventReader events_;
   Session session_;
   std::string said_;        // to be sent between two blocks of the reply
+  size_t sending_ = 0;      // bytes of what was said that are on their way
+  bool more_ = false;       // events may be there that wait for their turn
   bool answering_ = false;  // the session has a reply, which is counted
   bool closing_ = false;    // behind what has been said: nothing more is taken
   bool gone_ = false;
@@ -106,7 +117,7 @@ asio::awaitable<void> Connection::read() {
   std::array<char, kReadBytes> bytes;
   expect_client(seconds(transport_.limits.idle_timeout_s));
   for (size_t left = kLingerBytes; !gone_ && left > 0;) {
-    if (!closing_ && is_full()) {
+    if (!may_read()) {
       co_await wait(room_);
       continue;
     }
@@ -124,8 +135,19 @@ asio::awaitable<void> Connection::read() {
   close();
 }
 
+// One turn; another one follows by itself if there may be more.
 void Connection::take_events() {
-  while (!closing_ && session_.takes_events()) {
+  if (more_) return;
+  for (int taken = 0; may_take(); ++taken) {
+    if (taken == kEventsPerTurn) {
+      more_ = true;
+      asio::post(transport_.io, [self = shared_from_this()] {
+        self->more_ = false;
+        self->room_.cancel();
+        self->take_events();
+      });
+      return;
+    }
     auto event = events_.next();
     if (!event) {
       say(session_.refuse_bytes(event.error()));
@@ -184,7 +206,11 @@ asio::awaitable<void> Connection::write() {
   while (!gone_) {
     if (!said_.empty()) {
       const std::string bytes = std::exchange(said_, {});
+      sending_ = bytes.size();
       if (!co_await send(bytes)) cut();
+      sending_ = 0;
+      take_events();
+      room_.cancel();
     } else if (closing_) {
       error_code ignored;
       stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -233,8 +259,9 @@ asio::awaitable<bool> Connection::send_blocks(std::shared_ptr<ReplyStream> reply
 
 }  // namespace
 
-void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service) {
-  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address, service);
+void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service,
+                      Description& description) {
+  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address, service, description);
   const auto ended = [connection](const std::exception_ptr& thrown) {
     if (!thrown) return;
     log_error("a connection was given up after an exception");

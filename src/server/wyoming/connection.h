@@ -7,13 +7,14 @@
 
 #include "server/http_connection.h"
 #include "server/service.h"
+#include "server/wyoming/info.h"
 
 namespace syrinx::server::wyoming {
 
 // Serves a client until the connection is closed; the connection is in `transport.connections` for so long.  Throws
 // std::bad_alloc, and nothing has then begun.
 void start_connection(Transport& transport, boost::asio::ip::tcp::socket socket,
-                      const boost::asio::ip::address& address, Service& service);
+                      const boost::asio::ip::address& address, Service& service, Description& description);
 // What a client is told whom there is no room for.
 std::string no_room();
 

@@ -77,6 +77,14 @@ Event info(const SpeechModel* speech) {
   return event;
 }
 
+const std::string& Description::of(const Service::Models& models) {
+  if (written_.empty() || models.speech != speech_) {
+    speech_ = models.speech;
+    written_ = written(info(speech_.get()));
+  }
+  return written_;
+}
+
 std::string voice_of_language(const SpeechModel& speech, std::string_view language) {
   const auto preferred = speech.find_voice("");
   std::string found;

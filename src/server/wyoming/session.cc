@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/in_quotes.h"
 #include "server/request_id.h"
-#include "server/wyoming/info.h"
 #include "server/wyoming/speech_answer.h"
 
 namespace syrinx::server::wyoming {
@@ -29,7 +28,7 @@ Session::Said Session::take(const Event& event) {
   if (event.type == "describe") {
     const auto models = service_.loaded_models();
     if (!models) return refuse(kDescribeRoute, models.error());
-    return {.bytes = written(info(models->speech.get()))};
+    return {.bytes = description_.of(*models)};
   }
   if (event.type == "synthesize") return synthesize(event);
   if (event.type == "synthesize-start") return synthesize_start(event);

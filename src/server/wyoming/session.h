@@ -10,13 +10,14 @@
 
 #include "server/service.h"
 #include "server/wyoming/event.h"
+#include "server/wyoming/info.h"
 
 namespace syrinx::server::wyoming {
 
 class Session {
  public:
-  // The service must outlive it.
-  explicit Session(Service& service) : service_(service) {}
+  // The service and the description must outlive it.
+  Session(Service& service, Description& description) : service_(service), description_(description) {}
 
   // Whether the next event may be given: nothing is under way, or more is to come for it.
   bool takes_events() const { return reply_ == nullptr || text_ != nullptr; }
@@ -42,6 +43,7 @@ class Session {
   tl::expected<SpeechRequest, HttpError> request_of(const Event& event) const;
 
   Service& service_;
+  Description& description_;
   Service::Asked asked_;
   std::shared_ptr<ReplyStream> reply_;
   std::shared_ptr<ArrivingText> text_;  // of a speech whose text is still to come
