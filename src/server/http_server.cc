@@ -1,11 +1,10 @@
 #include "server/http_server.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include <array>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -18,6 +17,7 @@
 #include "base/in_quotes.h"
 #include "base/log.h"
 #include "server/http_connection.h"
+#include "server/http_sender.h"
 #include "server/wyoming/connection.h"
 
 namespace syrinx::server {
@@ -27,11 +27,21 @@ namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 using error_code = boost::system::error_code;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 // What the system keeps for a slow reader; it asks for more once a third of it has gone, which is what counts as
 // progress.
 constexpr int kSocketBytes = 32 << 10;
 constexpr std::chrono::milliseconds kPause{100};
+
+// Without waiting.  A socket that is closed while there is something unread is reset, and what it was told is lost:
+// what has come already is read, and what comes later meets the end of what we say, which is then on its way.
+void turn_away(tcp::socket& socket, const std::string& words) {
+  error_code error;
+  socket.non_blocking(true, error);
+  socket.write_some(asio::buffer(words), error);
+  socket.shutdown(tcp::socket::shutdown_send, error);
+  std::array<char, 4096> unread;
+  for (int reads = 0; reads < 16 && !error; ++reads) socket.read_some(asio::buffer(unread), error);
+}
 
 }  // namespace
 
@@ -112,8 +122,7 @@ void HttpServer::Impl::take(const Door& door, tcp::socket socket, const asio::ip
   error_code ignored;
   try {
     if (!has_room(address)) {
-      socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(door.full), ignored);
+      turn_away(socket, door.full);
       transport.service.refused();
       return;
     }

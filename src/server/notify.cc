@@ -1,6 +1,7 @@
 #include "server/notify.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 namespace syrinx::server {
 namespace {
 
+constexpr timeval kPatience{1, 0};  // with a manager whose queue is full
+
 // The error of the first call that fails; 0: it was sent.
 int send_datagram(std::string_view name, std::string_view text) {
   sockaddr_un address = {};
@@ -23,11 +26,15 @@ int send_datagram(std::string_view name, std::string_view text) {
   name.copy(address.sun_path, name.size());
   if (name.front() == '@') address.sun_path[0] = '\0';  // an abstract name ends where its length says
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return errno;
-  const ssize_t sent =
-      ::sendto(descriptor, text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
-  const int error = sent < 0 ? errno : 0;
+  int error = 0;
+  if (::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience)) != 0) error = errno;
+  for (bool sent = false; !sent && error == 0;) {
+    sent = ::sendto(descriptor, text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
+                    length) >= 0;
+    if (!sent && errno != EINTR) error = errno;
+  }
   ::close(descriptor);
   return error;
 }

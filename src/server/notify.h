@@ -7,7 +7,7 @@
 namespace syrinx::server {
 
 // "READY=1", "STOPPING=1", with further assignments on lines of their own.  Nothing happens where NOTIFY_SOCKET is not
-// set; that nobody hears is logged, and the server goes on.  Does not wait.
+// set; that nobody hears is logged, and the server goes on.  Waits a second for room in the manager's queue.
 void notify_manager(std::string_view state);
 
 }  // namespace syrinx::server

@@ -43,6 +43,7 @@ std::string address_of(const char* scheme, const Settings& settings, int port) {
   return fmt::format("{}://{}{}{}:{}", scheme, six ? "[" : "", settings.host, six ? "]" : "", port);
 }
 
+// Stops between two models when the server is to end.
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
   std::shared_ptr<const SpeechModel> speech;
   std::shared_ptr<const RecognitionModel> recognition;
@@ -50,10 +51,11 @@ Status load_models(const Settings& settings, Service& service, const std::string
     tell(fmt::format("loading {}", settings.speech_model));
     SYRINX_TRY(speech, SpeechModel::load(settings));
   }
-  if (!settings.recognition_model.empty()) {
+  if (!settings.recognition_model.empty() && !cancel_requested()) {
     tell(fmt::format("loading {}", settings.recognition_model));
     SYRINX_TRY(recognition, RecognitionModel::load(settings));
   }
+  if (cancel_requested()) return {};
   service.ready(speech, recognition);
   if (speech)
     tell(
@@ -99,7 +101,7 @@ Status serve(const Settings& settings, const Tell& tell) {
   if (settings.wyoming_port >= 0)
     tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->wyoming_port())));
   SYRINX_TRY_VOID(load_models(settings, service, address_of("http", settings, transport->port()), tell));
-  notify_manager("READY=1\nSTATUS=Ready");
+  if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready");
   while (!cancel_requested()) std::this_thread::sleep_for(kTick);
   notify_manager("STOPPING=1\nSTATUS=Answers that are under way may end");
   drain(settings, service, *transport);

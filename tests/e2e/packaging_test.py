@@ -5,10 +5,11 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 import unittest
 
-from program import BINARY, Program
-from server import Server
+from program import BINARY, DATA, Program
+from server import MODEL, Server
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = SOURCE / "packaging"
@@ -37,6 +38,37 @@ class Notify(Server):
             self.assertEqual(self.request("GET", "/ready")[0], 200)
             self.end_server()
             self.assertEqual(manager.recv(1000).split(b"\n")[0], b"STOPPING=1")
+
+    def test_a_busy_manager_hears_it_too(self):
+        manager = self.hear(str(self.folder / "notify"))
+        full = False
+        while not full:  # one's own buffer may be full before the manager's queue is
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+                other.setblocking(False)
+                sent = 0
+                try:
+                    while True:
+                        other.sendto(b"WATCHDOG=1", manager.getsockname())
+                        sent += 1
+                except BlockingIOError:
+                    full = sent == 0
+        self.start_server(variables={"NOTIFY_SOCKET": manager.getsockname()})
+        time.sleep(0.3)  # it waits for a second
+        heard = b"WATCHDOG=1"
+        while heard == b"WATCHDOG=1":
+            heard = manager.recv(1000)
+        self.assertEqual(heard.split(b"\n")[0], b"READY=1")
+
+    def test_who_is_to_end_while_it_loads_is_never_ready(self):
+        manager = self.hear(str(self.folder / "notify"))
+        voices = [argument for i in range(120) for argument in ("--voices", f"v{i}={DATA / 'pocket_tts/voice.wav'}")]
+        server = self.start("serve", "--port", "0", *MODEL, *voices, variables={"NOTIFY_SOCKET": manager.getsockname()})
+        with server:
+            self.assertIn(b"loading", server.stderr.readline())
+            server.terminate()
+            self.assertEqual(server.wait(30), 0)
+            self.assertNotIn(b" at http://", server.stderr.read())
+        self.assertEqual(manager.recv(1000).split(b"\n")[0], b"STOPPING=1")
 
     def test_a_manager_that_does_not_hear_stops_nobody(self):
         for name in (str(self.folder / "nobody"), "@" + "x" * 200):

@@ -25,7 +25,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// What the server says until it closes.
+// What the server says until it closes, which is no reset.
 std::string ask(int port, const std::string& path) {
   const int client = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -37,7 +37,9 @@ std::string ask(int port, const std::string& path) {
   EXPECT_EQ(::send(client, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
   std::string answer;
   char bytes[4096];
-  for (ssize_t n = 0; (n = ::recv(client, bytes, sizeof(bytes), 0)) > 0;) answer.append(bytes, static_cast<size_t>(n));
+  ssize_t n = 0;
+  while ((n = ::recv(client, bytes, sizeof(bytes), 0)) > 0) answer.append(bytes, static_cast<size_t>(n));
+  EXPECT_EQ(n, 0) << path;
   ::close(client);
   return answer;
 }
@@ -107,6 +109,11 @@ TEST_F(HttpServerTest, AnExceptionOfOneConnectionKeepsNobodyOut) {
   }
   server_->stop();
   EXPECT_EQ(logged_, 3);
+}
+
+TEST_F(HttpServerTest, AClientForWhomThereIsNoRoomHearsSo) {
+  listen({.max_connections = 0});
+  for (int i = 0; i < 300; ++i) ASSERT_THAT(ask(server_->port(), "/"), StartsWith("HTTP/1.1 503 ")) << i;
 }
 
 // As long as it lives no thread can be made: none has room for its stack.
