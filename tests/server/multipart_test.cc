@@ -27,7 +27,8 @@ TEST(Multipart, FieldsAndFilesInTheirOrder) {
   const std::string body =
       "preamble\r\n" + field("file", "\r\n--\x00 \xff--b", "; filename=\"a \\\"b\\\" c:\\d.wav\"") +
       "--b  \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;name=plain\r\n\r\n\r\n--b--";
-  const auto parts = parse_multipart("Multipart/Form-Data; charset=x; boundary=\"b\"", body + "epilogue");
+  const std::string with_more = body + "epilogue";  // which the parts look into
+  const auto parts = parse_multipart("Multipart/Form-Data; charset=x; boundary=\"b\"", with_more);
   ASSERT_TRUE(parts) << parts.error().message;
   ASSERT_EQ(parts->size(), 2U);
   EXPECT_EQ((*parts)[0].name, "file");
