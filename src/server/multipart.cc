@@ -26,13 +26,22 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
+// Whether a backslash between quotation marks stands for what is behind it.  Browsers write a path's backslashes as
+// they are, so that only marks and backslashes are escaped, and a mark that ends the parameter is not.
+bool is_escape(std::string_view text, size_t at) {
+  if (text[at] != '\\' || at + 1 >= text.size()) return false;
+  if (text[at + 1] != '"') return text[at + 1] == '\\';
+  const size_t behind = text.find_first_not_of(kBlanks, at + 2);
+  return behind != std::string_view::npos && text[behind] != ';';
+}
+
 // What stands in front of the next `;` or the end, quotation marks heeded; taken off `rest`.
 std::string_view take_parameter(std::string_view& rest) {
   bool quoted = false;
   size_t end = 0;
   for (; end < rest.size() && (quoted || rest[end] != ';'); ++end) {
     if (rest[end] == '"') quoted = !quoted;
-    if (quoted && rest[end] == '\\') ++end;
+    if (quoted && is_escape(rest, end)) ++end;
   }
   end = std::min(end, rest.size());
   const std::string_view parameter = without_blanks(rest.substr(0, end));
@@ -44,8 +53,7 @@ std::string unquoted(std::string_view value) {
   if (value.size() < 2 || value.front() != '"' || value.back() != '"') return std::string(value);
   std::string text;
   for (size_t i = 1; i + 1 < value.size(); ++i) {
-    // Browsers write a path's backslashes as they are; only marks are escaped by one.
-    if (value[i] == '\\' && i + 2 < value.size() && (value[i + 1] == '"' || value[i + 1] == '\\')) ++i;
+    if (is_escape(value, i)) ++i;
     text += value[i];
   }
   return text;

@@ -115,6 +115,13 @@ Taken take_voice_number(const Json& value, const std::string& key, std::optional
   return {};
 }
 
+// Null: 'chunking_strategy' has no such number.
+std::optional<double>* voice_number(VoiceActivityChanges& voice, std::string_view key) {
+  if (key == "threshold") return &voice.threshold;
+  if (key == "prefix_padding_ms") return &voice.speech_pad_ms;
+  return key == "silence_duration_ms" ? &voice.min_silence_ms : nullptr;
+}
+
 // "auto", or {"type": "server_vad", ...}: what counts as speech.
 Taken take_chunking(const FormPart& part, TranscriptionRequest& request) {
   if (part.content == "auto") return {};
@@ -122,23 +129,30 @@ Taken take_chunking(const FormPart& part, TranscriptionRequest& request) {
   const Json* const type = json ? json->find("type") : nullptr;
   if (type == nullptr || type->string() == nullptr || *type->string() != "server_vad")
     return refuse("chunking_strategy", "'chunking_strategy' must be auto, or a JSON object with the type server_vad");
-  VoiceActivityChanges& voice = request.options.voice;
-  const std::array<std::pair<const char*, std::optional<double>*>, 3> fields = {
-      {{"threshold", &voice.threshold},
-       {"prefix_padding_ms", &voice.speech_pad_ms},
-       {"silence_duration_ms", &voice.min_silence_ms}}};
   for (const auto& [key, value] : *json->object()) {
     if (key == "type") continue;
-    const auto field =
-        std::find_if(fields.begin(), fields.end(), [&, &name = key](const auto& known) { return name == known.first; });
-    if (field == fields.end())
+    std::optional<double>* const number = voice_number(request.options.voice, key);
+    if (number == nullptr)
       return refuse("chunking_strategy",
                     "'chunking_strategy' has no {}; it may have type, threshold, "
                     "prefix_padding_ms and silence_duration_ms",
                     in_quotes(key));
-    if (auto taken = take_voice_number(value, key, *field->second); !taken) return taken;
+    if (auto taken = take_voice_number(value, key, *number); !taken) return taken;
   }
   return {};
+}
+
+// The same in fields of their own, as OpenAI's Python client sends an object.
+Taken take_chunking_type(const FormPart& part, TranscriptionRequest& /*request*/) {
+  if (part.content == "server_vad" || part.content == "auto") return {};
+  return refuse("chunking_strategy", "'chunking_strategy[type]' must be server_vad");
+}
+
+Taken take_chunking_number(const FormPart& part, TranscriptionRequest& request) {
+  const size_t begin = part.name.find('[') + 1;
+  const std::string key = part.name.substr(begin, part.name.size() - 1 - begin);
+  const auto json = parse_json(part.content, "'chunking_strategy'", {.max_bytes = kMaxTextBytes, .max_depth = 1});
+  return take_voice_number(json.value_or(Json()), key, *voice_number(request.options.voice, key));
 }
 
 struct Field {
@@ -165,11 +179,14 @@ constexpr std::array kFields = {
     Field{"include[]", take_include, false, true},
     Field{"include", take_include, false, true},
     Field{"chunking_strategy", take_chunking},
+    Field{"chunking_strategy[type]", take_chunking_type},
+    Field{"chunking_strategy[threshold]", take_chunking_number},
+    Field{"chunking_strategy[prefix_padding_ms]", take_chunking_number},
+    Field{"chunking_strategy[silence_duration_ms]", take_chunking_number},
     Field{"known_speaker_names[]", refuse_speakers, false, true},
     Field{"known_speaker_references[]", refuse_speakers, false, true},
 };
 
-// Of a file in pieces of JSON, and of a field in pieces of a form, nothing is put together here.
 Taken take_part(const FormPart& part, bool translated, std::set<std::string_view>& seen,
                 TranscriptionRequest& request) {
   const auto field =

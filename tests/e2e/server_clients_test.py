@@ -121,6 +121,7 @@ class Transcriptions(Server):
         self.assertEqual({event.type for event in events[:-1]}, {"transcript.text.delta"})
         self.assertEqual(events[-1].type, "transcript.text.done")
         self.assertEqual("".join(event.delta for event in events[:-1]), events[-1].text)
+        self.assertIsNone(events[-1].usage)  # which is one of tokens, for this client
         with self.sound.open("rb") as file:
             self.assertIsInstance(self.client.audio.translations.create(model="whisper-1", file=file).text, str)
 
@@ -128,6 +129,10 @@ class Transcriptions(Server):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.create(prompt="Dear friends,")
         self.assertEqual(caught.exception.param, "prompt")
+        with self.assertRaises(openai.BadRequestError) as caught:  # understood, but there is no such model here
+            self.create(chunking_strategy={"type": "server_vad", "threshold": 0.5, "silence_duration_ms": 300})
+        self.assertEqual(caught.exception.param, "chunking_strategy")
+        self.assertIn("voice activity", caught.exception.message)
         with self.assertRaises(openai.NotFoundError):
             self.client.audio.transcriptions.create(model="gpt-9", file=("a.wav", wav(tone(1))))
         with self.assertRaises(openai.APIStatusError) as caught:

@@ -37,6 +37,11 @@ TEST(Multipart, FieldsAndFilesInTheirOrder) {
   EXPECT_EQ((*parts)[1].name, "plain");
   EXPECT_EQ((*parts)[1].content, "");
   EXPECT_TRUE(parse_multipart(kType, "--b--")->empty());
+  const auto path = parse_multipart(
+      kType, "--b\r\nContent-Disposition: form-data; filename=\"C:\\dir\\\"; name=\"file\"\r\n\r\nx\r\n--b--");
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_EQ((*path)[0].name, "file");
+  EXPECT_EQ((*path)[0].file_name, "C:\\dir\\");
 }
 
 TEST(Multipart, WhatIsNoFormIsNamed) {
@@ -92,6 +97,15 @@ TEST(TranscriptionRequest, EveryField) {
   EXPECT_TRUE(parse({{"file", "x"}}, true)->options.translate);
   EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
   EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
+  const auto apart = parse({{"file", "x"},
+                            {"chunking_strategy[type]", "server_vad"},
+                            {"chunking_strategy[threshold]", "0.6"},
+                            {"chunking_strategy[prefix_padding_ms]", "100"},
+                            {"chunking_strategy[silence_duration_ms]", "300"}});
+  ASSERT_TRUE(apart) << apart.error().message;
+  EXPECT_EQ(apart->options.voice.threshold, 0.6);
+  EXPECT_EQ(apart->options.voice.speech_pad_ms, 100);
+  EXPECT_EQ(apart->options.voice.min_silence_ms, 300);
 }
 
 TEST(TranscriptionRequest, MisusesNameTheField) {
@@ -126,6 +140,10 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
         "has no 'eagerness'");
   check({{"chunking_strategy", R"({"type": "server_vad", "threshold": "x"})"}}, "chunking_strategy",
         "must be a number");
+  check({{"chunking_strategy[type]", "semantic_vad"}}, "chunking_strategy", "must be server_vad");
+  for (const char* bad : {"", "x", "\"1\"", "[1]"})
+    check({{"chunking_strategy[threshold]", bad}}, "chunking_strategy", "'threshold' of 'chunking_strategy' must be");
+  check({{"chunking_strategy[eagerness]", "1"}}, "chunking_strategy[eagerness]", "there is no field");
   check({{"pitch", "1"}}, "pitch", "there is no field 'pitch'");
   check({{"language", "en"}}, "language", "a request may have file, model, prompt", /*translated=*/true);
   Fields many;
