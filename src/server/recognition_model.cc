@@ -43,6 +43,7 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   options.max_streams = static_cast<size_t>(settings.recognition_slots);
   options.cache_folder = packed_folder(paths, options.files);
   RecognitionFiles files = options.files;
+  options.files.name = model_id(settings.recognition_model);  // which its messages to clients name
   SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, Recogniser::load(std::move(options)));
   return of(settings, std::move(files), std::move(recogniser));
 }
@@ -59,7 +60,10 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::of(const Setti
 
 RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles files,
                                    std::shared_ptr<Recogniser> recogniser)
-    : files_(std::move(files)), id_(model_id(settings.recognition_model)), recogniser_(std::move(recogniser)) {}
+    : files_(std::move(files)),
+      id_(model_id(settings.recognition_model)),
+      path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
+      recogniser_(std::move(recogniser)) {}
 
 // The whole way once; voice activity would leave out what is no speech.
 Status RecognitionModel::warm_up() const {
@@ -77,7 +81,7 @@ bool RecognitionModel::is_called(std::string_view model) const {
 }
 
 bool RecognitionModel::names_its_files(std::string_view sentence) const {
-  return names_one_of(sentence, {files_.checkpoint, files_.voice_activity});
+  return names_one_of(sentence, {files_.checkpoint, files_.voice_activity, path_});
 }
 
 }  // namespace syrinx::server

@@ -50,6 +50,7 @@ class RecognitionModel {
 
   const RecognitionFiles files_;
   const std::string id_;
+  const std::string path_;  // of the settings; empty: the name of an installed model
   const std::shared_ptr<Recogniser> recogniser_;
   std::shared_ptr<const silero::SileroVad> voice_activity_;
 };

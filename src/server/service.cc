@@ -26,6 +26,11 @@ std::unique_ptr<HttpReply> refusal(const HttpError& error) { return std::make_un
 
 HttpReply json_reply(const Json& json) { return {.body = json.dump()}; }
 
+HttpError no_free_slot(const std::string& what) {
+  return {
+      .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
+}
+
 // Names of headers between commas, and no more of them than a browser sends.
 bool is_header_list(std::string_view text) {
   constexpr size_t kMaxBytes = 2048;
@@ -227,7 +232,7 @@ HttpError Service::unavailable(const char* reason, std::string message) {
 }
 
 HttpReply Service::health(HttpRequest& /*request*/) {
-  const double stuck_s = std::max(speech_slots_.longest_wait_s(), recognition_slots_.longest_wait_s());
+  const double stuck_s = std::max(speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s());
   if (stuck_s > settings_.stuck_after_s)
     return error_reply(
         {.status = 503,
@@ -252,19 +257,18 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   const std::string_view wanted = request.query_value("slots");
   Json json;
   json.set("status", "ready");
+  bool any_free = false;
   for (const auto& [kind, slots] :
        {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
     const size_t free = slots->size() - slots->busy();
-    if (free == 0 && (wanted == kind || (wanted == "1" && slots->size() > 0)))
-      return error_reply({.status = 503,
-                          .message = fmt::format("no slot of {} is free; ask again, or another server", kind),
-                          .code = "no_free_slot",
-                          .retry_after_s = 1});
+    if (free == 0 && wanted == kind) return error_reply(no_free_slot(fmt::format("no slot of {} is free", kind)));
+    any_free = any_free || free > 0;
     Json counts;
     counts.set("slots", slots->size());
     counts.set("free_slots", free);
     json.set(kind, std::move(counts));
   }
+  if (wanted == "1" && !any_free) return error_reply(no_free_slot("no slot is free"));
   return json_reply(json);
 }
 

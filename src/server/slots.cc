@@ -26,12 +26,22 @@ void run_to_its_end(const char* what, const std::function<void()>& action) {
 
 }  // namespace
 
-double SlotWatch::waiting_s() const {
-  const int64_t since = since_ns_.load(std::memory_order_relaxed);
-  return since == kIdle ? 0 : static_cast<double>(clock_.now_ns() - since) * 1e-9;
+void SlotWatch::wait_ends() {
+  if (since_ns_.exchange(kIdle, std::memory_order_relaxed) != kIdle)
+    given_ns_.store(clock_.now_ns(), std::memory_order_relaxed);
 }
 
-SlotPool::SlotPool(size_t slots, const Clock& clock) {
+std::optional<int64_t> SlotWatch::waits_since_ns() const {
+  const int64_t since = since_ns_.load(std::memory_order_relaxed);
+  return since == kIdle ? std::nullopt : std::optional(since);
+}
+
+double SlotWatch::waiting_s() const {
+  const auto since = waits_since_ns();
+  return since ? static_cast<double>(clock_.now_ns() - *since) * 1e-9 : 0;
+}
+
+SlotPool::SlotPool(size_t slots, const Clock& clock) : clock_(clock) {
   for (size_t i = 0; i < slots; ++i) slots_.push_back(std::make_unique<Slot>(clock));
 }
 
@@ -71,10 +81,14 @@ bool SlotPool::try_start(Job job, Done done) {
   return true;
 }
 
-double SlotPool::longest_wait_s() const {
-  double longest = 0;
-  for (const auto& slot : slots_) longest = std::max(longest, slot->watch.waiting_s());
-  return longest;
+double SlotPool::engine_silent_s() const {
+  std::optional<int64_t> first;
+  int64_t last_given = INT64_MIN;
+  for (const auto& slot : slots_) {
+    last_given = std::max(last_given, slot->watch.last_given_ns());
+    if (const auto since = slot->watch.waits_since_ns()) first = std::min(first.value_or(*since), *since);
+  }
+  return first ? static_cast<double>(clock_.now_ns() - std::max(*first, last_given)) * 1e-9 : 0;
 }
 
 void SlotPool::run(Slot& slot) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -23,13 +24,20 @@ class SlotWatch {
   explicit SlotWatch(const Clock& clock) : clock_(clock) {}
   // Around each call that waits for the engine.
   void wait_begins() { since_ns_.store(clock_.now_ns(), std::memory_order_relaxed); }
-  void wait_ends() { since_ns_.store(kIdle, std::memory_order_relaxed); }
+  void wait_ends();
+  // The engine has given something, and more is waited for.
+  void wait_goes_on() {
+    wait_ends();
+    wait_begins();
+  }
   double waiting_s() const;  // 0: not waiting
+  std::optional<int64_t> waits_since_ns() const;
+  int64_t last_given_ns() const { return given_ns_.load(std::memory_order_relaxed); }  // INT64_MIN: never
 
  private:
   static constexpr int64_t kIdle = INT64_MIN;
   const Clock& clock_;
-  std::atomic<int64_t> since_ns_{kIdle};
+  std::atomic<int64_t> since_ns_{kIdle}, given_ns_{INT64_MIN};
 };
 
 class SlotPool {
@@ -50,7 +58,9 @@ class SlotPool {
   bool try_start(Job job, Done done);
   size_t size() const { return slots_.size(); }
   size_t busy() const { return busy_.load(std::memory_order_acquire); }
-  double longest_wait_s() const;  // of any slot for the engine
+  // For how long slots have waited for the engine and it has given none of them anything: those that wait for their
+  // turn while it works for another are no sign of its being stuck.
+  double engine_silent_s() const;
 
  private:
   struct Slot {
@@ -64,6 +74,7 @@ class SlotPool {
   };
   void run(Slot& slot);
 
+  const Clock& clock_;
   std::mutex mutex_;
   bool closing_ = false;
   std::atomic<size_t> busy_{0};

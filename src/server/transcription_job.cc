@@ -19,6 +19,12 @@ constexpr const char* kFileName = "file";  // in messages: the field's
 
 double rounded_s(double seconds) { return std::round(seconds * 1e3) / 1e3; }
 
+// Else it is the server that could not read it.
+bool is_of_recording(Code code) {
+  return code == Code::kDataLoss || code == Code::kUnsupported || code == Code::kLimitExceeded ||
+         code == Code::kInvalidArgument;
+}
+
 // Seconds of sound are what a transcription is paid by where it is.
 Json usage_of(const Transcript& transcript) {
   Json usage;
@@ -95,6 +101,7 @@ Status TranscriptionJob::work(SlotWatch& watch) {
   SYRINX_TRY_VOID(parse());
   const Stopwatch took;
   const Result<Transcript> transcript = transcribe(watch);
+  watch.wait_ends();
   took_ms_ = took.elapsed_ms();
   if (!transcript) return tl::unexpected(transcript.error());
   audio_s_ = transcript->audio_s;
@@ -109,14 +116,18 @@ Status TranscriptionJob::answer(const Transcript& transcript) {
   if (!reply_->begun()) reply_->begin(event_head(), /*whole=*/false);
   Json done;
   done.set("type", "transcript.text.done");
-  done.set("text", transcript.text());
-  done.set("usage", usage_of(transcript));
+  done.set("text", transcript.text());  // and no usage: OpenAI's clients take it for one of tokens in this event
   return reply_->write(event_text(done));
 }
 
 bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure(*reply_, error, request_.events); }
 
-void TranscriptionJob::end_answer(bool complete) { end_reply(*reply_, complete, "the transcription"); }
+// Who hears of the end finds the room free that the recording took.
+void TranscriptionJob::end_answer(bool complete) {
+  order_.body = {};
+  order_.hold = {};
+  end_reply(*reply_, complete, "the transcription");
+}
 
 // What the client has got wrong is kept as its answer.
 Status TranscriptionJob::parse() {
@@ -143,37 +154,40 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
     bool unheard = false;
     const SoundSink heard{.begin = sink.begin, .add = [&](std::span<const float> samples) {
                             Status added = sink.add(samples);
+                            watch.wait_ends();
                             unheard = !added;
                             return added;
                           }};
     Status read = read_sound(file, kFileName, limits, heard);
-    bad_recording_ = !read && !unheard;
+    bad_recording_ = !read && !unheard && is_of_recording(read.error().code);
     return read;
   };
   TranscribeOptions options = request_.options;
-  options.heard = [this](const TranscriptSegment& segment) { tell(segment); };
+  options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
   const auto progress = [&](double done_s, std::optional<double> /*total_s*/) {
-    watch.wait_begins();  // for the next piece
+    watch.wait_goes_on();  // for the next piece
     audio_s_ = done_s;
     return !reply_->cancelled();
   };
   return transcribe_sound(model_->recogniser(), source, options, progress);
 }
 
-// A client that has gone is noticed behind the piece.
-void TranscriptionJob::tell(const TranscriptSegment& segment) {
+// A client that has gone is noticed behind the piece; one that reads slowly is not waited for as the engine is.
+void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) {
   if (segment.text.empty()) return;
   if (!first_word_s_) {
     first_word_s_ = static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
     metrics().observe("syrinx_time_to_first_word_seconds", {{"model", model_->id()}}, *first_word_s_);
   }
   if (!request_.events) return;
+  watch.wait_ends();
   const bool first = !reply_->begun();
   if (first) reply_->begin(event_head(), /*whole=*/false);
   Json delta;  // as Transcript::text() joins them
   delta.set("type", "transcript.text.delta");
   delta.set("delta", (first ? "" : " ") + segment.text);
   static_cast<void>(reply_->write(event_text(delta)));
+  watch.wait_begins();
 }
 
 HttpError TranscriptionJob::told(const Error& error) const {

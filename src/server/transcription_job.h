@@ -40,11 +40,11 @@ class TranscriptionJob final : public SlotJob {
 
   Status parse();
   Result<Transcript> transcribe(SlotWatch& watch);
-  void tell(const TranscriptSegment& segment);
+  void tell(const TranscriptSegment& segment, SlotWatch& watch);
   Status answer(const Transcript& transcript);
 
   const std::shared_ptr<const RecognitionModel> model_;
-  const TranscriptionOrder order_;
+  TranscriptionOrder order_;
   const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
 
   TranscriptionRequest request_;     // views into the order's body

@@ -56,7 +56,9 @@ TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
   for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny"})
     EXPECT_FALSE(model_->is_called(name)) << name;
   EXPECT_TRUE(model_->names_its_files("'/secret/place/tiny/model.bin' is damaged"));
+  EXPECT_TRUE(model_->names_its_files("'" + settings_.recognition_model + "' is no folder"));
   EXPECT_FALSE(model_->names_its_files("the sound is damaged"));
+  EXPECT_FALSE(model_->names_its_files("'tiny' does not know the language 'xx'"));
   EXPECT_EQ(model_->voice_activity(), nullptr);
 }
 

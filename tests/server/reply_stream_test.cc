@@ -155,10 +155,41 @@ TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
       [&] { ended.set_value(); }));
   waits.get_future().wait();
   clock.advance_ns(3'000'000'000);
-  EXPECT_EQ(slots.longest_wait_s(), 3);
+  EXPECT_EQ(slots.engine_silent_s(), 3);
   go.set_value();
   ended.get_future().wait();
-  EXPECT_EQ(slots.longest_wait_s(), 0);
+  EXPECT_EQ(slots.engine_silent_s(), 0);
+}
+
+TEST(SlotPool, WhoWaitsForATurnDoesNotFindTheEngineStuck) {
+  ManualClock clock;
+  SlotPool slots(2, clock);
+  ASSERT_TRUE(slots.start());
+  std::promise<void> waits, go;
+  ASSERT_TRUE(slots.try_start(
+      [&](SlotWatch& watch) {
+        watch.wait_begins();
+        waits.set_value();
+        go.get_future().wait();
+      },
+      [] {}));
+  waits.get_future().wait();
+  clock.advance_ns(3'000'000'000);
+  std::promise<void> heard, let;
+  ASSERT_TRUE(slots.try_start(
+      [&](SlotWatch& watch) {
+        watch.wait_begins();
+        watch.wait_goes_on();
+        heard.set_value();
+        let.get_future().wait();
+      },
+      [] {}));
+  heard.get_future().wait();
+  EXPECT_EQ(slots.engine_silent_s(), 0);
+  clock.advance_ns(2'000'000'000);
+  EXPECT_EQ(slots.engine_silent_s(), 2);
+  let.set_value();
+  go.set_value();
 }
 
 }  // namespace

@@ -135,8 +135,7 @@ TEST_F(TranscriptionJobTest, EventsTellSegmentsAsTheyAreFound) {
   EXPECT_EQ(sent_,
             "data: {\"type\":\"transcript.text.delta\",\"delta\":\"beep\"}\n\n"
             "data: {\"type\":\"transcript.text.delta\",\"delta\":\" beep\"}\n\n"
-            "data: {\"type\":\"transcript.text.done\",\"text\":\"beep beep\","
-            "\"usage\":{\"type\":\"duration\",\"seconds\":2.0}}\n\n");
+            "data: {\"type\":\"transcript.text.done\",\"text\":\"beep beep\"}\n\n");
   run(part("file", wav(beeps({}, 1, kRateHz))) + part("stream", "true"));
   EXPECT_THAT(sent_, HasSubstr("data: {\"type\":\"transcript.text.done\",\"text\":\"\""));
   EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"fake\"} 1\n"));
@@ -174,6 +173,35 @@ TEST_F(TranscriptionJobTest, AClientThatLeavesEndsIt) {
   run(file_);
   EXPECT_EQ(recogniser_->calls, before);  // it is asked between stretches, before any is heard
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
+}
+
+TEST_F(TranscriptionJobTest, WhoReadsSlowlyIsNotWaitedForAsTheEngineIs) {
+  TranscriptionJob job(model_,
+                       {.type = kType, .body = file_ + part("stream", "true") + "--b--\r\n", .max_recording_s = 10},
+                       {.metrics = metrics_});
+  SlotWatch watch(system_clock());
+  std::optional<bool> waits;
+  job.reply()->on_news([&] { waits = watch.waits_since_ns().has_value(); });
+  job.run(watch);
+  EXPECT_EQ(waits, false);
+  EXPECT_GT(watch.last_given_ns(), INT64_MIN);  // it has waited, too
+  job.end();
+}
+
+TEST_F(TranscriptionJobTest, ItsRoomIsFreeOnceTheClientHearsOfTheEnd) {
+  auto hold = std::make_shared<int>(0);
+  const std::weak_ptr<int> held = hold;
+  TranscriptionJob job(model_,
+                       {.type = kType, .body = file_ + "--b--\r\n", .hold = std::move(hold), .max_recording_s = 10},
+                       {.metrics = metrics_});
+  SlotWatch watch(system_clock());
+  job.run(watch);
+  EXPECT_FALSE(held.expired());
+  bool free_then = false;
+  job.reply()->pop_news();
+  job.reply()->on_news([&] { free_then = held.expired(); });
+  job.end();
+  EXPECT_TRUE(free_then);
 }
 
 TEST_F(TranscriptionJobTest, TheServiceTakesRoomForAnUpload) {
