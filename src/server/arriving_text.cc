@@ -10,11 +10,11 @@ Status ArrivingText::append(std::string_view text) {
   if (text.empty()) return {};
   const size_t characters = characters_ + text::count_code_points(text);
   if (characters > max_characters_)
-    return fail(Code::kLimitExceeded, "the text has more than {} characters; give the rest in further requests",
-                max_characters_);
+    return refuse(fail(Code::kLimitExceeded, "the text has more than {} characters; give the rest in further requests",
+                       max_characters_));
   if (bytes_ + text.size() > SpeechSession::kMaxWaitingText)
-    return fail(Code::kLimitExceeded, "the text has more than {} bytes; give the rest in further requests",
-                SpeechSession::kMaxWaitingText);
+    return refuse(fail(Code::kLimitExceeded, "the text has more than {} bytes; give the rest in further requests",
+                       SpeechSession::kMaxWaitingText));
   characters_ = characters;
   bytes_ += text.size();
   const std::lock_guard lock(mutex_);
@@ -25,6 +25,17 @@ Status ArrivingText::append(std::string_view text) {
   // A session that has failed says so to the slot, which hears it in any case.
   (void)session_->write(text);
   return {};
+}
+
+Status ArrivingText::refuse(Status too_much) {
+  const std::lock_guard lock(mutex_);
+  refused_ = too_much;
+  return too_much;
+}
+
+Status ArrivingText::whole() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
 }
 
 void ArrivingText::finish() {

@@ -18,10 +18,12 @@ class ArrivingText {
   // At most SpeechSession::kMaxWaitingText bytes are taken, too, so that nobody who appends ever waits.
   explicit ArrivingText(size_t max_characters) : max_characters_(max_characters) {}
 
-  // Of the connection; one thread.  kLimitExceeded: that is too much, and nothing of it is taken.
+  // Of the connection; one thread.  kLimitExceeded: that is too much, and nothing of it is taken; whole() says so from
+  // then on.
   Status append(std::string_view text);
   void finish();
   size_t characters() const { return characters_.load(std::memory_order_relaxed); }  // any thread
+  Status whole() const;                                                              // any thread
 
   // Of the slot.  What is and will be there goes to the session until detach(); what the slot waits for is the engine
   // only once the text has ended.
@@ -32,11 +34,14 @@ class ArrivingText {
   void wait_ends();
 
  private:
+  Status refuse(Status too_much);
+
   const size_t max_characters_;
   std::atomic<size_t> characters_{0};
   size_t bytes_ = 0;  // of the connection's thread
-  std::mutex mutex_;
-  std::string early_;  // the following by mutex_; what came before the session
+  mutable std::mutex mutex_;
+  Status refused_;     // the following by mutex_
+  std::string early_;  // what came before the session
   bool ended_ = false, waiting_ = false;
   SpeechSession* session_ = nullptr;
   SlotWatch* watch_ = nullptr;

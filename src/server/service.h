@@ -50,6 +50,7 @@ class Service final : public HttpService {
   };
   tl::expected<Models, HttpError> loaded_models();  // 503 while they are being loaded
   size_t max_text_characters() const { return static_cast<size_t>(settings_.max_text_characters); }
+  double text_timeout_s() const { return settings_.text_timeout_s; }
   size_t max_body_bytes() const { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
   // For metrics and log: a request of any protocol.
   struct Asked {

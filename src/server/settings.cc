@@ -119,6 +119,8 @@ Rows times() {
               "A request must have arrived whole so long after its first byte"),
       seconds("upload_timeout_s", &Settings::upload_timeout_s, 0.1, 3600,
               "A request with a recording must have arrived whole so long after its header"),
+      seconds("text_timeout_s", &Settings::text_timeout_s, 0.1, 86400,
+              "A text that comes in parts over Wyoming must have come whole so long after its beginning"),
       seconds("stalled_reader_s", &Settings::stalled_reader_s, 0.1, 3600,
               "A client that takes nothing of its answer for so long is cut"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,

@@ -52,6 +52,7 @@ struct Settings {
   double idle_timeout_s = 75;
   double request_timeout_s = 30;
   double upload_timeout_s = 300;
+  double text_timeout_s = 600;
   double stalled_reader_s = 30;
   double stuck_after_s = 60;
   double drain_timeout_s = 30;

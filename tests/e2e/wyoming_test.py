@@ -3,6 +3,7 @@ import asyncio
 import json
 import re
 import socket
+import time
 import unittest
 
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -73,6 +74,16 @@ class Wyoming(Server):
             return answer
 
     @staticmethod
+    def events(answer):
+        """Types, data and payloads of what was heard."""
+        while answer:
+            line, _, answer = answer.partition(b"\n")
+            head = json.loads(line)
+            ends = head.get("data_length", 0), head.get("data_length", 0) + head.get("payload_length", 0)
+            yield head["type"], json.loads(answer[:ends[0]] or b"{}"), answer[ends[0]:ends[1]]
+            answer = answer[ends[1]:]
+
+    @staticmethod
     def line(event):
         return json.dumps(event.event().to_dict()).encode() + b"\n"
 
@@ -95,6 +106,7 @@ class Speech(Wyoming):
 
         info, pong = self.run_with_client(describe)
         self.assertEqual(pong.text, "still there?")
+        self.assertEqual(self.metric('syrinx_requests_total{route="wyoming describe",code="200"}'), 1)
         (program,) = info.tts
         self.assertEqual((program.name, program.installed, program.supports_synthesize_streaming), ("syrinx", True, True))
         self.assertEqual([(voice.name, voice.languages) for voice in program.voices], [("ann", ["en"]), ("bob", ["en"])])
@@ -169,7 +181,43 @@ class Speech(Wyoming):
             return await self.refused(client, SynthesizeStart())
 
         self.assertIn("synthesize-stop", self.run_with_client(start_twice)[0])
+
+        async def refused_behind_sound(client):
+            await client.write_event(SynthesizeStart().event())
+            await client.write_event(SynthesizeChunk(text="Hello there. This ").event())
+            while not AudioChunk.is_type((await client.read_event()).type):
+                pass
+            await client.write_event(SynthesizeStart().event())
+            while await client.read_event():
+                pass
+
+        self.run_with_client(refused_behind_sound)
+        self.wait_for(lambda: any(line["status"] == 400 and line["bytes"] > 3840 for line in self.logged("request")))
         self.wait_until_free()
+
+    def test_a_text_in_parts_that_is_too_long(self):
+        """What came before the limit is heard, and then the error."""
+        alone = self.spoken("Hello there.")
+        for first, expected in (("Hello there. ", alone), ("", b"")):
+            answer = self.raw(b"".join(map(self.line, (SynthesizeStart(), SynthesizeChunk(text=first),
+                                                       SynthesizeChunk(text="x" * 5000), SynthesizeStop()))))
+            *sound, error = self.events(answer)
+            self.assertEqual(error[0], "error")
+            self.assertIn("more than 4096 characters", error[1]["text"])
+            self.check_same(b"".join(payload for _, _, payload in sound), expected)
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="413"}') == 2)
+
+    def test_a_text_in_parts_without_a_word(self):
+        async def say_nothing(client):
+            for text in ("\U0001F600", ""):
+                await client.write_event(SynthesizeStart().event())
+                await client.write_event(SynthesizeChunk(text=text).event())
+                await client.write_event(SynthesizeStop().event())
+                self.assertTrue(SynthesizeStopped.is_type((await client.read_event()).type))
+            await asyncio.to_thread(self.wait_for,
+                                    lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="200"}') == 2)
+
+        self.run_with_client(say_nothing)
 
     def test_slots_are_shared_with_http(self):
         async def occupy(client):
@@ -244,14 +292,64 @@ class Limits(Wyoming):
     def test_who_says_nothing_is_left(self):
         self.start_wyoming("--idle-timeout-s", "0.5")
         self.assertEqual(self.raw(b""), b"")
-        self.assertEqual(self.raw(b'{"type": "synthesize-start"}\n'), b"")  # its text does not come
+        self.assertIn(b"text_timeout", self.raw(b'{"type": "synthesize-start"}\n'))  # its text does not come
         self.wait_until_free()
+
+    def keep_open(self, part):
+        """What comes of a text of which such parts keep coming, and nothing of an end."""
+        with socket.create_connection(("127.0.0.1", self.wyoming_port), timeout=0.1) as connection:
+            connection.sendall(b'{"type": "synthesize-start"}\n')
+            answer, end = b"", time.monotonic() + 10
+            while time.monotonic() < end:
+                try:
+                    connection.sendall(part)
+                    got = connection.recv(65536)
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+                if not got:
+                    break
+                answer += got
+            self.wait_until_free()
+            return answer
+
+    def test_a_slot_is_not_held_without_text(self):
+        """Neither by events that bring none of it, nor by a text that never ends."""
+        self.start_wyoming("--idle-timeout-s", "0.5")
+        for part in (self.line(Ping()), self.line(SynthesizeChunk(text="")), self.line(Synthesize(text="x"))):
+            self.assertIn(b"text_timeout", self.keep_open(part))
+        self.end_server()
+        self.start_wyoming("--text-timeout-s", "1")
+        self.assertIn(b"text_timeout", self.keep_open(self.line(SynthesizeChunk(text="a"))))
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="408"}') == 1)
+
+    def test_who_listens_is_not_late(self):
+        """One who hears for longer than the idle time before the text goes on."""
+        self.start_wyoming("--idle-timeout-s", "0.5")
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(20)
+            connection.connect(("127.0.0.1", self.wyoming_port))
+            connection.sendall(b'{"type": "synthesize-start"}\n' + self.line(SynthesizeChunk(text=LONG)))
+            answer = b""
+            for _ in range(10):
+                time.sleep(0.15)
+                answer += connection.recv(4096)
+            connection.sendall(b'{"type": "synthesize-stop"}\n')
+            while b"synthesize-stopped" not in answer[-4096:]:
+                part = connection.recv(65536)
+                self.assertTrue(part, answer[-400:])
+                answer += part
 
     def test_connections_are_shared_with_http(self):
         self.start_wyoming("--max-connections-per-address", "3")
-        open_ones = [socket.create_connection(("127.0.0.1", self.wyoming_port)) for _ in range(3)]
+        ports = [self.wyoming_port, self.wyoming_port, self.port]
+        open_ones = [socket.create_connection(("127.0.0.1", port)) for port in ports]
         try:
             self.wait_for(lambda: b"too many connections" in self.raw(b""))
+            with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+                self.assertTrue(connection.recv(65536).startswith(b"HTTP/1.1 503 "))
         finally:
             for connection in open_ones:
                 connection.close()

@@ -72,6 +72,7 @@ TEST_F(ArrivingTextTest, TooMuchIsRefusedAndNotTaken) {
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, Code::kLimitExceeded);
   EXPECT_THAT(more.error().message, HasSubstr("more than 10 characters"));
+  EXPECT_EQ(text_.whole().error().code, Code::kLimitExceeded);
   ArrivingText wide(size_t{10} << 20);
   const std::string most(SpeechSession::kMaxWaitingText, 'x');
   ASSERT_TRUE(wide.append(most));

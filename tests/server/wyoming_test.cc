@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "server/arriving_text.h"
 #include "server/wyoming/event.h"
 #include "server/wyoming/session.h"
 #include "server/wyoming/speech_answer.h"
@@ -97,6 +101,27 @@ TEST(WyomingSession, BeforeTheModelIsThereAllIsRefused) {
   EXPECT_TRUE(session.takes_events());
 }
 
+TEST(WyomingSession, NeverAnotherVoiceThanAskedFor) {
+  Service service({}, *ApiKeys::load({}), nullptr);
+  service.ready(nullptr);
+  Description description;
+  for (const auto& [voice, words] :
+       {std::pair(R"("bob")", "'voice' must be an object"), std::pair(R"({"name":7})", "'name' must be a text"),
+        std::pair(R"({"language":[]})", "'language' must be a text"),
+        std::pair(R"({"name":"ann","speaker":"zorro"})", "no speaker 'zorro'"),
+        std::pair(R"({"language":"de"})", "no voice speaks 'de'"),
+        std::pair(R"({"name":null,"speaker":""})", "no model of this server speaks")}) {
+    Session session(service, description);
+    Event event{.type = "synthesize"};
+    event.data.set("text", "Hello.");
+    event.data.set("voice", *parse_json(voice, "voice", {}));
+    const Session::Said said = session.take(event);
+    EXPECT_TRUE(said.closes) << voice;
+    EXPECT_THAT(said.bytes, HasSubstr(words));
+    EXPECT_THAT(said.bytes, testing::Not(HasSubstr("GET /")));
+  }
+}
+
 TEST(WyomingDescription, IsMadeOnce) {
   Description description;
   const std::string& first = description.of({});
@@ -106,7 +131,7 @@ TEST(WyomingDescription, IsMadeOnce) {
 }
 
 TEST(WyomingSpeechAnswer, EachEventIsOneBlock) {
-  EventAnswer answer(/*streamed=*/true);
+  EventAnswer answer(std::make_shared<ArrivingText>(10));
   const std::vector<std::byte> sound(10000, std::byte{7});
   ASSERT_TRUE(answer.begin());
   ASSERT_TRUE(answer.sink().append(sound));
@@ -128,8 +153,23 @@ TEST(WyomingSpeechAnswer, EachEventIsOneBlock) {
   EXPECT_EQ(answer.reply()->pop_news().head->status, 200);
 }
 
+// What was accepted is heard; that it was not all stands behind it, instead of the end.
+TEST(WyomingSpeechAnswer, ATextThatWasTooLongEndsWithTheError) {
+  const auto text = std::make_shared<ArrivingText>(3);
+  EventAnswer answer(text);
+  ASSERT_TRUE(answer.begin());
+  ASSERT_FALSE(text->append("four"));
+  ASSERT_TRUE(answer.finish({}));
+  answer.end(/*complete=*/true);
+  EXPECT_EQ(answer.reply()->pop_news().end, ReplyStream::End::kAborted);
+  std::string last;
+  for (ReplyStream::Block block; answer.reply()->try_pop(block);)
+    last.assign(reinterpret_cast<const char*>(block.data()), block.size());
+  EXPECT_THAT(last, HasSubstr("more than 3 characters"));
+}
+
 TEST(WyomingSpeechAnswer, AnErrorEndsTheReplyAsBrokenOff) {
-  EventAnswer answer(/*streamed=*/false);
+  EventAnswer answer(nullptr);
   EXPECT_TRUE(answer.fail({.status = 400, .message = std::string(5000, 'x')}));
   answer.end(/*complete=*/true);
   const ReplyStream::News news = answer.reply()->pop_news();

@@ -33,6 +33,7 @@ constexpr size_t kSaidBytes =
 constexpr int kEventsPerTurn = 16;  // before other connections have theirs
 constexpr size_t kLingerBytes = size_t{1} << 20;  // that are read behind an error, so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
+constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 
 // Two coroutines: one reads events and gives them to the session, the other sends what it says and what its reply
 // brings.
@@ -46,6 +47,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         patience_(transport.io),
         news_(transport.io),
         room_(transport.io),
+        text_timeout_s_(service.text_timeout_s()),
         events_({.max_json_bytes = service.max_body_bytes()}),
         session_(service, description) {}
   ~Connection() override { end_reply(499); }
@@ -55,7 +57,11 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<void> read();
   asio::awaitable<void> write();
   void close_if_idle() override {
-    if (session_.reply() == nullptr) cut();
+    if (session_.reply() != nullptr) return;
+    if (said_.empty() && sending_ == 0)
+      cut();
+    else
+      close();  // behind what has been said
   }
   void cut() override;
 
@@ -72,6 +78,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void end_reply(int status);
   void reply_may_have_changed();
   void expect_client(std::chrono::nanoseconds within);
+  void client_is_late();
   asio::awaitable<bool> send(std::string_view bytes);
   asio::awaitable<bool> send_blocks(std::shared_ptr<ReplyStream> reply);
   asio::awaitable<void> wait(asio::steady_timer& timer);
@@ -79,9 +86,11 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   const Membership membership_;
   Transport& transport_;
   boost::beast::tcp_stream stream_;
-  asio::steady_timer patience_;  // until the client must have said something
-  asio::steady_timer news_;      // cancelled when there is something to be sent
-  asio::steady_timer room_;      // cancelled when events may be taken again
+  asio::steady_timer patience_;                              // until the client must have said something
+  std::chrono::steady_clock::time_point text_end_ = kNever;  // until all of its text must have come
+  asio::steady_timer news_;                                  // cancelled when there is something to be sent
+  asio::steady_timer room_;                                  // cancelled when events may be taken again
+  const double text_timeout_s_;
   EventReader events_;
   Session session_;
   std::string said_;        // to be sent between two blocks of the reply
@@ -90,7 +99,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   bool answering_ = false;  // the session has a reply, which is counted
   bool closing_ = false;    // behind what has been said: nothing more is taken
   bool gone_ = false;
-  uint64_t sent_ = 0;  // of the reply
+  bool sending_sound_ = false;
 };
 
 void Connection::cut() {
@@ -152,8 +161,9 @@ void Connection::take_events() {
     if (!event) {
       say(session_.refuse_bytes(event.error()));
     } else if (*event) {
-      say(session_.take(**event));
-      expect_client(seconds(transport_.limits.idle_timeout_s));
+      const Session::Said said = session_.take(**event);
+      say(said);
+      if (said.goes_on) expect_client(seconds(transport_.limits.idle_timeout_s));
     } else {
       return;
     }
@@ -172,7 +182,6 @@ void Connection::reply_may_have_changed() {
   const bool answering = session_.reply() != nullptr;
   if (answering == answering_) return;
   answering_ = answering;
-  sent_ = 0;
   if (!answering) {
     --transport_.answering;
     room_.cancel();
@@ -188,17 +197,34 @@ void Connection::reply_may_have_changed() {
 }
 
 void Connection::end_reply(int status) {
-  session_.reply_ended(status, sent_);
+  session_.reply_ended(status);
   reply_may_have_changed();
 }
 
-// While it is the server's turn no client is late.
+// While it is the server's turn no client is late.  One who is to send text, too, has it while there is no sound to be
+// sent, but for all of the text only so long.
 void Connection::expect_client(std::chrono::nanoseconds within) {
-  patience_.expires_after(within);
+  const auto now = std::chrono::steady_clock::now();
+  if (!session_.owes_text())
+    text_end_ = kNever;
+  else if (text_end_ == kNever)
+    text_end_ = now + seconds(text_timeout_s_);
+  patience_.expires_at(std::min(now + within, text_end_));
   patience_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
-    if (!error && self && (self->closing_ || self->session_.takes_events())) self->cut();
+    // One that is renewed after it has expired is not over, whatever stands in line.
+    if (!error && self && self->patience_.expiry() <= std::chrono::steady_clock::now()) self->client_is_late();
   });
+}
+
+void Connection::client_is_late() {
+  if (closing_ || session_.reply() == nullptr) {
+    cut();
+  } else if (session_.owes_text()) {
+    if (sending_sound_ && std::chrono::steady_clock::now() < text_end_) return;  // once it is sent, they are waited for
+    say(session_.refuse_late());
+    reply_may_have_changed();
+  }
 }
 
 asio::awaitable<void> Connection::write() {
@@ -241,8 +267,11 @@ asio::awaitable<bool> Connection::send_blocks(std::shared_ptr<ReplyStream> reply
   for (ReplyStream::Block block; bytes.size() < kSendBytes && reply->try_pop(block);)
     bytes.append(reinterpret_cast<const char*>(block.data()), block.size());
   if (!bytes.empty()) {
+    sending_sound_ = true;
     const bool taken = co_await send(bytes);
-    sent_ += bytes.size();
+    sending_sound_ = false;
+    session_.reply_sent(bytes.size());
+    if (session_.owes_text()) expect_client(seconds(transport_.limits.idle_timeout_s));
     co_return taken;
   }
   if (news.end == ReplyStream::End::kOpen) {
@@ -268,7 +297,12 @@ void start_connection(Transport& transport, tcp::socket socket, const asio::ip::
     connection->cut();
   };
   asio::co_spawn(transport.io, connection->read(), ended);
-  asio::co_spawn(transport.io, connection->write(), ended);
+  try {
+    asio::co_spawn(transport.io, connection->write(), ended);
+  } catch (...) {
+    connection->cut();  // or it would read on
+    throw;
+  }
 }
 
 std::string no_room() {

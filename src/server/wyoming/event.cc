@@ -55,13 +55,14 @@ std::string written(const Event& event) {
 
 Result<std::optional<Event>> EventReader::next() {
   if (!event_) {
-    const size_t end = bytes_.find('\n');
+    const size_t end = bytes_.find('\n', std::exchange(searched_, bytes_.size()));
     if (std::min(end, bytes_.size()) > limits_.max_json_bytes)
       return fail(Code::kLimitExceeded, "the event's line has more than {} bytes; send a shorter one",
                   limits_.max_json_bytes);
     if (end == std::string::npos) return std::nullopt;
     SYRINX_TRY_VOID(read_line(std::string_view(bytes_).substr(0, end)));
     bytes_.erase(0, end + 1);
+    searched_ = 0;
   }
   if (bytes_.size() < data_bytes_ + payload_bytes_) return std::nullopt;
   if (data_bytes_ > 0) SYRINX_TRY_VOID(add_data(std::string_view(bytes_).substr(0, data_bytes_)));

@@ -49,6 +49,7 @@ class EventReader {
 
   const EventLimits limits_;
   std::string bytes_;
+  size_t searched_ = 0;  // of them hold no line's end
   // Of an event whose line has been read and whose other parts are to come.
   std::optional<Event> event_;
   size_t data_bytes_ = 0, payload_bytes_ = 0;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/in_quotes.h"
 #include "server/request_id.h"
+#include "server/wyoming/info.h"
 #include "server/wyoming/speech_answer.h"
 
 namespace syrinx::server::wyoming {
@@ -15,21 +16,35 @@ constexpr const char* kDescribeRoute = "wyoming describe";
 constexpr const char* kOrder = "wyoming";  // of what is no event, or not in its place
 constexpr size_t kMaxNameBytes = 256;
 
+// What the service says of routes means nothing here.
+HttpError in_our_words(HttpError error, const std::string& voice) {
+  if (error.code == "voice_not_found")
+    error.message =
+        fmt::format("there is no voice {}; the answer to `describe` lists those there are", in_quotes(voice));
+  if (error.code == "model_not_found")
+    error.message = "no model of this server speaks; the operator can name one in speech_model";
+  return error;
+}
+
 HttpError bad_event(std::string message) { return {.status = 400, .message = std::move(message), .code = "bad_event"}; }
 
 }  // namespace
 
 Session::Said Session::take(const Event& event) {
+  const bool owed = owes_text();
+  Said said = answer(event);
+  const auto brings_text = [&] { return event.type == "synthesize-chunk" && !event.text("text")->empty(); };
+  said.goes_on = !owed || !owes_text() || brings_text();
+  return said;
+}
+
+Session::Said Session::answer(const Event& event) {
   if (event.type == "ping") {
     Event pong{.type = "pong"};
     if (const std::string* const text = event.text("text")) pong.data.set("text", *text);
     return {.bytes = written(pong)};
   }
-  if (event.type == "describe") {
-    const auto models = service_.loaded_models();
-    if (!models) return refuse(kDescribeRoute, models.error());
-    return {.bytes = description_.of(*models)};
-  }
+  if (event.type == "describe") return describe();
   if (event.type == "synthesize") return synthesize(event);
   if (event.type == "synthesize-start") return synthesize_start(event);
   if (event.type == "synthesize-chunk") return synthesize_chunk(event);
@@ -37,7 +52,27 @@ Session::Said Session::take(const Event& event) {
   return {};
 }
 
-// Of `voice`: a name, or a language, whose first voice speaks.
+Session::Said Session::describe() {
+  const Service::Asked asked{.route = kDescribeRoute, .id = new_request_id(), .arrived_ns = system_clock().now_ns()};
+  const auto models = service_.loaded_models();
+  if (!models) return refuse(kDescribeRoute, models.error());
+  Said said{.bytes = description_.of(*models)};
+  service_.answered(asked, {.status = 200, .bytes = said.bytes.size()});
+  return said;
+}
+
+tl::expected<std::string, HttpError> Session::voice_speaking(const std::string& language) const {
+  const auto models = service_.loaded_models();
+  if (!models) return tl::unexpected(models.error());
+  std::string voice = models->speech ? voice_of_language(*models->speech, language) : std::string();
+  if (!voice.empty()) return voice;
+  return tl::unexpected(HttpError{
+      .status = 404,
+      .message = fmt::format("no voice speaks {}; the answer to `describe` lists those there are", in_quotes(language)),
+      .code = "voice_not_found"});
+}
+
+// Of `voice`: a name, or a language, whose first voice speaks.  Never another voice than asked for.
 tl::expected<SpeechRequest, HttpError> Session::request_of(const Event& event) const {
   SpeechRequest request;
   request.format = AudioFormat::kPcm;
@@ -45,23 +80,25 @@ tl::expected<SpeechRequest, HttpError> Session::request_of(const Event& event) c
     return tl::unexpected(bad_event("'text_format' must be text: marks of other formats are not known"));
   const Json* const voice = event.data.find("voice");
   if (voice == nullptr || voice->is_null()) return request;
+  if (voice->object() == nullptr)
+    return tl::unexpected(bad_event("'voice' must be an object; give the voice's 'name' or 'language' in it"));
   const Event asked{.type = "voice", .data = *voice};
-  for (const char* field : {"name", "speaker", "language"})
-    if (const std::string* const text = asked.text(field); text != nullptr && text->size() > kMaxNameBytes)
+  for (const char* field : {"name", "speaker", "language"}) {
+    const Json* const value = asked.data.find(field);
+    if (value == nullptr || value->is_null()) continue;
+    if (value->string() == nullptr || value->string()->size() > kMaxNameBytes)
       return tl::unexpected(
-          bad_event(fmt::format("the voice's '{}' has {} bytes; give at most {}", field, text->size(), kMaxNameBytes)));
+          bad_event(fmt::format("the voice's '{}' must be a text of at most {} bytes", field, kMaxNameBytes)));
+  }
+  if (const std::string* const speaker = asked.text("speaker"); speaker != nullptr && !speaker->empty())
+    return tl::unexpected(HttpError{
+        .status = 404,
+        .message = fmt::format("there is no speaker {}: voices have none here; give a 'name'", in_quotes(*speaker)),
+        .code = "voice_not_found"});
   if (const std::string* const name = asked.text("name")) {
     request.voice = *name;
   } else if (const std::string* const language = asked.text("language"); language != nullptr && !language->empty()) {
-    const auto models = service_.loaded_models();
-    if (!models) return tl::unexpected(models.error());
-    if (models->speech) request.voice = voice_of_language(*models->speech, *language);
-    if (request.voice.empty())
-      return tl::unexpected(HttpError{
-          .status = 404,
-          .message =
-              fmt::format("no voice speaks {}; the answer to `describe` lists those there are", in_quotes(*language)),
-          .code = "voice_not_found"});
+    SYRINX_TRY(request.voice, voice_speaking(*language));
   }
   return request;
 }
@@ -91,10 +128,13 @@ Session::Said Session::synthesize_start(const Event& event) {
 
 Session::Said Session::start(const char* route, SpeechRequest request, std::shared_ptr<ArrivingText> text) {
   asked_ = {.route = route, .id = new_request_id(), .arrived_ns = system_clock().now_ns()};
+  sent_ = 0;
+  refused_ = 0;
+  const std::string voice = request.voice;
   auto job = service_.start_speech(
       {.request = std::move(request), .id = asked_.id, .arrived_ns = asked_.arrived_ns, .text = text},
-      std::make_unique<EventAnswer>(/*streamed=*/text != nullptr));
-  if (!job) return refuse(route, job.error());
+      std::make_unique<EventAnswer>(text));
+  if (!job) return refuse(route, in_our_words(job.error(), voice));
   reply_ = (*job)->reply();
   text_ = std::move(text);
   return {};
@@ -105,7 +145,9 @@ Session::Said Session::synthesize_chunk(const Event& event) {
   const std::string* const text = event.text("text");
   if (text == nullptr) return refuse(kOrder, bad_event("'text' is missing; give a part of the text to be spoken"));
   const Status taken = text_->append(*text);
-  return taken ? Said() : refuse(kOrder, http_error(taken.error()));
+  if (taken) return {};
+  refused_ = http_error(taken.error()).status;
+  return synthesize_stop();  // what has been taken is spoken, and the error stands behind it
 }
 
 Session::Said Session::synthesize_stop() {
@@ -115,12 +157,19 @@ Session::Said Session::synthesize_stop() {
   return {};
 }
 
+Session::Said Session::refuse_late() {
+  return refuse(kOrder, {.status = 408,
+                         .message = "the rest of the text has not come in time; send its parts sooner, or "
+                                    "'synthesize-stop' behind what there is",
+                         .code = "text_timeout"});
+}
+
 Session::Said Session::refuse_bytes(const Error& error) { return refuse(kOrder, bad_event(error.message)); }
 
 // What is under way is given up.
 Session::Said Session::refuse(const char* route, const HttpError& error) {
   if (reply_ != nullptr) {
-    reply_ended(error.status, 0);
+    reply_ended(error.status);
   } else {
     service_.answered({.route = route, .id = new_request_id(), .arrived_ns = system_clock().now_ns()},
                       {.status = error.status});
@@ -128,13 +177,13 @@ Session::Said Session::refuse(const char* route, const HttpError& error) {
   return {.bytes = written(error_event(error)), .closes = true};
 }
 
-void Session::reply_ended(int status, uint64_t bytes) {
+void Session::reply_ended(int status) {
   if (reply_ == nullptr) return;
   reply_->on_news({});
   reply_->cancel();
   reply_.reset();
   text_.reset();
-  service_.answered(asked_, {.status = status, .bytes = bytes});
+  service_.answered(asked_, {.status = refused_ != 0 && status >= 500 ? refused_ : status, .bytes = sent_});
 }
 
 }  // namespace syrinx::server::wyoming

@@ -24,16 +24,22 @@ class Session {
   struct Said {
     std::string bytes = {};  // to be sent between two blocks of the reply
     bool closes = false;     // the connection, behind them
+    bool goes_on = true;     // the client has done what it was waited for; not while it owes text and sends none
   };
   Said take(const Event& event);
-  Said refuse_bytes(const Error& error);  // of an EventReader: what came is no event
+  Said refuse_bytes(const Error& error);               // of an EventReader: what came is no event
+  Said refuse_late();                                  // the rest of a text has not come in time
+  bool owes_text() const { return text_ != nullptr; }  // a speech is under way, and more of its text is to come
 
   // What is under way, to be sent as it fills; null: nothing is.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
-  // It has all been sent, so many bytes, or is given up with status 499.
-  void reply_ended(int status, uint64_t bytes);
+  void reply_sent(uint64_t bytes) { sent_ += bytes; }  // so many more of it
+  // It has all been sent, or is given up with status 499.
+  void reply_ended(int status);
 
  private:
+  Said answer(const Event& event);
+  Said describe();
   Said synthesize(const Event& event);
   Said synthesize_start(const Event& event);
   Said synthesize_chunk(const Event& event);
@@ -41,10 +47,13 @@ class Session {
   Said start(const char* route, SpeechRequest request, std::shared_ptr<ArrivingText> text);
   Said refuse(const char* route, const HttpError& error);
   tl::expected<SpeechRequest, HttpError> request_of(const Event& event) const;
+  tl::expected<std::string, HttpError> voice_speaking(const std::string& language) const;
 
   Service& service_;
   Description& description_;
   Service::Asked asked_;
+  uint64_t sent_ = 0;  // bytes of the reply
+  int refused_ = 0;    // with this status, what came of a text behind its limit; 0: nothing
   std::shared_ptr<ReplyStream> reply_;
   std::shared_ptr<ArrivingText> text_;  // of a speech whose text is still to come
 };

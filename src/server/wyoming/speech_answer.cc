@@ -62,10 +62,25 @@ Status EventAnswer::finish(const Spoken& /*spoken*/) {
   Event stop{.type = "audio-stop"};
   stop.data.set("timestamp", heard_ms());
   SYRINX_TRY_VOID(send(stop));
-  return streamed_ ? send({.type = "synthesize-stopped"}) : Status();
+  if (!text_) return {};
+  const Status whole = text_->whole();
+  if (whole) return send({.type = "synthesize-stopped"});
+  give_up(http_error(whole.error()));
+  return {};
 }
 
 bool EventAnswer::fail(const HttpError& error) {
+  // Who writes a text in parts cannot know before its end that there is nothing in it to be heard.
+  if (text_ && !reply()->begun() && error.status == 400 && error.param == "input") {
+    const Status whole = text_->whole();
+    if (!whole) return give_up(http_error(whole.error()));
+    reply()->begin({.status = 200}, /*whole=*/false);
+    return send({.type = "synthesize-stopped"}).has_value();
+  }
+  return give_up(error);
+}
+
+bool EventAnswer::give_up(const HttpError& error) {
   failed_ = true;
   if (!reply()->begun()) reply()->begin({.status = error.status}, /*whole=*/false);  // for the accounts
   return send(error_event(error)).has_value();

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
+#include "server/arriving_text.h"
 #include "server/speech_answer.h"
 #include "server/wyoming/event.h"
 
@@ -14,8 +17,8 @@ Event error_event(const HttpError& error);
 // Each event is one block of the reply, so that others may stand between them.
 class EventAnswer final : public SpeechAnswer {
  public:
-  // `streamed`: its text came in parts, and synthesize-stopped follows.
-  explicit EventAnswer(bool streamed) : streamed_(streamed) {}
+  // Of a text that comes in parts, else null: synthesize-stopped follows, or the error that the text was too long.
+  explicit EventAnswer(std::shared_ptr<const ArrivingText> text) : text_(std::move(text)) {}
 
   ByteSink sink() override;
   Status begin() override;
@@ -25,10 +28,11 @@ class EventAnswer final : public SpeechAnswer {
 
  private:
   Status send(const Event& event);
+  bool give_up(const HttpError& error);
   int64_t heard_ms() const;
   Status send_sound(std::span<const std::byte> bytes);
 
-  const bool streamed_;
+  const std::shared_ptr<const ArrivingText> text_;
   bool failed_ = false;
   uint64_t bytes_ = 0;  // of sound
 };
