@@ -98,7 +98,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void begin_request();
   bool is_late() const { return std::chrono::steady_clock::now() >= deadline_.expiry(); }
   asio::awaitable<error_code> read_head(Parser& parser);
-  asio::awaitable<error_code> read_body(Parser& parser);
+  using Admission = HttpService::Admission;
+  asio::awaitable<error_code> read_body(Parser& parser, Admission& admission);
   HttpReply answer();
   asio::awaitable<Next> refuse_unread(const error_code& error);
   asio::awaitable<Next> refuse(HttpReply reply);
@@ -114,6 +115,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void end_keep_alive(bool close);
   void done(int status);
   void arrives_within(double time_s);
+  void arrives_by(std::chrono::steady_clock::time_point end);
 
   Transport& transport_;
   const asio::ip::address address_;
@@ -160,6 +162,7 @@ asio::awaitable<bool> Connection::wait_for_request() {
 
 void Connection::begin_request() {
   request_ = {};
+  request_.address = address_.to_string();
   request_.arrived_ns = system_clock().now_ns();
   request_.id = new_request_id();
   sender_.begin({.request_id = request_.id});
@@ -169,9 +172,13 @@ void Connection::begin_request() {
 
 void Connection::arrives_within(double time_s) {
   arrival_s_ = time_s;
+  arrives_by(std::chrono::steady_clock::now() + seconds(time_s));
+}
+
+void Connection::arrives_by(std::chrono::steady_clock::time_point end) {
   // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
-  stream_.expires_after(seconds(time_s) + kLingerTime);
-  deadline_.expires_after(seconds(time_s));
+  stream_.expires_at(end + kLingerTime);
+  deadline_.expires_at(end);
   deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (!error && self && self->reading_ && self->is_late()) self->stream_.cancel();
@@ -185,13 +192,27 @@ asio::awaitable<error_code> Connection::read_head(Parser& parser) {
   co_return error&& is_late() ? error_code(beast::error::timeout) : error;
 }
 
-asio::awaitable<error_code> Connection::read_body(Parser& parser) {
-  if (parser.is_done()) co_return error_code();
-  if (is_late()) co_return error_code(beast::error::timeout);
-  reading_ = true;
-  const auto [error, bytes] = co_await http::async_read(stream_, buffer_, parser, kAwait);
-  reading_ = false;
-  co_return error&& is_late() ? error_code(beast::error::timeout) : error;
+// Piece by piece, each of which has to find room, and has to come in time.  An error may have an answer of its own,
+// which is then the admission's.
+asio::awaitable<error_code> Connection::read_body(Parser& parser, Admission& admission) {
+  const auto end = deadline_.expiry();
+  while (!parser.is_done()) {
+    if (admission.body_timeout_s > 0)
+      arrives_by(std::min(end, std::chrono::steady_clock::now() + seconds(transport_.limits.stalled_reader_s)));
+    if (is_late()) co_return error_code(beast::error::timeout);
+    reading_ = true;
+    const auto [error, bytes] = co_await http::async_read_some(stream_, buffer_, parser, kAwait);
+    reading_ = false;
+    if (error && is_late()) {
+      if (deadline_.expiry() < end)
+        admission.refusal = std::make_unique<HttpReply>(stalled(transport_.limits.stalled_reader_s));
+      co_return error_code(beast::error::timeout);
+    }
+    if (error) co_return error;
+    if (admission.grow) admission.refusal = admission.grow(parser.get().body().size());
+    if (admission.refusal) co_return error_code(asio::error::no_buffer_space);
+  }
+  co_return error_code();
 }
 
 asio::awaitable<Connection::Next> Connection::serve_request() {
@@ -223,10 +244,12 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
     const auto [error, bytes] = co_await asio::async_write(stream_, asio::buffer(kContinue), kAwait);
     if (error) co_return co_await refuse_unread(error);
   }
-  if (const error_code error = co_await read_body(parser)) {
+  if (const error_code error = co_await read_body(parser, admission)) {
+    if (admission.refusal) co_return co_await refuse(std::move(*admission.refusal));
     if (error == http::error::body_limit) co_return co_await refuse(too_long(admission.max_body_bytes));
     co_return co_await refuse_unread(error);
   }
+  admission.grow = {};  // which holds the room, too
   request_.body = std::move(parser.get().body());
   const HttpReply reply = answer();
   if (!reply.stream) co_return co_await send_whole(reply, /*close=*/false);

@@ -27,6 +27,12 @@ HttpReply too_late(double time_s) {
        .message = fmt::format("the request has not come whole within {} s; send it faster, or a shorter one", time_s)});
 }
 
+HttpReply stalled(double time_s) {
+  return error_reply(
+      {.status = 408,
+       .message = fmt::format("nothing of the request's body has come for {} s; send it again", time_s)});
+}
+
 // Where such a body ends nobody knows, and a proxy in front might differ.
 HttpReply unknown_encoding() {
   return error_reply(

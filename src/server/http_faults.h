@@ -14,6 +14,7 @@ bool is_malformed(const boost::system::error_code& error);
 // 431 or 400 for such an error; `buffer_bytes` is the room that header and trailer had.
 HttpReply parse_fault(const boost::system::error_code& error, const HttpLimits& limits, size_t buffer_bytes);
 HttpReply too_late(double time_s);
+HttpReply stalled(double time_s);
 HttpReply unknown_encoding();
 HttpReply too_long(size_t limit);
 

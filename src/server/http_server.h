@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,12 @@ class HttpService {
 
   struct Admission {
     size_t max_body_bytes = 0;
-    double body_timeout_s = 0;                // from now on; 0: the limits' request_timeout_s, from the first byte on
+    // From now on; 0: the limits' request_timeout_s, from the first byte on.  One that has a time of its own must also
+    // bring something within each stalled_reader_s.
+    double body_timeout_s = 0;
+    // Called as the body arrives, with how many bytes of it there are; the answer where they find no room.  May be
+    // empty.
+    std::function<std::unique_ptr<HttpReply>(size_t bytes)> grow = {};
     std::shared_ptr<const void> hold = {};    // for the request, HttpRequest::hold
     std::vector<HttpHeader> headers = {};     // for whatever the answer will be
     std::unique_ptr<HttpReply> refusal = {};  // the answer already, before any body is read

@@ -93,17 +93,6 @@ tl::expected<FormPart, HttpError> parse_header(std::string_view lines) {
   return part;
 }
 
-tl::expected<std::string, HttpError> boundary_of(std::string_view type) {
-  if (!same_name(first_of(type), "multipart/form-data"))
-    return tl::unexpected(HttpError{
-        .status = 415,
-        .message = fmt::format("the body's type is {}; send a form of type multipart/form-data", in_quotes(type))});
-  const std::string boundary = parameter_of(type, "boundary").value_or("");
-  if (boundary.empty() || boundary.size() > kMaxBoundaryBytes)
-    return malformed("the body's type names no boundary of 1 to {} bytes", kMaxBoundaryBytes);
-  return boundary;
-}
-
 // Behind a boundary: the end of its line, or the two dashes that end the form.
 enum class Behind { kPart, kEnd, kNothing };
 
@@ -117,8 +106,19 @@ Behind take_behind(std::string_view& rest) {
 
 }  // namespace
 
+tl::expected<std::string, HttpError> form_boundary(std::string_view type) {
+  if (!same_name(first_of(type), "multipart/form-data"))
+    return tl::unexpected(HttpError{
+        .status = 415,
+        .message = fmt::format("the body's type is {}; send a form of type multipart/form-data", in_quotes(type))});
+  const std::string boundary = parameter_of(type, "boundary").value_or("");
+  if (boundary.empty() || boundary.size() > kMaxBoundaryBytes)
+    return malformed("the body's type names no boundary of 1 to {} bytes", kMaxBoundaryBytes);
+  return boundary;
+}
+
 FormPartsOrError parse_multipart(std::string_view type, std::string_view body) {
-  const auto boundary = boundary_of(type);
+  const auto boundary = form_boundary(type);
   if (!boundary) return tl::unexpected(boundary.error());
   const std::string separator = "\r\n--" + *boundary;
   std::string_view rest = body;

@@ -21,10 +21,13 @@ struct FormLimits {
   static constexpr size_t kMaxParts = 64, kMaxHeaderBytes = 4096, kMaxNameBytes = 256;
 };
 
+// Of such a form's type, the request's Content-Type.  Errors: 415 for another type, 400 where it names no boundary.
+tl::expected<std::string, HttpError> form_boundary(std::string_view type);
+
 using FormPartsOrError = tl::expected<std::vector<FormPart>, HttpError>;
 
-// The parts in their order, as views into `body`, none copied.  `type` is the request's Content-Type.  Errors: 415 for
-// another type, 400 for a body that is no such form, that is cut off, or beyond the limits above.
+// The parts in their order, as views into `body`, none copied.  Errors: those of form_boundary(), 400 for a
+// body that is no such form, that is cut off, or beyond the limits above.
 FormPartsOrError parse_multipart(std::string_view type, std::string_view body);
 
 }  // namespace syrinx::server

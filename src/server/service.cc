@@ -12,11 +12,14 @@
 #include "base/memory.h"
 #include "engine/version.h"
 #include "server/model_id.h"
+#include "server/multipart.h"
 #include "server/speech_request.h"
 #include "server/transcription_job.h"
 
 namespace syrinx::server {
 namespace {
+
+constexpr size_t kMegabyte = size_t{1} << 20;
 
 double unix_time_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -82,7 +85,8 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       keys_(std::move(keys)),
       log_(log),
       started_s_(unix_time_s()),
-      upload_room_(static_cast<size_t>(settings.max_uploads_mb) << 20),
+      upload_room_(static_cast<size_t>(settings.max_uploads_mb) * kMegabyte,
+                   static_cast<size_t>(std::max(settings.max_uploads_mb / 2, settings.max_upload_mb)) * kMegabyte),
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)) {}
 
@@ -136,21 +140,41 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   return admission;
 }
 
-// Room is taken before the body comes: for as much as its header says, or for the longest.
+// What can be refused without the body is, so that nobody sends it for nothing.  Room is taken as it comes: one that
+// only says how much it will send keeps nobody out.
 void Service::admit_upload(const HttpRequest& head, Admission& admission) {
-  constexpr size_t kMegabyte = size_t{1} << 20;
   admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
   admission.body_timeout_s = settings_.upload_timeout_s;
   const std::string_view length = head.header("Content-Length");
-  size_t bytes = admission.max_body_bytes;
+  size_t bytes = 0;
   std::from_chars(length.data(), length.data() + length.size(), bytes);
   if (bytes > admission.max_body_bytes) return;  // the transport refuses it
-  admission.hold = upload_room_.take(bytes);
-  if (admission.hold) return;
-  admission.refusal = refusal(
-      unavailable("uploads_full", fmt::format("there is no room for a body of {} bytes beside those of others; ask "
-                                              "again in a second, or another server",
-                                              bytes)));
+  if (const auto misuse = upload_misuse(head)) {
+    admission.refusal = refusal(*misuse);
+    return;
+  }
+  auto hold = upload_room_.begin(head.address);
+  if (!hold->fits(bytes)) admission.refusal = refusal(uploads_full(bytes));
+  admission.grow = [this, hold](size_t arrived) {
+    return hold->grow_to(arrived) ? nullptr : refusal(uploads_full(arrived));
+  };
+  admission.hold = std::move(hold);
+}
+
+std::optional<HttpError> Service::upload_misuse(const HttpRequest& head) {
+  const auto models = serving_models();
+  if (!models) return models.error();
+  if (!models->recognition) return no_model(false, "recognises speech", "");
+  if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
+  if (recognition_slots_.busy() == recognition_slots_.size()) return all_busy(recognition_slots_);
+  return std::nullopt;
+}
+
+HttpError Service::uploads_full(size_t bytes) {
+  return unavailable("uploads_full",
+                     fmt::format("there is no room for a body of {} bytes beside others; ask again in a "
+                                 "second, or another server",
+                                 bytes));
 }
 
 // In this order: a page that may not ask learns nothing, and a key is asked for before a body is read.
@@ -377,6 +401,10 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
 
 std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
   if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
+  return all_busy(slots);
+}
+
+HttpError Service::all_busy(const SlotPool& slots) {
   return unavailable("no_free_slot",
                      fmt::format("all {} slots are busy; ask again in a second, or another server", slots.size()));
 }

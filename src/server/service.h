@@ -94,6 +94,9 @@ class Service final : public HttpService {
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
   void admit_upload(const HttpRequest& head, Admission& admission);
+  std::optional<HttpError> upload_misuse(const HttpRequest& head);
+  HttpError uploads_full(size_t bytes);
+  HttpError all_busy(const SlotPool& slots);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
   std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job);  // what it was refused for
   JobReports reports();

@@ -523,11 +523,38 @@ class Transcription(Server):
                 b"Content-Length: %d\r\n\r\n")
         self.check_refused(413, None, None, "POST", "/v1/audio/transcriptions", bytes(20 << 20))
         with self.connect() as half:
-            half.sendall(head % 1000000 + b"--b")
+            half.sendall(head % 1000000)
+            self.heard(wav(tone(2)))  # who only says what it will send holds nothing
+            half.sendall(bytes(999000))
             self.wait_for(lambda: self.transcribe(wav(tone(2)))[0] == 503)
             self.assertTrue(half.recv(100).startswith(b"HTTP/1.1 408 "))
         self.wait_for(lambda: self.transcribe(wav(tone(2)))[0] == 200)
         self.assertGreater(self.metric('syrinx_rejected_total{reason="uploads_full"}'), 0)
+
+    def first_words(self, sent, expect):
+        with self.connect() as connection:
+            connection.sendall(sent)
+            self.assertTrue(connection.recv(100).startswith(expect))
+
+    def test_uploads_are_refused_before_they_are_sent(self):
+        self.start_recogniser("--recognition-slots", "1", "--stalled-reader-s", "0.5")
+        head = (b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
+                b"Content-Length: 1000000\r\nContent-Type: ")
+        self.first_words(head + b"text/plain\r\n\r\n", b"HTTP/1.1 415 ")
+        kind = b"multipart/form-data; boundary=b\r\n\r\n"
+        with self.connect() as silent:
+            silent.sendall(head + kind)
+            self.assertEqual(silent.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+            silent.sendall(b"--b")
+            reply = http.client.HTTPResponse(silent)
+            reply.begin()
+            self.assertEqual(reply.status, 408)
+            self.assertIn("nothing of the request's body has come for 0.5 s", json.loads(reply.read())["error"]["message"])
+        body = form(wav(tone(1) * 600))
+        with self.connect() as first:
+            first.sendall(head.replace(b"Expect: 100-continue\r\n", b"").replace(b"1000000", b"%d" % len(body)) + kind + body)
+            self.wait_for(lambda: self.free_slots("recognition") == 0)
+            self.first_words(head + kind, b"HTTP/1.1 503 ")
 
     def test_a_full_server_refuses_and_a_client_that_leaves_makes_room(self):
         self.start_recogniser("--recognition-slots", "1")

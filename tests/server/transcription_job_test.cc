@@ -204,26 +204,33 @@ TEST_F(TranscriptionJobTest, ItsRoomIsFreeOnceTheClientHearsOfTheEnd) {
   EXPECT_TRUE(free_then);
 }
 
-TEST_F(TranscriptionJobTest, TheServiceTakesRoomForAnUpload) {
+TEST_F(TranscriptionJobTest, TheServiceTakesRoomAsAnUploadComes) {
   settings_.max_upload_mb = 1;
   settings_.max_uploads_mb = 1;
   Service service(settings_, *ApiKeys::load({}), nullptr);
   HttpRequest head;
   head.method = "POST";
   head.path = "/v1/audio/transcriptions";
-  head.headers = {{"Host", "localhost"}, {"Content-Length", "600000"}};
+  head.headers = {{"Host", "localhost"}, {"Content-Type", kType}, {"Content-Length", "600000"}};
+  EXPECT_THAT(service.admit(head).refusal->body, HasSubstr("loading"));  // before any of it is sent
+  service.ready(nullptr, model_);
   HttpService::Admission first = service.admit(head);
   EXPECT_EQ(first.refusal, nullptr);
   EXPECT_EQ(first.max_body_bytes, size_t{1} << 20);
   EXPECT_NE(first.hold, nullptr);
   EXPECT_EQ(first.body_timeout_s, settings_.upload_timeout_s);
-  EXPECT_EQ(service.admit(head).refusal->status, 503);
-  first.hold.reset();
-  head.headers.pop_back();  // of unknown length: all that one may have
-  first = service.admit(head);
-  EXPECT_EQ(first.refusal, nullptr);
-  EXPECT_EQ(service.admit(head).refusal->status, 503);
-  EXPECT_EQ(service.answer(head).status, 503);  // it is loading
+  HttpService::Admission second = service.admit(head);
+  EXPECT_EQ(second.refusal, nullptr);  // nothing has come yet
+  EXPECT_EQ(first.grow(600000), nullptr);
+  EXPECT_THAT(service.admit(head).refusal->body, HasSubstr("uploads_full"));
+  EXPECT_EQ(second.grow(400000), nullptr);
+  EXPECT_THAT(second.grow(600000)->body, HasSubstr("uploads_full"));
+  first = {};
+  EXPECT_EQ(second.grow(600000), nullptr);
+  head.headers[1].value = "text/plain";
+  EXPECT_EQ(service.admit(head).refusal->status, 415);
+  service.drain();
+  EXPECT_THAT(service.admit(head).refusal->body, HasSubstr("draining"));
 }
 
 }  // namespace
