@@ -415,9 +415,10 @@ HttpReply Service::transcription(HttpRequest& request) { return transcribe(reque
 
 HttpReply Service::translation(HttpRequest& request) { return transcribe(request, /*translated=*/true); }
 
-// The form is read on the slot, too: it may be long.
+// The form is read on the slot, too: it may be long.  An upload that was admitted before the server began to end is
+// work under way.
 HttpReply Service::transcribe(HttpRequest& request, bool translated) {
-  auto models = serving_models();
+  auto models = loaded_models();
   if (!models) return error_reply(models.error());
   auto recognition = std::move(models->recognition);
   if (!recognition) return error_reply(no_model(false, "recognises speech", ""));

@@ -230,6 +230,10 @@ TEST_F(TranscriptionJobTest, TheServiceTakesRoomAsAnUploadComes) {
   head.headers[1].value = "text/plain";
   EXPECT_EQ(service.admit(head).refusal->status, 415);
   service.drain();
+  ASSERT_TRUE(service.start());
+  head.headers[1].value = kType;
+  head.body = "no form";
+  EXPECT_NE(service.answer(head).stream, nullptr);  // admitted before
   EXPECT_THAT(service.admit(head).refusal->body, HasSubstr("draining"));
 }
 
