@@ -82,6 +82,16 @@ Result<std::optional<SpeechChunk>> SpeechSession::next() {
   return chunk;
 }
 
+bool SpeechSession::is_ready() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_ > 0 || done_ || cancelled_;
+}
+
+void SpeechSession::on_ready(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
 void SpeechSession::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
@@ -107,6 +117,7 @@ void SpeechSession::run() {
   if (!status) error_ = std::move(status).error();
   done_ = true;
   changed_.notify_all();
+  if (wake_) wake_();
 }
 
 Result<SpeechStream::Arrival> SpeechSession::take_text(std::optional<std::chrono::milliseconds> limit,
@@ -147,6 +158,7 @@ Status SpeechSession::hand_over(SpeechChunk chunk) {
   spare_ = std::exchange(chunks_[(first_ + waiting_) % chunks_.size()], std::move(chunk));
   ++waiting_;
   changed_.notify_all();
+  if (wake_) wake_();
   return {};
 }
 

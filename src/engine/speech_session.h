@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -125,6 +126,11 @@ class SpeechSession final : private SpeechStream {
   Result<std::optional<SpeechChunk>> next();
   // The same into `chunk`, whose memory is used again; false at the end.
   Result<bool> next(SpeechChunk& chunk);
+  // Whether next() would not wait.
+  bool is_ready() const;
+  // What is called, by the session's thread, whenever that may have become so; it must not call the session.  Once,
+  // before any text.
+  void on_ready(std::function<void()> wake);
   // Any thread; next() and write() return kCancelled soon.
   void cancel();
   SpeechStatistics statistics() const;
@@ -155,6 +161,7 @@ class SpeechSession final : private SpeechStream {
   int64_t first_text_ns_ = 0;
   uint64_t samples_made_ = 0;
   SpeechStatistics statistics_;
+  std::function<void()> wake_;
 
   SpeechChunk spare_;  // of the session's thread: what stood in the ring before the last chunk
 

@@ -22,8 +22,10 @@
 #include "base/log.h"
 #include "server/http_faults.h"
 #include "server/http_sender.h"
+#include "server/message_stream.h"
 #include "server/reply_stream.h"
 #include "server/request_id.h"
+#include "server/websocket.h"
 
 namespace syrinx::server {
 namespace {
@@ -42,6 +44,7 @@ static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
 constexpr size_t kAheadBytes = size_t{16} << 10;   // of further requests that are read while one is answered
 constexpr size_t kLingerBytes = size_t{64} << 20;  // of a refused request that are read so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
+constexpr int kGoingAway = 1001;  // of RFC 6455
 
 // Counted as long as it lives, whatever ends it.
 class Counted {
@@ -70,6 +73,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
   ~Connection() override {
     drop_reply();
+    if (messages_) messages_->leave();
     transport_.connections.erase(this);
     const auto count = transport_.by_address.find(address_);
     if (--count->second == 0) transport_.by_address.erase(count);
@@ -84,6 +88,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   }
   void cut() override {
     gone_ = true;
+    if (messages_) return messages_->leave(MessageStream::End{kGoingAway, "the server is going down"});
     if (reply_) reply_->cancel();
     stream_.close();
     news_.cancel();
@@ -105,6 +110,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<Next> refuse(HttpReply reply);
   asio::awaitable<Next> send_whole(const HttpReply& reply, bool close);
   asio::awaitable<Next> send_stream(std::shared_ptr<ReplyStream> reply);
+  asio::awaitable<Next> serve_messages(const HttpReply& reply, http::request<http::string_body> handshake);
   asio::awaitable<bool> send_blocks(ReplyStream& reply, bool chunked);
   asio::awaitable<void> wait_for_news();
   asio::awaitable<void> linger();
@@ -129,6 +135,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   bool gone_ = false, watching_ = false, reading_ = false;
   std::optional<Counted> answering_;  // once the header is there
   std::shared_ptr<ReplyStream> reply_;
+  std::shared_ptr<MessageStream> messages_;
 };
 
 asio::awaitable<void> Connection::serve() {
@@ -252,6 +259,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   admission.grow = {};  // which holds the room, too
   request_.body = std::move(parser.get().body());
   const HttpReply reply = answer();
+  if (reply.messages) co_return co_await serve_messages(reply, parser.release());
   if (!reply.stream) co_return co_await send_whole(reply, /*close=*/false);
   co_return co_await send_stream(reply.stream);
 }
@@ -340,6 +348,25 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
   done(whole ? status : by_us ? 500 : 499);
   if (!whole) co_return Next::kClose;
   co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;
+}
+
+// What comes of a WebSocket is its end.
+asio::awaitable<Connection::Next> Connection::serve_messages(const HttpReply& reply,
+                                                             http::request<http::string_body> handshake) {
+  if (buffer_.size() > 0) {  // what it is would be guessed
+    reply.messages->leave();
+    co_return co_await refuse(too_early());
+  }
+  messages_ = reply.messages;
+  WebSocketOrder order{
+      .stream = stream_, .owner = shared_from_this(), .messages = reply.messages, .headers = sender_.head().headers};
+  order.headers.insert(order.headers.end(), reply.headers.begin(), reply.headers.end());
+  order.headers.push_back({"X-Request-Id", request_.id});
+  const HttpService::Answered answered =
+      co_await serve_web_socket(std::move(order), std::move(handshake), transport_.limits);
+  messages_.reset();
+  transport_.service.answered(request_, answered);
+  co_return Next::kClose;
 }
 
 // False when the client is gone, or is to see that the answer is broken off: then no last chunk is sent.

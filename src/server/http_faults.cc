@@ -40,6 +40,11 @@ HttpReply unknown_encoding() {
        .message = "the request's Transfer-Encoding is not taken; send `chunked` by HTTP/1.1, or a Content-Length"});
 }
 
+HttpReply too_early() {
+  return error_reply(
+      {.status = 400, .message = "something came behind the handshake, before its answer; wait for that"});
+}
+
 HttpReply too_long(size_t limit) {
   return error_reply(
       {.status = 413, .message = fmt::format("the request's body has more than {} bytes; send a shorter one", limit)});

@@ -17,5 +17,6 @@ HttpReply too_late(double time_s);
 HttpReply stalled(double time_s);
 HttpReply unknown_encoding();
 HttpReply too_long(size_t limit);
+HttpReply too_early();  // bytes behind a handshake that has not been answered
 
 }  // namespace syrinx::server

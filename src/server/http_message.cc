@@ -52,6 +52,7 @@ std::string_view HttpRequest::query_value(std::string_view name) const {
 
 const char* status_phrase(int status) {
   switch (status) {
+    case 101: return "Switching Protocols";
     case 200: return "OK";
     case 204: return "No Content";
     case 400: return "Bad Request";
@@ -62,6 +63,7 @@ const char* status_phrase(int status) {
     case 408: return "Request Timeout";
     case 413: return "Payload Too Large";
     case 415: return "Unsupported Media Type";
+    case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 499: return "Client Closed Request";

@@ -12,6 +12,7 @@
 
 namespace syrinx::server {
 
+class MessageStream;
 class ReplyStream;
 
 struct HttpHeader {
@@ -35,13 +36,15 @@ struct HttpRequest {
   std::string_view query_value(std::string_view name) const;
 };
 
-// Whole: status, headers and body.  With a stream, all three come from there (reply_stream.h).
+// Whole: status, headers and body.  With a stream, all three come from there (reply_stream.h).  With messages, the
+// connection becomes a WebSocket (message_stream.h), whose handshake is answered with the headers.
 struct HttpReply {
   int status = 200;
   std::string type = "application/json";
   std::vector<HttpHeader> headers = {};
   std::string body = {};
   std::shared_ptr<ReplyStream> stream = {};
+  std::shared_ptr<MessageStream> messages = {};
 };
 
 // What is wrong with a request, in the form of OpenAI's interface.

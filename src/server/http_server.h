@@ -25,6 +25,7 @@ struct HttpLimits {
   int port = 0;                     // 0: any free one
   size_t max_header_bytes = 16384;  // at most kMaxHeaderBytes
   size_t max_connections = 1024, max_connections_per_address = 256;
+  size_t max_message_bytes = size_t{1} << 20;  // of a WebSocket's message
   double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
 };
 

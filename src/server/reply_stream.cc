@@ -14,7 +14,7 @@ void ReplyStream::begin(HttpReply head, bool whole) {
     head_ = std::move(head);
     whole_ = whole;
   }
-  tell();
+  waker_.tell();
 }
 
 bool ReplyStream::begun() const {
@@ -27,7 +27,7 @@ Status ReplyStream::write(std::span<const std::byte> bytes) {
     const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kBlockBytes));
     if (!wait_for_room()) return fail(Code::kCancelled, "the client has closed the connection");
     SYRINX_CHECK(blocks_.try_push(Block(part.begin(), part.end())));  // nobody else pushes
-    tell();
+    waker_.tell();
     bytes = bytes.subspan(part.size());
   }
   return {};
@@ -48,20 +48,7 @@ void ReplyStream::end(End end) {
     const std::lock_guard lock(mutex_);
     end_ = end;
   }
-  tell();
-}
-
-// The transport is woken once for all that it has not looked at yet.  If that throws, the next news wake it.
-void ReplyStream::tell() {
-  if (told_.exchange(true, std::memory_order_acq_rel)) return;
-  const std::lock_guard lock(mutex_);
-  if (!wake_) return;
-  try {
-    wake_();
-  } catch (...) {
-    told_.store(false, std::memory_order_release);
-    throw;
-  }
+  waker_.tell();
 }
 
 void ReplyStream::on_cancel(std::function<void()> action) {
@@ -70,13 +57,8 @@ void ReplyStream::on_cancel(std::function<void()> action) {
   if (cancelled() && action_) action_();
 }
 
-void ReplyStream::on_news(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
-  wake_ = std::move(wake);
-}
-
 ReplyStream::News ReplyStream::pop_news() {
-  told_.exchange(false, std::memory_order_acq_rel);  // whoever pushed before is seen, whoever pushes after tells
+  waker_.taken();
   const std::lock_guard lock(mutex_);
   return {.head = head_ ? &*head_ : nullptr, .whole = whole_, .end = end_};
 }

@@ -11,11 +11,13 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/spsc_queue.h"
 #include "server/http_message.h"
+#include "server/waker.h"
 
 namespace syrinx::server {
 
@@ -41,7 +43,7 @@ class ReplyStream {
 
   // Of the transport; one thread.
   // `wake` is called, from the producer's thread, when there is something new; once, until pop_news().
-  void on_news(std::function<void()> wake);
+  void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }
   // What has been said so far.  Blocks that were written before `end` was reached can still be popped.
   struct News {
     const HttpReply* head = nullptr;  // null: not begun; stays where it is
@@ -55,14 +57,13 @@ class ReplyStream {
  private:
   bool wait_for_room();
   void end(End end);
-  void tell();
 
   SpscQueue<Block> blocks_{kBlocks};
-  std::atomic<bool> cancelled_{false}, told_{false};
+  std::atomic<bool> cancelled_{false};
+  Waker waker_;
   mutable std::mutex mutex_;
   std::condition_variable room_;
-  std::function<void()> wake_;  // the following by mutex_
-  std::optional<HttpReply> head_;
+  std::optional<HttpReply> head_;  // the following by mutex_
   bool whole_ = false;
   End end_ = End::kOpen;
   std::mutex action_mutex_;

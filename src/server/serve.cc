@@ -28,6 +28,7 @@ HttpLimits limits_of(const Settings& settings) {
           .max_header_bytes = static_cast<size_t>(settings.max_header_kb) * 1024,
           .max_connections = static_cast<size_t>(settings.max_connections),
           .max_connections_per_address = static_cast<size_t>(settings.max_connections_per_address),
+          .max_message_bytes = static_cast<size_t>(settings.max_message_kb) * 1024,
           .idle_timeout_s = settings.idle_timeout_s,
           .request_timeout_s = settings.request_timeout_s,
           .stalled_reader_s = settings.stalled_reader_s};

@@ -13,6 +13,8 @@
 #include "engine/version.h"
 #include "server/model_id.h"
 #include "server/multipart.h"
+#include "server/realtime/handshake.h"
+#include "server/realtime/session.h"
 #include "server/speech_request.h"
 #include "server/transcription_job.h"
 
@@ -60,6 +62,7 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/v1/models", &Service::models, true, Body::kNone},
       Route{"GET", "/v1/audio/voices", &Service::voices, true, Body::kNone},
       Route{"POST", "/v1/audio/speech", &Service::speech, true, Body::kJson},
+      Route{"GET", "/v1/realtime", &Service::realtime, true, Body::kNone},
       Route{"POST", "/v1/audio/transcriptions", &Service::transcription, true, Body::kUpload},
       Route{"POST", "/v1/audio/translations", &Service::translation, true, Body::kUpload},
   };
@@ -203,7 +206,7 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
     return std::make_unique<HttpReply>(std::move(preflight));
   }
   if (const Route* const route = find_route(head)) {
-    if (!route->needs_key || !keys_.asked_for() || keys_.allow(head.header("Authorization"))) return nullptr;
+    if (!route->needs_key || !keys_.asked_for() || bears_key(head)) return nullptr;
     return refusal({.status = 401,
                     .message = "the request bears no valid API key; send the header `Authorization: Bearer KEY`",
                     .code = "invalid_api_key"});
@@ -219,6 +222,12 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
       {.status = 404,
        .message = fmt::format("there is nothing at {}; docs/server.md lists what there is", in_quotes(head.path)),
        .code = "unknown_url"});
+}
+
+bool Service::bears_key(const HttpRequest& head) const {
+  const std::string_view offered = realtime::is_upgrade(head) ? realtime::offered_key(head) : "";
+  if (!offered.empty()) return keys_.allow("Bearer " + std::string(offered));
+  return keys_.allow(head.header("Authorization"));
 }
 
 HttpReply Service::answer(HttpRequest& request) { return (this->*find_route(request)->handler)(request); }
@@ -384,6 +393,12 @@ tl::expected<Service::Models, HttpError> Service::serving_models() {
   return loaded_models();
 }
 
+template <class Job>
+std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<Job>& job) {
+  if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
+  return all_busy(slots);
+}
+
 Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
   auto models = serving_models();
   if (!models) return tl::unexpected(std::move(models).error());
@@ -399,17 +414,41 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   return job;
 }
 
-std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
-  if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
-  return all_busy(slots);
-}
-
 HttpError Service::all_busy(const SlotPool& slots) {
   return unavailable("no_free_slot",
                      fmt::format("all {} slots are busy; ask again in a second, or another server", slots.size()));
 }
 
 JobReports Service::reports() { return {.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"}; }
+
+// The slot is the session's as long as the client stays.
+HttpReply Service::realtime(HttpRequest& request) {
+  if (!realtime::is_upgrade(request)) {
+    HttpReply reply = error_reply(
+        {.status = 426, .message = "/v1/realtime is a WebSocket; ask with the headers of RFC 6455, section 4.1"});
+    reply.headers.push_back({"Upgrade", "websocket"});
+    return reply;
+  }
+  auto models = serving_models();
+  if (!models) return error_reply(models.error());
+  const realtime::Handshake handshake = realtime::read_handshake(request, settings_.realtime_dialect);
+  auto speech = std::move(models->speech);
+  if (!speech || !(speech->is_called(handshake.model) || realtime::is_realtime_model(handshake.model)))
+    return error_reply(no_model(speech != nullptr, "speaks", handshake.model));
+  const auto session = std::make_shared<realtime::Session>(
+      realtime::SessionOrder{.speech = std::move(speech),
+                             .replies = std::make_shared<realtime::ReadAloud>(),
+                             .id = request.id,
+                             .dialect = handshake.dialect,
+                             .max_text_characters = static_cast<size_t>(settings_.max_text_characters),
+                             .max_session_s = settings_.max_session_s,
+                             .idle_s = settings_.session_idle_s},
+      reports());
+  if (const auto refused = start_job(speech_slots_, session)) return error_reply(*refused);
+  HttpReply reply{.messages = session->messages()};
+  if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
+  return reply;
+}
 
 HttpReply Service::transcription(HttpRequest& request) { return transcribe(request, /*translated=*/false); }
 

@@ -88,6 +88,7 @@ class Service final : public HttpService {
   HttpReply models(HttpRequest& request);
   HttpReply voices(HttpRequest& request);
   HttpReply speech(HttpRequest& request);
+  HttpReply realtime(HttpRequest& request);
   HttpReply transcription(HttpRequest& request);
   HttpReply translation(HttpRequest& request);
   HttpReply transcribe(HttpRequest& request, bool translated);
@@ -98,8 +99,10 @@ class Service final : public HttpService {
   HttpError uploads_full(size_t bytes);
   HttpError all_busy(const SlotPool& slots);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
-  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job);  // what it was refused for
+  template <class Job>
+  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<Job>& job);  // what it was refused for
   JobReports reports();
+  bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);
   std::shared_ptr<const SpeechModel> speech_model() const;
   std::shared_ptr<const RecognitionModel> recognition_model() const;

@@ -85,6 +85,17 @@ Rows recognition() {
   };
 }
 
+Rows sessions() {
+  return {
+      choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
+             "Names of the events of /v1/realtime; auto: as the client asks for"),
+      seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
+              "A session in which nothing is asked for so long is closed"),
+      seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),
+      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 16384, "Of a message of a WebSocket"),
+  };
+}
+
 Rows access() {
   return {
       secrets("api_keys", "KEY", &Settings::api_keys,
@@ -140,7 +151,7 @@ Rows report() {
 const Rows& table() {
   static const Rows settings = [] {
     Rows all;
-    for (Rows (*group)() : {place, speech, recognition, access, limits, times, report})
+    for (Rows (*group)() : {place, speech, recognition, sessions, access, limits, times, report})
       std::ranges::move(group(), std::back_inserter(all));
     return all;
   }();

@@ -36,6 +36,8 @@ struct Settings {
   int64_t recognition_threads = 0;
   int64_t recognition_slots = 4;
 
+  std::string realtime_dialect = "auto";
+
   Texts api_keys = {};
   std::string api_key_file = {};
   bool allow_no_key = false;
@@ -43,6 +45,7 @@ struct Settings {
 
   int64_t max_text_characters = 4096;
   int64_t max_body_kb = 64;
+  int64_t max_message_kb = 1024;
   int64_t max_header_kb = 16;
   int64_t max_upload_mb = 25;
   int64_t max_uploads_mb = 200;
@@ -54,6 +57,8 @@ struct Settings {
   double upload_timeout_s = 300;
   double text_timeout_s = 600;
   double stalled_reader_s = 30;
+  double session_idle_s = 600;
+  double max_session_s = 3600;
   double stuck_after_s = 60;
   double drain_timeout_s = 30;
 

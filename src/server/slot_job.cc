@@ -40,16 +40,16 @@ void SlotJob::end() {
   end_answer(complete_);
 }
 
-std::optional<Json> SlotJob::log_line(const char* event, const std::string& id, const std::string& model,
-                                      const char* stopped) const {
-  if (reports_.log == nullptr || (reports_.faults_alone && fault_.empty())) return std::nullopt;
+std::optional<Json> begin_log_line(const JobReports& reports, const std::string& fault, const char* event,
+                                   const std::string& id, const std::string& model, const char* stopped) {
+  if (reports.log == nullptr || (reports.faults_alone && fault.empty())) return std::nullopt;
   Json line;
   line.set("time", utc_now());
   line.set("event", event);
   line.set("id", id);
   line.set("model", model);
   line.set("stopped", stopped);
-  if (!fault_.empty()) line.set("error", fault_);
+  if (!fault.empty()) line.set("error", fault);
   return line;
 }
 

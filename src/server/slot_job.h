@@ -21,6 +21,11 @@ struct JobReports {
   bool faults_alone = false;  // nothing is logged but what the server is to blame for
 };
 
+// The beginning of a line of the log; absent where none is to be written.  `fault` is the server's, in the engine's
+// words; empty: none.
+std::optional<Json> begin_log_line(const JobReports& reports, const std::string& fault, const char* event,
+                                   const std::string& id, const std::string& model, const char* stopped);
+
 class SlotJob {
  public:
   explicit SlotJob(JobReports reports) : reports_(reports) {}
@@ -45,9 +50,12 @@ class SlotJob {
   virtual void report() const = 0;  // to metrics and log
 
   const char* outcome() const { return outcome_; }  // "done", "cancelled" or "error"
-  // The beginning of a line of the log; absent where none is to be written.
   std::optional<Json> log_line(const char* event, const std::string& id, const std::string& model,
-                               const char* stopped) const;
+                               const char* stopped) const {
+    return begin_log_line(reports_, fault_, event, id, model, stopped);
+  }
+  const JobReports& reports() const { return reports_; }
+  const std::string& fault() const { return fault_; }
   Metrics& metrics() const { return reports_.metrics; }
   void log(const Json& line) const { reports_.log->write(line.dump()); }
 

@@ -5,6 +5,7 @@
 
 #include "audio/stream_resampler.h"
 #include "base/json.h"
+#include "server/speech_report.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -36,14 +37,6 @@ class ReadBy {
   ArrivingText& text_;
 };
 
-// Which field the engine speaks of, of those that only some models heed.
-std::string field_of(const Error& error, const SpeechRequest& request, const SpeechModel& model) {
-  if (error.code != Code::kUnsupported) return error.code == Code::kInvalidArgument ? "input" : "";
-  if (model.family() == ModelFamily::kPocketTts && request.speed != 1) return "speed";
-  if (model.family() == ModelFamily::kKokoro && request.temperature) return "temperature";
-  return "voice";
-}
-
 }  // namespace
 
 SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order, std::unique_ptr<SpeechAnswer> answer,
@@ -63,11 +56,8 @@ Status SpeechJob::work(SlotWatch& watch) {
   return sent;
 }
 
-// The voice is one of those listed: what is not there, or is named by its file, is the server's fault.
 HttpError SpeechJob::told(const Error& error) const {
-  if (error.code == Code::kNotFound || model_->names_its_files(error.message))
-    return http_error({Code::kInternal, error.message});
-  return http_error(error, field_of(error, order_.request, *model_));
+  return speech_error(error, *model_, order_.request.speed != 1, order_.request.temperature.has_value());
 }
 
 Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
@@ -127,19 +117,14 @@ Status SpeechJob::begin(const SpeechSession& session) {
 }
 
 void SpeechJob::report() const {
-  const bool done = outcome() == std::string_view("done");
-  const char* const reason = !done ? outcome() : statistics_.limited_pieces > 0 ? "limit" : "eos";
-  metrics().add("syrinx_generation_stopped_total", {{"reason", reason}});
-  metrics().add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "out"}},
-                statistics_.audio_seconds);
-  auto line = log_line("speech", order_.id, model_->id(), reason);
-  if (!line) return;
-  line->set("characters", characters());
-  line->set("audio_seconds", statistics_.audio_seconds);
-  line->set("first_audio_ms", milliseconds(first_audio_s_));
-  line->set("engine_first_audio_ms", milliseconds(statistics_.first_audio_ms / 1000));
-  line->set("compute_ms", milliseconds(statistics_.compute_ms / 1000));
-  log(*line);
+  report_speech(reports(), {.event = "speech",
+                            .id = order_.id,
+                            .model = model_->id(),
+                            .outcome = outcome(),
+                            .fault = fault(),
+                            .characters = characters(),
+                            .first_audio_s = first_audio_s_,
+                            .statistics = statistics_});
 }
 
 }  // namespace syrinx::server

@@ -2,47 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/json_fields.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
 namespace {
 
 constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
-constexpr size_t kMaxNameBytes = 256;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
-
-using Checked = tl::expected<void, HttpError>;
-
-Checked take_text(const Json& value, const char* field, std::string& text) {
-  if (value.is_null()) return {};
-  if (value.string() == nullptr) return refuse(field, "'{}' must be a text", field);
-  if (value.string()->size() > kMaxNameBytes)
-    return refuse(field, "'{}' has {} bytes; give at most {}", field, value.string()->size(), kMaxNameBytes);
-  text = *value.string();
-  return {};
-}
-
-Checked take_number(const Json& value, const char* field, double min, double max, double& number) {
-  if (value.is_null()) return {};
-  const double given = value.whole() != nullptr  ? static_cast<double>(*value.whole())
-                       : value.real() != nullptr ? *value.real()
-                                                 : std::nan("");
-  if (!(given >= min && given <= max)) return refuse(field, "'{}' must be a number from {} to {}", field, min, max);
-  number = given;
-  return {};
-}
-
-Checked take_flag(const Json& value, const char* field, bool& flag) {
-  if (value.is_null()) return {};
-  if (value.boolean() == nullptr) return refuse(field, "'{}' must be true or false", field);
-  flag = *value.boolean();
-  return {};
-}
 
 Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
   if (value.string() == nullptr) return refuse("input", "'input' must be the text to be spoken");
@@ -57,15 +28,6 @@ Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest&
     return tl::unexpected(std::move(error));
   }
   return {};
-}
-
-// A name, or {"id": "..."}.
-Checked take_voice(const Json& value, SpeechRequest& request) {
-  if (value.object() == nullptr) return take_text(value, "voice", request.voice);
-  const Json* const id = value.find("id");
-  if (id == nullptr || value.object()->size() != 1)
-    return refuse("voice", "'voice' must be a name, or an object with an 'id' and nothing else");
-  return take_text(*id, "voice", request.voice);
 }
 
 Checked take_instructions(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
@@ -120,7 +82,7 @@ Checked take_field(const JsonMember& member, const SpeechLimits& limits, SpeechR
   const auto& [key, value] = member;
   if (key == "input") return take_input(value, limits, request);
   if (key == "model") return take_text(value, "model", request.model);
-  if (key == "voice") return take_voice(value, request);
+  if (key == "voice") return take_voice(value, "voice", request.voice);
   if (key == "instructions") return take_instructions(value, limits, request);
   if (key == "response_format") return take_format(value, request);
   if (key == "speed") return take_number(value, "speed", 0.25, 4, request.speed);

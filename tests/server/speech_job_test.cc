@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
+#include "tests/server/acting_engine.h"
 
 namespace syrinx::server {
 namespace {
@@ -24,52 +25,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kCheckpoint = "/secret/place/model.yaml";
-
-// What it is asked to do behind `chunks` chunks of 80 ms.
-struct Act {
-  size_t chunks = 1;
-  std::function<Status()> end = [] { return Status(); };
-};
-
-class ActingSpeaker final : public Speaker {
- public:
-  explicit ActingSpeaker(Act act) : act_(std::move(act)) {}
-  size_t chunks_ahead() const override { return 2; }
-  Status speak(SpeechStream& stream) override {
-    for (size_t i = 0; i < act_.chunks; ++i) {
-      SpeechChunk chunk = stream.spare();
-      chunk.samples.assign(1920, 0.1f);
-      SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
-    }
-    return act_.end();
-  }
-
- private:
-  const Act act_;
-};
-
-class ActingEngine final : public SpeechEngine {
- public:
-  Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override {
-    asked_for.push_back(options.voice);
-    if (before) before();
-    return std::make_unique<SpeechSession>(std::make_unique<ActingSpeaker>(act));
-  }
-  Status add_voice(const std::string& /*name*/, std::span<const std::byte> /*content*/) override { return {}; }
-  Result<std::string> export_voice(const std::string& /*voice*/) override { return std::string(); }
-  const std::string& name() const override { return none_; }
-  Precision precision() const override { return Precision::kF32; }
-  int threads() const override { return 1; }
-  double load_ms() const override { return 0; }
-  const std::string& default_voice() const override { return none_; }
-
-  Act act;
-  std::function<void()> before;
-  std::vector<std::string> asked_for;
-
- private:
-  const std::string none_;
-};
 
 class SpeechJobTest : public testing::Test {
  protected:

@@ -1,0 +1,46 @@
+#include "base/json.h"
+#include "server/realtime/conversation.h"
+#include "server/realtime/events.h"
+#include "server/realtime/session_config.h"
+#include "text/unicode.h"
+
+namespace {
+
+namespace realtime = syrinx::server::realtime;
+constexpr size_t kMaxCharacters = 100;
+
+// What a client reads: JSON, whatever it has sent, and always a sentence.
+void check_told(const syrinx::server::HttpError& error) {
+  if (error.message.empty() || error.status != 400) __builtin_trap();
+  if (!syrinx::parse_json(realtime::error_json({.error = error}).dump(), "the answer")) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto message = realtime::parse_client_event({reinterpret_cast<const char*>(data), size});
+  if (!message) {
+    check_told(message.error().error);
+    return 0;
+  }
+  const auto any_voice = [](const std::string&) { return syrinx::server::Checked(); };
+  if (const syrinx::Json* const session = message->fields.find("session");
+      session != nullptr && session->object() != nullptr) {
+    realtime::SessionConfig config;
+    if (const auto taken = realtime::update_session(*session, any_voice, config); !taken) check_told(taken.error());
+    if (!(config.output.speed >= 0.25 && config.output.speed <= 4)) __builtin_trap();
+    for (const auto dialect : {realtime::Dialect::kReleased, realtime::Dialect::kBeta})
+      if (!syrinx::parse_json(realtime::session_json(config, "model", dialect).dump(), "the answer")) __builtin_trap();
+  }
+  if (const syrinx::Json* const json = message->fields.find("item"); json != nullptr) {
+    auto item = realtime::parse_item(*json, kMaxCharacters);
+    if (!item) {
+      check_told(item.error());
+      return 0;
+    }
+    if (syrinx::text::count_code_points(item->text) > kMaxCharacters) __builtin_trap();
+    item->audio_ms = 1000;
+    if (!item->text.starts_with(realtime::heard_text(*item, static_cast<double>(size % 1200)))) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,75 @@
+// Two bounded queues of messages between a WebSocket and the thread that answers it.
+//
+// Neither side waits for the other in a queue: a session that finds no room for what it has to say makes no more of it
+// until there is some, and a transport that finds none stops reading.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/spsc_queue.h"
+#include "server/waker.h"
+
+namespace syrinx::server {
+
+class MessageStream {
+ public:
+  static constexpr size_t kMessages = 64;                     // each way
+  static constexpr size_t kWaitingBytes = size_t{256} << 10;  // of the client's, above which no more are read
+
+  struct Message {
+    std::string bytes;
+    bool is_text = true;  // else binary
+  };
+  // How a connection is closed: a code of RFC 6455, section 7.4, and at most 120 bytes of UTF-8.
+  struct End {
+    int code = 1000;
+    std::string reason = {};
+  };
+
+  // Of the session; one thread at a time.
+  bool try_receive(Message& message);
+  size_t room() const { return outgoing_.capacity() - outgoing_.size(); }
+  // There must be room; dropped when the client is gone.
+  void send(Message message);
+  // Behind what was sent; the first one counts.
+  void end(End end);
+  // Until something has changed since the last wait: a message, room, the client, a poke; or for `limit`.
+  void wait(std::chrono::nanoseconds limit);
+
+  // Any thread.
+  void poke();  // ends a wait
+  bool is_gone() const { return gone_.load(std::memory_order_acquire); }
+  // The client is gone or, with an end, is to go at once, whatever it has not been sent yet.
+  void leave(std::optional<End> end = {});
+
+  // Of the transport; one thread.
+  // `wake` is called, from any thread, when there is something to send, room to deliver, or an end; once, until
+  // taken().
+  void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }
+  void taken() { waker_.taken(); }
+  bool takes_more() const { return incoming_.size() < kMessages && incoming_bytes_.load() < kWaitingBytes; }
+  void deliver(Message message);  // takes_more() must have said so
+  bool try_pop(Message& message);
+  // Messages that were sent before can still be popped.
+  std::optional<End> ended() const;
+
+ private:
+  SpscQueue<Message> incoming_{kMessages}, outgoing_{kMessages};
+  std::atomic<size_t> incoming_bytes_{0};
+  std::atomic<bool> gone_{false};
+  Waker waker_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool poked_ = false;      // by mutex_
+  std::optional<End> end_;  // by mutex_
+};
+
+}  // namespace syrinx::server

@@ -1,0 +1,40 @@
+// Events on their way to the client, by the names of its dialect.  One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/message_stream.h"
+#include "server/realtime/events.h"
+
+namespace syrinx::server::realtime {
+
+class EventSender {
+ public:
+  // What one event of the client's, or one step of a response, may come to.
+  static constexpr size_t kAtOnce = 16;
+  static_assert(kAtOnce < MessageStream::kMessages);
+
+  EventSender(std::shared_ptr<MessageStream> messages, Dialect dialect);
+
+  Dialect dialect() const { return dialect_; }
+  MessageStream& messages() const { return *messages_; }
+  // Whether the client has taken enough that it can be told more.
+  bool has_room() const { return messages_->room() >= kAtOnce; }
+  // With a type and an id in front of the fields; nothing where the dialect has no such event.
+  void send(ServerEvent event, Json fields);
+  void send_error(const EventFault& fault);
+  // "item_3f2a...": told apart from those of other sessions, too.
+  std::string new_id(const char* kind);
+
+ private:
+  const std::shared_ptr<MessageStream> messages_;
+  const Dialect dialect_;
+  const std::string session_;  // part of every id
+  uint64_t ids_ = 0;
+};
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,73 @@
+// The events of OpenAI's realtime interface: one table with their names in both dialects, and the reader of what a
+// client sends.  Pure, thread-safe.
+//
+// Names, fields and objects are those of OpenAI's published interface, as the types of its Python package have them;
+// the beta names are those of its first version, which clients still use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "server/http_message.h"
+
+namespace syrinx::server::realtime {
+
+enum class Dialect : uint8_t { kReleased, kBeta };
+
+enum class ClientEvent : uint8_t {
+  kSessionUpdate,
+  kItemCreate,
+  kItemRetrieve,
+  kItemTruncate,
+  kItemDelete,
+  kResponseCreate,
+  kResponseCancel,
+};
+
+enum class ServerEvent : uint8_t {
+  kSessionCreated,
+  kSessionUpdated,
+  kError,
+  kItemAdded,
+  kItemDone,
+  kItemRetrieved,
+  kItemTruncated,
+  kItemDeleted,
+  kResponseCreated,
+  kResponseDone,
+  kOutputItemAdded,
+  kOutputItemDone,
+  kContentPartAdded,
+  kContentPartDone,
+  kAudioDelta,
+  kAudioDone,
+  kAudioTranscriptDelta,
+  kAudioTranscriptDone,
+  kTextDelta,
+  kTextDone,
+};
+
+// Null: that dialect has no such event.
+const char* event_name(ServerEvent event, Dialect dialect);
+
+struct ClientMessage {
+  ClientEvent event = ClientEvent::kSessionUpdate;
+  std::string event_id = {};  // the client's own; may be empty
+  Json fields = {};           // the whole object
+};
+
+// What is wrong with an event, and which one it was.
+struct EventFault {
+  HttpError error = {};
+  std::string event_id = {};
+};
+
+// Text of any length; its depth and the lengths of its names are bounded.
+tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text);
+
+// The fields of an `error` event.
+Json error_json(const EventFault& fault);
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,62 @@
+#include "server/realtime/handshake.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text/unicode.h"
+
+namespace syrinx::server::realtime {
+namespace {
+
+constexpr std::string_view kKeyProtocol = "openai-insecure-api-key.";
+constexpr std::string_view kBetaProtocol = "openai-beta.realtime-v1";
+constexpr std::array<std::string_view, 4> kModelNames = {"gpt-realtime", "gpt-4o-realtime", "gpt-4o-mini-realtime",
+                                                         "gpt-audio"};
+
+// The first member of a list between commas that `is_it` says yes to; empty: none.
+template <class Predicate>
+std::string_view find_member(std::string_view list, Predicate is_it) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(','), list.size());
+    std::string_view member = list.substr(0, end);
+    member.remove_prefix(std::min(member.find_first_not_of(' '), member.size()));
+    member = member.substr(0, member.find_last_not_of(' ') + 1);
+    if (!member.empty() && is_it(member)) return member;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return {};
+}
+
+bool offers(const HttpRequest& request, std::string_view protocol) {
+  return !find_member(request.header("Sec-WebSocket-Protocol"), [&](std::string_view each) {
+            return each == protocol;
+          }).empty();
+}
+
+}  // namespace
+
+bool is_upgrade(const HttpRequest& request) { return text::ascii_lower(request.header("Upgrade")) == "websocket"; }
+
+std::string_view offered_key(const HttpRequest& request) {
+  const std::string_view found = find_member(request.header("Sec-WebSocket-Protocol"),
+                                             [](std::string_view each) { return each.starts_with(kKeyProtocol); });
+  return found.substr(std::min(kKeyProtocol.size(), found.size()));
+}
+
+bool is_realtime_model(std::string_view name) {
+  return std::any_of(kModelNames.begin(), kModelNames.end(),
+                     [&](std::string_view known) { return name.starts_with(known); });
+}
+
+Handshake read_handshake(const HttpRequest& request, std::string_view setting) {
+  Handshake handshake{.model = std::string(request.query_value("model"))};
+  const bool is_beta = setting == "auto"
+                           ? request.header("OpenAI-Beta").find("realtime=v1") != std::string_view::npos ||
+                                 offers(request, kBetaProtocol)
+                           : setting == "beta";
+  if (is_beta) handshake.dialect = Dialect::kBeta;
+  if (offers(request, "realtime")) handshake.protocol = "realtime";
+  return handshake;
+}
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,28 @@
+// What the request that opens a realtime session says.  Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/http_message.h"
+#include "server/realtime/events.h"
+
+namespace syrinx::server::realtime {
+
+struct Handshake {
+  Dialect dialect = Dialect::kReleased;
+  std::string model = {};
+  std::string protocol = {};  // of those it offers, the one to be chosen; empty: none
+};
+
+// The dialect is that of `setting`, "released" or "beta"; with "auto" the request's own: a client of the beta names
+// says so by `OpenAI-Beta: realtime=v1` or the subprotocol openai-beta.realtime-v1.
+Handshake read_handshake(const HttpRequest& request, std::string_view setting);
+// Whether it asks for a WebSocket at all.
+bool is_upgrade(const HttpRequest& request);
+// Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY; else empty.
+std::string_view offered_key(const HttpRequest& request);
+// Whether it is a name of OpenAI's models for realtime sessions, which stand for the server's own.
+bool is_realtime_model(std::string_view name);
+
+}  // namespace syrinx::server::realtime

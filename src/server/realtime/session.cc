@@ -1,0 +1,331 @@
+#include "server/realtime/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/in_quotes.h"
+
+namespace syrinx::server::realtime {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};  // how soon the session's times are heeded
+constexpr int kNormal = 1000, kViolation = 1008;
+constexpr size_t kMaxInputItems = 64;
+constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
+
+double seconds_since(int64_t then_ns, int64_t now_ns) { return static_cast<double>(now_ns - then_ns) * 1e-9; }
+
+HttpError bad(const char* param, std::string message, std::string code = {}) {
+  return {.status = 400, .message = std::move(message), .param = param, .code = std::move(code)};
+}
+
+// The text of a field that must be there.
+tl::expected<std::string, HttpError> name_in(const Json& fields, const char* key) {
+  std::string name;
+  const Json* const value = fields.find(key);
+  if (value == nullptr || value->is_null())
+    return tl::unexpected(bad(key, fmt::format("'{}' is missing", key), "missing_required_parameter"));
+  if (auto taken = take_text(*value, key, name); !taken) return tl::unexpected(std::move(taken).error());
+  return name;
+}
+
+HttpError no_item(const char* param, const std::string& id) {
+  return bad(param, fmt::format("there is no item {} in the conversation", in_quotes(id)), "item_not_found");
+}
+
+Checked check_metadata(const Json& metadata) {
+  const Json::Object* const members = metadata.object();
+  const bool fits = members != nullptr && members->size() <= kMaxMetadata &&
+                    std::all_of(members->begin(), members->end(), [](const JsonMember& member) {
+                      return member.key.size() <= kMaxMetadataBytes && member.value.string() != nullptr &&
+                             member.value.string()->size() <= kMaxMetadataBytes;
+                    });
+  if (fits || metadata.is_null()) return {};
+  return refuse("response.metadata", "'response.metadata' must be an object of at most {} texts of at most {} bytes",
+                kMaxMetadata, kMaxMetadataBytes);
+}
+
+const char* name_of(Role role) {
+  return role == Role::kUser ? "user" : role == Role::kAssistant ? "assistant" : "system";
+}
+
+}  // namespace
+
+Session::Session(SessionOrder order, const JobReports& reports, const Clock& clock)
+    : order_(std::move(order)),
+      reports_(reports),
+      clock_(clock),
+      events_(messages_, order_.dialect),
+      id_(events_.new_id("sess")) {}
+
+void Session::run(SlotWatch& watch) {
+  began_ns_ = heard_ns_ = clock_.now_ns();
+  events_.send(ServerEvent::kSessionCreated, session_event());
+  while (!messages_->is_gone() && !is_late()) {
+    did_something_ = false;
+    MessageStream::Message message;
+    if (events_.has_room() && messages_->try_receive(message)) take_message(message);
+    speak_on();
+    watch_engine(watch);
+    if (!did_something_) messages_->wait(kTick);
+  }
+  if (messages_->is_gone()) end_ = {kNormal};
+  if (response_) response_->report(order_.id);
+  response_.reset();
+}
+
+bool Session::is_late() {
+  const int64_t now_ns = clock_.now_ns();
+  const bool is_idle = !response_ && seconds_since(heard_ns_, now_ns) > order_.idle_s;
+  if (!is_idle && seconds_since(began_ns_, now_ns) <= order_.max_session_s) return false;
+  const std::string why = is_idle ? fmt::format("nothing has been asked for {} s", order_.idle_s)
+                                  : fmt::format("a session takes at most {} s", order_.max_session_s);
+  if (messages_->room() > 0)
+    events_.send_error({.error = {.status = 400, .message = why + "; connect again", .code = "session_expired"}});
+  end_ = {kViolation, why};
+  return true;
+}
+
+// /health hears of an engine that gives nothing; a round without a wait ends the time.
+void Session::watch_engine(SlotWatch& watch) {
+  const bool waits = response_ && response_->waits_for_engine();
+  if (waits == is_watched_) return;
+  is_watched_ = waits;
+  waits ? watch.wait_begins() : watch.wait_ends();
+}
+
+void Session::take_message(const MessageStream::Message& message) {
+  did_something_ = true;
+  heard_ns_ = clock_.now_ns();
+  if (!message.is_text)
+    return events_.send_error(
+        {.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
+  const auto parsed = parse_client_event(message.bytes);
+  if (!parsed) return events_.send_error(parsed.error());
+  if (auto handled = handle(*parsed); !handled)
+    events_.send_error({.error = std::move(handled).error(), .event_id = parsed->event_id});
+}
+
+Session::Handled Session::handle(const ClientMessage& message) {
+  switch (message.event) {
+    case ClientEvent::kSessionUpdate: return update(message.fields);
+    case ClientEvent::kItemCreate: return create_item(message.fields);
+    case ClientEvent::kItemRetrieve: return retrieve_item(message.fields);
+    case ClientEvent::kItemTruncate: return truncate_item(message.fields);
+    case ClientEvent::kItemDelete: return delete_item(message.fields);
+    case ClientEvent::kResponseCreate: return create_response(message.fields);
+    case ClientEvent::kResponseCancel: return cancel_response(message.fields);
+  }
+  return {};
+}
+
+Json Session::session_event() const {
+  Json session, fields;
+  session.set("id", id_);
+  Json told = session_json(config_, order_.speech->id(), order_.dialect);
+  for (JsonMember& member : *told.object()) session.set(std::move(member.key), std::move(member.value));
+  return fields.set("session", std::move(session));
+}
+
+Checked Session::has_voice(const std::string& voice) const {
+  auto found = order_.speech->find_voice(voice);
+  if (!found) return tl::unexpected(std::move(found).error());
+  return {};
+}
+
+Session::Handled Session::update(const Json& fields) {
+  const Json* const session = fields.find("session");
+  if (session == nullptr || session->object() == nullptr)
+    return tl::unexpected(bad("session", "'session' must be an object", "missing_required_parameter"));
+  if (auto taken = update_session(
+          *session, [this](const std::string& voice) { return has_voice(voice); }, config_);
+      !taken)
+    return taken;
+  events_.send(ServerEvent::kSessionUpdated, session_event());
+  return {};
+}
+
+Session::Handled Session::create_item(const Json& fields) {
+  const Json* const json = fields.find("item");
+  if (json == nullptr) return tl::unexpected(bad("item", "'item' is missing", "missing_required_parameter"));
+  auto item = parse_item(*json, order_.max_text_characters);
+  if (!item) return tl::unexpected(std::move(item).error());
+  if (item->id.empty()) item->id = events_.new_id("item");
+  if (conversation_.find(item->id) != nullptr || item->id == Conversation::kRoot)
+    return tl::unexpected(bad("item.id", fmt::format("there is an item {} already", in_quotes(item->id))));
+  std::string previous;
+  if (const Json* const given = fields.find("previous_item_id"); given != nullptr)
+    if (auto taken = take_text(*given, "previous_item_id", previous); !taken) return taken;
+  const std::string id = item->id;
+  if (!conversation_.add(std::move(*item), previous)) return tl::unexpected(no_item("previous_item_id", previous));
+  const Item* const added = conversation_.find(id);
+  if (added == nullptr) return {};  // the oldest of too many
+  const std::string before = conversation_.id_before(id);
+  Json told;
+  told.set("previous_item_id", before.empty() ? Json() : Json(before));
+  told.set("item", item_json(*added, order_.dialect));
+  events_.send(ServerEvent::kItemAdded, told);
+  events_.send(ServerEvent::kItemDone, std::move(told));
+  return {};
+}
+
+Session::Handled Session::retrieve_item(const Json& fields) {
+  const auto id = name_in(fields, "item_id");
+  if (!id) return tl::unexpected(id.error());
+  const Item* const item = conversation_.find(*id);
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id));
+  Json told;
+  events_.send(ServerEvent::kItemRetrieved, told.set("item", item_json(*item, order_.dialect)));
+  return {};
+}
+
+Session::Handled Session::delete_item(const Json& fields) {
+  const auto id = name_in(fields, "item_id");
+  if (!id) return tl::unexpected(id.error());
+  if (!conversation_.erase(*id)) return tl::unexpected(no_item("item_id", *id));
+  Json told;
+  events_.send(ServerEvent::kItemDeleted, told.set("item_id", *id));
+  return {};
+}
+
+// What the listener has not heard was not said.
+Session::Handled Session::truncate_item(const Json& fields) {
+  const auto id = name_in(fields, "item_id");
+  if (!id) return tl::unexpected(id.error());
+  Item* const item = conversation_.find(*id);
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id));
+  if (!item->is_sound || item->role != Role::kAssistant)
+    return tl::unexpected(bad("item_id", "the item is none that was spoken; only those can be truncated"));
+  if (response_ && response_->item().id == *id)
+    return tl::unexpected(bad("item_id", "the item is still being spoken; send response.cancel first"));
+  double index = 0, end_ms = -1;
+  if (const Json* const given = fields.find("content_index"); given != nullptr)
+    if (auto taken = take_number(*given, "content_index", 0, 0, index); !taken) return taken;
+  if (const Json* const given = fields.find("audio_end_ms"); given != nullptr)
+    if (auto taken = take_number(*given, "audio_end_ms", 0, std::ceil(item->audio_ms), end_ms); !taken) return taken;
+  if (end_ms < 0) return tl::unexpected(bad("audio_end_ms", "'audio_end_ms' is missing", "missing_required_parameter"));
+  item->text = heard_text(*item, end_ms);
+  item->audio_ms = std::min(item->audio_ms, end_ms);
+  Json told;
+  told.set("item_id", *id).set("content_index", 0).set("audio_end_ms", static_cast<int64_t>(end_ms));
+  events_.send(ServerEvent::kItemTruncated, std::move(told));
+  return {};
+}
+
+Prompt Session::prompt() {
+  Prompt prompt{.instructions = config_.instructions};
+  for (const Item& item : conversation_.items())
+    prompt.turns.push_back({.role = name_of(item.role), .text = item.text, .is_answered = item.is_answered});
+  return prompt;
+}
+
+// The `input` of a response.create stands in for the conversation.
+Session::Handled Session::take_input(const Json& input, Prompt& prompt) const {
+  if (input.is_null()) return {};
+  if (input.array() == nullptr || input.array()->size() > kMaxInputItems)
+    return tl::unexpected(
+        bad("response.input", fmt::format("'response.input' must be a list of at most {} items", kMaxInputItems)));
+  prompt.is_input = true;
+  prompt.turns.clear();
+  for (const Json& each : *input.array()) {
+    auto item = parse_item(each, order_.max_text_characters);
+    if (!item) return tl::unexpected(std::move(item).error());
+    prompt.turns.push_back({.role = name_of(item->role), .text = std::move(item->text)});
+  }
+  return {};
+}
+
+// What the `response` of the event says; the rest of the order is as the session has it.
+Session::Handled Session::read_response(const Json& given, ResponseOrder& order, Prompt& prompt) const {
+  const auto field = [&](const char* key) {
+    const Json* const value = given.find(key);
+    return value != nullptr ? *value : Json();
+  };
+  std::string conversation = "auto";
+  order.metadata = field("metadata");
+  if (auto checked = check_metadata(order.metadata); !checked) return checked;
+  if (auto taken = take_text(field("conversation"), "response.conversation", conversation); !taken) return taken;
+  if (conversation != "auto" && conversation != "none")
+    return tl::unexpected(bad("response.conversation", "'response.conversation' must be auto or none"));
+  order.is_in_conversation = conversation == "auto";
+  if (auto taken = update_output(
+          given, [this](const std::string& voice) { return has_voice(voice); }, order.output);
+      !taken)
+    return taken;
+  if (auto taken = take_text(field("instructions"), "response.instructions", prompt.instructions, kMaxInstructionBytes);
+      !taken)
+    return taken;
+  return take_input(field("input"), prompt);
+}
+
+Session::Handled Session::create_response(const Json& fields) {
+  if (response_)
+    return tl::unexpected(bad("", "a response is under way; wait for its end, or send response.cancel",
+                              "conversation_already_has_active_response"));
+  ResponseOrder order{.output = config_.output, .max_characters = order_.max_text_characters, .asked_ns = heard_ns_};
+  Prompt prompt = this->prompt();
+  if (const Json* const given = fields.find("response"); given != nullptr && !given->is_null()) {
+    if (given->object() == nullptr) return tl::unexpected(bad("response", "'response' must be an object"));
+    if (auto taken = read_response(*given, order, prompt); !taken) return taken;
+  }
+  const bool has_input = prompt.is_input;
+  if (!conversation_.items().empty()) order.previous_item = conversation_.items().back().id;
+  auto reply = order_.replies->start(std::move(prompt), [messages = messages_] { messages->poke(); });
+  if (!reply) return tl::unexpected(http_error(reply.error(), "response"));
+  order.reply = std::move(*reply);
+  if (auto started = start_speech(order); !started) return started;
+  if (!has_input)
+    for (Item& item : conversation_.items()) item.is_answered = true;
+  response_.emplace(events_, std::move(order), *order_.speech, reports_, clock_);
+  if (response_->is_in_conversation()) conversation_.add(response_->item());
+  return {};
+}
+
+Session::Handled Session::start_speech(ResponseOrder& order) const {
+  if (!order.output.is_spoken) return {};
+  auto resampler = StreamResampler::create(kSpeechRateHz, rate_hz(order.output.format));
+  if (!resampler) return tl::unexpected(http_error(resampler.error()));
+  order.resampler.emplace(std::move(*resampler));
+  auto voice = order_.speech->find_voice(order.output.voice);
+  if (!voice) return tl::unexpected(std::move(voice).error());
+  SpeakOptions options;
+  options.voice = std::move(*voice);
+  options.plain = true;  // what looks like a mark is a client's text
+  options.speed = static_cast<float>(order.output.speed);
+  auto speech = order_.speech->engine().start(options);
+  if (!speech)
+    return tl::unexpected(
+        speech_error(speech.error(), *order_.speech, order.output.speed != 1, /*has_temperature=*/false));
+  order.speech = std::move(*speech);
+  order.speech->on_ready([messages = messages_] { messages->poke(); });
+  return {};
+}
+
+Session::Handled Session::cancel_response(const Json& fields) {
+  std::string id;
+  if (const Json* const given = fields.find("response_id"); given != nullptr)
+    if (auto taken = take_text(*given, "response_id", id); !taken) return taken;
+  if (!response_ || (!id.empty() && id != response_->id()))
+    return tl::unexpected(bad("", "no such response is under way", "response_cancel_not_active"));
+  response_->cancel("client_cancelled");
+  end_response();
+  return {};
+}
+
+void Session::speak_on() {
+  if (!response_) return;
+  const Response::Step step = response_->advance();
+  if (step != Response::Step::kWaiting) did_something_ = true;
+  if (step == Response::Step::kOver) end_response();
+}
+
+void Session::end_response() {
+  if (Item* const item = conversation_.find(response_->item().id); item != nullptr) *item = response_->item();
+  response_->report(order_.id);
+  response_.reset();  // waits for the step that is being computed
+  heard_ns_ = clock_.now_ns();
+}
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,48 @@
+// What a client may set of a session, in both dialects.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+#include "server/http_message.h"
+#include "server/json_fields.h"
+#include "server/realtime/events.h"
+
+namespace syrinx::server::realtime {
+
+inline constexpr size_t kMaxInstructionBytes = size_t{64} << 10;
+
+// How sound travels: one channel, s16 little endian at 24 kHz, or G.711 at 8 kHz.
+enum class SoundFormat : uint8_t { kPcm, kMuLaw, kALaw };
+int rate_hz(SoundFormat format);
+
+struct OutputConfig {
+  bool is_spoken = true;  // else text alone
+  SoundFormat format = SoundFormat::kPcm;
+  std::string voice = {};  // as the client calls it; empty: the server's
+  double speed = 1;
+};
+
+struct SessionConfig {
+  OutputConfig output = {};
+  std::string instructions = {};  // for whatever makes the replies
+};
+
+// Whether there is such a voice.
+using VoiceCheck = std::function<Checked(const std::string& voice)>;
+
+// Takes what `fields`, the `session` of a session.update, sets; all or, on an error, nothing of it.
+Checked update_session(const Json& fields, const VoiceCheck& has_voice, SessionConfig& config);
+// The same of the `response` of a response.create, as far as it is about the sound.
+Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputConfig& output);
+
+// The session as session.created tells it, without its id.
+Json session_json(const SessionConfig& config, const std::string& model, Dialect dialect);
+Json output_json(const OutputConfig& output);  // `audio.output` of the released names
+Json modalities_json(const OutputConfig& output, Dialect dialect);
+const char* beta_format_name(SoundFormat format);  // "pcm16", ...
+
+}  // namespace syrinx::server::realtime

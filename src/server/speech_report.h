@@ -1,0 +1,31 @@
+// What becomes of a speech, for the client, the metrics and the log.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+#include "engine/speech_session.h"
+#include "server/slot_job.h"
+#include "server/speech_model.h"
+
+namespace syrinx::server {
+
+struct SpeechOutcome {
+  const char* event = "speech";  // of the log's line
+  std::string id = {};           // of the request
+  std::string model = {};
+  const char* outcome = "error";  // or "done", "cancelled"
+  std::string fault = {};         // the server's, in the engine's words: for the log alone
+  size_t characters = 0;          // of the text
+  double first_audio_s = 0;       // since the request
+  SpeechStatistics statistics = {};
+};
+
+void report_speech(const JobReports& reports, const SpeechOutcome& speech);
+
+// An engine's error as the client is told it.  The voice is one of those listed: what is not there, or is named by its
+// file, is the server's fault.
+HttpError speech_error(const Error& error, const SpeechModel& model, bool has_speed, bool has_temperature);
+
+}  // namespace syrinx::server

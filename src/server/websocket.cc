@@ -1,0 +1,179 @@
+#include "server/websocket.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/websocket.hpp>
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "server/http_sender.h"
+
+namespace syrinx::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using error_code = boost::system::error_code;
+
+constexpr std::chrono::seconds kHandshakeTime{2};  // of the answer's way out, and of the closing handshake
+
+class WebSocket final : public std::enable_shared_from_this<WebSocket> {
+ public:
+  WebSocket(WebSocketOrder order, const HttpLimits& limits)
+      : order_(std::move(order)),
+        limits_(limits),
+        socket_(order_.stream),
+        news_(order_.stream.get_executor()),
+        room_(order_.stream.get_executor()),
+        deadline_(order_.stream.get_executor()) {}
+  ~WebSocket() { order_.messages->on_news({}); }
+  WebSocket(const WebSocket&) = delete;
+  WebSocket& operator=(const WebSocket&) = delete;
+
+  asio::awaitable<HttpService::Answered> serve(const beast::http::request<beast::http::string_body>& handshake);
+
+ private:
+  void set_options();
+  void listen_for_news();
+  void start_reading();
+  asio::awaitable<void> read_messages();
+  asio::awaitable<void> send_messages();
+  asio::awaitable<bool> send(const MessageStream::Message& message);
+  asio::awaitable<void> close(const MessageStream::End& end);
+  static asio::awaitable<void> wait(asio::steady_timer& timer) {
+    timer.expires_at(asio::steady_timer::time_point::max());
+    co_await timer.async_wait(kAwait);
+  }
+
+  const WebSocketOrder order_;
+  const HttpLimits& limits_;
+  websocket::stream<beast::tcp_stream&> socket_;
+  asio::steady_timer news_, room_;  // cancelled when there are any, and when there is some
+  asio::steady_timer deadline_;     // of the message that is being sent
+  bool reading_ = false;
+  uint64_t sent_ = 0;
+};
+
+void WebSocket::set_options() {
+  // Its own times stand in for the stream's.
+  order_.stream.expires_never();
+  socket_.set_option(websocket::stream_base::timeout{
+      .handshake_timeout = kHandshakeTime,
+      .idle_timeout = std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds(limits_.idle_timeout_s)),
+      .keep_alive_pings = true});
+  socket_.set_option(websocket::stream_base::decorator([this](websocket::response_type& response) {
+    for (const HttpHeader& header : order_.headers) response.set(header.name, header.value);
+    response.set(beast::http::field::server, "syrinx");
+  }));
+  socket_.read_message_max(limits_.max_message_bytes);
+}
+
+asio::awaitable<HttpService::Answered> WebSocket::serve(
+    const beast::http::request<beast::http::string_body>& handshake) {
+  set_options();
+  const auto [refused] = co_await socket_.async_accept(handshake, kAwait);
+  if (refused) {
+    order_.messages->leave();
+    co_return HttpService::Answered{.status = 400};
+  }
+  listen_for_news();
+  start_reading();
+  co_await send_messages();
+  order_.messages->leave();  // whoever still makes something for it
+  deadline_.cancel();
+  order_.stream.close();
+  while (reading_) co_await wait(news_);
+  co_return HttpService::Answered{.status = 101, .bytes = sent_};
+}
+
+void WebSocket::listen_for_news() {
+  order_.messages->on_news([weak = weak_from_this(), executor = order_.stream.get_executor()] {
+    asio::post(executor, [weak] {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->order_.messages->taken();
+      self->news_.cancel();
+      self->room_.cancel();
+    });
+  });
+  order_.messages->taken();  // what was told while nobody listened is looked at next
+}
+
+void WebSocket::start_reading() {
+  reading_ = true;
+  asio::co_spawn(order_.stream.get_executor(), read_messages(),
+                 [self = shared_from_this()](const std::exception_ptr& thrown) {
+                   if (thrown) log_error("a connection was given up after an exception");
+                   self->reading_ = false;
+                   self->order_.messages->leave();
+                   self->news_.cancel();
+                 });
+}
+
+// Reads on while the session takes what comes, so that pings and the client's end are heard.
+asio::awaitable<void> WebSocket::read_messages() {
+  beast::flat_buffer buffer;
+  for (;;) {
+    while (!order_.messages->takes_more() && !order_.messages->is_gone()) co_await wait(room_);
+    const auto [error, bytes] = co_await socket_.async_read(buffer, kAwait);
+    if (error || order_.messages->is_gone()) co_return;
+    order_.messages->deliver({.bytes = beast::buffers_to_string(buffer.data()), .is_text = socket_.got_text()});
+    buffer.clear();
+    buffer.shrink_to_fit();
+  }
+}
+
+asio::awaitable<void> WebSocket::send_messages() {
+  MessageStream& messages = *order_.messages;
+  for (;;) {
+    const auto end = messages.ended();  // before the messages: those in front of it are all there then
+    MessageStream::Message message;
+    if (messages.is_gone()) {
+      if (end && reading_) co_await close(*end);
+      co_return;
+    }
+    if (messages.try_pop(message)) {
+      if (!co_await send(message)) co_return;
+    } else if (end) {
+      co_return co_await close(*end);
+    } else {
+      co_await wait(news_);
+    }
+  }
+}
+
+asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
+  deadline_.expires_after(seconds(limits_.stalled_reader_s));
+  deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self && self->deadline_.expiry() <= std::chrono::steady_clock::now()) self->order_.stream.close();
+  });
+  socket_.text(message.is_text);
+  const auto [error, bytes] = co_await socket_.async_write(asio::buffer(message.bytes), kAwait);
+  deadline_.cancel();
+  if (!error) sent_ += message.bytes.size();
+  co_return !error;
+}
+
+asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
+  const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
+  co_await socket_.async_close(reason, kAwait);  // whether the client answers or not
+}
+
+}  // namespace
+
+asio::awaitable<HttpService::Answered> serve_web_socket(WebSocketOrder order,
+                                                        beast::http::request<beast::http::string_body> handshake,
+                                                        const HttpLimits& limits) {
+  const auto socket = std::make_shared<WebSocket>(std::move(order), limits);
+  co_return co_await socket->serve(handshake);
+}
+
+}  // namespace syrinx::server

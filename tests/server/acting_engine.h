@@ -1,0 +1,62 @@
+// An engine that speaks as a test tells it to.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/speech_engine.h"
+
+namespace syrinx::server {
+
+// What it is asked to do behind `chunks` chunks of 80 ms each.
+struct Act {
+  size_t chunks = 1, chunk_samples = 1920;
+  std::function<Status()> end = [] { return Status(); };
+};
+
+class ActingSpeaker final : public Speaker {
+ public:
+  explicit ActingSpeaker(Act act) : act_(std::move(act)) {}
+  size_t chunks_ahead() const override { return 2; }
+  Status speak(SpeechStream& stream) override {
+    for (size_t i = 0; i < act_.chunks; ++i) {
+      SpeechChunk chunk = stream.spare();
+      chunk.samples.assign(act_.chunk_samples, 0.1f);
+      SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
+    }
+    return act_.end();
+  }
+
+ private:
+  const Act act_;
+};
+
+class ActingEngine final : public SpeechEngine {
+ public:
+  Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override {
+    asked_for.push_back(options.voice);
+    if (before) before();
+    return std::make_unique<SpeechSession>(std::make_unique<ActingSpeaker>(act));
+  }
+  Status add_voice(const std::string& /*name*/, std::span<const std::byte> /*content*/) override { return {}; }
+  Result<std::string> export_voice(const std::string& /*voice*/) override { return std::string(); }
+  const std::string& name() const override { return none_; }
+  Precision precision() const override { return Precision::kF32; }
+  int threads() const override { return 1; }
+  double load_ms() const override { return 0; }
+  const std::string& default_voice() const override { return none_; }
+
+  Act act;
+  std::function<void()> before;
+  std::vector<std::string> asked_for;
+
+ private:
+  const std::string none_;
+};
+
+}  // namespace syrinx::server

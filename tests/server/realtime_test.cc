@@ -1,0 +1,275 @@
+// Realtime sessions without a socket: events in, events out.
+#include "server/realtime/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "audio/g711.h"
+#include "audio/wav.h"
+#include "server/base64.h"
+#include "server/realtime/handshake.h"
+#include "tests/base/temp_folder.h"
+#include "tests/server/acting_engine.h"
+
+namespace syrinx::server::realtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string text_in(const Json& json, std::initializer_list<const char*> path) {
+  const Json* at = &json;
+  for (const char* key : path) {
+    at = at->array() != nullptr && !at->array()->empty() ? at->array()->front().find(key) : at->find(key);
+    if (at == nullptr) return "(nothing)";
+  }
+  return at->string() != nullptr ? *at->string() : at->dump();
+}
+
+// A session on a thread of its own, as a slot runs it.
+class RealtimeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder_.path() + "/voices");
+    std::ofstream(folder_.path() + "/voices/ann.safetensors") << "x";
+    SpeechFiles files;
+    files.family = ModelFamily::kPocketTts;
+    files.voices = folder_.path();
+    const auto made = SpeechModel::of({}, files, engine_);
+    ASSERT_TRUE(made) << made.error().message;
+    model_ = *made;
+  }
+  void TearDown() override { leave(); }
+
+  void start(SessionOrder order = {}) {
+    order.speech = model_;
+    order.replies = std::make_shared<ReadAloud>();
+    order.id = "1";
+    session_.emplace(std::move(order), JobReports{.metrics = metrics_}, clock_);
+    thread_ = std::thread([this] {
+      SlotWatch watch(clock_);
+      session_->run(watch);
+      session_->end();
+    });
+    EXPECT_EQ(hear(), "session.created");
+  }
+  void leave() {
+    if (!thread_.joinable()) return;
+    session_->messages()->leave();
+    thread_.join();
+  }
+  void say(const std::string& text) { session_->messages()->deliver({.bytes = text}); }
+  // The next event's type; the event is last_.
+  std::string hear() {
+    MessageStream::Message message;
+    while (!session_->messages()->try_pop(message)) {
+      if (session_->messages()->ended()) return "(the end)";
+      std::this_thread::yield();
+    }
+    last_ = *parse_json(message.bytes, "the event");
+    return text_in(last_, {"type"});
+  }
+  std::vector<std::string> hear_until(const std::string& type) {
+    std::vector<std::string> types = {hear()};
+    while (types.back() != type && types.back() != "(the end)") types.push_back(hear());
+    return types;
+  }
+  std::string error(const char* key) const { return text_in(last_, {"error", key}); }
+
+  const TempFolder folder_;
+  const std::shared_ptr<ActingEngine> engine_ = std::make_shared<ActingEngine>();
+  std::shared_ptr<const SpeechModel> model_;
+  Metrics metrics_;
+  ManualClock clock_;
+  std::optional<Session> session_;
+  std::thread thread_;
+  Json last_;
+};
+
+constexpr const char* kSpeak =
+    R"({"type":"response.create","response":{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hello there, you."}]}]}})";
+
+TEST_F(RealtimeTest, AResponseIsToldFromItsBeginningToItsEnd) {
+  engine_->act.chunks = 2;
+  start();
+  say(kSpeak);
+  EXPECT_THAT(hear_until("response.done"),
+              ElementsAre("response.created", "response.output_item.added", "conversation.item.added",
+                          "response.content_part.added", "response.output_audio_transcript.delta",
+                          "response.output_audio.delta", "response.output_audio.delta", "response.output_audio.done",
+                          "response.output_audio_transcript.done", "response.content_part.done",
+                          "response.output_item.done", "conversation.item.done", "response.done"));
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "completed");
+  EXPECT_EQ(text_in(last_, {"response", "output", "status"}), "completed");
+  EXPECT_EQ(text_in(last_, {"response", "usage", "output_tokens"}), "2");
+  leave();
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_generation_stopped_total{reason=\"eos\"} 1"));
+}
+
+TEST_F(RealtimeTest, AChunkOfSecondsLeavesInPartsAndWaitsForRoom) {
+  engine_->act.chunk_samples = 24000 * 20;
+  start();
+  say(kSpeak);
+  size_t bytes = 0, events = 0;
+  while (session_->messages()->room() >= EventSender::kAtOnce) std::this_thread::yield();
+  for (std::string type = hear(); type != "response.done"; type = hear()) {
+    if (type != "response.output_audio.delta") continue;
+    bytes += text_in(last_, {"delta"}).size() / 4 * 3;
+    ++events;
+  }
+  EXPECT_EQ(bytes, 24000U * 20 * 2);
+  EXPECT_EQ(events, 100U);
+}
+
+TEST_F(RealtimeTest, ACancelledResponseEndsAndIsCutToWhatWasHeard) {
+  engine_->act.chunks = 100000;
+  start({.dialect = Dialect::kBeta});
+  say(kSpeak);
+  hear_until("response.audio.delta");
+  say(R"({"type":"response.cancel"})");
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status_details", "reason"}), "client_cancelled");
+  const std::string id = text_in(last_, {"response", "output", "id"});
+  say(R"({"type":"conversation.item.truncate","item_id":")" + id + R"(","content_index":0,"audio_end_ms":80})");
+  EXPECT_EQ(hear(), "conversation.item.truncated");
+  say(R"({"type":"conversation.item.retrieve","item_id":")" + id + R"("})");
+  EXPECT_EQ(hear(), "conversation.item.retrieved");
+  EXPECT_LT(text_in(last_, {"item", "content", "transcript"}).size(), std::string("Hello there, you.").size());
+}
+
+TEST_F(RealtimeTest, WhatTheEngineSaysOfItsFilesStaysHere) {
+  engine_->act = {.chunks = 1, .end = [] { return Status(fail(Code::kIo, "cannot read /secret/place")); }};
+  start();
+  say(kSpeak);
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "failed");
+  EXPECT_THAT(last_.dump(), testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(RealtimeTest, ATextThatIsRefusedForItsLengthIsNotKept) {
+  start({.max_text_characters = 10});
+  say(R"({"type":"response.create","response":{"output_modalities":["text"],"input":[)"
+      R"({"type":"message","role":"user","content":[{"type":"input_text","text":"Hello"}]},)"
+      R"({"type":"message","role":"user","content":[{"type":"input_text","text":"there, you"}]}]}})");
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "failed");
+  EXPECT_THAT(last_.dump(), testing::Not(HasSubstr("there, you")));
+}
+
+TEST_F(RealtimeTest, ASessionEndsInItsTime) {
+  start({.max_session_s = 100, .idle_s = 10});
+  clock_.advance_ns(int64_t{11} * 1'000'000'000);
+  session_->messages()->poke();
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(error("code"), "session_expired");
+  EXPECT_EQ(hear(), "(the end)");
+  EXPECT_EQ(session_->messages()->ended()->code, 1008);
+}
+
+TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
+  start({.max_text_characters = 20});
+  const auto refused = [&](const std::string& text, const char* param, const char* sentence) {
+    say(text);
+    EXPECT_EQ(hear(), "error") << text;
+    EXPECT_EQ(error("param"), param) << text;
+    EXPECT_THAT(error("message"), HasSubstr(sentence)) << text;
+  };
+  refused(R"({"type":"session.update","session":{"instructions":"x","voice":"nobody"}})", "voice", "nobody");
+  refused(R"({"type":"session.update","session":{"type":"transcription"}})", "session.type", "realtime");
+  refused(R"({"type":"session.update","session":{"output_modalities":["smell"]}})", "output_modalities", "audio");
+  refused(R"({"type":"session.update","session":{"audio":{"output":{"format":{"type":"audio/pcm","rate":8000}}}}})",
+          "audio.output.format", "24000");
+  refused(R"({"type":"response.create"})", "response", "no text");
+  refused(R"({"type":"response.create","response":{"metadata":{"a":1}}})", "response.metadata", "16");
+  refused(R"({"type":"response.create","response":{"conversation":"new"}})", "response.conversation", "none");
+  refused(R"({"type":"conversation.item.create","item":{"type":"function_call"}})", "item.type", "message");
+  refused(R"({"type":"conversation.item.delete","item_id":"x"})", "item_id", "no item");
+  refused(R"({"type":"conversation.item.truncate"})", "item_id", "missing");
+  say(R"({"type":"session.update","session":{}})");
+  EXPECT_EQ(hear(), "session.updated");
+  EXPECT_EQ(text_in(last_, {"session", "instructions"}), "");
+}
+
+TEST(ConversationTest, TheOldestMakeRoomAndPlacesAreKept) {
+  Conversation conversation;
+  for (size_t i = 0; i < Conversation::kMaxItems + 10; ++i)
+    EXPECT_TRUE(conversation.add({.id = "item_" + std::to_string(i)}));
+  EXPECT_EQ(conversation.items().size(), Conversation::kMaxItems);
+  EXPECT_EQ(conversation.find("item_9"), nullptr);
+  ASSERT_TRUE(conversation.erase("item_20"));
+  EXPECT_TRUE(conversation.add({.id = "b"}, "item_19"));
+  EXPECT_EQ(conversation.id_before("b"), "item_19");
+  EXPECT_EQ(conversation.id_before("item_21"), "b");
+  EXPECT_FALSE(conversation.add({.id = "c"}, "nobody"));
+}
+
+TEST(ConversationTest, LongTextsMakeRoomTooAndTheNewestStays) {
+  Conversation conversation;
+  const std::string half(Conversation::kMaxTextBytes / 2, 'x');
+  for (const char* id : {"a", "b", "c"}) EXPECT_TRUE(conversation.add({.id = id, .text = half}));
+  EXPECT_EQ(conversation.items().size(), 2U);
+  EXPECT_EQ(conversation.find("a"), nullptr);
+  EXPECT_TRUE(conversation.add({.id = "d", .text = half + half + half}));
+  ASSERT_EQ(conversation.items().size(), 1U);
+  EXPECT_EQ(conversation.items().front().id, "d");
+}
+
+TEST(ConversationTest, HeardTextEndsWithAWord) {
+  Item item{.text = "One two three.", .audio_ms = 1000};
+  EXPECT_EQ(heard_text(item, 0), "");
+  EXPECT_EQ(heard_text(item, 600), "One two");
+  EXPECT_EQ(heard_text(item, 1000), "One two three.");
+  item.words = {{.text = "One", .source_begin = 0, .source_end = 3, .start_s = 0, .end_s = 0.7},
+                {.text = "two", .source_begin = 4, .source_end = 7, .start_s = 0.7, .end_s = 0.9}};
+  EXPECT_EQ(heard_text(item, 600), "");
+  EXPECT_EQ(heard_text(item, 700), "One");
+}
+
+HttpRequest request_with(const std::string& name, const std::string& value) {
+  HttpRequest request;
+  request.query = "model=m&x=y";
+  request.headers = {{name, value}};
+  return request;
+}
+
+TEST(HandshakeTest, WhatAClientAsksFor) {
+  const auto read = [](const std::string& name, const std::string& value, std::string_view setting = "auto") {
+    return read_handshake(request_with(name, value), setting);
+  };
+  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1").dialect, Dialect::kBeta);
+  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1", "released").dialect, Dialect::kReleased);
+  EXPECT_EQ(read("Host", "x", "beta").dialect, Dialect::kBeta);
+  const auto offered = read("Sec-WebSocket-Protocol", "realtime, openai-insecure-api-key.k1,openai-beta.realtime-v1");
+  EXPECT_EQ(offered.dialect, Dialect::kBeta);
+  EXPECT_EQ(offered.protocol, "realtime");
+  EXPECT_EQ(offered.model, "m");
+  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a, openai-insecure-api-key.k1 ,b")), "k1");
+  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a,,")), "");
+  EXPECT_TRUE(is_realtime_model("gpt-4o-realtime-preview"));
+  EXPECT_FALSE(is_realtime_model("gpt-9"));
+}
+
+// Every code comes back from the sample that it stands for; mu-law has a second zero.
+TEST(G711Test, CodesComeBack) {
+  for (const PcmCoding coding : {PcmCoding::kMuLaw, PcmCoding::kALaw}) {
+    std::vector<std::byte> codes(256);
+    for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i);
+    std::vector<float> samples;
+    decode_pcm(codes, {.channels = 1, .bits = 8, .coding = coding}, samples);
+    ASSERT_EQ(samples.size(), codes.size());
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const auto sample = static_cast<int16_t>(samples[i] * 32768);
+      const std::byte back = coding == PcmCoding::kMuLaw ? encode_mu_law(sample) : encode_a_law(sample);
+      EXPECT_EQ(back, coding == PcmCoding::kMuLaw && i == 0x7F ? std::byte{0xFF} : codes[i]) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::server::realtime
