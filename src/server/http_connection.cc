@@ -44,7 +44,6 @@ static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
 constexpr size_t kAheadBytes = size_t{16} << 10;   // of further requests that are read while one is answered
 constexpr size_t kLingerBytes = size_t{64} << 20;  // of a refused request that are read so that its client sees why
 constexpr std::chrono::seconds kLingerTime{2};
-constexpr int kGoingAway = 1001;  // of RFC 6455
 
 // Counted as long as it lives, whatever ends it.
 class Counted {
@@ -84,11 +83,12 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   // Requests one after another, until the connection is to be closed.
   asio::awaitable<void> serve();
   void close_if_idle() override {
+    if (messages_) return messages_->end_when_idle();
     if (!answering_) stream_.close();
   }
   void cut() override {
     gone_ = true;
-    if (messages_) return messages_->leave(MessageStream::End{kGoingAway, "the server is going down"});
+    if (messages_) return messages_->leave(MessageStream::going_away());
     if (reply_) reply_->cancel();
     stream_.close();
     news_.cancel();

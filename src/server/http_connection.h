@@ -32,7 +32,7 @@ struct Transport {
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
-  virtual void close_if_idle() = 0;  // unless a request is being answered
+  virtual void close_if_idle() = 0;  // unless a request is being answered; a session, behind what is under way in it
   virtual void cut() = 0;            // whatever it does; its answer is cancelled
 };
 

@@ -13,6 +13,7 @@ bool MessageStream::try_receive(Message& message) {
 
 void MessageStream::send(Message message) {
   if (is_gone()) return;
+  outgoing_bytes_.fetch_add(message.bytes.size());
   SYRINX_CHECK(outgoing_.try_push(std::move(message)));
   waker_.tell();
 }
@@ -47,6 +48,11 @@ void MessageStream::leave(std::optional<End> end) {
   waker_.tell();
 }
 
+void MessageStream::end_when_idle() {
+  ending_.store(true, std::memory_order_release);
+  poke();
+}
+
 void MessageStream::deliver(Message message) {
   incoming_bytes_.fetch_add(message.bytes.size());
   SYRINX_CHECK(incoming_.try_push(std::move(message)));
@@ -55,6 +61,7 @@ void MessageStream::deliver(Message message) {
 
 bool MessageStream::try_pop(Message& message) {
   if (!outgoing_.try_pop(message)) return false;
+  outgoing_bytes_.fetch_sub(message.bytes.size());
   poke();
   return true;
 }

@@ -1,7 +1,8 @@
 // Two bounded queues of messages between a WebSocket and the thread that answers it.
 //
 // Neither side waits for the other in a queue: a session that finds no room for what it has to say makes no more of it
-// until there is some, and a transport that finds none stops reading.
+// until there is some, and a transport that finds none stops reading.  Memory: each way kWaitingBytes and what is added
+// to them at once, a client's message or the answer to one.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ namespace syrinx::server {
 class MessageStream {
  public:
   static constexpr size_t kMessages = 64;                     // each way
-  static constexpr size_t kWaitingBytes = size_t{256} << 10;  // of the client's, above which no more are read
+  static constexpr size_t kWaitingBytes = size_t{256} << 10;  // each way, above which there is no room for more
 
   struct Message {
     std::string bytes;
@@ -33,11 +34,16 @@ class MessageStream {
     int code = 1000;
     std::string reason = {};
   };
+  static End going_away() { return {.code = 1001, .reason = "the server is going down"}; }
 
   // Of the session; one thread at a time.
   bool try_receive(Message& message);
   size_t room() const { return outgoing_.capacity() - outgoing_.size(); }
-  // There must be room; dropped when the client is gone.
+  // Whether so many more may be made: not where what waits already is long.
+  bool has_room(size_t messages) const { return room() >= messages && outgoing_bytes_.load() < kWaitingBytes; }
+  // Whether no more work is to begin.
+  bool is_ending() const { return ending_.load(std::memory_order_acquire); }
+  // There must be room(); dropped when the client is gone.
   void send(Message message);
   // Behind what was sent; the first one counts.
   void end(End end);
@@ -49,6 +55,8 @@ class MessageStream {
   bool is_gone() const { return gone_.load(std::memory_order_acquire); }
   // The client is gone or, with an end, is to go at once, whatever it has not been sent yet.
   void leave(std::optional<End> end = {});
+  // The server goes down: the session is to end as soon as nothing is under way in it.
+  void end_when_idle();
 
   // Of the transport; one thread.
   // `wake` is called, from any thread, when there is something to send, room to deliver, or an end; once, until
@@ -63,8 +71,8 @@ class MessageStream {
 
  private:
   SpscQueue<Message> incoming_{kMessages}, outgoing_{kMessages};
-  std::atomic<size_t> incoming_bytes_{0};
-  std::atomic<bool> gone_{false};
+  std::atomic<size_t> incoming_bytes_{0}, outgoing_bytes_{0};
+  std::atomic<bool> gone_{false}, ending_{false};
   Waker waker_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

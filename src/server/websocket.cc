@@ -22,7 +22,11 @@ namespace beast = boost::beast;
 namespace websocket = beast::websocket;
 using error_code = boost::system::error_code;
 
-constexpr std::chrono::seconds kHandshakeTime{2};  // of the answer's way out, and of the closing handshake
+using Duration = std::chrono::steady_clock::duration;
+
+constexpr Duration kHandshakeTime = std::chrono::seconds(2);  // of the answer's way out, and of the closing handshake
+
+Duration steady_seconds(double time_s) { return std::chrono::duration_cast<Duration>(seconds(time_s)); }
 
 class WebSocket final : public std::enable_shared_from_this<WebSocket> {
  public:
@@ -40,6 +44,25 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::awaitable<HttpService::Answered> serve(const beast::http::request<beast::http::string_body>& handshake);
 
  private:
+  // However the work ends, an exception included: nobody makes anything for it any more, and reading ends.
+  class Ending {
+   public:
+    explicit Ending(WebSocket& socket) : socket_(socket) {}
+    ~Ending() {
+      socket_.order_.messages->on_news({});  // so that telling takes no memory
+      socket_.order_.messages->leave();
+      socket_.room_.cancel();
+      socket_.deadline_.cancel();
+      socket_.order_.stream.close();
+    }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+
+   private:
+    WebSocket& socket_;
+  };
+
+  asio::awaitable<int> carry(const beast::http::request<beast::http::string_body>& handshake);
   void set_options();
   void listen_for_news();
   void start_reading();
@@ -47,6 +70,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::awaitable<void> send_messages();
   asio::awaitable<bool> send(const MessageStream::Message& message);
   asio::awaitable<void> close(const MessageStream::End& end);
+  void cut_within(Duration time);
   static asio::awaitable<void> wait(asio::steady_timer& timer) {
     timer.expires_at(asio::steady_timer::time_point::max());
     co_await timer.async_wait(kAwait);
@@ -56,18 +80,17 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   const HttpLimits& limits_;
   websocket::stream<beast::tcp_stream&> socket_;
   asio::steady_timer news_, room_;  // cancelled when there are any, and when there is some
-  asio::steady_timer deadline_;     // of the message that is being sent
-  bool reading_ = false;
+  asio::steady_timer deadline_;     // of the message that is being sent, or of the end
+  bool reading_ = false, leaving_ = false;
   uint64_t sent_ = 0;
 };
 
 void WebSocket::set_options() {
   // Its own times stand in for the stream's.
   order_.stream.expires_never();
-  socket_.set_option(websocket::stream_base::timeout{
-      .handshake_timeout = kHandshakeTime,
-      .idle_timeout = std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds(limits_.idle_timeout_s)),
-      .keep_alive_pings = true});
+  socket_.set_option(websocket::stream_base::timeout{.handshake_timeout = kHandshakeTime,
+                                                     .idle_timeout = steady_seconds(limits_.idle_timeout_s),
+                                                     .keep_alive_pings = true});
   socket_.set_option(websocket::stream_base::decorator([this](websocket::response_type& response) {
     for (const HttpHeader& header : order_.headers) response.set(header.name, header.value);
     response.set(beast::http::field::server, "syrinx");
@@ -77,20 +100,20 @@ void WebSocket::set_options() {
 
 asio::awaitable<HttpService::Answered> WebSocket::serve(
     const beast::http::request<beast::http::string_body>& handshake) {
+  const int status = co_await carry(handshake);
+  while (reading_) co_await wait(news_);
+  co_return HttpService::Answered{.status = status, .bytes = sent_};
+}
+
+asio::awaitable<int> WebSocket::carry(const beast::http::request<beast::http::string_body>& handshake) {
+  const Ending ending(*this);
   set_options();
   const auto [refused] = co_await socket_.async_accept(handshake, kAwait);
-  if (refused) {
-    order_.messages->leave();
-    co_return HttpService::Answered{.status = 400};
-  }
+  if (refused) co_return refused == websocket::condition::handshake_failed ? 400 : 499;
   listen_for_news();
   start_reading();
   co_await send_messages();
-  order_.messages->leave();  // whoever still makes something for it
-  deadline_.cancel();
-  order_.stream.close();
-  while (reading_) co_await wait(news_);
-  co_return HttpService::Answered{.status = 101, .bytes = sent_};
+  co_return 101;
 }
 
 void WebSocket::listen_for_news() {
@@ -101,6 +124,7 @@ void WebSocket::listen_for_news() {
       self->order_.messages->taken();
       self->news_.cancel();
       self->room_.cancel();
+      if (self->order_.messages->is_gone() && !std::exchange(self->leaving_, true)) self->cut_within(kHandshakeTime);
     });
   });
   order_.messages->taken();  // what was told while nobody listened is looked at next
@@ -150,11 +174,7 @@ asio::awaitable<void> WebSocket::send_messages() {
 }
 
 asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
-  deadline_.expires_after(seconds(limits_.stalled_reader_s));
-  deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
-    const auto self = weak.lock();
-    if (!error && self && self->deadline_.expiry() <= std::chrono::steady_clock::now()) self->order_.stream.close();
-  });
+  cut_within(steady_seconds(limits_.stalled_reader_s));
   socket_.text(message.is_text);
   const auto [error, bytes] = co_await socket_.async_write(asio::buffer(message.bytes), kAwait);
   deadline_.cancel();
@@ -163,8 +183,19 @@ asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
 }
 
 asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
+  // A frame that nobody reads may be in front.
+  cut_within(order_.messages->is_gone() ? kHandshakeTime : steady_seconds(limits_.stalled_reader_s));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
   co_await socket_.async_close(reason, kAwait);  // whether the client answers or not
+}
+
+// Whatever is being written then.
+void WebSocket::cut_within(Duration time) {
+  deadline_.expires_after(time);
+  deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self && self->deadline_.expiry() <= std::chrono::steady_clock::now()) self->order_.stream.close();
+  });
 }
 
 }  // namespace

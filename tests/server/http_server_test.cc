@@ -10,12 +10,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "server/message_stream.h"
 #include "server/request_log.h"
 #include "server/slots.h"
 
@@ -25,16 +30,20 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// What the server says until it closes, which is no reset.
-std::string ask(int port, const std::string& path) {
+int connect_and_send(int port, const std::string& request) {
   const int client = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(::send(client, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  return client;
+}
+
+// What the server says until it closes, which is no reset.
+std::string ask(int port, const std::string& path) {
+  const int client = connect_and_send(port, "GET " + path + " HTTP/1.1\r\nConnection: close\r\n\r\n");
   std::string answer;
   char bytes[4096];
   ssize_t n = 0;
@@ -114,6 +123,52 @@ TEST_F(HttpServerTest, AnExceptionOfOneConnectionKeepsNobodyOut) {
 TEST_F(HttpServerTest, AClientForWhomThereIsNoRoomHearsSo) {
   listen({.max_connections = 0});
   for (int i = 0; i < 300; ++i) ASSERT_THAT(ask(server_->port(), "/"), StartsWith("HTTP/1.1 503 ")) << i;
+}
+
+// A session of which the test holds the other end.
+class SessionService final : public ThrowingService {
+ public:
+  HttpReply answer(HttpRequest& /*request*/) override { return {.messages = messages}; }
+  const std::shared_ptr<MessageStream> messages = std::make_shared<MessageStream>();
+};
+
+constexpr const char* kHandshake =
+    "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+TEST_F(HttpServerTest, TheEndWaitsForNoReader) {
+  SessionService service;
+  const auto server = HttpServer::listen({.stalled_reader_s = 20}, service);
+  ASSERT_TRUE(server) << server.error().message;
+  service.messages->send({.bytes = std::string(size_t{64} << 20, 'x')});  // more than any socket takes
+  const int client = connect_and_send((*server)->port(), kHandshake);
+  std::string got;
+  for (char byte = 0; !got.ends_with("xx") && ::recv(client, &byte, 1, 0) == 1;) got += byte;
+  EXPECT_THAT(got, StartsWith("HTTP/1.1 101 "));
+  const Stopwatch watch;
+  (*server)->stop();
+  EXPECT_LT(watch.elapsed_ms(), 10000);
+  ::close(client);
+}
+
+TEST_F(HttpServerTest, ASessionThatHearsNothingEndsAllTheSame) {
+  SessionService service;
+  const auto server = HttpServer::listen({}, service);
+  ASSERT_TRUE(server) << server.error().message;
+  const int client = connect_and_send((*server)->port(), kHandshake);
+  char bytes[4096];
+  EXPECT_GT(::recv(client, bytes, sizeof(bytes), 0), 0);
+  const std::string_view message("\x81\x80\0\0\0\0", 6), close("\x88\x80\0\0\0\0", 6);
+  std::string sent;
+  for (size_t i = 0; i < MessageStream::kMessages; ++i) sent += message;
+  sent += close;  // stands behind what there is no room for
+  EXPECT_EQ(::send(client, sent.data(), sent.size(), MSG_NOSIGNAL), static_cast<ssize_t>(sent.size()));
+  ::shutdown(client, SHUT_WR);
+  while (service.messages->takes_more()) std::this_thread::yield();
+  service.messages->end({});
+  while ((*server)->answering() > 0) std::this_thread::yield();
+  EXPECT_EQ(service.last_status, 101);
+  ::close(client);
 }
 
 // As long as it lives no thread can be made: none has room for its stack.

@@ -68,8 +68,9 @@ class RealtimeTest : public testing::Test {
   // The next event's type; the event is last_.
   std::string hear() {
     MessageStream::Message message;
-    while (!session_->messages()->try_pop(message)) {
-      if (session_->messages()->ended()) return "(the end)";
+    bool has_ended = session_->messages()->ended().has_value();  // before the messages in front of it
+    for (; !session_->messages()->try_pop(message); has_ended = session_->messages()->ended().has_value()) {
+      if (has_ended) return "(the end)";
       std::this_thread::yield();
     }
     last_ = *parse_json(message.bytes, "the event");
@@ -117,7 +118,7 @@ TEST_F(RealtimeTest, AChunkOfSecondsLeavesInPartsAndWaitsForRoom) {
   start();
   say(kSpeak);
   size_t bytes = 0, events = 0;
-  while (session_->messages()->room() >= EventSender::kAtOnce) std::this_thread::yield();
+  while (session_->messages()->has_room(EventSender::kAtOnce)) std::this_thread::yield();
   for (std::string type = hear(); type != "response.done"; type = hear()) {
     if (type != "response.output_audio.delta") continue;
     bytes += text_in(last_, {"delta"}).size() / 4 * 3;
@@ -160,6 +161,26 @@ TEST_F(RealtimeTest, ATextThatIsRefusedForItsLengthIsNotKept) {
   hear_until("response.done");
   EXPECT_EQ(text_in(last_, {"response", "status"}), "failed");
   EXPECT_THAT(last_.dump(), testing::Not(HasSubstr("there, you")));
+}
+
+std::string item_event(const std::string& id, const std::string& text, const std::string& role = "user",
+                       const std::string& more = "") {
+  return R"({"type":"conversation.item.create","item":{"type":"message","id":")" + id + R"(","role":")" + role +
+         R"(","content":[{"type":")" + (role == "user" ? "input" : "output") + R"(_text","text":")" + text + "\"}]}" +
+         more + "}";
+}
+
+TEST_F(RealtimeTest, AClientThatReadsNothingHasFewBytesWaiting) {
+  constexpr size_t kCharacters = MessageStream::kWaitingBytes / 2;
+  start({.max_text_characters = kCharacters});
+  say(item_event("a", std::string(kCharacters, 'x')));
+  hear_until("conversation.item.done");
+  for (int i = 0; i < 10; ++i) say(R"({"type":"conversation.item.retrieve","item_id":"a"})");
+  constexpr size_t kRoom = MessageStream::kMessages - 2;
+  while (session_->messages()->has_room(EventSender::kAtOnce) || session_->messages()->room() > kRoom)
+    std::this_thread::yield();
+  EXPECT_EQ(session_->messages()->room(), kRoom);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(hear(), "conversation.item.retrieved");
 }
 
 TEST_F(RealtimeTest, ASessionEndsInItsTime) {

@@ -23,7 +23,7 @@ class EventSender {
   Dialect dialect() const { return dialect_; }
   MessageStream& messages() const { return *messages_; }
   // Whether the client has taken enough that it can be told more.
-  bool has_room() const { return messages_->room() >= kAtOnce; }
+  bool has_room() const { return messages_->has_room(kAtOnce); }
   // With a type and an id in front of the fields; nothing where the dialect has no such event.
   void send(ServerEvent event, Json fields);
   void send_error(const EventFault& fault);
