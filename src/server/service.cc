@@ -423,10 +423,10 @@ JobReports Service::reports() { return {.metrics = metrics_, .log = log_, .fault
 
 // The slot is the session's as long as the client stays.
 HttpReply Service::realtime(HttpRequest& request) {
-  if (!realtime::is_upgrade(request)) {
-    HttpReply reply = error_reply(
-        {.status = 426, .message = "/v1/realtime is a WebSocket; ask with the headers of RFC 6455, section 4.1"});
+  if (const auto fault = realtime::handshake_fault(request)) {
+    HttpReply reply = error_reply(*fault);
     reply.headers.push_back({"Upgrade", "websocket"});
+    reply.headers.push_back({"Sec-WebSocket-Version", "13"});
     return reply;
   }
   auto models = serving_models();

@@ -202,6 +202,11 @@ class Transport(Realtime):
         self.wait_for(lambda: self.free_slots() == 1)
         self.assertEqual(self.request("GET", "/v1/realtime", headers={
             **headers, "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "1"})[0], 400)
+        status, got, body = self.request("GET", "/v1/realtime", headers={
+            **headers, "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "12",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
+        self.assertEqual((status, got["Sec-WebSocket-Version"]), (426, "13"))
+        self.assertEqual(json.loads(body)["error"]["param"], "Sec-WebSocket-Version")
         self.wait_for(lambda: self.free_slots() == 1)
 
     def closed_with(self, client):

@@ -276,6 +276,21 @@ TEST(HandshakeTest, WhatAClientAsksFor) {
   EXPECT_FALSE(is_realtime_model("gpt-9"));
 }
 
+TEST(HandshakeTest, WhatIsNoneIsToldWhy) {
+  HttpRequest request = request_with("Upgrade", "WebSocket");
+  const auto fault = [&] { return realtime::handshake_fault(request).value_or(HttpError{.status = 0, .message = {}}); };
+  EXPECT_EQ(fault().status, 400);
+  EXPECT_EQ(fault().param, "Sec-WebSocket-Key");
+  request.headers.push_back({"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="});
+  request.headers.push_back({"Sec-WebSocket-Version", "12"});
+  EXPECT_EQ(fault().status, 426);
+  EXPECT_THAT(fault().message, HasSubstr("13"));
+  request.headers.back().value = "13";
+  EXPECT_EQ(fault().status, 0);
+  request.headers.front().value = "h2c";
+  EXPECT_EQ(fault().status, 426);
+}
+
 // Every code comes back from the sample that it stands for; mu-law has a second zero.
 TEST(G711Test, CodesComeBack) {
   for (const PcmCoding coding : {PcmCoding::kMuLaw, PcmCoding::kALaw}) {

@@ -9,6 +9,7 @@ namespace syrinx::server::realtime {
 namespace {
 
 constexpr std::string_view kKeyProtocol = "openai-insecure-api-key.";
+constexpr size_t kKeyCharacters = 24;  // base64 of 16 bytes
 constexpr std::string_view kBetaProtocol = "openai-beta.realtime-v1";
 constexpr std::array<std::string_view, 4> kModelNames = {"gpt-realtime", "gpt-4o-realtime", "gpt-4o-mini-realtime",
                                                          "gpt-audio"};
@@ -36,6 +37,20 @@ bool offers(const HttpRequest& request, std::string_view protocol) {
 }  // namespace
 
 bool is_upgrade(const HttpRequest& request) { return text::ascii_lower(request.header("Upgrade")) == "websocket"; }
+
+std::optional<HttpError> handshake_fault(const HttpRequest& request) {
+  if (!is_upgrade(request))
+    return HttpError{.status = 426,
+                     .message = "/v1/realtime is a WebSocket; ask with the headers of RFC 6455, section 4.1"};
+  if (request.header("Sec-WebSocket-Key").size() != kKeyCharacters)
+    return HttpError{.status = 400,
+                     .message = "'Sec-WebSocket-Key' must be 16 bytes in base64 (RFC 6455, section 4.1)",
+                     .param = "Sec-WebSocket-Key"};
+  if (request.header("Sec-WebSocket-Version") != "13")
+    return HttpError{
+        .status = 426, .message = "'Sec-WebSocket-Version' must be 13 (RFC 6455)", .param = "Sec-WebSocket-Version"};
+  return std::nullopt;
+}
 
 std::string_view offered_key(const HttpRequest& request) {
   const std::string_view found = find_member(request.header("Sec-WebSocket-Protocol"),

@@ -1,6 +1,7 @@
 // What the request that opens a realtime session says.  Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ struct Handshake {
 Handshake read_handshake(const HttpRequest& request, std::string_view setting);
 // Whether it asks for a WebSocket at all.
 bool is_upgrade(const HttpRequest& request);
+// What is wrong with its request for one (RFC 6455, section 4.1): 426 where another version, or none, is asked for.
+std::optional<HttpError> handshake_fault(const HttpRequest& request);
 // Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY; else empty.
 std::string_view offered_key(const HttpRequest& request);
 // Whether it is a name of OpenAI's models for realtime sessions, which stand for the server's own.
