@@ -263,8 +263,17 @@ class Transport(Realtime):
     def test_the_server_goes(self):
         self.start_server("--drain-timeout-s", "1")
         with self.session() as client:
+            self.ask_for(client, LONG)
+            self.hear_until(client, "response.output_audio.delta")
             self.server.terminate()
             self.assertEqual(self.closed_with(client), 1001)
+        self.end_server(terminate=False)
+        self.start_server("--drain-timeout-s", "25")
+        with self.session() as client:  # nothing is under way: nothing is waited for
+            before = time.monotonic()
+            self.server.terminate()
+            self.assertEqual(self.closed_with(client), 1001)
+            self.assertLess(time.monotonic() - before, 10)
         self.end_server(terminate=False)
 
 

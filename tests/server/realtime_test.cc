@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include "audio/g711.h"
 #include "audio/wav.h"
+#include "base/log.h"
 #include "server/base64.h"
 #include "server/realtime/handshake.h"
 #include "tests/base/temp_folder.h"
@@ -49,7 +51,7 @@ class RealtimeTest : public testing::Test {
 
   void start(SessionOrder order = {}) {
     order.speech = model_;
-    order.replies = std::make_shared<ReadAloud>();
+    if (!order.replies) order.replies = std::make_shared<ReadAloud>();
     order.id = "1";
     session_.emplace(std::move(order), JobReports{.metrics = metrics_}, clock_);
     thread_ = std::thread([this] {
@@ -160,6 +162,8 @@ TEST_F(RealtimeTest, ATextThatIsRefusedForItsLengthIsNotKept) {
       R"({"type":"message","role":"user","content":[{"type":"input_text","text":"there, you"}]}]}})");
   hear_until("response.done");
   EXPECT_EQ(text_in(last_, {"response", "status"}), "failed");
+  EXPECT_EQ(text_in(last_, {"response", "status_details", "error", "type"}), "invalid_request_error");
+  EXPECT_EQ(text_in(last_, {"response", "status_details", "error", "code"}), "null");
   EXPECT_THAT(last_.dump(), testing::Not(HasSubstr("there, you")));
 }
 
@@ -183,6 +187,101 @@ TEST_F(RealtimeTest, AClientThatReadsNothingHasFewBytesWaiting) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(hear(), "conversation.item.retrieved");
 }
 
+TEST_F(RealtimeTest, WhatAFailedResponseOrOneOutsideTheConversationLeavesIsAnsweredLater) {
+  start({.max_text_characters = 6});
+  constexpr const char* kCreate = R"({"type":"response.create","response":{"output_modalities":["text"]}})";
+  say(item_event("a", "One."));
+  say(item_event("b", "Two."));
+  hear_until("conversation.item.done");
+  hear_until("conversation.item.done");
+  say(kCreate);
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "failed");
+  say(R"({"type":"conversation.item.delete","item_id":"a"})");
+  EXPECT_EQ(hear(), "conversation.item.deleted");
+  for (const char* create :
+       {R"({"type":"response.create","response":{"output_modalities":["text"],"conversation":"none"}})", kCreate}) {
+    say(create);
+    hear_until("response.output_text.done");
+    EXPECT_EQ(text_in(last_, {"text"}), "Two.");
+    hear_until("response.done");
+  }
+  say(kCreate);
+  EXPECT_EQ(hear(), "error");
+  EXPECT_THAT(error("message"), HasSubstr("no text"));
+}
+
+TEST_F(RealtimeTest, AHistoryThatIsPutBackIsNotSpoken) {
+  start();
+  say(item_event("a", "How are you?"));
+  say(item_event("b", "Fine.", "assistant"));
+  say(item_event("c", "And now?"));
+  for (int i = 0; i < 3; ++i) hear_until("conversation.item.done");
+  say(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+  hear_until("response.output_text.done");
+  EXPECT_EQ(text_in(last_, {"text"}), "And now?");
+}
+
+TEST_F(RealtimeTest, ItemsThatMakeRoomAreTold) {
+  start();
+  for (size_t i = 0; i < Conversation::kMaxItems; ++i) {
+    say(item_event("item_" + std::to_string(i), "x"));
+    hear_until("conversation.item.done");
+  }
+  say(item_event("first", "x", "user", R"(,"previous_item_id":"root")"));
+  EXPECT_EQ(hear(), "conversation.item.added");
+  EXPECT_EQ(text_in(last_, {"previous_item_id"}), "null");
+  EXPECT_EQ(hear(), "conversation.item.done");
+  EXPECT_EQ(hear(), "conversation.item.deleted");
+  EXPECT_EQ(text_in(last_, {"item_id"}), "item_0");
+}
+
+TEST_F(RealtimeTest, SoundOfAResponseThatItsClientLeavesIsCounted) {
+  engine_->act.chunks = 100000;
+  start();
+  say(kSpeak);
+  hear_until("response.output_audio.delta");
+  leave();
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_generation_stopped_total{reason=\"cancelled\"} 1"));
+  EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_audio_seconds_total[{][^}]*[}] (0[.]0*)?[1-9]"));
+}
+
+TEST_F(RealtimeTest, AServerThatGoesWaitsForAResponseAlone) {
+  start();
+  say(kSpeak);
+  EXPECT_EQ(hear(), "response.created");
+  session_->messages()->end_when_idle();
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "completed");
+  EXPECT_EQ(hear(), "(the end)");
+  EXPECT_EQ(session_->messages()->ended()->code, 1001);
+}
+
+// Breaks off as a library may.
+class ThrowingReplies final : public ReplySource {
+ public:
+  Result<std::unique_ptr<Reply>> start(Prompt /*prompt*/, std::function<void()> /*wake*/) override {
+    class ThrowingReply final : public Reply {
+      Result<bool> take(std::string& /*text*/) override { throw std::runtime_error("no memory"); }
+    };
+    return std::make_unique<ThrowingReply>();
+  }
+};
+
+TEST_F(RealtimeTest, AnExceptionEndsTheSessionAndItsSpeech) {
+  engine_->act.chunks = 100000;
+  std::string logged;
+  set_log_sink([&](LogLevel, std::string_view line) { logged = line; });
+  start({.replies = std::make_shared<ThrowingReplies>()});
+  say(kSpeak);
+  hear_until("(the end)");
+  EXPECT_EQ(session_->messages()->ended()->code, 1011);
+  leave();
+  set_log_sink({});
+  EXPECT_THAT(logged, HasSubstr("no memory"));
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_generation_stopped_total{reason=\"error\"} 1"));
+}
+
 TEST_F(RealtimeTest, ASessionEndsInItsTime) {
   start({.max_session_s = 100, .idle_s = 10});
   clock_.advance_ns(int64_t{11} * 1'000'000'000);
@@ -191,6 +290,18 @@ TEST_F(RealtimeTest, ASessionEndsInItsTime) {
   EXPECT_EQ(error("code"), "session_expired");
   EXPECT_EQ(hear(), "(the end)");
   EXPECT_EQ(session_->messages()->ended()->code, 1008);
+}
+
+TEST_F(RealtimeTest, WhatIsRefusedIsNotAsked) {
+  start({.idle_s = 10});
+  clock_.advance_ns(int64_t{6} * 1'000'000'000);
+  say("{");
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(error("code"), "invalid_json");
+  clock_.advance_ns(int64_t{6} * 1'000'000'000);
+  session_->messages()->poke();
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(error("code"), "session_expired");
 }
 
 TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
@@ -228,6 +339,12 @@ TEST(ConversationTest, TheOldestMakeRoomAndPlacesAreKept) {
   EXPECT_EQ(conversation.id_before("b"), "item_19");
   EXPECT_EQ(conversation.id_before("item_21"), "b");
   EXPECT_FALSE(conversation.add({.id = "c"}, "nobody"));
+  EXPECT_TRUE(conversation.add({.id = "d"}));
+  std::vector<std::string> dropped;
+  EXPECT_TRUE(conversation.add({.id = "e"}, Conversation::kRoot, &dropped));
+  EXPECT_EQ(conversation.items().front().id, "e");
+  EXPECT_EQ(conversation.items().size(), Conversation::kMaxItems);
+  EXPECT_THAT(dropped, ElementsAre("item_11"));
 }
 
 TEST(ConversationTest, LongTextsMakeRoomTooAndTheNewestStays) {

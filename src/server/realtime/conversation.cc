@@ -125,7 +125,7 @@ std::string heard_text(const Item& item, double heard_ms) {
   return text;
 }
 
-bool Conversation::add(Item item, std::string_view previous_id) {
+bool Conversation::add(Item item, std::string_view previous_id, std::vector<std::string>* dropped) {
   auto behind = items_.end();
   if (previous_id == kRoot) {
     behind = items_.begin();
@@ -134,8 +134,13 @@ bool Conversation::add(Item item, std::string_view previous_id) {
     if (behind == items_.end()) return false;
     ++behind;
   }
+  const std::string id = item.id;
   items_.insert(behind, std::move(item));
-  while (items_.size() > kMaxItems || (items_.size() > 1 && text_bytes() > kMaxTextBytes)) items_.pop_front();
+  while (items_.size() > kMaxItems || (items_.size() > 1 && text_bytes() > kMaxTextBytes)) {
+    const auto oldest = items_.begin() + (items_.front().id == id ? 1 : 0);
+    if (dropped != nullptr) dropped->push_back(std::move(oldest->id));
+    items_.erase(oldest);
+  }
   return true;
 }
 

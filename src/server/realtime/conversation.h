@@ -46,8 +46,9 @@ class Conversation {
   static constexpr size_t kMaxTextBytes = size_t{1} << 20;
   static constexpr const char* kRoot = "root";  // before all items
 
-  // Behind `previous_id`; empty: at the end.  False when there is no such item.  The item's id must be new.
-  bool add(Item item, std::string_view previous_id = {});
+  // Behind `previous_id`; empty: at the end.  False when there is no such item.  The item's id must be new; it stays
+  // wherever it is, and the ids of those that make room for it are appended to `dropped`.
+  bool add(Item item, std::string_view previous_id = {}, std::vector<std::string>* dropped = nullptr);
   Item* find(std::string_view id);
   bool erase(std::string_view id);
   std::string id_before(std::string_view id) const;  // empty: it is the first

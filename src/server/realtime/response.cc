@@ -133,9 +133,11 @@ Response::Step Response::take_text() {
   const bool is_whole = !*more && item_.text.empty();
   // Before anything of it is kept, so that no refused text stays in the conversation.
   if (characters_ += text::count_code_points(text); characters_ > order_.max_characters)
-    return fail({Code::kInvalidArgument,
-                 fmt::format("the text to be spoken has more than {} characters; give it in several responses",
-                             order_.max_characters)});
+    return fail(
+        {Code::kInvalidArgument,
+         fmt::format(
+             "the text to be spoken has more than {} characters; give it in several responses, by 'response.input'",
+             order_.max_characters)});
   item_.text += text;
   if (!text.empty())
     events_.send(item_.is_sound ? ServerEvent::kAudioTranscriptDelta : ServerEvent::kTextDelta,
@@ -212,7 +214,7 @@ Response::Step Response::fail(const Error& error) {
   if (told.status >= 500) fault_ = error.message;
   Json cause, details;
   cause.set("type", error_type(told.status));
-  cause.set("code", told.param.empty() ? Json() : Json(told.param)).set("message", told.message);
+  cause.set("code", told.code.empty() ? Json() : Json(told.code)).set("message", told.message);
   details.set("type", "failed").set("error", std::move(cause));
   finish(ItemStatus::kIncomplete, "failed", std::move(details));
   return Step::kOver;
@@ -238,12 +240,15 @@ void Response::finish(ItemStatus item_status, const char* status, Json details) 
   Json done;
   done.set("response", response_json(status, std::move(details)));
   events_.send(ServerEvent::kResponseDone, std::move(done));
-  if (!order_.speech) return;
-  order_.speech->cancel();  // it may be in the middle of a step
-  statistics_ = order_.speech->statistics();
+}
+
+void Response::give_up(std::string fault) {
+  outcome_ = "error";
+  fault_ = std::move(fault);
 }
 
 void Response::report(const std::string& request_id) const {
+  if (order_.speech) order_.speech->cancel();  // it may be in the middle of a step
   report_speech(reports_, {.event = "response",
                            .id = request_id,
                            .model = model_.id(),
@@ -251,7 +256,7 @@ void Response::report(const std::string& request_id) const {
                            .fault = fault_,
                            .characters = text::count_code_points(item_.text),
                            .first_audio_s = first_audio_s_,
-                           .statistics = statistics_});
+                           .statistics = order_.speech ? order_.speech->statistics() : SpeechStatistics{}});
 }
 
 }  // namespace syrinx::server::realtime

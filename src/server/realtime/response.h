@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "audio/pcm.h"
@@ -45,12 +46,15 @@ class Response {
   Step advance();
   // Tells of its end at this point; `reason` is OpenAI's: "client_cancelled", "turn_detected".
   void cancel(const char* reason);
-  // Counts and logs what became of it; `request_id` is the session's.
+  // It cannot go on; the client is not told.  `fault` is the server's, for the log.
+  void give_up(std::string fault);
+  // Counts and logs what became of it, and ends its speech if it is still under way; `request_id` is the session's.
   void report(const std::string& request_id) const;
 
   const std::string& id() const { return id_; }
   const Item& item() const { return item_; }
   bool is_in_conversation() const { return order_.is_in_conversation; }
+  bool has_failed() const { return outcome_ == std::string_view("error"); }
   // Whether what it waits for is the engine.
   bool waits_for_engine() const {
     return order_.speech && reply_ended_ && pending_.empty() && !order_.speech->is_ready();
@@ -86,7 +90,6 @@ class Response {
   std::vector<std::byte> pending_;  // sound that has not been told yet
   size_t told_bytes_ = 0;           // of it
   double first_audio_s_ = 0;
-  SpeechStatistics statistics_ = {};
   const char* outcome_ = "cancelled";
   std::string fault_;
 };

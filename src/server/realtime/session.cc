@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "base/in_quotes.h"
+#include "base/log.h"
 
 namespace syrinx::server::realtime {
 namespace {
@@ -60,20 +62,46 @@ Session::Session(SessionOrder order, const JobReports& reports, const Clock& clo
       events_(messages_, order_.dialect),
       id_(events_.new_id("sess")) {}
 
+// Whatever is thrown, the speech has ended when the slot becomes free.
 void Session::run(SlotWatch& watch) {
+  try {
+    converse(watch);
+  } catch (const std::exception& error) {
+    log_error("a session was given up: {}", error.what());
+    if (response_) response_->give_up(error.what());
+  }
+  try {
+    if (response_) response_->report(order_.id);
+  } catch (const std::exception& error) {
+    log_error("what became of a response could not be told: {}", error.what());
+  }
+  response_.reset();
+}
+
+void Session::converse(SlotWatch& watch) {
   began_ns_ = heard_ns_ = clock_.now_ns();
   events_.send(ServerEvent::kSessionCreated, session_event());
-  while (!messages_->is_gone() && !is_late()) {
+  while (!is_over()) {
     did_something_ = false;
+    tell_of_dropped();
     MessageStream::Message message;
-    if (events_.has_room() && messages_->try_receive(message)) take_message(message);
+    if (dropped_.empty() && events_.has_room() && messages_->try_receive(message)) take_message(message);
     speak_on();
     watch_engine(watch);
     if (!did_something_) messages_->wait(kTick);
   }
-  if (messages_->is_gone()) end_ = {kNormal};
-  if (response_) response_->report(order_.id);
-  response_.reset();
+}
+
+bool Session::is_over() {
+  if (messages_->is_gone()) {
+    end_ = {kNormal};
+    return true;
+  }
+  if (messages_->is_ending() && !response_) {
+    end_ = MessageStream::going_away();
+    return true;
+  }
+  return is_late();
 }
 
 bool Session::is_late() {
@@ -98,7 +126,6 @@ void Session::watch_engine(SlotWatch& watch) {
 
 void Session::take_message(const MessageStream::Message& message) {
   did_something_ = true;
-  heard_ns_ = clock_.now_ns();
   if (!message.is_text)
     return events_.send_error(
         {.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
@@ -106,6 +133,8 @@ void Session::take_message(const MessageStream::Message& message) {
   if (!parsed) return events_.send_error(parsed.error());
   if (auto handled = handle(*parsed); !handled)
     events_.send_error({.error = std::move(handled).error(), .event_id = parsed->event_id});
+  else
+    heard_ns_ = clock_.now_ns();  // what is no event asks for nothing
 }
 
 Session::Handled Session::handle(const ClientMessage& message) {
@@ -159,13 +188,18 @@ Session::Handled Session::create_item(const Json& fields) {
   if (const Json* const given = fields.find("previous_item_id"); given != nullptr)
     if (auto taken = take_text(*given, "previous_item_id", previous); !taken) return taken;
   const std::string id = item->id;
-  if (!conversation_.add(std::move(*item), previous)) return tl::unexpected(no_item("previous_item_id", previous));
-  const Item* const added = conversation_.find(id);
-  if (added == nullptr) return {};  // the oldest of too many
+  // A history that is put back: what was said has been answered, and what it was said to.
+  const bool is_history = item->role == Role::kAssistant;
+  Json as_told = item_json(*item, order_.dialect);
+  if (!conversation_.add(std::move(*item), previous, &dropped_))
+    return tl::unexpected(no_item("previous_item_id", previous));
+  for (Item& each : conversation_.items()) {
+    each.is_answered = each.is_answered || is_history;
+    if (each.id == id) break;
+  }
   const std::string before = conversation_.id_before(id);
   Json told;
-  told.set("previous_item_id", before.empty() ? Json() : Json(before));
-  told.set("item", item_json(*added, order_.dialect));
+  told.set("previous_item_id", before.empty() ? Json() : Json(before)).set("item", std::move(as_told));
   events_.send(ServerEvent::kItemAdded, told);
   events_.send(ServerEvent::kItemDone, std::move(told));
   return {};
@@ -264,7 +298,8 @@ Session::Handled Session::create_response(const Json& fields) {
   if (response_)
     return tl::unexpected(bad("", "a response is under way; wait for its end, or send response.cancel",
                               "conversation_already_has_active_response"));
-  ResponseOrder order{.output = config_.output, .max_characters = order_.max_text_characters, .asked_ns = heard_ns_};
+  ResponseOrder order{
+      .output = config_.output, .max_characters = order_.max_text_characters, .asked_ns = clock_.now_ns()};
   Prompt prompt = this->prompt();
   if (const Json* const given = fields.find("response"); given != nullptr && !given->is_null()) {
     if (given->object() == nullptr) return tl::unexpected(bad("response", "'response' must be an object"));
@@ -276,10 +311,11 @@ Session::Handled Session::create_response(const Json& fields) {
   if (!reply) return tl::unexpected(http_error(reply.error(), "response"));
   order.reply = std::move(*reply);
   if (auto started = start_speech(order); !started) return started;
-  if (!has_input)
-    for (Item& item : conversation_.items()) item.is_answered = true;
+  asked_.clear();
+  if (!has_input && order.is_in_conversation)
+    for (const Item& item : conversation_.items()) asked_.push_back(item.id);
   response_.emplace(events_, std::move(order), *order_.speech, reports_, clock_);
-  if (response_->is_in_conversation()) conversation_.add(response_->item());
+  if (response_->is_in_conversation()) conversation_.add(response_->item(), {}, &dropped_);
   return {};
 }
 
@@ -323,9 +359,22 @@ void Session::speak_on() {
 
 void Session::end_response() {
   if (Item* const item = conversation_.find(response_->item().id); item != nullptr) *item = response_->item();
+  if (!response_->has_failed())  // else it may be asked for again
+    for (const std::string& id : asked_)
+      if (Item* const item = conversation_.find(id); item != nullptr) item->is_answered = true;
   response_->report(order_.id);
   response_.reset();  // waits for the step that is being computed
   heard_ns_ = clock_.now_ns();
+}
+
+// As far as there is room: one long item may stand in for many.
+void Session::tell_of_dropped() {
+  size_t told = 0;
+  for (; told < dropped_.size() && events_.has_room(); ++told) {
+    Json fields;
+    events_.send(ServerEvent::kItemDeleted, fields.set("item_id", dropped_[told]));
+  }
+  dropped_.erase(dropped_.begin(), dropped_.begin() + static_cast<std::ptrdiff_t>(told));
 }
 
 }  // namespace syrinx::server::realtime

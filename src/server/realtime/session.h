@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "server/realtime/conversation.h"
@@ -28,7 +29,7 @@ struct SessionOrder {
   Dialect dialect = Dialect::kReleased;
   size_t max_text_characters = 4096;
   double max_session_s = 3600;  // in all
-  double idle_s = 600;          // without an event of the client's or a response
+  double idle_s = 600;          // without a response or an event of the client's that is no error
 };
 
 class Session {
@@ -38,7 +39,7 @@ class Session {
 
   // What the transport carries; it may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
-  // Until the client is gone or the session's time is over.
+  // Until the client is gone, the session's time is over or, with nothing under way, the server goes down.
   void run(SlotWatch& watch);
   // Closes the connection: after the slot is free.  Once.
   void end() { messages_->end(std::move(end_)); }
@@ -46,6 +47,7 @@ class Session {
  private:
   using Handled = tl::expected<void, HttpError>;
 
+  void converse(SlotWatch& watch);
   void take_message(const MessageStream::Message& message);
   Handled handle(const ClientMessage& message);
   Handled update(const Json& fields);
@@ -64,7 +66,9 @@ class Session {
   Handled start_speech(ResponseOrder& order) const;
   void speak_on();
   void end_response();
+  void tell_of_dropped();
   void watch_engine(SlotWatch& watch);
+  bool is_over();
   bool is_late();
 
   const SessionOrder order_;
@@ -76,6 +80,8 @@ class Session {
   SessionConfig config_;
   Conversation conversation_;
   std::optional<Response> response_;
+  std::vector<std::string> asked_;       // the conversation's items that it answers
+  std::vector<std::string> dropped_;     // items that have made room, of which the client is to be told
   int64_t began_ns_ = 0, heard_ns_ = 0;  // the session, and the last that was to do
   bool is_watched_ = false;
   bool did_something_ = false;  // in this round
