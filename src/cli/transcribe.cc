@@ -63,6 +63,7 @@ Status check(const TranscribeArguments& a) {
   if (a.all_sound && a.voice.any())
     return wrong("with --all-sound there is no voice activity to set; leave --vad-... out");
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
+  if (a.chunks && a.format != "json") return wrong("--chunks writes JSON lines; add --format json");
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
   if (!is_live(a) && (a.look_ahead != kNotGiven || !a.window.empty()))
     return wrong("--look-ahead and --stream-window need --stream or --microphone");

@@ -41,6 +41,7 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   }
   options.threads = static_cast<int>(settings.recognition_threads);
   options.max_streams = static_cast<size_t>(settings.recognition_slots);
+  options.heartbeat = settings.recognition_heartbeat;
   options.cache_folder = packed_folder(paths, options.files);
   RecognitionFiles files = options.files;
   options.files.name = model_id(settings.recognition_model);  // which its messages to clients name

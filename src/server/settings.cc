@@ -82,6 +82,8 @@ Rows recognition() {
              "Threads of the recognising model; 0: as many as there are cores, up to 8"),
       number("recognition_slots", "N", &Settings::recognition_slots, 1, 64,
              "Recordings and streams that are heard at once; one more is refused with 503"),
+      flag("recognition_heartbeat", &Settings::recognition_heartbeat,
+           "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
   };
 }
 

@@ -35,6 +35,7 @@ struct Settings {
   std::string recognition_precision = {};
   int64_t recognition_threads = 0;
   int64_t recognition_slots = 4;
+  bool recognition_heartbeat = false;
 
   std::string realtime_dialect = "auto";
 

@@ -137,6 +137,7 @@ class Transcribe(Tiny):
                                  ("--channels is for raw", [good, "--channels", "2"]),
                                  ("give one of them", [good, "--out", "x", "--out-dir", "y"]),
                                  ("--realtime needs", [good, "--realtime"]), ("--chunks needs", [good, "--chunks"]),
+                                 ("--format json", ["--stream", good, "--chunks"]),
                                  ("redirect it", ["--stream", good, "--out", "x"]), ("--jobs", [good, "--jobs", "65"]),
                                  ("threads", [good, "--threads", "65"]), ("both become", [good, good, "--out-dir", "."])):
             self.check_refused(2, words, *arguments)
