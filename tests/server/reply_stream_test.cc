@@ -163,9 +163,9 @@ TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
 
 TEST(SlotPool, WhoWaitsForATurnDoesNotFindTheEngineStuck) {
   ManualClock clock;
+  std::promise<void> waits, go, heard, let;  // before the pool, whose jobs are at them until its end
   SlotPool slots(2, clock);
   ASSERT_TRUE(slots.start());
-  std::promise<void> waits, go;
   ASSERT_TRUE(slots.try_start(
       [&](SlotWatch& watch) {
         watch.wait_begins();
@@ -175,7 +175,6 @@ TEST(SlotPool, WhoWaitsForATurnDoesNotFindTheEngineStuck) {
       [] {}));
   waits.get_future().wait();
   clock.advance_ns(3'000'000'000);
-  std::promise<void> heard, let;
   ASSERT_TRUE(slots.try_start(
       [&](SlotWatch& watch) {
         watch.wait_begins();
