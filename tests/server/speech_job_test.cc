@@ -17,6 +17,7 @@
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
 #include "tests/server/acting_engine.h"
+#include "tests/server/job_run.h"
 
 namespace syrinx::server {
 namespace {
@@ -44,11 +45,7 @@ class SpeechJobTest : public testing::Test {
   ReplyStream::News run(SpeechRequest request, bool faults_alone = false) {
     request.input = "Hello.";
     request.format = AudioFormat::kPcm;
-    const std::string path = folder_.path() + "/log";
-    FILE* const file = std::fopen(path.c_str(), "w");
-    {
-      RequestLog log(::fileno(file));
-      EXPECT_TRUE(log.start());
+    log_ = logged(folder_.path() + "/log", [&](RequestLog& log) {
       SpeechJob job(model_, {.request = request, .voice = "ann", .id = "1"},
                     std::make_unique<HttpSpeechAnswer>(request),
                     {.metrics = metrics_, .log = &log, .faults_alone = faults_alone});
@@ -57,13 +54,8 @@ class SpeechJobTest : public testing::Test {
       SlotWatch watch(system_clock());
       job.run(watch);
       job.end();
-    }
-    std::fclose(file);
-    std::ifstream lines(path);
-    log_.assign(std::istreambuf_iterator<char>(lines), {});
-    sent_.clear();
-    for (ReplyStream::Block block; reply_->try_pop(block);)
-      sent_.append(reinterpret_cast<const char*>(block.data()), block.size());
+    });
+    sent_ = sent_bytes(*reply_);
     return reply_->pop_news();
   }
 

@@ -14,6 +14,7 @@
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
 #include "tests/engine/fake_recogniser.h"
+#include "tests/server/job_run.h"
 
 namespace syrinx::server {
 namespace {
@@ -57,11 +58,7 @@ class TranscriptionJobTest : public testing::Test {
 
   // The whole life of a job; what it has sent as a stream is in sent_.
   ReplyStream::News run(const std::string& parts, bool translated = false) {
-    const std::string path = folder_.path() + "/log";
-    FILE* const file = std::fopen(path.c_str(), "w");
-    {
-      RequestLog log(::fileno(file));
-      EXPECT_TRUE(log.start());
+    log_ = logged(folder_.path() + "/log", [&](RequestLog& log) {
       TranscriptionJob job(
           model_,
           {.type = kType, .body = parts + "--b--\r\n", .translated = translated, .max_recording_s = 10, .id = "1"},
@@ -72,13 +69,8 @@ class TranscriptionJobTest : public testing::Test {
       job.run(watch);
       EXPECT_EQ(watch.waiting_s(), 0);
       job.end();
-    }
-    std::fclose(file);
-    std::ifstream lines(path);
-    log_.assign(std::istreambuf_iterator<char>(lines), {});
-    sent_.clear();
-    for (ReplyStream::Block block; reply_->try_pop(block);)
-      sent_.append(reinterpret_cast<const char*>(block.data()), block.size());
+    });
+    sent_ = sent_bytes(*reply_);
     return reply_->pop_news();
   }
   Json answer(const std::string& parts) {
