@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace syrinx {
 namespace {
@@ -11,12 +12,15 @@ namespace {
 // Builds our values from the library's events.  Every handler returns false to stop the parser.
 class Builder {
  public:
-  Builder(const std::string& name, const JsonLimits& limits) : name_(name), limits_(limits) {}
+  // `bytes` may be null.
+  Builder(const std::string& name, const JsonLimits& limits, JsonBytes* bytes)
+      : name_(name), limits_(limits), bytes_(bytes) {}
 
   bool null() { return add(Json()); }
   bool boolean(bool value) { return add(Json(value)); }
   bool number_integer(int64_t value) { return add(Json(value)); }
   bool number_unsigned(uint64_t value) {
+    if (in_bytes_ && value <= 255) return add_byte(static_cast<char>(value));
     if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
       return add(Json(static_cast<double>(value)));
     return add(Json(static_cast<int64_t>(value)));
@@ -29,7 +33,14 @@ class Builder {
     return true;
   }
   bool start_object(size_t) { return open(true); }
-  bool start_array(size_t) { return open(false); }
+  bool start_array(size_t) {
+    const bool is_bytes = bytes_ != nullptr && !in_bytes_ && open_.size() == 1 && open_.back().is_object &&
+                          open_.back().keys.back() == bytes_->key;
+    if (!is_bytes) return open(false);
+    bytes_->bytes.emplace();
+    in_bytes_ = true;
+    return true;
+  }
   bool end_object() {
     Level level = std::move(open_.back());
     open_.pop_back();
@@ -46,6 +57,7 @@ class Builder {
     return add(Json(std::move(object)));
   }
   bool end_array() {
+    if (std::exchange(in_bytes_, false)) return add(Json());
     Json::Array array = std::move(open_.back().values);
     open_.pop_back();
     return add(Json(std::move(array)));
@@ -65,6 +77,7 @@ class Builder {
     Json::Array values;
   };
   bool open(bool is_object) {
+    if (in_bytes_) return no_byte();
     if (open_.size() >= limits_.max_depth) {
       error_ =
           Error{Code::kLimitExceeded, fmt::format("'{}': JSON nested deeper than {} levels", name_, limits_.max_depth)};
@@ -75,6 +88,11 @@ class Builder {
     return true;
   }
   bool add(Json value) {
+    if (in_bytes_) return no_byte();
+    if (++values_ > limits_.max_values) {
+      error_ = Error{Code::kLimitExceeded, fmt::format("'{}': more than {} values of JSON", name_, limits_.max_values)};
+      return false;
+    }
     if (open_.empty())
       root_ = std::move(value);
     else
@@ -82,12 +100,65 @@ class Builder {
     return true;
   }
 
+  bool add_byte(char byte) {
+    if (bytes_->bytes->size() >= bytes_->max_bytes) {
+      error_ = Error{Code::kLimitExceeded,
+                     fmt::format("'{}': '{}' has more than {} bytes", name_, bytes_->key, bytes_->max_bytes)};
+      return false;
+    }
+    *bytes_->bytes += byte;
+    return true;
+  }
+  bool no_byte() {
+    error_ = Error{Code::kDataLoss, fmt::format("'{}': element {} of '{}' is no whole number from 0 to 255", name_,
+                                                bytes_->bytes->size(), bytes_->key)};
+    return false;
+  }
+
   const std::string& name_;
   const JsonLimits& limits_;
+  JsonBytes* const bytes_;
+  bool in_bytes_ = false;  // of the text that is being read
+  size_t values_ = 0;
   std::vector<Level> open_;
   Json root_;
   Error error_;
 };
+
+// The bytes of the longest string, number, word or run of blanks, quotes included.
+size_t longest_piece(std::string_view text) {
+  enum class Kind : uint8_t { kBlank, kMark, kWord, kString };
+  const auto kind_of = [](char c) {
+    if (c == '"') return Kind::kString;
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return Kind::kBlank;
+    return std::string_view("[]{},:").find(c) != std::string_view::npos ? Kind::kMark : Kind::kWord;
+  };
+  size_t longest = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Kind kind = kind_of(text[at]);
+    size_t end = at + 1;
+    if (kind == Kind::kString) {
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+    } else {
+      while (end < text.size() && kind_of(text[end]) == kind) ++end;
+    }
+    if (kind != Kind::kMark) longest = std::max(longest, end - at);
+    at = end;
+  }
+  return longest;
+}
+
+Result<Json> parse(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes* bytes) {
+  if (text.size() > limits.max_bytes)
+    return fail(Code::kLimitExceeded, "'{}': {} bytes of JSON, the limit is {}", name, text.size(), limits.max_bytes);
+  if (limits.max_piece_bytes < text.size() && longest_piece(text) > limits.max_piece_bytes)
+    return fail(Code::kLimitExceeded, "'{}': a text, a number or blanks of more than {} bytes in JSON", name,
+                limits.max_piece_bytes);
+  Builder builder(name, limits, bytes);
+  if (!nlohmann::json::sax_parse(text, &builder)) return tl::unexpected(builder.error());
+  return builder.take();
+}
 
 // Our tree as the library's, for its writer.  Depth is the caller's own: values that we built or parsed within limits.
 nlohmann::ordered_json to_library(const Json& value) {
@@ -155,11 +226,12 @@ std::string Json::dump() const {
 }
 
 Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits) {
-  if (text.size() > limits.max_bytes)
-    return fail(Code::kLimitExceeded, "'{}': {} bytes of JSON, the limit is {}", name, text.size(), limits.max_bytes);
-  Builder builder(name, limits);
-  if (!nlohmann::json::sax_parse(text, &builder)) return tl::unexpected(builder.error());
-  return builder.take();
+  return parse(text, name, limits, nullptr);
+}
+
+Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes& bytes) {
+  bytes.bytes.reset();
+  return parse(text, name, limits, &bytes);
 }
 
 }  // namespace syrinx

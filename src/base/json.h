@@ -3,7 +3,9 @@
 // between whole (i64) and real.  An object keeps the order of the file and has no duplicate keys.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,9 +72,23 @@ struct JsonMember {
 struct JsonLimits {
   size_t max_bytes = size_t{64} << 20;
   size_t max_depth = 64;
+  size_t max_values = SIZE_MAX;  // each takes some 40 bytes, however short it is written
+  // Of a string, a number or the blanks between two of them, of which the parser takes up to 35 times the memory.
+  size_t max_piece_bytes = SIZE_MAX;
+};
+
+// A member of the outermost object that is an array of whole numbers from 0 to 255: as values they would take many
+// times the memory.
+struct JsonBytes {
+  std::string key;
+  size_t max_bytes = SIZE_MAX;
+  std::optional<std::string> bytes = {};  // what was found; absent: there is no such member
 };
 
 // `name` stands in messages.  kDataLoss on malformed text or duplicate keys, kLimitExceeded beyond `limits`.
 Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits = {});
+// The same, but that the array of `bytes` goes there, and null stands in its place.  kDataLoss also where it holds
+// anything else; kLimitExceeded also beyond its own limit.
+Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes& bytes);
 
 }  // namespace syrinx

@@ -1,6 +1,5 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,19 +9,14 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
+
 namespace syrinx {
 
+// A pipe without a writer is refused below rather than waited for.
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  // O_NONBLOCK: a pipe without a writer is then refused below rather than waited for.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    const int error = errno;
-    const Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kIo;
-    return fail(code, "cannot open '{}': {}", path, std::strerror(error));
-  }
-  auto mapped = from_descriptor(descriptor, path);
-  ::close(descriptor);
-  return mapped;
+  SYRINX_TRY(const Descriptor descriptor, Descriptor::open(path));
+  return from_descriptor(descriptor.value(), path);
 }
 
 Result<MappedFile> MappedFile::from_descriptor(int descriptor, const std::string& name) {

@@ -1,7 +1,7 @@
 // A read-only memory mapping of a whole file.  Owns the mapping; bytes() is valid as long as the object lives.
 // Thread-safe once made.  Errors: kNotFound, kIo (permission, not a regular file, out of address space).
 // A file that another program shortens while it is mapped cannot be read safely by anyone: reading the missing pages is
-// a SIGBUS.  So we never rewrite a model file in place, but replace it (scoped_file.h).
+// a SIGBUS.  So we replace model files and rewrite none in place (scoped_file.h); for those of others: watched_pages.h.
 #pragma once
 
 #include <cstddef>

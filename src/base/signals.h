@@ -1,6 +1,7 @@
-// Ctrl-C and SIGTERM become a flag that long work looks at; a second one ends the process at once.  SIGPIPE is ignored,
-// so that a closed pipe is an error of write() and not the end of the process.  For programs (src/cli), not the
-// library.
+// Ctrl-C and SIGTERM become a flag that long work looks at; a second one ends the process at once.  SIGPIPE and
+// SIGXFSZ are ignored, so that a closed pipe, or a file as long as it may become, is an error of write() and not the
+// end of the process, and recordings may be shortened while they are read (watched_pages.h).  For programs (src/cli),
+// not the library.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,11 @@ namespace syrinx {
 // Called once, early in main().  System calls that block are interrupted (EINTR) rather than restarted, so a program
 // that waits for its standard input also sees the flag.
 void install_signal_handlers();
+
+// From now on SIGHUP asks for files to be read again instead of ending the program.
+void catch_reload();
+// Whether it has since the last call.
+bool take_reload_request();
 
 // True from the first SIGINT, SIGTERM or request_cancel().
 const std::atomic<bool>& cancel_flag();

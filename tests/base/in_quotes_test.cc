@@ -18,7 +18,14 @@ TEST(InQuotes, CutsLongTextsBetweenCharacters) {
   EXPECT_EQ(in_quotes(std::string(100, '\x80'), 10), "'...' (100 bytes)");
 }
 
-TEST(InQuotes, KeepsTerminalsOutOfIt) { EXPECT_EQ(in_quotes(std::string("a\x1b[2J\n\0b\x7f", 9)), "'a?[2J??b?'"); }
+TEST(InQuotes, KeepsTerminalsOutOfIt) {
+  EXPECT_EQ(in_quotes(std::string("a\x1b[2J\n\0b\x7f", 9)), "'a?[2J??b?'");
+  EXPECT_EQ(in_quotes("a\xC2\x9B"
+                      "2J\xC2\x80 \xC2\x9F"),
+            "'a?2J? ?'");
+  EXPECT_EQ(in_quotes("\xC2\xA0\xC3\x9B\xE2\x82\x9B\xC2"),
+            "'\xC2\xA0\xC3\x9B\xE2\x82\x9B\xC2'");  // other characters' bytes
+}
 
 }  // namespace
 }  // namespace syrinx

@@ -25,6 +25,45 @@ TEST(Json, KeepsKindsOrderAndText) {
   EXPECT_EQ(items[0].find("x"), nullptr);
 }
 
+TEST(Json, AnArrayOfBytesIsNoValues) {
+  JsonBytes bytes{.key = "b", .max_bytes = 3};
+  const auto parsed = parse_json(R"({"a": {"b": [1]}, "b": [0, 255, 7], "c": [1]})", "t", {}, bytes);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(bytes.bytes, std::string("\0\xFF\7", 3));
+  EXPECT_EQ(parsed->dump(), R"({"a":{"b":[1]},"b":null,"c":[1]})");
+  for (const char* without : {R"({"b": 7})", "[[1]]", R"({"c": [1]})"}) {
+    EXPECT_TRUE(parse_json(without, "t", {}, bytes)) << without;
+    EXPECT_FALSE(bytes.bytes) << without;
+  }
+  const auto fault = [&](const char* text) { return parse_json(text, "t", {}, bytes).error(); };
+  EXPECT_EQ(fault(R"({"b": [1, 2, 3, 4]})").code, Code::kLimitExceeded);
+  EXPECT_EQ(fault(R"({"b": [1, 2, 3, 4]})").message, "'t': 'b' has more than 3 bytes");
+  EXPECT_EQ(fault(R"({"b": [1, 256]})").message, "'t': element 1 of 'b' is no whole number from 0 to 255");
+  EXPECT_EQ(fault(R"({"b": [1], "b": [2]})").code, Code::kDataLoss);
+  EXPECT_EQ(fault(R"({"b": [1)").code, Code::kDataLoss);
+}
+
+TEST(Json, NoMoreValuesThanAreAskedFor) {
+  EXPECT_TRUE(parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 4}));
+  const auto many = parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 3});
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().code, Code::kLimitExceeded);
+  EXPECT_EQ(many.error().message, "'t': more than 3 values of JSON");
+}
+
+TEST(Json, NoLongerPiecesThanAreAskedFor) {
+  const JsonLimits limits{.max_piece_bytes = 8};
+  for (const char* const text :
+       {R"({"a": "123456", "b":        12345678})", R"(["\"\"\"", "]]]]]]"])", "[[[[[[[[[[]]]]]]]]]]"})
+    EXPECT_TRUE(parse_json(text, "me", limits)) << text;
+  for (const char* const text :
+       {R"(["1234567"])", R"(["\"\"\"1"])", "[123456789]", "[         1]", R"("12345678)", "123456789x"}) {
+    const auto got = parse_json(text, "me", limits);
+    ASSERT_FALSE(got) << text;
+    EXPECT_EQ(got.error().code, Code::kLimitExceeded) << text;
+  }
+}
+
 TEST(Json, WritesOneLineThatReadsBack) {
   Json out;
   out.set("text", "a\"b\n").set("n", 3).set("x", 0.25).set("list", Json::Array{Json(true), Json(), Json(size_t{7})});

@@ -202,8 +202,11 @@ TEST(ScopedFile, SignalEndsAWaitForAPipe) {
   std::thread sender([&] {
     while (!done) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (done) break;
+      clear_cancel();
       install_signal_handlers();
-      if (!done) pthread_kill(waiting, SIGINT);
+      pthread_kill(waiting, SIGINT);
+      while (!cancel_requested()) std::this_thread::yield();  // one at a time, as in signals_test.cc
     }
   });
   const auto file = ScopedFile::create(folder.file("pipe"));  // no reader: open() blocks

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 namespace syrinx {
@@ -43,6 +45,21 @@ TEST(Signals, ClosedPipeIsAnError) {
   close(ends[1]);
 }
 
+TEST(Signals, AFileAsLongAsItMayBecomeIsAnError) {
+  install_signal_handlers();
+  FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit limit{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(write(fileno(file), "xy", 2), 1);
+  EXPECT_EQ(write(fileno(file), "y", 1), -1);
+  EXPECT_EQ(errno, EFBIG);
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::fclose(file);
+}
+
 TEST(Signals, BlockedReadIsInterrupted) {
   clear_cancel();
   install_signal_handlers();
@@ -50,12 +67,16 @@ TEST(Signals, BlockedReadIsInterrupted) {
   ASSERT_EQ(pipe(ends), 0);
   const pthread_t reader = pthread_self();
   std::atomic<bool> done{false};
-  // Each signal after the first would end the process, so the handler is put back before every one.
+  // Each signal after the first would end the process, so the handler is put back before every one, and no other is
+  // sent until that one has come.
   std::thread sender([&] {
     while (!done) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (done) break;
+      clear_cancel();
       install_signal_handlers();
-      if (!done) pthread_kill(reader, SIGINT);
+      pthread_kill(reader, SIGINT);
+      while (!cancel_requested()) std::this_thread::yield();
     }
   });
   char byte = 0;
