@@ -1,6 +1,8 @@
 #include "tensor/pickle.h"
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 
@@ -38,6 +40,22 @@ std::optional<int64_t> allowed_name(std::string_view module, std::string_view na
   for (const Known& candidate : known)
     if (candidate.module == module && candidate.name == name) return candidate.id;
   return std::nullopt;
+}
+
+// Classes of what trainers keep beside the weights.  Of Python's own only those that are data.
+bool is_settings(std::string_view module, std::string_view name) {
+  constexpr std::string_view kPackages[] = {"omegaconf", "nemo", "lightning", "pytorch_lightning", "lightning_fabric"};
+  for (const std::string_view package : kPackages)
+    if (module.starts_with(package) && (module.size() == package.size() || module[package.size()] == '.')) return true;
+  constexpr PickleObject kKnown[] = {{"typing", "Any"},        {"collections", "defaultdict"},
+                                     {"collections", "deque"}, {"argparse", "Namespace"},
+                                     {"pathlib", "PosixPath"}, {"pathlib", "WindowsPath"}};
+  for (const PickleObject& known : kKnown)
+    if (known.module == module && known.name == name) return true;
+  constexpr std::string_view kPlain[] = {"dict",  "list",      "tuple",   "set",   "frozenset", "int",
+                                         "long",  "float",     "complex", "bool",  "str",       "unicode",
+                                         "bytes", "bytearray", "slice",   "object"};
+  return (module == "builtins" || module == "__builtin__") && std::ranges::find(kPlain, name) != std::end(kPlain);
 }
 
 class Machine {
@@ -200,7 +218,7 @@ class Machine {
   void append(Kind kind, const std::vector<uint32_t>& items) {
     const uint32_t target = pop();
     stack_.push_back(target);
-    if (!error_.message.empty()) return;
+    if (!error_.message.empty() || value(target).kind == Kind::kObject) return;
     if (value(target).kind != kind || (kind == Kind::kDict && items.size() % 2 != 0))
       return malformed("items are added to something else than a list or dictionary");
     if (!count_items(items.size())) return;
@@ -266,10 +284,16 @@ class Machine {
         reduce(pop(), arguments);
         return true;
       }
-      case 'b': {  // state of an OrderedDict: torch's "_metadata", of no use here
+      case 0x81: {
+        const uint32_t arguments = pop();
+        make_object(pop(), arguments);
+        return true;
+      }
+      case 'b': {  // the state of settings, or of an OrderedDict: torch's "_metadata", of no use here
         pop();
         const uint32_t target = pop();
-        if (value(target).kind != Kind::kDict) refuse("it sets attributes of something else than a dictionary");
+        if (value(target).kind != Kind::kDict && value(target).kind != Kind::kObject)
+          refuse("it sets attributes of something else than a dictionary");
         stack_.push_back(target);
         return true;
       }
@@ -278,11 +302,20 @@ class Machine {
   }
   void push_name(std::string_view module, std::string_view name) {
     if (reader_.failed() || !error_.message.empty()) return;
-    const auto id = allowed_name(module, name);
-    if (!id)
+    if (const auto id = allowed_name(module, name)) return push_kind(Kind::kName, *id);
+    if (!is_settings(module, name))
       return refuse(
           fmt::format("it asks for '{}.{}', which tensor files do not need", module.substr(0, 80), name.substr(0, 80)));
-    push_kind(Kind::kName, *id);
+    push_kind(Kind::kObject, static_cast<int64_t>(graph_.objects.size()));
+    graph_.objects.push_back({module, name});
+  }
+  // Nothing is made: the new object is as unknown as its class.
+  void make_object(uint32_t type, uint32_t arguments) {
+    if (!error_.message.empty()) return;
+    if (value(arguments).kind != Kind::kTuple) return malformed("an object is made without proper arguments");
+    if (value(type).kind != Kind::kObject)
+      return refuse("it makes an object of something else than a class of settings");
+    push_kind(Kind::kObject, value(type).whole);
   }
 
   // ('storage', torch.FloatStorage, key, location, elements)
@@ -303,6 +336,7 @@ class Machine {
 
   void reduce(uint32_t callable, uint32_t arguments) {
     if (!error_.message.empty()) return;
+    if (value(callable).kind == Kind::kObject) return make_object(callable, arguments);
     if (value(callable).kind != Kind::kName || value(arguments).kind != Kind::kTuple ||
         value(arguments).items.size() > kMaxArguments)
       return malformed("a call has no name or no proper arguments");

@@ -15,7 +15,7 @@ constexpr size_t kMaxDepth = 16;
 constexpr size_t kMaxSteps = size_t{1} << 20;
 constexpr size_t kMaxTensors = 65536;
 constexpr size_t kMaxNameBytes = 1024;
-constexpr std::string_view kPickleName = "data.pkl";
+constexpr std::string_view kPickleName = "data.pkl", kWeightsKey = "state_dict";
 
 // One more than the index of the last element that the strides reach; nothing on overflow or when there is none.
 std::optional<size_t> reach(const std::vector<size_t>& dims, const std::vector<size_t>& strides) {
@@ -38,12 +38,31 @@ bool is_row_major(const std::vector<size_t>& dims, const std::vector<size_t>& st
   return true;
 }
 
-// Walks the objects and collects the tensors, bounded in depth and steps: the graph may have cycles.
+// Walks the values and collects the tensors, bounded in depth and steps: the graph may have cycles.
 class Collector {
  public:
   Collector(const PickleGraph& graph, const ZipArchive& archive, const std::string& prefix, const std::string& file)
       : graph_(graph), archive_(archive), prefix_(prefix), file_(file) {}
 
+  // From the root; of a dictionary with weights those alone, as what a trainer keeps beside them is no tensor of the
+  // model.
+  Status collect() {
+    const PickleValue& root = graph_.values[graph_.root];
+    const auto is_weights = [&](size_t key) { return graph_.values[root.items[key]].text == kWeightsKey; };
+    bool has_weights = false;
+    if (root.kind == PickleValue::Kind::kDict)
+      for (size_t i = 0; i + 1 < root.items.size(); i += 2) has_weights |= is_weights(i);
+    if (!has_weights) return walk(graph_.root, "", 0);
+    for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
+      if (!is_weights(i)) continue;
+      SYRINX_TRY_VOID(walk(root.items[i + 1], std::string(kWeightsKey), 1));
+    }
+    return {};
+  }
+
+  std::vector<TorchTensor> take() { return std::move(tensors_); }
+
+ private:
   Status walk(uint32_t index, const std::string& name, size_t depth) {
     if (depth > kMaxDepth || ++steps_ > kMaxSteps || name.size() > kMaxNameBytes)
       return fail(Code::kLimitExceeded, "'{}': its objects are nested too deeply or are too many", file_);
@@ -52,21 +71,23 @@ class Collector {
     if (value.kind == PickleValue::Kind::kTensor) return add(graph_.tensors[static_cast<size_t>(value.whole)], name);
     if (value.kind == PickleValue::Kind::kDict) {
       for (size_t i = 0; i + 1 < value.items.size(); i += 2) {
-        const PickleValue& key = graph_.values[value.items[i]];
-        std::string word(key.text);
-        if (key.kind == PickleValue::Kind::kWhole) word = std::to_string(key.whole);
-        SYRINX_TRY_VOID(walk(value.items[i + 1], before + word, depth + 1));
+        SYRINX_TRY_VOID(walk(value.items[i + 1], before + key_text(value.items[i]), depth + 1));
       }
     } else if (value.kind == PickleValue::Kind::kList || value.kind == PickleValue::Kind::kTuple) {
       for (size_t i = 0; i < value.items.size(); ++i)
         SYRINX_TRY_VOID(walk(value.items[i], before + std::to_string(i), depth + 1));
+    } else if (value.kind == PickleValue::Kind::kObject) {
+      const PickleObject& object = graph_.objects[static_cast<size_t>(value.whole)];
+      return fail(Code::kUnsupported, "'{}': {} is a '{}.{}' among the tensors", file_, in_quotes(name),
+                  object.module.substr(0, 80), object.name.substr(0, 80));
     }
     return {};
   }
+  std::string key_text(uint32_t index) const {
+    const PickleValue& key = graph_.values[index];
+    return key.kind == PickleValue::Kind::kWhole ? std::to_string(key.whole) : std::string(key.text);
+  }
 
-  std::vector<TorchTensor> take() { return std::move(tensors_); }
-
- private:
   Status add(const PickleTensor& tensor, const std::string& name) {
     if (tensors_.size() >= kMaxTensors)
       return fail(Code::kLimitExceeded, "'{}': more than {} tensors", file_, kMaxTensors);
@@ -130,7 +151,7 @@ Result<TorchFile> TorchFile::parse(std::span<const std::byte> bytes, const std::
   SYRINX_TRY(const auto pickle, archive.stored(*archive.find(prefix + std::string(kPickleName))));
   SYRINX_TRY(const PickleGraph graph, parse_pickle(pickle, name));
   Collector collector(graph, archive, prefix, name);
-  SYRINX_TRY_VOID(collector.walk(graph.root, "", 0));
+  SYRINX_TRY_VOID(collector.collect());
   TorchFile file;
   file.tensors_ = collector.take();
   std::sort(file.tensors_.begin(), file.tensors_.end(),

@@ -2,6 +2,9 @@
 // (the values of each storage) and NAME/byteorder.  Source of the facts: PyTorch's serialization notes.
 //
 // The tensors of nested dictionaries and lists come out under their keys joined by dots ("bert.module.pooler.bias").
+// What a trainer keeps beside a top dictionary's "state_dict" is left out: counters, an optimiser's tensors, and
+// settings, which may be objects of known classes; among the weights, and in files without one, such an object is
+// refused.
 // Nothing in the file is executed (pickle.h).  Does not own the bytes.  Thread-safe once made.
 #pragma once
 

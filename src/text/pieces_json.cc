@@ -1,6 +1,8 @@
 #include "text/pieces_json.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -47,8 +49,12 @@ class Reader {
     if (out_.bpe) SYRINX_TRY_VOID(read_merges(model->find("merges")));
     SYRINX_TRY_VOID(read_added(file.find("added_tokens")));
     mark_unknown(*model);
-    for (size_t id = 0; id < placed_.size(); ++id)
+    for (size_t id = 0; id < placed_.size(); ++id) {
       if (!placed_[id]) return damaged(fmt::format("no piece has the id {}", id));
+      if (out_.pieces[id].text.size() > kMaxStoredPieceBytes)
+        return fail(Code::kLimitExceeded, "'{}': piece {} has {} bytes, the limit is {}", name_, id,
+                    out_.pieces[id].text.size(), kMaxStoredPieceBytes);
+    }
     return std::move(out_);
   }
 
@@ -92,11 +98,14 @@ class Reader {
       const bool is_pair = pair != nullptr && pair->size() == 2 && (*pair)[0].string() != nullptr;
       if (!is_pair || ((*pair)[1].whole() == nullptr && (*pair)[1].real() == nullptr))
         return damaged(fmt::format("piece {} is no pair of text and score", out_.pieces.size()));
+      const double* const real = (*pair)[1].real();
+      const double score = real != nullptr ? *real : static_cast<double>(*(*pair)[1].whole());
+      if (!(std::abs(score) <= static_cast<double>(std::numeric_limits<float>::max())))
+        return damaged(fmt::format("the score of piece {} is not a finite number", out_.pieces.size()));
       const Json id(out_.pieces.size());
       SYRINX_TRY(StoredPiece* const piece, place(&id));
       piece->text = *(*pair)[0].string();
-      const double* const real = (*pair)[1].real();
-      piece->score = static_cast<float>(real != nullptr ? *real : static_cast<double>(*(*pair)[1].whole()));
+      piece->score = static_cast<float>(score);
     }
     return {};
   }

@@ -13,8 +13,8 @@ namespace syrinx::text {
 // Enough to decode, and to encode with BPE's merges: a piece scores the negated rank of the first merge that makes it.
 // Added tokens are controls where they are special, else user-defined; of two pieces of one id the added one counts.
 // The text is not needed afterwards.  `name` stands in messages.  kDataLoss for what is malformed or contradicts
-// itself, kUnsupported for other kinds of models and for byte-level BPE, kLimitExceeded beyond kMaxTokenizerFileBytes
-// and UnigramTokenizer::kMaxPieces.
+// itself, kUnsupported for other kinds of models and for byte-level BPE, kLimitExceeded beyond kMaxTokenizerFileBytes,
+// UnigramTokenizer::kMaxPieces and kMaxStoredPieceBytes.
 Result<StoredPieces> read_pieces_json(std::string_view json, const std::string& name);
 
 }  // namespace syrinx::text

@@ -1,6 +1,9 @@
 #include "text/sentencepiece_file.h"
 
+#include <cmath>
+
 #include "base/protobuf.h"
+#include "text/unicode.h"
 
 namespace syrinx::text {
 namespace {
@@ -143,8 +146,15 @@ class PieceReader {
       if (field.number == 3 && field.is_varint()) type = field.varint;
       return {};
     }));
+    const size_t id = out_.pieces.size();
+    if (piece.text.empty() || find_invalid(piece.text))
+      return damaged(fmt::format("piece {} is empty or not UTF-8", id));
+    if (piece.text.size() > kMaxStoredPieceBytes)
+      return fail(Code::kLimitExceeded, "'{}': piece {} has {} bytes, the limit is {}", name_, id, piece.text.size(),
+                  kMaxStoredPieceBytes);
+    if (!std::isfinite(piece.score)) return damaged(fmt::format("the score of piece {} is not a finite number", id));
     if (type < StoredPiece::kNormal || type > StoredPiece::kByte)
-      return damaged(fmt::format("piece {} is of the unknown type {}", out_.pieces.size(), type));
+      return damaged(fmt::format("piece {} is of the unknown type {}", id, type));
     piece.type = static_cast<StoredPiece::Type>(type);
     out_.pieces.push_back(std::move(piece));
     return {};

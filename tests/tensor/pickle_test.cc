@@ -100,7 +100,13 @@ TEST(Pickle, RefusesEveryOtherNameAndCall) {
       {"\x80\x05N.", Code::kUnsupported},
       {"i", Code::kUnsupported},  // INST
       {"(ios\nsystem\n.", Code::kUnsupported},
-      {"\x81", Code::kUnsupported},      // NEWOBJ
+      {"ccollections\nOrderedDict\n)\x81.", Code::kUnsupported},  // NEWOBJ
+      {"N)\x81.", Code::kUnsupported},
+      {"cbuiltins\ndict\nN\x81.", Code::kDataLoss},
+      {"cbuiltins\ndict\nNR.", Code::kDataLoss},
+      {"cbuiltins\nexec\n.", Code::kUnsupported},
+      {"comegaconfig\nX\n.", Code::kUnsupported},
+      {"ctyping\nget_type_hints\n.", Code::kUnsupported},
       {"\x82\x01", Code::kUnsupported},  // EXT1
       {"P0\n.", Code::kUnsupported},     // persistent id as text
       {"I1\n.", Code::kUnsupported},     // protocol 0
@@ -139,6 +145,26 @@ TEST(Pickle, RefusesEveryOtherNameAndCall) {
   }
 }
 
+// Whatever is made of a class of settings, called on it or put into it, nothing is known but the class.
+TEST(Pickle, KeepsSettingsAsNamesAlone) {
+  const std::string config = "comegaconf.dictconfig\nDictConfig\n";
+  for (const std::string& pickle :
+       {config + ".", config + ")\x81.", config + ")R.", config + "(cbuiltins\ndict\nNtR.", config + ")\x81}NNsb.",
+        config + ")\x81Nb.", config + ")\x81NNs.", config + ")\x81(NNNNu.", config + ")\x81Na.", config + ")\x81(NNe.",
+        config + ")\x81)R."}) {
+    const auto graph = parse(pickle);
+    ASSERT_TRUE(graph.has_value()) << pickle << graph.error().message;
+    ASSERT_EQ(root(*graph).kind, Kind::kObject) << pickle;
+    EXPECT_TRUE(root(*graph).items.empty()) << pickle;
+    const PickleObject& object = graph->objects[static_cast<size_t>(root(*graph).whole)];
+    EXPECT_EQ(object.module, "omegaconf.dictconfig");
+    EXPECT_EQ(object.name, "DictConfig");
+  }
+  for (const char* known : {"ctyping\nAny\n.", "c__builtin__\nlong\n.", "ccollections\ndefaultdict\n.",
+                            "clightning.pytorch.utilities.parsing\nAttributeDict\n.", "cnemo.core.config\nX\n."})
+    EXPECT_EQ(root(*parse(known)).kind, Kind::kObject) << known;
+}
+
 TEST(Pickle, RefusesABrokenStack) {
   for (const std::string& pickle : {raw("."),
                                     raw("0."),
@@ -158,6 +184,8 @@ TEST(Pickle, RefusesABrokenStack) {
                                     raw("\x85."),
                                     raw("N\x87."),
                                     raw("Q."),
+                                    raw("\x81."),
+                                    raw(")\x81."),
                                     raw("R."),
                                     raw("NR."),
                                     raw("b."),

@@ -117,6 +117,26 @@ std::string gzipped(const std::string& content) {
   return out;
 }
 
+// The trailer says a size but for multiples of 4 GiB (here of less), so there may be more.
+TEST(Gzip, UnpacksMoreThanTheTrailerCanSay) {
+  std::string content;
+  for (uint32_t i = 0, state = 1; i < 300000; ++i) {
+    state = state * 1664525 + 1013904223;
+    content += static_cast<char>(i % 2 == 0 ? 0 : state >> 24);  // as wide values that hold narrow ones
+  }
+  const std::string packed = gzipped(content);
+  for (const uint64_t modulus : {1000u, 65536u, 299999u, 300000u, 300001u}) {
+    const auto whole = inflate_gzip(as_bytes(packed), size_t{1} << 20, "t", modulus);
+    ASSERT_TRUE(whole.has_value()) << whole.error().message;
+    EXPECT_EQ(whole->size, content.size());
+    EXPECT_EQ(text_of(whole->bytes()), content);
+    const auto cut = inflate_gzip(as_bytes(packed.substr(0, packed.size() / 2)), size_t{1} << 20, "t", modulus);
+    ASSERT_FALSE(cut.has_value());
+    EXPECT_EQ(cut.error().code, Code::kDataLoss);
+  }
+  EXPECT_EQ(inflate_gzip(as_bytes(packed), 200000, "t", 65536).error().code, Code::kLimitExceeded);
+}
+
 TEST(Gzip, UnpacksWholeFilesWithinLimits) {
   const std::string content = entry("a", "first") + kEnd, packed = gzipped(content);
   EXPECT_TRUE(looks_like_gzip(as_bytes(packed)));
@@ -132,6 +152,10 @@ TEST(Gzip, UnpacksWholeFilesWithinLimits) {
   std::string damaged = packed;
   damaged[packed.size() - 8] = static_cast<char>(~damaged[packed.size() - 8]);  // the checksum
   EXPECT_EQ(inflate_gzip(as_bytes(damaged), 1 << 20, "t").error().code, Code::kDataLoss);
+  // What unpacks to as much as it promises, and to more than weights do.
+  const std::string zeros(size_t{17} << 20, '\0');
+  EXPECT_EQ(inflate_gzip(as_bytes(gzipped(zeros)), size_t{1} << 40, "t").error().code, Code::kLimitExceeded);
+  EXPECT_TRUE(inflate_gzip(as_bytes(gzipped(zeros.substr(size_t{2} << 20))), size_t{1} << 40, "t").has_value());
   std::string bomb = packed;
   std::memcpy(bomb.data() + bomb.size() - 4, "\xFF\xFF\xFF\x7F", 4);
   EXPECT_EQ(inflate_gzip(as_bytes(bomb), size_t{1} << 40, "t").error().code, Code::kLimitExceeded);

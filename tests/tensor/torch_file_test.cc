@@ -52,6 +52,60 @@ TEST(TorchFile, RefusesWholeObjectsAndOtherFiles) {
   EXPECT_EQ(TorchFile::parse(test::as_bytes(big.make()), "t").error().code, Code::kUnsupported);
 }
 
+// Objects stand beside the weights, never among them, nor in a file that is nothing but weights.
+TEST(TorchFile, LeavesSettingsOutBesideTheWeights) {
+  const auto text = [](const std::string& word) {
+    return "X" + std::string(1, static_cast<char>(word.size())) + std::string(3, '\0') + word;
+  };
+  const std::string settings = "comegaconf.dictconfig\nDictConfig\n)\x81}" + text("k") + "K\1sb";
+  const std::string weights = pickled_tensor(4, 0, "K\4\x85", "K\1\x85");  // "\x80\x02", a dictionary, "."
+  const std::string dict = weights.substr(2, weights.size() - 3);
+  const auto parse = [](const std::string& pickle) {
+    return TorchFile::parse(test::as_bytes(archive_of("\x80\x02" + pickle + ".")), "f");
+  };
+  const auto good = parse("}" + text("cfg") + settings + "s" + text("state_dict") + dict + "s" + text("on") + "(" +
+                          settings + "Ktls");
+  ASSERT_TRUE(good.has_value()) << good.error().message;
+  ASSERT_EQ(good->tensors().size(), 1u);
+  EXPECT_EQ(good->tensors()[0].name, "state_dict.t");
+  for (const std::string& hostile :
+       {"}" + text("cfg") + settings + "s" + text("weights") + dict + "s", settings,
+        "}" + text("state_dict") + "}" + text("w") + settings + "s" + "s", "}" + text("state_dict") + settings + "s",
+        "}" + text("state_dict") + "]" + settings + "a" + "s"}) {
+    const auto file = parse(hostile);
+    ASSERT_FALSE(file.has_value()) << hostile;
+    EXPECT_EQ(file.error().code, Code::kUnsupported);
+    EXPECT_NE(file.error().message.find("'omegaconf.dictconfig.DictConfig' among the tensors"), std::string::npos)
+        << file.error().message;
+  }
+}
+
+// Paths as keys, settings as deep as they like, and tensors under keys that have no text: nobody looks for them.
+TEST(TorchFile, WhatStandsBesideTheWeightsHasNoLimitsOfTheirs) {
+  const auto text = [](const std::string& word) {
+    std::string out = "X";
+    for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(word.size() >> shift & 255);
+    return out + word;
+  };
+  const std::string pickled = pickled_tensor(4, 0, "K\4\x85", "K\1\x85");
+  const std::string dict = pickled.substr(2, pickled.size() - 3), tensor = pickled.substr(9, pickled.size() - 11);
+  const std::string path = "}" + text("best") + "}" + text(std::string(2000, 'p')) + tensor + "s" + "s";
+  const std::string deep = std::string(40, ']') + std::string(39, 'a');
+  const std::string unnamed = "}N" + tensor + "s\x88" + tensor + "s";
+  const std::string elsewhere = "}" + text("w") + pickled_tensor(4, 0, "K\5\x85", "K\1\x85").substr(9);
+  const std::string outside = elsewhere.substr(0, elsewhere.size() - 2) + "s";  // more than its storage has
+  for (const std::string& beside : {path, deep, unnamed, outside}) {
+    const auto file = TorchFile::parse(
+        test::as_bytes(archive_of("\x80\x02}" + text("a") + beside + "s" + text("state_dict") + dict + "s.")), "f");
+    ASSERT_TRUE(file.has_value()) << file.error().message;
+    ASSERT_EQ(file->tensors().size(), 1u);
+    EXPECT_EQ(file->tensors()[0].name, "state_dict.t");
+    const auto among = TorchFile::parse(
+        test::as_bytes(archive_of("\x80\x02}" + text("state_dict") + "}" + text("a") + beside + "ss.")), "f");
+    EXPECT_FALSE(among.has_value());
+  }
+}
+
 TEST(TorchFile, ChecksTensorsAgainstTheirStorage) {
   const auto parse = [](const std::string& pickle) {
     return TorchFile::parse(test::as_bytes(archive_of(pickle)), "hostile");

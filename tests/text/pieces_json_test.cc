@@ -56,6 +56,7 @@ TEST(PiecesJson, RefusesWhatContradictsItself) {
       {R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}})", Code::kDataLoss},
       {R"({"model":{"type":"Unigram","vocab":{}}})", Code::kDataLoss},
       {R"({"model":{"type":"Unigram","vocab":[["a","b"]]}})", Code::kDataLoss},
+      {R"({"model":{"type":"Unigram","vocab":[["a",-1e39]]}})", Code::kDataLoss},
       {R"({"model":{"type":"Unigram","vocab":[["a",1]]},"added_tokens":{}})", Code::kDataLoss},
       {R"({"model":{"type":"Unigram","vocab":[["a",1]]},"added_tokens":[{"id":1}]})", Code::kDataLoss},
       {R"({"model":{"type":"Unigram","vocab":[["a",1]]},"added_tokens":[{"content":"b"}]})", Code::kDataLoss}};
@@ -64,6 +65,17 @@ TEST(PiecesJson, RefusesWhatContradictsItself) {
     ASSERT_FALSE(read.has_value()) << json;
     EXPECT_EQ(read.error().code, code) << json << read.error().message;
   }
+}
+
+TEST(PiecesJson, PiecesHaveALimit) {
+  const auto of_bytes = [](size_t count) {
+    return R"({"model":{"type":"Unigram","vocab":[[")" + std::string(count, 'a') + R"(",1]]}})";
+  };
+  EXPECT_TRUE(read_pieces_json(of_bytes(kMaxStoredPieceBytes), "t").has_value());
+  const auto over = read_pieces_json(of_bytes(kMaxStoredPieceBytes + 1), "t");
+  ASSERT_FALSE(over.has_value());
+  EXPECT_EQ(over.error().code, Code::kLimitExceeded);
+  EXPECT_EQ(over.error().message, "'t': piece 0 has 257 bytes, the limit is 256");
 }
 
 }  // namespace

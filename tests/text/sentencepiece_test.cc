@@ -1,5 +1,6 @@
 #include "text/sentencepiece_file.h"
 
+#include <cmath>
 #include <ctime>
 #include <limits>
 #include <random>
@@ -31,11 +32,14 @@ std::string piece(const std::string& text, float score = 0, int type = 1) {
 std::string plain_file(const std::string& pieces) {
   return piece("<unk>", 0, 2) + pieces + Message().text(3, Message().number(3, 0).number(4, 0).bytes).bytes;
 }
+template <class T>
+void expect_refused(const Result<T>& read, Code code, const std::string& says) {
+  ASSERT_FALSE(read.has_value()) << says;
+  EXPECT_EQ(read.error().code, code) << read.error().message;
+  EXPECT_NE(read.error().message.find(says), std::string::npos) << read.error().message;
+}
 void expect_error(const std::string& bytes, Code code, const std::string& says) {
-  const auto tokenizer = read(bytes);
-  ASSERT_FALSE(tokenizer.has_value()) << says;
-  EXPECT_EQ(tokenizer.error().code, code) << tokenizer.error().message;
-  EXPECT_NE(tokenizer.error().message.find(says), std::string::npos) << tokenizer.error().message;
+  expect_refused(read(bytes), code, says);
 }
 
 TEST(SentencePiece, EncodesAndDecodesAsTheMaker) {
@@ -213,6 +217,129 @@ TEST(SentencePiece, SurvivesEveryCutAndEveryChangedByte) {
       }
       bytes[i] = good[i];
     }
+  }
+}
+
+// --- the pieces alone
+
+Result<StoredPieces> read_pieces(const std::string& bytes) {
+  return read_sentencepiece_pieces(test::as_bytes(bytes), "file");
+}
+std::string read_text(const std::string& name) {
+  std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/" + name, std::ios::binary);
+  EXPECT_TRUE(file.good()) << name;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+std::string of_type(uint64_t type) { return Message().text(2, Message().number(3, type).bytes).bytes; }
+
+void expect_pieces_error(const std::string& bytes, Code code, const std::string& says) {
+  expect_refused(read_pieces(bytes), code, says);
+}
+
+// A BPE model of SentencePiece's trainer, and what its own package says of it.
+TEST(StoredPieces, OfABpeModelAreTheMakers) {
+  const auto read = read_pieces(read_text("bpe.model"));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_TRUE(read->bpe);
+  const auto said = parse_json(read_text("bpe.json"), "bpe.json");
+  ASSERT_TRUE(said.has_value()) << said.error().message;
+  const Json::Array& expected = *said->find("pieces")->array();
+  ASSERT_EQ(read->pieces.size(), expected.size());
+  std::vector<size_t> of_each(StoredPiece::kByte + 1);
+  for (size_t id = 0; id < expected.size(); ++id) {
+    const Json::Array& piece = *expected[id].array();
+    EXPECT_EQ(read->pieces[id].text, *piece[0].string());
+    EXPECT_EQ(read->pieces[id].score, static_cast<float>(*piece[1].real())) << id;
+    EXPECT_EQ(read->pieces[id].type, *piece[2].whole()) << id;
+    ++of_each[read->pieces[id].type];
+  }
+  EXPECT_EQ(of_each[StoredPiece::kUnknown], 1u);
+  EXPECT_EQ(of_each[StoredPiece::kControl], 1u);
+  EXPECT_EQ(of_each[StoredPiece::kUserDefined], 3u);
+  EXPECT_EQ(of_each[StoredPiece::kByte], 256u);
+  EXPECT_GT(of_each[StoredPiece::kNormal], 100u);
+}
+
+TEST(StoredPieces, OfAUnigramModelAreAllOfIt) {
+  const auto read = read_pieces(test::read_pocket("tokenizer.model"));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_FALSE(read->bpe);
+  EXPECT_EQ(read->pieces.size(), 400u);
+  // What a tokenizer has no use for stays a piece; a file that does not say is of the first type.
+  const auto odd = read_pieces(piece("a", -1, 5) + piece("b", -2, 4) + of_type(1));
+  ASSERT_TRUE(odd.has_value()) << odd.error().message;
+  EXPECT_FALSE(odd->bpe);
+  EXPECT_EQ(odd->pieces[0].type, StoredPiece::kUnused);
+  EXPECT_EQ(odd->pieces[1].type, StoredPiece::kUserDefined);
+  EXPECT_EQ(odd->pieces[1].score, -2.0f);
+}
+
+TEST(StoredPieces, RefuseWhatContradictsItself) {
+  const std::string good = piece("a");
+  ASSERT_TRUE(read_pieces(good).has_value());
+  expect_pieces_error("", Code::kDataLoss, "no pieces");
+  expect_pieces_error(of_type(2), Code::kDataLoss, "no pieces");
+  expect_pieces_error(good + of_type(3), Code::kUnsupported, "of words or characters");
+  expect_pieces_error(good + of_type(4), Code::kUnsupported, "of words or characters");
+  expect_pieces_error(good + piece("b", 0, 7), Code::kDataLoss, "piece 1 is of the unknown type 7");
+  expect_pieces_error(good + Message().text(1, Message().text(1, "b").number(3, 0).bytes).bytes, Code::kDataLoss,
+                      "unknown type 0");
+  expect_pieces_error(good + piece(""), Code::kDataLoss, "piece 1 is empty or not UTF-8");
+  expect_pieces_error(piece("a\xC3"), Code::kDataLoss, "piece 0 is empty or not UTF-8");
+  for (const float score : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()})
+    expect_pieces_error(piece("a", score), Code::kDataLoss, "the score of piece 0 is not a finite number");
+  expect_pieces_error(good + "\x0a", Code::kDataLoss, "a field does not fit");
+}
+
+TEST(StoredPieces, KeepTheirLimits) {
+  expect_pieces_error(piece(std::string(kMaxStoredPieceBytes + 1, 'a')), Code::kLimitExceeded, "piece 0 has 257 bytes");
+  EXPECT_TRUE(read_pieces(piece(std::string(kMaxStoredPieceBytes, 'a'))).has_value());
+  expect_pieces_error(std::string(kMaxTokenizerFileBytes + 1, 'a'), Code::kLimitExceeded, "the limit for a tokenizer");
+  const std::string one = Message().text(1, Message().text(1, "a").bytes).bytes;
+  std::string many;
+  for (size_t i = 0; i <= UnigramTokenizer::kMaxPieces; ++i) many += one;
+  expect_pieces_error(many, Code::kLimitExceeded, "has more than 1048576 pieces");
+}
+
+bool is_of_form(const StoredPiece& piece) {
+  return !piece.text.empty() && piece.text.size() <= kMaxStoredPieceBytes && !find_invalid(piece.text) &&
+         std::isfinite(piece.score) && piece.type >= StoredPiece::kNormal && piece.type <= StoredPiece::kByte;
+}
+void expect_form_if_read(const std::string& bytes) {
+  const auto read = read_pieces(bytes);
+  if (!read) return;
+  EXPECT_FALSE(read->pieces.empty());
+  for (const StoredPiece& piece : read->pieces) ASSERT_TRUE(is_of_form(piece));
+}
+
+// A file that ends early has the first of its pieces or none; whatever a byte becomes, what is read keeps its promises.
+TEST(StoredPieces, SurviveEveryCutAndEveryChangedByte) {
+  const std::string good = piece("<unk>", 0, 2) + piece("<ctl>", 0, 3) + piece("<EOU>", 0, 4) + piece("<0xC3>", 0, 6) +
+                           piece("\u2581\u00E9", -1) + piece("b", -2.5f, 5) + of_type(2);
+  const auto whole = read_pieces(good);
+  ASSERT_TRUE(whole.has_value());
+  ASSERT_EQ(whole->pieces.size(), 6u);
+  size_t cut_between = 0;
+  for (size_t size = 0; size < good.size(); ++size) {
+    const auto read = read_pieces(good.substr(0, size));
+    if (!read) continue;
+    ASSERT_EQ(read->pieces.size(), ++cut_between);
+    for (size_t id = 0; id < read->pieces.size(); ++id) ASSERT_EQ(read->pieces[id].text, whole->pieces[id].text);
+  }
+  EXPECT_EQ(cut_between, 6u);
+  std::string bytes = good;
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (int flip = 1; flip < 256; ++flip) {
+      bytes[i] = static_cast<char>(good[i] ^ flip);
+      expect_form_if_read(bytes);
+    }
+    bytes[i] = good[i];
+  }
+  bytes = read_text("bpe.model");
+  for (size_t i = 0; i < bytes.size(); i += 31) {
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x80);
+    expect_form_if_read(bytes);
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x80);
   }
 }
 
