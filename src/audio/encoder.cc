@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "audio/aac_encoder.h"
 #include "audio/flac_encoder.h"
 #include "audio/mp3_encoder.h"
 #include "audio/opus_encoder.h"
@@ -14,7 +15,7 @@
 namespace syrinx {
 namespace {
 
-constexpr std::array<const char*, 5> kNames = {"wav", "pcm", "flac", "opus", "mp3"};
+constexpr std::array<const char*, 6> kNames = {"wav", "pcm", "flac", "opus", "mp3", "aac"};
 
 // Samples are quantised in blocks of this size, so that memory does not depend on the length of a write.
 constexpr size_t kBlock = 4096;
@@ -70,7 +71,7 @@ Result<AudioFormat> parse_audio_format(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (name == kNames[i]) return static_cast<AudioFormat>(i);
   }
-  return fail(Code::kInvalidArgument, "sound format '{}' is unknown; choose wav, pcm, flac, opus or mp3", name);
+  return fail(Code::kInvalidArgument, "sound format '{}' is unknown; choose wav, pcm, flac, opus, mp3 or aac", name);
 }
 
 std::optional<AudioFormat> audio_format_of(std::string_view path) {
@@ -96,6 +97,7 @@ Result<std::unique_ptr<AudioEncoder>> AudioEncoder::create(AudioFormat format, c
     case AudioFormat::kFlac: return make_flac_encoder(options, std::move(sink));
     case AudioFormat::kOpus: return make_opus_encoder(options, std::move(sink));
     case AudioFormat::kMp3: return make_mp3_encoder(options, std::move(sink));
+    case AudioFormat::kAac: return make_aac_encoder(options, std::move(sink));
   }
   return fail(Code::kInternal, "sound format {} is unknown", static_cast<int>(format));
 }

@@ -11,9 +11,12 @@
 // flac    16 bits, frames of 1152 samples               true length and MD5                 length unknown, no MD5
 // opus    Ogg, packets of 20 ms, 48 kbit/s, 8/12/16/24/48 kHz; a page ends with each write(); length exact by trimming
 // mp3     96 kbit/s constant (48 below 16 kHz)          tag with the exact length           no tag
+// aac     64 kbit/s (32 below 16 kHz), frames of 1024 samples each with its header (ADTS), which tell no length: there
+//         are 1024 samples of delay in front and silence behind, up to a whole frame
 //
 // Samples outside [-1, 1] are clipped and counted; those that are no number become 0.  One thread at a time.
-// Errors: the sink's own (returned again by every later call), kUnsupported (rate and format do not go together).
+// Errors: the sink's own (returned again by every later call), kUnsupported (rate and format do not go together;
+// aac without FFmpeg's libraries, libav.h).
 #pragma once
 
 #include <cstdint>
@@ -28,12 +31,12 @@
 
 namespace syrinx {
 
-enum class AudioFormat { kWav, kPcm, kFlac, kOpus, kMp3 };
+enum class AudioFormat { kWav, kPcm, kFlac, kOpus, kMp3, kAac };
 
 const char* audio_format_name(AudioFormat format);              // "wav", ...
 Result<AudioFormat> parse_audio_format(std::string_view name);  // kInvalidArgument listing the known ones
 std::optional<AudioFormat> audio_format_of(
-    std::string_view path);  // by the ending: .wav .pcm .raw .flac .opus .ogg .mp3
+    std::string_view path);  // by the ending: .wav .pcm .raw .flac .opus .ogg .mp3 .aac
 
 struct EncoderOptions {
   int rate_hz = 24000;

@@ -1,7 +1,7 @@
 #include "audio/recording.h"
 
 #include "audio/sound_file.h"
-#include "base/mapped_file.h"
+#include "base/watched_file.h"
 
 namespace syrinx {
 
@@ -25,8 +25,10 @@ Result<Recording> read_recording(std::span<const std::byte> file, const std::str
 }
 
 Result<Recording> read_recording(const std::string& path, const SoundLimits& limits) {
-  SYRINX_TRY(const MappedFile file, MappedFile::open(path));
-  return read_recording(file.bytes(), path, limits);
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  auto recording = read_recording(file.bytes(), path, limits);
+  SYRINX_TRY_VOID(file.check());
+  return recording;
 }
 
 }  // namespace syrinx

@@ -85,7 +85,7 @@ Status decode_sndfile(std::span<const std::byte> file, const std::string& name, 
   if (sound == nullptr && !is_cut_off)
     return fail(Code::kUnsupported,
                 "'{}' is no sound that is read here: WAV, FLAC, MP3, Ogg with Vorbis or Opus, AIFF, AU, CAF, W64, RF64 "
-                "and what else libsndfile reads",
+                "and what else libsndfile reads, WebM, MP4 (m4a) and AAC",
                 name);
   if (is_cut_off)
     return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes and holds {}; get the whole file", name, *end,

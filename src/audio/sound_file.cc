@@ -5,13 +5,15 @@
 #include <string_view>
 
 #include "audio/flac_decoder.h"
+#include "audio/libav_decoder.h"
 #include "audio/mp3_decoder.h"
 #include "audio/ogg_pages.h"
 #include "audio/opus_decoder.h"
 #include "audio/sndfile_decoder.h"
+#include "audio/sound_container.h"
 #include "audio/vorbis_decoder.h"
 #include "audio/wav.h"
-#include "base/mapped_file.h"
+#include "base/watched_file.h"
 
 namespace syrinx {
 namespace {
@@ -50,6 +52,7 @@ Status decode(std::span<const std::byte> sound, const std::string& name, const S
     SYRINX_TRY(const OggCodec codec, check_ogg_pages(sound, name));
     return codec == OggCodec::kOpus ? decode_opus(sound, name, mixer) : decode_vorbis(sound, name, mixer);
   }
+  if (const auto container = container_of(sound)) return decode_libav(sound, *container, name, mixer);
   if (looks_like_mp3(sound)) return decode_mp3(sound, name, mixer);
   return decode_sndfile(sound, name, mixer);
 }
@@ -65,8 +68,16 @@ Status read_sound(std::span<const std::byte> file, const std::string& name, cons
   return {};
 }
 
+SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink) {
+  return {.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
+            SYRINX_TRY_VOID(file.check());
+            return sink.add(samples);
+          }};
+}
+
 Status read_sound(const std::string& path, const SoundLimits& limits, const SoundSink& sink) {
-  SYRINX_TRY(const MappedFile file, MappedFile::open(path));
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  const SoundSink unchanged = while_unchanged(file, sink);
   uint64_t since_release = 0;
   const SoundSink releasing{.begin = sink.begin, .add = [&](std::span<const float> samples) {
                               since_release += samples.size();
@@ -74,9 +85,11 @@ Status read_sound(const std::string& path, const SoundLimits& limits, const Soun
                                 since_release = 0;
                                 file.release();
                               }
-                              return sink.add(samples);
+                              return unchanged.add(samples);
                             }};
-  return read_sound(file.bytes(), path, limits, releasing);
+  Status status = read_sound(file.bytes(), path, limits, releasing);
+  SYRINX_TRY_VOID(file.check());
+  return status;
 }
 
 }  // namespace syrinx

@@ -4,14 +4,15 @@
 //   SYRINX_TRY_VOID(read_sound("me.mp3", {.max_seconds = 36000}, sink));
 //
 // WAV (wav.h says which kinds), FLAC, MP3 (MPEG layer III), Ogg with Vorbis or Opus; whatever is none of these as
-// libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  Known by what is in the file,
-// not by its name.  An ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several channels become
-// their mean, as in the maker's pocket_tts/data/audio_utils.py.
+// libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  WebM, Matroska, MP4 (m4a) and
+// AAC by FFmpeg's libraries, where they are installed (libav.h).  Known by what is in the file, not by its name.  An
+// ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several channels become their mean, as in the
+// maker's pocket_tts/data/audio_utils.py.
 //
 // Memory: some blocks, whatever the length.  Pure, thread-safe.  Errors, all naming the sound: kUnsupported (none of
-// these formats; several streams in a row), kDataLoss (empty, cut off or damaged: an error may come after blocks that
-// were good, so what was made of them must not be taken for the whole), kLimitExceeded; for paths also kNotFound and
-// kIo; and what the sink answers.
+// these formats; one whose libraries are missing; several streams in a row), kDataLoss (empty, cut off or damaged: an
+// error may come after blocks that were good, so what was made of them must not be taken for the whole),
+// kLimitExceeded; for paths also kNotFound and kIo; and what the sink answers.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include "audio/mono_mixer.h"
 #include "audio/sound_limits.h"
 #include "base/result.h"
+#include "base/watched_file.h"
 
 namespace syrinx {
 
@@ -28,5 +30,8 @@ Status read_sound(const std::string& path, const SoundLimits& limits, const Soun
 // `name` stands in messages.
 Status read_sound(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   const SoundSink& sink);
+// The sink, but that no block goes on to it once somebody has shortened the file that it was read of, or written it
+// anew (WatchedFile::check()); so read_sound() of a path does.  Both must outlive what is returned.
+SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink);
 
 }  // namespace syrinx

@@ -258,7 +258,7 @@ TEST(Encoder, NamesAndEndings) {
     EXPECT_EQ(*parse_audio_format(audio_format_name(format)), format);
     EXPECT_EQ(audio_format_of(std::string("dir.x/a.") + audio_format_name(format)), format);
   }
-  EXPECT_EQ(parse_audio_format("aac").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(parse_audio_format("aiff").error().code, Code::kInvalidArgument);
   EXPECT_EQ(audio_format_of("A.WAV"), AudioFormat::kWav);
   EXPECT_EQ(audio_format_of("a.wave"), AudioFormat::kWav);
   EXPECT_EQ(audio_format_of("a.ogg"), AudioFormat::kOpus);

@@ -154,7 +154,7 @@ TEST(Recording, RefusesWhatIsNoSound) {
                            "ftypM4A ",
                            12) +
                    std::string(500, '\1'),
-               Code::kUnsupported, "WAV, FLAC, MP3");
+               Code::kDataLoss, "cut off");
   expect_fault(id3_tag(5000).substr(0, 100), Code::kUnsupported, "WAV, FLAC, MP3");
   expect_fault("RIFF....AVI ", Code::kDataLoss, "not a WAV");
   expect_fault("fLaC" + std::string(200, '\1'), Code::kDataLoss, "damaged");

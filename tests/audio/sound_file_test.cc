@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "../base/temp_folder.h"
 #include "audio/recording.h"
+#include "base/watched_pages.h"
 #include "sound_tools.h"
 
 namespace syrinx {
@@ -140,6 +142,31 @@ TEST(SoundFile, TheSinkMayStopIt) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kCancelled);
   EXPECT_EQ(blocks, 3);
+}
+
+// What was gone is no sound: whatever reads it, however far it had come, and though no page is missing.
+TEST(SoundFile, OneThatIsShortenedAmidItsReadingIsAnError) {
+  catch_missing_pages();
+  const TempFolder folder;
+  const std::string path = folder.file("sound");
+  for (const bool is_by_one : {false, true}) {
+    for (const int container : {SF_FORMAT_WAV, SF_FORMAT_AIFF, SF_FORMAT_FLAC}) {
+      write_sound(path, {"", container | SF_FORMAT_PCM_16, 1, 16000, 0}, voice_like(500000, 16000));
+      int blocks = 0;
+      const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                           .add = [&](std::span<const float>) -> Status {
+                             if (++blocks == 1)
+                               std::filesystem::resize_file(path,
+                                                            is_by_one ? std::filesystem::file_size(path) - 1 : 5000);
+                             return {};
+                           }};
+      const Status status = read_sound(path, {}, sink);
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code, Code::kDataLoss);
+      EXPECT_NE(status.error().message.find("became shorter"), std::string::npos) << status.error().message;
+      EXPECT_EQ(blocks, 1) << "zeros in place of what was cut off are heard by nobody";
+    }
+  }
 }
 
 TEST(SoundFile, BoundsHugeSamples) {
