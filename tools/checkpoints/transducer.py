@@ -5,11 +5,13 @@ OUT/NAME.nemo for each family of FAMILIES (a tar of model_config.yaml, model_wei
 the tokenizer), and OUT/tdt_mlx/ with the weights of `tdt` as parakeet-mlx stores them (config.json, safetensors).
 
 --size tiny keeps each family's structure with small dimensions; 110m, 0.6b and the rest of SIZES have the published
-ones, and --context the published reach of a streaming family's attention.  What defaults hide is drawn at random: norms, running statistics, biases of attention.  Same seed, same bytes.
+ones, with --context where a streaming family's attention reaches other than published.  What defaults hide is drawn at
+random: norms, running statistics, biases of attention.  Same seed, same bytes.
 
   python3 tools/checkpoints/transducer.py --out tests/data/transducer
   python3 tools/checkpoints/transducer.py --size 110m --family tdt_ctc --out DIR
   python3 tools/checkpoints/transducer.py --size 0.6b --family hybrid_streaming --context 70,1 --context 70,0 --out DIR
+  python3 tools/checkpoints/transducer.py --size 1.1b --family rnnt_1_1b --out DIR      (6 GB of memory)
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Family:
     bias: bool = True
     lstm: int = 1
     streaming: bool = False       # causal, LayerNorm, chunked attention, features as they are
+    regular: bool = False         # of those: attention that sees so many frames on both sides of each, not chunks
     contexts: tuple = ((-1, -1),)
+    local: bool = False           # attention as the maker's for long recordings, which sees its neighbours alone
     conformer: bool = False       # x4 striding, full convolutions
     kernel: int = 9
     characters: bool = False
@@ -50,6 +54,7 @@ class Family:
     joint_index: int = 2
     packed: bool = False          # in gzip
     tiny: dict = dataclasses.field(default_factory=dict)  # what differs from SIZES["tiny"]
+    full: dict = dataclasses.field(default_factory=dict)  # what is published, where the fields say what is small
     tiny_seed: int | None = None  # one with several labels, unless another is asked for
     many: bool = False            # labels, with what gzip packs well: rows that return, few scores, empty lists
     lively: bool = False          # labels change with what was said and what is heard
@@ -60,19 +65,29 @@ class Family:
     prompts: tuple = ()           # languages that a prompt may name, some of them twice
 
 
-SHORT = dict(mels=16, own_bank=True, dtype=torch.bfloat16, packed=True, lively=True)  # files of few bytes
+SHORT = dict(mels=16, own_bank=True, dtype=torch.bfloat16, packed=True, lively=True,  # files of few bytes
+             full=dict(mels=80, own_bank=False))
+MADE_BANK = SHORT | dict(mels=80, own_bank=False, tiny=dict(channels=4), full={})
+SHORT_128 = SHORT | dict(full=dict(mels=128, own_bank=False))
+# As nemotron-3.5 has them: 128 rows, and so many frames at once.
+MULTILINGUAL = dict(prompts=(("en-US", 0), ("de-DE", 9), ("auto", 101), ("zu-ZA", 126)),
+                    contexts=((56, 3), (56, 0), (56, 6), (56, 13)))
 FAMILIES = {
     "tdt": Family(mels=128, bias=False, lstm=2, dtype=torch.bfloat16),
     "tdt_ctc": Family(aux_ctc=True, dtype=torch.float16, packed=True),
     "rnnt": Family(head="rnnt", xscaling=True, lstm=2, joint_index=1, packed=True, tiny=dict(layers=1)),
     "hybrid_streaming": Family(head="rnnt", aux_ctc=True, xscaling=True, streaming=True,
-                               contexts=((6, 1), (6, 0), (6, 2)), dtype=torch.float16, packed=True),
+                               contexts=((6, 1), (6, 0), (6, 2)), dtype=torch.float16, packed=True,
+                               full=dict(contexts=((70, 1), (70, 0), (70, 6), (70, 13)))),
     "eou": Family(head="rnnt", mels=128, bias=False, streaming=True, contexts=((6, 1),), dtype=torch.bfloat16,
-                  packed=True, specials=("<EOU>", "<EOB>")),
+                  packed=True, specials=("<EOU>", "<EOB>"), full=dict(contexts=((70, 1),))),
     "conformer_ctc": Family(head="ctc", mels=16, xscaling=True, conformer=True, kernel=7, characters=True,
-                            own_bank=True, contexts=((5, 3),), dtype=torch.float16, tiny=dict(layers=1)),
+                            own_bank=True, contexts=((5, 3),), dtype=torch.float16, tiny=dict(layers=1),
+                            full=dict(mels=80, own_bank=False, kernel=31, contexts=((-1, -1),))),
     "unified": Family(head="rnnt", mels=16, xscaling=True, lstm=2, dtype=torch.bfloat16, packed=True, own_bank=True,
-                      blank=0.2, menus=((6,), (1, 2, 3), (0, 1, 2))),
+                      lively=True, blank=0.8, tiny_seed=25, menus=((5, 6), (1, 2, 3), (0, 1, 2)),
+                      full=dict(mels=128, own_bank=False, lively=False, blank=0.2,
+                                menus=((70,), (1, 2, 7, 13), (0, 1, 2, 3, 4, 7, 13)))),
     "prompt": Family(head="rnnt", mels=16, lstm=1, streaming=True, contexts=((6, 2), (6, 0)), dtype=torch.bfloat16,
                      packed=True, own_bank=True, blank=0.2, tiny=dict(layers=1), specials=("<en-US>",),
                      prompts=(("en-US", 0), ("en", 0), ("de-DE", 2), ("auto", 3))),
@@ -88,10 +103,27 @@ FAMILIES = {
                                   tiny=dict(layers=1, width=8, hidden=8), **SHORT),
     # The vocabularies of parakeet-tdt-0.6b-v3 and nemotron-3.5.
     "tdt_v3": Family(bias=False, lstm=2, many=True, blank=0.4, tiny_seed=23,
-                     tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=8192), **SHORT),
+                     tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=8192), **SHORT_128),
     "prompt_multilingual": Family(head="rnnt", lstm=2, streaming=True, contexts=((6, 2), (6, 0)), many=True,
                                   prompts=(("en-US", 0), ("auto", 1)), listed=False, blank=0.4, tiny_seed=26,
-                                  tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=13088), **SHORT),
+                                  tiny=dict(layers=1, width=8, hidden=4, channels=4, vocabulary=13088),
+                                  **(SHORT_128 | dict(full=SHORT_128["full"] | MULTILINGUAL))),
+    # What sets the models of 1.1 billion apart from the smaller ones, but for their 42 blocks.
+    "rnnt_1_1b": Family(head="rnnt", xscaling=True, lstm=2, blank=1.1, tiny_seed=25, **MADE_BANK),
+    "tdt_1_1b": Family(lstm=2, blank=0.4, tiny_seed=25, **MADE_BANK),
+    "tdt_ctc_1_1b": Family(aux_ctc=True, lstm=2, blank=0.4, tiny_seed=20, **MADE_BANK),
+    "xxl": Family(head="rnnt", lstm=2, kernel=5, blank=1.1, tiny_seed=28, **MADE_BANK),
+    # nemotron-speech-streaming: a choice of look-aheads, as 13, 6, 1 and 0 of 70 frames.
+    "nemotron": Family(head="rnnt", lstm=2, streaming=True, contexts=((12, 5), (12, 3), (12, 1), (12, 0)),
+                       blank=1.1, tiny_seed=29,
+                       **(MADE_BANK | dict(mels=128, full=dict(contexts=((70, 13), (70, 6), (70, 1), (70, 0)))))),
+    # Attention that sees so many frames on both sides, as it is switched on for long recordings; and more on one side.
+    "local_attention": Family(xscaling=True, local=True, contexts=((3, 3),), blank=0.4, tiny_seed=20,
+                              **(MADE_BANK | dict(full=dict(contexts=((128, 128),))))),
+    "regular": Family(head="rnnt", xscaling=True, contexts=((4, 2), (6, 0)), blank=1.1, tiny_seed=25, **MADE_BANK),
+    "regular_streaming": Family(head="rnnt", streaming=True, regular=True, contexts=((6, 0), (4, 2), (3, 1)), blank=1.1,
+                                tiny_seed=23, **(MADE_BANK | dict(tiny=dict(layers=3, channels=4)))),
+    "fastconformer_ctc": Family(head="ctc", xscaling=True, tiny_seed=20, **MADE_BANK),
 }
 
 
@@ -107,6 +139,7 @@ class Size:
 
 SIZES = {"tiny": Size(16, 2, 2, 8, 24, 16), "110m": Size(512, 17, 8, 256, 1024, 640),
          "0.6b": Size(1024, 24, 8, 256, 1024, 640), "0.6b-v3": Size(1024, 24, 8, 256, 8192, 640),
+         "0.6b-3.5": Size(1024, 24, 8, 256, 13088, 640), "1.1b": Size(1024, 42, 8, 256, 1024, 640),
          "s": Size(176, 16, 4, 256, 1024, 320), "m": Size(256, 16, 4, 256, 1024, 320)}
 
 
@@ -181,6 +214,8 @@ def head_tensors(draw: Draw, family: Family, size: Size) -> None:
     if family.head == "ctc" or family.aux_ctc:
         name = "decoder" if family.head == "ctc" else "ctc_decoder"
         draw.linear(name + ".decoder_layers.0", labels + 1, d, taps=1)
+        if family.lively:  # some frames say nothing
+            draw.tensors[name + ".decoder_layers.0.bias"][labels] += 1.5
     if family.head == "ctc":
         return
     draw.normal("decoder.prediction.embed.weight", labels + 1, hidden, std=1.0)
@@ -280,9 +315,11 @@ def encoder_config(family: Family, size: Size) -> dict:
         subsampling="striding" if family.conformer else "dw_striding",
         subsampling_factor=4 if family.conformer else 8,
         subsampling_conv_channels=-1 if family.conformer else size.channels,
-        causal_downsampling=family.streaming, ff_expansion_factor=4, self_attention_model="rel_pos",
+        causal_downsampling=family.streaming, ff_expansion_factor=4,
+        self_attention_model="rel_pos_local_attn" if family.local else "rel_pos",
         n_heads=size.heads, att_context_size=contexts if len(contexts) > 1 else contexts[0],
-        att_context_style="chunked_limited" if family.streaming else "regular", xscaling=family.xscaling,
+        att_context_style="chunked_limited" if family.streaming and not family.regular else "regular",
+        xscaling=family.xscaling,
         untie_biases=True, pos_emb_max_len=5000, conv_kernel_size=family.kernel,
         conv_norm_type="layer_norm" if family.streaming else "batch_norm",
         conv_context_size="causal" if family.streaming else None, dropout=0.1, dropout_pre_encoder=0.1,
@@ -297,7 +334,7 @@ def ctc_config(family: Family, size: Size, labels: list[str]) -> dict:
 def config(family: Family, size: Size, labels: list[str]) -> dict:
     """The tree of the maker's model_config.yaml, without what only training reads."""
     module = "nemo.collections.asr.models."
-    targets = {("ctc", False): "ctc_models.EncDecCTCModel" + ("" if family.characters else "BPE"),
+    targets = {("ctc", False): "ctc_models.EncDecCTCModel" if family.characters else "ctc_bpe_models.EncDecCTCModelBPE",
                ("tdt", False): "rnnt_bpe_models.EncDecRNNTBPEModel", ("rnnt", False): "rnnt_bpe_models.EncDecRNNTBPEModel",
                ("tdt", True): "hybrid_rnnt_ctc_bpe_models.EncDecHybridRNNTCTCBPEModel",
                ("rnnt", True): "hybrid_rnnt_ctc_bpe_models.EncDecHybridRNNTCTCBPEModel"}
@@ -338,13 +375,13 @@ def config(family: Family, size: Size, labels: list[str]) -> dict:
 
 
 def to_nemo(path: pathlib.Path, members: dict[str, bytes], packed: bool) -> None:
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    with tarfile.open(path, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in members.items():
             info = tarfile.TarInfo("./" + name)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
-    path.write_bytes(gzip.compress(plain.getvalue(), mtime=0) if packed else plain.getvalue())
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
 
 
 def saved(tensors: dict[str, torch.Tensor]) -> bytes:
@@ -396,7 +433,7 @@ def main() -> None:
         if options.size == "tiny":
             size, seed = dataclasses.replace(SIZES["tiny"], **family.tiny), family.tiny_seed or seed
         else:  # packing takes minutes and saves little of random numbers
-            family = dataclasses.replace(family, packed=False)
+            family = dataclasses.replace(family, packed=False, **family.full)
         seed = seed if options.seed is None else options.seed
         if options.blank is not None:
             family = dataclasses.replace(family, blank=options.blank)

@@ -4,7 +4,10 @@
 
 OUT/ct2/, OUT/transformers/ and OUT/openai/ hold the same weights in F16.  --size tiny has small dimensions and a window
 of 1 s, and the vocabulary of tests/data/whisper/tokenizer.json, of which the second and the third form keep the first
-120 rows only, and the third a config.json with its number of heads; the others (tiny.en, base, small, medium, large-v3,
+120 rows only, and the third a config.json with its number of heads.  tiny-english, tiny-large-v3 and tiny-turbo are that
+size with the vocabularies of English models and of large-v3 (and its 128 mels), the last with three layers in the
+encoder and one in the decoder: what has grown is made in a way that the tests repeat, so that no file holds it;
+whisper_layouts.py of tools/reference writes such vocabularies.  The others (tiny.en, base, small, medium, large-v3,
 turbo) have the real ones, 75 MB to 3 GB a form; --form takes one of the three.  Same seed, same bytes.
 
   python3 tools/checkpoints/whisper.py --size tiny --out tests/data/whisper
@@ -21,6 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from draws import Draws
 from torch_file import StateDict, Tensor, torch_file
 
 
@@ -39,6 +43,9 @@ class Size:
 
 SIZES = {
     "tiny": Size(32, 2, 2, 2, 64, 80, 2014, 64, 50),
+    "tiny-english": Size(32, 2, 2, 2, 64, 80, 51864, 64, 50),
+    "tiny-large-v3": Size(32, 2, 2, 2, 64, 128, 51866, 64, 50),
+    "tiny-turbo": Size(32, 3, 1, 2, 64, 128, 51866, 64, 50),
     "tiny.en": Size(384, 4, 4, 6, 1536, 80, 51864),
     "base": Size(512, 6, 6, 8, 2048, 80, 51865),
     "small": Size(768, 12, 12, 12, 3072, 80, 51865),
@@ -116,6 +123,30 @@ def draw_weights(size: Size, seed: int) -> dict[str, np.ndarray]:
         weights[side + "layer_norm.weight"] = draw.gamma(size.width)
         weights[side + "layer_norm.bias"] = draw.bias(size.width)
     return weights
+
+
+def _of_depth(weights: dict[str, np.ndarray], side: str, layers: int) -> dict[str, np.ndarray]:
+    """With so many layers on that side: further ones have the numbers of the first by 3/4, which F32 holds exactly."""
+    prefix = f"model.{side}.layers."
+
+    def index(name: str) -> int:
+        return int(name.removeprefix(prefix).split(".")[0]) if name.startswith(prefix) else -1
+
+    out = {name: value for name, value in weights.items() if index(name) < layers}
+    for layer in range(1 + max(map(index, weights)), layers):
+        out |= {name.replace(prefix + "0", f"{prefix}{layer}", 1): value.astype("<f4") * np.float32(0.75)
+                for name, value in weights.items() if index(name) == 0}
+    return out
+
+
+def grown_weights(size: Size, seed: int) -> dict[str, np.ndarray]:
+    """Those of the tiny size, but for a table, a first convolution and depths of another size, in F32."""
+    weights = draw_weights(SIZES["tiny"], seed)
+    weights[_EMBEDDING] = Draws(21).floats(size.vocabulary * size.width, -0.87, 0.87).reshape(-1, size.width)
+    if size.mels != SIZES["tiny"].mels:
+        shape = (size.width, size.mels, 3)
+        weights["model.encoder.conv1.weight"] = Draws(22).floats(int(np.prod(shape)), -0.09, 0.09).reshape(shape)
+    return _of_depth(_of_depth(weights, "encoder", size.encoder_layers), "decoder", size.decoder_layers)
 
 
 def _fused(weights: dict[str, np.ndarray], name: str, parts: str) -> dict[str, np.ndarray]:
@@ -213,7 +244,7 @@ def write_safetensors(path: pathlib.Path, tensors: dict[str, np.ndarray]) -> Non
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, value in tensors.items():
-        header[name] = {"dtype": "F16", "shape": list(value.shape), "data_offsets": [at, at + value.nbytes]}
+        header[name] = {"dtype": {2: "F16", 4: "F32"}[value.itemsize], "shape": list(value.shape), "data_offsets": [at, at + value.nbytes]}
         at += value.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -246,7 +277,7 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
     size = SIZES[args.size]
-    weights = draw_weights(size, args.seed)
+    weights = grown_weights(size, args.seed) if args.size.startswith("tiny-") else draw_weights(size, args.seed)
     heads = [[layer, head] for layer in range(size.decoder_layers // 2, size.decoder_layers) for head in range(2)]
     if args.form in ("ct2", "all"):
         folder = args.out / "ct2"
@@ -268,7 +299,7 @@ def main() -> None:
         folder = args.out / "openai"
         folder.mkdir(parents=True, exist_ok=True)
         write_openai(folder / "model.pt", weights, size)
-        if args.size == "tiny":  # the published ones have a head for 64 of their width, which readers may rely on
+        if args.size.startswith("tiny") and args.size != "tiny.en":  # the published ones have a head for 64 of their width, which readers may rely on
             _json(folder / "config.json", {"encoder_attention_heads": size.heads, "decoder_attention_heads": size.heads})
 
 

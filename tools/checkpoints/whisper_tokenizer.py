@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import pathlib
+import string
 
 import regex
 
@@ -68,6 +70,12 @@ def specials() -> list[str]:
     names = ["endoftext", "startoftranscript", *LANGUAGES, "translate", "transcribe", "startoflm", "startofprev",
              "nocaptions", "notimestamps"]
     return [f"<|{name}|>" for name in names]
+
+
+def fillers(count: int) -> list[bytes]:
+    """Words that no text has, for the ids between the tokens that are learnt and as many as the published ones have."""
+    letters = string.ascii_lowercase
+    return [f" Q{''.join(letter)}".encode() for letter in itertools.islice(itertools.product(letters, repeat=4), count)]
 
 
 def times() -> list[str]:

@@ -60,7 +60,7 @@ void sort_by_score(Paths& paths) {
 Result<std::unique_ptr<BeamDecoder>> BeamDecoder::make(std::shared_ptr<const DecoderWeights> weights,
                                                        nn::Runner& runner, const BeamOptions& options) {
   const size_t vocabulary = weights->config.vocabulary, least_steps = weights->config.durations.empty() ? 2 : 1;
-  if (!weights->has_transducer()) return fail(Code::kUnsupported, "a model with a CTC head alone has no beam search");
+  if (!weights->has_transducer()) return fail(Code::kUnsupported, "a CTC head has no beam search; leave the beam out");
   if (options.beam < 2 || options.beam > kMaxBeam || options.beta > kMaxBeam ||
       options.beam + options.beta > vocabulary)
     return fail(Code::kInvalidArgument,
@@ -91,6 +91,7 @@ BeamDecoder::BeamDecoder(std::shared_ptr<const DecoderWeights> weights, nn::Runn
 }
 
 std::vector<Hypothesis> BeamDecoder::decode(View<const float, 2> frames, const BetweenJobs& between) {
+  faults_ = 0;
   Paths kept = start();
   for (size_t t = 0; t < frames.extent(0); ++t) {
     const size_t row = t % kFrames;
@@ -139,6 +140,10 @@ BeamDecoder::Scores BeamDecoder::evaluate(const Paths& paths, size_t row) {
       std::copy(joint_.logits(n).begin(), joint_.logits(n).end(), out.begin());
       log_softmax(out.first(labels()), options_.temperature, scratch);
       if (has_durations()) log_softmax(out.subspan(labels()), options_.temperature, scratch);
+      if (std::ranges::all_of(out, [](float value) { return std::isfinite(value); })) continue;
+      // Any numbers, as those that are none have no order to sort by.
+      faults_ |= kLogitsNotFinite;
+      std::ranges::fill(out, 0.0f);
     }
   }
   return scores;

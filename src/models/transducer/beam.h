@@ -41,6 +41,8 @@ class BeamDecoder {
   // All hypotheses kept for these frames [T, d] of a recording, finite, the best first.  `between` is called behind
   // each frame; this object is not to be used meanwhile.
   std::vector<Hypothesis> decode(View<const float, 2> frames, const BetweenJobs& between = {});
+  // Bits of DecoderFault that the last call raised for any hypothesis; what it found then means nothing.
+  uint32_t faults() const { return faults_; }
 
  private:
   // What lies behind a history of labels; several hypotheses may share one.
@@ -85,6 +87,7 @@ class BeamDecoder {
   nn::Runner& runner_;
   Prediction prediction_;
   Joint joint_;
+  uint32_t faults_ = 0;
   size_t step_duration_ = 0;  // index of the least duration that is not 0
   size_t zero_duration_ = 0;  // index of duration 0, or their number
 };

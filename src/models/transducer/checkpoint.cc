@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxArchiveBytes = size_t{32} << 30;  // unpacked
+constexpr size_t kMaxArchiveBytes = size_t{16} << 30;  // unpacked; the largest published one has 4.3 GB
 // Values that are turned round take at most so many times the bytes of their file: tensors may share them.
 constexpr size_t kMaxTurnedShare = 4;
 constexpr std::string_view kConfigName = "model_config.yaml", kJsonName = "config.json";

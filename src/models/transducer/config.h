@@ -111,9 +111,9 @@ struct EncoderConfig {
   }
   size_t padded_channels() const { return (channels + 31) / 32 * 32; }  // C as rows hold it
   size_t head_size() const { return width / heads; }
-  // Whether a stream's frames do not depend on what comes after its chunk.
+  // Whether a stream's frames depend on no more of what comes after them than attention sees.
   bool cache_aware() const {
-    return causal_downsampling && conv_left + 1 == kernel && style == ContextStyle::kChunkedLimited;
+    return causal_downsampling && conv_left + 1 == kernel && style != ContextStyle::kChunkedLimitedWithRc;
   }
 };
 

@@ -92,6 +92,9 @@ std::vector<std::string> texts(Section& section, std::string_view key) {
   out.reserve(found->value.items.size());
   for (const YamlNode& item : found->value.items) {
     section.require(item.kind == YamlNode::Kind::kScalar, Code::kDataLoss, key, "holds labels that are no texts");
+    if (item.text.size() > kMaxLabelBytes)
+      section.require(false, Code::kLimitExceeded, key,
+                      fmt::format("holds a label of {} bytes; at most {} are read", item.text.size(), kMaxLabelBytes));
     out.push_back(item.text);
   }
   return out;

@@ -16,9 +16,11 @@ namespace syrinx::transducer {
 struct DecoderWeights;
 class BoostTree;
 
-// Bits of DecoderState::faults, gathered in the steps and looked at after them.
+// Bits of DecoderState::faults, gathered in the steps and looked at after them: what was found means nothing.
 enum DecoderFault : uint32_t {
-  kLogitsNotFinite = 1,  // the encoder's frames or the states were not finite: what was found means nothing
+  kFramesNotFinite = 1,  // what the encoder gave
+  kLogitsNotFinite = 2,  // what the head made of it and of its state
+  kTooManyLabels = 4,    // for the room that there is
 };
 
 class DecoderState {

@@ -26,7 +26,13 @@ DType attention_type(const EncoderWeights& weights) {
 }  // namespace
 
 std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, AttentionContext context) {
-  std::vector<kernels::KeyRange> out(frames);
+  std::vector<kernels::KeyRange> out;
+  visible_keys(frames, style, context, out);
+  return out;
+}
+
+void visible_keys(size_t frames, ContextStyle style, AttentionContext context, std::vector<kernels::KeyRange>& out) {
+  out.resize(frames);
   const bool chunked = style == ContextStyle::kChunkedLimited && context.right >= 0;
   for (size_t i = 0; i < frames; ++i) {
     size_t begin = i, end = i;
@@ -46,7 +52,6 @@ std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, A
     begin = context.left < 0 ? 0 : begin - std::min(begin, static_cast<size_t>(context.left));
     out[i] = {static_cast<uint32_t>(begin), static_cast<uint32_t>(std::min(end + 1, frames))};
   }
-  return out;
 }
 
 Encoder::Encoder(const std::shared_ptr<const EncoderWeights>& weights, nn::Runner& runner)
@@ -64,7 +69,7 @@ void Encoder::set_prompt(size_t row) {
 
 void Encoder::make_room(size_t frames, AttentionContext context) {
   prepare(frames);
-  sees_ = visible_keys(frames, config().style, context);
+  visible_keys(frames, config().style, context, sees_);
   size_t ahead = 0, behind = 0;  // offsets, query minus key
   for (size_t i = 0; i < frames; ++i) {
     ahead = std::max<size_t>(ahead, i - std::min<size_t>(i, sees_[i].begin));

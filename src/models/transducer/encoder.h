@@ -14,8 +14,9 @@
 
 namespace syrinx::transducer {
 
-// The keys that each of `frames` queries sees (section 3.4).
+// The keys that each of `frames` queries sees (section 3.4); the second writes them over `out`.
 std::vector<kernels::KeyRange> visible_keys(size_t frames, ContextStyle style, AttentionContext context);
+void visible_keys(size_t frames, ContextStyle style, AttentionContext context, std::vector<kernels::KeyRange>& out);
 
 class Encoder : private EncoderLayers {
  public:

@@ -40,7 +40,7 @@ void EncoderLayers::run(size_t rows, const BetweenJobs& between) {
     runner_.team().run([&](int member) {
       nn::Crew::Seat seat = crew_.everyone(member);
       for (size_t i = first; i < first + at_once; ++i) run_layer(seat, i);
-      if (first + at_once == layers && config().prompt.count > 0) tell_prompts(seat);
+      if (first + at_once == layers && config().prompt.count > 0 && rows_ > 0) tell_prompts(seat);
     });
     if (between) between();
   }
@@ -92,12 +92,21 @@ void EncoderLayers::tell_prompts(nn::Crew::Seat& seat) {
 }
 
 void EncoderLayers::run_layer(nn::Crew::Seat& seat, size_t index) {
+  run_before_attention(seat, index);
+  seat.stage([&](const nn::Part& part) { attend(part, index); });
+  run_behind_attention(seat, index);
+}
+
+void EncoderLayers::run_before_attention(nn::Crew::Seat& seat, size_t index) {
   const EncoderLayer& layer = weights_->layers[index];
   feed_forward(seat, layer.norm_feed_forward1, layer.linear1, layer.linear2);
   show(seat, index, ".ff1");
   norm_rows(seat, layer.norm_attention, x_, normed_);
   seat.stage([&](const nn::Part& part) { linear(part, layer.qkv, normed_, {}, qkv_); });
-  seat.stage([&](const nn::Part& part) { attend(part, index); });
+}
+
+void EncoderLayers::run_behind_attention(nn::Crew::Seat& seat, size_t index) {
+  const EncoderLayer& layer = weights_->layers[index];
   seat.stage([&](const nn::Part& part) { linear(part, layer.out, attended_, rows_of(x_), x_); });
   show(seat, index, ".att");
   norm_rows(seat, layer.norm_convolution, x_, normed_);

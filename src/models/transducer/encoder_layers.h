@@ -44,6 +44,9 @@ class EncoderLayers {
   void run(size_t rows, const BetweenJobs& between = {});
   // What run() does on each member, block by block.
   virtual void run_layer(nn::Crew::Seat& seat, size_t index);
+  // Its parts before and behind attend(): from x_ to qkv_, and from attended_ and x_ to x_.
+  void run_before_attention(nn::Crew::Seat& seat, size_t index);
+  void run_behind_attention(nn::Crew::Seat& seat, size_t index);
 
   // One member's part of a block's attention: from qkv_ to attended_.
   virtual void attend(const nn::Part& part, size_t layer) = 0;

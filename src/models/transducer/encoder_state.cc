@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kCacheLineFloats = 16;
 
 size_t chunk_of(AttentionContext context) { return static_cast<size_t>(context.right) + 1; }
+size_t ahead_of(const EncoderConfig& config, AttentionContext context) {
+  return config.style == ContextStyle::kRegular ? static_cast<size_t>(context.right) : 0;
+}
 
 }  // namespace
 
@@ -53,22 +56,31 @@ EncoderState::EncoderState(const EncoderConfig& config, AttentionContext context
       fallback_(config.prompt.fallback),
       chunk_(chunk_of(context)),
       left_(static_cast<size_t>(context.left)),
-      ring_(chunk_ + left_),
+      ahead_(ahead_of(config, context)),
+      ring_(chunk_ + left_ + ahead_),
       key_stride_((ring_ + kernels::kRelativeAttentionSlack + kCacheLineFloats - 1) / kCacheLineFloats *
                   kCacheLineFloats),
       gated_capacity_(kernel_ - 1 + chunk_ + kGatedSlide),
       keys_(layers_ * width_ * key_stride_),
       values_(layers_ * ring_ * width_),
       gated_(layers_ * gated_capacity_ * width_),
+      held_(layers_ * ahead_ * 2 * width_),
+      gated_first_(layers_),
       subsampling_(config, chunk_mels(config, context) + compat_mels(config)),
-      mels_(mode == StreamMode::kExact ? 0 : (compat_mels(config) + chunk_mels(config, context)) * config.mels) {}
+      mels_(mode == StreamMode::kExact ? 0 : (compat_mels(config) + chunk_mels(config, context)) * config.mels) {
+  SYRINX_CHECK(mode == StreamMode::kExact || ahead_ == 0, "the maker's steps of blocks that see {} frames ahead",
+               ahead_);
+}
 
 void EncoderState::reset() {
   std::fill(keys_.begin(), keys_.end(), 0.0f);
   std::fill(values_.begin(), values_.end(), 0.0f);
   std::fill(gated_.begin(), gated_.end(), 0.0f);
   std::fill(mels_.begin(), mels_.end(), 0.0f);
-  gated_first_ = position_ = 0;
+  std::fill(held_.begin(), held_.end(), 0.0f);
+  std::fill(gated_first_.begin(), gated_first_.end(), size_t{0});
+  position_ = 0;
+  end_ = kNoEnd;
   prompt_ = fallback_;
   started_ = false;
   subsampling_.reset();
@@ -85,15 +97,18 @@ void EncoderState::copy_from(const EncoderState& other) {
   std::copy(other.values_.begin(), other.values_.end(), values_.begin());
   std::copy(other.gated_.begin(), other.gated_.end(), gated_.begin());
   std::copy(other.mels_.begin(), other.mels_.end(), mels_.begin());
-  gated_first_ = other.gated_first_;
+  std::copy(other.held_.begin(), other.held_.end(), held_.begin());
+  std::copy(other.gated_first_.begin(), other.gated_first_.end(), gated_first_.begin());
   prompt_ = other.prompt_;
   position_ = other.position_;
+  end_ = other.end_;
   started_ = other.started_;
   subsampling_.copy_from(other.subsampling_);
 }
 
 size_t EncoderState::size_bytes() const {
-  return (keys_.size() + values_.size() + gated_.size() + mels_.size()) * sizeof(float) + subsampling_.size_bytes();
+  return (keys_.size() + values_.size() + gated_.size() + held_.size() + mels_.size()) * sizeof(float) +
+         subsampling_.size_bytes();
 }
 
 }  // namespace syrinx::transducer

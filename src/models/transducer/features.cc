@@ -77,28 +77,31 @@ void Features::log_mels(std::span<const float> emphasised, View<float, 2> mels, 
   }
 }
 
-void Features::compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team) const {
+void Features::compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team, Room& room) const {
   const size_t count = frames(samples.size()), before = config_.before();
   SYRINX_CHECK(mels.extent(0) == count && mels.extent(1) == config_.mels, "{} frames, {} expected", mels.extent(0),
                count);
   if (count == 0) return;
-  Buffer<float> emphasised(before + samples.size() + config_.window);
+  room.emphasised.assign(before + samples.size() + config_.window, 0.0f);
+  while (room.members.size() < static_cast<size_t>(team.size())) room.members.emplace_back(*this);
   for (size_t n = 0; n < samples.size(); ++n)
-    emphasised[before + n] = samples[n] - (n > 0 ? config_.preemphasis * samples[n - 1] : 0.0f);
+    room.emphasised[before + n] = samples[n] - (n > 0 ? config_.preemphasis * samples[n - 1] : 0.0f);
   team.run([&](int member) {
     const Range own = split_range(count, member, team.size(), kBatch);
     if (own.begin == own.end) return;
-    Scratch scratch(*this);
-    log_mels(emphasised.span().subspan(own.begin * config_.hop),
-             {mels.row(own.begin), {own.end - own.begin, config_.mels}, {mels.stride(0), 1}}, scratch);
+    log_mels(std::span(room.emphasised).subspan(own.begin * config_.hop),
+             {mels.row(own.begin), {own.end - own.begin, config_.mels}, {mels.stride(0), 1}},
+             room.members[static_cast<size_t>(member)]);
   });
-  if (config_.per_feature) normalise(mels);
+  if (config_.per_feature) normalise(mels, room);
 }
 
 // The deviation is that of a sample (n - 1), 0 for a single frame.
-void Features::normalise(View<float, 2> mels) const {
+void Features::normalise(View<float, 2> mels, Room& room) const {
   const size_t count = mels.extent(0);
-  std::vector<double> sums(config_.mels), squares(config_.mels);
+  std::vector<double>&sums = room.sums, &squares = room.squares;
+  sums.assign(config_.mels, 0);
+  squares.assign(config_.mels, 0);
   for (size_t t = 0; t < count; ++t)
     for (size_t m = 0; m < config_.mels; ++m) sums[m] += static_cast<double>(mels(t, m));
   for (double& sum : sums) sum /= static_cast<double>(count);

@@ -30,20 +30,30 @@ class Features {
   const FeatureConfig& config() const { return config_; }
   size_t frames(size_t samples) const { return samples / config_.hop; }
 
-  // Rows [0, frames(samples.size())) of `mels`, normalised where the model wants it.
-  void compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team) const;
-
   // One member's scratch.
   struct Scratch {
     explicit Scratch(const Features& features);
     Buffer<float> frames, re, im, power, fft;
   };
+  // What compute() works in: grows to the longest sound and the largest team, and allocates nothing else.  One call at
+  // a time, always of the same features.
+  struct Room {
+    std::vector<float> emphasised;
+    std::vector<Scratch> members;
+    std::vector<double> sums, squares;
+  };
+  // Rows [0, frames(samples.size())) of `mels`, normalised where the model wants it.
+  void compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team, Room& room) const;
+  void compute(std::span<const float> samples, View<float, 2> mels, ThreadTeam& team) const {
+    Room room;
+    compute(samples, mels, team, room);
+  }
   // Logarithms of so many frames, not normalised: frame t reads the window at emphasised[t hop].
   void log_mels(std::span<const float> emphasised, View<float, 2> mels, Scratch& scratch) const;
 
  private:
   Features(const FeatureConfig& config, std::vector<float> window, MelBank bank, kernels::RealFft fft);
-  void normalise(View<float, 2> mels) const;
+  void normalise(View<float, 2> mels, Room& room) const;
 
   FeatureConfig config_;
   std::vector<float> window_;

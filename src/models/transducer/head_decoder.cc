@@ -24,7 +24,11 @@ HeadState::HeadState(const DecoderWeights& weights) {
   if (weights.has_transducer()) transducer.emplace(weights);
 }
 
-void HeadState::raise(uint32_t faults) { (transducer ? transducer->head().faults : ctc.faults) |= faults; }
+// Only the first: bits carry no order, and what comes later follows from it.
+void HeadState::raise(uint32_t faults) {
+  uint32_t& own = transducer ? transducer->head().faults : ctc.faults;
+  if (own == 0) own = faults;
+}
 
 void HeadState::reset() {
   if (transducer) transducer->reset();
@@ -43,7 +47,7 @@ HeadDecoder::HeadDecoder(std::shared_ptr<const DecoderWeights> weights, nn::Runn
 
 void HeadDecoder::decode(std::span<const Job> jobs) {
   for (const Job& job : jobs)
-    if (!all_finite(job.frames)) job.state->raise(kLogitsNotFinite);
+    if (!all_finite(job.frames)) job.state->raise(kFramesNotFinite);
   if (ctc_ != nullptr) {
     for (const Job& job : jobs) ctc_->decode(job.frames, job.state->ctc, *job.emissions);
     return;

@@ -19,7 +19,7 @@ struct HeadState {
   void forget_labels() {
     if (transducer) transducer->forget_labels();
   }
-  void raise(uint32_t faults);  // bits of DecoderFault
+  void raise(uint32_t faults);  // bits of DecoderFault; nothing where there are some
   uint32_t faults() const { return transducer ? transducer->head().faults : ctc.faults; }
   int64_t decoded() const { return transducer ? transducer->head().decoded : ctc.decoded; }
 

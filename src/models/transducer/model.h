@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/transducer/decoder_weights.h"
@@ -13,14 +14,19 @@
 
 namespace syrinx::transducer {
 
+// Which head of a hybrid turns frames into labels.
+enum class HeadChoice : uint8_t { kTransducer, kCtc };
+
 struct LoadOptions {
   Precision precision = Precision::kF32;  // kInt4 has no panels here: kUnsupported
+  std::optional<HeadChoice> head = {};    // absent: the main one; kUnsupported for one that the checkpoint lacks
   std::string cache_folder = {};          // for packed weights; empty: none is kept
 };
 
 class Model {
  public:
-  // `path` as Checkpoint::open() takes it.  Errors: its own, and WeightReader::finish()'s.
+  // `path` as Checkpoint::open() takes it.  Errors: its own, and WeightReader::finish()'s.  With the CTC head of a
+  // hybrid the other one is not read, and config() speaks of a CTC model.
   static Result<std::shared_ptr<const Model>> load(const std::string& path, const LoadOptions& options = {});
 
   const Config& config() const { return config_; }
@@ -33,6 +39,7 @@ class Model {
  private:
   Model(const Checkpoint& checkpoint, Precision precision)
       : config_(checkpoint.config()), vocabulary_(checkpoint.vocabulary()), precision_(precision) {}
+  Status choose_head(std::optional<HeadChoice> head, const std::string& name);
   Status read(const Checkpoint& checkpoint, const LoadOptions& options);
 
   Config config_;

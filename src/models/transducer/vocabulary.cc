@@ -74,7 +74,13 @@ std::string Vocabulary::text(std::span<const int32_t> ids) const {
     }
   }
   if (has_bytes) {
-    for (auto at = text::find_invalid(out); at; at = text::find_invalid(out)) out.erase(*at, 1);
+    const std::string all = std::exchange(out, {});
+    std::string_view rest = all;
+    for (auto at = text::find_invalid(rest); at; at = text::find_invalid(rest)) {
+      out += rest.substr(0, *at);
+      rest.remove_prefix(*at + 1);
+    }
+    out += rest;
   }
   const size_t first = out.find_first_not_of(' ');
   if (first == std::string::npos) return {};

@@ -35,10 +35,12 @@ std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, 
 std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const TokenTime> tokens) {
   std::vector<WordTime> out;
   std::vector<int32_t> labels;  // of the word that is being read
+  bool is_spelled = false;      // they have text
   size_t first = 0;
   const auto finish = [&](size_t end) {
     WordTime word{.text = vocabulary.text(labels)};
     labels.clear();
+    is_spelled = false;
     if (word.text.empty()) return;
     word.begin = tokens[first].begin;
     word.end = tokens[end - 1].end;
@@ -52,8 +54,9 @@ std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const T
     const int32_t label = tokens[i].label;
     const bool mark = is_closing_mark(vocabulary, label);
     if (vocabulary.begins_word(label) && !mark) finish(i);
-    if (vocabulary.token(label).text == " ") continue;              // it stands between words and belongs to none
-    if (mark && vocabulary.text(labels).empty() && !out.empty()) {  // a blank before it belongs to no word
+    if (vocabulary.token(label).text == " ") continue;  // it stands between words and belongs to none
+    is_spelled = is_spelled || (mark && !vocabulary.text(labels).empty());
+    if (mark && !is_spelled && !out.empty()) {  // a blank before it belongs to no word
       labels.clear();
       out.back().text += vocabulary.text({&label, 1});
       out.back().end = tokens[i].end;
@@ -65,6 +68,21 @@ std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const T
     labels.push_back(label);
   }
   finish(tokens.size());
+  return out;
+}
+
+std::vector<std::string> token_texts(const Vocabulary& vocabulary, std::span<const TokenTime> tokens) {
+  std::vector<std::string> out;
+  constexpr size_t kMostBytes = 4;  // of a character; what is longer spells none
+  std::vector<int32_t> bytes;       // of a character that has begun
+  for (const TokenTime& token : tokens) {
+    const bool is_byte = vocabulary.token(token.label).byte >= 0;
+    if (!is_byte) bytes.clear();
+    bytes.push_back(token.label);
+    out.push_back(vocabulary.text(bytes));
+    if (!is_byte || !out.back().empty()) bytes.clear();
+    if (bytes.size() == kMostBytes) bytes.erase(bytes.begin());
+  }
   return out;
 }
 

@@ -34,6 +34,12 @@ TEST(TransducerCheckpoint, OpensEachFamily) {
                         {"conformer_rnnt.nemo", HeadKind::kRnnt, false, 16, 24},
                         {"conformer_streaming.nemo", HeadKind::kRnnt, false, 16, 24},
                         {"tdt_v3.nemo", HeadKind::kTdt, false, 16, 8192},
+                        {"rnnt_1_1b.nemo", HeadKind::kRnnt, false, 80, 24},
+                        {"tdt_1_1b.nemo", HeadKind::kTdt, false, 80, 24},
+                        {"tdt_ctc_1_1b.nemo", HeadKind::kTdt, true, 80, 24},
+                        {"xxl.nemo", HeadKind::kRnnt, false, 80, 24},
+                        {"nemotron.nemo", HeadKind::kRnnt, false, 128, 24},
+                        {"fastconformer_ctc.nemo", HeadKind::kCtc, true, 80, 24},
                         {"prompt_multilingual.nemo", HeadKind::kRnnt, false, 16, 13088}}) {
     SCOPED_TRACE(c.file);
     const Checkpoint checkpoint = opened(c.file);

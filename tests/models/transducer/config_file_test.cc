@@ -159,6 +159,7 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
       {"feat_in: 80", "feat_in: 128", Code::kDataLoss, "128"},
       {"num_classes: 3", "num_classes: 4", Code::kDataLoss, "num_classes"},
       {"[0, 1, 2, 4]", "[0, 1, 2]", Code::kDataLoss, "tdt_durations"},
+      {"[no, ", "[" + std::string(257, 'n') + ", ", Code::kLimitExceeded, "a label of 257 bytes"},
       {"activation: relu", "activation: tanh", Code::kUnsupported, "tanh"},
       {"type: bpe", "type: wpe", Code::kUnsupported, "WordPiece"},
       {"window_size: 0.025", "window_size: +-0.025", Code::kDataLoss, "not a number"},
@@ -188,6 +189,28 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
     EXPECT_EQ(config.error().code, c.code) << config.error().message;
     EXPECT_NE(config.error().message.find(c.named), std::string::npos) << config.error().message;
   }
+}
+
+// The frames that each block waits for count twice where a stream holds them, and not at all in other models.
+TEST(TransducerConfig, BoundsWhatBlocksThatSeeAheadHold) {
+  const auto read = [](const std::string& more, const std::string& context) {
+    return parse_config(replaced("d_model: 32\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
+                                 "  subsampling_conv_channels: 16\n  att_context_size: [-1, -1]",
+                                 "d_model: 8192\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
+                                 "  subsampling_conv_channels: 16\n  att_context_size: " +
+                                     context + more),
+                        "m.yaml");
+  };
+  const std::string causal = "\n  causal_downsampling: true\n  conv_context_size: causal";
+  const auto refused = read(causal, "[500, 500]");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kLimitExceeded) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("att_context_size"), std::string::npos) << refused.error().message;
+  EXPECT_TRUE(read("", "[500, 500]").has_value());
+  EXPECT_TRUE(read(causal, "[500, 0]").has_value());
+  const auto streamed = read(causal, "[70, 2]");
+  ASSERT_TRUE(streamed.has_value()) << streamed.error().message;
+  EXPECT_TRUE(streamed->encoder.cache_aware());
 }
 
 TEST(TransducerConfig, ReadsMenusOfWindows) {

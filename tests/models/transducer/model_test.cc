@@ -83,6 +83,15 @@ TEST(TransducerModel, OfACtcModelToo) {
   EXPECT_EQ(heard(*model), want);
 }
 
+// What torch writes elsewhere: under state_dict beside an optimiser's tensors and settings, and a dictionary alone; and
+// what a training run of the maker's leaves, with its configuration in OmegaConf's own objects.
+TEST(TransducerModel, OtherFilesOfTorchGiveTheSame) {
+  const std::vector<int32_t> labels = heard(*load("small.nemo"));
+  EXPECT_GT(labels.size(), 5u);
+  for (const char* const name : {"torch/lightning.ckpt", "torch/trained.ckpt", "torch/plain.pt"})
+    EXPECT_EQ(heard(*load(name)), labels) << name;
+}
+
 // A second load takes everything out of the cache that the first one wrote, and hears the same.
 TEST(TransducerModel, PackedWeightsAreKept) {
   for (const Precision precision : {Precision::kF32, Precision::kInt8}) {

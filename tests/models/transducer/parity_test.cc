@@ -14,9 +14,34 @@ namespace {
 constexpr double kBound = 1e-4;  // of a stage's largest value
 constexpr size_t kSamples = 20800;
 
-const char* const kFamilies[] = {
-    "tdt",   "tdt_ctc", "rnnt",           "hybrid_streaming",    "eou",   "conformer_ctc", "unified",
-    "small", "medium",  "conformer_rnnt", "conformer_streaming", "tdt_v3"};
+const char* const kFamilies[] = {"tdt",
+                                 "tdt_ctc",
+                                 "rnnt",
+                                 "hybrid_streaming",
+                                 "eou",
+                                 "conformer_ctc",
+                                 "unified",
+                                 "small",
+                                 "medium",
+                                 "conformer_rnnt",
+                                 "conformer_streaming",
+                                 "tdt_v3",
+                                 "rnnt_1_1b",
+                                 "tdt_1_1b",
+                                 "tdt_ctc_1_1b",
+                                 "xxl",
+                                 "nemotron",
+                                 "fastconformer_ctc",
+                                 "local_attention",
+                                 "regular",
+                                 "regular_streaming"};
+
+// And those whose blocks' frames are told a language.
+std::vector<const char*> families_and_prompts() {
+  std::vector<const char*> out(std::begin(kFamilies), std::end(kFamilies));
+  out.insert(out.end(), {"prompt", "prompt_multilingual"});
+  return out;
+}
 
 struct Family {
   explicit Family(const std::string& name, Precision precision = Precision::kF32)
@@ -35,7 +60,7 @@ struct Family {
 };
 
 TEST(TransducerParity, Features) {
-  for (const char* name : kFamilies) {
+  for (const char* name : families_and_prompts()) {
     Family family(name);
     for (const size_t samples : {size_t{200}, size_t{400}, size_t{4000}}) {
       SCOPED_TRACE(fmt::format("{} {}", name, samples));
@@ -96,7 +121,7 @@ TEST(TransducerFeatures, OddAndShortWindows) {
 }
 
 TEST(TransducerParity, EncoderStages) {
-  for (const char* name : kFamilies) {
+  for (const char* name : families_and_prompts()) {
     SCOPED_TRACE(name);
     Family family(name);
     Encoder encoder(family.loaded.encoder, family.loaded.runner);
@@ -104,7 +129,8 @@ TEST(TransducerParity, EncoderStages) {
     encoder.set_probe([&](const std::string& stage, View<const float, 2> x) { seen["stage." + stage] = flat(x); });
     const AttentionContext context = encoder.config().contexts.front();
     const std::vector<float> ours = family.encoded(encoder, kSamples, context);
-    EXPECT_LE(largest_difference(ours, family.reference.get("encoded")), kBound);
+    const bool told = encoder.config().prompt.count > 0;
+    EXPECT_LE(largest_difference(ours, family.reference.get(told ? "prompted.auto" : "encoded")), kBound);
     size_t compared = 0;
     for (const auto& [stage, values] : seen) {
       SCOPED_TRACE(stage);

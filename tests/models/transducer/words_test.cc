@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "allocation_count.h"
+#include "base/json.h"
 #include "models/transducer/phrase_labels.h"
 
 namespace syrinx::transducer {
@@ -53,6 +59,22 @@ TEST(Words, PunctuationUnderTdtStandsWhereTheLastLabelEnded) {
   EXPECT_EQ(words[2].begin, 40);
 }
 
+// As Chinese is written, or a damaged model says: one word with a mark behind every label, spelled once.
+TEST(Words, AMarkDoesNotSpellItsWordAgain) {
+  const Vocabulary vocabulary = Vocabulary::from_labels(kPieces, false);
+  std::vector<int32_t> labels = {kHe};
+  for (int i = 0; i < 2000; ++i) labels.insert(labels.end(), {kLlo, kComma});
+  const auto tokens = token_times(vocabulary, HeadKind::kRnnt, emissions(labels, 1));
+  const size_t before = allocation_count();
+  const auto words = word_times(vocabulary, tokens);
+  if (allocations_are_counted()) {
+    EXPECT_LT(allocation_count() - before, 200u);
+  }
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].text.size(), 2 + 4 * 2000u);
+  EXPECT_EQ(words[0].count, labels.size());
+}
+
 TEST(Words, ABlankBeforeAMarkBelongsToNoWord) {
   const Vocabulary vocabulary = Vocabulary::from_labels(kPieces, false);
   const auto words = word_times(
@@ -101,7 +123,20 @@ TEST(Words, BytesAreJoinedToCharacters) {
   EXPECT_EQ(text({3, 0, 1, 2}), "caf\u00E9!");
   EXPECT_EQ(text({3, 0}), "caf");  // not yet
   EXPECT_EQ(text({1, 3, 0, 3, 2}), "caf caf!");
-  const auto words = word_times(vocabulary, token_times(vocabulary, HeadKind::kRnnt, emissions({3, 0, 1, 2}, 1)));
+  const auto tokens = token_times(vocabulary, HeadKind::kRnnt, emissions({3, 0, 1, 2}, 1));
+  EXPECT_EQ(token_texts(vocabulary, tokens), (std::vector<std::string>{"caf", "", "\u00E9", "!"}));
+  const auto broken = token_times(vocabulary, HeadKind::kRnnt, emissions({0, 3, 1, 0, 2}, 1));
+  EXPECT_EQ(token_texts(vocabulary, broken), (std::vector<std::string>{"", "caf", "", "", "!"}));
+  // However many bytes spell nothing, what each costs is the same, and the character behind them is found.
+  constexpr size_t kMany = 30000;
+  std::vector<TokenTime> many(kMany, tokens[1]);
+  many.push_back(tokens[2]);
+  const std::vector<std::string> texts = token_texts(vocabulary, many);
+  ASSERT_EQ(texts.size(), kMany + 1);
+  EXPECT_EQ(texts.back(), "\u00E9");
+  EXPECT_TRUE(std::all_of(texts.begin(), texts.end() - 1, [](const std::string& text) { return text.empty(); }));
+  EXPECT_EQ(vocabulary.text(std::vector<int32_t>(kMany, tokens[1].label)), "");
+  const auto words = word_times(vocabulary, tokens);
   EXPECT_EQ(join_words(words), "caf\u00E9!");
 }
 
@@ -127,6 +162,33 @@ TEST(PhraseLabels, FollowTheRanksOfMerges) {
   EXPECT_EQ(phrase_labels(vocabulary, "  ").error().code, Code::kInvalidArgument);
   EXPECT_EQ(phrase_labels(vocabulary, "a\xFF").error().code, Code::kInvalidArgument);
   EXPECT_EQ(phrase_labels(vocabulary, std::string(kMaxPhraseBytes + 1, 'a')).error().code, Code::kLimitExceeded);
+}
+
+// Of a model that SentencePiece trained, as its own package encodes them (tools/reference/sentencepiece_pieces.py).
+TEST(PhraseLabels, AreTheIdsOfTheMaker) {
+  const auto content = [](const std::string& name) {
+    std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/" + name, std::ios::binary);
+    EXPECT_TRUE(file.good()) << name;
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  };
+  const std::string model = content("bpe.model");
+  auto pieces = text::read_sentencepiece_pieces(std::as_bytes(std::span(model)), "bpe.model");
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  const Vocabulary vocabulary = Vocabulary::from_pieces(std::move(*pieces));
+  EXPECT_TRUE(vocabulary.is_special(vocabulary.find("<EOU>")));
+  EXPECT_FALSE(vocabulary.is_special(vocabulary.find("mm-hm")));
+  const auto said = parse_json(content("bpe.json"), "bpe.json");
+  ASSERT_TRUE(said.has_value()) << said.error().message;
+  const Json::Array& phrases = *said->find("phrases")->array();
+  ASSERT_GT(phrases.size(), 100u);
+  for (const Json& phrase : phrases) {
+    const std::string& text = *phrase.find("text")->string();
+    std::vector<int32_t> expected;
+    for (const Json& id : *phrase.find("ids")->array()) expected.push_back(static_cast<int32_t>(*id.whole()));
+    const auto labels = phrase_labels(vocabulary, text);
+    ASSERT_TRUE(labels.has_value()) << labels.error().message;
+    EXPECT_EQ(*labels, expected) << text;
+  }
 }
 
 TEST(PhraseLabels, WithoutRanksAreTheFewest) {
