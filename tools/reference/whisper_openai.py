@@ -71,7 +71,12 @@ def _block(arrays: dict, prefix: str, name: str, cross: bool) -> dict[str, np.nd
 
 
 def load(folder: pathlib.Path) -> whisper.model.Whisper:
-    arrays = read_ct2(folder / "model.bin")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return build(read_ct2(folder / "model.bin"), config["alignment_heads"])
+
+
+def build(arrays: dict[str, np.ndarray], alignment_heads: list[list[int]]) -> whisper.model.Whisper:
+    """From the tensors under CTranslate2's names."""
     layers = {part: len({n.split("/")[1] for n in arrays if n.startswith(f"{part}/layer_") and n.split("/")[1][6:].isdigit()})
               for part in ("encoder", "decoder")}
     state = {"encoder.positional_embedding": arrays["encoder/position_encodings/encodings"],
@@ -96,10 +101,9 @@ def load(folder: pathlib.Path) -> whisper.model.Whisper:
     missing, unexpected = model.load_state_dict(
         {name: torch.from_numpy(np.array(value, np.float32)) for name, value in state.items()}, strict=False)
     if unexpected or [name for name in missing if not name.endswith("mask")]:
-        raise SystemExit(f"{folder}: {missing} {unexpected}")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        raise SystemExit(f"missing {missing}, unexpected {unexpected}")
     mask = torch.zeros(dims.n_text_layer, dims.n_text_head, dtype=torch.bool)
-    for layer, head in config["alignment_heads"]:
+    for layer, head in alignment_heads:
         mask[layer, head] = True
     model.register_buffer("alignment_heads", mask.to_sparse(), persistent=False)
     return model.eval()

@@ -13,6 +13,7 @@ import whisper.transcribe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "checkpoints"))
+from draws import Draws  # noqa: E402, F401
 from whisper_tokenizer import LANGUAGES, SPLIT, alphabet, specials, times  # noqa: E402
 
 # transcribe is also the name of a function in the package.
@@ -40,19 +41,3 @@ def install(folder: pathlib.Path) -> whisper.tokenizer.Tokenizer:
     whisper.decoding.get_tokenizer = get_tokenizer
     transcribe_module.get_tokenizer = get_tokenizer
     return get_tokenizer(True)
-
-
-class Draws:
-    """Numbers that C++ makes again: a linear congruential generator of 32 bits, in f32."""
-
-    def __init__(self, seed: int):
-        self.state = seed
-
-    def floats(self, count: int, low: float = 0.0, high: float = 1.0):
-        import numpy as np
-
-        values = np.empty(count, np.float64)
-        for i in range(count):
-            self.state = (self.state * 1664525 + 1013904223) % 2**32
-            values[i] = low + (high - low) * ((self.state >> 8) / 2**24)
-        return values.astype(np.float32)

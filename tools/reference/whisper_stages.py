@@ -43,7 +43,7 @@ def _sound(samples: int) -> np.ndarray:
     return np.round(sound * 32767).astype(np.int32)
 
 
-def stages(folder: pathlib.Path) -> dict[str, np.ndarray]:
+def stages(folder: pathlib.Path, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:
     model = transformers.WhisperForConditionalGeneration.from_pretrained(
         folder / "transformers", torch_dtype=torch.float32, attn_implementation="eager").eval()
     config, encoder = model.config, model.model.encoder
@@ -64,7 +64,8 @@ def stages(folder: pathlib.Path) -> dict[str, np.ndarray]:
     for i, layer in enumerate(model.model.decoder.layers):
         layer.encoder_attn.k_proj.register_forward_hook(keep(f"cross_keys.{i}"))
         layer.encoder_attn.v_proj.register_forward_hook(keep(f"cross_values.{i}"))
-    tokens = np.random.default_rng(12).integers(0, config.vocab_size, _TOKENS)
+    if tokens is None:
+        tokens = np.random.default_rng(12).integers(0, config.vocab_size, _TOKENS)
     with torch.no_grad():
         result = model(input_features=mel, decoder_input_ids=torch.tensor(tokens)[None], output_attentions=True,
                        use_cache=False)

@@ -14,11 +14,18 @@ namespace syrinx::whisper {
 inline constexpr size_t kFramesPerTime = 2;  // of mel, 10 ms each
 inline constexpr double kSecondsPerFrame = 0.01;
 
+// A token on its own, by the same alignment as its word.
+struct TokenTime {
+  double start_s = 0, end_s = 0;
+  float probability = 0;
+};
+
 struct Word {
   std::string text;  // with the space before it, where there is one
   std::vector<int32_t> tokens;
   double start_s = 0, end_s = 0;
-  float probability = 0;  // mean of its tokens'
+  float probability = 0;                 // mean of its tokens'
+  std::vector<TokenTime> token_times{};  // of each of them, where the word has been timed
 };
 
 struct Segment {

@@ -6,6 +6,8 @@ namespace syrinx::whisper {
 namespace {
 
 constexpr int32_t kGpt2EndOfText = 50256;
+// The tables of English models, of multilingual ones, and from large-v3 on.
+constexpr size_t kPublishedTables[] = {51864, 51865, 51866};
 
 // openai/whisper, tokenizer.py: signs that stand for no speech, alone or after a space, where they are one token;
 // of the notes, which may take several, the first token.
@@ -64,6 +66,11 @@ Result<Tokens> find_tokens(const text::ByteBpe& bpe, size_t vocabulary, const st
   if (static_cast<size_t>(tokens.first_time + kTimeTokens) > vocabulary)
     return fail(Code::kDataLoss, "the times of '{}' end with the token {}, the model's table has {} rows", name,
                 tokens.first_time + kTimeTokens - 1, vocabulary);
+  const auto count = static_cast<size_t>(tokens.first_time + kTimeTokens);
+  if (count != vocabulary && std::ranges::find(kPublishedTables, vocabulary) != std::end(kPublishedTables))
+    return fail(Code::kDataLoss,
+                "'{}' makes {} tokens, the model's table has {} rows; take the file that belongs to it", name, count,
+                vocabulary);
   if (bpe.size() > vocabulary)
     return fail(Code::kDataLoss, "'{}' has a token {}, the model's table has {} rows; take the file that belongs to it",
                 name, bpe.size() - 1, vocabulary);

@@ -46,7 +46,8 @@ struct Tokens {
 
 // Found by name.  English-only models have GPT-2's own vocabulary, whose end of text is 50256.  `vocabulary` is the
 // number of rows of the model's table; `name` stands in messages.  kDataLoss where a token is missing or out of
-// order, and where any, of text too, is beyond the table.
+// order, where any, of text too, is beyond the table, and where a
+// table of a published size is another one's: ids behind the languages would be one off.
 Result<Tokens> find_tokens(const text::ByteBpe& bpe, size_t vocabulary, const std::string& name);
 
 // What is never sampled, in rising order: the marks of what is not spoken, such as brackets and notes

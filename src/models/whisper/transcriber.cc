@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 
 #include "base/mapped_file.h"
 #include "models/whisper/words.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr size_t kLeastShortFrames = 1000;   // 10 s: shorter windows hallucinate
 constexpr size_t kShortPaddingFrames = 100;  // of silence behind the sound
+constexpr size_t kWarmUpTokens = 8;          // greedily, and of samples
+constexpr size_t kWarmUpText = 64;           // tokens whose words get times
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
 
 }  // namespace
@@ -146,6 +149,26 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   segment.compression_ratio = decoded.compression_ratio;
   place_words(decoder_->time_words(audio_, prompt, text_ids, frames), vocabulary_->tokens, 0, {&segment, 1}, 0);
   return heard;
+}
+
+void Transcriber::warm_up() {
+  const std::vector<float> silence(window_frames_ * kHopSamples, 0.0f);
+  std::vector<int32_t> text(std::min(kWarmUpText, model_->config().text_positions / 2));
+  std::iota(text.begin(), text.end(), 0);  // the first ones of every vocabulary are text
+  for (const size_t frames : {window_frames_, std::min(window_frames_, kLeastShortFrames)}) {
+    encode(silence, {.first_frame = 0, .frames = frames, .prompt = {}}, file_peak(silence, frames), frames);
+    language_ = nullptr;
+    find_language();
+    const WindowPrompt prompt = {.previous = {}, .language = language_, .translate = false, .timestamps = true};
+    for (const float temperature : {0.0f, 1.0f}) {
+      DecodeSettings settings;
+      settings.temperatures = {temperature};
+      settings.max_tokens = kWarmUpTokens;
+      decoder_->decode(audio_, prompt, settings, 0);
+    }
+    decoder_->time_words(audio_, prompt, text, frames);
+  }
+  language_ = nullptr;
 }
 
 // As short as is asked for, and as long as it must be.

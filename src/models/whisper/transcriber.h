@@ -57,6 +57,10 @@ class Transcriber {
   // words' times always.  `before` is the text that came before.  Silence gives no words.
   HeardWindow hear(std::span<const float> samples, const TranscriberSettings& settings, std::string_view before = {});
 
+  // Runs a window of 30 s and, as hear() takes it, one of 10 s, with a few tokens, so that the first sound does not
+  // wait for memory.
+  void warm_up();
+
   // Of the last sound; null before the first, and for English-only models.
   const Language* language() const { return language_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }

@@ -235,7 +235,13 @@ std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const Windo
     word.start_s = static_cast<double>(starts[begin]) * kSecondsPerTime;
     word.end_s = static_cast<double>(starts[end]) * kSecondsPerTime;
     double sum = 0;
-    for (size_t i = begin; i < end; ++i) sum += std::exp(static_cast<double>(log_probabilities_[first + i]));
+    for (size_t i = begin; i < end; ++i) {
+      const double probability = std::exp(static_cast<double>(log_probabilities_[first + i]));
+      word.token_times.push_back({.start_s = static_cast<double>(starts[i]) * kSecondsPerTime,
+                                  .end_s = static_cast<double>(starts[i + 1]) * kSecondsPerTime,
+                                  .probability = static_cast<float>(probability)});
+      sum += probability;
+    }
     word.probability = static_cast<float>(sum / static_cast<double>(end - begin));
     begin = end;
   }

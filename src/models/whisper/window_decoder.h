@@ -52,7 +52,8 @@ class WindowDecoder {
   DecodedWindow decode(const AudioState& audio, const WindowPrompt& prompt, const DecodeSettings& settings,
                        uint64_t stream);
 
-  // The words of a window's text tokens with their times from its beginning; the window holds `frames` of mel.
+  // The words of a window's text tokens with their times, and their tokens', from its beginning; the window holds
+  // `frames` of mel.
   std::vector<Word> time_words(const AudioState& audio, const WindowPrompt& prompt, std::span<const int32_t> text_ids,
                                size_t frames);
 

@@ -68,6 +68,15 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+// `from` becomes the first, or the last, tokens of `to`.
+void move_tokens(Word& from, Word& to, bool in_front) {
+  to.tokens.insert(in_front ? to.tokens.begin() : to.tokens.end(), from.tokens.begin(), from.tokens.end());
+  to.token_times.insert(in_front ? to.token_times.begin() : to.token_times.end(), from.token_times.begin(),
+                        from.token_times.end());
+  from.tokens.clear();
+  from.token_times.clear();
+}
+
 double hundredths(double seconds) { return std::nearbyint(seconds * 100) / 100; }
 
 // Words at the ends of sentences swallow the pause there.
@@ -104,6 +113,14 @@ void agree_on_ends(Segment& segment, double median_s) {
     segment.end_s = last.end_s;
 }
 
+void keep_tokens_within(Word& word) {
+  const double end_s = std::max(word.start_s, word.end_s);
+  for (TokenTime& token : word.token_times) {
+    token.start_s = std::clamp(token.start_s, word.start_s, end_s);
+    token.end_s = std::clamp(token.end_s, word.start_s, end_s);
+  }
+}
+
 }  // namespace
 
 std::vector<Word> split_words(const text::ByteBpe& bpe, std::span<const int32_t> ids, std::string_view language) {
@@ -131,9 +148,8 @@ void merge_punctuation(std::vector<Word>& words) {
     }
     Word& word = words[following];
     word.text = sign.text + word.text;
-    word.tokens.insert(word.tokens.begin(), sign.tokens.begin(), sign.tokens.end());
     sign.text.clear();
-    sign.tokens.clear();
+    move_tokens(sign, word, true);
   }
   for (size_t i = 1, previous = 0; i < words.size(); ++i) {
     Word& sign = words[i];
@@ -143,9 +159,8 @@ void merge_punctuation(std::vector<Word>& words) {
     }
     Word& word = words[previous];
     word.text += sign.text;
-    word.tokens.insert(word.tokens.end(), sign.tokens.begin(), sign.tokens.end());
     sign.text.clear();
-    sign.tokens.clear();
+    move_tokens(sign, word, false);
   }
 }
 
@@ -169,11 +184,16 @@ void place_words(std::vector<Word> words, const Tokens& tokens, double offset_s,
       Word word = std::move(words[next]);
       word.start_s = hundredths(offset_s + word.start_s);
       word.end_s = hundredths(offset_s + word.end_s);
+      for (TokenTime& token : word.token_times) {
+        token.start_s = hundredths(offset_s + token.start_s);
+        token.end_s = hundredths(offset_s + token.end_s);
+      }
       segment.words.push_back(std::move(word));
     }
     if (segment.words.empty()) continue;
     if (segment.words[0].end_s - last_speech_s > median_s * 4) shorten_after_pause(segment.words, longest);
     agree_on_ends(segment, median_s);
+    for (Word& word : segment.words) keep_tokens_within(word);
     last_speech_s = segment.end_s;
   }
 }

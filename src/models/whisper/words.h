@@ -21,7 +21,8 @@ void merge_punctuation(std::vector<Word>& words);
 
 // Puts the timed words of a window (from its beginning, `offset_s`) into its segments, in order: long words at the ends
 // of sentences and after pauses are shortened to about twice the median, and a segment's times become those of its
-// words unless these stray far from them.  `last_speech_s` is where speech ended before.
+// words unless these stray far from them.  A token's times lie within its word's: a sign that was joined to a word lies
+// at its end or beginning.  `last_speech_s` is where speech ended before.
 void place_words(std::vector<Word> words, const Tokens& tokens, double offset_s, std::span<Segment> segments,
                  double last_speech_s);
 

@@ -43,9 +43,10 @@ inline std::vector<float> values_of(View<const float, 2> rows) { return values_o
 
 // The maker's window through our encoder.
 struct Encoded {
-  explicit Encoded(std::shared_ptr<const Model> from, int threads = 1) : model(std::move(from)), team(threads) {
-    const Arrays reference;
-    mel = reference.get("mel");
+  explicit Encoded(std::shared_ptr<const Model> from, int threads = 1)
+      : Encoded(std::move(from), Arrays().get("mel"), threads) {}
+  Encoded(std::shared_ptr<const Model> from, std::vector<float> window, int threads = 1)
+      : model(std::move(from)), team(threads), mel(std::move(window)) {
     encode();
   }
   View<const float, 2> frames() const {

@@ -54,7 +54,7 @@ inline std::vector<int32_t> ids_of(const Json& value) {
 }
 inline std::vector<int32_t> ids_of(const Json& row, const char* key) { return ids_of(*row.find(key)); }
 
-// The numbers of tools/reference/whisper_small.py.
+// The numbers of tools/checkpoints/draws.py.
 class Draws {
  public:
   explicit Draws(uint32_t seed) : state_(seed) {}
