@@ -10,16 +10,23 @@ namespace {
 std::atomic<size_t> count{0};
 }
 
-namespace syrinx {
-size_t allocation_count() { return count.load() + buffer_count(); }
-}  // namespace syrinx
-
 // ThreadSanitizer links operators of its own, which cannot be replaced: there only buffers are counted.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SYRINX_NOTHING_IS_COUNTED
 #endif
 #endif
+#if defined(SYRINX_NOTHING_IS_COUNTED)
+constexpr bool kCounted = false;
+#else
+constexpr bool kCounted = true;
+#endif
+
+namespace syrinx {
+size_t allocation_count() { return count.load() + buffer_count(); }
+bool allocations_are_counted() { return kCounted; }
+}  // namespace syrinx
+
 #if !defined(SYRINX_NOTHING_IS_COUNTED)
 void* operator new(size_t size) {
   count.fetch_add(1, std::memory_order_relaxed);

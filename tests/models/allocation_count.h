@@ -6,4 +6,6 @@
 
 namespace syrinx {
 size_t allocation_count();
-}
+// Whether that is all of them; ThreadSanitizer's build counts buffers alone.
+bool allocations_are_counted();
+}  // namespace syrinx

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/in_quotes.h"
-#include "base/mapped_file.h"
+#include "base/watched_file.h"
 
 namespace syrinx::kokoro {
 namespace {
@@ -69,11 +69,13 @@ constexpr Language kLanguages[] = {
 
 Result<Voice> load_part(const std::string& folder, const VoicePart& part, size_t style_width) {
   const std::string path = part.is_path() ? part.name : folder + "/" + part.name + ".bin";
-  auto file = MappedFile::open(path);
+  auto file = WatchedFile::open(path);
   if (!file && file.error().code == Code::kNotFound && !part.is_path())
     return fail(Code::kNotFound, "voice '{}' is not installed; `syrinx voices` lists those that are", part.name);
   if (!file) return tl::unexpected(std::move(file).error());
-  return Voice::parse(file->bytes(), part.name, style_width);
+  auto voice = Voice::parse(file->bytes(), part.name, style_width);
+  SYRINX_TRY_VOID(file->check_all());
+  return voice;
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ class Model {
   // What turns a recording into a voice: read anew by every call, since few programs clone a voice and fewer a second
   // one.  Any thread.  kUnsupported: these are the weights without voice cloning.
   Result<std::shared_ptr<const mimi::EncoderWeights>> load_encoder() const;
+  bool has_encoder() const { return !without_cloning_; }
 
   const std::string& config_path() const { return config_path_; }
   const std::string& weights_path() const { return weights_.file.path(); }

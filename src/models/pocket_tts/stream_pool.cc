@@ -7,8 +7,8 @@ namespace syrinx::pocket {
 
 StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
                        const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
-                       nn::Runner& runner, size_t streams)
-    : speaker_(flow, codec, schedule, runner, streams) {
+                       nn::Runner& runner, size_t streams, std::chrono::nanoseconds next_frame)
+    : speaker_(flow, codec, schedule, runner, streams), next_frame_(next_frame) {
   for (size_t n = streams; n-- > 0;) free_.push_back(n);
   round_.reserve(streams + 1);
   frames_.reserve(streams);
@@ -25,7 +25,7 @@ Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
     free_.pop_back();
   }
   Lease lease(*this, stream);  // gives the stream back should there be no memory
-  alone([&] { speaker_.set_schedule(stream, schedule); });
+  alone([&] { speaker_.set_schedule(stream, schedule); }, kDueAtOnce);
   return lease;
 }
 
@@ -36,22 +36,22 @@ void StreamPool::give_back(size_t stream) {
 }
 
 Status StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-                                float eos_threshold, size_t frames_after) {
+                                float eos_threshold, size_t frames_after, int64_t due_ns) {
   Status status;
   waited_ms_ += pool_->alone_after(
-      [&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); });
+      [&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); }, due_ns);
   return status;
 }
 
-bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples) {
-  Request request{.frame = {.stream = stream_, .noise = noise, .samples = samples}};
+bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples, int64_t due_ns) {
+  Request request{.frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns};
   pool_->serve(request);
   waited_ms_ += request.waited_ms;
   return request.frame.spoken;
 }
 
-double StreamPool::alone_after(const std::function<void()>& work) {
-  Request request{.work = &work};
+double StreamPool::alone_after(const std::function<void()>& work, int64_t due_ns) {
+  Request request{.work = &work, .due_ns = due_ns};
   serve(request);
   return request.waited_ms;
 }
@@ -62,6 +62,8 @@ void StreamPool::serve(Request& request) {
   while (!request.done) {
     if (busy_) {
       changed_.wait(lock);
+    } else if (gives_way(request)) {
+      changed_.wait_until(lock, frames_until_);
     } else {
       work_round(lock);
     }
@@ -69,15 +71,42 @@ void StreamPool::serve(Request& request) {
   if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
 }
 
-// The first piece of other work that waits, then a frame of everybody who asked for one before the round began.
+// Batch work behind what was due, whose streams ask for their next frame in a moment.  Whoever asks for anything
+// meanwhile begins a round himself, and is not kept.
+bool StreamPool::gives_way(const Request& request) const {
+  return request.work != nullptr && request.due_ns == kNeverDue && passed_ < kRoundsInARow &&
+         std::chrono::steady_clock::now() < frames_until_;
+}
+
+// What a round does before its frames; null: nothing.
+StreamPool::Request* StreamPool::choose_work() {
+  Request *due = nullptr, *batch = nullptr;
+  bool has_frames = false;
+  int64_t frames_due_ns = kNeverDue;
+  for (Request* const request : waiting_) {
+    if (request->work == nullptr) {
+      has_frames = true;
+      frames_due_ns = std::min(frames_due_ns, request->due_ns);
+    } else if (request->due_ns == kNeverDue) {
+      if (batch == nullptr) batch = request;
+    } else if (due == nullptr || request->due_ns < due->due_ns) {
+      due = request;
+    }
+  }
+  const bool is_batchs = batch != nullptr && ((due == nullptr && !has_frames) || passed_ >= kRoundsInARow);
+  passed_ = batch == nullptr || is_batchs ? 0 : passed_ + 1;
+  if (is_batchs) return batch;
+  return due != nullptr && due->due_ns <= frames_due_ns ? due : nullptr;
+}
+
+// That, then a frame of everybody who asked for one before the round began.
 void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
   round_.clear();
   frames_.clear();
-  const auto work = std::find_if(waiting_.begin(), waiting_.end(), [](const Request* r) { return r->work != nullptr; });
-  if (work != waiting_.end()) {
-    round_.push_back(*work);
-    waiting_.erase(work);
+  if (Request* const work = choose_work(); work != nullptr) {
+    round_.push_back(work);
+    std::erase(waiting_, work);
   }
   for (Request* const request : waiting_)
     if (request->work == nullptr) round_.push_back(request);
@@ -101,14 +130,17 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   if (!frames_.empty()) speaker_.next(frames_);
   const double frames_ms = frames_.empty() ? 0 : of_frames.elapsed_ms();
   size_t frame = 0;
+  bool was_due = false;
   lock.lock();
   for (Request* const request : round_) {
+    was_due = was_due || request->work == nullptr || request->due_ns != kNeverDue;
     if (request->work == nullptr)
       request->frame = frames_[frame++];
     else
       request->waited_ms += frames_ms;
     request->done = true;
   }
+  if (was_due) frames_until_ = std::chrono::steady_clock::now() + next_frame_;
   busy_ = false;
   changed_.notify_all();
 }

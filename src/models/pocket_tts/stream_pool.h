@@ -1,13 +1,18 @@
 // Streams of several threads that speak through one ChunkSpeaker: what they ask for at the same time is computed
 // together, so that the weights are read once for all of them.
 //
-// A caller that finds nobody at work becomes the one who works: it takes every request that waits, computes one round
-// of them, and hands over.  A round begins at most one chunk, whose text delays the others by the time of its pass, and
-// then makes one frame of each stream that asks.  No thread of its own, and with one stream no hand-over either.
+// A caller that finds nobody at work becomes the one who works: it computes a round of what waits, and hands over.  A
+// round begins at most one chunk, whose text delays the others by the time of its pass, and then makes one frame of
+// each stream that asks.  Of several chunks the one that is due first is begun, and none while a frame is due before
+// it; batch work, which is never due, waits for all that is, but for kRoundsInARow rounds at most.  Whose frame a round
+// has made asks for the next one a moment later, and so does who has got a stream or begun a chunk, for the first: for
+// that long batch work begins no round behind one of anything else, but for those kRoundsInARow.  A chunk that is due
+// later does.  No thread of its own, and with one stream no hand-over either.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -18,6 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/due.h"
 #include "base/result.h"
 #include "models/pocket_tts/chunk_speaker.h"
 
@@ -25,9 +31,15 @@ namespace syrinx::pocket {
 
 class StreamPool {
  public:
-  // The runner is borrowed and must outlive this; nothing else may run on its team but through alone().
+  static constexpr int kRoundsInARow = 4;
+  // A frame has been handed over, converted and asked for again by then, where its stream goes on at all.
+  static constexpr std::chrono::milliseconds kNextFrame{5};
+
+  // The runner is borrowed and must outlive this; nothing else may run on its team but through alone().  next_frame:
+  // for how long batch work waits behind a round of what is due for those whom that has served.
   StreamPool(const std::shared_ptr<const FlowLmWeights>& flow, const std::shared_ptr<const mimi::DecoderWeights>& codec,
-             const FlowSchedule& schedule, nn::Runner& runner, size_t streams);
+             const FlowSchedule& schedule, nn::Runner& runner, size_t streams,
+             std::chrono::nanoseconds next_frame = kNextFrame);
 
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
   class Lease {
@@ -41,10 +53,10 @@ class StreamPool {
 
     size_t latent() const { return pool_->speaker_.latent(); }
     size_t frame_samples() const { return pool_->speaker_.frame_samples(); }
-    // As ChunkSpeaker's; each waits until it has been done.
+    // As ChunkSpeaker's; each waits until it has been done.  `due_ns`: when the listener runs out of sound.
     Status begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids, float eos_threshold,
-                 size_t frames_after);
-    bool next(std::span<const float> noise, std::span<float> samples);
+                 size_t frames_after, int64_t due_ns = kDueAtOnce);
+    bool next(std::span<const float> noise, std::span<float> samples, int64_t due_ns = kDueAtOnce);
     // How long the calls above have waited, all together, while the team worked for others: what is computed together,
     // frames of one round, counts as everybody's own.
     double waited_ms() const { return waited_ms_; }
@@ -63,27 +75,41 @@ class StreamPool {
   Result<Lease> lease(const FlowSchedule& schedule);
 
   // Runs other work on the team, between two rounds.  What it throws is thrown here, wherever it ran.
-  void alone(const std::function<void()>& work) { alone_after(work); }
+  void alone(const std::function<void()>& work, int64_t due_ns = kNeverDue) { alone_after(work, due_ns); }
+
+  // How many have asked for a frame or for other work and wait for its turn.  Any thread.
+  size_t waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
 
  private:
   struct Request {
     const std::function<void()>* work = nullptr;  // or a frame:
     ChunkSpeaker::Frame frame{};
+    int64_t due_ns = kDueAtOnce;
     std::exception_ptr thrown = nullptr;  // by the work, for its owner
     bool done = false;
     Stopwatch asked = Stopwatch();
     double waited_ms = 0;  // while the team worked for others
   };
-  double alone_after(const std::function<void()>& work);  // milliseconds that it waited
+  double alone_after(const std::function<void()>& work, int64_t due_ns);  // milliseconds that it waited
   void serve(Request& request);
+  bool gives_way(const Request& request) const;
+  Request* choose_work();
   void work_round(std::unique_lock<std::mutex>& lock);
   void give_back(size_t stream);
 
+  using Time = std::chrono::steady_clock::time_point;
+
   ChunkSpeaker speaker_;
+  const std::chrono::nanoseconds next_frame_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool busy_ = false;              // somebody works
   std::vector<Request*> waiting_;  // in the order of asking
+  int passed_ = 0;                 // rounds that batch work has waited for
+  Time frames_until_ = Time();     // when whom the last round served that was due will have asked for a frame
   std::vector<size_t> free_;       // streams
   std::vector<Request*> round_;    // of the one who works
   std::vector<ChunkSpeaker::Frame> frames_;

@@ -89,18 +89,19 @@ Status Synthesizer::use_voice(VoiceState voice) {
   return {};
 }
 
-Status Synthesizer::begin(const Chunk& chunk) {
+Status Synthesizer::begin(const Chunk& chunk, int64_t due_ns) {
   SYRINX_CHECK(voice_ != nullptr, "use_voice() comes first");
   const Config& config = model_->config();
   faulty_ = false;
   return stream_.begin(voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
-                       frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess));
+                       frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess),
+                       due_ns);
 }
 
-bool Synthesizer::next(std::span<float> samples) {
+bool Synthesizer::next(std::span<float> samples, int64_t due_ns) {
   if (!stream_.end().goes_on()) return false;
   noise_.fill(block_);
-  if (!stream_.next(block_, samples)) return false;
+  if (!stream_.next(block_, samples, due_ns)) return false;
   faulty_ |= stream_.faulty() ||
              !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
   return true;

@@ -54,11 +54,12 @@ class Synthesizer {
 
   // Another voice for the chunks begun from here on; noise goes on.  Errors as create()'s, the voice then stays.
   Status use_voice(VoiceState voice);
-  // What the last chunk still had to say is dropped.  Errors of ChunkSpeaker::begin.
-  Status begin(const Chunk& chunk);
+  // What the last chunk still had to say is dropped.  Errors of ChunkSpeaker::begin.  `due_ns`, here and below: when
+  // the listener runs out of sound; of the pool's streams the one that does so first goes first.
+  Status begin(const Chunk& chunk, int64_t due_ns = kDueAtOnce);
   // One frame into samples [frame_samples()], which may exceed 1; false, and no samples, once the chunk has been
   // spoken. Allocates nothing.
-  bool next(std::span<float> samples);
+  bool next(std::span<float> samples, int64_t due_ns = kDueAtOnce);
 
   // How long the calls above have waited for other streams of the pool, all together.
   double waited_ms() const { return stream_.waited_ms(); }

@@ -105,6 +105,8 @@ void pad_segments(double pad, uint64_t samples, std::vector<SpeechSpan>& segment
 
 }  // namespace
 
+double usual_negative_threshold(double threshold) { return std::max(threshold - kHysteresis, kLowestNegative); }
+
 Status validate(const SegmentOptions& options) {
   const auto in_range = [](double value, double least, double greatest) { return value >= least && value <= greatest; };
   if (!in_range(options.threshold, 0, 1) || !in_range(options.negative_threshold.value_or(0), 0, 1))
@@ -122,8 +124,7 @@ Status validate(const SegmentOptions& options) {
 
 std::vector<SpeechSpan> speech_segments(std::span<const float> probabilities, uint64_t samples,
                                         const SegmentOptions& options) {
-  const double negative =
-      options.negative_threshold.value_or(std::max(options.threshold - kHysteresis, kLowestNegative));
+  const double negative = options.negative_threshold.value_or(usual_negative_threshold(options.threshold));
   SegmentTrack track;
   Collector found{options.min_speech_ms};
   for (const float p : probabilities) advance(options, negative, p, track, found);

@@ -28,6 +28,9 @@ struct SegmentOptions {
   double min_silence_at_max_speech_ms = 98;  // silences longer than this are places to cut
 };
 
+// A window's probability below which a silence may begin, as whole recordings have it.
+double usual_negative_threshold(double threshold);
+
 // kInvalidArgument for thresholds outside 0 to 1, times that are negative, no numbers or over an hour (but max_speech_s
 // may be infinite), and a max_speech_s that the padding and a window use up.
 Status validate(const SegmentOptions& options);

@@ -2,8 +2,8 @@
 // The model's folder: $SYRINX_TEST_MODELS/english-g2p, else where `syrinx pull` puts it.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -111,12 +111,15 @@ TEST(RealBritish, SaysItTheBritishWay) {
 TEST(RealLexicon, OpensFastFromItsCache) {
   const TempFolder folder;
   const std::string cache = folder.file("cache");
-  ASSERT_NE(load(false, cache), nullptr);
-  const auto begin = std::chrono::steady_clock::now();
-  ASSERT_NE(load(false, cache), nullptr);
-  const auto took = std::chrono::steady_clock::now() - begin;
-  RecordProperty("open_us", std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
-  EXPECT_LT(took, std::chrono::seconds(1));
+  // By the processor's time, which a busy machine makes no longer.
+  const auto load_clocks = [&cache] {
+    const std::clock_t begin = std::clock();
+    EXPECT_NE(load(false, cache), nullptr);
+    return std::clock() - begin;
+  };
+  const std::clock_t made = load_clocks(), opened = load_clocks();
+  RecordProperty("open_us", std::to_string(opened * 1000000 / CLOCKS_PER_SEC));
+  EXPECT_LT(opened, made / 2);
 }
 
 }  // namespace
