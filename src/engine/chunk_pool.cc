@@ -37,38 +37,46 @@ ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& 
 void ChunkPool::hear(Chunk& chunk) {
   Request request{.chunk = &chunk};
   std::unique_lock lock(mutex_);
-  waiting_.push_back(&request);
-  if (led_) {
-    request.changed.wait(lock, [&] { return request.done || request.leads; });
-  } else {
-    led_ = request.leads = true;
+  const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->chunk->due_ns; };
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), chunk.due_ns, later), &request);
+  if (!led_) led_ = request.leads = true;
+  while (!request.done) {
+    if (request.leads)
+      lead(lock, request);
+    else
+      request.changed.wait(lock, [&] { return request.done || request.leads; });
   }
-  if (!request.done) lead(lock, request);
   if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
 }
 
-// One step, with the caller's own chunk in it, as that is the oldest.  Others are woken under the lock: a request lives
-// on its caller's stack and is gone as soon as that caller has seen the end.
-void ChunkPool::lead(std::unique_lock<std::mutex>& lock, const Request& own) {
+// One step.  The caller's own chunk is in it unless so many came meanwhile that are due before it.
+void ChunkPool::lead(std::unique_lock<std::mutex>& lock, Request& own) {
   lock.unlock();
-  {
-    const Turns::Turn turn(turns_, Turns::Class::kFirst);
-    lock.lock();
-    const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting_.size()));
-    round_.assign(waiting_.begin(), end);
-    waiting_.erase(waiting_.begin(), end);
-    lock.unlock();
-    try_step();
-  }
+  Turns::Turn turn(turns_, own.place, own.chunk->due_ns);
   lock.lock();
+  const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting_.size()));
+  round_.assign(waiting_.begin(), end);
+  waiting_.erase(waiting_.begin(), end);
+  lock.unlock();
+  try_step();
+  lock.lock();
+  hand_over(turn, own);
+}
+
+// Before the turn ends, so that what is due goes on before batch work.  Others are woken under the lock: a request
+// lives on its caller's stack and is gone as soon as that caller has seen the end.
+void ChunkPool::hand_over(Turns::Turn& turn, Request& own) {
+  own.leads = false;
   for (Request* const request : round_) {
     request->done = true;
     if (request != &own) request->changed.notify_one();
   }
   led_ = !waiting_.empty();
   if (!led_) return;
-  waiting_.front()->leads = true;
-  waiting_.front()->changed.notify_one();
+  Request& next = *waiting_.front();
+  next.leads = true;
+  turn.line_up(next.place, next.chunk->due_ns);
+  if (&next != &own) next.changed.notify_one();
 }
 
 // Whatever happens, those whose chunks are in it are told and the next one leads.
@@ -162,6 +170,7 @@ void ChunkPool::warm_up(const transducer::Model& model) {
     step();
   };
   run(streams, first_mels, false);
+  while (encoders.front().frames() == 0) run(streams, mels, false);  // until what each block waits for is there
   for (size_t count = 1; count <= std::min(streams, kBlockRows); ++count) run(count, mels, false);
   run(streams, mels, false);
   run(streams, 1, true);

@@ -2,10 +2,10 @@
 // step, encoder and decoder, so that the weights are read once for all of them (spec transducer-asr.md, sections 5.6
 // and 8.3).
 //
-// A caller that finds nobody at work becomes the one who works: it takes the chunks that have waited longest, as many
-// as a step holds, and hands over to the next one that waits.  No thread of its own, no delay to gather more, and with
-// one stream no hand-over.  A stream gets the labels that it gets alone, to the last bit of their confidences; values
-// that are not finite stay in the stream that has them.
+// A caller that finds nobody at work becomes the one who works: it takes the chunks that are due first, as many as a
+// step holds, and hands over to the one whose chunk is due next, who then stands in the turns' line already.  No thread
+// of its own, no delay to gather more, and with one stream no hand-over.  A stream gets the labels that it gets alone,
+// to the last bit of their confidences; values that are not finite stay in the stream that has them.
 //
 // Any number of threads; a stream belongs to one at a time.  Allocates nothing after the constructor but what the
 // labels lack, as long as no more threads wait at once than it was made for.  What is thrown in a step reaches all
@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "base/due.h"
 #include "engine/turns.h"
 #include "models/transducer/head_decoder.h"
 #include "models/transducer/model.h"
@@ -52,6 +53,8 @@ class ChunkPool {
     // Called behind each `at_once` of them and before those that follow, so it may change the head and the labels; by
     // the thread that does the work, while the caller waits.  What it throws is the caller's alone.
     const Sink* sink = nullptr;
+
+    int64_t due_ns = kDueAtOnce;  // of those that wait, the ones that are due first go first
 
     size_t rows = 0, decoded = 0;  // frames that it has, and those whose labels are known
   };
@@ -85,8 +88,10 @@ class ChunkPool {
     bool done = false, leads = false;
     std::exception_ptr thrown = {};
     std::condition_variable changed = {};
+    Turns::Place place = {};  // in the turns' line, once it leads
   };
-  void lead(std::unique_lock<std::mutex>& lock, const Request& own);
+  void lead(std::unique_lock<std::mutex>& lock, Request& own);
+  void hand_over(Turns::Turn& turn, Request& own);
   void try_step();
   void step();
   bool decode_some();
@@ -97,7 +102,7 @@ class ChunkPool {
   transducer::HeadDecoder decoder_;
   std::mutex mutex_;
   bool led_ = false;               // somebody works, or has been told to
-  std::vector<Request*> waiting_;  // in the order of asking
+  std::vector<Request*> waiting_;  // in the order in which they are due
   std::vector<Request*> round_;    // of the one who works
   std::vector<transducer::StreamEncoder::Input> inputs_;
   std::vector<transducer::StreamEncoder::Output> outputs_;

@@ -49,4 +49,11 @@ void CurlSession::prepare(const std::string& url, const std::string& token, cons
   }
 }
 
+void CurlSession::add_header(const char* header) {
+  curl_slist* const longer = curl_slist_append(static_cast<curl_slist*>(headers_), header);
+  if (longer == nullptr) return;  // out of memory: the list is as it was
+  headers_ = longer;
+  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, longer);
+}
+
 }  // namespace syrinx

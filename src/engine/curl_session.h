@@ -1,6 +1,6 @@
 // One libcurl handle, its connections reused from request to request, and what all our requests agree on: http and
 // https only, redirects never from https down to http, the user's proxies and certificates, our name.  libcurl's
-// header is included by the sources of Downloader alone.  One thread.
+// header is included by the sources of Downloader and of the server's upstream alone.  One thread.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ class CurlSession {
   // Forgets the last request's options and sets the common ones.  `token`, where it is not empty, is sent as
   // "Authorization: Bearer" to the address's own host, port and scheme, and to nobody whom it redirects to.
   void prepare(const std::string& url, const std::string& token, const std::string& if_range, const CurlLimits& limits);
+  // One more line of the request's head, "Name: value", behind prepare().
+  void add_header(const char* header);
   CURL* handle() const { return handle_; }
 
  private:

@@ -28,6 +28,7 @@ struct EndpointOptions {
   // An end-of-utterance token counts this long after the last other token: punctuation that comes late belongs to the
   // utterance before (two frames of 80 ms).
   double settle_s = 0.16;
+  bool heed_marks = true;  // end-of-utterance tokens end one
 };
 
 // kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
@@ -36,9 +37,15 @@ Status validate(const EndpointOptions& options);
 // What somebody wants otherwise; the rest stays as it is.  Only, so that the silence behind speech can be as long as it
 // is wanted, `silence_s` grows to `silence_after_speech_s` where that alone is named.
 struct EndpointChanges {
-  std::optional<double> silence_s = {}, silence_after_speech_s = {}, max_utterance_s = {};
+  static constexpr double kLongestS = 3600;  // each partial result spells all of an utterance
 
-  Result<EndpointOptions> apply(EndpointOptions options) const;  // the errors of validate()
+  std::optional<double> silence_s = {}, silence_after_speech_s = {}, max_utterance_s = {};
+  // An utterance goes on to the end of the stream, or the client's word, or max_utterance_s (kLongestS); nothing may be
+  // said about silences then.
+  bool off = false;
+
+  Result<EndpointOptions> apply(
+      EndpointOptions options) const;  // the errors of validate(), and for more than kLongestS
 };
 
 enum class EndpointReason : uint8_t {
@@ -47,8 +54,12 @@ enum class EndpointReason : uint8_t {
   kLength,
   kEndOfUtterance,
   kEndOfBackchannel,
-  kCommit
+  kCommit,
+  kEnd  // of the stream
 };
+
+// "silence" (both), "length", "eou", "eob", "commit", "end".
+const char* reason_name(EndpointReason reason);
 
 class Endpointer {
  public:
@@ -58,7 +69,6 @@ class Endpointer {
   void token(double end_s);                                      // a piece of text
   void voice(double end_s);                                      // voice activity: speech up to here
   void end_of_utterance(double at_s, bool backchannel = false);  // a special token
-  void commit() { committed_ = true; }                           // the client asks for a final result now
 
   // The sound is decoded up to `now_s`: whether the utterance is over, and why.  Asked again, it says the same until
   // restart().
@@ -76,7 +86,7 @@ class Endpointer {
   double speech_end_s_ = 0;  // of the last token or voice; start_s_ where there was none
   double token_end_s_ = 0;
   std::optional<double> marked_s_;  // an end-of-utterance token
-  bool backchannel_ = false, committed_ = false;
+  bool backchannel_ = false;
 };
 
 }  // namespace syrinx

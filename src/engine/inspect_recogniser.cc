@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/transducer_frames.h"
 #include "models/silero/container.h"
 #include "models/transducer/checkpoint.h"
 #include "tensor/ct2_file.h"
@@ -39,6 +40,24 @@ const char* head_name(transducer::HeadKind kind) {
   return "";
 }
 
+// What can be asked of its streams: the first look-ahead is the one that they have where none is.
+std::string streams_text(const transducer::Config& config) {
+  const transducer::EncoderConfig& encoder = config.encoder;
+  if (ChunkedFrames::fits(config)) {
+    std::vector<ptrdiff_t> ahead;
+    for (const transducer::AttentionContext& context : encoder.contexts) ahead.push_back(context.right);
+    const bool blocks = encoder.style == transducer::ContextStyle::kRegular;
+    return fmt::format("chunks that look {} frames ahead{}", fmt::join(ahead, "/"), blocks ? " in each block" : "");
+  }
+  std::string sizes = "any size";
+  if (encoder.menu)
+    sizes = fmt::format("{} frames with {} before and {} behind them", fmt::join(encoder.menu->chunk, "/"),
+                        fmt::join(encoder.menu->left, "/"), fmt::join(encoder.menu->right, "/"));
+  const StreamWindow usual = WindowedFrames::usual(config);
+  return fmt::format("windows of {}, {:.4g},{:.4g},{:.4g} s where none is asked for", sizes, usual.left_s,
+                     usual.chunk_s, usual.right_s);
+}
+
 void add(const TensorRef& tensor, FileDescription& out) {
   out.tensors.push_back({tensor.name, dtype_name(tensor.dtype), tensor.dims, tensor.bytes.size()});
 }
@@ -72,6 +91,7 @@ Status describe_transducer(FileDescription& out) {
                {"encoder", fmt::format("{} layers of {}, {} heads", config.encoder.layers, config.encoder.width,
                                        config.encoder.heads)},
                {"frame_ms", fmt::format("{:.0f}", config.frame_s() * 1000)},
+               {"streams", streams_text(config)},
                {"maker's version", config.nemo_version}};
   return {};
 }

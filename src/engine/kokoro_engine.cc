@@ -89,7 +89,8 @@ class KokoroEngine::Maker final : public SpeechMaker {
     return chosen_.front_end->phonemize(sentence, source_offset);
   }
 
-  Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, kokoro::PieceOutput& output) override {
+  Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
+                    kokoro::PieceOutput& output) override {
     kokoro::PieceInput input;
     input.ids = ids;
     input.style = chosen_.voice->style(symbols);
@@ -97,7 +98,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.noise = noise_;
     input.seed = seed;
     const Stopwatch asked;
-    const Turns::Turn turn(engine_->turns_);
+    const Turns::Turn turn(engine_->turns_, due_ns);
     waited_ms_ += asked.elapsed_ms();
     return engine_->synthesizer_.synthesize(input, output);
   }
@@ -187,6 +188,11 @@ Status KokoroEngine::add_voice(const std::string& name, std::span<const std::byt
   const std::lock_guard lock(parts_mutex_);
   added_voices_[name] = std::make_shared<const kokoro::Voice>(std::move(made));
   return {};
+}
+
+void KokoroEngine::remove_voice(const std::string& name) {
+  const std::lock_guard lock(parts_mutex_);
+  added_voices_.erase(name);
 }
 
 Result<std::string> KokoroEngine::export_voice(const std::string& voice) {

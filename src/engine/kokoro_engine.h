@@ -23,6 +23,8 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
 
   Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
   Status add_voice(const std::string& name, std::span<const std::byte> content) override;
+  bool clones() const override { return false; }
+  void remove_voice(const std::string& name) override;
   Result<std::string> export_voice(const std::string& voice) override;
 
   const std::string& name() const override { return files_.name; }
@@ -49,7 +51,7 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   const std::shared_ptr<const kokoro::Model> model_;
   double load_ms_ = 0;
 
-  Turns turns_;  // one piece at a time
+  Turns turns_;  // one piece at a time, of the session whose listener runs out of sound first
   ThreadTeam team_;
   kokoro::Synthesizer synthesizer_;
 

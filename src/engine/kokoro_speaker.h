@@ -23,8 +23,9 @@ class SpeechMaker {
   // Of what comes next; a name, or nothing for the first one.
   virtual Status use_voice(const std::string& name) = 0;
   virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
-  // `ids` without the zeros; `symbols` chooses the row of the voice; `output` is reused.
-  virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed,
+  // `ids` without the zeros; `symbols` chooses the row of the voice; `due_ns`: SpeechStream::due_ns(); `output`
+  // is reused.
+  virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
                             kokoro::PieceOutput& output) = 0;
   // How long synthesize() has waited for other sessions, all together.
   virtual double waited_ms() const = 0;

@@ -73,7 +73,15 @@ std::vector<TranscriptWord> LocalAgreement::push(std::span<const TranscriptWord>
   while (agreed < std::min(fresh.size(), unstable_.size()) && same_word(fresh[agreed].text, unstable_[agreed].text))
     ++agreed;
   std::vector<TranscriptWord> now(fresh.begin(), fresh.end());
-  if (!begun_ && agreed > 0) keep_capital(now.front().text, unstable_.front().text);
+  if (!begun_ && agreed > 0) {
+    TranscriptWord& first = now.front();
+    keep_capital(first.text, unstable_.front().text);
+    for (TranscriptToken& token : first.timed_tokens) {
+      if (first_letter(token.text).empty()) continue;
+      keep_capital(token.text, unstable_.front().text);
+      break;
+    }
+  }
   unstable_ = std::move(now);
   segment_ends_s_.assign(segment_ends_s.begin(), segment_ends_s.end());
   return commit(agreed);

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/mapped_file.h"
+#include "base/watched_file.h"
 #include "engine/pocket_speaker.h"
 #include "engine/remote_files.h"
-#include "models/pocket_tts/voice_file.h"
 #include "models/pocket_tts/voice_recording.h"
 
 namespace syrinx {
@@ -149,42 +148,68 @@ Result<pocket::VoiceState> PocketEngine::voice(const std::string& name) {
 // Voices read from files make room: they can be read again.
 void PocketEngine::keep(const std::string& name, const pocket::VoiceState& voice) {
   const std::lock_guard lock(voices_mutex_);
-  const size_t bytes = voice->bytes(), added = bytes_of(added_voices_);
-  if (bytes + added + bytes_of(voices_) > max_voice_bytes_) voices_.clear();
-  if (bytes + added <= max_voice_bytes_) voices_[name] = voice;
+  const size_t bytes = voice->bytes(), room = room_of_files();
+  if (bytes + bytes_of(voices_) > room) voices_.clear();
+  if (bytes <= room) voices_[name] = voice;
+}
+
+size_t PocketEngine::room_of_files() const {
+  return std::max(max_voice_bytes_ - bytes_of(added_voices_), max_voice_bytes_ / 2);
 }
 
 Result<pocket::VoiceState> PocketEngine::read_voice(const PocketVoiceFile& file, bool truncate) {
-  SYRINX_TRY(const MappedFile mapped, MappedFile::open(file.path));
-  return make_voice(mapped.bytes(), file.path, truncate);
+  const int64_t due_ns = system_clock().now_ns();  // a session waits for it
+  SYRINX_TRY(const VoiceSource source, read_source(file.path, truncate));
+  return make_voice(source, due_ns);
 }
 
-Result<pocket::VoiceState> PocketEngine::make_voice(std::span<const std::byte> content, const std::string& name,
-                                                    bool truncate) {
-  // Sessions go on speaking meanwhile.
-  const auto in_turn = [this](const std::function<void()>& work) { pool_->alone(work); };
+// A file may be written anew at any time, also while the server speaks.
+Result<PocketEngine::VoiceSource> PocketEngine::read_source(const std::string& path, bool truncate) const {
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  auto source = read_source(file.bytes(), path, truncate);
+  SYRINX_TRY_VOID(file.check_all());
+  return source;
+}
+
+Result<PocketEngine::VoiceSource> PocketEngine::read_source(std::span<const std::byte> content, const std::string& name,
+                                                            bool truncate) const {
   if (is_safetensors(content)) {
-    SYRINX_TRY(const pocket::VoiceFile read, pocket::parse_voice_file(content, name, model_->config().flow_lm));
-    return pocket::make_voice(*model_, read, runner_, in_turn);
+    SYRINX_TRY(pocket::VoiceFile file, pocket::parse_voice_file(content, name, model_->config().flow_lm));
+    return VoiceSource(std::move(file));
   }
-  SYRINX_TRY(const std::vector<float> ready,
-             pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
-  return pocket::clone_voice(*model_, ready, runner_, in_turn);
+  SYRINX_TRY(std::vector<float> ready, pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
+  return VoiceSource(std::move(ready));
+}
+
+Result<pocket::VoiceState> PocketEngine::make_voice(const VoiceSource& source, int64_t due_ns) {
+  // Sessions go on speaking meanwhile.
+  const auto in_turn = [this, due_ns](const std::function<void()>& work) { pool_->alone(work, due_ns); };
+  if (const auto* const file = std::get_if<pocket::VoiceFile>(&source))
+    return pocket::make_voice(*model_, *file, runner_, in_turn);
+  return pocket::clone_voice(*model_, std::get<std::vector<float>>(source), runner_, in_turn);
 }
 
 Status PocketEngine::add_voice(const std::string& name, std::span<const std::byte> content) {
   SYRINX_TRY_VOID(check_voice_name(name));
-  SYRINX_TRY(pocket::VoiceState made, make_voice(content, name, /*truncate=*/true));
+  SYRINX_TRY(const VoiceSource source, read_source(content, name, /*truncate=*/true));
+  SYRINX_TRY(pocket::VoiceState made, make_voice(source, kNeverDue));
   const std::lock_guard lock(voices_mutex_);
   const auto replaced = added_voices_.find(name);
   size_t bytes = made->bytes() + bytes_of(added_voices_);
   if (replaced != added_voices_.end()) bytes -= replaced->second->bytes();
   if (bytes > max_voice_bytes_)
-    return fail(Code::kLimitExceeded, "voice '{}' would make {} bytes of added voices, at most {} are kept; add fewer",
+    return fail(Code::kLimitExceeded,
+                "voice '{}' would make {} bytes of added voices, at most {} are kept; remove "
+                "one, or make it of less sound",
                 name, bytes, max_voice_bytes_);
-  if (bytes + bytes_of(voices_) > max_voice_bytes_) voices_.clear();
   added_voices_[name] = std::move(made);
+  if (bytes_of(voices_) > room_of_files()) voices_.clear();
   return {};
+}
+
+void PocketEngine::remove_voice(const std::string& name) {
+  const std::lock_guard lock(voices_mutex_);
+  added_voices_.erase(name);
 }
 
 Result<std::string> PocketEngine::export_voice(const std::string& voice) {

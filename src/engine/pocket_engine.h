@@ -7,12 +7,15 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "base/thread_team.h"
 #include "engine/pocket_voices.h"
 #include "engine/speech_engine.h"
 #include "models/pocket_tts/model.h"
 #include "models/pocket_tts/stream_pool.h"
+#include "models/pocket_tts/voice_file.h"
 #include "models/pocket_tts/voice_state.h"
 #include "nn/runner.h"
 
@@ -20,7 +23,8 @@ namespace syrinx {
 
 class PocketEngine final : public SpeechEngine, public std::enable_shared_from_this<PocketEngine> {
  public:
-  // Of all voices that are kept; those read from files make room for added ones.  An exported voice of 10 s takes 6 MB,
+  // Of the voices that were added.  Those read from files take what they leave, and half as much whatever is added, so
+  // that nobody who adds voices has others' read, or cloned, anew for each text.  An exported voice of 10 s takes 6 MB,
   // with 24 layers 24 MB.
   static constexpr size_t kMaxVoiceBytes = size_t{256} << 20;
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
@@ -34,6 +38,8 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
   // `content` is an exported voice, or a recording.  kLimitExceeded where the added voices would outgrow the limit.
   Status add_voice(const std::string& name, std::span<const std::byte> content) override;
+  bool clones() const override { return model_->has_encoder(); }
+  void remove_voice(const std::string& name) override;
   Result<std::string> export_voice(const std::string& voice) override;
 
   const std::string& name() const override { return files_.name; }
@@ -43,14 +49,19 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   const std::string& default_voice() const override { return default_voice_; }
 
  private:
+  using VoiceSource = std::variant<pocket::VoiceFile, std::vector<float>>;  // exported; a recording made ready
+
   PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options, size_t max_voice_bytes);
   void prepare_default_voice();
   pocket::VoiceState added_voice(const std::string& name);
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> marked_voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
-  Result<pocket::VoiceState> make_voice(std::span<const std::byte> content, const std::string& name, bool truncate);
+  Result<VoiceSource> read_source(const std::string& path, bool truncate) const;
+  Result<VoiceSource> read_source(std::span<const std::byte> content, const std::string& name, bool truncate) const;
+  Result<pocket::VoiceState> make_voice(const VoiceSource& source, int64_t due_ns);
   void keep(const std::string& name, const pocket::VoiceState& voice);
+  size_t room_of_files() const;  // in bytes; by voices_mutex_
 
   const size_t max_voice_bytes_;
   const SpeechFiles files_;

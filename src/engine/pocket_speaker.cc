@@ -66,7 +66,7 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const double waited_ms = synthesizer_->waited_ms();
-  SYRINX_TRY_VOID(synthesizer_->begin(chunk));
+  SYRINX_TRY_VOID(synthesizer_->begin(chunk, stream.due_ns()));
   account_since(watch, waited_ms, stream);
   return {};
 }
@@ -79,7 +79,7 @@ Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const double waited_ms = synthesizer_->waited_ms();
-  const bool spoken = synthesizer_->next(frame_.samples);
+  const bool spoken = synthesizer_->next(frame_.samples, stream.due_ns());
   account_since(watch, waited_ms, stream);
   if (!spoken) return false;
   if (synthesizer_->faulty())

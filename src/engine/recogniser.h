@@ -1,10 +1,12 @@
 // A loaded recognition model: turns recordings and streams of sound into text.  Each family has an engine of its own
 // behind this interface: whisper_recogniser.h, transducer_recogniser.h.  Thread-safe: transcriptions and streams of
-// several threads take turns at the one team of threads and its scratch memory.  A transducer's streams go before
-// its recordings: their turn is a step, chunks of some streams or one window.  A recording's is a piece of up to 60 s
-// of speech, or of 120 s where voice activity is not heeded, and gives way behind each layer of its encoder, each 20 s
-// of its greedy decoder and each frame of a beam search.  Whisper's is a piece
-// of at most 30 s of speech, or a whole recording where voice activity is not heeded, and streams wait as long.
+// several threads take turns at the one team of threads and its scratch memory (turns.h).  Streams go before
+// recordings, and among them the one whose sound is due first (sound_pace.h).  A transducer stream's turn is a step,
+// chunks of some streams or one window; a recording's is a piece of up to 60 s of speech, or of 120 s where voice
+// activity is not heeded, and gives way behind each layer of its encoder, each 20 s of its greedy decoder and each
+// frame of a beam search.  Whisper's is one decoding of a stream, or of a recording a piece of at most 30 s of speech,
+// or all of it where voice activity is not heeded; a piece that has begun is heard to its end, and streams wait as
+// long.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +15,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "engine/endpointing.h"
 #include "engine/recognition_files.h"
@@ -34,15 +38,26 @@ struct StreamWindow {
   double left_s = 10, chunk_s = 2, right_s = 2;
 };
 
+// Which head of a hybrid transducer writes what it hears: the transducer's, which hears better, or that of CTC, which
+// costs less.
+enum class RecognitionHead : uint8_t { kTransducer, kCtc };
+
 struct RecogniserOptions {
   RecognitionFiles files = {};              // of find_recognition_files()
   std::optional<Precision> precision = {};  // absent: the family's default
   int threads = 0;                          // 1 to 64; 0: default_threads()
   std::string cache_folder = {};            // for packed weights; empty: none is kept
   bool heartbeat = false;                   // a little work while idle (heartbeat.h); transducers only
+  // Whether load() returns only when what sessions meet first has run once, so that nobody waits for pages, tables and
+  // threads: chunks of streams in steps of every size, or the first and the longest of a stream's windows; a second of
+  // a recording, greedily and by beams; Whisper's windows of 10 and 30 s.  For programs in which a session may begin at
+  // any moment.  A single recording is heard sooner without.
+  bool warm_up = false;
   // Transducers only: streams at once, 1 to 1024, each with memory of its own until it is finished, has failed or is
   // destroyed.  For programs: `syrinx transcribe` runs one stream and has no option for it.
   size_t max_streams = 16;
+  // Of transducers; absent: the main one of the model.  kUnsupported for one that it lacks, and for other families.
+  std::optional<RecognitionHead> head = {};
   // Streams of transducers; kUnsupported for a model of another kind.
   std::optional<int> look_ahead = {};       // of a cache-aware one: frames, one of its own; absent: its first
   std::optional<StreamWindow> window = {};  // of the others; chunk_s > 0, the others >= 0
@@ -51,6 +66,7 @@ struct RecogniserOptions {
 struct TranscribeOptions {
   std::string language = {};  // two letters; empty: the model finds out, or knows but one
   bool words = false;         // times of words
+  bool tokens = false;        // times of tokens too, in their words
   bool translate = false;     // into English; Whisper's multilingual models only
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
@@ -58,7 +74,7 @@ struct TranscribeOptions {
   // What counts as speech: kNotFound where no voice activity model is installed, kInvalidArgument without
   // voice_activity.
   VoiceActivityChanges voice = {};
-  // When an utterance of a stream is over.  Transducers: max_utterance_s at most 3600, as each partial result spells
+  // When an utterance of a stream is over: max_utterance_s at most 3600, as each partial result spells
   // the whole utterance; kInvalidArgument beyond.
   EndpointChanges endpoints = {};
   std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
@@ -79,14 +95,18 @@ struct RecognitionEvent {
   uint64_t segment = 0;  // counts from 0
   bool is_final = false;
   TranscriptSegment result;
-  size_t stable_bytes = 0;  // of result.text: this much of it will not change any more
-  double latency_ms = 0;    // from the arrival of the last sample that it needed
+  size_t stable_bytes = 0;                    // of result.text: this much of it will not change any more
+  double latency_ms = 0;                      // from the arrival of the last sample that it needed
+  std::optional<EndpointReason> reason = {};  // of a final one: why its utterance ended
 };
 
 // One speaker's sound as it comes.  One thread.
 class RecognitionStream {
  public:
   virtual ~RecognitionStream() = default;
+  // When what is pushed, committed or finished next has come, by system_clock(): by that the stream gets its turns.
+  // Where nobody says: when it is pushed.
+  void sound_came(int64_t at_ns) { came_ns_ = at_ns; }
   // Mono, kRecognitionRateHz, any number of samples, about -1 to 1; what is not finite counts as silence,
   // what is greater than kLoudestSample (audio/loudest_sample.h) as that.  Appends what has become known to `events`.
   virtual Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) = 0;
@@ -96,6 +116,13 @@ class RecognitionStream {
   // the last tenth of a second; the stream goes on.
   virtual Status commit(std::vector<RecognitionEvent>& events) = 0;
   virtual const std::string& language() const = 0;  // as Transcript::language
+
+ protected:
+  // Once a push, commit or finish.
+  int64_t take_arrival() { return std::exchange(came_ns_, std::nullopt).value_or(system_clock().now_ns()); }
+
+ private:
+  std::optional<int64_t> came_ns_;
 };
 
 class Recogniser {
@@ -112,11 +139,20 @@ class Recogniser {
   virtual Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                         const Progress& progress) = 0;
   virtual Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) = 0;
+  // What start() would say of the options alone: it takes no stream, so none need be free.
+  virtual Status check_stream(const TranscribeOptions& options) const = 0;
 
   virtual const std::string& name() const = 0;
   virtual Precision precision() const = 0;
   virtual int threads() const = 0;
-  virtual double load_ms() const = 0;
+  // Which TranscribeOptions::language may name, in the model's words: "en", "en-US"; empty where the model's files do
+  // not tell and a language cannot be named.
+  virtual std::vector<std::string> languages() const = 0;
+  // What finds speech for it, for whoever must know when somebody speaks: weights that any number of threads may use,
+  // held once.  Null where no voice activity model is installed.
+  virtual std::shared_ptr<const silero::SileroVad> voice_activity() const = 0;
+  virtual double load_ms() const = 0;     // without the warm-up
+  virtual double warm_up_ms() const = 0;  // 0: none was asked for
 };
 
 }  // namespace syrinx

@@ -13,12 +13,8 @@ constexpr size_t kHop = kRecognitionRateHz / 100;
 constexpr size_t kQuietHops = 30;
 
 void move_by(TranscriptSegment& segment, double seconds) {
-  segment.start_s += seconds;
-  segment.end_s += seconds;
-  for (TranscriptWord& word : segment.words) {
-    word.start_s += seconds;
-    word.end_s += seconds;
-  }
+  const auto later = [=](double time_s) { return time_s + seconds; };
+  map_times(segment, later, later);
 }
 
 double seconds_of(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }

@@ -1,6 +1,6 @@
 // A loaded voice model: makes sessions.  Thread-safe: sessions of several threads take turns at the one team of threads
-// and its scratch memory, chunk by chunk (speech_session.h).  Each family of models has an engine of its own behind
-// this interface: kokoro_engine.h, pocket_engine.h.
+// and its scratch memory, chunk by chunk (speech_session.h); the one whose listener runs out of sound first goes first.
+// Each family of models has an engine of its own behind this interface: kokoro_engine.h, pocket_engine.h.
 #pragma once
 
 #include <memory>
@@ -40,6 +40,10 @@ class SpeechEngine {
   virtual Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) = 0;
   // A voice from the content of its file, under a name of letters, digits, '_' and '-'; replaces one of that name.
   virtual Status add_voice(const std::string& name, std::span<const std::byte> content) = 0;
+  virtual bool clones() const = 0;  // whether add_voice() makes voices of recordings
+  // What add_voice() has added under that name is there no more; sessions that speak with it go on.  Nothing where
+  // there is none of that name.
+  virtual void remove_voice(const std::string& name) = 0;
   // The content of a file that holds the voice (a name, or a path of a recording) for this model, as its maker's
   // programs read it.  kUnsupported: Kokoro's voices are files already.
   virtual Result<std::string> export_voice(const std::string& voice) = 0;

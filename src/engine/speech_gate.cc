@@ -25,6 +25,8 @@ double in_recording(const std::vector<SpeechSpan>& spans, double piece_s, bool g
 
 Result<silero::SegmentOptions> VoiceActivityChanges::apply(silero::SegmentOptions options) const {
   options.threshold = threshold.value_or(options.threshold);
+  // Of a stream, too: with the maker's rule for streams, speech beyond a threshold of 0.15 or less never ends.
+  if (threshold) options.negative_threshold = silero::usual_negative_threshold(*threshold);
   options.min_speech_ms = min_speech_ms.value_or(options.min_speech_ms);
   options.min_silence_ms = min_silence_ms.value_or(options.min_silence_ms);
   options.speech_pad_ms = speech_pad_ms.value_or(options.speech_pad_ms);

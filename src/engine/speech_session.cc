@@ -13,6 +13,8 @@ constexpr size_t kMaxArrival = size_t{64} << 10;
 
 double ms_between(int64_t begin_ns, int64_t end_ns) { return static_cast<double>(end_ns - begin_ns) * 1e-6; }
 
+int64_t ns_of(size_t samples) { return static_cast<int64_t>(samples) * 1'000'000'000 / kSpeechRateHz; }
+
 tl::unexpected<Error> cancelled() { return fail(Code::kCancelled, "the speech was cancelled"); }
 
 }  // namespace
@@ -34,6 +36,7 @@ Status SpeechSession::write(std::string_view text) {
     if (finished_) return fail(Code::kInvalidArgument, "text after the end of the text");
     if (first_text_ns_ == 0) first_text_ns_ = clock_.now_ns();
     const std::string_view part = text.substr(0, kMaxWaitingText - std::min(kMaxWaitingText, waiting_text_.size()));
+    if (waiting_text_.empty()) waiting_text_ns_ = clock_.now_ns();
     waiting_text_.append(part);
     text.remove_prefix(part.size());
     changed_.notify_all();
@@ -55,7 +58,7 @@ Status SpeechSession::speak(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (finished_ || !waiting_text_.empty())
     return fail(Code::kInvalidArgument, "this speech has been given text before");
-  first_text_ns_ = clock_.now_ns();
+  first_text_ns_ = waiting_text_ns_ = clock_.now_ns();
   waiting_text_.assign(text);
   finished_ = true;
   changed_.notify_all();
@@ -69,6 +72,7 @@ Result<bool> SpeechSession::next(SpeechChunk& chunk) {
   if (waiting_ == 0 && error_) return tl::unexpected(*error_);
   if (waiting_ == 0) return false;
   std::swap(chunk, chunks_[first_]);
+  waiting_samples_ -= chunk.samples.size();
   first_ = (first_ + 1) % chunks_.size();
   --waiting_;
   changed_.notify_all();
@@ -133,6 +137,7 @@ Result<SpeechStream::Arrival> SpeechSession::take_text(std::optional<std::chrono
   const size_t bytes = std::min(waiting_text_.size(), kMaxArrival);
   text.append(waiting_text_, 0, bytes);
   waiting_text_.erase(0, bytes);
+  if (bytes > 0) due_ns_ = std::max(due_ns_, waiting_text_ns_);
   changed_.notify_all();
   return finished_ && waiting_text_.empty() ? Arrival::kEnd : Arrival::kText;
 }
@@ -145,16 +150,21 @@ SpeechChunk SpeechSession::spare() {
   return chunk;
 }
 
+// A listener who stops taking sound does not run out of it: all that still waits is before him.
 Status SpeechSession::hand_over(SpeechChunk chunk) {
   std::unique_lock lock(mutex_);
-  const double since_text_ms = ms_between(first_text_ns_, clock_.now_ns());
+  const int64_t now_ns = clock_.now_ns();
+  const double since_text_ms = ms_between(first_text_ns_, now_ns);
   if (statistics_.first_audio_ms == 0) statistics_.first_audio_ms = since_text_ms;
   statistics_.total_ms = since_text_ms;
   chunk.start_s = static_cast<double>(samples_made_) / kSpeechRateHz;
   samples_made_ += chunk.samples.size();
+  waiting_samples_ += chunk.samples.size();
+  due_ns_ = std::max(due_ns_, now_ns) + ns_of(chunk.samples.size());
   statistics_.audio_seconds = static_cast<double>(samples_made_) / kSpeechRateHz;
   changed_.wait(lock, [this] { return waiting_ < chunks_.size() || cancelled_; });
   if (cancelled_) return cancelled();
+  due_ns_ = std::max(due_ns_, clock_.now_ns() + ns_of(waiting_samples_));
   spare_ = std::exchange(chunks_[(first_ + waiting_) % chunks_.size()], std::move(chunk));
   ++waiting_;
   changed_.notify_all();

@@ -6,6 +6,7 @@
 // in parts is spoken as soon as its sentences end: sentence_speaker.h says when that is.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -91,6 +92,9 @@ class SpeechStream {
   // Adds the counts, compute_ms and waiting_ms; the other figures are the session's own.
   virtual void account(const SpeechStatistics& more) = 0;
   virtual const Clock& clock() const = 0;
+  // When what is computed next is due, by clock(): when the listener has heard all that has been handed over, as if it
+  // was played at once, or when the text came where that was later; never more than SpeechSession::kMostAheadNs ahead.
+  virtual int64_t due_ns() const = 0;
 
  protected:
   ~SpeechStream() = default;
@@ -109,6 +113,9 @@ class Speaker {
 class SpeechSession final : private SpeechStream {
  public:
   static constexpr size_t kMaxWaitingText = size_t{1} << 20;  // bytes accepted but not yet read by the front end
+  // Who takes sound faster than it is heard is asked for as if no more than this had been made in advance: what comes
+  // later than that goes behind it, so that it waits no longer than this for texts that are new.
+  static constexpr int64_t kMostAheadNs = 10'000'000'000;
 
   explicit SpeechSession(std::unique_ptr<Speaker> speaker, const Clock& clock = system_clock());
   // Cancels, and waits for the chunk that is being computed.
@@ -142,6 +149,7 @@ class SpeechSession final : private SpeechStream {
   Status go_on() override;
   void account(const SpeechStatistics& more) override;
   const Clock& clock() const override { return clock_; }
+  int64_t due_ns() const override { return std::min(due_ns_, clock_.now_ns() + kMostAheadNs); }
 
   void run();
 
@@ -154,16 +162,19 @@ class SpeechSession final : private SpeechStream {
   std::string waiting_text_;
   std::vector<SpeechChunk> chunks_;  // a ring: `waiting_` of them from `first_` on are to be heard, the others spare
   size_t first_ = 0, waiting_ = 0;
+  size_t waiting_samples_ = 0;  // of the chunks that are to be heard
   std::optional<Error> error_;
   bool finished_ = false;  // no more text
   bool done_ = false;      // no more chunks
   bool cancelled_ = false;
-  int64_t first_text_ns_ = 0;
+  int64_t first_text_ns_ = 0, waiting_text_ns_ = 0;  // when the first of all text, and of what waits, came
   uint64_t samples_made_ = 0;
   SpeechStatistics statistics_;
   std::function<void()> wake_;
 
-  SpeechChunk spare_;  // of the session's thread: what stood in the ring before the last chunk
+  // Of the session's thread.
+  SpeechChunk spare_;  // what stood in the ring before the last chunk
+  int64_t due_ns_ = 0;
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -40,7 +40,7 @@ std::vector<TranscriptWord> timed_words(const TranscriptSegment& segment, Transc
     for (size_t begin = 0; begin < segment.words.size();) {
       std::string text = segment.words[begin].text;
       size_t end = begin + 1;
-      for (; times != TranscriptTimes::kWord && end < segment.words.size() && !segment.words[end].spaced; ++end)
+      for (; times < TranscriptTimes::kWord && end < segment.words.size() && !segment.words[end].spaced; ++end)
         text += segment.words[end].text;
       spread(text, segment.words[begin].start_s, segment.words[end - 1].end_s);
       begin = end;
@@ -120,7 +120,8 @@ Result<TranscriptTimes> parse_transcript_times(std::string_view name) {
   if (name.empty()) return TranscriptTimes::kNone;
   if (name == "segment") return TranscriptTimes::kSegment;
   if (name == "word") return TranscriptTimes::kWord;
-  return fail(Code::kInvalidArgument, "there are no timestamps of a '{}'; use segment or word", name);
+  if (name == "token") return TranscriptTimes::kToken;
+  return fail(Code::kInvalidArgument, "there are no timestamps of a '{}'; use segment, word or token", name);
 }
 
 const char* transcript_ending(TranscriptFormat format) {
@@ -137,7 +138,7 @@ std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes tim
   const std::vector<TranscriptWord> words = timed_words(segment, times, limits.max_columns);
   std::vector<Cue> cues;
   for (size_t begin = 0; begin < words.size();) {
-    const size_t end = times == TranscriptTimes::kWord ? begin + 1 : cue_end(words, begin, limits);
+    const size_t end = times >= TranscriptTimes::kWord ? begin + 1 : cue_end(words, begin, limits);
     cues.push_back({.start_s = words[begin].start_s,
                     .end_s = words[end - 1].end_s,
                     .lines = text::balanced_lines(texts(words, begin, end), limits.max_columns)});
@@ -168,7 +169,11 @@ std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times
   if (times == TranscriptTimes::kSegment) return line(segment);
   if (times == TranscriptTimes::kNone) return segment.text + '\n';
   std::string out;
-  for (const TranscriptWord& word : segment.words) out += line(word);
+  for (const TranscriptWord& word : segment.words) {
+    if (times == TranscriptTimes::kWord) out += line(word);
+    if (times == TranscriptTimes::kToken)
+      for (const TranscriptToken& token : word.timed_tokens) out += line(token);
+  }
   return out;
 }
 
@@ -188,6 +193,22 @@ std::string format_transcript(const Transcript& transcript, TranscriptFormat for
   return out;
 }
 
+Json to_json(const TranscriptWord& word) {
+  Json json;
+  json.set("word", word.text).set("start_s", rounded_s(word.start_s)).set("end_s", rounded_s(word.end_s));
+  json.set("confidence", rounded_share(word.confidence));
+  Json::Array tokens;
+  for (const TranscriptToken& token : word.timed_tokens) {
+    Json item;
+    item.set("id", static_cast<int>(token.id)).set("text", token.text);
+    item.set("start_s", rounded_s(token.start_s)).set("end_s", rounded_s(token.end_s));
+    item.set("confidence", rounded_share(token.confidence));
+    tokens.push_back(std::move(item));
+  }
+  if (!tokens.empty()) json.set("tokens", std::move(tokens));
+  return json;
+}
+
 Json to_json(const TranscriptSegment& segment) {
   Json json;
   json.set("text", segment.text).set("start_s", rounded_s(segment.start_s)).set("end_s", rounded_s(segment.end_s));
@@ -197,10 +218,7 @@ Json to_json(const TranscriptSegment& segment) {
   json.set("tokens", std::move(tokens));
   Json::Array words;
   for (const TranscriptWord& word : segment.words) {
-    Json item;
-    item.set("word", word.text).set("start_s", rounded_s(word.start_s)).set("end_s", rounded_s(word.end_s));
-    item.set("confidence", rounded_share(word.confidence));
-    words.push_back(std::move(item));
+    words.push_back(to_json(word));
   }
   if (!words.empty()) json.set("words", std::move(words));
   return json;
@@ -219,6 +237,7 @@ Json to_json(const Transcript& transcript) {
 Json to_json(const RecognitionEvent& event) {
   Json json;
   json.set("segment", static_cast<size_t>(event.segment)).set("final", event.is_final);
+  if (event.reason) json.set("reason", reason_name(*event.reason));
   json.set("stable_bytes", event.stable_bytes).set("latency_ms", rounded_s(event.latency_ms));
   const Json result = to_json(event.result);
   for (const JsonMember& member : *result.object()) json.set(member.key, member.value);

@@ -14,10 +14,10 @@
 namespace syrinx {
 
 enum class TranscriptFormat : uint8_t { kText, kJson, kSrt, kVtt };
-enum class TranscriptTimes : uint8_t { kNone, kSegment, kWord };
+enum class TranscriptTimes : uint8_t { kNone, kSegment, kWord, kToken };
 
 Result<TranscriptFormat> parse_transcript_format(std::string_view name);  // "text", "json", "srt", "vtt"
-Result<TranscriptTimes> parse_transcript_times(std::string_view name);    // "", "segment", "word"
+Result<TranscriptTimes> parse_transcript_times(std::string_view name);    // "", "segment", "word", "token"
 const char* transcript_ending(TranscriptFormat format);                   // ".txt", ".json", ".srt", ".vtt"
 
 // What stands on the screen at once: two lines of 42 columns for at most seven seconds, as broadcasters have it.
@@ -34,7 +34,7 @@ struct Cue {
 };
 
 // A segment cut into cues; where the words' times are not known, they are spread by the words' lengths.  A cue rather
-// ends behind a punctuation mark.  kWord: a cue a word.  Empty text gives none.
+// ends behind a punctuation mark.  kWord, kToken: a cue a word.  Empty text gives none.
 std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& limits = {});
 
 // "00:01:02,345" and "00:01:02.345"; to the nearest millisecond, hours of two digits or more.
@@ -45,12 +45,13 @@ std::string srt_cue(size_t number, const Cue& cue);
 std::string vtt_cue(const Cue& cue);
 inline constexpr std::string_view kVttHeader = "WEBVTT\n\n";
 
-// kNone: the text on one line.  kSegment, kWord: a line each, "[00:00:01.000 --> 00:00:02.500] text".
+// kNone: the text on one line.  kSegment, kWord, kToken: a line each, "[00:00:01.000 --> 00:00:02.500] text".
 std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times);
 // All of it, as the content of a file.
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times);
 
 // docs/cli.md describes the members.
+Json to_json(const TranscriptWord& word);
 Json to_json(const TranscriptSegment& segment);
 Json to_json(const Transcript& transcript);
 Json to_json(const RecognitionEvent& event);

@@ -7,6 +7,7 @@
 #include "audio/loudest_sample.h"
 #include "base/clock.h"
 #include "base/in_quotes.h"
+#include "engine/transducer_faults.h"
 #include "engine/transducer_stream.h"
 #include "engine/transducer_transcript.h"
 #include "models/transducer/phrase_labels.h"
@@ -36,6 +37,15 @@ GateOptions gate_options() {
   return options;
 }
 
+transducer::LoadOptions load_options(const RecogniserOptions& options) {
+  transducer::LoadOptions out{.precision = options.precision.value_or(TransducerRecogniser::kDefaultPrecision),
+                              .cache_folder = options.cache_folder};
+  if (options.head)
+    out.head =
+        *options.head == RecognitionHead::kCtc ? transducer::HeadChoice::kCtc : transducer::HeadChoice::kTransducer;
+  return out;
+}
+
 // The context of a cache-aware model's streams; nothing for one whose streams are heard in windows.
 Result<std::optional<transducer::AttentionContext>> stream_context(const transducer::Model& model,
                                                                    const RecogniserOptions& options) {
@@ -61,21 +71,22 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
   const Stopwatch watch;
   if (options.max_streams < 1 || options.max_streams > kMostStreams)
     return fail(Code::kInvalidArgument, "{} streams at once; ask for 1 to {}", options.max_streams, kMostStreams);
-  SYRINX_TRY(
-      std::shared_ptr<const transducer::Model> model,
-      transducer::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
-                                                         .cache_folder = options.cache_folder}));
+  SYRINX_TRY(std::shared_ptr<const transducer::Model> model,
+             transducer::Model::load(options.files.checkpoint, load_options(options)));
   std::optional<SpeechGate> gate;
   if (!options.files.voice_activity.empty()) {
     SYRINX_TRY(gate, SpeechGate::load(options.files.voice_activity, gate_options()));
   }
   SYRINX_TRY(const auto context, stream_context(*model, options));
-  const bool heartbeat = options.heartbeat;
+  const bool heartbeat = options.heartbeat, warm = options.warm_up;
   std::shared_ptr<TransducerRecogniser> recogniser(
       new TransducerRecogniser(std::move(model), std::move(gate), context, std::move(options)));
-  recogniser->warm_up();
-  if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { return r->beat(); });
   recogniser->load_ms_ = watch.elapsed_ms();
+  if (warm) {
+    SYRINX_TRY_VOID(recogniser->warm_up());
+    recogniser->warm_up_ms_ = watch.elapsed_ms() - recogniser->load_ms_;
+  }
+  if (heartbeat) recogniser->heartbeat_ = std::make_unique<Heartbeat>([r = recogniser.get()] { return r->beat(); });
   return std::shared_ptr<Recogniser>(std::move(recogniser));
 }
 
@@ -104,30 +115,42 @@ TransducerRecogniser::Windows::Windows(const transducer::Model& model, nn::Runne
 
 std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& track, Prompt prompt) {
   if (pool_ != nullptr) return std::make_unique<ChunkedFrames>(*model_, *pool_, track, prompt);
-  const WindowTools tools{turns_, runner_, windows_->encoder, windows_->decoder};
-  return std::make_unique<WindowedFrames>(model_, window_, tools, track, prompt);
+  return std::make_unique<WindowedFrames>(model_, window_, window_tools(), track, prompt);
 }
 
-// Pages, tables, caches and threads are as in use before anybody waits for a result.
-void TransducerRecogniser::warm_up() {
-  const std::vector<float> sound(kRecognitionRateHz, 0.0f);
-  const auto run = [&](transducer::Encoder& encoder, transducer::HeadDecoder& decoder) {
-    for (int round = 0; round < 2; ++round) {
-      const View<const float, 2> frames = encode_sound(*model_, sound, mels_, encoder, runner_);
-      transducer::HeadState state(*model_->decoder());
-      std::vector<Emission> found;
-      const transducer::HeadDecoder::Job job{&state, frames, &found};
-      decoder.decode({&job, 1});
-    }
-  };
-  run(encoder_, decoder_);
-  if (windows_ != nullptr) run(windows_->encoder, windows_->decoder);
+WindowTools TransducerRecogniser::window_tools() {
+  return {turns_, runner_, windows_->encoder, windows_->decoder, windows_->room};
+}
+
+// Pages, tables, caches and threads are as in use before anybody waits for a result.  Weights that give none but faults
+// are found here.
+Status TransducerRecogniser::warm_up() {
+  const std::vector<float> silence(kRecognitionRateHz, 0.0f);
+  if (gate_) gate_->pieces(silence, {});
+  const View<const float, 2> frames = encode_sound(*model_, silence, room_, encoder_, runner_);
+  transducer::HeadState state(*model_->decoder());
+  std::vector<Emission> found;
+  const transducer::HeadDecoder::Job job{&state, frames, &found};
+  decoder_.decode({&job, 1});
+  SYRINX_TRY_VOID(fault_status(state.faults(), files_.name));
+  // Not for models that have no search, or too few labels for one.
+  if (const auto beam = transducer::BeamDecoder::make(model_->decoder(), runner_, {})) (*beam)->decode(frames);
+  if (windows_ != nullptr) WindowedFrames::warm_up(*model_, window_, window_tools());
   if (pool_ != nullptr) pool_->warm_up(*model_);
+  return {};
 }
 
 double TransducerRecogniser::beat() {
   const Turns::Turn own(recordings_);
-  return hear_silence(*model_, mels_, {turns_, runner_, encoder_, decoder_});
+  return hear_silence(*model_, {turns_, runner_, encoder_, decoder_, room_});
+}
+
+// "auto" is no language, but one of the rows.
+std::vector<std::string> TransducerRecogniser::languages() const {
+  std::vector<std::string> names;
+  for (const transducer::PromptConfig::Language& language : model_->config().encoder.prompt.languages)
+    if (language.name != "auto") names.push_back(language.name);
+  return names;
 }
 
 Status TransducerRecogniser::check(const TranscribeOptions& options) const {
@@ -156,7 +179,7 @@ Result<TransducerRecogniser::Prompt> TransducerRecogniser::prompt_of(const Trans
 Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const TranscribeOptions& options) const {
   if (options.boost.empty()) return Tree();
   if (!model_->decoder()->has_transducer())
-    return fail(Code::kUnsupported, "'{}' has a CTC head alone, which cannot favour words", files_.name);
+    return fail(Code::kUnsupported, "'{}' is heard through a CTC head, which cannot favour words", files_.name);
   // Before they are all spelled, which takes its time.
   if (options.boost.size() > transducer::kMaxBoostPhrases)
     return fail(Code::kLimitExceeded, "{} phrases to favour; at most {} can be", options.boost.size(),
@@ -197,7 +220,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
       const Turns::Turn own(recordings_);
       Turns::Turn turn(turns_);
       const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
-      SYRINX_TRY_VOID(hear(piece, sound, search, options.words, between, transcript));
+      SYRINX_TRY_VOID(hear(piece, sound, search, options, between, transcript));
       note_work();
     }
     tell_heard(options, transcript, told);  // others have their turns meanwhile
@@ -216,14 +239,15 @@ std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sou
 Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> frames, const Search& search,
                                                            const transducer::BetweenJobs& between) {
   std::vector<Emission> found;
-  bool finite = true;
+  uint32_t faults = 0;
   if (search.beam != nullptr) {
-    for (size_t t = 0; finite && t < frames.extent(0); ++t)
-      finite = std::all_of(frames.row(t), frames.row(t) + frames.extent(1), [](float v) { return std::isfinite(v); });
-    std::vector<transducer::Hypothesis> kept;
-    if (finite) kept = search.beam->decode(frames, between);
-    finite = finite && std::isfinite(kept.front().score);
-    if (finite) found = std::move(kept.front().emissions);
+    const auto finite = [](float value) { return std::isfinite(value); };
+    for (size_t t = 0; t < frames.extent(0); ++t)
+      if (!std::all_of(frames.row(t), frames.row(t) + frames.extent(1), finite)) faults |= transducer::kFramesNotFinite;
+    SYRINX_TRY_VOID(fault_status(faults, files_.name));
+    std::vector<transducer::Hypothesis> kept = search.beam->decode(frames, between);
+    faults |= search.beam->faults();
+    found = std::move(kept.front().emissions);
   } else {
     transducer::HeadState state(*model_->decoder());
     if (search.boost != nullptr) state.transducer->head().boost = search.boost.get();
@@ -234,46 +258,53 @@ Result<std::vector<Emission>> TransducerRecogniser::decode(View<const float, 2> 
       decoder_.decode({&job, 1});
       between();
     }
-    finite = state.faults() == 0;
+    faults = state.faults();
   }
-  if (!finite)
-    return fail(Code::kDataLoss, "'{}' computed values that are not finite; its weights may be damaged", files_.name);
+  SYRINX_TRY_VOID(fault_status(faults, files_.name));
   return found;
 }
 
 Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
-                                  bool words, const transducer::BetweenJobs& between, Transcript& transcript) {
+                                  const TranscribeOptions& options, const transducer::BetweenJobs& between,
+                                  Transcript& transcript) {
   const std::vector<float> heard = piece.sound(sound);
   const View<const float, 2> frames =
-      encode_sound(*model_, heard, mels_, encoder_, runner_, {.prompt = search.prompt, .between = between});
+      encode_sound(*model_, heard, room_, encoder_, runner_, {.prompt = search.prompt, .between = between});
   SYRINX_TRY(const std::vector<Emission> found, decode(frames, search, between));
   const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
   const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
-  for (TranscriptSegment& segment :
-       transcript_segments(tokens, spoken, {.frame_s = model_->config().frame_s(), .words = words})) {
-    segment.start_s = piece.start_in_recording(segment.start_s);
-    segment.end_s = piece.end_in_recording(segment.end_s);
-    for (TranscriptWord& word : segment.words) {
-      word.start_s = piece.start_in_recording(word.start_s);
-      word.end_s = piece.end_in_recording(word.end_s);
-    }
+  const TranscriptRules rules{.frame_s = model_->config().frame_s(),
+                              .words = options.words || options.tokens,
+                              .tokens = options.tokens ? &model_->vocabulary() : nullptr};
+  for (TranscriptSegment& segment : transcript_segments(tokens, spoken, rules)) {
+    map_times(
+        segment, [&](double piece_s) { return piece.start_in_recording(piece_s); },
+        [&](double piece_s) { return piece.end_in_recording(piece_s); });
     transcript.segments.push_back(std::move(segment));
   }
   return {};
 }
 
-Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
+Result<TransducerRecogniser::StreamRules> TransducerRecogniser::stream_rules(const TranscribeOptions& options) const {
   SYRINX_TRY_VOID(check(options));
   if (options.beam > 1)
     return fail(Code::kUnsupported, "a stream takes nothing back, so it is decoded greedily; leave the beam out");
-  TransducerStream::Rules rules{.words = options.words};
+  StreamRules rules{.words = options.words || options.tokens, .tokens = options.tokens};
   SYRINX_TRY(rules.prompt, prompt_of(options));
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(rules.endpoints, options.endpoints.apply(EndpointOptions()));
-  if (rules.endpoints.max_utterance_s > kMaxUtteranceS)
-    return fail(Code::kInvalidArgument, "utterances of up to {} s; '{}' takes at most {}",
-                rules.endpoints.max_utterance_s, files_.name, kMaxUtteranceS);
+  return rules;
+}
+
+Status TransducerRecogniser::check_stream(const TranscribeOptions& options) const {
+  const auto rules = stream_rules(options);
+  if (!rules) return tl::unexpected(rules.error());
+  return {};
+}
+
+Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
+  SYRINX_TRY(StreamRules rules, stream_rules(options));
   auto place = StreamPlace::take(streams_, max_streams_);
   if (!place)
     return fail(Code::kUnavailable,

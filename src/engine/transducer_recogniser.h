@@ -32,19 +32,22 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
  public:
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
   static constexpr double kMaxPieceS = 120;
-  static constexpr double kMaxUtteranceS = 3600;  // of a stream: each partial result spells all of it
 
-  // options.threads has been chosen.  Ready when it returns: everything has run once.
+  // options.threads has been chosen.
   static Result<std::shared_ptr<Recogniser>> load(RecogniserOptions options);
 
   Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                 const Progress& progress) override;
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
+  Status check_stream(const TranscribeOptions& options) const override;
 
   const std::string& name() const override { return files_.name; }
   Precision precision() const override { return model_->precision(); }
   int threads() const override { return team_.size(); }
+  std::vector<std::string> languages() const override;
+  std::shared_ptr<const silero::SileroVad> voice_activity() const override { return gate_ ? gate_->vad() : nullptr; }
   double load_ms() const override { return load_ms_; }
+  double warm_up_ms() const override { return warm_up_ms_; }
   // Since it was loaded; none where it was asked for none.  Any thread.
   uint64_t heartbeats() const { return heartbeat_ != nullptr ? heartbeat_->beats() : 0; }
 
@@ -52,6 +55,13 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   friend class TransducerStream;
   using Tree = std::shared_ptr<const transducer::BoostTree>;
   using Prompt = std::optional<size_t>;  // a row of the table of languages, where the model has one
+  struct StreamRules {
+    Tree boost = {};                                   // null: nothing is favoured
+    bool words = false, tokens = false;                // their times are told; tokens': with words' alone
+    std::optional<silero::SegmentOptions> voice = {};  // where the recogniser has a gate: what counts as speech
+    EndpointOptions endpoints = {};
+    Prompt prompt = {};  // of models that are told a language
+  };
   // One of the streams that there may be at once, given back at its end; borrows the count.
   class StreamPlace {
    public:
@@ -88,6 +98,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
     Windows(const transducer::Model& model, nn::Runner& runner);
     transducer::Encoder encoder;
     transducer::HeadDecoder decoder;
+    SoundRoom room;
   };
 
   // `context`: of streams, where the model is cache-aware.
@@ -97,14 +108,16 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   Result<Prompt> prompt_of(const TranscribeOptions& options) const;
   Result<Tree> boost_tree(const TranscribeOptions& options) const;
   Result<Search> search_of(const TranscribeOptions& options);
+  Result<StreamRules> stream_rules(const TranscribeOptions& options) const;
   std::vector<SpeechPiece> pieces(std::span<const float> sound,
                                   const std::optional<silero::SegmentOptions>& voice) const;
-  Status hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search, bool words,
-              const transducer::BetweenJobs& between, Transcript& transcript);
+  Status hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
+              const TranscribeOptions& options, const transducer::BetweenJobs& between, Transcript& transcript);
   Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search,
                                                    const transducer::BetweenJobs& between);
   std::unique_ptr<FrameSource> frame_source(LabelTrack& track, Prompt prompt);
-  void warm_up();
+  WindowTools window_tools();
+  Status warm_up();
   double beat();
   void note_work() {
     if (heartbeat_ != nullptr) heartbeat_->note();
@@ -115,17 +128,17 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   const std::optional<SpeechGate> gate_;
   const size_t max_streams_;
   const StreamWindow window_;
-  double load_ms_ = 0;
+  double load_ms_ = 0, warm_up_ms_ = 0;
   std::atomic<size_t> streams_{0};
 
   // A piece of a recording keeps what is its own while its turn is another's: recordings take turns at that, too.
-  Turns recordings_;  // at encoder_, decoder_ and mels_; taken before turns_
+  Turns recordings_;  // at encoder_, decoder_ and room_; taken before turns_
   Turns turns_;       // at the team, the runner and windows_
   ThreadTeam team_;
   nn::Runner runner_;
   transducer::Encoder encoder_;
   transducer::HeadDecoder decoder_;
-  nn::Plane mels_;
+  SoundRoom room_;
   std::unique_ptr<ChunkPool> pool_;       // takes its own turns; null for models that are not cache-aware,
   std::unique_ptr<Windows> windows_;      // which have these
   std::unique_ptr<Heartbeat> heartbeat_;  // last, as it uses all of these; null where none was asked for

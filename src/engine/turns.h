@@ -1,77 +1,137 @@
-// Sessions of several threads take turns at something that serves one at a time, in the order in which they ask: with a
-// plain mutex one session can come back again and again before another one wakes.  Those of the first class go before
-// the others, of whom one gets its turn behind every kFirstInARow of them.
+// Sessions of several threads take turns at something that serves one at a time: whose work is due first goes first,
+// and of what is due at the same time, or never, what was asked for first.  With a plain mutex one session can come
+// back again and again before another one wakes.
+//
+// What is never due is batch work: it waits for all that is, and of it one gets its turn behind every kDueInARow of the
+// others.  When work is due is its owner's to say: of speech, when its listener runs out of sound
+// (SpeechStream::due_ns()); of a stream that is heard, what SoundPace says (sound_pace.h).
+//
+// Threads that share their turns have one of them at a time in the line.  Whoever of them has the turn puts the next
+// one there before it ends (Turn::line_up()), asleep as it may be: else batch work would go behind every such turn.
+//
+// A wait costs one lock and one wake-up of the one whose turn it is; nothing is allocated.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
+#include "base/due.h"
+
 namespace syrinx {
 
 class Turns {
+  // Of a thread that waits, on its stack.
+  struct Waiter {
+    int64_t due_ns = kNeverDue;
+    bool is_served = false;
+    Waiter* next = nullptr;
+    std::condition_variable changed = {};
+  };
+
  public:
-  enum class Class { kFirst, kUsual };
-  static constexpr int kFirstInARow = 16;
+  static constexpr int kDueInARow = 16;
+
+  // Where a thread stands in line, which another one may have put there.  It outlives that, and the turn that begins
+  // with it ends it.
+  class Place {
+    friend class Turns;
+    Waiter waiter_;
+    bool is_taken_ = false;  // in the line, or served
+  };
 
   // Waits for its turn, which lasts as long as the object.
   class Turn {
    public:
-    explicit Turn(Turns& turns, Class of = Class::kUsual) : turns_(turns), class_(of) { turns_.begin(class_); }
+    explicit Turn(Turns& turns, int64_t due_ns = kNeverDue) : turns_(turns), due_ns_(due_ns) { turns_.begin(due_ns_); }
+    // From where it stands already, if somebody has lined it up.
+    Turn(Turns& turns, Place& place, int64_t due_ns) : turns_(turns), due_ns_(due_ns) { turns_.begin(place, due_ns_); }
     ~Turn() { turns_.end(); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    // Stands behind those who wait, if there are any, and returns when it is its turn again.
+    // Stands in line again, if anybody does, behind those who are due no later, and returns when it is its turn again.
     void give_way() {
       if (turns_.asking() == 1) return;
       turns_.end();
-      turns_.begin(class_);
+      turns_.begin(due_ns_);
+    }
+
+    // Puts another thread's place, not taken yet, into the line.
+    void line_up(Place& place, int64_t due_ns) {
+      const std::lock_guard lock(turns_.mutex_);
+      turns_.put(place.waiter_, due_ns);
+      place.is_taken_ = true;
     }
 
    private:
     Turns& turns_;
-    const Class class_;
+    const int64_t due_ns_;
   };
 
   // How many have asked and are not done: the one whose turn it is, and those that wait.
   uint64_t asking() const {
     const std::lock_guard lock(mutex_);
-    return (taken_ ? 1 : 0) + first_.waiting() + usual_.waiting();
+    return (taken_ ? 1 : 0) + due_.waiting + batch_.waiting;
   }
 
  private:
+  // In the order of serving.
   struct Line {
-    uint64_t next = 0, serving = 0;
-    uint64_t waiting() const { return next - serving; }
+    void put(Waiter& waiter) {
+      Waiter** at = &first;
+      while (*at != nullptr && (*at)->due_ns <= waiter.due_ns) at = &(*at)->next;
+      waiter.next = *at;
+      *at = &waiter;
+      ++waiting;
+    }
+    Waiter& take() {
+      Waiter& taken = *first;
+      first = taken.next;
+      --waiting;
+      return taken;
+    }
+    Waiter* first = nullptr;
+    uint64_t waiting = 0;
   };
 
-  void begin(Class of) {
+  void begin(int64_t due_ns) {
+    Place own;
+    begin(own, due_ns);
+  }
+  void begin(Place& own, int64_t due_ns) {
     std::unique_lock lock(mutex_);
-    Line& own = of == Class::kFirst ? first_ : usual_;
-    const uint64_t ticket = own.next++;
-    changed_.wait(lock, [&] { return !taken_ && own.serving == ticket && &own == &next_line(); });
-    taken_ = true;
-    ++own.serving;
-    in_a_row_ = of == Class::kFirst && usual_.waiting() > 0 ? in_a_row_ + 1 : 0;
-  }
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      taken_ = false;
+    if (!own.is_taken_) {
+      if (!taken_) {  // so nobody waits
+        taken_ = true;
+        in_a_row_ = 0;
+        return;
+      }
+      put(own.waiter_, due_ns);
     }
-    changed_.notify_all();
+    own.waiter_.changed.wait(lock, [&] { return own.waiter_.is_served; });
+    own.waiter_.is_served = own.is_taken_ = false;
   }
-  const Line& next_line() const {
-    const bool first = first_.waiting() > 0 && (usual_.waiting() == 0 || in_a_row_ < kFirstInARow);
-    return first ? first_ : usual_;
+  void put(Waiter& waiter, int64_t due_ns) {
+    waiter.due_ns = due_ns;
+    (due_ns == kNeverDue ? batch_ : due_).put(waiter);
+  }
+  // The turn is handed over, so that nobody who comes now takes it from who waits.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    taken_ = due_.waiting + batch_.waiting > 0;
+    if (!taken_) return;
+    const bool is_due = due_.waiting > 0 && (batch_.waiting == 0 || in_a_row_ < kDueInARow);
+    Waiter& next = is_due ? due_.take() : batch_.take();
+    in_a_row_ = is_due && batch_.waiting > 0 ? in_a_row_ + 1 : 0;
+    next.is_served = true;
+    next.changed.notify_one();  // under the lock: it is gone as soon as its thread has seen this
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   bool taken_ = false;
-  Line first_, usual_;
-  int in_a_row_ = 0;  // of the first class, while others waited
+  Line due_, batch_;
+  int in_a_row_ = 0;  // of what is due, while batch work waited
 };
 
 }  // namespace syrinx

@@ -9,12 +9,14 @@ using silero::kWindowSamples;
 
 // Every second window of the 121 s that a recogniser lags at most, a window of a stream and a second that is pushed.
 constexpr size_t kReservedSpans = 2048;
+constexpr size_t kReservedEvents = 8;  // of one window
 
 }  // namespace
 
 VoiceTrack::VoiceTrack(std::shared_ptr<const silero::SileroVad> vad, const silero::SegmentOptions& options)
     : detector_(std::move(vad), options) {
   ahead_.reserve(kReservedSpans);
+  events_.reserve(kReservedEvents);
 }
 
 // Window by window, as each may end a little more voice.

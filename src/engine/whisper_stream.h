@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/due.h"
 #include "engine/endpointing.h"
 #include "engine/local_agreement.h"
 #include "engine/recogniser.h"
+#include "engine/sound_pace.h"
 #include "models/silero/speech_detector.h"
 #include "models/whisper/transcriber.h"
 
@@ -30,9 +32,10 @@ class WhisperStream final : public RecognitionStream {
   static constexpr EndpointOptions kEndpoints = {
       .silence_s = EndpointOptions::kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60, .settle_s = 0};
 
-  // `voice`: what counts as speech, where the recogniser has a gate.
+  // `timed_tokens`: the words have theirs.  `voice`: what counts as speech, where the recogniser has a gate.
   WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser, const whisper::TranscriberSettings& settings,
-                const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints);
+                bool timed_tokens, const std::optional<silero::SegmentOptions>& voice,
+                const EndpointOptions& endpoints);
 
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
   Status finish(std::vector<RecognitionEvent>& events) override;
@@ -46,13 +49,15 @@ class WhisperStream final : public RecognitionStream {
   void decode();
   void trim();
   void drop_before(uint64_t sample);
-  void close(size_t keep, std::vector<RecognitionEvent>& events);
+  void close(EndpointReason over, size_t keep, std::vector<RecognitionEvent>& events);
   void cut(std::vector<RecognitionEvent>& events);
-  void tell(bool is_final, std::vector<RecognitionEvent>& events);
+  void close_all(EndpointReason over, std::vector<RecognitionEvent>& events);
+  void tell(std::optional<EndpointReason> over, std::vector<RecognitionEvent>& events);
   void keep_language(const TranscriptSegment& result);
 
   const std::shared_ptr<WhisperRecogniser> recogniser_;
   whisper::TranscriberSettings settings_;
+  const bool timed_tokens_;
   std::string language_;
 
   std::optional<silero::SpeechDetector> detector_;
@@ -65,9 +70,13 @@ class WhisperStream final : public RecognitionStream {
   Endpointer endpointer_;
   LocalAgreement agreement_;
   std::vector<TranscriptWord> committed_;  // of this segment
-  bool told_ = false;                      // a partial result of this segment
+  bool told_ = false;                      // a partial result of this segment: the last one's
+  std::string told_text_;
+  size_t told_stable_ = 0;
   uint64_t segment_ = 0;
   Stopwatch arrival_;  // of the samples at hand
+  SoundPace pace_;
+  int64_t due_ns_ = kDueAtOnce;  // the next decoding
 };
 
 }  // namespace syrinx

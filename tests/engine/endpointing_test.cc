@@ -98,15 +98,6 @@ TEST(Endpointing, AModelsOwnTokenEndsAtOnceButLetsPunctuationSettle) {
   EXPECT_EQ(endpointer.check(2.2), Reason::kEndOfBackchannel);
 }
 
-TEST(Endpointing, TheClientsWordCountsAtOnce) {
-  Endpointer endpointer({.silence_s = kNever, .silence_after_speech_s = kNever, .max_utterance_s = kNever});
-  EXPECT_FALSE(endpointer.check(0.1));
-  endpointer.commit();
-  EXPECT_EQ(endpointer.check(0.1), Reason::kCommit);
-  endpointer.restart(0.1);
-  EXPECT_FALSE(endpointer.check(0.2));
-}
-
 TEST(Endpointing, ChangesReplaceWhatTheyName) {
   const EndpointOptions own{.silence_s = kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60};
   const auto changed = EndpointChanges{.silence_after_speech_s = 1.5}.apply(own);
@@ -114,7 +105,9 @@ TEST(Endpointing, ChangesReplaceWhatTheyName) {
   EXPECT_EQ(changed->silence_s, kNever);
   EXPECT_EQ(changed->silence_after_speech_s, 1.5);
   EXPECT_EQ(changed->max_utterance_s, 60);
-  EXPECT_EQ(EndpointChanges{.max_utterance_s = -1}.apply(own).error().code, Code::kInvalidArgument);
+  for (const double refused : {-1.0, 3600.5, kNever})
+    EXPECT_EQ(EndpointChanges{.max_utterance_s = refused}.apply(own).error().code, Code::kInvalidArgument) << refused;
+  EXPECT_EQ(EndpointChanges{.max_utterance_s = 3600}.apply(own)->max_utterance_s, 3600);
 }
 
 // The rule for silence alone would end the utterance before.
@@ -127,6 +120,31 @@ TEST(Endpointing, ALongSilenceBehindSpeechCanBeAskedFor) {
   const auto both = EndpointChanges{.silence_s = 3, .silence_after_speech_s = 5}.apply({});
   EXPECT_EQ(both->silence_s, 3) << "it was named";
   EXPECT_EQ(EndpointChanges{.silence_after_speech_s = std::nan("")}.apply({}).error().code, Code::kInvalidArgument);
+}
+
+TEST(Endpointing, CanBeSwitchedOff) {
+  const auto off = EndpointChanges{.off = true}.apply({});
+  ASSERT_TRUE(off);
+  Endpointer endpointer(*off);
+  endpointer.token(1);
+  endpointer.end_of_utterance(2);
+  EXPECT_FALSE(endpointer.check(3599));
+  EXPECT_EQ(endpointer.check(3600), Reason::kLength);
+  EXPECT_EQ(EndpointChanges({.max_utterance_s = 60, .off = true}).apply({})->max_utterance_s, 60);
+  for (const EndpointChanges& both :
+       {EndpointChanges{.silence_s = 3, .off = true}, EndpointChanges{.silence_after_speech_s = 3, .off = true}})
+    EXPECT_EQ(both.apply({}).error().code, Code::kInvalidArgument);
+}
+
+TEST(Endpointing, ReasonsHaveNames) {
+  const std::pair<Reason, const char*> names[] = {{Reason::kSilence, "silence"},
+                                                  {Reason::kSilenceAfterSpeech, "silence"},
+                                                  {Reason::kLength, "length"},
+                                                  {Reason::kEndOfUtterance, "eou"},
+                                                  {Reason::kEndOfBackchannel, "eob"},
+                                                  {Reason::kCommit, "commit"},
+                                                  {Reason::kEnd, "end"}};
+  for (const auto& [reason, name] : names) EXPECT_STREQ(reason_name(reason), name);
 }
 
 TEST(Endpointing, OptionsAreChecked) {

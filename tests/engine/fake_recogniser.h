@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,10 +40,19 @@ inline TranscriptSegment fake_segment(std::pair<double, double> part) {
 // Tells a part while it lasts, and finally once 0.1 s of silence follow.
 class FakeStream final : public RecognitionStream {
  public:
+  explicit FakeStream(const std::atomic<bool>* still = nullptr, bool breaks = false,
+                      std::vector<int64_t>* came_ns = nullptr, bool tells_late = false,
+                      std::atomic<int>* pushes = nullptr)
+      : still_(still), breaks_(breaks), came_ns_(came_ns), tells_late_(tells_late), pushes_(pushes) {}
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override {
+    const int64_t came_ns = take_arrival();
+    if (came_ns_ != nullptr) came_ns_->push_back(came_ns);
+    if (pushes_ != nullptr) ++*pushes_;
+    while (still_ != nullptr && *still_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (breaks_) throw 1;
     heard_.insert(heard_.end(), samples.begin(), samples.end());
     const auto parts = loud_parts(heard_);
-    if (parts.size() <= done_) return {};
+    if (parts.size() <= done_ || tells_late_) return {};
     const bool is_over = static_cast<double>(heard_.size()) / kRecognitionRateHz - parts[done_].second > 0.1;
     tell(parts[done_], is_over, events);
     return {};
@@ -63,6 +74,11 @@ class FakeStream final : public RecognitionStream {
                       .latency_ms = 0});
     if (is_final) ++done_;
   }
+  const std::atomic<bool>* const still_;
+  const bool breaks_;
+  std::vector<int64_t>* const came_ns_;
+  const bool tells_late_;
+  std::atomic<int>* const pushes_;
   std::vector<float> heard_;
   size_t done_ = 0;
   std::string language_ = "en";
@@ -77,6 +93,7 @@ class FakeRecogniser final : public Recogniser {
     last_language = options.language;
     const double seconds = static_cast<double>(samples.size()) / kRecognitionRateHz;
     if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
+    if (!fault.empty()) return fail(Code::kInternal, "{}", fault);
     Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
     for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part));
     size_t told = 0;
@@ -84,18 +101,39 @@ class FakeRecogniser final : public Recogniser {
     if (throws_at > 0 && transcript.segments.size() == throws_at) throw std::bad_alloc();
     return transcript;
   }
-  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions&) override {
-    return std::make_unique<FakeStream>();
+  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override {
+    SYRINX_TRY_VOID(check_stream(options));
+    const bool starts = start_fault.empty();
+    ++streams;  // who has seen it may set the next one's fault
+    if (!starts) return fail(Code::kInternal, "{}", start_fault);
+    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes);
+  }
+  Status check_stream(const TranscribeOptions& options) const override {
+    if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
+    return {};
   }
   const std::string& name() const override { return name_; }
   Precision precision() const override { return Precision::kF32; }
   int threads() const override { return 1; }
+  std::vector<std::string> languages() const override { return known_languages; }
+  std::shared_ptr<const silero::SileroVad> voice_activity() const override { return vad; }
   double load_ms() const override { return 0; }
+  double warm_up_ms() const override { return 0; }
 
   size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
+  std::atomic<int> streams{0};     // started
+  std::atomic<int> pushes{0};      // begun
+  std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
+  std::vector<int64_t> came_ns;    // of what was pushed into them, one after the other
+  std::shared_ptr<const silero::SileroVad> vad;
+  std::string start_fault;  // of every stream
+  std::string fault;        // of every recording
+  bool breaks = false;      // streams throw what is no exception
+  bool tells_late = false;  // streams tell at their end alone, of one loud part
   size_t longest = 0;
   std::string last_language;
+  std::vector<std::string> known_languages = {"en", "de"};
 
  private:
   std::string name_ = "fake";

@@ -2,21 +2,23 @@
 // length or its ranges.  One connection at a time, closed after one answer, served by a thread of its own.
 #pragma once
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "../base/loopback_server.h"
 
 namespace syrinx::testing {
 
@@ -42,29 +44,12 @@ class HttpServer {
   using Handler = std::function<HttpAnswer(const HttpRequest&)>;
 
   explicit HttpServer(Handler handler) : handler_(std::move(handler)) {
-    for (const char* const name : {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"})
-      ::unsetenv(name);
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener_, 16) != 0 ||
-        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      std::abort();
-    }
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
+    server_.serve([this](int client) { answer(client); });
   }
 
-  ~HttpServer() {
-    stop_ = true;
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    ::close(listener_);
+  std::string url(const std::string& target) const {
+    return fmt::format("http://127.0.0.1:{}{}", server_.port(), target);
   }
-
-  std::string url(const std::string& target) const { return fmt::format("http://127.0.0.1:{}{}", port_, target); }
 
   std::vector<HttpRequest> requests() const {
     const std::lock_guard lock(mutex_);
@@ -73,15 +58,6 @@ class HttpServer {
   size_t count() const { return requests().size(); }
 
  private:
-  void serve() {
-    while (!stop_) {
-      const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (client < 0) return;
-      answer(client);
-      ::close(client);
-    }
-  }
-
   void answer(int client) {
     std::string text;
     char block[4096];
@@ -111,12 +87,15 @@ class HttpServer {
     }
     if (!has_length) head += fmt::format("Content-Length: {}\r\n", reply.body.size());
     const bool body = request.method != "HEAD";
-    send_all(client, head + "\r\n" + reply.body.substr(0, body ? std::min(reply.send_bytes, reply.body.size()) : 0));
-    for (int waited = 0;
-         body && waited < reply.stall_ms && !stop_ && ::recv(client, block, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
-         waited += 10) {
+    LoopbackServer::send_all(
+        client, head + "\r\n" + reply.body.substr(0, body ? std::min(reply.send_bytes, reply.body.size()) : 0));
+    const auto is_left = [client] {  // closed, or reset with something unread
+      char byte = 0;
+      const ssize_t got = ::recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    };
+    for (int waited = 0; body && waited < reply.stall_ms && !server_.ending() && !is_left(); waited += 10)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
   }
 
   static std::string header_of(const std::string& text, const std::string& name) {
@@ -126,21 +105,10 @@ class HttpServer {
     return text.substr(begin, text.find("\r\n", begin) - begin);
   }
 
-  static void send_all(int client, const std::string& bytes) {
-    for (size_t sent = 0; sent < bytes.size();) {
-      const ssize_t done = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (done <= 0) return;
-      sent += static_cast<size_t>(done);
-    }
-  }
-
   Handler handler_;
-  int listener_ = -1;
-  int port_ = 0;
-  std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;
   std::vector<HttpRequest> requests_;
-  std::thread thread_;
+  LoopbackServer server_;  // last: its thread uses the above
 };
 
 // What a good server answers: the whole, or the range that was asked for.

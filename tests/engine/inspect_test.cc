@@ -66,6 +66,21 @@ TEST(Inspect, TellsRecognisers) {
   EXPECT_FALSE(describe_content("\x1f\x8b\x08 cut off"));
 }
 
+// What their streams may be asked for.
+TEST(Inspect, TellsHowTransducersStream) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"nemotron.nemo", "chunks that look 5/3/1/0 frames ahead"},
+      {"regular_streaming.nemo", "chunks that look 0/2/1 frames ahead in each block"},
+      {"unified.nemo",
+       "windows of 1/2/3 frames with 5/6 before and 0/1/2 behind them, 0.48,0.16,0.16 s where none is asked for"},
+      {"tdt.nemo", "windows of any size, 10,2,2 s where none is asked for"},
+      {"conformer_ctc.nemo", "windows of any size, 10,2,2 s where none is asked for"}};
+  for (const auto& [file, streams] : cases)
+    EXPECT_NE(to_text(describe(data(std::string("transducer/") + file))).find(fmt::format("\nstreams: {}\n", streams)),
+              std::string::npos)
+        << file;
+}
+
 TEST(Inspect, ListsTensorsAndFacts) {
   const FileDescription plain = describe(data("tensor/plain.safetensors"));
   const TensorDescription* const tensor = find(plain.tensors, "a.weight");

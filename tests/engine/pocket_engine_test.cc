@@ -391,6 +391,26 @@ TEST(PocketVoices, ThatWereAddedAreExported) {
   EXPECT_EQ(*exported, *engine->export_voice(kVoice));
 }
 
+TEST(PocketVoices, ThatAreRemovedSpeakOnlyWhereTheySpeakAlready) {
+  const auto engine = load();
+  const std::string content = read_text(kVoice);
+  ASSERT_TRUE(engine->add_voice("me", std::as_bytes(std::span(content))));
+  SpeakOptions options = with_voice();
+  options.voice = "me";
+  const auto session = engine->start(options);
+  ASSERT_TRUE(session.has_value());
+  engine->remove_voice("me");
+  engine->remove_voice("nobody");
+  EXPECT_EQ(engine->start(options).error().code, Code::kNotFound);
+  EXPECT_EQ(engine->export_voice("me").error().code, Code::kNotFound);
+  ASSERT_TRUE((*session)->speak("Hello."));
+  SpeechChunk chunk;
+  const auto more = (*session)->next(chunk);
+  ASSERT_TRUE(more.has_value()) << more.error().message;
+  EXPECT_TRUE(*more && !chunk.samples.empty());
+  EXPECT_TRUE(engine->clones());
+}
+
 TEST(PocketVoices, AreAddedUpToALimit) {
   const std::string content = read_text(kVoice);
   const auto bytes = std::as_bytes(std::span(content));
@@ -404,6 +424,21 @@ TEST(PocketVoices, AreAddedUpToALimit) {
   ASSERT_GE(added, 1u);
   EXPECT_TRUE((*engine)->add_voice("voice0", bytes)) << "it takes its own place";
   EXPECT_TRUE(say(**engine, "Hello.").status.has_value()) << "voices of files are spoken with all the same";
+}
+
+TEST(PocketVoices, OfFilesAreKeptHoweverManyAreAdded) {
+  VoicesFolder folder;
+  folder.add(kData + "voice.wav", "alba.wav");
+  const std::string voice = read_text(kVoice);
+  const auto bytes = std::as_bytes(std::span(voice));
+  const auto engine = PocketEngine::load(options_for(folder.path()), 8 * voice.size());
+  ASSERT_TRUE(engine.has_value()) << engine.error().message;
+  for (int i = 0; i < 100; ++i) (void)(*engine)->add_voice(fmt::format("voice{}", i), bytes);
+  ASSERT_FALSE((*engine)->add_voice("another", bytes)) << "there is room for more";
+  ASSERT_TRUE(say(**engine, "Hello.", {}).status.has_value());
+  ASSERT_TRUE((*engine)->add_voice("voice0", bytes));
+  fs::remove(folder.file("voices/alba.wav"));
+  EXPECT_TRUE((*engine)->start({}).has_value());
 }
 
 TEST(PocketVoices, OfAnotherModelOrOfNoSoundAreRefused) {

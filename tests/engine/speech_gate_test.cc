@@ -86,6 +86,7 @@ TEST(SpeechGate, FindsJoinsAndRefuses) {
   ASSERT_TRUE(strict);
   EXPECT_EQ(strict->speech_pad_ms, 400);
   EXPECT_TRUE(gate->pieces(recording, *strict).empty());
+  EXPECT_EQ(VoiceActivityChanges{.threshold = 0.1}.apply({})->negative_threshold, 0.01);  // or it would never end
   EXPECT_EQ(VoiceActivityChanges{.speech_pad_ms = 1e9}.apply({}).error().code, Code::kInvalidArgument);
   // Changes that nobody would heed are refused, right or wrong, and with a gate or without.
   EXPECT_EQ(speech_rules(*gate, true, {.threshold = 1})->value().threshold, 1);

@@ -78,10 +78,46 @@ TEST(TranscriptFormat, Json) {
       .is_final = true,
       .result = {.text = "Yes.", .start_s = 1, .end_s = 2, .confidence = 1, .tokens = {}, .words = {}},
       .stable_bytes = 4,
-      .latency_ms = 12.3456};
-  EXPECT_EQ(to_json(event).dump(),
-            R"({"segment":3,"final":true,"stable_bytes":4,"latency_ms":12.346,"text":"Yes.","start_s":1.0,"end_s":2.0,)"
-            R"("confidence":1.0,"tokens":[]})");
+      .latency_ms = 12.3456,
+      .reason = EndpointReason::kEndOfUtterance};
+  EXPECT_EQ(
+      to_json(event).dump(),
+      R"({"segment":3,"final":true,"reason":"eou","stable_bytes":4,"latency_ms":12.346,"text":"Yes.","start_s":1.0,"end_s":2.0,)"
+      R"("confidence":1.0,"tokens":[]})");
+}
+
+// A line, or an object in its word, for each token; subtitles have a cue a word.
+TEST(TranscriptFormat, Tokens) {
+  Transcript transcript;
+  transcript.segments = {{.text = "Hello.",
+                          .start_s = 0.5,
+                          .end_s = 1,
+                          .confidence = 0.5f,
+                          .tokens = {7, 8},
+                          .words = {{.text = "Hello.",
+                                     .start_s = 0.5,
+                                     .end_s = 1,
+                                     .confidence = 0.25f,
+                                     .timed_tokens = {{7, "Hello", 0.5, 0.75, 0.25f}, {8, ".", 0.7504, 1, 0.75f}}}}}};
+  EXPECT_EQ(format_transcript(transcript, TranscriptFormat::kText, TranscriptTimes::kToken),
+            "[00:00:00.500 --> 00:00:00.750] Hello\n[00:00:00.750 --> 00:00:01.000] .\n");
+  EXPECT_EQ(to_json(transcript.segments[0].words[0]).dump(),
+            R"({"word":"Hello.","start_s":0.5,"end_s":1.0,"confidence":0.25,"tokens":[)"
+            R"({"id":7,"text":"Hello","start_s":0.5,"end_s":0.75,"confidence":0.25},)"
+            R"({"id":8,"text":".","start_s":0.75,"end_s":1.0,"confidence":0.75}]})");
+  EXPECT_EQ(make_cues(transcript.segments[0], TranscriptTimes::kToken).size(), 1u);
+}
+
+// Where a piece of a recording maps to two places, nothing ends before it begins, and tokens stay in their words.
+TEST(Transcript, TimesAreMappedAll) {
+  TranscriptSegment segment{.text = "a", .start_s = 1, .end_s = 3, .tokens = {}, .words = {}};
+  segment.words = {{.text = "a", .start_s = 1, .end_s = 2, .timed_tokens = {{1, "a", 2, 2, 1}}}};
+  map_times(
+      segment, [](double s) { return s >= 2 ? s + 10 : s; }, [](double s) { return s > 2 ? s + 10 : s; });
+  EXPECT_EQ(segment.end_s, 13);
+  EXPECT_EQ(segment.words[0].end_s, 2);
+  EXPECT_EQ(segment.words[0].timed_tokens[0].start_s, 2);
+  EXPECT_EQ(segment.words[0].timed_tokens[0].end_s, 2);
 }
 
 TEST(TranscriptFormat, NothingHeard) {
@@ -184,6 +220,7 @@ TEST(TranscriptFormat, Names) {
   for (const char* name : {"text", "json", "srt", "vtt"}) EXPECT_TRUE(parse_transcript_format(name));
   EXPECT_EQ(parse_transcript_format("doc").error().code, Code::kInvalidArgument);
   EXPECT_EQ(*parse_transcript_times("word"), TranscriptTimes::kWord);
+  EXPECT_EQ(*parse_transcript_times("token"), TranscriptTimes::kToken);
   EXPECT_EQ(parse_transcript_times("letter").error().code, Code::kInvalidArgument);
 }
 

@@ -5,9 +5,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <string>
 #include <thread>
 
 #include "tests/engine/small_transducers.h"
+#include "tests/models/seen_stages.h"
+#include "tests/models/transducer/fixtures.h"
 
 namespace syrinx {
 namespace {
@@ -44,7 +48,7 @@ Flushed flushed_frames(FrameSource& source, std::span<const float> sound, std::v
 TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
   const std::vector<float> sound = noise(9, 8);
   const std::vector<size_t> at = {900, 2000, 20000, 21000, 23000, 90000, 91000};
-  for (const char* name : {"hybrid_streaming.nemo", "tdt.nemo"}) {
+  for (const char* name : {"hybrid_streaming.nemo", "regular_streaming.nemo", "tdt.nemo", "unified.nemo"}) {
     SCOPED_TRACE(name);
     std::shared_ptr<const transducer::Model> model =
         *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
@@ -55,8 +59,10 @@ TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
     if (!ChunkedFrames::fits(*model)) {
       transducer::Encoder encoder(model->encoder(), runner);
       transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
-      const WindowTools tools{turns, runner, encoder, decoder};
-      WindowedFrames plain(model, {}, tools, of_plain), flushed(model, {}, tools, of_flushed);
+      SoundRoom room;
+      const WindowTools tools{turns, runner, encoder, decoder, room};
+      const StreamWindow window = WindowedFrames::usual(model->config());
+      WindowedFrames plain(model, window, tools, of_plain), flushed(model, window, tools, of_flushed);
       EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
       continue;
     }
@@ -71,6 +77,93 @@ TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
         if (some.early[t]) continue;
         EXPECT_EQ(some.frames[t], none.frames[t]) << t;
       }
+    }
+  }
+}
+
+// A flush gives the frames of a recording that ends there, whatever a chunk has been filled with, but for the last one
+// where that is of less sound than a frame.
+TEST(ChunkedFrames, AFlushOfAnyTailIsARecordingThatEndsThere) {
+  for (const char* name : {"hybrid_streaming.nemo", "regular_streaming.nemo"}) {
+    const auto model =
+        *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
+    const transducer::EncoderConfig& config = model->config().encoder;
+    ThreadTeam team(1);
+    nn::Runner runner(team);
+    Turns turns;
+    transducer::Encoder encoder(model->encoder(), runner);
+    for (const transducer::AttentionContext context : config.contexts) {
+      const size_t longest = config.factor * static_cast<size_t>(context.right) + config.factor;
+      const size_t chunks = first_chunk_mels(config, context) + chunk_mels(config, context);
+      // A row of features is there once the 200 samples behind its middle are.
+      const std::vector<float> sound = transducer::noise(160 * (chunks + longest) + 200);
+      std::vector<float> mels(model->features()->frames(sound.size()) * config.mels);
+      model->features()->compute(sound, {mels.data(), {mels.size() / config.mels, config.mels}}, team);
+      ChunkPool pool(*model, runner, turns, context, {}, 1);
+      for (size_t tail = 0; tail <= longest; ++tail) {
+        SCOPED_TRACE(fmt::format("{}, {} frames ahead, a tail of {}", name, context.right, tail));
+        const size_t rows = chunks + tail, count = (rows + config.factor - 1) / config.factor;
+        LabelTrack track(*model->decoder());
+        ChunkedFrames source(*model, pool, track);
+        std::vector<float> frames;
+        const auto keep = [&](View<const float, 2> some) {
+          const std::vector<float> more = transducer::flat(some);
+          frames.insert(frames.end(), more.begin(), more.end());
+        };
+        source.push(std::span(sound).first(160 * (rows - 1) + 200), keep);
+        source.flush(keep);
+        std::vector<float> whole = transducer::flat(encoder.encode({mels.data(), {rows, config.mels}}, context));
+        ASSERT_EQ(frames.size(), count * config.width);
+        ASSERT_LE(frames.size(), whole.size());
+        whole.resize(frames.size());
+        EXPECT_LE(largest_difference(frames, whole), 1e-5);
+      }
+    }
+  }
+}
+
+// Blocks that see ahead: a stream finds what the whole recording says with the same mask, however its sound comes.
+TEST(ChunkedFrames, OfBlocksThatSeeAheadAreTheRecordings) {
+  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/regular_streaming.nemo",
+                                              {.precision = Precision::kF32});
+  ASSERT_TRUE(ChunkedFrames::fits(*model));
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Turns turns;
+  transducer::Encoder encoder(model->encoder(), runner);
+  transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 1);
+  SoundRoom room;
+  const std::vector<float> sound = noise(6, 8);
+  for (const transducer::AttentionContext context : model->config().encoder.contexts) {
+    const View<const float, 2> whole = encode_sound(*model, sound, room, encoder, runner, {.context = context});
+    LabelTrack expected(*model->decoder());
+    for (size_t t = 0; t < whole.extent(0); ++t) {
+      const transducer::HeadDecoder::Job job{&expected.state, {whole.row(t), {1, whole.extent(1)}}, &expected.found};
+      decoder.decode({&job, 1});
+    }
+    EXPECT_GE(expected.found.size(), 10u);
+    ChunkPool pool(*model, runner, turns, context, {}, 1);
+    std::vector<float> first;
+    for (const size_t piece : {sound.size(), size_t{1280}, size_t{77}}) {
+      SCOPED_TRACE(fmt::format("{} frames ahead, pieces of {}", context.right, piece));
+      LabelTrack track(*model->decoder());
+      ChunkedFrames source(*model, pool, track);
+      std::vector<float> frames;
+      const auto keep = [&](View<const float, 2> some) {
+        for (size_t t = 0; t < some.extent(0); ++t)
+          frames.insert(frames.end(), some.row(t), some.row(t) + some.extent(1));
+      };
+      for (size_t at = 0; at < sound.size(); at += piece)
+        source.push(std::span(sound).subspan(at, std::min(piece, sound.size() - at)), keep);
+      source.finish(keep);
+      ASSERT_EQ(frames.size(), whole.extent(0) * whole.extent(1));
+      ASSERT_EQ(track.found.size(), expected.found.size());
+      for (size_t i = 0; i < track.found.size(); ++i) {
+        EXPECT_EQ(track.found[i].label, expected.found[i].label);
+        EXPECT_EQ(track.found[i].frame, expected.found[i].frame);
+      }
+      if (first.empty()) first = frames;
+      EXPECT_EQ(frames, first);
     }
   }
 }
@@ -152,39 +245,6 @@ TEST(TransducerLanguages, AreHeeded) {
   compare_languages("transformers/nemotron3_5");
 }
 
-// Windows of the menu: what a stream gives does not depend on how the sound was cut, but on the window.
-TEST(TransducerWindows, AreOfTheModelsMenu) {
-  const std::vector<float> sound = noise(5, 4);
-  const auto streamed = [&](std::optional<StreamWindow> window, size_t size) {
-    const auto recogniser = load("unified.nemo", "", {.window = window});
-    EXPECT_TRUE(recogniser.has_value()) << recogniser.error().message;
-    const auto stream = (*recogniser)->start({});
-    std::vector<RecognitionEvent> events;
-    for (size_t at = 0; at < sound.size(); at += size)
-      EXPECT_TRUE((*stream)->push(std::span(sound).subspan(at, std::min(size, sound.size() - at)), events).has_value());
-    EXPECT_TRUE((*stream)->finish(events).has_value());
-    std::string text;
-    for (const RecognitionEvent& event : events)
-      if (event.is_final) text += event.result.text;
-    return text;
-  };
-  const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/unified.nemo");
-  const StreamWindow usual = WindowedFrames::usual(model->config());
-  const std::string expected = streamed({}, 77);
-  EXPECT_NE(expected, "");
-  EXPECT_EQ(streamed({}, sound.size()), expected);
-  EXPECT_EQ(streamed(usual, sound.size()), expected);
-  const auto refusal = load("unified.nemo", "", {.window = StreamWindow()});
-  ASSERT_FALSE(refusal.has_value());
-  EXPECT_EQ(refusal.error().code, Code::kInvalidArgument);
-  const transducer::WindowMenu& menu = *model->config().encoder.menu;
-  const double frame_s = model->config().frame_s();
-  const StreamWindow least = {.left_s = static_cast<double>(menu.left.front()) * frame_s,
-                              .chunk_s = static_cast<double>(menu.chunk.front()) * frame_s,
-                              .right_s = static_cast<double>(menu.right.front()) * frame_s};
-  EXPECT_NE(streamed(least, sound.size()), expected);
-}
-
 // A heartbeat gives way to whoever asks while it is in the encoder, spoils nothing of theirs and does not count their
 // time, which a clock tells that stands still while it works itself.
 TEST(HeartbeatWork, GivesWayBetweenBlocks) {
@@ -194,11 +254,11 @@ TEST(HeartbeatWork, GivesWayBetweenBlocks) {
   Turns turns;
   transducer::Encoder own(model->encoder(), runner), other(model->encoder(), runner);
   transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
-  nn::Plane own_mels, other_mels;
+  SoundRoom own_room, other_room;
   ManualClock clock;
   const std::vector<float> sound = noise(1, 4);
   const auto frames = [&] {
-    const View<const float, 2> all = encode_sound(*model, sound, other_mels, other, runner);
+    const View<const float, 2> all = encode_sound(*model, sound, other_room, other, runner);
     std::vector<float> out;
     for (size_t t = 0; t < all.extent(0); ++t) out.insert(out.end(), all.row(t), all.row(t) + all.extent(1));
     return out;
@@ -208,11 +268,11 @@ TEST(HeartbeatWork, GivesWayBetweenBlocks) {
   std::thread beating, asking;
   {
     const Turns::Turn held(turns);
-    beating = std::thread([&] { worked_ms = hear_silence(*model, own_mels, {turns, runner, own, decoder}, clock); });
+    beating = std::thread([&] { worked_ms = hear_silence(*model, {turns, runner, own, decoder, own_room}, clock); });
     while (turns.asking() < 2) std::this_thread::yield();
     asking = std::thread([&] {
       const Turns::Turn turn(turns);
-      for (int i = 0; i < 5000 && turns.asking() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      for (int i = 0; i < 60000 && turns.asking() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       EXPECT_EQ(turns.asking(), 2u) << "its turn came when all was over";
       EXPECT_EQ(frames(), alone);
       clock.advance_ns(10'000'000'000);
@@ -239,8 +299,8 @@ TEST(HeartbeatWork, IsThatOfAllCores) {
     Turns turns;
     transducer::Encoder encoder(model->encoder(), runner);
     transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
-    nn::Plane mels;
-    worked_ms[threads / 2] = hear_silence(*model, mels, {turns, runner, encoder, decoder}, Ticking());
+    SoundRoom room;
+    worked_ms[threads / 2] = hear_silence(*model, {turns, runner, encoder, decoder, room}, Ticking());
   }
   EXPECT_GT(worked_ms[0], 1.0);
   EXPECT_EQ(worked_ms[1], 3 * worked_ms[0]);
@@ -267,6 +327,57 @@ TEST(ChunkedFrames, WaitForNothingThatHasCome) {
     EXPECT_EQ(of_large, of_small) << at;
   }
   EXPECT_GE(of_large, 46u);
+}
+
+// Each has less than a step's sound.  Both wait while the team is busy; who came later by the clock has asked first,
+// and goes last.
+void expect_the_older_first(Turns& turns, FrameSource& older, FrameSource& later,
+                            const std::function<size_t()>& waiting) {
+  std::vector<std::string> order;
+  std::vector<std::thread> threads;
+  later.sound_came(2'000'000'000);
+  older.sound_came(1'000'000'000);
+  {
+    const Turns::Turn held(turns);
+    for (FrameSource* const source : {&later, &older}) {
+      const char* const name = source == &older ? "older" : "later";
+      threads.emplace_back([&order, source, name] {
+        source->finish([&order, name](View<const float, 2>) {
+          if (order.empty() || order.back() != name) order.emplace_back(name);
+        });
+      });
+      while (waiting() < threads.size()) std::this_thread::yield();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<std::string>{"older", "later"}));
+}
+
+TEST(FrameSources, TheSoundThatCameFirstIsHeardFirst) {
+  const auto load_model = [](const char* name) {
+    return *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name);
+  };
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  Turns turns;
+  {
+    const auto model = load_model("hybrid_streaming.nemo");
+    const transducer::AttentionContext context = model->config().encoder.contexts.front();
+    ChunkPool pool(*model, runner, turns, context, {}, 1);
+    LabelTrack older(*model->decoder()), later(*model->decoder());
+    ChunkedFrames first(*model, pool, older), second(*model, pool, later);
+    for (ChunkedFrames* const source : {&first, &second}) source->push(noise(0.05, 8), [](View<const float, 2>) {});
+    expect_the_older_first(turns, first, second, [&] { return pool.waiting(); });
+  }
+  const auto model = load_model("tdt.nemo");
+  transducer::Encoder encoder(model->encoder(), runner);
+  transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
+  SoundRoom room;
+  const WindowTools tools{turns, runner, encoder, decoder, room};
+  LabelTrack older(*model->decoder()), later(*model->decoder());
+  WindowedFrames first(model, {}, tools, older), second(model, {}, tools, later);
+  for (WindowedFrames* const source : {&first, &second}) source->push(noise(1, 8), [](View<const float, 2>) {});
+  expect_the_older_first(turns, first, second, [&] { return turns.asking() - 1; });
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ class TransducerRecognition : public ::testing::TestWithParam<const char*> {
       EXPECT_EQ(event.segment, finals.size());
       EXPECT_TRUE(event.result.text.starts_with(partial)) << "what was said is taken back";
       EXPECT_EQ(event.stable_bytes, event.result.text.size());
+      EXPECT_TRUE(event.is_final || event.result.text != partial) << "no news";
+      EXPECT_EQ(event.reason.has_value(), event.is_final);
       partial = event.is_final ? "" : event.result.text;
       if (event.is_final) finals.push_back(event.result);
     }
@@ -153,7 +155,7 @@ TEST(TransducerStreams, HeartbeatsChangeNothing) {
       const auto recogniser = std::static_pointer_cast<TransducerRecogniser>(*load(name, "", {.heartbeat = heartbeat}));
       // One beat alone: where other work takes the cores meanwhile, the next one is due after a hundred times as long.
       const auto pause = [&] {
-        for (int i = 0; heartbeat && i < 20000 && recogniser->heartbeats() == 0; ++i)
+        for (int i = 0; heartbeat && i < 60000 && recogniser->heartbeats() == 0; ++i)
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         EXPECT_EQ(recogniser->heartbeats() > 0, heartbeat);
       };
@@ -184,6 +186,9 @@ TEST(TransducerStreams, AreAtMostAsManyAsWereAskedFor) {
     EXPECT_EQ(three.error().code, Code::kUnavailable);
     EXPECT_NE(three.error().message.find("all 2 streams"), std::string::npos) << three.error().message;
     EXPECT_NE(three.error().message.find("RecogniserOptions::max_streams"), std::string::npos);
+    // What a client may ask for can be said while all are taken, and takes none.
+    EXPECT_TRUE(recogniser->check_stream({}).has_value());
+    EXPECT_EQ(recogniser->check_stream({.beam = 4}).error().code, Code::kUnsupported);
     one->reset();
     EXPECT_TRUE(recogniser->start({}).has_value());
     // A stream that has ended takes no place, though somebody keeps it.
@@ -228,12 +233,12 @@ TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
   const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + GetParam());
   ThreadTeam team(1);
   nn::Runner runner(team);
-  nn::Plane mels;
+  SoundRoom room;
   transducer::Encoder encoder(model->encoder(), runner);
   const auto decoder = transducer::BeamDecoder::make(model->decoder(), runner, {.beam = 4});
   ASSERT_TRUE(decoder.has_value()) << decoder.error().message;
   std::vector<int32_t> expected;
-  const auto kept = (*decoder)->decode(encode_sound(*model, sound, mels, encoder, runner));
+  const auto kept = (*decoder)->decode(encode_sound(*model, sound, room, encoder, runner));
   for (const transducer::Emission& emission : kept.front().emissions)
     if (!model->vocabulary().is_special(emission.label)) expected.push_back(emission.label);
   EXPECT_EQ(tokens({.beam = 4}), expected);
@@ -258,11 +263,13 @@ TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
   ASSERT_TRUE(stream->commit(events).has_value());
   ASSERT_FALSE(events.empty());
   EXPECT_TRUE(events.back().is_final);
+  EXPECT_EQ(events.back().reason, EndpointReason::kCommit);
   const uint64_t first = events.back().segment;
   EXPECT_GT(events.back().result.end_s, 100000.0 / kRecognitionRateHz - 1.0) << "its last words are missing";
   ASSERT_TRUE(stream->push(all.subspan(100000), events).has_value());
   ASSERT_TRUE(stream->finish(events).has_value());
   EXPECT_TRUE(events.back().is_final);
+  EXPECT_TRUE(events.back().reason.has_value());
   EXPECT_GT(events.back().segment, first);
 }
 

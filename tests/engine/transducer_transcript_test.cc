@@ -43,5 +43,44 @@ TEST(TransducerTranscript, SegmentsEndWithSentencesAndAtSilences) {
   EXPECT_TRUE(transcript_segment(tokens, words, {}).words.empty());
 }
 
+// What a model says only behind the pause that has ended its utterance; what opens something is no such mark.
+TEST(TransducerTranscript, MarksOfTheUtteranceBefore) {
+  const auto vocabulary =
+      transducer::Vocabulary::from_labels({"\u2581he", ".", "\u2581", "?", "(", "-", "\u2581-", "%", "\u2581#",
+                                           "\u2581\u300A", "\u2581&", "5", "\u3002", "\u2581."},
+                                          false);
+  const auto left = [&](const std::vector<int32_t>& labels) {
+    std::vector<TokenTime> tokens;
+    for (const int32_t label : labels) tokens.push_back({.label = label});
+    return behind_marks(vocabulary, tokens).size();
+  };
+  EXPECT_EQ(left({1, 3, 0, 1}), 2u);
+  EXPECT_EQ(left({0, 1}), 2u);
+  EXPECT_EQ(left({4, 0}), 2u);
+  EXPECT_EQ(left({1}), 0u);
+  EXPECT_EQ(left({}), 0u);
+  EXPECT_EQ(left({12, 13, 0}), 1u);
+  for (const int32_t part_of_a_word : {5, 6, 7, 8, 9, 10}) {
+    EXPECT_EQ(left({part_of_a_word, 11}), 2u) << part_of_a_word;
+    EXPECT_EQ(left({1, part_of_a_word, 0}), 2u) << part_of_a_word;
+  }
+  EXPECT_EQ(left({1, 13, 11}), 2u);  // ".5"
+}
+
+// Where a pause begins, the same second has two places; a mark without length lies in its word all the same.
+TEST(TransducerTranscript, TokensStayInTheirWordsWhereAPauseIsPutIn) {
+  TranscriptSegment segment;
+  segment.end_s = 1;
+  segment.words.push_back({.text = "he.", .start_s = 0, .end_s = 1});
+  segment.words[0].timed_tokens = {{.id = 0, .text = "he", .start_s = 0, .end_s = 1},
+                                   {.id = 1, .text = ".", .start_s = 1, .end_s = 1}};
+  map_times(
+      segment, [](double at_s) { return at_s < 1 ? at_s : at_s + 5; },
+      [](double at_s) { return at_s <= 1 ? at_s : at_s + 5; });
+  EXPECT_EQ(segment.end_s, 1);
+  for (const TranscriptToken& token : segment.words[0].timed_tokens) EXPECT_EQ(token.end_s, 1) << token.text;
+  EXPECT_EQ(segment.words[0].timed_tokens[1].start_s, 1);
+}
+
 }  // namespace
 }  // namespace syrinx

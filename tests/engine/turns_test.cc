@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -27,17 +28,38 @@ TEST(Turns, AreTakenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
-// The first class goes before those who asked earlier, but not for ever; who gives way stands behind all of it.
-TEST(Turns, TheFirstClassGoesBefore) {
+// Whatever the order in which they ask; who is due at the same time in that of asking.
+TEST(Turns, WhoIsDueFirstGoesFirst) {
+  Turns turns;
+  const std::vector<int64_t> due_ns = {500, kNeverDue, 300, 400, 300, kDueAtOnce, -7};
+  std::vector<size_t> order;
+  std::vector<std::thread> threads;
+  {
+    const Turns::Turn held(turns, 100);
+    for (size_t i = 0; i < due_ns.size(); ++i) {
+      threads.emplace_back([&, i] {
+        const Turns::Turn turn(turns, due_ns[i]);
+        order.push_back(i);
+      });
+      while (turns.asking() < i + 2) std::this_thread::yield();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<size_t>{6, 5, 2, 4, 3, 0, 1}));
+  EXPECT_EQ(turns.asking(), 0u);
+}
+
+// What is due goes before what is not and was asked for earlier, but not for ever; who gives way stands in line again.
+TEST(Turns, BatchWorkWaitsForWhatIsDueButNotForEver) {
   Turns turns;
   std::vector<int> order;
   std::vector<std::thread> threads;
   {
     Turns::Turn held(turns);
     held.give_way();
-    for (int i = 0; i < Turns::kFirstInARow + 3; ++i) {
+    for (int i = 0; i < Turns::kDueInARow + 3; ++i) {
       threads.emplace_back([&, i] {
-        const Turns::Turn turn(turns, i == 0 ? Turns::Class::kUsual : Turns::Class::kFirst);
+        const Turns::Turn turn(turns, i == 0 ? kNeverDue : 1000 + i);
         order.push_back(i);
       });
       while (turns.asking() < static_cast<uint64_t>(i) + 2) std::this_thread::yield();
@@ -47,8 +69,8 @@ TEST(Turns, TheFirstClassGoesBefore) {
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<int> expected;
-  for (int i = 1; i <= Turns::kFirstInARow; ++i) expected.push_back(i);
-  expected.insert(expected.end(), {0, Turns::kFirstInARow + 1, Turns::kFirstInARow + 2, -1});
+  for (int i = 1; i <= Turns::kDueInARow; ++i) expected.push_back(i);
+  expected.insert(expected.end(), {0, Turns::kDueInARow + 1, Turns::kDueInARow + 2, -1});
   EXPECT_EQ(order, expected);
 }
 

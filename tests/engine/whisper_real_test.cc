@@ -77,7 +77,7 @@ TEST(RealWhisper, GivesTheMakersTokensInF32) {
     const std::string& name = test::string_of(row, "name");
     SCOPED_TRACE(name);
     const std::vector<float> samples = recording(name);
-    recogniser->with_transcriber([&](whisper::Transcriber& transcriber) {
+    recogniser->with_transcriber(kNeverDue, [&](whisper::Transcriber& transcriber) {
       whisper::TranscriberSettings settings;
       settings.language = transcriber.vocabulary().tokens.find_language("en");
       settings.words = true;
@@ -109,7 +109,7 @@ TEST(RealWhisper, TheTokenizerIsTheMakers) {
   ASSERT_NE(recogniser, nullptr);
   const auto texts = parse_json(test::read_small("texts.json"), "texts.json");
   ASSERT_TRUE(texts.has_value());
-  recogniser->with_transcriber([&](whisper::Transcriber& transcriber) {
+  recogniser->with_transcriber(kNeverDue, [&](whisper::Transcriber& transcriber) {
     for (const Json& row : test::list(*texts, "texts")) {
       const std::string& text = test::string_of(row, "text");
       const auto ids = transcriber.vocabulary().bpe.encode(text);

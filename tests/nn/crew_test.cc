@@ -87,13 +87,15 @@ TEST(Crew, WhoHasFinishedJoinsTheOther) {
         task.clear();
         task.crew.reset();
       }
-      // The slow task has begun when the other is done, however the two threads are scheduled.
+      // The slow task has begun when the other is done, however the two threads are scheduled, and its stages take
+      // longer and longer until somebody has joined.
       std::atomic<bool> other_done = false;
       const auto before = [&](int task) {
-        return [&other_done, is_slow = task == slow] {
-          if (!is_slow) return;
+        return [&, task, pause = std::chrono::microseconds(300)]() mutable {
+          if (task != slow || tasks[task].most == 2) return;
           while (!other_done) std::this_thread::yield();
-          std::this_thread::sleep_for(std::chrono::microseconds(300));
+          std::this_thread::sleep_for(pause);
+          pause = pause * 5 / 4;
         };
       };
       team.run([&](int member) {
@@ -109,7 +111,7 @@ TEST(Crew, WhoHasFinishedJoinsTheOther) {
         ASSERT_EQ(task.items[0], want) << "slow " << slow;
         EXPECT_EQ(task.seen, kStages);
       }
-      EXPECT_EQ(tasks[slow].most, 2) << "nobody joined 40 stages of 0.3 ms";
+      EXPECT_EQ(tasks[slow].most, 2) << "nobody joined 40 stages, the last of seconds";
     }
   }
 }
