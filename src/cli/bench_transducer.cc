@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "audio/recording.h"
+#include "audio/resample.h"
 #include "base/clock.h"
 #include "base/cpu_info.h"
 #include "base/json.h"
@@ -21,6 +23,7 @@
 #include "engine/version.h"
 #include "kernels/dispatch.h"
 #include "models/transducer/encoder.h"
+#include "models/transducer/head_decoder.h"
 #include "models/transducer/model.h"
 #include "models/transducer/stream_encoder.h"
 
@@ -33,6 +36,7 @@ struct BenchTransducerArguments {
   std::string model;
   std::string precision = "int8";
   std::string cache;
+  std::string recording;
   int threads = 0;
   int runs = 5;
   float seconds = 11;
@@ -49,12 +53,15 @@ struct Figures {
   double load_ms = 0;
   double chunk_ms = 0;     // of sound
   Times features, encode;  // of the recording
-  Rounds chunk, empty;     // a step, and a loop of the same length that computes nothing
+  Times decode;            // with --labels
+  size_t labels = 0;
+  double sound_s = 0;
+  Rounds chunk, empty;  // a step, and a loop of the same length that computes nothing
   std::vector<DeadlineTrial> trials;
 };
 
 // Noise that swells and fades as speech does.
-std::vector<float> sound(size_t samples) {
+std::vector<float> noise(size_t samples) {
   std::mt19937 generator(7);
   std::normal_distribution<float> normal;
   std::vector<float> out(samples);
@@ -63,16 +70,27 @@ std::vector<float> sound(size_t samples) {
   return out;
 }
 
+Result<std::vector<float>> sound(const BenchTransducerArguments& arguments) {
+  constexpr int kRateHz = 16000;
+  if (arguments.recording.empty()) return noise(static_cast<size_t>(arguments.seconds * kRateHz));
+  SYRINX_TRY(const Recording recording, read_recording(arguments.recording));
+  return resample(recording.samples, recording.rate_hz, kRateHz);
+}
+
 Status measure_recording(const transducer::Model& model, const BenchTransducerArguments& arguments, ThreadTeam& team,
                          Figures& figures) {
-  const std::vector<float> samples = sound(static_cast<size_t>(arguments.seconds * 16000));
+  SYRINX_TRY(const std::vector<float> samples, sound(arguments));
+  figures.sound_s = static_cast<double>(samples.size()) / 16000;
   const transducer::Features& features = *model.features();
   const size_t frames = features.frames(samples.size()), columns = features.config().mels;
-  if (frames == 0) return fail(Code::kInvalidArgument, "{} s hold no frame of features", arguments.seconds);
+  if (frames == 0) return fail(Code::kInvalidArgument, "{} s hold no frame of features", figures.sound_s);
   std::vector<float> mels(frames * columns);
   const View<float, 2> view(mels.data(), {frames, columns});
   nn::Runner runner(team);
   transducer::Encoder encoder(model.encoder(), runner);
+  constexpr size_t kBlockFrames = 256;
+  transducer::HeadDecoder decoder(model.decoder(), runner, {}, 1, kBlockFrames);
+  std::vector<transducer::Emission> found;
   // The first run makes the table of positions and warms memory; it is not counted.
   for (int run = 0; run <= arguments.runs; ++run) {
     if (cancel_requested()) return fail(Code::kCancelled, "stopped");
@@ -80,14 +98,30 @@ Status measure_recording(const transducer::Model& model, const BenchTransducerAr
     features.compute(samples, view, team);
     const double features_ms = features_watch.elapsed_ms();
     const Stopwatch encode_watch;
-    encoder.encode(view);
+    const View<const float, 2> encoded = encoder.encode(view);
+    const double encode_ms = encode_watch.elapsed_ms();
+    const Stopwatch decode_watch;
+    if (arguments.labels) {
+      transducer::HeadState state(*model.decoder());
+      found.clear();
+      const transducer::HeadDecoder::Job job{&state, encoded, &found};
+      decoder.decode({&job, 1});
+    }
     if (run == 0) continue;
     figures.features.add(features_ms);
-    figures.encode.add(encode_watch.elapsed_ms());
+    figures.encode.add(encode_ms);
+    if (arguments.labels) figures.decode.add(decode_watch.elapsed_ms());
   }
+  figures.labels = found.size();
   figures.features.sort();
   figures.encode.sort();
+  figures.decode.sort();
   return {};
+}
+
+double recording_rtf(const Figures& figures) {
+  const double decode_ms = figures.decode.empty() ? 0 : figures.decode.median();
+  return (figures.features.median() + figures.encode.median() + decode_ms) / 1000 / figures.sound_s;
 }
 
 // Of sound.
@@ -211,10 +245,10 @@ std::string as_json(const BenchTransducerArguments& arguments, int threads, cons
     json.set("streams", arguments.streams).set("chunk_ms", figures.chunk_ms);
     json.set("chunk", rounds_json(figures.chunk)).set("empty", rounds_json(figures.empty));
   } else {
-    json.set("audio_seconds", static_cast<double>(arguments.seconds));
+    json.set("audio_seconds", figures.sound_s);
     json.set("features", quantiles(figures.features)).set("encode", quantiles(figures.encode));
-    json.set("rtf",
-             (figures.features.median() + figures.encode.median()) / 1000 / static_cast<double>(arguments.seconds));
+    if (arguments.labels) json.set("decode", quantiles(figures.decode)).set("labels", figures.labels);
+    json.set("rtf", recording_rtf(figures));
   }
   json.set("peak_rss_bytes", peak_rss_bytes()).set("cpu", cpu_info().model);
   json.set("target", kernels::chosen_target_name());
@@ -238,9 +272,8 @@ std::string as_text(const BenchTransducerArguments& arguments, int threads, cons
                               figures.chunk_ms, figures.chunk.all.median() / figures.chunk_ms);
   }
   text += row("features", figures.features) + row("encoder", figures.encode);
-  return text + fmt::format("\n{:.1f} s of sound: time / sound {:.4f}\n", arguments.seconds,
-                            (figures.features.median() + figures.encode.median()) / 1000 /
-                                static_cast<double>(arguments.seconds));
+  if (arguments.labels) text += row("decoder", figures.decode) + fmt::format("\n{} labels", figures.labels);
+  return text + fmt::format("\n{:.1f} s of sound: time / sound {:.4f}\n", figures.sound_s, recording_rtf(figures));
 }
 
 Status run_bench_transducer(const BenchTransducerArguments& arguments) {
@@ -276,6 +309,7 @@ void add_bench_transducer(Command& bench) {
   command.option("--seconds", arguments->seconds, "Length of the recording, or of each stream in real time")
       .type("S")
       .show_default();
+  command.option("--recording", arguments->recording, "This sound, whole, instead of --seconds of noise").type("FILE");
   command.option("--runs", arguments->runs, "Runs that are counted, after one that is not").type("N").show_default();
   command.flag("--stream", arguments->stream, "Chunks of streams instead of a whole recording");
   command
@@ -283,9 +317,9 @@ void add_bench_transducer(Command& bench) {
       .type("N");
   command.flag("--real-time", arguments->real_time,
                "Streams whose chunks come at the pace of speech for --seconds, each due before its next one");
-  command.flag(
-      "--labels", arguments->labels,
-      "In real time: what the model finds in noise; else blanks win, as random weights find labels everywhere");
+  command.flag("--labels", arguments->labels,
+               "Also decode. In real time: what the model finds in noise; else blanks win, as random weights find "
+               "labels everywhere");
   command
       .option("--streams", arguments->streams, "Streams in a step; with --real-time 0 finds how many miss no deadline")
       .type("N")

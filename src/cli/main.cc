@@ -1,5 +1,4 @@
 // syrinx: speaks and listens from the command line.
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -17,7 +16,7 @@ namespace {
 using syrinx::Code;
 
 int report(Code code, const char* sentence) {
-  std::fprintf(stderr, "syrinx: %s\n", sentence);
+  syrinx::cli::note(sentence);
   return syrinx::exit_status(code);
 }
 
@@ -60,7 +59,8 @@ int main(int argc, char** argv) {
   try {
     return run_and_report(argc, argv);
   } catch (const std::bad_alloc&) {
-    return report(Code::kLimitExceeded, "out of memory; close other programs or give shorter text");
+    syrinx::cli::note_no_memory();
+    return syrinx::exit_status(Code::kLimitExceeded);
   } catch (const std::exception& error) {
     return report(Code::kInternal, error.what());
   }

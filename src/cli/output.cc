@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/in_quotes.h"
 #include "base/signals.h"
 
 namespace syrinx::cli {
@@ -23,9 +24,15 @@ Status print(std::string_view text) {
 }
 
 void note(std::string_view sentence) {
-  const std::string line = fmt::format("syrinx: {}\n", sentence);
+  // Names of files may hold anything: a sentence is one line, and gives a terminal no orders.
+  const std::string line = fmt::format("syrinx: {}\n", shortened(sentence, sentence.size()));
   // Nobody to tell when standard error itself is gone.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void note_no_memory() {
+  constexpr std::string_view kLine = "syrinx: out of memory; close other programs or give shorter text\n";
+  if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) return;
 }
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }

@@ -12,6 +12,8 @@ namespace syrinx::cli {
 Status print(std::string_view text);
 // One line to standard error, "syrinx: ..." in front; never fails.
 void note(std::string_view sentence);
+// The same of memory that is out; takes none itself, where note() would throw again.
+void note_no_memory();
 bool is_terminal(int descriptor);
 
 // A line on standard error that is written over as work goes on; nothing when that is no terminal, or when quiet.

@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "base/watched_file.h"
 #include "cli/command.h"
 #include "cli/library.h"
 #include "cli/output.h"
@@ -89,10 +89,12 @@ Status add_cast(const SpeakArguments& arguments, Engine& engine) {
     const size_t equals = member.find('=');
     if (equals == std::string::npos)
       return fail(Code::kInvalidArgument, "--cast '{}' names no file; give NAME=FILE, say ann=ann.wav", member);
-    SYRINX_TRY(const MappedFile file, MappedFile::open(member.substr(equals + 1)));
+    SYRINX_TRY(const WatchedFile file, WatchedFile::open(member.substr(equals + 1)));
     const auto bytes = file.bytes();
     const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    SYRINX_TRY_VOID(to_status(engine.add_voice(member.substr(0, equals).c_str(), content), engine));
+    const Status added = to_status(engine.add_voice(member.substr(0, equals).c_str(), content), engine);
+    SYRINX_TRY_VOID(file.check_all());
+    SYRINX_TRY_VOID(added);
   }
   return {};
 }
@@ -304,7 +306,7 @@ void add_sampling_options(Command& command, SpeakArguments& arguments) {
 void add_output_options(Command& command, SpeakArguments& arguments) {
   command.option("-o,--out", arguments.output.file, "Write the sound to this file; - is standard output").type("FILE");
   command.option("--format", arguments.output.format, "By default told by the file's ending, else wav")
-      .one_of({"wav", "pcm", "flac", "opus", "mp3"});
+      .one_of({"wav", "pcm", "flac", "opus", "mp3", "aac"});
   command.flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
   command
       .option("--times", arguments.times,

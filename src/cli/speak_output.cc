@@ -14,8 +14,8 @@ Result<AudioFormat> choose_format(const OutputOptions& options) {
   if (const auto format = audio_format_of(options.file)) return *format;
   const size_t name = options.file.find_last_of('/') + 1;
   if (options.file.find('.', name) == std::string::npos) return AudioFormat::kWav;
-  return fail(Code::kInvalidArgument, "the ending of '{}' names no format; add --format wav, pcm, flac, opus or mp3",
-              options.file);
+  return fail(Code::kInvalidArgument,
+              "the ending of '{}' names no format; add --format wav, pcm, flac, opus, mp3 or aac", options.file);
 }
 
 }  // namespace

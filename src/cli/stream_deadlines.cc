@@ -48,6 +48,7 @@ class PacedStream {
     for (size_t i = 0; i < chunks && !cancel_requested(); ++i) {
       const SteadyClock::time_point there = begin + static_cast<int64_t>(i) * chunk_time;
       std::this_thread::sleep_until(there);
+      source_.sound_came(std::chrono::nanoseconds(there.time_since_epoch()).count());
       chunk();
       ms_.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - there).count());
     }

@@ -29,7 +29,7 @@ constexpr int kMinChunkMs = 10, kMaxChunkMs = 5000;
 
 struct TranscribeArguments {
   std::vector<std::string> files;
-  std::string model, language, precision;
+  std::string model, language, precision, head;
   std::string format, times, out, out_dir;
   std::string raw, device;
   std::vector<std::string> boost;
@@ -58,8 +58,11 @@ Status check(const TranscribeArguments& a) {
   if (is_live(a) && (!a.out.empty() || !a.out_dir.empty()))
     return wrong("--stream and --microphone write to standard output; redirect it in place of --out");
   if (!a.stream && a.realtime) return wrong("--realtime needs --stream");
-  if (!is_live(a) && (a.endpoints.silence_after_speech_s || a.endpoints.max_utterance_s))
-    return wrong("--end-silence and --max-utterance need --stream or --microphone");
+  if (!is_live(a) &&
+      (a.endpoints.silence_after_speech_s || a.endpoints.silence_s || a.endpoints.max_utterance_s || a.endpoints.off))
+    return wrong("--end-silence, --idle-silence, --max-utterance and --no-endpoint need --stream or --microphone");
+  if (a.endpoints.off && (a.endpoints.silence_after_speech_s || a.endpoints.silence_s))
+    return wrong("with --no-endpoint no silence ends an utterance; leave --end-silence and --idle-silence out");
   if (a.all_sound && a.voice.any())
     return wrong("with --all-sound there is no voice activity to set; leave --vad-... out");
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
@@ -110,11 +113,14 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   if (!arguments.precision.empty()) {
     SYRINX_TRY(options.precision, parse_precision(arguments.precision));
   }
+  if (!arguments.head.empty())
+    options.head = arguments.head == "ctc" ? RecognitionHead::kCtc : RecognitionHead::kTransducer;
   if (arguments.look_ahead != kNotGiven) options.look_ahead = arguments.look_ahead;
   if (!arguments.window.empty()) {
     SYRINX_TRY(options.window, parse_window(arguments.window));
   }
   options.threads = threads;
+  options.warm_up = is_live(arguments);
   options.cache_folder = packed_folder(paths, options.files);
   return Recogniser::load(std::move(options));
 }
@@ -122,7 +128,8 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
 TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTimes times) {
   TranscribeOptions options;
   options.language = arguments.language;
-  options.words = times == TranscriptTimes::kWord;
+  options.words = times >= TranscriptTimes::kWord;
+  options.tokens = times == TranscriptTimes::kToken;
   options.translate = arguments.translate;
   options.voice_activity = !arguments.all_sound;
   options.voice = arguments.voice;
@@ -183,6 +190,8 @@ Status run_transcribe(const TranscribeArguments& arguments) {
   SYRINX_TRY(const TranscriptFormat format,
              parse_transcript_format(arguments.format.empty() ? "text" : arguments.format));
   SYRINX_TRY(const TranscriptTimes times, parse_transcript_times(arguments.times));
+  if (times == TranscriptTimes::kToken && (format == TranscriptFormat::kSrt || format == TranscriptFormat::kVtt))
+    return fail(Code::kInvalidArgument, "a subtitle has a segment or a word; --timestamps token is for text and json");
   SYRINX_TRY(const std::optional<PcmFormat> raw, raw_format(arguments));
   return is_live(arguments) ? run_live(arguments, format, times, raw) : run_files(arguments, format, times, raw);
 }
@@ -195,6 +204,10 @@ void add_model_options(Command& command, TranscribeArguments& arguments) {
   command.flag("--translate", arguments.translate, "Into English, with Whisper's multilingual models");
   command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
       .one_of({"int8", "bf16", "f32"});
+  command
+      .option("--head", arguments.head,
+              "Of hybrid transducers: which head writes; by default the transducer's, which hears better")
+      .one_of({"ctc", "transducer"});
   command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();
@@ -220,16 +233,24 @@ void add_voice_options(Command& command, TranscribeArguments& arguments) {
               "Of a stream: silence after speech that ends an utterance; 0.6 for Whisper, 1.2 for transducers")
       .type("S");
   command
-      .option("--max-utterance", endpoints.max_utterance_s,
-              "Of a stream: its longest utterance; 60 for Whisper, 20 for transducers")
+      .option("--idle-silence", endpoints.silence_s,
+              "Of a stream: silence, behind speech too, with which it begins anew; 2.4 for transducers, inf (never) "
+              "for Whisper")
       .type("S");
+  command
+      .option("--max-utterance", endpoints.max_utterance_s,
+              "Of a stream: its longest utterance, at most 3600; 60 for Whisper, 20 for transducers, 3600 with "
+              "--no-endpoint")
+      .type("S");
+  command.flag("--no-endpoint", endpoints.off,
+               "Of a stream: neither silence nor a model's own tokens end an utterance");
 }
 
 void add_output_options(Command& command, TranscribeArguments& arguments) {
   command.option("--format", arguments.format, "Of the transcript; text by default")
       .one_of({"text", "json", "srt", "vtt"});
-  command.option("--timestamps", arguments.times, "When each segment, or each word, was said")
-      .one_of({"segment", "word"});
+  command.option("--timestamps", arguments.times, "When each segment, word or token was said; tokens in text and JSON")
+      .one_of({"segment", "word", "token"});
   command.option("-o,--out", arguments.out, "Write the transcript of the only file here; - is standard output")
       .type("FILE");
   command

@@ -17,9 +17,10 @@
 #include "audio/pcm_stream.h"
 #include "audio/sound_file.h"
 #include "base/clock.h"
-#include "base/mapped_file.h"
+#include "base/in_quotes.h"
 #include "base/scoped_file.h"
 #include "base/signals.h"
+#include "base/watched_file.h"
 #include "cli/output.h"
 #include "engine/paths.h"
 #include "engine/sound_transcription.h"
@@ -272,7 +273,7 @@ class Batch {
     const double percent = total_bytes_ > 0 ? std::min(100.0, 100 * bytes / static_cast<double>(total_bytes_)) : 0;
     line_.show(fmt::format("{:.0f} %, {} of {} files, {:.1f} times faster than real time: {}", percent, done_files_,
                            items_.size(), all_seconds_ / std::max(watch_.elapsed_ms() / 1000, 1e-3),
-                           fs::path(items_[index].file).filename().string()));
+                           shortened(fs::path(items_[index].file).filename().string())));
   }
 
   Status result() {
@@ -307,14 +308,17 @@ Status read_pipe(int descriptor, const std::optional<PcmFormat>& raw, const Soun
 }
 
 Status read_raw_file(const std::string& path, const PcmFormat& raw, const SoundSink& sink) {
-  SYRINX_TRY(const MappedFile file, MappedFile::open(path));
-  PcmStream stream(raw, path, kTranscribeLimits, sink);
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  const SoundSink unchanged = while_unchanged(file, sink);
+  PcmStream stream(raw, path, kTranscribeLimits, unchanged);
   for (auto rest = file.bytes(); !rest.empty();) {
     const size_t count = std::min(rest.size(), kReadBytes);
     SYRINX_TRY_VOID(stream.push(rest.first(count)));
     rest = rest.subspan(count);
   }
-  return stream.finish();
+  Status status = stream.finish();
+  SYRINX_TRY_VOID(file.check());
+  return status;
 }
 
 Status transcribe_files(const TranscribeTask& task, const LoadRecogniser& load) {

@@ -318,6 +318,25 @@ TEST(TranscribeLive, RealTimeTakesItsTime) {
   EXPECT_EQ(got.written, "beep\n");
 }
 
+// Nothing that stands in place of what was cut off is heard: within the last page it is zeros that nobody misses.
+TEST(TranscribeRaw, OfOneThatIsShortenedNothingMoreIsHeard) {
+  const TempFolder folder;
+  const std::string path = folder.file("a.raw");
+  write_text(path, std::string(1 << 20, 'x'));
+  int blocks = 0;
+  const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                       .add = [&](std::span<const float>) -> Status {
+                         if (++blocks == 1) fs::resize_file(path, (1 << 20) - 2);
+                         return {};
+                       }};
+  const PcmFormat raw{.rate_hz = 16000, .channels = 1, .bits = 16};
+  const Status status = read_raw_file(path, raw, sink);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kDataLoss);
+  EXPECT_THAT(status.error().message, HasSubstr("became shorter"));
+  EXPECT_EQ(blocks, 1);
+}
+
 TEST(LiveLine, IsWrittenOverWithoutErasingFirst) {
   EXPECT_EQ(live_line("so far", 6, 80), "\rso far\x1b[K");
   EXPECT_EQ(live_line("so far", 3, 80), "\rso \x1b[2mfar\x1b[22m\x1b[K");
