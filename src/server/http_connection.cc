@@ -1,7 +1,5 @@
 #include "server/http_connection.h"
 
-#include <sys/socket.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -10,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -41,9 +38,11 @@ constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on the
 // Of one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
 constexpr size_t kBufferBytes = 64000;
 static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
-constexpr size_t kAheadBytes = size_t{16} << 10;   // of further requests that are read while one is answered
-constexpr size_t kLingerBytes = size_t{64} << 20;  // of a refused request that are read so that its client sees why
-constexpr std::chrono::seconds kLingerTime{2};
+constexpr size_t kAheadBytes = size_t{16} << 10;    // of further requests that are read while one is answered
+constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that are read so that its client sees why
+constexpr std::chrono::seconds kLastLingerTime{2};  // at the server's end, which waits for it
+constexpr std::chrono::seconds kMissedTime{10};     // behind a deadline that nobody has heeded
+constexpr std::chrono::milliseconds kCancelTime{10};
 
 // Counted as long as it lives, whatever ends it.
 class Counted {
@@ -62,20 +61,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address)
       : transport_(transport),
         address_(address),
-        stream_(std::move(socket)),
+        stream_(std::move(socket), transport.identity.get()),
         news_(transport.io),
         deadline_(transport.io),
-        sender_(stream_, transport.limits.stalled_reader_s) {
-    size_t& count = transport_.by_address[address_];
-    transport_.connections.insert(this);
-    ++count;  // behind what can throw
-  }
+        sender_(stream_, transport.limits.stalled_reader_s),
+        membership_(transport, *this, address) {}
   ~Connection() override {
     drop_reply();
     if (messages_) messages_->leave();
-    transport_.connections.erase(this);
-    const auto count = transport_.by_address.find(address_);
-    if (--count->second == 0) transport_.by_address.erase(count);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -84,7 +77,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<void> serve();
   void close_if_idle() override {
     if (messages_) return messages_->end_when_idle();
-    if (!answering_) stream_.close();
+    if (lingering_) return arrives_by(std::min(deadline_.expiry(), std::chrono::steady_clock::now() + kLastLingerTime));
+    if (answering_) return;
+    stream_.end_sending();
+    stream_.close();
   }
   void cut() override {
     gone_ = true;
@@ -98,6 +94,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   enum class Next { kRequest, kLinger, kClose };
   using Parser = http::request_parser<http::string_body>;
 
+  asio::awaitable<bool> begin_tls();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<Next> serve_request();
   void begin_request();
@@ -116,7 +113,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<void> linger();
   void take_head(const http::request<http::string_body>& message);
   void watch();
-  bool read_ahead();
+  asio::awaitable<void> end_watch();
   void drop_reply();
   void end_keep_alive(bool close);
   void done(int status);
@@ -125,21 +122,24 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   Transport& transport_;
   const asio::ip::address address_;
-  beast::tcp_stream stream_;
+  ClientStream stream_;
   beast::flat_buffer buffer_{kBufferBytes};
   asio::steady_timer news_;      // cancelled when there are any
   asio::steady_timer deadline_;  // of the request's arrival
   HttpSender sender_;
   HttpRequest request_;
   double arrival_s_ = 0;  // how long the request has had
-  bool gone_ = false, watching_ = false, reading_ = false;
+  bool gone_ = false, watching_ = false, reading_ = false, lingering_ = false;
   std::optional<Counted> answering_;  // once the header is there
   std::shared_ptr<ReplyStream> reply_;
   std::shared_ptr<MessageStream> messages_;
+  const Membership membership_;  // last: it can throw, and is counted then no more
 };
 
 asio::awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
+  if (stream_.is_tls() && !co_await begin_tls()) co_return;
+  bool whole = true;
   for (; co_await wait_for_request(); answering_.reset()) {
     const Next next = co_await serve_request();
     request_ = {};  // a connection that waits holds nothing of what it has asked
@@ -147,21 +147,40 @@ asio::awaitable<void> Connection::serve() {
     buffer_.shrink_to_fit();
     if (next == Next::kRequest && !transport_.draining) continue;
     if (next != Next::kClose) co_await linger();
+    whole = next != Next::kClose;
     break;
   }
   answering_.reset();
+  if (whole) stream_.end_sending();  // else its end would look like that of the answer
   stream_.close();
+}
+
+// Who speaks no TLS, or none that is safe, hears what OpenSSL says to that, if anything.
+asio::awaitable<bool> Connection::begin_tls() {
+  const auto now = std::chrono::steady_clock::now();
+  if (const auto begins = transport_.handshakes.next(address_, now); begins > now) {
+    news_.expires_at(begins);
+    co_await news_.async_wait(kAwait);
+  }
+  stream_.expires_after(seconds(transport_.limits.request_timeout_s));
+  const auto [error] = co_await stream_.async_handshake(kAwait);
+  if (!error) co_return true;
+  stream_.close();
+  if (!transport_.draining) transport_.service.handshake_failed();
+  co_return false;
 }
 
 // Empty lines in front of a request are not part of it.
 asio::awaitable<bool> Connection::wait_for_request() {
   if (transport_.draining) co_return false;
-  stream_.expires_after(seconds(transport_.limits.idle_timeout_s));
+  arrives_within(transport_.limits.idle_timeout_s);
   for (;;) {
     const std::string_view ahead(static_cast<const char*>(buffer_.data().data()), buffer_.size());
     buffer_.consume(std::min(ahead.find_first_not_of("\r\n"), ahead.size()));
     if (buffer_.size() > 0) co_return true;
+    reading_ = true;
     const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
+    reading_ = false;
     if (error) co_return false;
     buffer_.commit(bytes);
   }
@@ -184,7 +203,7 @@ void Connection::arrives_within(double time_s) {
 
 void Connection::arrives_by(std::chrono::steady_clock::time_point end) {
   // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
-  stream_.expires_at(end + kLingerTime);
+  stream_.expires_at(end + kMissedTime);
   deadline_.expires_at(end);
   deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
@@ -236,6 +255,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
 
   HttpService::Admission admission = transport_.service.admit(request_);
   sender_.head().headers = std::move(admission.headers);
+  sender_.head().error_form = admission.error_form;
   if (admission.refusal) {
     if (parser.is_done()) co_return co_await send_whole(*admission.refusal, /*close=*/false);
     co_return co_await refuse(std::move(*admission.refusal));
@@ -335,17 +355,20 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
   if (!gone_ && news.whole) {
     const Next next = co_await send_whole(*news.head, /*close=*/false);
     drop_reply();
+    co_await end_watch();
     co_return next;
   }
   if (!gone_) {
     const bool chunked = !sender_.head().http_1_0;
     end_keep_alive(/*close=*/!chunked);
     status = news.head->status;
-    whole = co_await sender_.send_head(*news.head, chunked) && co_await send_blocks(*reply_, chunked);
+    whole = co_await sender_.send_head(*news.head, chunked);
+    if (whole && !sender_.head().head_only) whole = co_await send_blocks(*reply_, chunked);
   }
   const bool by_us = !gone_ && !reply_->cancelled() && reply_->pop_news().end == ReplyStream::End::kAborted;
   drop_reply();
   done(whole ? status : by_us ? 500 : 499);
+  co_await end_watch();
   if (!whole) co_return Next::kClose;
   co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;
 }
@@ -402,26 +425,32 @@ asio::awaitable<void> Connection::wait_for_news() {
   co_await news_.async_wait(kAwait);
 }
 
-// Hears of a client that closes its connection while its answer is made, behind what it has sent ahead too.
+// Hears of a client that closes its connection while its answer is made, behind what it has sent ahead too, which is
+// for the next request.
 void Connection::watch() {
   if (watching_ || buffer_.size() >= kAheadBytes) return;
+  const auto room = buffer_.prepare(kReadBytes);
+  stream_.expires_never();
   watching_ = true;
-  stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
+  stream_.async_read_some(room, [self = shared_from_this()](const error_code& error, size_t bytes) {
     self->watching_ = false;
-    if (error || !self->reply_) return;
-    if (self->read_ahead())
-      self->watch();
-    else
+    self->buffer_.commit(bytes);
+    if (!self->reply_)
+      self->news_.cancel();  // end_watch() waits
+    else if (error)
       self->cut();
+    else
+      self->watch();
   });
 }
 
-// What comes while nobody else reads; it is for the next request.  False when the client is gone.
-bool Connection::read_ahead() {
-  const auto room = buffer_.prepare(kReadBytes);
-  const ssize_t bytes = ::recv(stream_.socket().native_handle(), room.data(), room.size(), MSG_DONTWAIT);
-  if (bytes > 0) buffer_.commit(static_cast<size_t>(bytes));
-  return bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR));
+// Cancelled again where it could not be at once: a record may have to be written first.
+asio::awaitable<void> Connection::end_watch() {
+  while (watching_) {
+    stream_.cancel();
+    news_.expires_after(kCancelTime);
+    co_await news_.async_wait(kAwait);
+  }
 }
 
 void Connection::drop_reply() {
@@ -429,8 +458,6 @@ void Connection::drop_reply() {
   reply_->on_news({});
   reply_->cancel();
   reply_.reset();
-  error_code ignored;
-  stream_.socket().cancel(ignored);  // what watch() waits for
 }
 
 void Connection::end_keep_alive(bool close) {
@@ -444,11 +471,13 @@ void Connection::done(int status) {
 
 // A connection that is closed while there is something unread is reset, and its client might not see the answer.
 asio::awaitable<void> Connection::linger() {
-  error_code error;
-  stream_.socket().shutdown(tcp::socket::shutdown_send, error);
-  stream_.expires_after(kLingerTime);
+  stream_.end_sending();
+  const auto time = seconds(transport_.limits.linger_s);
+  const auto longest = transport_.draining ? std::chrono::nanoseconds(kLastLingerTime) : time;
+  arrives_by(std::chrono::steady_clock::now() + std::min(time, longest));
+  lingering_ = reading_ = true;  // to the end
   std::array<char, kReadBytes> ignored;
-  for (size_t left = kLingerBytes; !error && left > 0;) {
+  for (size_t left = kLingerBytes; left > 0 && !is_late();) {
     const auto [failed, bytes] = co_await stream_.async_read_some(asio::buffer(ignored), kAwait);
     if (failed) break;
     left -= std::min(left, bytes);

@@ -8,9 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 
+#include "server/handshake_pace.h"
 #include "server/http_server.h"
+#include "server/tls_identity.h"
 
 namespace syrinx::server {
 
@@ -18,14 +21,17 @@ class HttpConnection;
 
 // What the connections of a server share.
 struct Transport {
-  Transport(const HttpLimits& wanted, HttpService& asked) : limits(wanted), service(asked) {}
+  Transport(const HttpLimits& wanted, HttpService& asked)
+      : limits(wanted), service(asked), handshakes(wanted.max_connections_per_address) {}
 
   const HttpLimits limits;
   HttpService& service;
   std::atomic<size_t> answering{0};  // read by any thread
   bool draining = false;
+  std::shared_ptr<const TlsIdentity> identity;  // of HTTP's connections from now on; null: they are in the clear
   std::set<HttpConnection*> connections;
   std::map<boost::asio::ip::address, size_t> by_address;
+  HandshakePace<boost::asio::ip::address> handshakes;
   boost::asio::io_context io{1};  // last: the coroutines that end with it use the above
 };
 

@@ -55,12 +55,14 @@ const char* status_phrase(int status) {
     case 101: return "Switching Protocols";
     case 200: return "OK";
     case 204: return "No Content";
+    case 304: return "Not Modified";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
+    case 409: return "Conflict";
     case 413: return "Payload Too Large";
     case 415: return "Unsupported Media Type";
     case 426: return "Upgrade Required";
@@ -68,7 +70,9 @@ const char* status_phrase(int status) {
     case 431: return "Request Header Fields Too Large";
     case 499: return "Client Closed Request";
     case 500: return "Internal Server Error";
+    case 502: return "Bad Gateway";
     case 503: return "Service Unavailable";
+    case 507: return "Insufficient Storage";
     default: return "Unknown";
   }
 }
@@ -94,7 +98,7 @@ std::string error_body(const HttpError& error) {
 }
 
 HttpReply error_reply(const HttpError& error) {
-  HttpReply reply{.status = error.status, .body = error_body(error)};
+  HttpReply reply{.status = error.status, .body = error_body(error), .error = std::make_shared<const HttpError>(error)};
   if (error.retry_after_s > 0) reply.headers.push_back({"Retry-After", fmt::format("{}", error.retry_after_s)});
   if (error.status == 401) reply.headers.push_back({"WWW-Authenticate", "Bearer"});
   return reply;

@@ -14,6 +14,7 @@ namespace syrinx::server {
 
 class MessageStream;
 class ReplyStream;
+struct HttpError;
 
 struct HttpHeader {
   std::string name, value;
@@ -45,6 +46,8 @@ struct HttpReply {
   std::string body = {};
   std::shared_ptr<ReplyStream> stream = {};
   std::shared_ptr<MessageStream> messages = {};
+  // Of an error, for routes that write it otherwise (ErrorForm).
+  std::shared_ptr<const HttpError> error = {};
 };
 
 // What is wrong with a request, in the form of OpenAI's interface.
@@ -68,6 +71,7 @@ bool same_name(std::string_view a, std::string_view b);  // of headers: whatever
 const char* status_phrase(int status);  // "Not Found"; also of our 499
 const char* error_type(int status);     // "invalid_request_error", ...
 std::string error_body(const HttpError& error);
+using ErrorForm = std::string (*)(const HttpError& error);  // as error_body()
 HttpReply error_reply(const HttpError& error);
 // An engine's error: its code decides the status.  What is the server's own fault is told without the engine's
 // sentence, which may name its files.

@@ -4,6 +4,7 @@
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace syrinx::server {
 
@@ -32,9 +33,10 @@ void HttpSender::fill_head(Response& response, const HttpReply& reply) const {
 asio::awaitable<bool> HttpSender::send_whole(const HttpReply& reply) {
   http::response<http::string_body> response;
   fill_head(response, reply);
-  response.content_length(reply.body.size());
-  if (reply.status == 204) response.erase(http::field::content_length);
-  if (!head_.head_only) response.body() = reply.body;
+  std::string body = reply.error ? head_.error_form(*reply.error) : reply.body;
+  response.content_length(body.size());
+  if (reply.status == 204 || reply.status == 304) response.erase(http::field::content_length);
+  if (!head_.head_only) response.body() = std::move(body);
   http::response_serializer<http::string_body> serializer(response);
   error_code error;
   uint64_t written = 0;

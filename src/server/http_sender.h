@@ -6,7 +6,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "server/client_stream.h"
 #include "server/http_message.h"
 
 namespace syrinx::server {
@@ -27,14 +27,14 @@ inline std::chrono::nanoseconds seconds(double s) { return std::chrono::nanoseco
 struct AnswerHead {
   std::string request_id = {};
   std::vector<HttpHeader> headers = {};
+  ErrorForm error_form = error_body;
   bool keep_alive = false, http_1_0 = false;
   bool head_only = false;  // no body: HEAD asked for it
 };
 
 class HttpSender {
  public:
-  HttpSender(boost::beast::tcp_stream& stream, double stalled_reader_s)
-      : stream_(stream), stalled_reader_s_(stalled_reader_s) {}
+  HttpSender(ClientStream& stream, double stalled_reader_s) : stream_(stream), stalled_reader_s_(stalled_reader_s) {}
 
   void begin(AnswerHead head) {
     head_ = std::move(head);
@@ -55,7 +55,7 @@ class HttpSender {
   template <class Buffers>
   boost::asio::awaitable<bool> send_all(const Buffers& buffers);
 
-  boost::beast::tcp_stream& stream_;
+  ClientStream& stream_;
   const double stalled_reader_s_;
   AnswerHead head_;
   uint64_t sent_ = 0;

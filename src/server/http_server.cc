@@ -53,7 +53,7 @@ struct HttpServer::Impl {
     int port = 0;
     tcp::acceptor acceptor;
     std::function<void(tcp::socket socket, const asio::ip::address& address)> start;
-    std::string full;  // what a client is told whom there is no room for
+    std::string full = {};  // what a client is told whom there is no room for; by TLS it could not be read
   };
 
   Impl(const HttpLimits& wanted, HttpService& asked) : transport(wanted, asked) {}
@@ -178,7 +178,8 @@ HttpServer::HttpServer() = default;
 HttpServer::~HttpServer() { stop(); }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits, HttpService& service,
-                                                       std::optional<WyomingPort> wyoming) {
+                                                       std::optional<WyomingPort> wyoming,
+                                                       std::shared_ptr<const TlsIdentity> identity) {
   SYRINX_CHECK(limits.max_header_bytes <= HttpLimits::kMaxHeaderBytes);
   std::unique_ptr<HttpServer> server(new HttpServer);
   server->impl_ = std::make_unique<Impl>(limits, service);
@@ -186,8 +187,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits,
   impl.http.start = [&impl](tcp::socket socket, const asio::ip::address& address) {
     start_connection(impl.transport, std::move(socket), address);
   };
-  impl.http.full =
-      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  impl.transport.identity = std::move(identity);
+  if (!impl.transport.identity)
+    impl.http.full =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   SYRINX_TRY_VOID(impl.open(impl.http, limits.port));
   if (wyoming) {
     impl.wyoming.emplace(impl.transport.io, "--wyoming-port");
@@ -206,6 +209,11 @@ int HttpServer::port() const { return impl_->http.port; }
 int HttpServer::wyoming_port() const { return impl_->wyoming ? impl_->wyoming->port : 0; }
 
 size_t HttpServer::answering() const { return impl_->transport.answering.load(); }
+
+void HttpServer::renew(std::shared_ptr<const TlsIdentity> identity) {
+  asio::post(impl_->transport.io,
+             [impl = impl_.get(), identity = std::move(identity)] { impl->transport.identity = identity; });
+}
 
 void HttpServer::drain() {
   asio::post(impl_->transport.io, [impl = impl_.get()] {

@@ -27,6 +27,8 @@ struct HttpLimits {
   size_t max_connections = 1024, max_connections_per_address = 256;
   size_t max_message_bytes = size_t{1} << 20;  // of a WebSocket's message
   double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
+  // For who was refused and has not sent all yet, or is to close: longer than a machine stands still, else he is reset.
+  double linger_s = 10;
 };
 
 // What the transport asks of the server proper.  On the transport's thread: must not wait.
@@ -44,6 +46,7 @@ class HttpService {
     std::function<std::unique_ptr<HttpReply>(size_t bytes)> grow = {};
     std::shared_ptr<const void> hold = {};    // for the request, HttpRequest::hold
     std::vector<HttpHeader> headers = {};     // for whatever the answer will be
+    ErrorForm error_form = error_body;        // of the answer, if it is one
     std::unique_ptr<HttpReply> refusal = {};  // the answer already, before any body is read
   };
   // When the header is there.
@@ -60,9 +63,12 @@ class HttpService {
   virtual void answered(const HttpRequest& request, const Answered& answered) = 0;
   // A connection was refused for want of room.
   virtual void refused() = 0;
+  // One has ended before TLS was agreed upon.
+  virtual void handshake_failed() = 0;
 };
 
 class Service;
+class TlsIdentity;
 
 // Wyoming's protocol (wyoming/session.h) at a port of its own, on the same thread, within the same limits.
 struct WyomingPort {
@@ -72,16 +78,19 @@ struct WyomingPort {
 
 class HttpServer {
  public:
-  // Listens and serves at once.  The services must outlive it.  kUnavailable: the address is taken or is not this
-  // machine's, or no thread can be made; kInvalidArgument: it is no address.
+  // Listens and serves at once, HTTP over TLS where there is an identity.  The services must outlive it.  kUnavailable:
+  // the address is taken or is not this machine's, or no thread can be made; kInvalidArgument: it is no address.
   static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service,
-                                                    std::optional<WyomingPort> wyoming = {});
+                                                    std::optional<WyomingPort> wyoming = {},
+                                                    std::shared_ptr<const TlsIdentity> identity = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
   int wyoming_port() const;  // 0: there is none
+  // Any thread.  For connections that begin from now on, over TLS as before.
+  void renew(std::shared_ptr<const TlsIdentity> identity);
   // Any thread.  Takes no connections any more, closes idle ones, and each other behind its answer.
   void drain();
   size_t answering() const;  // requests whose header has come and that are not answered

@@ -60,10 +60,14 @@ void MessageStream::deliver(Message message) {
 }
 
 bool MessageStream::try_pop(Message& message) {
-  if (!outgoing_.try_pop(message)) return false;
-  outgoing_bytes_.fetch_sub(message.bytes.size());
-  poke();
-  return true;
+  bool popped = false, is_revoked = true;
+  while (is_revoked && outgoing_.try_pop(message)) {
+    popped = true;
+    outgoing_bytes_.fetch_sub(message.bytes.size());
+    is_revoked = message.group != 0 && message.group <= revoked_.load(std::memory_order_acquire);
+  }
+  if (popped) poke();
+  return popped && !is_revoked;
 }
 
 std::optional<MessageStream::End> MessageStream::ended() const {

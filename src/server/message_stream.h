@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,9 @@ class MessageStream {
   struct Message {
     std::string bytes;
     bool is_text = true;  // else binary
+    // What revoke() names; 0: it is sent whatever comes.
+    uint64_t group = 0;
+    std::optional<int64_t> came_ns = {};  // of a client's, by system_clock(), where the transport says so
   };
   // How a connection is closed: a code of RFC 6455, section 7.4, and at most 120 bytes of UTF-8.
   struct End {
@@ -43,6 +47,12 @@ class MessageStream {
   bool has_room(size_t messages) const { return room() >= messages && outgoing_bytes_.load() < kWaitingBytes; }
   // Whether no more work is to begin.
   bool is_ending() const { return ending_.load(std::memory_order_acquire); }
+  // Whether so much more may be made that may have to be taken back: half of the queue is left for what may not.
+  bool has_room_for_groups(size_t messages) const {
+    return room() >= kMessages / 2 + messages && outgoing_bytes_.load() < kWaitingBytes / 2;
+  }
+  // Messages of that group, and of those with lower numbers, that are not on their way yet are not sent any more.
+  void revoke(uint64_t group) { revoked_.store(group, std::memory_order_release); }
   // There must be room(); dropped when the client is gone.
   void send(Message message);
   // Behind what was sent; the first one counts.
@@ -72,6 +82,7 @@ class MessageStream {
  private:
   SpscQueue<Message> incoming_{kMessages}, outgoing_{kMessages};
   std::atomic<size_t> incoming_bytes_{0}, outgoing_bytes_{0};
+  std::atomic<uint64_t> revoked_{0};
   std::atomic<bool> gone_{false}, ending_{false};
   Waker waker_;
   mutable std::mutex mutex_;

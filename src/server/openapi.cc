@@ -29,6 +29,16 @@ Json* member(Json& json, std::string_view key) {
   return nullptr;
 }
 
+// What both have is an object in both.
+void add_members(Json& json, const Json& more) {
+  for (const auto& [key, value] : *more.object()) {
+    if (Json* const own = member(json, key))
+      add_members(*own, value);
+    else
+      json.set(key, value);
+  }
+}
+
 // Unless the operation has one of its own.
 void add_response(Json& responses, const SharedResponse& response) {
   if (responses.find(response.status) != nullptr) return;
@@ -50,6 +60,12 @@ void complete(Json& operation, const RoutePolicy& route) {
 std::string openapi_description(std::span<const RoutePolicy> routes) {
   auto description = parse_json(kOpenApiSource, "openapi.json");
   SYRINX_CHECK(description.has_value());
+  for (const auto& [source, name] :
+       {std::pair(kOpenApiVoices, "openapi_voices.json"), std::pair(kOpenApiDecode, "openapi_decode.json")}) {
+    const auto more = parse_json(source, name);
+    SYRINX_CHECK(more.has_value());
+    add_members(*description, *more);
+  }
   Json* const paths = member(*description, "paths");
   SYRINX_CHECK(paths != nullptr);
   for (const RoutePolicy& route : routes) {

@@ -6,15 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/in_quotes.h"
 #include "engine/speech_engine.h"
 #include "engine/speech_files.h"
-#include "models/silero/vad.h"
+#include "server/language.h"
 #include "server/model_id.h"
 
 namespace syrinx::server {
 namespace {
 
-constexpr std::array kModelNames = {"whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"};
+constexpr std::array kModelNames = {"whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe",
+                                    "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
 
 Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) {
   SYRINX_TRY(paths, user_paths());
@@ -42,6 +45,7 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   options.threads = static_cast<int>(settings.recognition_threads);
   options.max_streams = static_cast<size_t>(settings.recognition_slots);
   options.heartbeat = settings.recognition_heartbeat;
+  options.warm_up = true;
   options.cache_folder = packed_folder(paths, options.files);
   RecognitionFiles files = options.files;
   options.files.name = model_id(settings.recognition_model);  // which its messages to clients name
@@ -52,10 +56,9 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
 Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::of(const Settings& settings, RecognitionFiles files,
                                                                      std::shared_ptr<Recogniser> recogniser) {
   std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
-  if (!model->files_.voice_activity.empty()) {
-    SYRINX_TRY(model->voice_activity_, silero::SileroVad::load(model->files_.voice_activity));
-  }
+  const Stopwatch watch;
   SYRINX_TRY_VOID(model->warm_up());
+  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + watch.elapsed_ms();
   return std::shared_ptr<const RecognitionModel>(std::move(model));
 }
 
@@ -64,7 +67,9 @@ RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles fi
     : files_(std::move(files)),
       id_(model_id(settings.recognition_model)),
       path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
-      recogniser_(std::move(recogniser)) {}
+      recogniser_(std::move(recogniser)),
+      languages_(settings.recognition_languages.empty() ? recogniser_->languages() : settings.recognition_languages),
+      voice_activity_(recogniser_->voice_activity()) {}
 
 // The whole way once; voice activity would leave out what is no speech.
 Status RecognitionModel::warm_up() const {
@@ -79,6 +84,25 @@ Status RecognitionModel::warm_up() const {
 
 bool RecognitionModel::is_called(std::string_view model) const {
   return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+}
+
+tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
+  const auto find = [&](const std::vector<std::string>& known) {
+    return std::find_if(known.begin(), known.end(),
+                        [&](const std::string& each) { return is_same_language(each, language); });
+  };
+  if (languages_.empty()) return std::string(language);  // the recogniser says what is wrong with it
+  if (find(languages_) == languages_.end())
+    return tl::unexpected(
+        HttpError{.status = 404,
+                  .message = fmt::format("{} does not recognise {}; leave the language out, or name one of {} that "
+                                         "are listed, say {}",
+                                         id_, in_quotes(language), languages_.size(), in_quotes(languages_.front())),
+                  .param = "language",
+                  .code = "language_not_found"});
+  const std::vector<std::string> told = recogniser_->languages();
+  const auto found = find(told);
+  return found == told.end() ? std::string() : *found;
 }
 
 bool RecognitionModel::names_its_files(std::string_view sentence) const {

@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/recogniser.h"
+#include "server/http_message.h"
 #include "server/settings.h"
 
 namespace syrinx::silero {
@@ -34,14 +36,20 @@ class RecognitionModel {
   static Status check(const Settings& settings);
 
   Recogniser& recogniser() const { return *recogniser_; }
+  double warm_up_ms() const { return warm_up_ms_; }  // of the recogniser, and of that second
   RecogniserFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's.
   bool is_called(std::string_view model) const;
+  // Languages that it recognises, "en" or "en-US": what the operator says, else what the model does; empty: nobody
+  // says.
+  const std::vector<std::string>& languages() const { return languages_; }
+  // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: of a
+  // model that cannot be told one, none for one that the operator has listed.  404 for another than languages().
+  tl::expected<std::string, HttpError> language_called(std::string_view language) const;
   // Whether a sentence of the engine's names one of the model's files.
   bool names_its_files(std::string_view sentence) const;
-  // For whoever must tell when speech begins and ends, which the recogniser's own streams do not; null where no voice
-  // activity model is installed.
+  // For whoever must tell when speech begins and ends, which the recogniser's own streams do not: Recogniser's.
   const std::shared_ptr<const silero::SileroVad>& voice_activity() const { return voice_activity_; }
 
  private:
@@ -52,7 +60,9 @@ class RecognitionModel {
   const std::string id_;
   const std::string path_;  // of the settings; empty: the name of an installed model
   const std::shared_ptr<Recogniser> recogniser_;
-  std::shared_ptr<const silero::SileroVad> voice_activity_;
+  const std::vector<std::string> languages_;
+  const std::shared_ptr<const silero::SileroVad> voice_activity_;
+  double warm_up_ms_ = 0;
 };
 
 }  // namespace syrinx::server

@@ -1,6 +1,7 @@
 #include "server/reply_stream.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -43,10 +44,18 @@ bool ReplyStream::wait_for_room() {
   return !cancelled();
 }
 
-void ReplyStream::end(End end) {
+void ReplyStream::end(End end, std::string_view last) {
+  const auto bytes = std::as_bytes(std::span(last.data(), last.size()));
+  Block block;
+  try {
+    block.assign(bytes.begin(), bytes.end());
+  } catch (const std::bad_alloc&) {  // the end is told all the same, and not as that of a whole answer
+    end = End::kAborted;
+  }
   {
     const std::lock_guard lock(mutex_);
     end_ = end;
+    last_ = std::move(block);
   }
   waker_.tell();
 }
@@ -64,9 +73,14 @@ ReplyStream::News ReplyStream::pop_news() {
 }
 
 bool ReplyStream::try_pop(Block& block) {
-  if (!blocks_.try_pop(block)) return false;
+  const bool popped = blocks_.try_pop(block);
   const std::lock_guard lock(mutex_);  // so that a producer that has just found it full does not miss this
-  room_.notify_one();
+  if (popped) {
+    room_.notify_one();
+    return true;
+  }
+  if (last_.empty()) return false;
+  if (!blocks_.try_pop(block)) block = std::exchange(last_, {});  // what was written just before the end goes first
   return true;
 }
 

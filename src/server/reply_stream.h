@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,10 @@ class ReplyStream {
   // Waits while the queue is full.  kCancelled once the client is gone.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
-  void finish() { end(End::kFinished); }
-  void abort() { end(End::kAborted); }  // the client is to see that the answer is broken off
+  // `last` comes behind what was written, is seen no earlier than the end, and waits for nothing: a client that leaves
+  // when it has heard an answer's last words has heard all of it.
+  void finish(std::string_view last = {}) { end(End::kFinished, last); }
+  void abort(std::string_view last = {}) { end(End::kAborted, last); }  // the client is to see that it is broken off
   // What cancel() calls, at once if it has been called already; empty: nothing any more.  When this returns, what was
   // set before is not being called.
   void on_cancel(std::function<void()> action);
@@ -56,7 +59,7 @@ class ReplyStream {
 
  private:
   bool wait_for_room();
-  void end(End end);
+  void end(End end, std::string_view last);
 
   SpscQueue<Block> blocks_{kBlocks};
   std::atomic<bool> cancelled_{false};
@@ -66,6 +69,7 @@ class ReplyStream {
   std::optional<HttpReply> head_;  // the following by mutex_
   bool whole_ = false;
   End end_ = End::kOpen;
+  Block last_;  // behind the blocks
   std::mutex action_mutex_;
   std::function<void()> action_;  // by action_mutex_
 };

@@ -20,7 +20,7 @@ class RequestLog {
  public:
   static constexpr size_t kMaxLines = 4096;
 
-  static constexpr std::chrono::seconds kLastWait{1};
+  static constexpr std::chrono::seconds kLastWait{4};  // a machine that stands still loses no line of what it has done
 
   explicit RequestLog(int descriptor);  // not owned
   // Writes what is left, as far as it is taken within kLastWait.  A write that waits longer goes on by itself: the

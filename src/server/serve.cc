@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -9,16 +10,21 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/signals.h"
 #include "server/access.h"
 #include "server/http_server.h"
 #include "server/notify.h"
 #include "server/service.h"
+#include "server/tls_identity.h"
+#include "server/upstream/chat_replies.h"
 
 namespace syrinx::server {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{20};  // how soon a signal is heeded
+// With a manager whose queue is full: it gives up a service that is never ready, and needs no word of one that ends.
+constexpr std::chrono::seconds kReadyPatience{30}, kStoppingPatience{1};
 
 static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
 
@@ -44,6 +50,12 @@ std::string address_of(const char* scheme, const Settings& settings, int port) {
   return fmt::format("{}://{}{}{}:{}", scheme, six ? "[" : "", settings.host, six ? "]" : "", port);
 }
 
+// For a browser of this machine, which gives its microphone to pages of its own machine, or with TLS, alone.
+std::string page_of(const char* scheme, const Settings& settings, int port) {
+  const bool all = settings.host == "0.0.0.0" || settings.host == "::";
+  return all ? fmt::format("{}://localhost:{}/", scheme, port) : address_of(scheme, settings, port) + "/";
+}
+
 // Stops between two models when the server is to end.
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
   std::shared_ptr<const SpeechModel> speech;
@@ -67,6 +79,30 @@ Status load_models(const Settings& settings, Service& service, const std::string
   return {};
 }
 
+using Identity = std::shared_ptr<const TlsIdentity>;
+
+// Null: in the clear.
+Result<Identity> load_identity(const Settings& settings) {
+  if (settings.tls_certificate.empty()) return Identity();
+  return TlsIdentity::load(settings.tls_certificate, settings.tls_key);
+}
+
+// A certificate that has been renewed; one that cannot be used leaves the old one in its place.
+void reload(const Settings& settings, HttpServer& transport, const Tell& tell) {
+  auto identity = load_identity(settings);
+  if (!identity) return log_error("the certificate stays as it was: {}", identity.error().message);
+  transport.renew(std::move(*identity));
+  tell(fmt::format("new connections are shown the certificate that is now in '{}'", settings.tls_certificate));
+}
+
+Status use_upstream(const Settings& settings, Service& service) {
+  if (settings.upstream.empty()) return {};
+  SYRINX_TRY(upstream::Upstream upstream, upstream::load_upstream(settings));
+  SYRINX_TRY(std::shared_ptr<realtime::ReplySource> replies, upstream::ChatReplies::start(std::move(upstream)));
+  service.answer_by(std::move(replies));
+  return {};
+}
+
 // What has begun may end; what has not is refused.
 void drain(const Settings& settings, Service& service, HttpServer& transport) {
   service.drain();
@@ -82,6 +118,10 @@ Status check_everything(const Settings& settings) {
   SYRINX_TRY_VOID(check(settings));
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());
+  const auto identity = load_identity(settings);
+  if (!identity) return tl::unexpected(identity.error());
+  if (!settings.upstream.empty())
+    if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
   if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
   return {};
@@ -90,21 +130,30 @@ Status check_everything(const Settings& settings) {
 Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY_VOID(check_everything(settings));
   SYRINX_TRY(ApiKeys keys, ApiKeys::load(settings));
+  SYRINX_TRY(Identity identity, load_identity(settings));
+  const char* const scheme = identity ? "https" : "http";
+  if (identity) catch_reload();
   std::optional<RequestLog> log;
   if (settings.log != "off") {
     log.emplace(STDERR_FILENO);
     SYRINX_TRY_VOID(log->start());
   }
   Service service(settings, std::move(keys), log ? &*log : nullptr);
+  SYRINX_TRY_VOID(use_upstream(settings, service));
   SYRINX_TRY_VOID(service.start());
   SYRINX_TRY(const std::unique_ptr<HttpServer> transport,
-             HttpServer::listen(limits_of(settings), service, wyoming_of(settings, service)));
+             HttpServer::listen(limits_of(settings), service, wyoming_of(settings, service), std::move(identity)));
   if (settings.wyoming_port >= 0)
     tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->wyoming_port())));
-  SYRINX_TRY_VOID(load_models(settings, service, address_of("http", settings, transport->port()), tell));
-  if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready");
-  while (!cancel_requested()) std::this_thread::sleep_for(kTick);
-  notify_manager("STOPPING=1\nSTATUS=Answers that are under way may end");
+  SYRINX_TRY_VOID(load_models(settings, service, address_of(scheme, settings, transport->port()), tell));
+  if (!cancel_requested()) tell(fmt::format("page: {}", page_of(scheme, settings, transport->port())));
+  if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready", kReadyPatience, cancel_flag());
+  while (!cancel_requested()) {
+    if (take_reload_request()) reload(settings, *transport, tell);
+    std::this_thread::sleep_for(kTick);
+  }
+  const std::atomic<bool> never{false};
+  notify_manager("STOPPING=1\nSTATUS=Answers that are under way may end", kStoppingPatience, never);
   drain(settings, service, *transport);
   transport->stop();
   return {};

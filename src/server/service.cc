@@ -4,15 +4,14 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "base/memory.h"
-#include "engine/version.h"
+#include "server/decode/batch_request.h"
 #include "server/model_id.h"
 #include "server/multipart.h"
+#include "server/page.h"
 #include "server/realtime/handshake.h"
 #include "server/realtime/session.h"
 #include "server/speech_request.h"
@@ -29,13 +28,6 @@ double unix_time_s() {
 
 std::unique_ptr<HttpReply> refusal(const HttpError& error) { return std::make_unique<HttpReply>(error_reply(error)); }
 
-HttpReply json_reply(const Json& json) { return {.body = json.dump()}; }
-
-HttpError no_free_slot(const std::string& what) {
-  return {
-      .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
-}
-
 // Names of headers between commas, and no more of them than a browser sends.
 bool is_header_list(std::string_view text) {
   constexpr size_t kMaxBytes = 2048;
@@ -43,12 +35,6 @@ bool is_header_list(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == ',' ||
            c == ' ';
   });
-}
-
-size_t open_descriptors() {
-  std::error_code error;
-  const std::filesystem::directory_iterator begin("/proc/self/fd", error);
-  return error ? 0 : static_cast<size_t>(std::distance(begin, std::filesystem::directory_iterator()));
 }
 
 }  // namespace
@@ -59,14 +45,29 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/ready", &Service::ready_or_not, false, Body::kNone},
       Route{"GET", "/metrics", &Service::metrics_page, true, Body::kNone},
       Route{"GET", "/openapi.json", &Service::openapi, false, Body::kNone},
+      Route{"GET", "/", &Service::page, false, Body::kNone},
+      Route{"GET", "/assets/{name}", &Service::page, false, Body::kNone},
       Route{"GET", "/v1/models", &Service::models, true, Body::kNone},
       Route{"GET", "/v1/audio/voices", &Service::voices, true, Body::kNone},
+      Route{"POST", "/v1/audio/voices", &Service::upload_voice, true, Body::kVoice},
+      Route{"GET", "/v1/audio/voices/{id}", &Service::voice, true, Body::kNone},
+      Route{"DELETE", "/v1/audio/voices/{id}", &Service::delete_voice, true, Body::kNone},
       Route{"POST", "/v1/audio/speech", &Service::speech, true, Body::kJson},
       Route{"GET", "/v1/realtime", &Service::realtime, true, Body::kNone},
       Route{"POST", "/v1/audio/transcriptions", &Service::transcription, true, Body::kUpload},
       Route{"POST", "/v1/audio/translations", &Service::translation, true, Body::kUpload},
+      Route{"GET", "/v2/decode/stream/{model}", &Service::decode_stream, true, Body::kNone, decode::error_body},
+      Route{"POST", "/v2/decode/batch/{model}", &Service::decode_batch, true, Body::kSound, decode::error_body},
   };
   return kRoutes;
+}
+
+// A route with a name behind its last slash is at every such name.
+bool Service::Route::is_at(std::string_view asked) const {
+  const std::string_view own = path;
+  const size_t named = own.find('{');
+  if (named == std::string_view::npos) return asked == own;
+  return asked.starts_with(own.substr(0, named)) && asked.find('/', named) == std::string_view::npos;
 }
 
 std::vector<RoutePolicy> Service::policies() {
@@ -79,8 +80,15 @@ std::vector<RoutePolicy> Service::policies() {
 const Service::Route* Service::find_route(const HttpRequest& request) {
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Route& route : routes())
-    if (request.path == route.path && method == route.method) return &route;
+    if (route.is_at(request.path) && method == route.method) return &route;
   return nullptr;
+}
+
+// Of what is at that path, whatever the method.
+ErrorForm Service::error_form(std::string_view path) {
+  for (const Route& route : routes())
+    if (route.is_at(path)) return route.error_form;
+  return error_body;
 }
 
 Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
@@ -90,14 +98,19 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       started_s_(unix_time_s()),
       upload_room_(static_cast<size_t>(settings.max_uploads_mb) * kMegabyte,
                    static_cast<size_t>(std::max(settings.max_uploads_mb / 2, settings.max_upload_mb)) * kMegabyte),
+      replies_(std::make_shared<realtime::ReadAloud>()),
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
-      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)) {}
+      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)),
+      voice_slot_(settings.speech_model.empty() ? 0 : 1),
+      sessions_(static_cast<size_t>(settings.max_sessions)) {}
 
 Service::~Service() = default;
 
 Status Service::start() {
   SYRINX_TRY_VOID(speech_slots_.start());
-  return recognition_slots_.start();
+  SYRINX_TRY_VOID(recognition_slots_.start());
+  SYRINX_TRY_VOID(voice_slot_.start());
+  return sessions_.start();
 }
 
 void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition) {
@@ -106,6 +119,8 @@ void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<c
   };
   if (speech) loaded(speech->id(), speech->engine().load_ms());
   if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms());
+  if (recognition)
+    metrics_.set("syrinx_model_warm_up_seconds", {{"model", recognition->id()}}, recognition->warm_up_ms() / 1000);
   {
     const std::lock_guard lock(mutex_);
     speech_model_ = std::move(speech);
@@ -113,6 +128,11 @@ void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<c
   }
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
+}
+
+void Service::answer_by(std::shared_ptr<realtime::ReplySource> replies) {
+  replies_ = std::move(replies);
+  answers_turns_ = true;
 }
 
 void Service::drain() { state_ = State::kDraining; }
@@ -136,23 +156,30 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
     admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
   }
   admission.refusal = refuse_early(head);
+  admission.error_form = error_form(head.path);
   const Route* const route = find_route(head);
   if (route == nullptr || admission.refusal) return admission;
-  if (route->body == Body::kJson) admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
-  if (route->body == Body::kUpload) admit_upload(head, admission);
+  if (route->body == Body::kNone) return admission;
+  if (route->body == Body::kJson)
+    admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
+  else
+    admit_upload(head, route->body, admission);
   return admission;
 }
 
 // What can be refused without the body is, so that nobody sends it for nothing.  Room is taken as it comes: one that
 // only says how much it will send keeps nobody out.
-void Service::admit_upload(const HttpRequest& head, Admission& admission) {
+void Service::admit_upload(const HttpRequest& head, Body body, Admission& admission) {
   admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
+  if (body == Body::kSound)
+    admission.max_body_bytes = std::min(
+        admission.max_body_bytes, decode::max_body_bytes(head.header("Content-Type"), settings_.decode_max_batch_s));
   admission.body_timeout_s = settings_.upload_timeout_s;
   const std::string_view length = head.header("Content-Length");
   size_t bytes = 0;
   std::from_chars(length.data(), length.data() + length.size(), bytes);
   if (bytes > admission.max_body_bytes) return;  // the transport refuses it
-  if (const auto misuse = upload_misuse(head)) {
+  if (const auto misuse = upload_misuse(head, body)) {
     admission.refusal = refusal(*misuse);
     return;
   }
@@ -164,12 +191,16 @@ void Service::admit_upload(const HttpRequest& head, Admission& admission) {
   admission.hold = std::move(hold);
 }
 
-std::optional<HttpError> Service::upload_misuse(const HttpRequest& head) {
+std::optional<HttpError> Service::upload_misuse(const HttpRequest& head, Body body) {
+  if (body == Body::kSound) return decode_misuse(head);
   const auto models = serving_models();
   if (!models) return models.error();
-  if (!models->recognition) return no_model(false, "recognises speech", "");
+  if (body == Body::kUpload && !models->recognition) return no_model(false, "recognises speech", "");
+  if (body == Body::kVoice)
+    if (auto misuse = voice_misuse(models->speech.get())) return misuse;
   if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
-  if (recognition_slots_.busy() == recognition_slots_.size()) return all_busy(recognition_slots_);
+  const SlotPool& slots = body == Body::kVoice ? voice_slot_ : recognition_slots_;
+  if (slots.busy() == slots.size()) return all_busy(slots);
   return std::nullopt;
 }
 
@@ -196,7 +227,7 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
                     .code = "host_not_allowed"});
   if (head.method == "OPTIONS" && !head.header("Access-Control-Request-Method").empty()) {
     HttpReply preflight{.status = 204, .type = ""};
-    preflight.headers.push_back({"Access-Control-Allow-Methods", "GET, POST"});
+    preflight.headers.push_back({"Access-Control-Allow-Methods", "GET, POST, DELETE"});
     // Those that it names, as clients add their own: none of them means anything here but these.
     const std::string_view named = head.header("Access-Control-Request-Headers");
     preflight.headers.push_back({"Access-Control-Allow-Headers", is_header_list(named)
@@ -211,17 +242,26 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
                     .message = "the request bears no valid API key; send the header `Authorization: Bearer KEY`",
                     .code = "invalid_api_key"});
   }
-  for (const Route& route : routes()) {
-    if (head.path != route.path) continue;
-    HttpReply reply =
-        error_reply({.status = 405, .message = fmt::format("{} takes {} alone", route.path, route.method)});
-    reply.headers.push_back({"Allow", route.method});
-    return std::make_unique<HttpReply>(std::move(reply));
-  }
+  if (auto reply = wrong_method(head)) return reply;
   return refusal(
       {.status = 404,
        .message = fmt::format("there is nothing at {}; docs/server.md lists what there is", in_quotes(head.path)),
        .code = "unknown_url"});
+}
+
+// Null: no route is there, whatever the method.
+std::unique_ptr<HttpReply> Service::wrong_method(const HttpRequest& head) {
+  std::string allowed;
+  const char* path = "";
+  for (const Route& route : routes()) {
+    if (!route.is_at(head.path)) continue;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+    path = route.path;
+  }
+  if (allowed.empty()) return nullptr;
+  HttpReply reply = error_reply({.status = 405, .message = fmt::format("{} takes {} alone", path, allowed)});
+  reply.headers.push_back({"Allow", allowed});
+  return std::make_unique<HttpReply>(std::move(reply));
 }
 
 bool Service::bears_key(const HttpRequest& head) const {
@@ -259,73 +299,11 @@ void Service::answered(const Asked& asked, const Answered& answered) {
 
 void Service::refused() { metrics_.add("syrinx_rejected_total", {{"reason", "connections"}}); }
 
+void Service::handshake_failed() { metrics_.add("syrinx_tls_handshakes_failed_total", {}); }
+
 HttpError Service::unavailable(const char* reason, std::string message) {
   metrics_.add("syrinx_rejected_total", {{"reason", reason}});
   return {.status = 503, .message = std::move(message), .code = reason, .retry_after_s = 1};
-}
-
-HttpReply Service::health(HttpRequest& /*request*/) {
-  const double stuck_s = std::max(speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s());
-  if (stuck_s > settings_.stuck_after_s)
-    return error_reply(
-        {.status = 503,
-         .message = fmt::format("the engine has given nothing for {:.0f} s; restart the server", stuck_s),
-         .code = "stuck"});
-  Json json;
-  json.set("status", "ok");
-  json.set("version", version());
-  return json_reply(json);
-}
-
-HttpReply Service::ready_or_not(HttpRequest& request) {
-  const State state = state_;
-  if (state == State::kLoading)
-    return error_reply(
-        {.status = 503, .message = "the model is being loaded; ask again", .code = "loading", .retry_after_s = 1});
-  if (state == State::kDraining)
-    return error_reply({.status = 503,
-                        .message = "the server is going down; ask another one",
-                        .code = "draining",
-                        .retry_after_s = 1});
-  const std::string_view wanted = request.query_value("slots");
-  Json json;
-  json.set("status", "ready");
-  bool any_free = false;
-  for (const auto& [kind, slots] :
-       {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
-    const size_t free = slots->size() - slots->busy();
-    if (free == 0 && wanted == kind) return error_reply(no_free_slot(fmt::format("no slot of {} is free", kind)));
-    any_free = any_free || free > 0;
-    Json counts;
-    counts.set("slots", slots->size());
-    counts.set("free_slots", free);
-    json.set(kind, std::move(counts));
-  }
-  if (wanted == "1" && !any_free) return error_reply(no_free_slot("no slot is free"));
-  return json_reply(json);
-}
-
-void Service::set_gauges() {
-  metrics_.set("syrinx_build_info", {{"version", version()}, {"backend", "cpu"}, {"simd", chosen_target()}}, 1);
-  metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
-  metrics_.set("process_resident_memory_bytes", {}, static_cast<double>(current_rss_bytes()));
-  metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
-  metrics_.set("process_start_time_seconds", {}, started_s_);
-  // Before a model is there its slots would stay as another one's.
-  if (const auto speech = speech_model()) set_slot_gauges(speech->id(), speech_slots_);
-  if (const auto recognition = recognition_model()) set_slot_gauges(recognition->id(), recognition_slots_);
-}
-
-void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
-  const size_t busy = slots.busy();
-  metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
-  metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots.size() - busy));
-  metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
-}
-
-HttpReply Service::metrics_page(HttpRequest& /*request*/) {
-  set_gauges();
-  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
 HttpReply Service::openapi(HttpRequest& /*request*/) {
@@ -333,42 +311,7 @@ HttpReply Service::openapi(HttpRequest& /*request*/) {
   return {.body = description};
 }
 
-HttpReply Service::models(HttpRequest& /*request*/) {
-  Json::Array list;
-  const auto add = [&](const std::string& id, const char* task) {
-    Json item;
-    item.set("id", id);
-    item.set("object", "model");
-    item.set("created", static_cast<int64_t>(started_s_));
-    item.set("owned_by", "syrinx");
-    item.set("task", task);
-    list.push_back(std::move(item));
-  };
-  if (const auto speech = speech_model()) add(speech->id(), "text-to-speech");
-  if (const auto recognition = recognition_model()) add(recognition->id(), "automatic-speech-recognition");
-  Json json;
-  json.set("object", "list");
-  json.set("data", std::move(list));
-  return json_reply(json);
-}
-
-HttpReply Service::voices(HttpRequest& /*request*/) {
-  Json::Array list;
-  if (const auto speech = speech_model()) {
-    for (const ListedVoice& voice : speech->voices()) {
-      Json item;
-      item.set("id", voice.id);
-      item.set("name", voice.id);
-      item.set("model", speech->id());
-      item.set("language", voice.language.empty() ? Json() : Json(voice.language));
-      item.set("kind", voice.kind);
-      list.push_back(std::move(item));
-    }
-  }
-  Json json;
-  json.set("voices", std::move(list));
-  return json_reply(json);
-}
+HttpReply Service::page(HttpRequest& request) { return page_reply(request); }
 
 HttpReply Service::speech(HttpRequest& request) {
   const auto parsed =
@@ -393,8 +336,7 @@ tl::expected<Service::Models, HttpError> Service::serving_models() {
   return loaded_models();
 }
 
-template <class Job>
-std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<Job>& job) {
+std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
   if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
   return all_busy(slots);
 }
@@ -414,37 +356,64 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   return job;
 }
 
-HttpError Service::all_busy(const SlotPool& slots) {
+HttpError Service::all_busy(const SlotPool& slots, const char* what) {
   return unavailable("no_free_slot",
-                     fmt::format("all {} slots are busy; ask again in a second, or another server", slots.size()));
+                     fmt::format("all {} {} are busy; ask again in a second, or another server", slots.size(), what));
 }
 
-JobReports Service::reports() { return {.metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error"}; }
+tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition(const MakeJob& make) {
+  auto models = serving_models();
+  if (!models) return tl::unexpected(std::move(models).error());
+  if (!models->recognition) return tl::unexpected(no_model(false, "recognises speech", ""));
+  const std::shared_ptr<SlotJob> job = make(std::move(models->recognition), reports());
+  if (auto refused = start_job(recognition_slots_, job)) return tl::unexpected(std::move(*refused));
+  return job->reply();
+}
 
-// The slot is the session's as long as the client stays.
+tl::expected<SlotPool::Lease, HttpError> Service::take_speech_slot() {
+  if (auto slot = speech_slots_.try_take()) return std::move(*slot);
+  return tl::unexpected(all_busy(speech_slots_));
+}
+
+JobReports Service::reports() {
+  return {
+      .metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error", .waiting_samples = &waiting_samples_};
+}
+
+std::optional<HttpError> Service::start_ear(const std::shared_ptr<realtime::Ear>& ear) {
+  if (recognition_slots_.try_start([ear](SlotWatch& watch) { ear->run(watch); }, [] {})) return std::nullopt;
+  return all_busy(recognition_slots_);
+}
+
+// It takes slots by itself, while it speaks or hears.
 HttpReply Service::realtime(HttpRequest& request) {
-  if (const auto fault = realtime::handshake_fault(request)) {
-    HttpReply reply = error_reply(*fault);
-    reply.headers.push_back({"Upgrade", "websocket"});
-    reply.headers.push_back({"Sec-WebSocket-Version", "13"});
-    return reply;
-  }
+  if (const auto fault = realtime::handshake_fault(request)) return realtime::refused_handshake(*fault);
   auto models = serving_models();
   if (!models) return error_reply(models.error());
   const realtime::Handshake handshake = realtime::read_handshake(request, settings_.realtime_dialect);
-  auto speech = std::move(models->speech);
-  if (!speech || !(speech->is_called(handshake.model) || realtime::is_realtime_model(handshake.model)))
-    return error_reply(no_model(speech != nullptr, "speaks", handshake.model));
+  const bool is_heard = models->recognition && models->recognition->is_called(handshake.model);
+  const bool is_spoken = models->speech && models->speech->is_called(handshake.model);
+  if (!is_heard && !is_spoken && !realtime::is_realtime_model(handshake.model))
+    return error_reply(no_model(true, "", handshake.model));
+  // Before one is built; the last place may still go to somebody else.
+  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_, "sessions"));
   const auto session = std::make_shared<realtime::Session>(
-      realtime::SessionOrder{.speech = std::move(speech),
-                             .replies = std::make_shared<realtime::ReadAloud>(),
+      realtime::SessionOrder{.speech = std::move(models->speech),
+                             .recognition = std::move(models->recognition),
+                             .replies = replies_,
+                             .answers_turns = answers_turns_,
+                             .take_slot = [this] { return take_speech_slot(); },
+                             .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
+                             .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
+                             .max_backlog_s = settings_.max_backlog_s,
                              .id = request.id,
                              .dialect = handshake.dialect,
                              .max_text_characters = static_cast<size_t>(settings_.max_text_characters),
                              .max_session_s = settings_.max_session_s,
                              .idle_s = settings_.session_idle_s},
       reports());
-  if (const auto refused = start_job(speech_slots_, session)) return error_reply(*refused);
+  if (!sessions_.try_start([session](SlotWatch&) { session->run(); }, [session] { session->end(); }))
+    return error_reply(all_busy(sessions_, "sessions"));
   HttpReply reply{.messages = session->messages()};
   if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
   return reply;

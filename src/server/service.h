@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,11 @@
 #include "server/speech_model.h"
 #include "server/upload_room.h"
 
+namespace syrinx::server::realtime {
+class Ear;
+class ReplySource;
+}  // namespace syrinx::server::realtime
+
 namespace syrinx::server {
 
 class Service final : public HttpService {
@@ -37,12 +43,20 @@ class Service final : public HttpService {
   Status start();
   // Until then /ready and the models' routes answer 503.  Null: of a kind that the settings have switched off.
   void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {});
+  // Who answers in sessions of /v1/realtime, what somebody says included; before the first request.  Without it, what
+  // the client writes is read aloud.
+  void answer_by(std::shared_ptr<realtime::ReplySource> replies);
   void drain();  // from now on /ready and new work are refused
 
   // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not wait.
   // 404 for another model or voice, 503 while there is no model, or no slot is free.
   using StartedSpeech = tl::expected<std::shared_ptr<SpeechJob>, HttpError>;
   StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer);
+
+  // The same of what hears, with the model and whom to tell of it; the reply fills while the job works.  404 where no
+  // model recognises.
+  using MakeJob = std::function<std::shared_ptr<SlotJob>(std::shared_ptr<const RecognitionModel>, JobReports)>;
+  tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make);
 
   struct Models {  // null: of a kind that is switched off
     std::shared_ptr<const SpeechModel> speech;
@@ -51,6 +65,7 @@ class Service final : public HttpService {
   tl::expected<Models, HttpError> loaded_models();  // 503 while they are being loaded
   size_t max_text_characters() const { return static_cast<size_t>(settings_.max_text_characters); }
   double text_timeout_s() const { return settings_.text_timeout_s; }
+  double max_utterance_s() const { return settings_.max_utterance_s; }
   size_t max_body_bytes() const { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
   // For metrics and log: a request of any protocol.
   struct Asked {
@@ -64,12 +79,13 @@ class Service final : public HttpService {
   HttpReply answer(HttpRequest& request) override;
   void answered(const HttpRequest& request, const Answered& answered) override;
   void refused() override;
+  void handshake_failed() override;
 
   static std::vector<RoutePolicy> policies();  // of every route
 
  private:
   enum class State { kLoading, kReady, kDraining };
-  enum class Body { kNone, kJson, kUpload };
+  enum class Body { kNone, kJson, kUpload, kVoice, kSound };
   using Handler = HttpReply (Service::*)(HttpRequest&);
   struct Route {
     const char* method;
@@ -77,30 +93,45 @@ class Service final : public HttpService {
     Handler handler;
     bool needs_key;
     Body body;
+    ErrorForm error_form = error_body;
+    bool is_at(std::string_view asked) const;  // whether it answers for that path
   };
   static std::span<const Route> routes();
   static const Route* find_route(const HttpRequest& request);
+  static ErrorForm error_form(std::string_view path);
 
   HttpReply health(HttpRequest& request);
   HttpReply ready_or_not(HttpRequest& request);
   HttpReply metrics_page(HttpRequest& request);
   HttpReply openapi(HttpRequest& request);
+  HttpReply page(HttpRequest& request);
   HttpReply models(HttpRequest& request);
   HttpReply voices(HttpRequest& request);
+  HttpReply voice(HttpRequest& request);
+  HttpReply upload_voice(HttpRequest& request);
+  HttpReply delete_voice(HttpRequest& request);
   HttpReply speech(HttpRequest& request);
   HttpReply realtime(HttpRequest& request);
+  HttpReply decode_stream(HttpRequest& request);
+  HttpReply decode_batch(HttpRequest& request);
   HttpReply transcription(HttpRequest& request);
   HttpReply translation(HttpRequest& request);
   HttpReply transcribe(HttpRequest& request, bool translated);
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
-  void admit_upload(const HttpRequest& head, Admission& admission);
-  std::optional<HttpError> upload_misuse(const HttpRequest& head);
+  static std::unique_ptr<HttpReply> wrong_method(const HttpRequest& head);
+  void admit_upload(const HttpRequest& head, Body body, Admission& admission);
+  std::optional<HttpError> upload_misuse(const HttpRequest& head, Body body);
+  static std::optional<HttpError> voice_misuse(const SpeechModel* speech);
   HttpError uploads_full(size_t bytes);
-  HttpError all_busy(const SlotPool& slots);
+  HttpError all_busy(const SlotPool& slots, const char* what = "slots");
+  tl::expected<SlotPool::Lease, HttpError> take_speech_slot();
+  static tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> decoding_model(
+      tl::expected<Models, HttpError> models, const HttpRequest& request);
+  std::optional<HttpError> decode_misuse(const HttpRequest& head);
+  std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
-  template <class Job>
-  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<Job>& job);  // what it was refused for
+  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job);  // what it was refused for
   JobReports reports();
   bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);
@@ -115,11 +146,16 @@ class Service final : public HttpService {
   const double started_s_;
   std::atomic<State> state_{State::kLoading};
   Metrics metrics_;
+  std::atomic<int64_t> waiting_samples_{0};  // JobReports::waiting_samples
   UploadRoom upload_room_;
+  std::shared_ptr<realtime::ReplySource> replies_;
+  bool answers_turns_ = false;
   mutable std::mutex mutex_;
   std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
   std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_
-  SlotPool speech_slots_, recognition_slots_;                  // last: their jobs use the above; none of what is off
+  SlotPool speech_slots_, recognition_slots_;                  // their jobs use the above; none of what is off
+  SlotPool voice_slot_;                                        // one: uploads and deletions never meet
+  SlotPool sessions_;                                          // last: they use the slots
 };
 
 }  // namespace syrinx::server

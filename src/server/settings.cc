@@ -9,6 +9,7 @@
 #include "base/in_quotes.h"
 #include "base/json.h"
 #include "server/model_id.h"
+#include "server/upstream/upstream_settings.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -61,6 +62,10 @@ Rows speech() {
       text("voices", "NAME=FILE", &Settings::voices, "Voices from files, besides those beside the model"),
       text("voice_names", "NAME=VOICE", &Settings::voice_names,
            "Other names of voices; what a request calls NAME is spoken by VOICE"),
+      text("voices_dir", "FOLDER", &Settings::voices_dir,
+           "Folder of the voices that clients upload, in it one for each model; auto: voices, beside the installed "
+           "models; empty: none may be uploaded"),
+      number("max_voices", "N", &Settings::max_voices, 1, 1024, "Uploaded voices; one more is refused with 409"),
       choice("precision", "TYPE", &Settings::precision, {"", "int8", "f32", "bf16", "int4"},
              "Arithmetic of the speaking model; empty: its family's default"),
       number("threads", "N", &Settings::threads, 0, 64,
@@ -84,6 +89,8 @@ Rows recognition() {
              "Recordings and streams that are heard at once; one more is refused with 503"),
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
            "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
+      text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
+           "Languages of the recognising model, say en, for clients of Wyoming; needed where its files do not tell"),
   };
 }
 
@@ -91,10 +98,56 @@ Rows sessions() {
   return {
       choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
              "Names of the events of /v1/realtime; auto: as the client asks for"),
+      number("max_sessions", "N", &Settings::max_sessions, 1, 1024,
+             "Sessions of /v1/realtime at once, each with a thread; one more is refused with 503"),
+      seconds("max_backlog_s", &Settings::max_backlog_s, 0.1, 3600,
+              "Of a session's sound that waits to be heard, or comes ahead of the clock; more is refused with an error "
+              "event"),
       seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
               "A session in which nothing is asked for so long is closed"),
       seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),
       number("max_message_kb", "KB", &Settings::max_message_kb, 1, 16384, "Of a message of a WebSocket"),
+  };
+}
+
+Rows decoding() {
+  return {
+      number("decode_end_byte", "N", &Settings::decode_end_byte, 0, 255,
+             "Message of one byte that ends a stream of /v2/decode; some clients send 255"),
+      number("decode_keepalive_byte", "N", &Settings::decode_keepalive_byte, 0, 255,
+             "Message of one byte that keeps such a stream alive; some clients send 0"),
+      number("decode_messages_per_s", "N", &Settings::decode_messages_per_s, 1, 1000000,
+             "Messages that such a stream takes, on an average of max_backlog_s"),
+      seconds("decode_idle_s", &Settings::decode_idle_s, 1, 86400,
+              "Such a stream is closed when neither sound nor a keepalive has come for so long"),
+      seconds("decode_max_batch_s", &Settings::decode_max_batch_s, 1, 3600,
+              "Of a recording's sound that is sent to /v2/decode/batch"),
+  };
+}
+
+Rows upstream() {
+  return {
+      text("upstream", "URL", &Settings::upstream,
+           "Language model that answers in sessions of /v1/realtime: the base of an OpenAI-compatible interface, say "
+           "http://127.0.0.1:11434/v1; empty: none"),
+      text("upstream_model", "NAME", &Settings::upstream_model,
+           "Model that is asked for there; empty: its own default"),
+      text("upstream_key_file", "FILE", &Settings::upstream_key_file, "File with the key that is sent there"),
+      text("upstream_ca_file", "FILE", &Settings::upstream_ca_file,
+           "PEM file with certificates that vouch for it; empty: the system's"),
+      text("upstream_instructions", "TEXT", &Settings::upstream_instructions,
+           "What it is told first; a session's own instructions take its place"),
+      choice("upstream_max_tokens_field", "NAME", &Settings::upstream_max_tokens_field,
+             {"max_tokens", "max_completion_tokens"},
+             "What it calls the limit of an answer; OpenAI's newer models take max_completion_tokens alone"),
+      seconds("upstream_timeout_s", &Settings::upstream_timeout_s, 0.1, 3600,
+              "A response fails when no word has come from it for so long, the first one or a further one"),
+      number("upstream_max_answer_kb", "KB", &Settings::upstream_max_answer_kb, 1, 1048576,
+             "Of an answer as it comes, with all that surrounds its text"),
+      number("upstream_history_items", "N", &Settings::upstream_history_items, 1, 512,
+             "Of a conversation the newest items are sent, so many at most"),
+      number("upstream_history_characters", "N", &Settings::upstream_history_characters, 1, 1048576,
+             "With so much text in all, and the newest whatever it has"),
   };
 }
 
@@ -104,6 +157,9 @@ Rows access() {
               "Keys of which a request must bear one; empty: none is asked for"),
       text("api_key_file", "FILE", &Settings::api_key_file, "File with more such keys, one a line"),
       flag("allow_no_key", &Settings::allow_no_key, "Listen where other machines can connect without asking for a key"),
+      text("tls_certificate", "FILE", &Settings::tls_certificate,
+           "PEM file with the server's certificate and its chain: HTTP becomes HTTPS; read again on SIGHUP"),
+      text("tls_key", "FILE", &Settings::tls_key, "PEM file with the certificate's private key, without a password"),
       text("cors_origins", "ORIGIN", &Settings::cors_origins,
            "Web pages of other origins that may ask, say https://example.org; `*`: all"),
   };
@@ -118,6 +174,7 @@ Rows limits() {
       number("max_uploads_mb", "MB", &Settings::max_uploads_mb, 1, 65536,
              "Of all such requests together that are arriving or being worked on; one more is refused with 503"),
       seconds("max_recording_s", &Settings::max_recording_s, 1, 86400, "Of a recording's sound"),
+      seconds("max_utterance_s", &Settings::max_utterance_s, 1, 86400, "Of what is said at once over Wyoming"),
       number("max_connections", "N", &Settings::max_connections, 1, 65536, "Open connections; one more is refused"),
       number("max_connections_per_address", "N", &Settings::max_connections_per_address, 1, 65536,
              "Of them from one address"),
@@ -133,7 +190,7 @@ Rows times() {
       seconds("upload_timeout_s", &Settings::upload_timeout_s, 0.1, 3600,
               "A request with a recording must have arrived whole so long after its header"),
       seconds("text_timeout_s", &Settings::text_timeout_s, 0.1, 86400,
-              "A text that comes in parts over Wyoming must have come whole so long after its beginning"),
+              "A text or a sound that comes in parts over Wyoming must have come whole so long after its beginning"),
       seconds("stalled_reader_s", &Settings::stalled_reader_s, 0.1, 3600,
               "A client that takes nothing of its answer for so long is cut"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
@@ -153,7 +210,7 @@ Rows report() {
 const Rows& table() {
   static const Rows settings = [] {
     Rows all;
-    for (Rows (*group)() : {place, speech, recognition, sessions, access, limits, times, report})
+    for (Rows (*group)() : {place, speech, recognition, sessions, decoding, upstream, access, limits, times, report})
       std::ranges::move(group(), std::back_inserter(all));
     return all;
   }();
@@ -341,6 +398,11 @@ Status check(const Settings& settings) {
         "'host' {} can be reached by other machines, and 'wyoming_port' asks nobody for a key; leave it out, or "
         "set allow_no_key if anybody may use it",
         in_quotes(settings.host));
+  if (settings.tls_certificate.empty() != settings.tls_key.empty())
+    return fail(Code::kInvalidArgument,
+                "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
+                settings.tls_key.empty() ? "tls_certificate" : "tls_key",
+                settings.tls_key.empty() ? "tls_key" : "tls_certificate");
   for (const std::string& key : settings.api_keys)
     if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
   if (settings.speech_model.empty() && settings.recognition_model.empty())
@@ -355,6 +417,11 @@ Status check(const Settings& settings) {
   if (settings.max_uploads_mb < settings.max_upload_mb)
     return fail(Code::kInvalidArgument, "'max_uploads_mb' is {}, less than one upload of 'max_upload_mb' {}; raise it",
                 settings.max_uploads_mb, settings.max_upload_mb);
+  if (settings.decode_end_byte == settings.decode_keepalive_byte)
+    return fail(Code::kInvalidArgument,
+                "'decode_end_byte' and 'decode_keepalive_byte' are both {}; give them different values",
+                settings.decode_end_byte);
+  SYRINX_TRY_VOID(upstream::check_upstream(settings));
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
 }

@@ -26,6 +26,8 @@ struct Settings {
   std::string voice = {};
   Texts voices = {};       // NAME=FILE
   Texts voice_names = {};  // NAME=VOICE
+  std::string voices_dir = "auto";
+  int64_t max_voices = 32;
   std::string precision = {};
   int64_t threads = 0;
   int64_t speech_slots = 4;
@@ -36,12 +38,35 @@ struct Settings {
   int64_t recognition_threads = 0;
   int64_t recognition_slots = 4;
   bool recognition_heartbeat = false;
+  Texts recognition_languages = {};
 
   std::string realtime_dialect = "auto";
+  int64_t max_sessions = 64;
+  double max_backlog_s = 10;
+
+  int64_t decode_end_byte = 0x00;
+  int64_t decode_keepalive_byte = 0x01;
+  int64_t decode_messages_per_s = 100;
+  double decode_idle_s = 30;
+  double decode_max_batch_s = 30;
+
+  std::string upstream = {};
+  std::string upstream_model = {};
+  std::string upstream_key_file = {};
+  std::string upstream_ca_file = {};
+  std::string upstream_instructions =
+      "You are heard, not read: answer in a few short sentences of plain speech, without lists, markup or emoji.";
+  std::string upstream_max_tokens_field = "max_tokens";
+  double upstream_timeout_s = 30;
+  int64_t upstream_max_answer_kb = 8192;
+  int64_t upstream_history_items = 64;
+  int64_t upstream_history_characters = 32768;
 
   Texts api_keys = {};
   std::string api_key_file = {};
   bool allow_no_key = false;
+  std::string tls_certificate = {};
+  std::string tls_key = {};
   Texts cors_origins = {};
 
   int64_t max_text_characters = 4096;
@@ -51,6 +76,7 @@ struct Settings {
   int64_t max_upload_mb = 25;
   int64_t max_uploads_mb = 200;
   double max_recording_s = 14400;
+  double max_utterance_s = 300;
   int64_t max_connections = 1024;
   int64_t max_connections_per_address = 256;
   double idle_timeout_s = 75;

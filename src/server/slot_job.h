@@ -2,6 +2,8 @@
 // every kind of work has in common.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +16,13 @@
 
 namespace syrinx::server {
 
-// Who hears what became of it; both must outlive the job.
+// Who hears what became of it; all must outlive the job.
 struct JobReports {
   Metrics& metrics;
   RequestLog* log = nullptr;  // null: none
   bool faults_alone = false;  // nothing is logged but what the server is to blame for
+  // Of sessions' and streams' sound at kRecognitionRateHz, how much waits to be heard, in all; null: nobody counts.
+  std::atomic<int64_t>* waiting_samples = nullptr;
 };
 
 // The beginning of a line of the log; absent where none is to be written.  `fault` is the server's, in the engine's

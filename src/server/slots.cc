@@ -68,11 +68,38 @@ SlotPool::~SlotPool() {
     if (slot->thread.joinable()) slot->thread.join();
 }
 
+SlotPool::Lease::~Lease() {
+  if (pool_ != nullptr) pool_->give_back(*slot_);
+}
+
+SlotWatch& SlotPool::Lease::watch() const { return slot_->watch; }
+
+SlotPool::Slot* SlotPool::find_free() {
+  const auto free = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->taken; });
+  return free == slots_.end() || closing_ ? nullptr : free->get();
+}
+
+std::optional<SlotPool::Lease> SlotPool::try_take() {
+  const std::lock_guard lock(mutex_);
+  Slot* const slot = find_free();
+  if (slot == nullptr) return std::nullopt;
+  slot->taken = true;
+  busy_.fetch_add(1, std::memory_order_acq_rel);
+  return Lease(*this, *slot);
+}
+
+void SlotPool::give_back(Slot& slot) {
+  slot.watch.wait_ends();
+  const std::lock_guard lock(mutex_);
+  slot.taken = false;
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
 bool SlotPool::try_start(Job job, Done done) {
   const std::lock_guard lock(mutex_);
-  const auto free = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->taken; });
-  if (free == slots_.end() || closing_) return false;
-  Slot& slot = **free;
+  Slot* const free = find_free();
+  if (free == nullptr) return false;
+  Slot& slot = *free;
   slot.taken = true;
   slot.job = std::move(job);
   slot.done = std::move(done);

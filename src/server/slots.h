@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -41,7 +42,26 @@ class SlotWatch {
 };
 
 class SlotPool {
+ private:
+  struct Slot;
+
  public:
+  // A slot whose work is done elsewhere; it is free again when this is destroyed, which must be before the pool is.
+  class Lease {
+   public:
+    Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
+    ~Lease();
+    Lease& operator=(Lease&&) = delete;
+
+    SlotWatch& watch() const;
+
+   private:
+    friend class SlotPool;
+    Lease(SlotPool& pool, Slot& slot) : pool_(&pool), slot_(&slot) {}
+    SlotPool* pool_;
+    Slot* slot_;
+  };
+
   // Run on a slot's thread; what one of them throws ends it, and is logged.
   using Job = std::function<void(SlotWatch& watch)>;
   using Done = std::function<void()>;
@@ -56,6 +76,8 @@ class SlotPool {
   // False when no slot is free.  `done` is called on the slot's thread once the slot is free again, so that a client
   // that hears of the end can ask for the next thing at once.  Any thread; does not wait.
   bool try_start(Job job, Done done);
+  // Nothing when no slot is free.  Any thread; does not wait.
+  std::optional<Lease> try_take();
   size_t size() const { return slots_.size(); }
   size_t busy() const { return busy_.load(std::memory_order_acquire); }
   // For how long slots have waited for the engine and it has given none of them anything: those that wait for their
@@ -73,6 +95,8 @@ class SlotPool {
     std::thread thread;
   };
   void run(Slot& slot);
+  Slot* find_free();  // by mutex_
+  void give_back(Slot& slot);
 
   const Clock& clock_;
   std::mutex mutex_;

@@ -57,7 +57,9 @@ Status SpeechJob::work(SlotWatch& watch) {
 }
 
 HttpError SpeechJob::told(const Error& error) const {
-  return speech_error(error, *model_, order_.request.speed != 1, order_.request.temperature.has_value());
+  if (!has_format_) return http_error(error, "response_format");
+  return speech_error(error, *model_, order_.request.voice, order_.request.speed != 1,
+                      order_.request.temperature.has_value());
 }
 
 Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
@@ -71,8 +73,9 @@ Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
 }
 
 Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
-  SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder,
-             AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, answer_->sink()));
+  auto made = AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, answer_->sink());
+  has_format_ = made.has_value();
+  SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder, std::move(made));
   SYRINX_TRY(StreamResampler resampler, StreamResampler::create(kSpeechRateHz, order_.request.sample_rate_hz));
   SpeechChunk chunk;
   std::vector<float> samples;

@@ -46,6 +46,7 @@ class SpeechJob final : public SlotJob {
   const SpeechOrder order_;
   const std::unique_ptr<SpeechAnswer> answer_;
 
+  bool has_format_ = true;  // false: nothing here makes the format that is asked for
   double first_audio_s_ = 0;
   SpeechStatistics statistics_ = {};
 };

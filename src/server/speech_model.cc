@@ -6,6 +6,7 @@
 
 #include "base/in_quotes.h"
 #include "base/mapped_file.h"
+#include "engine/add_voice_file.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
@@ -57,10 +58,17 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files) {
 Status add_voices(const Settings& settings, SpeechEngine& engine) {
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    SYRINX_TRY(const MappedFile file, MappedFile::open(pair.second));
-    SYRINX_TRY_VOID(engine.add_voice(pair.first, file.bytes()));
+    SYRINX_TRY_VOID(add_voice_file(engine, pair.first, pair.second));
   }
   return {};
+}
+
+// Where the voices lie that clients upload for this model; empty: there may be none.
+std::string shelf_folder(const Settings& settings, ModelFamily family, const std::string& data_folder) {
+  const bool is_auto = settings.voices_dir == "auto";
+  if (settings.voices_dir.empty() || (is_auto && data_folder.empty())) return "";
+  if (family != ModelFamily::kPocketTts) return "";  // the others clone none
+  return (is_auto ? data_folder + "/voices" : settings.voices_dir) + "/" + model_id(settings.speech_model);
 }
 
 }  // namespace
@@ -74,15 +82,25 @@ Status SpeechModel::check(const Settings& settings) {
     const auto file = MappedFile::open(pair.second);
     if (!file) return tl::unexpected(file.error());
   }
-  SpeechModel model(settings, std::move(files));
-  return model.name_voices(settings);
+  const auto model = make(settings, std::move(files), paths.data);
+  if (!model) return tl::unexpected(model.error());
+  return {};
+}
+
+// With the names of all voices, none of them read.
+Result<std::shared_ptr<SpeechModel>> SpeechModel::make(const Settings& settings, SpeechFiles files,
+                                                       const std::string& data_folder) {
+  std::string folder = shelf_folder(settings, files.family, data_folder);
+  std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files), std::move(folder)));
+  model->shelf_->list();
+  SYRINX_TRY_VOID(model->name_voices(settings));
+  return model;
 }
 
 Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& settings) {
   UserPaths paths;
   SYRINX_TRY(SpeechFiles files, find_files(settings, paths));
-  std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files)));
-  SYRINX_TRY_VOID(model->name_voices(settings));
+  SYRINX_TRY(std::shared_ptr<SpeechModel> model, make(settings, std::move(files), paths.data));
   SpeechEngineOptions options{.files = model->files_};
   if (!settings.precision.empty()) {
     SYRINX_TRY(options.precision, parse_precision(settings.precision));
@@ -90,7 +108,8 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   SYRINX_TRY(options.threads, choose_threads(static_cast<int>(settings.threads)));
   options.cache_folder = packed_folder(paths, model->files_);
   // What the settings add is there only after the model.
-  const bool added = std::any_of(settings.voices.begin(), settings.voices.end(),
+  const bool added = model->shelf_->find(settings.voice) ||
+                     std::any_of(settings.voices.begin(), settings.voices.end(),
                                  [&](const std::string& member) { return member.starts_with(settings.voice + "="); });
   if (!added) options.first_voice = settings.voice;
   SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, SpeechEngine::load(std::move(options)));
@@ -100,14 +119,16 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
 
 Result<std::shared_ptr<const SpeechModel>> SpeechModel::of(const Settings& settings, SpeechFiles files,
                                                            std::shared_ptr<SpeechEngine> engine) {
-  std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files)));
-  SYRINX_TRY_VOID(model->name_voices(settings));
+  SYRINX_TRY(std::shared_ptr<SpeechModel> model, make(settings, std::move(files), ""));
   SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
   return std::shared_ptr<const SpeechModel>(std::move(model));
 }
 
-SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files)
-    : files_(std::move(files)), id_(model_id(settings.speech_model)), default_voice_(settings.voice) {}
+SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files, std::string shelf_folder)
+    : files_(std::move(files)),
+      id_(model_id(settings.speech_model)),
+      default_voice_(settings.voice),
+      shelf_(std::make_unique<VoiceShelf>(std::move(shelf_folder))) {}
 
 Status SpeechModel::name_voices(const Settings& settings) {
   SYRINX_TRY(voices_, list_voices(files_));
@@ -115,9 +136,10 @@ Status SpeechModel::name_voices(const Settings& settings) {
       files_.family == ModelFamily::kPocketTts ? pocket_language(files_.checkpoint) : std::string();
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    if (!is_listed(pair.first)) voices_.push_back({.id = pair.first, .language = language, .kind = "cloned"});
+    if (!is_own(pair.first)) voices_.push_back({.id = pair.first, .language = language, .kind = "cloned"});
   }
-  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_listed(voice) ? voice : "";
+  // An uploaded one that is called so speaks for nobody but who names it.
+  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_own(voice) ? voice : "";
   for (const std::string& member : settings.voice_names) {
     SYRINX_TRY(const auto pair, split_pair(member, "voice_names"));
     if (!is_listed(pair.second) && !is_blend(pair.second))
@@ -133,6 +155,10 @@ Status SpeechModel::name_voices(const Settings& settings) {
 Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine) {
   engine_ = std::move(engine);
   SYRINX_TRY_VOID(add_voices(settings, *engine_));
+  shelf_->read([this](const std::string& name, const std::string& path) -> Status {
+    if (is_own(name)) return fail(Code::kInvalidArgument, "another voice has that name; rename one of the files");
+    return add_voice_file(*engine_, name, path);
+  });
   if (default_voice_.empty() && engine_->default_voice().empty() && !voices_.empty())
     default_voice_ = voices_.front().id;
   return warm_up();
@@ -155,8 +181,38 @@ bool SpeechModel::is_called(std::string_view model) const {
   return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
 }
 
-bool SpeechModel::is_listed(std::string_view id) const {
+bool SpeechModel::is_own(std::string_view id) const {
   return std::any_of(voices_.begin(), voices_.end(), [&](const ListedVoice& voice) { return voice.id == id; });
+}
+
+ListedVoice SpeechModel::listed(const UploadedVoice& voice) const {
+  return {
+      .id = voice.name, .language = pocket_language(files_.checkpoint), .kind = "cloned", .created_s = voice.created_s};
+}
+
+std::vector<ListedVoice> SpeechModel::voices() const {
+  std::vector<ListedVoice> all = voices_;
+  for (const UploadedVoice& voice : shelf_->voices()) all.push_back(listed(voice));
+  return all;
+}
+
+std::optional<ListedVoice> SpeechModel::find_listed(std::string_view id) const {
+  const auto own =
+      std::find_if(voices_.begin(), voices_.end(), [&](const ListedVoice& voice) { return voice.id == id; });
+  if (own != voices_.end()) return *own;
+  const auto uploaded = shelf_->find(id);
+  return uploaded ? std::optional(listed(*uploaded)) : std::nullopt;
+}
+
+bool SpeechModel::is_taken(std::string_view name) const {
+  return shelf_->has_alike(name) ||
+         std::any_of(voices_.begin(), voices_.end(), [&](const auto& voice) { return same_name(voice.id, name); }) ||
+         std::any_of(names_.begin(), names_.end(), [&](const auto& named) { return same_name(named.first, name); });
+}
+
+bool SpeechModel::is_settled(std::string_view id) const {
+  return id == default_voice_ ||
+         std::any_of(names_.begin(), names_.end(), [&](const auto& named) { return named.second == id; });
 }
 
 bool SpeechModel::is_blend(std::string_view text) const {

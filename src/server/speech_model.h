@@ -1,9 +1,11 @@
 // The model that speaks, ready for requests: its engine, what it is called, and the voices that may be asked for.
-// Immutable once loaded; any thread.
+// Immutable once loaded but for the voices that clients upload; any thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "engine/speech_engine.h"
 #include "server/http_message.h"
 #include "server/settings.h"
+#include "server/voice_shelf.h"
 
 namespace syrinx::server {
 
@@ -19,6 +22,7 @@ struct ListedVoice {
   std::string id;
   std::string language = {};  // "en-us"; empty: not known
   const char* kind = "builtin";
+  std::optional<int64_t> created_s = {};  // of an uploaded one, since 1970
 };
 
 class SpeechModel {
@@ -35,7 +39,12 @@ class SpeechModel {
   SpeechEngine& engine() const { return *engine_; }
   ModelFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
-  const std::vector<ListedVoice>& voices() const { return voices_; }
+  std::vector<ListedVoice> voices() const;  // uploaded ones last
+  std::optional<ListedVoice> find_listed(std::string_view id) const;
+  // Whether a new voice cannot be called so: one is, whatever the case of its letters, or the name means one.
+  bool is_taken(std::string_view name) const;
+  bool is_settled(std::string_view id) const;    // the settings name it
+  VoiceShelf& shelf() const { return *shelf_; }  // closed where clients may upload none
   // Whether a request may call the model so: by its id, or by a name of OpenAI's.
   bool is_called(std::string_view model) const;
   // Whether a sentence of the engine's names one of the model's files.
@@ -45,9 +54,13 @@ class SpeechModel {
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
 
  private:
-  SpeechModel(const Settings& settings, SpeechFiles files);
+  SpeechModel(const Settings& settings, SpeechFiles files, std::string shelf_folder);
+  static Result<std::shared_ptr<SpeechModel>> make(const Settings& settings, SpeechFiles files,
+                                                   const std::string& data_folder);
   Status name_voices(const Settings& settings);
-  bool is_listed(std::string_view id) const;
+  bool is_listed(std::string_view id) const { return find_listed(id).has_value(); }
+  bool is_own(std::string_view id) const;  // not an uploaded one
+  ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
   Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
   Status warm_up() const;
@@ -56,7 +69,8 @@ class SpeechModel {
   const std::string id_;
   std::string default_voice_;  // empty: the engine's
   std::shared_ptr<SpeechEngine> engine_;
-  std::vector<ListedVoice> voices_;
+  std::vector<ListedVoice> voices_;  // all but the uploaded ones
+  const std::unique_ptr<VoiceShelf> shelf_;
   std::map<std::string, std::string, std::less<>> names_;  // to an empty one: the default
 };
 

@@ -24,6 +24,10 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   reports.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
   reports.metrics.add("syrinx_audio_seconds_total", {{"model", speech.model}, {"direction", "out"}},
                       speech.statistics.audio_seconds);
+  reports.metrics.add("syrinx_compute_seconds_total", {{"model", speech.model}}, speech.statistics.compute_ms / 1000);
+  if (speech.statistics.audio_seconds > 0)
+    reports.metrics.observe("syrinx_queue_delay_seconds", {{"model", speech.model}},
+                            speech.statistics.waiting_ms / 1000);
   auto line = begin_log_line(reports, speech.fault, speech.event, speech.id, speech.model, reason);
   if (!line) return;
   line->set("characters", speech.characters);
@@ -34,7 +38,10 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   reports.log->write(line->dump());
 }
 
-HttpError speech_error(const Error& error, const SpeechModel& model, bool has_speed, bool has_temperature) {
+HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice, bool has_speed,
+                       bool has_temperature) {
+  if (error.code == Code::kNotFound)
+    if (auto found = model.find_voice(voice); !found) return std::move(found).error();
   if (error.code == Code::kNotFound || model.names_its_files(error.message))
     return http_error({Code::kInternal, error.message});
   return http_error(error, field_of(error, model, has_speed, has_temperature));

@@ -24,8 +24,9 @@ struct SpeechOutcome {
 
 void report_speech(const JobReports& reports, const SpeechOutcome& speech);
 
-// An engine's error as the client is told it.  The voice is one of those listed: what is not there, or is named by its
-// file, is the server's fault.
-HttpError speech_error(const Error& error, const SpeechModel& model, bool has_speed, bool has_temperature);
+// An engine's error as the client is told it, who asked for `voice`: 404 where that has been deleted since it was
+// found. Else it is one of those listed: what is not there, or is named by its file, is the server's fault.
+HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice, bool has_speed,
+                       bool has_temperature);
 
 }  // namespace syrinx::server

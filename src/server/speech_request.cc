@@ -44,11 +44,10 @@ Checked take_format(const Json& value, SpeechRequest& request) {
   std::string name;
   if (auto taken = take_text(value, "response_format", name); !taken) return taken;
   if (name.empty()) return {};
-  if (name == "aac")
-    return refuse("response_format", "'aac' cannot be made by this server; choose mp3, opus, flac, wav or pcm");
   const auto format = parse_audio_format(name);
   if (!format)
-    return refuse("response_format", "'response_format' is {}; choose mp3, opus, flac, wav or pcm", in_quotes(name));
+    return refuse("response_format", "'response_format' is {}; choose mp3, opus, aac, flac, wav or pcm",
+                  in_quotes(name));
   request.format = *format;
   return {};
 }
@@ -145,6 +144,7 @@ const char* media_type(AudioFormat format) {
     case AudioFormat::kFlac: return "audio/flac";
     case AudioFormat::kOpus: return "audio/ogg";
     case AudioFormat::kMp3: return "audio/mpeg";
+    case AudioFormat::kAac: return "audio/aac";
   }
   return "application/octet-stream";
 }

@@ -95,38 +95,40 @@ HttpReply reply_of(const Transcript& transcript, const TranscriptionRequest& req
 
 TranscriptionJob::TranscriptionJob(std::shared_ptr<const RecognitionModel> model, TranscriptionOrder order,
                                    JobReports reports)
-    : SlotJob(reports), model_(std::move(model)), order_(std::move(order)) {}
+    : RecognitionJob(std::move(model), order.id, reports), order_(std::move(order)) {}
 
 Status TranscriptionJob::work(SlotWatch& watch) {
   SYRINX_TRY_VOID(parse());
+  // Before the file is decoded.  What holds for a stream's options does for a recording's: no field asks for a beam.
+  SYRINX_TRY_VOID(model().recogniser().check_stream(request_.options));
   const Stopwatch took;
   const Result<Transcript> transcript = transcribe(watch);
   watch.wait_ends();
-  took_ms_ = took.elapsed_ms();
+  note_took(took.elapsed_ms());
   if (!transcript) return tl::unexpected(transcript.error());
-  audio_s_ = transcript->audio_s;
+  note_audio(transcript->audio_s);
   return answer(*transcript);
 }
 
 Status TranscriptionJob::answer(const Transcript& transcript) {
   if (!request_.events) {
-    reply_->begin(reply_of(transcript, request_), /*whole=*/true);
+    reply()->begin(reply_of(transcript, request_), /*whole=*/true);
     return {};
   }
-  if (!reply_->begun()) reply_->begin(event_head(), /*whole=*/false);
+  if (!reply()->begun()) reply()->begin(event_head(), /*whole=*/false);
   Json done;
   done.set("type", "transcript.text.done");
   done.set("text", transcript.text());  // and no usage: OpenAI's clients take it for one of tokens in this event
-  return reply_->write(event_text(done));
+  return reply()->write(event_text(done));
 }
 
-bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure(*reply_, error, request_.events); }
+bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure(*reply(), error, request_.events); }
 
 // Who hears of the end finds the room free that the recording took.
 void TranscriptionJob::end_answer(bool complete) {
   order_.body = {};
   order_.hold = {};
-  end_reply(*reply_, complete, "the transcription");
+  end_reply(*reply(), complete, "the transcription");
 }
 
 // What the client has got wrong is kept as its answer.
@@ -140,7 +142,7 @@ Status TranscriptionJob::parse() {
   auto request = parse_transcription_request(*parts, order_.translated);
   if (!request) return misused(request.error());
   request_ = std::move(*request);
-  if (!model_->is_called(request_.model)) return misused(no_model(true, "", request_.model));
+  if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
   return {};
@@ -164,29 +166,21 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   };
   TranscribeOptions options = request_.options;
   options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
-  const auto progress = [&](double done_s, std::optional<double> /*total_s*/) {
-    watch.wait_goes_on();  // for the next piece
-    audio_s_ = done_s;
-    return !reply_->cancelled();
-  };
-  return transcribe_sound(model_->recogniser(), source, options, progress);
+  return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }
 
 // A client that has gone is noticed behind the piece; one that reads slowly is not waited for as the engine is.
 void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) {
   if (segment.text.empty()) return;
-  if (!first_word_s_) {
-    first_word_s_ = static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;
-    metrics().observe("syrinx_time_to_first_word_seconds", {{"model", model_->id()}}, *first_word_s_);
-  }
+  note_first_word(static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9);
   if (!request_.events) return;
   watch.wait_ends();
-  const bool first = !reply_->begun();
-  if (first) reply_->begin(event_head(), /*whole=*/false);
+  const bool first = !reply()->begun();
+  if (first) reply()->begin(event_head(), /*whole=*/false);
   Json delta;  // as Transcript::text() joins them
   delta.set("type", "transcript.text.delta");
   delta.set("delta", (first ? "" : " ") + segment.text);
-  static_cast<void>(reply_->write(event_text(delta)));
+  static_cast<void>(reply()->write(event_text(delta)));
   watch.wait_begins();
 }
 
@@ -197,25 +191,14 @@ HttpError TranscriptionJob::told(const Error& error) const {
     if (error.code == Code::kLimitExceeded) answer.status = 413;
     if (error.code != Code::kUnsupported) return answer;
     answer.status = 415;
-    answer.message += "; send wav, flac, mp3, or ogg with Vorbis or Opus";
     return answer;
   }
-  if (model_->names_its_files(error.message)) return http_error({Code::kInternal, error.message});
+  if (model().names_its_files(error.message)) return http_error({Code::kInternal, error.message});
   // There is no voice activity model that could heed it.
   if (error.code == Code::kNotFound) return http_error({Code::kUnsupported, error.message}, "chunking_strategy");
   const bool of_options = error.code == Code::kInvalidArgument || error.code == Code::kUnsupported;
   if (!of_options || request_.options.translate) return http_error(error);
   return http_error(error, request_.options.boost.empty() ? "language" : "keywords");
-}
-
-void TranscriptionJob::report() const {
-  metrics().add("syrinx_audio_seconds_total", {{"model", model_->id()}, {"direction", "in"}}, audio_s_);
-  auto line = log_line("transcription", order_.id, model_->id(), outcome());
-  if (!line) return;
-  line->set("audio_seconds", rounded_s(audio_s_));
-  line->set("first_word_ms", first_word_s_ ? Json(milliseconds(*first_word_s_)) : Json());
-  line->set("took_ms", milliseconds(took_ms_ / 1000));
-  log(*line);
 }
 
 }  // namespace syrinx::server

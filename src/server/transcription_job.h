@@ -7,8 +7,7 @@
 #include <string>
 
 #include "engine/transcript.h"
-#include "server/recognition_model.h"
-#include "server/slot_job.h"
+#include "server/recognition_job.h"
 #include "server/transcription_request.h"
 
 namespace syrinx::server {
@@ -24,34 +23,26 @@ struct TranscriptionOrder {
   int64_t arrived_ns = 0;
 };
 
-class TranscriptionJob final : public SlotJob {
+class TranscriptionJob final : public RecognitionJob {
  public:
   TranscriptionJob(std::shared_ptr<const RecognitionModel> model, TranscriptionOrder order, JobReports reports);
 
-  const std::shared_ptr<ReplyStream>& reply() const override { return reply_; }
-
  private:
   Status work(SlotWatch& watch) override;
-  const char* what() const override { return "a transcription"; }
   HttpError told(const Error& error) const override;
   bool fail_answer(const HttpError& error) override;
   void end_answer(bool complete) override;
-  void report() const override;
 
   Status parse();
   Result<Transcript> transcribe(SlotWatch& watch);
   void tell(const TranscriptSegment& segment, SlotWatch& watch);
   Status answer(const Transcript& transcript);
 
-  const std::shared_ptr<const RecognitionModel> model_;
   TranscriptionOrder order_;
-  const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
 
   TranscriptionRequest request_;     // views into the order's body
   std::optional<HttpError> misuse_;  // of the form
   bool bad_recording_ = false;       // the error is about the file
-  std::optional<double> first_word_s_;
-  double audio_s_ = 0, took_ms_ = 0;
 };
 
 }  // namespace syrinx::server

@@ -26,9 +26,9 @@ std::shared_ptr<UploadRoom::Hold> UploadRoom::begin(const std::string& address) 
   return std::make_shared<Hold>(shared_, address);
 }
 
-size_t UploadRoom::left() const {
+size_t UploadRoom::held() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->limit - shared_->all;
+  return shared_->all;
 }
 
 UploadRoom::Hold::Hold(std::shared_ptr<Shared> shared, std::string address)

@@ -18,7 +18,7 @@ class UploadRoom {
   class Hold;
   std::shared_ptr<Hold> begin(const std::string& address);
 
-  size_t left() const;  // any thread, as all of it
+  size_t held() const;  // bytes, by all of them; any thread, as all of it
 
  private:
   struct Shared;

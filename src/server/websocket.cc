@@ -9,10 +9,13 @@
 
 #include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/http_sender.h"
+#include "text/unicode.h"
 
 namespace syrinx::server {
 namespace {
@@ -24,7 +27,10 @@ using error_code = boost::system::error_code;
 
 using Duration = std::chrono::steady_clock::duration;
 
-constexpr Duration kHandshakeTime = std::chrono::seconds(2);  // of the answer's way out, and of the closing handshake
+constexpr Duration kCutTime = std::chrono::seconds(2);  // of what is on its way to a client that is cut
+// Of the answer's way out, and of the closing handshake, in which a client may still have something to send: longer
+// than a machine stands still.
+constexpr Duration kClosingTime = std::chrono::seconds(10);
 
 Duration steady_seconds(double time_s) { return std::chrono::duration_cast<Duration>(seconds(time_s)); }
 
@@ -78,7 +84,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
 
   const WebSocketOrder order_;
   const HttpLimits& limits_;
-  websocket::stream<beast::tcp_stream&> socket_;
+  websocket::stream<ClientStream&> socket_;
   asio::steady_timer news_, room_;  // cancelled when there are any, and when there is some
   asio::steady_timer deadline_;     // of the message that is being sent, or of the end
   bool reading_ = false, leaving_ = false;
@@ -88,7 +94,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
 void WebSocket::set_options() {
   // Its own times stand in for the stream's.
   order_.stream.expires_never();
-  socket_.set_option(websocket::stream_base::timeout{.handshake_timeout = kHandshakeTime,
+  socket_.set_option(websocket::stream_base::timeout{.handshake_timeout = kClosingTime,
                                                      .idle_timeout = steady_seconds(limits_.idle_timeout_s),
                                                      .keep_alive_pings = true});
   socket_.set_option(websocket::stream_base::decorator([this](websocket::response_type& response) {
@@ -124,7 +130,7 @@ void WebSocket::listen_for_news() {
       self->order_.messages->taken();
       self->news_.cancel();
       self->room_.cancel();
-      if (self->order_.messages->is_gone() && !std::exchange(self->leaving_, true)) self->cut_within(kHandshakeTime);
+      if (self->order_.messages->is_gone() && !std::exchange(self->leaving_, true)) self->cut_within(kCutTime);
     });
   });
   order_.messages->taken();  // what was told while nobody listened is looked at next
@@ -148,9 +154,15 @@ asio::awaitable<void> WebSocket::read_messages() {
     while (!order_.messages->takes_more() && !order_.messages->is_gone()) co_await wait(room_);
     const auto [error, bytes] = co_await socket_.async_read(buffer, kAwait);
     if (error || order_.messages->is_gone()) co_return;
-    order_.messages->deliver({.bytes = beast::buffers_to_string(buffer.data()), .is_text = socket_.got_text()});
+    std::string message = beast::buffers_to_string(buffer.data());
     buffer.clear();
     buffer.shrink_to_fit();
+    // Beast looks at each piece, and not at the end of a message whose last frame is empty.
+    if (socket_.got_text() && text::find_invalid(message))
+      order_.messages->leave(MessageStream::End{.code = 1007, .reason = "a message is no UTF-8"});
+    else
+      order_.messages->deliver(
+          {.bytes = std::move(message), .is_text = socket_.got_text(), .came_ns = system_clock().now_ns()});
   }
 }
 
@@ -184,7 +196,7 @@ asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
 
 asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   // A frame that nobody reads may be in front.
-  cut_within(order_.messages->is_gone() ? kHandshakeTime : steady_seconds(limits_.stalled_reader_s));
+  cut_within(order_.messages->is_gone() ? kCutTime : steady_seconds(limits_.stalled_reader_s));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
   co_await socket_.async_close(reason, kAwait);  // whether the client answers or not
 }

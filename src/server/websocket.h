@@ -8,13 +8,13 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
 #include <memory>
 #include <vector>
 
+#include "server/client_stream.h"
 #include "server/http_server.h"
 #include "server/message_stream.h"
 
@@ -22,7 +22,7 @@ namespace syrinx::server {
 
 // What belongs to one.
 struct WebSocketOrder {
-  boost::beast::tcp_stream& stream;
+  ClientStream& stream;
   std::shared_ptr<void> owner;  // of the stream; kept until nothing uses it any more
   std::shared_ptr<MessageStream> messages;
   std::vector<HttpHeader> headers;  // of the handshake's answer

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,14 +37,17 @@ class ActingSpeaker final : public Speaker {
   const Act act_;
 };
 
-class ActingEngine final : public SpeechEngine {
+class ActingEngine : public SpeechEngine {
  public:
   Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override {
     asked_for.push_back(options.voice);
     if (before) before();
+    if (refusal) return tl::unexpected(*refusal);
     return std::make_unique<SpeechSession>(std::make_unique<ActingSpeaker>(act));
   }
   Status add_voice(const std::string& /*name*/, std::span<const std::byte> /*content*/) override { return {}; }
+  bool clones() const override { return true; }
+  void remove_voice(const std::string& /*name*/) override {}
   Result<std::string> export_voice(const std::string& /*voice*/) override { return std::string(); }
   const std::string& name() const override { return none_; }
   Precision precision() const override { return Precision::kF32; }
@@ -53,6 +57,7 @@ class ActingEngine final : public SpeechEngine {
 
   Act act;
   std::function<void()> before;
+  std::optional<Error> refusal;  // whatever it is asked for
   std::vector<std::string> asked_for;
 
  private:

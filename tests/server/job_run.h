@@ -9,8 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "server/reply_stream.h"
 #include "server/request_log.h"
+#include "server/slot_job.h"
 
 namespace syrinx::server {
 
@@ -25,6 +27,14 @@ inline std::string logged(const std::string& path, const std::function<void(Requ
   std::fclose(file);
   std::ifstream lines(path);
   return {std::istreambuf_iterator<char>(lines), {}};
+}
+
+// The whole life of a job, which waits for nothing.
+inline void run_whole(SlotJob& job) {
+  SlotWatch watch(system_clock());
+  job.run(watch);
+  EXPECT_EQ(watch.waiting_s(), 0);
+  job.end();
 }
 
 inline std::string sent_bytes(ReplyStream& reply) {

@@ -154,12 +154,12 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
 TEST(UploadRoom, IsTakenAsBytesComeAndGivenBackWithWhatHoldsIt) {
   auto room = std::make_unique<UploadRoom>(100, 60);
   auto first = room->begin("a");
-  EXPECT_EQ(room->left(), 100U);  // who brings nothing holds nothing
+  EXPECT_EQ(room->held(), 0U);  // who brings nothing holds nothing
   EXPECT_TRUE(first->fits(60));
   EXPECT_TRUE(first->grow_to(10));
   EXPECT_TRUE(first->grow_to(50));
   EXPECT_TRUE(first->grow_to(20));  // it stays as large
-  EXPECT_EQ(room->left(), 50U);
+  EXPECT_EQ(room->held(), 50U);
   const auto beside = room->begin("a");
   EXPECT_FALSE(beside->grow_to(11));  // an address's share
   EXPECT_TRUE(beside->grow_to(10));
@@ -167,9 +167,9 @@ TEST(UploadRoom, IsTakenAsBytesComeAndGivenBackWithWhatHoldsIt) {
   EXPECT_FALSE(second->fits(41));
   EXPECT_FALSE(second->grow_to(41));
   EXPECT_TRUE(second->grow_to(40));
-  EXPECT_EQ(room->left(), 0U);
+  EXPECT_EQ(room->held(), 100U);
   first.reset();
-  EXPECT_EQ(room->left(), 50U);
+  EXPECT_EQ(room->held(), 50U);
   EXPECT_TRUE(beside->grow_to(60));
   room.reset();  // who holds some may live longer
 }

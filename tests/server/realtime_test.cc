@@ -55,8 +55,7 @@ class RealtimeTest : public testing::Test {
     order.id = "1";
     session_.emplace(std::move(order), JobReports{.metrics = metrics_}, clock_);
     thread_ = std::thread([this] {
-      SlotWatch watch(clock_);
-      session_->run(watch);
+      session_->run();
       session_->end();
     });
     EXPECT_EQ(hear(), "session.created");
@@ -120,7 +119,7 @@ TEST_F(RealtimeTest, AChunkOfSecondsLeavesInPartsAndWaitsForRoom) {
   start();
   say(kSpeak);
   size_t bytes = 0, events = 0;
-  while (session_->messages()->has_room(EventSender::kAtOnce)) std::this_thread::yield();
+  while (session_->messages()->has_room_for_groups(EventSender::kAtOnce)) std::this_thread::yield();
   for (std::string type = hear(); type != "response.done"; type = hear()) {
     if (type != "response.output_audio.delta") continue;
     bytes += text_in(last_, {"delta"}).size() / 4 * 3;
@@ -144,6 +143,46 @@ TEST_F(RealtimeTest, ACancelledResponseEndsAndIsCutToWhatWasHeard) {
   say(R"({"type":"conversation.item.retrieve","item_id":")" + id + R"("})");
   EXPECT_EQ(hear(), "conversation.item.retrieved");
   EXPECT_LT(text_in(last_, {"item", "content", "transcript"}).size(), std::string("Hello there, you.").size());
+}
+
+TEST_F(RealtimeTest, SoundThatWaitsForItsReaderIsTakenBackWithItsResponse) {
+  engine_->act.chunks = 100000;
+  start();
+  say(kSpeak);
+  MessageStream& messages = *session_->messages();
+  while (messages.has_room_for_groups(EventSender::kAtOnce)) std::this_thread::yield();
+  say(R"({"type":"response.cancel"})");  // which is heard though nothing has been read
+  const auto is_cancelled = [&] { return metrics_.text().find("reason=\"cancelled\"} 1") != std::string::npos; };
+  while (!is_cancelled()) std::this_thread::yield();
+  EXPECT_THAT(hear_until("response.done"), testing::Not(testing::Contains("response.output_audio.delta")));
+  EXPECT_EQ(text_in(last_, {"response", "status"}), "cancelled");
+  say(kSpeak);
+  EXPECT_THAT(hear_until("response.output_audio.delta"), testing::Contains("response.created"));
+}
+
+TEST_F(RealtimeTest, ASlotIsTakenForAResponseAlone) {
+  SlotPool slots(1, clock_);
+  engine_->act.chunks = 100000;
+  start({.take_slot = [&]() -> tl::expected<SlotPool::Lease, HttpError> {
+    if (auto slot = slots.try_take()) return std::move(*slot);
+    return tl::unexpected(HttpError{.status = 503, .message = "all are busy", .code = "no_free_slot"});
+  }});
+  EXPECT_EQ(slots.busy(), 0U);
+  say(kSpeak);
+  hear_until("response.output_audio.delta");
+  EXPECT_EQ(slots.busy(), 1U);
+  say(R"({"type":"response.cancel"})");
+  hear_until("response.done");
+  while (slots.busy() > 0) std::this_thread::yield();
+  auto other = slots.try_take();
+  say(kSpeak);
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(error("code"), "no_free_slot");
+  other.reset();
+  say(kSpeak);
+  EXPECT_EQ(hear(), "response.created");
+  leave();
+  EXPECT_EQ(slots.busy(), 0U);
 }
 
 TEST_F(RealtimeTest, WhatTheEngineSaysOfItsFilesStaysHere) {
@@ -313,7 +352,7 @@ TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
     EXPECT_THAT(error("message"), HasSubstr(sentence)) << text;
   };
   refused(R"({"type":"session.update","session":{"instructions":"x","voice":"nobody"}})", "voice", "nobody");
-  refused(R"({"type":"session.update","session":{"type":"transcription"}})", "session.type", "realtime");
+  refused(R"({"type":"session.update","session":{"type":"dictation"}})", "session.type", "realtime");
   refused(R"({"type":"session.update","session":{"output_modalities":["smell"]}})", "output_modalities", "audio");
   refused(R"({"type":"session.update","session":{"audio":{"output":{"format":{"type":"audio/pcm","rate":8000}}}}})",
           "audio.output.format", "24000");
@@ -356,6 +395,12 @@ TEST(ConversationTest, LongTextsMakeRoomTooAndTheNewestStays) {
   EXPECT_TRUE(conversation.add({.id = "d", .text = half + half + half}));
   ASSERT_EQ(conversation.items().size(), 1U);
   EXPECT_EQ(conversation.items().front().id, "d");
+  // What is heard comes by its text, when the item is long there.
+  std::vector<std::string> dropped;
+  for (const char* id : {"e", "f"}) EXPECT_TRUE(conversation.add({.id = id}, {}, &dropped));
+  for (const char* id : {"e", "f", "nobody"}) conversation.set_text(id, half + "x", &dropped);
+  EXPECT_THAT(dropped, ElementsAre("d", "e"));
+  EXPECT_EQ(conversation.items().front().text.size(), half.size() + 1);
 }
 
 TEST(ConversationTest, HeardTextEndsWithAWord) {

@@ -6,7 +6,9 @@
 
 #include "base/json.h"
 #include "server/service.h"
+#include "tests/base/temp_folder.h"
 #include "tests/engine/fake_recogniser.h"
+#include "tests/engine/noise_detector.h"
 
 namespace syrinx::server {
 namespace {
@@ -50,6 +52,7 @@ class RecognitionModelTest : public testing::Test {
 
 TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
   EXPECT_EQ(recogniser_->calls, 1);
+  EXPECT_GT(model_->warm_up_ms(), recogniser_->warm_up_ms());
   EXPECT_EQ(model_->id(), "tiny");
   for (const char* name : {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"})
     EXPECT_TRUE(model_->is_called(name)) << name;
@@ -60,6 +63,18 @@ TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
   EXPECT_FALSE(model_->names_its_files("the sound is damaged"));
   EXPECT_FALSE(model_->names_its_files("'tiny' does not know the language 'xx'"));
   EXPECT_EQ(model_->voice_activity(), nullptr);
+}
+
+// Whoever finds turns uses the weights that the recogniser's gate holds; the file is not read again.
+TEST_F(RecognitionModelTest, VoiceActivityIsHeldOnce) {
+  const TempFolder folder;
+  recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder.path() + "/vad.bin"));
+  RecognitionFiles files;
+  files.voice_activity = "/nowhere/vad.bin";
+  const auto model = RecognitionModel::of(settings_, files, recogniser_);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ((*model)->voice_activity(), recogniser_->vad);
+  EXPECT_EQ(recogniser_->vad.use_count(), 2);  // the recogniser and the model
 }
 
 TEST_F(RecognitionModelTest, OneThatCannotHearIsNotReady) {
@@ -78,11 +93,12 @@ TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   EXPECT_EQ(ask(service, "GET", "/ready", "slots=recognition").status, 200);
   EXPECT_EQ(ask(service, "GET", "/ready", "slots=speech").status, 503);
   EXPECT_THAT(ask(service, "GET", "/metrics").body, HasSubstr("syrinx_slots{model=\"tiny\",state=\"free\"} 3\n"));
+  EXPECT_THAT(ask(service, "GET", "/metrics").body, HasSubstr("syrinx_audio_backlog_seconds{model=\"tiny\"} 0\n"));
   const std::string models = ask(service, "GET", "/v1/models").body;
   EXPECT_THAT(models, HasSubstr("\"id\":\"tiny\""));
   EXPECT_THAT(models, HasSubstr("\"task\":\"automatic-speech-recognition\""));
   EXPECT_THAT(models, Not(HasSubstr("text-to-speech")));
-  EXPECT_EQ(ask(service, "GET", "/v1/audio/voices").body, "{\"voices\":[]}");
+  EXPECT_EQ(ask(service, "GET", "/v1/audio/voices").body, "{\"voices\":[],\"uploads\":false}");
   const HttpReply speech = ask(service, "POST", "/v1/audio/speech");
   EXPECT_EQ(speech.status, 404);
   EXPECT_THAT(speech.body, HasSubstr("no model of this server speaks"));

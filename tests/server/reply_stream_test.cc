@@ -41,6 +41,17 @@ TEST(ReplyStream, WhatIsWrittenComesOutInOrder) {
   EXPECT_EQ(stream.pop_news().end, ReplyStream::End::kFinished);
 }
 
+TEST(ReplyStream, TheLastWordsComeBehindTheRestAndWithTheEnd) {
+  ReplyStream stream;
+  stream.begin({}, /*whole=*/false);
+  const std::string rest(kRoom, 'x'), last(2 * ReplyStream::kBlockBytes, 'y');
+  ASSERT_TRUE(stream.write(rest));
+  stream.finish(last);  // which waits for no room
+  EXPECT_EQ(stream.pop_news().end, ReplyStream::End::kFinished);
+  EXPECT_EQ(pop_all(stream), rest + last);
+  EXPECT_EQ(pop_all(stream), "");
+}
+
 TEST(ReplyStream, NewsThatCouldNotBeToldAreToldWithTheNext) {
   ReplyStream stream;
   int calls = 0;

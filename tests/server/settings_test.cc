@@ -121,6 +121,16 @@ TEST(Settings, OtherMachinesNeedAKey) {
     EXPECT_FALSE(is_loopback(host)) << host;
 }
 
+TEST(Settings, TlsTakesACertificateAndItsKey) {
+  Settings settings;
+  settings.tls_key = "a.key";
+  const Status without = check(settings);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().message, HasSubstr("'tls_key' is set without 'tls_certificate'"));
+  settings.tls_certificate = "a.pem";
+  EXPECT_TRUE(check(settings));
+}
+
 TEST(Settings, PairsHaveTwoParts) {
   Settings settings;
   for (const char* member : {"alloy", "=x", "x=", ""}) {

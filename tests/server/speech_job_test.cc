@@ -159,6 +159,16 @@ TEST_F(SpeechJobTest, WhatTheClientLeavesIsNoFault) {
   EXPECT_THAT(log_, Not(HasSubstr("\"error\"")));
 }
 
+TEST_F(SpeechJobTest, AVoiceThatHasGoneSinceItWasFoundIsNotThere) {
+  engine_->act = {.chunks = 0, .end = [] { return fail(Code::kNotFound, "no voice 'gone' in /secret/place"); }};
+  SpeechRequest request;
+  request.voice = "gone";
+  const ReplyStream::News news = run(request);
+  EXPECT_EQ(news.head->status, 404);
+  EXPECT_THAT(news.head->body, HasSubstr("voice_not_found"));
+  EXPECT_THAT(news.head->body, Not(HasSubstr("secret")));
+}
+
 TEST_F(SpeechJobTest, WithoutADefaultTheFirstVoiceSpeaks) {
   EXPECT_EQ(engine_->asked_for, (std::vector<std::string>{"ann"}));  // to warm up
   EXPECT_EQ(model_->find_voice(""), "ann");

@@ -14,7 +14,7 @@
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
 #include "tests/engine/fake_recogniser.h"
-#include "tests/server/job_run.h"
+#include "tests/server/recognition_job_fixture.h"
 
 namespace syrinx::server {
 namespace {
@@ -44,32 +44,12 @@ std::string part(const std::string& name, const std::string& content) {
   return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + content + "\r\n";
 }
 
-class TranscriptionJobTest : public testing::Test {
+class TranscriptionJobTest : public RecognitionJobTest {
  protected:
-  void SetUp() override {
-    settings_.speech_model = "";
-    settings_.recognition_model = "fake";
-    RecognitionFiles files;
-    files.checkpoint = "/secret/place/model.bin";
-    const auto made = RecognitionModel::of(settings_, files, recogniser_);
-    ASSERT_TRUE(made) << made.error().message;
-    model_ = *made;
-  }
-
   // The whole life of a job; what it has sent as a stream is in sent_.
   ReplyStream::News run(const std::string& parts, bool translated = false) {
-    log_ = logged(folder_.path() + "/log", [&](RequestLog& log) {
-      TranscriptionJob job(
-          model_,
-          {.type = kType, .body = parts + "--b--\r\n", .translated = translated, .max_recording_s = 10, .id = "1"},
-          {.metrics = metrics_, .log = &log});
-      reply_ = job.reply();
-      if (cancelled_) reply_->cancel();
-      SlotWatch watch(system_clock());
-      job.run(watch);
-      EXPECT_EQ(watch.waiting_s(), 0);
-      job.end();
-    });
+    run_job<TranscriptionJob>(TranscriptionOrder{
+        .type = kType, .body = parts + "--b--\r\n", .translated = translated, .max_recording_s = 10, .id = "1"});
     sent_ = sent_bytes(*reply_);
     return reply_->pop_news();
   }
@@ -79,15 +59,8 @@ class TranscriptionJobTest : public testing::Test {
     return parse_json(news.head->body, "the answer").value_or(Json());
   }
 
-  Settings settings_;
-  const TempFolder folder_;
-  const std::shared_ptr<FakeRecogniser> recogniser_ = std::make_shared<FakeRecogniser>();
   const std::string file_ = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)));
-  std::shared_ptr<const RecognitionModel> model_;
-  Metrics metrics_;
-  bool cancelled_ = false;
-  std::shared_ptr<ReplyStream> reply_;
-  std::string sent_, log_;
+  std::string sent_;
 };
 
 TEST_F(TranscriptionJobTest, EveryFormat) {
@@ -141,7 +114,7 @@ TEST_F(TranscriptionJobTest, RecordingsThatAreNoneAreTheClientsFault) {
     EXPECT_THAT(news.head->body, HasSubstr("\"param\":\"file\""));
     EXPECT_THAT(log_, Not(HasSubstr("\"error\":")));
   };
-  check("hello", 415, "send wav, flac, mp3, or ogg");
+  check("hello", 415, "WAV, FLAC, MP3, Ogg with Vorbis or Opus");
   check(wav(beeps({}, 11, kRateHz)), 413, "10");
   check(wav(beeps({}, 1, kRateHz)).substr(0, 30), 400, "file");
 }
@@ -152,6 +125,8 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_THAT(run(file_ + part("language", "en"), /*translated=*/true).head->body, HasSubstr("unknown_parameter"));
   const std::string loud = part("chunking_strategy", R"({"type": "server_vad", "threshold": 7})");
   EXPECT_THAT(run(file_ + loud).head->body, HasSubstr("\"param\":\"chunking_strategy\""));
+  // What can be said at once is not said behind the file.
+  EXPECT_THAT(run(part("file", "GIF89a") + part("language", "xx")).head->body, HasSubstr("\"param\":\"language\""));
   recogniser_->throws_at = 2;
   EXPECT_EQ(run(file_).head->status, 503);
   EXPECT_EQ(run(file_ + part("stream", "true")).end, ReplyStream::End::kFinished);

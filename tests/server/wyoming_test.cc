@@ -86,7 +86,7 @@ TEST(WyomingEvent, WhatIsNoEventIsRefused) {
 TEST(WyomingSession, BeforeTheModelIsThereAllIsRefused) {
   Service service({}, *ApiKeys::load({}), nullptr);
   Description description;
-  for (const char* type : {"describe", "synthesize", "synthesize-start"}) {
+  for (const char* type : {"describe", "synthesize", "synthesize-start", "transcribe"}) {
     Session session(service, description);
     Event event{.type = type};
     event.data.set("text", "Hello.");
@@ -130,26 +130,36 @@ TEST(WyomingDescription, IsMadeOnce) {
   EXPECT_EQ(description.of({}).data(), bytes);
 }
 
-TEST(WyomingSpeechAnswer, EachEventIsOneBlock) {
+// The types of the events in each block, which holds whole ones; adds the bytes of their payloads.
+std::vector<std::string> types_in_blocks(ReplyStream& reply, size_t& bytes) {
+  std::vector<std::string> types;
+  for (ReplyStream::Block block; reply.try_pop(block);) {
+    EventReader reader({});
+    reader.push({reinterpret_cast<const char*>(block.data()), block.size()});
+    std::string in_block;
+    for (auto event = reader.next(); event && *event; event = reader.next()) {
+      in_block += (in_block.empty() ? "" : " ") + (*event)->type;
+      bytes += (*event)->payload.size();
+    }
+    EXPECT_EQ(reader.waiting_bytes(), 0U);
+    types.push_back(in_block);
+  }
+  return types;
+}
+
+TEST(WyomingSpeechAnswer, EachEventIsOneBlockButForTheLast) {
   EventAnswer answer(std::make_shared<ArrivingText>(10));
   const std::vector<std::byte> sound(10000, std::byte{7});
   ASSERT_TRUE(answer.begin());
   ASSERT_TRUE(answer.sink().append(sound));
   ASSERT_TRUE(answer.finish({}));
-  std::vector<std::string> types;
   size_t bytes = 0;
-  for (ReplyStream::Block block; answer.reply()->try_pop(block);) {
-    EventReader reader({});
-    reader.push({reinterpret_cast<const char*>(block.data()), block.size()});
-    const auto event = reader.next();
-    ASSERT_TRUE(event && *event);
-    EXPECT_EQ(reader.waiting_bytes(), 0U);
-    types.push_back((*event)->type);
-    bytes += (*event)->payload.size();
-  }
-  EXPECT_THAT(types, testing::ElementsAre("audio-start", "audio-chunk", "audio-chunk", "audio-chunk", "audio-stop",
-                                          "synthesize-stopped"));
+  EXPECT_THAT(types_in_blocks(*answer.reply(), bytes),
+              testing::ElementsAre("audio-start", "audio-chunk", "audio-chunk", "audio-chunk"));
   EXPECT_EQ(bytes, sound.size());
+  answer.end(/*complete=*/true);  // who hears the last events finds that this is the end
+  EXPECT_EQ(answer.reply()->pop_news().end, ReplyStream::End::kFinished);
+  EXPECT_THAT(types_in_blocks(*answer.reply(), bytes), testing::ElementsAre("audio-stop synthesize-stopped"));
   EXPECT_EQ(answer.reply()->pop_news().head->status, 200);
 }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array<std::pair<Role, const char*>, 3> kRoles = {
     {{Role::kUser, "user"}, {Role::kAssistant, "assistant"}, {Role::kSystem, "system"}}};
 
+constexpr double kFastCharactersPerS = 20;  // of speech, with its spaces
+
 const char* name_of(ItemStatus status) {
   switch (status) {
     case ItemStatus::kInProgress: return "in_progress";
@@ -65,6 +67,12 @@ Checked take_content(const Json& json, size_t max_characters, Item& item) {
   return {};
 }
 
+// To the end of the last word that is whole in the first `end` bytes, of more.
+size_t words_until(const std::string& text, size_t end) {
+  const size_t space = text.find_last_of(" \n", end);
+  return space == std::string::npos ? 0 : space;
+}
+
 // How much of the text is said by then: the end of its last word that is heard whole.
 size_t heard_bytes(const Item& item, double heard_ms) {
   size_t end = 0;
@@ -75,10 +83,9 @@ size_t heard_bytes(const Item& item, double heard_ms) {
   }
   if (item.audio_ms <= 0) return 0;
   const double share = std::clamp(heard_ms / item.audio_ms, 0.0, 1.0);
-  end = static_cast<size_t>(share * static_cast<double>(item.text.size()));
-  if (end >= item.text.size()) return item.text.size();
-  const size_t space = item.text.find_last_of(" \n", end);
-  return space == std::string::npos ? 0 : space;
+  const size_t spoken = std::min(item.spoken_bytes, item.text.size());
+  end = static_cast<size_t>(share * static_cast<double>(spoken));
+  return end >= spoken ? spoken : words_until(item.text, end);
 }
 
 }  // namespace
@@ -104,12 +111,13 @@ Json item_json(const Item& item, Dialect dialect) {
   const bool is_released = dialect == Dialect::kReleased;
   Json part;
   if (item.role != Role::kAssistant)
-    part.set("type", "input_text");
+    part.set("type", item.is_sound ? "input_audio" : "input_text");
   else if (item.is_sound)
     part.set("type", is_released ? "output_audio" : "audio");
   else
     part.set("type", is_released ? "output_text" : "text");
-  part.set(item.is_sound ? "transcript" : "text", item.text);
+  const bool is_unknown = item.is_sound && item.role != Role::kAssistant && item.text.empty();
+  part.set(item.is_sound ? "transcript" : "text", is_unknown ? Json() : Json(item.text));
   Json::Array content;
   if (item.status != ItemStatus::kInProgress) content.push_back(std::move(part));
   Json json;
@@ -125,6 +133,16 @@ std::string heard_text(const Item& item, double heard_ms) {
   return text;
 }
 
+size_t spoken_bytes(const Item& item, double speed) {
+  if (!item.is_sound) return item.text.size();
+  size_t end = 0;
+  for (const WordTime& word : item.words) end = std::max(end, std::min(word.source_end, item.text.size()));
+  if (!item.words.empty()) return end;
+  auto characters = static_cast<size_t>(item.audio_ms * 1e-3 * kFastCharactersPerS * std::max(speed, 1.0));
+  for (; characters > 0 && end < item.text.size(); --characters) text::decode(item.text, end);
+  return end == item.text.size() ? end : words_until(item.text, end);
+}
+
 bool Conversation::add(Item item, std::string_view previous_id, std::vector<std::string>* dropped) {
   auto behind = items_.end();
   if (previous_id == kRoot) {
@@ -136,12 +154,24 @@ bool Conversation::add(Item item, std::string_view previous_id, std::vector<std:
   }
   const std::string id = item.id;
   items_.insert(behind, std::move(item));
+  make_room(id, dropped);
+  return true;
+}
+
+void Conversation::set_text(std::string_view id, std::string text, std::vector<std::string>* dropped) {
+  Item* const item = find(id);
+  if (item == nullptr) return;
+  item->text = std::move(text);
+  make_room(id, dropped);
+}
+
+// The item with this id stays.
+void Conversation::make_room(std::string_view id, std::vector<std::string>* dropped) {
   while (items_.size() > kMaxItems || (items_.size() > 1 && text_bytes() > kMaxTextBytes)) {
     const auto oldest = items_.begin() + (items_.front().id == id ? 1 : 0);
     if (dropped != nullptr) dropped->push_back(std::move(oldest->id));
     items_.erase(oldest);
   }
-  return true;
 }
 
 size_t Conversation::text_bytes() const {

@@ -27,9 +27,10 @@ struct Item {
   ItemStatus status = ItemStatus::kCompleted;
   bool is_sound = false;  // its text is what the sound says
   std::string text = {};
-  bool is_answered = false;          // by a response
-  double audio_ms = 0;               // of what has been spoken
-  std::vector<WordTime> words = {};  // of it, where the model tells them
+  bool is_answered = false;                 // by a response
+  double audio_ms = 0;                      // of what has been spoken
+  std::vector<WordTime> words = {};         // of it, where the model tells them
+  size_t spoken_bytes = std::string::npos;  // of the text: no more can have been spoken when it was broken off
 };
 
 // A message as a client gives it: {type, id, role, content}.  Its id may be empty.
@@ -39,6 +40,11 @@ Json item_json(const Item& item, Dialect dialect);
 // What was heard of a spoken item in its first `heard_ms`: to the end of the last whole word, by the words' times or,
 // where the model tells none, by their share of its text.
 std::string heard_text(const Item& item, double heard_ms);
+
+// At most so much of the text of a spoken item that has been broken off can be in its sound, at this speed of speech:
+// all of its words that the model has told or, where it tells none, as much as a fast speaker says in that time.  A
+// text may be far ahead of its sound.
+size_t spoken_bytes(const Item& item, double speed);
 
 class Conversation {
  public:
@@ -50,11 +56,14 @@ class Conversation {
   // wherever it is, and the ids of those that make room for it are appended to `dropped`.
   bool add(Item item, std::string_view previous_id = {}, std::vector<std::string>* dropped = nullptr);
   Item* find(std::string_view id);
+  // Of an item that is there, else nothing; others make room as they do for add().
+  void set_text(std::string_view id, std::string text, std::vector<std::string>* dropped = nullptr);
   bool erase(std::string_view id);
   std::string id_before(std::string_view id) const;  // empty: it is the first
   std::deque<Item>& items() { return items_; }
 
  private:
+  void make_room(std::string_view id, std::vector<std::string>* dropped);
   size_t text_bytes() const;
 
   std::deque<Item> items_;

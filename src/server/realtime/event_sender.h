@@ -16,16 +16,20 @@ class EventSender {
  public:
   // What one event of the client's, or one step of a response, may come to.
   static constexpr size_t kAtOnce = 16;
-  static_assert(kAtOnce < MessageStream::kMessages);
+  static_assert(2 * kAtOnce < MessageStream::kMessages);
 
   EventSender(std::shared_ptr<MessageStream> messages, Dialect dialect);
 
   Dialect dialect() const { return dialect_; }
   MessageStream& messages() const { return *messages_; }
+  const std::shared_ptr<MessageStream>& shared_messages() const { return messages_; }
   // Whether the client has taken enough that it can be told more.
   bool has_room() const { return messages_->has_room(kAtOnce); }
-  // With a type and an id in front of the fields; nothing where the dialect has no such event.
-  void send(ServerEvent event, Json fields);
+  // The same for sound: behind it there is room for what cannot be taken back.
+  bool has_room_for_sound() const { return messages_->has_room_for_groups(kAtOnce); }
+  // With a type and an id in front of the fields; nothing where the dialect has no such event.  `group`: of messages
+  // that MessageStream::revoke() may take back.
+  void send(ServerEvent event, Json fields, uint64_t group = 0);
   void send_error(const EventFault& fault);
   // "item_3f2a...": told apart from those of other sessions, too.
   std::string new_id(const char* kind);

@@ -17,6 +17,10 @@ struct ClientName {
 };
 constexpr std::array kClientNames = {
     ClientName{ClientEvent::kSessionUpdate, "session.update"},
+    ClientName{ClientEvent::kTranscriptionSessionUpdate, "transcription_session.update"},
+    ClientName{ClientEvent::kAudioAppend, "input_audio_buffer.append"},
+    ClientName{ClientEvent::kAudioCommit, "input_audio_buffer.commit"},
+    ClientName{ClientEvent::kAudioClear, "input_audio_buffer.clear"},
     ClientName{ClientEvent::kItemCreate, "conversation.item.create"},
     ClientName{ClientEvent::kItemRetrieve, "conversation.item.retrieve"},
     ClientName{ClientEvent::kItemTruncate, "conversation.item.truncate"},
@@ -33,7 +37,20 @@ struct ServerName {
 constexpr std::array kServerNames = {
     ServerName{ServerEvent::kSessionCreated, "session.created", "session.created"},
     ServerName{ServerEvent::kSessionUpdated, "session.updated", "session.updated"},
+    ServerName{ServerEvent::kTranscriptionSessionUpdated, "session.updated", "transcription_session.updated"},
     ServerName{ServerEvent::kError, "error", "error"},
+    ServerName{ServerEvent::kSpeechStarted, "input_audio_buffer.speech_started", "input_audio_buffer.speech_started"},
+    ServerName{ServerEvent::kSpeechStopped, "input_audio_buffer.speech_stopped", "input_audio_buffer.speech_stopped"},
+    ServerName{ServerEvent::kBufferCommitted, "input_audio_buffer.committed", "input_audio_buffer.committed"},
+    ServerName{ServerEvent::kBufferCleared, "input_audio_buffer.cleared", "input_audio_buffer.cleared"},
+    ServerName{ServerEvent::kTimeoutTriggered, "input_audio_buffer.timeout_triggered",
+               "input_audio_buffer.timeout_triggered"},
+    ServerName{ServerEvent::kTranscriptionDelta, "conversation.item.input_audio_transcription.delta",
+               "conversation.item.input_audio_transcription.delta"},
+    ServerName{ServerEvent::kTranscriptionCompleted, "conversation.item.input_audio_transcription.completed",
+               "conversation.item.input_audio_transcription.completed"},
+    ServerName{ServerEvent::kTranscriptionFailed, "conversation.item.input_audio_transcription.failed",
+               "conversation.item.input_audio_transcription.failed"},
     ServerName{ServerEvent::kItemAdded, "conversation.item.added", "conversation.item.created"},
     ServerName{ServerEvent::kItemDone, "conversation.item.done", nullptr},
     ServerName{ServerEvent::kItemRetrieved, "conversation.item.retrieved", "conversation.item.retrieved"},
@@ -99,6 +116,10 @@ tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text
   return tl::unexpected(
       fault(message.event_id, "type", "invalid_event_type",
             fmt::format("there is no event {}; send one of {}", in_quotes(*type->string()), known_events())));
+}
+
+HttpError bad(const char* param, std::string message, std::string code) {
+  return {.status = 400, .message = std::move(message), .param = param, .code = std::move(code)};
 }
 
 Json error_json(const EventFault& fault) {

@@ -18,6 +18,10 @@ enum class Dialect : uint8_t { kReleased, kBeta };
 
 enum class ClientEvent : uint8_t {
   kSessionUpdate,
+  kTranscriptionSessionUpdate,
+  kAudioAppend,
+  kAudioCommit,
+  kAudioClear,
   kItemCreate,
   kItemRetrieve,
   kItemTruncate,
@@ -29,7 +33,16 @@ enum class ClientEvent : uint8_t {
 enum class ServerEvent : uint8_t {
   kSessionCreated,
   kSessionUpdated,
+  kTranscriptionSessionUpdated,
   kError,
+  kSpeechStarted,
+  kSpeechStopped,
+  kBufferCommitted,
+  kBufferCleared,
+  kTimeoutTriggered,
+  kTranscriptionDelta,
+  kTranscriptionCompleted,
+  kTranscriptionFailed,
   kItemAdded,
   kItemDone,
   kItemRetrieved,
@@ -66,6 +79,9 @@ struct EventFault {
 
 // Text of any length; its depth and the lengths of its names are bounded.
 tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text);
+
+// A mistake of the client's; `param`: the field that it is in, or nothing.
+HttpError bad(const char* param, std::string message, std::string code = {});
 
 // The fields of an `error` event.
 Json error_json(const EventFault& fault);

@@ -40,8 +40,7 @@ bool is_upgrade(const HttpRequest& request) { return text::ascii_lower(request.h
 
 std::optional<HttpError> handshake_fault(const HttpRequest& request) {
   if (!is_upgrade(request))
-    return HttpError{.status = 426,
-                     .message = "/v1/realtime is a WebSocket; ask with the headers of RFC 6455, section 4.1"};
+    return HttpError{.status = 426, .message = "this is a WebSocket; ask with the headers of RFC 6455, section 4.1"};
   if (request.header("Sec-WebSocket-Key").size() != kKeyCharacters)
     return HttpError{.status = 400,
                      .message = "'Sec-WebSocket-Key' must be 16 bytes in base64 (RFC 6455, section 4.1)",
@@ -51,6 +50,15 @@ std::optional<HttpError> handshake_fault(const HttpRequest& request) {
         .status = 426, .message = "'Sec-WebSocket-Version' must be 13 (RFC 6455)", .param = "Sec-WebSocket-Version"};
   return std::nullopt;
 }
+
+HttpReply refused_handshake(const HttpError& fault) {
+  HttpReply reply = error_reply(fault);
+  reply.headers.push_back({"Upgrade", "websocket"});
+  reply.headers.push_back({"Sec-WebSocket-Version", "13"});
+  return reply;
+}
+
+std::string chosen_protocol(const HttpRequest& request) { return offers(request, "realtime") ? "realtime" : ""; }
 
 std::string_view offered_key(const HttpRequest& request) {
   const std::string_view found = find_member(request.header("Sec-WebSocket-Protocol"),
@@ -64,13 +72,14 @@ bool is_realtime_model(std::string_view name) {
 }
 
 Handshake read_handshake(const HttpRequest& request, std::string_view setting) {
-  Handshake handshake{.model = std::string(request.query_value("model"))};
+  Handshake handshake{.model = std::string(request.query_value("model")),
+                      .is_transcription = request.query_value("intent") == "transcription"};
   const bool is_beta = setting == "auto"
                            ? request.header("OpenAI-Beta").find("realtime=v1") != std::string_view::npos ||
                                  offers(request, kBetaProtocol)
                            : setting == "beta";
   if (is_beta) handshake.dialect = Dialect::kBeta;
-  if (offers(request, "realtime")) handshake.protocol = "realtime";
+  handshake.protocol = chosen_protocol(request);
   return handshake;
 }
 

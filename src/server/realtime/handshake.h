@@ -13,7 +13,8 @@ namespace syrinx::server::realtime {
 struct Handshake {
   Dialect dialect = Dialect::kReleased;
   std::string model = {};
-  std::string protocol = {};  // of those it offers, the one to be chosen; empty: none
+  bool is_transcription = false;  // by `intent=transcription`
+  std::string protocol = {};      // chosen_protocol()
 };
 
 // The dialect is that of `setting`, "released" or "beta"; with "auto" the request's own: a client of the beta names
@@ -23,6 +24,10 @@ Handshake read_handshake(const HttpRequest& request, std::string_view setting);
 bool is_upgrade(const HttpRequest& request);
 // What is wrong with its request for one (RFC 6455, section 4.1): 426 where another version, or none, is asked for.
 std::optional<HttpError> handshake_fault(const HttpRequest& request);
+// What is answered to that: with the headers that say how to ask.
+HttpReply refused_handshake(const HttpError& fault);
+// Of the subprotocols that it offers, the one to be chosen, beside which a browser may offer its key; empty: none.
+std::string chosen_protocol(const HttpRequest& request);
 // Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY; else empty.
 std::string_view offered_key(const HttpRequest& request);
 // Whether it is a name of OpenAI's models for realtime sessions, which stand for the server's own.

@@ -1,13 +1,16 @@
-// What a conversation is answered with: its text goes in, text comes out bit by bit.  A language model plugs in here;
-// until one does, ReadAloud speaks what the client has written.
+// What a conversation is answered with: its text goes in, text comes out bit by bit.  A language model plugs in here
+// (upstream/chat_replies.h); where there is none, ReadAloud speaks what the client has written.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "text/markdown.h"
 
 namespace syrinx::server::realtime {
 
@@ -15,12 +18,14 @@ struct Turn {
   std::string role;  // "user", "assistant", "system"
   std::string text;
   bool is_answered = false;
+  bool is_heard = false;  // somebody has said it
 };
 
 struct Prompt {
   std::string instructions = {};
   std::vector<Turn> turns = {};  // in order
   bool is_input = false;         // they are the response's own, not the conversation's
+  int64_t max_tokens = 0;        // of the answer, as a language model counts; 0: as many as it likes
 };
 
 // One that is under way; destroying it breaks it off.  One thread.
@@ -29,6 +34,34 @@ class Reply {
   virtual ~Reply() = default;
   // Appends what has come since; false: that was the last of it.  Does not wait.
   virtual Result<bool> take(std::string& text) = 0;
+  // Behind the last of it: why that is not all of the text, "max_output_tokens" or "content_filter"; null: it is.
+  virtual const char* cut_short() const { return nullptr; }
+};
+
+// One that begins later.
+class LateReply final : public Reply {
+ public:
+  // Null: not yet; asked again each time.
+  using Start = std::function<Result<std::unique_ptr<Reply>>()>;
+  explicit LateReply(Start start) : start_(std::move(start)) {}
+  Result<bool> take(std::string& text) override;
+  const char* cut_short() const override { return begun_ ? begun_->cut_short() : nullptr; }
+
+ private:
+  const Start start_;
+  std::unique_ptr<Reply> begun_;
+};
+
+// One that is to be heard: without the marks of Markdown, which are for eyes.
+class SpokenReply final : public Reply {
+ public:
+  explicit SpokenReply(std::unique_ptr<Reply> written) : written_(std::move(written)) {}
+  Result<bool> take(std::string& text) override;
+  const char* cut_short() const override { return written_->cut_short(); }
+
+ private:
+  const std::unique_ptr<Reply> written_;
+  text::MarkdownReader reader_;
 };
 
 // Any thread.
@@ -39,7 +72,8 @@ class ReplySource {
   virtual Result<std::unique_ptr<Reply>> start(Prompt prompt, std::function<void()> wake) = 0;
 };
 
-// Says the texts of the turns that have not been answered.  kInvalidArgument when there are none.
+// Says the texts of the turns that have not been answered; what somebody has said is not said again.  kInvalidArgument
+// when there are none.
 class ReadAloud final : public ReplySource {
  public:
   Result<std::unique_ptr<Reply>> start(Prompt prompt, std::function<void()> wake) override;

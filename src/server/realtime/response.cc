@@ -118,7 +118,7 @@ Json Response::response_json(const char* status, Json details) const {
 }
 
 Response::Step Response::advance() {
-  if (!events_.has_room()) return Step::kWaiting;
+  if (!events_.has_room_for_sound()) return Step::kWaiting;
   const Step text = reply_ended_ ? Step::kWaiting : take_text();
   if (text == Step::kOver || !order_.speech) return text;
   const Step sound = take_sound();
@@ -146,13 +146,10 @@ Response::Step Response::take_text() {
   if (order_.speech) {
     // A text that is there at once gives the samples that it gives anywhere else.
     const Status given = is_whole ? order_.speech->speak(text) : order_.speech->write(text);
-    if (!given) return fail(given.error());
+    if (!given) return end_speech(given.error());
     if (reply_ended_ && !is_whole) order_.speech->finish();
   } else if (reply_ended_) {
-    Json details;
-    outcome_ = "done";
-    finish(ItemStatus::kCompleted, "completed", details.set("type", "completed"));
-    return Step::kOver;
+    return complete();
   }
   return Step::kSome;
 }
@@ -163,15 +160,10 @@ Response::Step Response::take_sound() {
     send_sound();
     return Step::kSome;
   }
-  if (sound_ended_) {
-    Json details;
-    outcome_ = "done";
-    finish(ItemStatus::kCompleted, "completed", details.set("type", "completed"));
-    return Step::kOver;
-  }
+  if (sound_ended_) return complete();
   if (!order_.speech->is_ready()) return Step::kWaiting;
   const Result<bool> more = order_.speech->next(chunk_);
-  if (!more) return fail(more.error());
+  if (!more) return end_speech(more.error());
   if (*more) add_sound(chunk_);
   sound_ended_ = !*more;
   encode(sound_ended_);
@@ -201,15 +193,23 @@ void Response::encode(bool is_last) {
 void Response::send_sound() {
   const std::span<const std::byte> left = std::span(pending_).subspan(told_bytes_);
   const auto delta = left.first(std::min(left.size(), delta_bytes(order_.output.format)));
-  events_.send(ServerEvent::kAudioDelta, place().set("delta", base64(delta)));
+  events_.send(ServerEvent::kAudioDelta, place().set("delta", base64(delta)), order_.number);
   told_bytes_ += delta.size();
   if (told_bytes_ < pending_.size()) return;
   pending_.clear();
   told_bytes_ = 0;
 }
 
+// An answer may have no words, or none that are said: an emoji.  It is told, and makes no sound.
+Response::Step Response::end_speech(const Error& error) {
+  const bool is_mute = order_.is_generated && reply_ended_ && item_.audio_ms == 0;
+  return is_mute && error.code == Code::kInvalidArgument ? complete() : fail(error);
+}
+
 Response::Step Response::fail(const Error& error) {
-  const HttpError told = speech_error(error, model_, order_.output.speed != 1, /*has_temperature=*/false);
+  item_.spoken_bytes = spoken_bytes(item_, order_.output.speed);
+  const HttpError told =
+      speech_error(error, model_, order_.output.voice, order_.output.speed != 1, /*has_temperature=*/false);
   outcome_ = "error";
   if (told.status >= 500) fault_ = error.message;
   Json cause, details;
@@ -220,7 +220,19 @@ Response::Step Response::fail(const Error& error) {
   return Step::kOver;
 }
 
+Response::Step Response::complete() {
+  Json details;
+  outcome_ = "done";
+  if (const char* const why = order_.reply->cut_short(); why != nullptr)
+    finish(ItemStatus::kIncomplete, "incomplete", details.set("type", "incomplete").set("reason", why));
+  else
+    finish(ItemStatus::kCompleted, "completed", details.set("type", "completed"));
+  return Step::kOver;
+}
+
 void Response::cancel(const char* reason) {
+  item_.spoken_bytes = spoken_bytes(item_, order_.output.speed);
+  events_.messages().revoke(order_.number);
   Json details;
   details.set("type", "cancelled").set("reason", reason);
   finish(ItemStatus::kIncomplete, "cancelled", std::move(details));

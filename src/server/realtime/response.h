@@ -28,10 +28,12 @@ struct ResponseOrder {
   std::string previous_item = {};
   Json metadata = {};  // the client's
   size_t max_characters = 4096;
+  bool is_generated = false;  // by a language model: what nobody can say of it is no fault of the client's
   std::unique_ptr<Reply> reply = {};
   std::unique_ptr<SpeechSession> speech = {};     // null: text alone
   std::optional<StreamResampler> resampler = {};  // with speech: from kSpeechRateHz to the format's rate
   int64_t asked_ns = 0;
+  uint64_t number = 1;  // of the session's responses, from 1 on: the group of its sound
 };
 
 class Response {
@@ -44,7 +46,8 @@ class Response {
 
   // Tells what has become known, as far as there is room for it; kOver with the last of it.
   Step advance();
-  // Tells of its end at this point; `reason` is OpenAI's: "client_cancelled", "turn_detected".
+  // Tells of its end at this point, and takes back the sound that waits for the client; `reason` is OpenAI's:
+  // "client_cancelled", "turn_detected".
   void cancel(const char* reason);
   // It cannot go on; the client is not told.  `fault` is the server's, for the log.
   void give_up(std::string fault);
@@ -67,7 +70,9 @@ class Response {
   void add_sound(const SpeechChunk& chunk);
   void encode(bool is_last);
   void send_sound();
+  Step end_speech(const Error& error);
   Step fail(const Error& error);
+  Step complete();
   void finish(ItemStatus item_status, const char* status, Json details);
   Json place() const;
   Json part(bool is_done) const;

@@ -8,20 +8,18 @@
 
 #include "base/in_quotes.h"
 #include "base/log.h"
+#include "server/model_id.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
 constexpr std::chrono::seconds kTick{1};  // how soon the session's times are heeded
 constexpr int kNormal = 1000, kViolation = 1008;
+constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
 constexpr size_t kMaxInputItems = 64;
 constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
 
 double seconds_since(int64_t then_ns, int64_t now_ns) { return static_cast<double>(now_ns - then_ns) * 1e-9; }
-
-HttpError bad(const char* param, std::string message, std::string code = {}) {
-  return {.status = 400, .message = std::move(message), .param = param, .code = std::move(code)};
-}
 
 // The text of a field that must be there.
 tl::expected<std::string, HttpError> name_in(const Json& fields, const char* key) {
@@ -60,12 +58,19 @@ Session::Session(SessionOrder order, const JobReports& reports, const Clock& clo
       reports_(reports),
       clock_(clock),
       events_(messages_, order_.dialect),
-      id_(events_.new_id("sess")) {}
+      id_(events_.new_id("sess")),
+      hearing_(hearing_order(), events_, conversation_, dropped_, reports, clock) {
+  const InputChecks checks = input_checks();
+  config_.is_transcription = order_.is_transcription && checks.can_hear;
+  if (config_.is_transcription) config_.input.transcription.emplace();
+  if (checks.can_detect) config_.input.turns.emplace();
+  configure_hearing();
+}
 
-// Whatever is thrown, the speech has ended when the slot becomes free.
-void Session::run(SlotWatch& watch) {
+// Whatever is thrown, the speech has ended when its slot becomes free.
+void Session::run() {
   try {
-    converse(watch);
+    converse();
   } catch (const std::exception& error) {
     log_error("a session was given up: {}", error.what());
     if (response_) response_->give_up(error.what());
@@ -76,18 +81,21 @@ void Session::run(SlotWatch& watch) {
     log_error("what became of a response could not be told: {}", error.what());
   }
   response_.reset();
+  slot_.reset();
 }
 
-void Session::converse(SlotWatch& watch) {
+void Session::converse() {
   began_ns_ = heard_ns_ = clock_.now_ns();
   events_.send(ServerEvent::kSessionCreated, session_event());
   while (!is_over()) {
     did_something_ = false;
     tell_of_dropped();
     MessageStream::Message message;
-    if (dropped_.empty() && events_.has_room() && messages_->try_receive(message)) take_message(message);
+    if (dropped_.empty() && hearing_.is_quiet() && events_.has_room() && messages_->try_receive(message))
+      take_message(message);
+    hear_on();
     speak_on();
-    watch_engine(watch);
+    watch_engine();
     if (!did_something_) messages_->wait(kTick);
   }
 }
@@ -97,7 +105,7 @@ bool Session::is_over() {
     end_ = {kNormal};
     return true;
   }
-  if (messages_->is_ending() && !response_) {
+  if (messages_->is_ending() && !response_ && !hearing_.waits_for_words()) {
     end_ = MessageStream::going_away();
     return true;
   }
@@ -117,11 +125,11 @@ bool Session::is_late() {
 }
 
 // /health hears of an engine that gives nothing; a round without a wait ends the time.
-void Session::watch_engine(SlotWatch& watch) {
-  const bool waits = response_ && response_->waits_for_engine();
+void Session::watch_engine() {
+  const bool waits = slot_ && response_ && response_->waits_for_engine();
   if (waits == is_watched_) return;
   is_watched_ = waits;
-  waits ? watch.wait_begins() : watch.wait_ends();
+  if (slot_) waits ? slot_->watch().wait_begins() : slot_->watch().wait_ends();
 }
 
 void Session::take_message(const MessageStream::Message& message) {
@@ -139,7 +147,11 @@ void Session::take_message(const MessageStream::Message& message) {
 
 Session::Handled Session::handle(const ClientMessage& message) {
   switch (message.event) {
-    case ClientEvent::kSessionUpdate: return update(message.fields);
+    case ClientEvent::kSessionUpdate:
+    case ClientEvent::kTranscriptionSessionUpdate: return update(message);
+    case ClientEvent::kAudioAppend: return hearing_.append(message.fields, message.event_id);
+    case ClientEvent::kAudioCommit: return hearing_.commit();
+    case ClientEvent::kAudioClear: return hearing_.clear();
     case ClientEvent::kItemCreate: return create_item(message.fields);
     case ClientEvent::kItemRetrieve: return retrieve_item(message.fields);
     case ClientEvent::kItemTruncate: return truncate_item(message.fields);
@@ -153,26 +165,34 @@ Session::Handled Session::handle(const ClientMessage& message) {
 Json Session::session_event() const {
   Json session, fields;
   session.set("id", id_);
-  Json told = session_json(config_, order_.speech->id(), order_.dialect);
+  Json told = session_json(config_, order_.speech ? order_.speech->id() : order_.recognition->id(), order_.dialect);
   for (JsonMember& member : *told.object()) session.set(std::move(member.key), std::move(member.value));
   return fields.set("session", std::move(session));
 }
 
 Checked Session::has_voice(const std::string& voice) const {
+  if (!order_.speech) return tl::unexpected(no_model(false, "speaks", ""));
   auto found = order_.speech->find_voice(voice);
   if (!found) return tl::unexpected(std::move(found).error());
   return {};
 }
 
-Session::Handled Session::update(const Json& fields) {
-  const Json* const session = fields.find("session");
+Session::Handled Session::update(const ClientMessage& message) {
+  const Json* const session = message.fields.find("session");
   if (session == nullptr || session->object() == nullptr)
     return tl::unexpected(bad("session", "'session' must be an object", "missing_required_parameter"));
+  const bool is_of_transcription = message.event == ClientEvent::kTranscriptionSessionUpdate;
+  const InputChecks checks = input_checks();
+  SessionConfig changed = config_;
+  changed.is_transcription = changed.is_transcription || (is_of_transcription && checks.can_hear);
   if (auto taken = update_session(
-          *session, [this](const std::string& voice) { return has_voice(voice); }, config_);
+          *session, [this](const std::string& voice) { return has_voice(voice); }, checks, changed);
       !taken)
     return taken;
-  events_.send(ServerEvent::kSessionUpdated, session_event());
+  config_ = std::move(changed);
+  configure_hearing();
+  events_.send(is_of_transcription ? ServerEvent::kTranscriptionSessionUpdated : ServerEvent::kSessionUpdated,
+               session_event());
   return {};
 }
 
@@ -249,10 +269,30 @@ Session::Handled Session::truncate_item(const Json& fields) {
 }
 
 Prompt Session::prompt() {
-  Prompt prompt{.instructions = config_.instructions};
+  return {.instructions = config_.instructions, .turns = turns(), .max_tokens = config_.max_output_tokens};
+}
+
+std::vector<Turn> Session::turns() {
+  std::vector<Turn> turns;
   for (const Item& item : conversation_.items())
-    prompt.turns.push_back({.role = name_of(item.role), .text = item.text, .is_answered = item.is_answered});
-  return prompt;
+    turns.push_back({.role = name_of(item.role),
+                     .text = item.text.substr(0, item.spoken_bytes),
+                     .is_answered = item.is_answered,
+                     .is_heard = item.is_sound && item.role == Role::kUser});
+  return turns;
+}
+
+// Where turns are answered, one that has just been committed is a part of the conversation: its words are waited for.
+Result<std::unique_ptr<Reply>> Session::start_reply(Prompt prompt) {
+  const auto wake = [messages = messages_] { messages->poke(); };
+  if (!order_.answers_turns || prompt.is_input || !hearing_.waits_for_words())
+    return order_.replies->start(std::move(prompt), wake);
+  return std::make_unique<LateReply>([this, prompt = std::move(prompt), wake]() -> Result<std::unique_ptr<Reply>> {
+    if (hearing_.waits_for_words()) return nullptr;
+    Prompt whole = prompt;
+    whole.turns = turns();
+    return order_.replies->start(std::move(whole), wake);
+  });
 }
 
 // The `input` of a response.create stands in for the conversation.
@@ -291,35 +331,71 @@ Session::Handled Session::read_response(const Json& given, ResponseOrder& order,
   if (auto taken = take_text(field("instructions"), "response.instructions", prompt.instructions, kMaxInstructionBytes);
       !taken)
     return taken;
+  for (const char* const key : {"max_output_tokens", "max_response_output_tokens"})
+    if (auto taken = take_max_tokens(field(key), key, prompt.max_tokens); !taken) return taken;
   return take_input(field("input"), prompt);
+}
+
+// A client that asks and cancels in a loop would use up what the upstream allows, and the server's ports to it.
+Session::Handled Session::pace_question() {
+  if (!order_.answers_turns) return {};
+  const int64_t now_ns = clock_.now_ns();
+  const int64_t paid_ns = std::max(questions_paid_ns_.value_or(now_ns), now_ns);
+  if (paid_ns - now_ns > (kQuestionsAtOnce - 1) * kQuestionNs)
+    return tl::unexpected(HttpError{
+        .status = 429,
+        .message = fmt::format("a session asks for {} responses at once and {} a second behind them; ask again later",
+                               kQuestionsAtOnce, 1'000'000'000 / kQuestionNs),
+        .code = "rate_limit_exceeded"});
+  questions_paid_ns_ = paid_ns + kQuestionNs;
+  return {};
 }
 
 Session::Handled Session::create_response(const Json& fields) {
   if (response_)
     return tl::unexpected(bad("", "a response is under way; wait for its end, or send response.cancel",
                               "conversation_already_has_active_response"));
-  ResponseOrder order{
-      .output = config_.output, .max_characters = order_.max_text_characters, .asked_ns = clock_.now_ns()};
+  if (!order_.speech) return tl::unexpected(no_model(false, "speaks", ""));
+  if (config_.is_transcription)
+    return tl::unexpected(
+        bad("", "a session of type transcription speaks nothing; set the 'type' realtime by session.update first"));
+  ResponseOrder order{.output = config_.output,
+                      .max_characters = order_.max_text_characters,
+                      .is_generated = order_.answers_turns,
+                      .asked_ns = clock_.now_ns(),
+                      .number = ++responses_};
   Prompt prompt = this->prompt();
   if (const Json* const given = fields.find("response"); given != nullptr && !given->is_null()) {
     if (given->object() == nullptr) return tl::unexpected(bad("response", "'response' must be an object"));
     if (auto taken = read_response(*given, order, prompt); !taken) return taken;
   }
-  const bool has_input = prompt.is_input;
+  const bool is_of_conversation = !prompt.is_input && order.is_in_conversation;
+  return begin_response(std::move(order), std::move(prompt), is_of_conversation);
+}
+
+// What cannot be spoken is not asked: a question may cost somebody something.
+Session::Handled Session::begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation) {
   if (!conversation_.items().empty()) order.previous_item = conversation_.items().back().id;
-  auto reply = order_.replies->start(std::move(prompt), [messages = messages_] { messages->poke(); });
-  if (!reply) return tl::unexpected(http_error(reply.error(), "response"));
-  order.reply = std::move(*reply);
+  if (auto paced = pace_question(); !paced) return paced;
   if (auto started = start_speech(order); !started) return started;
+  auto reply = start_reply(std::move(prompt));
+  if (!reply) {
+    order.speech.reset();
+    slot_.reset();
+    return tl::unexpected(http_error(reply.error(), "response"));
+  }
+  order.reply = std::move(*reply);
+  if (order.is_generated && order.output.is_spoken) order.reply = std::make_unique<SpokenReply>(std::move(order.reply));
   asked_.clear();
-  if (!has_input && order.is_in_conversation)
+  owes_answer_ = owes_answer_ && !is_of_conversation;
+  if (is_of_conversation)
     for (const Item& item : conversation_.items()) asked_.push_back(item.id);
   response_.emplace(events_, std::move(order), *order_.speech, reports_, clock_);
   if (response_->is_in_conversation()) conversation_.add(response_->item(), {}, &dropped_);
   return {};
 }
 
-Session::Handled Session::start_speech(ResponseOrder& order) const {
+Session::Handled Session::start_speech(ResponseOrder& order) {
   if (!order.output.is_spoken) return {};
   auto resampler = StreamResampler::create(kSpeechRateHz, rate_hz(order.output.format));
   if (!resampler) return tl::unexpected(http_error(resampler.error()));
@@ -330,12 +406,19 @@ Session::Handled Session::start_speech(ResponseOrder& order) const {
   options.voice = std::move(*voice);
   options.plain = true;  // what looks like a mark is a client's text
   options.speed = static_cast<float>(order.output.speed);
+  std::optional<SlotPool::Lease> slot;  // given back when the engine refuses
+  if (order_.take_slot) {
+    auto taken = order_.take_slot();
+    if (!taken) return tl::unexpected(std::move(taken).error());
+    slot.emplace(std::move(*taken));
+  }
   auto speech = order_.speech->engine().start(options);
   if (!speech)
-    return tl::unexpected(
-        speech_error(speech.error(), *order_.speech, order.output.speed != 1, /*has_temperature=*/false));
+    return tl::unexpected(speech_error(speech.error(), *order_.speech, order.output.voice, order.output.speed != 1,
+                                       /*has_temperature=*/false));
   order.speech = std::move(*speech);
   order.speech->on_ready([messages = messages_] { messages->poke(); });
+  if (slot) slot_.emplace(std::move(*slot));
   return {};
 }
 
@@ -346,7 +429,7 @@ Session::Handled Session::cancel_response(const Json& fields) {
   if (!response_ || (!id.empty() && id != response_->id()))
     return tl::unexpected(bad("", "no such response is under way", "response_cancel_not_active"));
   response_->cancel("client_cancelled");
-  end_response();
+  end_response(/*is_cancelled=*/true);
   return {};
 }
 
@@ -357,13 +440,18 @@ void Session::speak_on() {
   if (step == Response::Step::kOver) end_response();
 }
 
-void Session::end_response() {
+// Sound of a cancelled one is played no further.
+void Session::end_response(bool is_cancelled) {
   if (Item* const item = conversation_.find(response_->item().id); item != nullptr) *item = response_->item();
   if (!response_->has_failed())  // else it may be asked for again
     for (const std::string& id : asked_)
       if (Item* const item = conversation_.find(id); item != nullptr) item->is_answered = true;
   response_->report(order_.id);
+  const double playing_ms = is_cancelled ? 0 : response_->item().audio_ms;
+  hearing_.expect_speech(clock_.now_ns() + static_cast<int64_t>(playing_ms * 1e6));
   response_.reset();  // waits for the step that is being computed
+  slot_.reset();
+  is_watched_ = false;
   heard_ns_ = clock_.now_ns();
 }
 

@@ -1,11 +1,15 @@
 // A client's session over /v1/realtime: what it asks for, one event after another, and what is spoken to it.  Runs on a
-// slot's thread and waits for nothing but news: of the client, or of the sound that is being made.
+// thread that is one of a fixed number, and waits for nothing but news: of the client, or of the sound that is being
+// made, or that is heard.  A slot of speech is its own for as long as a response is spoken, and one of recognition
+// while there is something to hear, so that who does neither holds none.
 //
 // It takes no event and makes no sound while there is no room for what it would tell, so a client that reads slowly
 // slows its own session alone; the transport cuts one that reads nothing.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +18,7 @@
 #include "base/clock.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/event_sender.h"
+#include "server/realtime/hearing.h"
 #include "server/realtime/reply_source.h"
 #include "server/realtime/response.h"
 #include "server/realtime/session_config.h"
@@ -22,9 +27,19 @@
 
 namespace syrinx::server::realtime {
 
+// A slot of speech, for a response; or why there is none.
+using TakeSlot = std::function<tl::expected<SlotPool::Lease, HttpError>()>;
+
 struct SessionOrder {
-  std::shared_ptr<const SpeechModel> speech = {};
+  std::shared_ptr<const SpeechModel> speech = {};            // null: nothing speaks
+  std::shared_ptr<const RecognitionModel> recognition = {};  // null: nothing hears
   std::shared_ptr<ReplySource> replies = {};
+  bool answers_turns = false;  // by them; else turns are heard for their transcripts alone
+  TakeSlot take_slot = {};     // empty: none is needed
+  StartEar start_ear = {};
+  bool is_transcription = false;  // the session's type
+  double max_backlog_s = 10;      // of sound
+  Ear::Times ear_times = {};
   std::string id = {};  // of the HTTP request
   Dialect dialect = Dialect::kReleased;
   size_t max_text_characters = 4096;
@@ -40,17 +55,17 @@ class Session {
   // What the transport carries; it may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
   // Until the client is gone, the session's time is over or, with nothing under way, the server goes down.
-  void run(SlotWatch& watch);
-  // Closes the connection: after the slot is free.  Once.
+  void run();
+  // Closes the connection: after the session's thread is free.  Once.
   void end() { messages_->end(std::move(end_)); }
 
  private:
   using Handled = tl::expected<void, HttpError>;
 
-  void converse(SlotWatch& watch);
+  void converse();
   void take_message(const MessageStream::Message& message);
   Handled handle(const ClientMessage& message);
-  Handled update(const Json& fields);
+  Handled update(const ClientMessage& message);
   Handled create_item(const Json& fields);
   Handled retrieve_item(const Json& fields);
   Handled truncate_item(const Json& fields);
@@ -61,13 +76,26 @@ class Session {
   Json session_event() const;
   Checked has_voice(const std::string& voice) const;
   Prompt prompt();
+  std::vector<Turn> turns();
+  Result<std::unique_ptr<Reply>> start_reply(Prompt prompt);
   Handled read_response(const Json& given, ResponseOrder& order, Prompt& prompt) const;
   Handled take_input(const Json& input, Prompt& prompt) const;
-  Handled start_speech(ResponseOrder& order) const;
+  Handled start_speech(ResponseOrder& order);
+  Handled pace_question();
+  Handled begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation);
+  InputChecks input_checks() const;
+  Checked check_transcription(const Transcription& transcription) const;
+  HearingOrder hearing_order();
+  void configure_hearing();
+  void note_speech();
+  void note_turn(const std::string& transcript);
+  bool answers_turns() const;
+  void answer_turns();
+  void hear_on();
   void speak_on();
-  void end_response();
+  void end_response(bool is_cancelled = false);
   void tell_of_dropped();
-  void watch_engine(SlotWatch& watch);
+  void watch_engine();
   bool is_over();
   bool is_late();
 
@@ -79,11 +107,16 @@ class Session {
   const std::string id_;
   SessionConfig config_;
   Conversation conversation_;
+  std::optional<SlotPool::Lease> slot_;  // of the response
   std::optional<Response> response_;
-  std::vector<std::string> asked_;       // the conversation's items that it answers
-  std::vector<std::string> dropped_;     // items that have made room, of which the client is to be told
-  int64_t began_ns_ = 0, heard_ns_ = 0;  // the session, and the last that was to do
+  uint64_t responses_ = 0;
+  std::optional<int64_t> questions_paid_ns_;  // when those that were asked will have been made up for
+  std::vector<std::string> asked_;            // the conversation's items that it answers
+  std::vector<std::string> dropped_;          // items that have made room, of which the client is to be told
+  Hearing hearing_;                           // which uses the above
+  int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
+  bool owes_answer_ = false;    // a turn had words, and no response has begun since
   bool did_something_ = false;  // in this round
   MessageStream::End end_{1011, "the session was given up; the server's log says why"};
 };

@@ -1,51 +1,13 @@
 #include "server/realtime/session_config.h"
 
-#include <array>
 #include <utility>
-
-#include "base/in_quotes.h"
-#include "engine/speech_session.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
-constexpr int kTelephoneRateHz = 8000;
+constexpr int64_t kMaxOutputTokens = 4096;  // as OpenAI's interface has it
 
-struct FormatName {
-  SoundFormat format;
-  const char* released;  // `type` of the object
-  const char* beta;
-};
-constexpr std::array kFormatNames = {
-    FormatName{SoundFormat::kPcm, "audio/pcm", "pcm16"},
-    FormatName{SoundFormat::kMuLaw, "audio/pcmu", "g711_ulaw"},
-    FormatName{SoundFormat::kALaw, "audio/pcma", "g711_alaw"},
-};
-
-const FormatName& names_of(SoundFormat format) {
-  size_t at = 0;
-  while (kFormatNames[at].format != format) ++at;
-  return kFormatNames[at];
-}
-
-// {"type": "audio/pcm", "rate": 24000}, or a beta name.
-Checked take_format(const Json& value, const char* field, SoundFormat& format) {
-  if (value.is_null()) return {};
-  const Json* const type = value.find("type");
-  const bool is_released = type != nullptr;
-  const std::string* const name = is_released ? type->string() : value.string();
-  if (name == nullptr)
-    return refuse(field, "'{}' must be an object with a 'type', or a beta name such as pcm16", field);
-  for (const FormatName& each : kFormatNames) {
-    if (*name != (is_released ? each.released : each.beta)) continue;
-    if (const Json* const rate = value.find("rate"); rate != nullptr && !rate->is_null())
-      if (rate->whole() == nullptr || *rate->whole() != rate_hz(each.format))
-        return refuse(field, "'{}' must have a 'rate' of {}, or none", field, rate_hz(each.format));
-    format = each.format;
-    return {};
-  }
-  return refuse(field, "'{}' is {}; choose audio/pcm, audio/pcmu or audio/pcma", field, in_quotes(*name));
-}
+Json tokens_json(int64_t tokens) { return tokens > 0 ? Json(tokens) : Json("inf"); }
 
 // ["audio"], ["text"] or, as the beta names have it, both.
 Checked take_modalities(const Json& value, const char* field, bool& is_spoken) {
@@ -106,10 +68,6 @@ Checked take_output_field(const JsonMember& member, const VoiceCheck& has_voice,
 
 }  // namespace
 
-int rate_hz(SoundFormat format) { return format == SoundFormat::kPcm ? kSpeechRateHz : kTelephoneRateHz; }
-
-const char* beta_format_name(SoundFormat format) { return names_of(format).beta; }
-
 Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputConfig& output) {
   OutputConfig changed = output;
   for (const JsonMember& member : *fields.object())
@@ -118,24 +76,46 @@ Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputCon
   return {};
 }
 
-Checked update_session(const Json& fields, const VoiceCheck& has_voice, SessionConfig& config) {
+Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens) {
+  if (value.is_null()) return {};
+  const bool is_endless = value.string() != nullptr && *value.string() == "inf";
+  const bool is_number = value.whole() != nullptr && *value.whole() >= 1 && *value.whole() <= kMaxOutputTokens;
+  if (!is_endless && !is_number)
+    return refuse(field, "'{}' must be a whole number from 1 to {}, or \"inf\"", field, kMaxOutputTokens);
+  tokens = is_endless ? 0 : *value.whole();
+  return {};
+}
+
+Checked update_session(const Json& fields, const VoiceCheck& has_voice, const InputChecks& checks,
+                       SessionConfig& config) {
   SessionConfig changed = config;
   if (auto taken = update_output(fields, has_voice, changed.output); !taken) return taken;
+  if (const Json* const audio = fields.find("audio"); audio != nullptr)
+    if (const Json* const input = audio->find("input"); input != nullptr)
+      if (auto taken = take_input(*input, checks, changed.input); !taken) return taken;
+  for (const JsonMember& member : *fields.object())
+    if (auto taken = take_beta_input(member, checks, changed.input); !taken) return taken;
   if (const Json* const given = fields.find("instructions"); given != nullptr)
     if (auto taken = take_text(*given, "instructions", changed.instructions, kMaxInstructionBytes); !taken)
       return taken;
-  if (const Json* const type = fields.find("type"); type != nullptr && !type->is_null())
-    if (type->string() == nullptr || *type->string() != "realtime")
-      return refuse("session.type", "'session.type' must be realtime");
+  for (const char* const key : {"max_output_tokens", "max_response_output_tokens"})
+    if (const Json* const given = fields.find(key); given != nullptr)
+      if (auto taken = take_max_tokens(*given, key, changed.max_output_tokens); !taken) return taken;
+  if (const Json* const type = fields.find("type"); type != nullptr && !type->is_null()) {
+    if (type->string() == nullptr || (*type->string() != "realtime" && *type->string() != "transcription"))
+      return refuse("session.type", "'session.type' must be realtime or transcription");
+    changed.is_transcription = *type->string() == "transcription";
+  }
+  // What such a session is for; with null it would tell nothing.
+  if (changed.is_transcription && checks.can_hear && !changed.input.transcription)
+    changed.input.transcription.emplace();
   config = std::move(changed);
   return {};
 }
 
 Json output_json(const OutputConfig& output) {
-  Json format, json;
-  format.set("type", names_of(output.format).released);
-  if (output.format == SoundFormat::kPcm) format.set("rate", rate_hz(output.format));
-  json.set("format", std::move(format));
+  Json json;
+  json.set("format", format_json(output.format));
   json.set("voice", output.voice.empty() ? Json() : Json(output.voice));
   return json.set("speed", output.speed);
 }
@@ -148,17 +128,25 @@ Json modalities_json(const OutputConfig& output, Dialect dialect) {
 }
 
 Json session_json(const SessionConfig& config, const std::string& model, Dialect dialect) {
-  Json json;
-  json.set("object", "realtime.session").set("model", model).set("instructions", config.instructions);
+  Json json, audio;
+  json.set("object", config.is_transcription ? "realtime.transcription_session" : "realtime.session");
+  if (!config.is_transcription) json.set("model", model).set("instructions", config.instructions);
   if (dialect == Dialect::kBeta) {
+    add_beta_input(config.input, json);
+    if (config.is_transcription) return json;
     json.set("modalities", modalities_json(config.output, dialect));
     json.set("voice", config.output.voice.empty() ? Json() : Json(config.output.voice));
     json.set("output_audio_format", beta_format_name(config.output.format));
+    json.set("max_response_output_tokens", tokens_json(config.max_output_tokens));
     return json.set("speed", config.output.speed);
   }
-  json.set("type", "realtime").set("output_modalities", modalities_json(config.output, dialect));
-  Json audio;
-  audio.set("output", output_json(config.output));
+  json.set("type", config.is_transcription ? "transcription" : "realtime");
+  audio.set("input", input_json(config.input));
+  if (!config.is_transcription) {
+    json.set("output_modalities", modalities_json(config.output, dialect));
+    json.set("max_output_tokens", tokens_json(config.max_output_tokens));
+    audio.set("output", output_json(config.output));
+  }
   return json.set("audio", std::move(audio));
 }
 

@@ -10,14 +10,12 @@
 #include "server/http_message.h"
 #include "server/json_fields.h"
 #include "server/realtime/events.h"
+#include "server/realtime/input_config.h"
+#include "server/realtime/sound_format.h"
 
 namespace syrinx::server::realtime {
 
 inline constexpr size_t kMaxInstructionBytes = size_t{64} << 10;
-
-// How sound travels: one channel, s16 little endian at 24 kHz, or G.711 at 8 kHz.
-enum class SoundFormat : uint8_t { kPcm, kMuLaw, kALaw };
-int rate_hz(SoundFormat format);
 
 struct OutputConfig {
   bool is_spoken = true;  // else text alone
@@ -27,22 +25,28 @@ struct OutputConfig {
 };
 
 struct SessionConfig {
+  bool is_transcription = false;  // of type `transcription`, which nothing is spoken in
+  InputConfig input = {};
   OutputConfig output = {};
   std::string instructions = {};  // for whatever makes the replies
+  int64_t max_output_tokens = 0;  // of a reply; 0: as many as it likes
 };
 
 // Whether there is such a voice.
 using VoiceCheck = std::function<Checked(const std::string& voice)>;
 
 // Takes what `fields`, the `session` of a session.update, sets; all or, on an error, nothing of it.
-Checked update_session(const Json& fields, const VoiceCheck& has_voice, SessionConfig& config);
+Checked update_session(const Json& fields, const VoiceCheck& has_voice, const InputChecks& checks,
+                       SessionConfig& config);
 // The same of the `response` of a response.create, as far as it is about the sound.
 Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputConfig& output);
+
+// "inf", which is 0, or a whole number.
+Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens);
 
 // The session as session.created tells it, without its id.
 Json session_json(const SessionConfig& config, const std::string& model, Dialect dialect);
 Json output_json(const OutputConfig& output);  // `audio.output` of the released names
 Json modalities_json(const OutputConfig& output, Dialect dialect);
-const char* beta_format_name(SoundFormat format);  // "pcm16", ...
 
 }  // namespace syrinx::server::realtime

@@ -32,7 +32,7 @@ constexpr size_t kSaidBytes =
     size_t{64} << 10;               // of answers that wait to be sent; while there are so many, none is added
 constexpr int kEventsPerTurn = 16;  // before other connections have theirs
 constexpr size_t kLingerBytes = size_t{1} << 20;  // that are read behind an error, so that its client sees why
-constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::chrono::seconds kLingerTime{10};   // as http_connection.cc has it
 constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 
 // Two coroutines: one reads events and gives them to the session, the other sends what it says and what its reply
@@ -77,6 +77,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void close();
   void end_reply(int status);
   void reply_may_have_changed();
+  void sound_has_room();
   void expect_client(std::chrono::nanoseconds within);
   void client_is_late();
   asio::awaitable<bool> send(std::string_view bytes);
@@ -87,7 +88,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   Transport& transport_;
   boost::beast::tcp_stream stream_;
   asio::steady_timer patience_;                              // until the client must have said something
-  std::chrono::steady_clock::time_point text_end_ = kNever;  // until all of its text must have come
+  std::chrono::steady_clock::time_point text_end_ = kNever;  // until all of its text or sound must have come
   asio::steady_timer news_;                                  // cancelled when there is something to be sent
   asio::steady_timer room_;                                  // cancelled when events may be taken again
   const double text_timeout_s_;
@@ -193,7 +194,19 @@ void Connection::reply_may_have_changed() {
       if (const auto self = weak.lock()) self->news_.cancel();
     });
   });
+  if (session_.sound() != nullptr)
+    session_.sound()->on_room([weak = weak_from_this(), executor = transport_.io.get_executor()] {
+      asio::post(executor, [weak] {
+        if (const auto self = weak.lock()) self->sound_has_room();
+      });
+    });
   news_.cancel();
+}
+
+void Connection::sound_has_room() {
+  if (session_.sound() != nullptr) expect_client(seconds(transport_.limits.idle_timeout_s));
+  take_events();
+  room_.cancel();
 }
 
 void Connection::end_reply(int status) {
@@ -202,10 +215,10 @@ void Connection::end_reply(int status) {
 }
 
 // While it is the server's turn no client is late.  One who is to send text, too, has it while there is no sound to be
-// sent, but for all of the text only so long.
+// sent, and one who is to send sound while there is room for it, but for all of it only so long.
 void Connection::expect_client(std::chrono::nanoseconds within) {
   const auto now = std::chrono::steady_clock::now();
-  if (!session_.owes_text())
+  if (!session_.owes())
     text_end_ = kNever;
   else if (text_end_ == kNever)
     text_end_ = now + seconds(text_timeout_s_);
@@ -220,8 +233,10 @@ void Connection::expect_client(std::chrono::nanoseconds within) {
 void Connection::client_is_late() {
   if (closing_ || session_.reply() == nullptr) {
     cut();
-  } else if (session_.owes_text()) {
-    if (sending_sound_ && std::chrono::steady_clock::now() < text_end_) return;  // once it is sent, they are waited for
+  } else if (session_.owes()) {
+    // Once what is sent or taken has been, they are waited for.
+    const bool is_our_turn = sending_sound_ || !session_.takes_events();
+    if (is_our_turn && std::chrono::steady_clock::now() < text_end_) return;
     say(session_.refuse_late());
     reply_may_have_changed();
   }
@@ -271,7 +286,7 @@ asio::awaitable<bool> Connection::send_blocks(std::shared_ptr<ReplyStream> reply
     const bool taken = co_await send(bytes);
     sending_sound_ = false;
     session_.reply_sent(bytes.size());
-    if (session_.owes_text()) expect_client(seconds(transport_.limits.idle_timeout_s));
+    if (session_.owes()) expect_client(seconds(transport_.limits.idle_timeout_s));
     co_return taken;
   }
   if (news.end == ReplyStream::End::kOpen) {

@@ -1,10 +1,9 @@
 #include "server/wyoming/info.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/version.h"
-#include "text/unicode.h"
+#include "server/language.h"
 
 namespace syrinx::server::wyoming {
 namespace {
@@ -54,33 +53,48 @@ Json speaking_program(const SpeechModel& speech) {
   return json;
 }
 
-// "en_US" and "en-us" are one; "en" is part of both.
-bool is_of(const ListedVoice& voice, std::string_view language) {
-  std::string asked = text::ascii_lower(language);
-  std::replace(asked.begin(), asked.end(), '_', '-');
-  const std::string_view known = voice.language;
-  if (known.empty() || asked.empty()) return false;
-  const size_t common = std::min(known.size(), asked.size());
-  return known.substr(0, common) == asked.substr(0, common) && (known.size() == common || known[common] == '-') &&
-         (asked.size() == common || asked[common] == '-');
+Json maker_of(RecogniserFamily family) {
+  switch (family) {
+    case RecogniserFamily::kWhisper: return attribution("OpenAI", "https://github.com/openai/whisper");
+    case RecogniserFamily::kTransducer: return attribution("NVIDIA", "https://github.com/NVIDIA/NeMo");
+  }
+  return attribution("unknown", "");
+}
+
+// The sound's end is the client's to find.
+Json recognising_program(const RecognitionModel& recognition) {
+  Json model = artifact(recognition.id(), maker_of(recognition.family()), recognition.id());
+  Json::Array languages, models;
+  for (const std::string& language : recognition.languages()) languages.emplace_back(language);
+  model.set("languages", std::move(languages));
+  models.push_back(std::move(model));
+  Json json = program("Real-time recognition");
+  json.set("models", std::move(models));
+  json.set("supports_transcript_streaming", true);
+  json.set("requires_external_vad", true);
+  return json;
 }
 
 }  // namespace
 
-Event info(const SpeechModel* speech) {
-  Json::Array speaking;
+Event info(const SpeechModel* speech, const RecognitionModel* recognition) {
+  Json::Array speaking, recognising;
+  if (recognition != nullptr) recognising.push_back(recognising_program(*recognition));
   if (speech != nullptr) speaking.push_back(speaking_program(*speech));
   Event event{.type = "info"};
-  event.data.set("asr", Json::Array());
+  event.data.set("asr", std::move(recognising));
   event.data.set("tts", std::move(speaking));
   for (const char* domain : {"handle", "intent", "wake", "mic", "snd"}) event.data.set(domain, Json::Array());
   return event;
 }
 
 const std::string& Description::of(const Service::Models& models) {
-  if (written_.empty() || models.speech != speech_) {
+  const uint64_t changes = models.speech ? models.speech->shelf().changes() : 0;
+  if (written_.empty() || models.speech != speech_ || models.recognition != recognition_ || changes != changes_) {
     speech_ = models.speech;
-    written_ = written(info(speech_.get()));
+    recognition_ = models.recognition;
+    changes_ = changes;
+    written_ = written(info(speech_.get(), recognition_.get()));
   }
   return written_;
 }
@@ -89,7 +103,7 @@ std::string voice_of_language(const SpeechModel& speech, std::string_view langua
   const auto preferred = speech.find_voice("");
   std::string found;
   for (const ListedVoice& voice : speech.voices()) {
-    if (!is_of(voice, language)) continue;
+    if (!is_same_language(voice.language, language)) continue;
     if (preferred && voice.id == *preferred) return voice.id;
     if (found.empty()) found = voice.id;
   }

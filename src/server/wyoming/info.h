@@ -1,6 +1,7 @@
 // What `describe` is answered with: the programs of this server, their models and voices.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,18 +11,20 @@
 
 namespace syrinx::server::wyoming {
 
-// `speech` may be null: nothing speaks.
-Event info(const SpeechModel* speech);
+// Null: nothing speaks, or recognises.
+Event info(const SpeechModel* speech, const RecognitionModel* recognition);
 
-// The same as bytes, made once for the models that are loaded, however often it is asked for.  On the transport's
-// thread.
+// The same as bytes, made once for the models that are loaded and the voices that clients have uploaded, however often
+// it is asked for.  On the transport's thread.
 class Description {
  public:
   const std::string& of(const Service::Models& models);
 
  private:
   std::shared_ptr<const SpeechModel> speech_;
-  std::string written_;  // of speech_; empty: not made yet
+  std::shared_ptr<const RecognitionModel> recognition_;
+  uint64_t changes_ = 0;  // of the uploaded voices, before it was made
+  std::string written_;   // of all that; empty: not made yet
 };
 
 // The first voice of that language, "de" or "de-DE" in any case: the default one if it is of it; empty: there is none.

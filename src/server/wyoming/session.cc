@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/in_quotes.h"
 #include "server/request_id.h"
+#include "server/wyoming/bad_event.h"
 #include "server/wyoming/info.h"
 #include "server/wyoming/speech_answer.h"
 
@@ -14,7 +15,6 @@ namespace {
 constexpr const char* kSpeechRoute = "wyoming synthesize";
 constexpr const char* kDescribeRoute = "wyoming describe";
 constexpr const char* kOrder = "wyoming";  // of what is no event, or not in its place
-constexpr size_t kMaxNameBytes = 256;
 
 // What the service says of routes means nothing here.
 HttpError in_our_words(HttpError error, const std::string& voice) {
@@ -26,15 +26,18 @@ HttpError in_our_words(HttpError error, const std::string& voice) {
   return error;
 }
 
-HttpError bad_event(std::string message) { return {.status = 400, .message = std::move(message), .code = "bad_event"}; }
+bool is_of_hearing(std::string_view type) { return type == "transcribe" || type.starts_with("audio-"); }
 
 }  // namespace
 
 Session::Said Session::take(const Event& event) {
-  const bool owed = owes_text();
+  const bool owed = owes();
   Said said = answer(event);
-  const auto brings_text = [&] { return event.type == "synthesize-chunk" && !event.text("text")->empty(); };
-  said.goes_on = !owed || !owes_text() || brings_text();
+  const auto brings_some = [&] {
+    if (sound_) return event.type == "audio-chunk" && !event.payload.empty();
+    return event.type == "synthesize-chunk" && !event.text("text")->empty();
+  };
+  said.goes_on = !owed || !owes() || brings_some();
   return said;
 }
 
@@ -45,10 +48,21 @@ Session::Said Session::answer(const Event& event) {
     return {.bytes = written(pong)};
   }
   if (event.type == "describe") return describe();
+  const bool speaks = event.type.starts_with("synthesize"), hears = is_of_hearing(event.type);
+  if (speaks && sound_)
+    return refuse(kOrder,
+                  bad_event(fmt::format("'{}' came before the sound's 'audio-stop'; send that first", event.type)));
+  if (hears && text_)
+    return refuse(kOrder,
+                  bad_event(fmt::format("'{}' came before the text's 'synthesize-stop'; send that first", event.type)));
   if (event.type == "synthesize") return synthesize(event);
   if (event.type == "synthesize-start") return synthesize_start(event);
   if (event.type == "synthesize-chunk") return synthesize_chunk(event);
   if (event.type == "synthesize-stop") return synthesize_stop();
+  if (event.type == "transcribe") return transcribe(event);
+  if (event.type == "audio-start") return audio_start(event);
+  if (event.type == "audio-chunk") return audio_chunk(event);
+  if (event.type == "audio-stop") return audio_stop();
   return {};
 }
 
@@ -158,6 +172,11 @@ Session::Said Session::synthesize_stop() {
 }
 
 Session::Said Session::refuse_late() {
+  if (sound_)
+    return refuse(kOrder, {.status = 408,
+                           .message = "the rest of the sound has not come in time; send its chunks sooner, or "
+                                      "'audio-stop' behind what there is",
+                           .code = "sound_timeout"});
   return refuse(kOrder, {.status = 408,
                          .message = "the rest of the text has not come in time; send its parts sooner, or "
                                     "'synthesize-stop' behind what there is",
@@ -183,6 +202,8 @@ void Session::reply_ended(int status) {
   reply_->cancel();
   reply_.reset();
   text_.reset();
+  if (sound_) sound_->on_room({});
+  sound_.reset();
   service_.answered(asked_, {.status = refused_ != 0 && status >= 500 ? refused_ : status, .bytes = sent_});
 }
 

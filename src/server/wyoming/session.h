@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/service.h"
+#include "server/wyoming/arriving_sound.h"
 #include "server/wyoming/event.h"
 #include "server/wyoming/info.h"
 
@@ -20,16 +21,18 @@ class Session {
   Session(Service& service, Description& description) : service_(service), description_(description) {}
 
   // Whether the next event may be given: nothing is under way, or more is to come for it.
-  bool takes_events() const { return reply_ == nullptr || text_ != nullptr; }
+  bool takes_events() const { return reply_ == nullptr || text_ != nullptr || (sound_ && sound_->has_room()); }
   struct Said {
     std::string bytes = {};  // to be sent between two blocks of the reply
     bool closes = false;     // the connection, behind them
-    bool goes_on = true;     // the client has done what it was waited for; not while it owes text and sends none
+    bool goes_on = true;     // the client has done what it was waited for; not while it owes something and sends none
   };
   Said take(const Event& event);
-  Said refuse_bytes(const Error& error);               // of an EventReader: what came is no event
-  Said refuse_late();                                  // the rest of a text has not come in time
-  bool owes_text() const { return text_ != nullptr; }  // a speech is under way, and more of its text is to come
+  Said refuse_bytes(const Error& error);  // of an EventReader: what came is no event
+  Said refuse_late();                     // the rest of a text or a sound has not come in time
+  // More is to come of the text or the sound of what is under way.
+  bool owes() const { return text_ != nullptr || sound_ != nullptr; }
+  const std::shared_ptr<ArrivingSound>& sound() const { return sound_; }  // null: none is owed
 
   // What is under way, to be sent as it fills; null: nothing is.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
@@ -44,6 +47,11 @@ class Session {
   Said synthesize_start(const Event& event);
   Said synthesize_chunk(const Event& event);
   Said synthesize_stop();
+  Said transcribe(const Event& event);
+  Said audio_start(const Event& event);
+  Said audio_chunk(const Event& event);
+  Said audio_stop();
+  Said start_sound(const PcmFormat& format);
   Said start(const char* route, SpeechRequest request, std::shared_ptr<ArrivingText> text);
   Said refuse(const char* route, const HttpError& error);
   tl::expected<SpeechRequest, HttpError> request_of(const Event& event) const;
@@ -55,7 +63,9 @@ class Session {
   uint64_t sent_ = 0;  // bytes of the reply
   int refused_ = 0;    // with this status, what came of a text behind its limit; 0: nothing
   std::shared_ptr<ReplyStream> reply_;
-  std::shared_ptr<ArrivingText> text_;  // of a speech whose text is still to come
+  std::shared_ptr<ArrivingText> text_;    // of a speech whose text is still to come
+  std::shared_ptr<ArrivingSound> sound_;  // that is still to come
+  std::string language_;                  // of the next one
 };
 
 }  // namespace syrinx::server::wyoming

@@ -11,7 +11,7 @@ namespace {
 constexpr int kWidth = 2;             // bytes of a sample, one channel
 constexpr size_t kChunkBytes = 4096;  // of sound in an event
 constexpr size_t kMaxErrorBytes = 2000;
-static_assert(kChunkBytes + 1024 < ReplyStream::kBlockBytes && 2 * kMaxErrorBytes < ReplyStream::kBlockBytes);
+static_assert(kChunkBytes + 1024 < ReplyStream::kBlockBytes);
 
 Event sound_event(const char* type, int64_t heard_ms) {
   Event event{.type = type};
@@ -61,36 +61,40 @@ Status EventAnswer::begin() {
 Status EventAnswer::finish(const Spoken& /*spoken*/) {
   Event stop{.type = "audio-stop"};
   stop.data.set("timestamp", heard_ms());
-  SYRINX_TRY_VOID(send(stop));
+  last_ = written(stop);
   if (!text_) return {};
-  const Status whole = text_->whole();
-  if (whole) return send({.type = "synthesize-stopped"});
-  give_up(http_error(whole.error()));
+  if (const Status whole = text_->whole(); !whole)
+    give_up(http_error(whole.error()));
+  else
+    last_ += written(Event{.type = "synthesize-stopped"});
   return {};
 }
 
 bool EventAnswer::fail(const HttpError& error) {
   // Who writes a text in parts cannot know before its end that there is nothing in it to be heard.
-  if (text_ && !reply()->begun() && error.status == 400 && error.param == "input") {
-    const Status whole = text_->whole();
-    if (!whole) return give_up(http_error(whole.error()));
+  const bool heard_nothing = text_ && !reply()->begun() && error.status == 400 && error.param == "input";
+  if (!heard_nothing) {
+    give_up(error);
+  } else if (const Status whole = text_->whole(); !whole) {
+    give_up(http_error(whole.error()));
+  } else {
     reply()->begin({.status = 200}, /*whole=*/false);
-    return send({.type = "synthesize-stopped"}).has_value();
+    last_ = written(Event{.type = "synthesize-stopped"});
   }
-  return give_up(error);
+  return true;
 }
 
-bool EventAnswer::give_up(const HttpError& error) {
+void EventAnswer::give_up(const HttpError& error) {
   failed_ = true;
   if (!reply()->begun()) reply()->begin({.status = error.status}, /*whole=*/false);  // for the accounts
-  return send(error_event(error)).has_value();
+  last_ += written(error_event(error));
 }
 
 void EventAnswer::end(bool complete) {
   if (complete && !failed_)
-    reply()->finish();
+    reply()->finish(last_);
   else
-    reply()->abort();
+    reply()->abort(last_);
 }
 
 }  // namespace syrinx::server::wyoming

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "server/arriving_text.h"
@@ -14,7 +15,8 @@ namespace syrinx::server::wyoming {
 // An `error` event, after which the connection is closed: clients that do not know it see that, too.
 Event error_event(const HttpError& error);
 
-// Each event is one block of the reply, so that others may stand between them.
+// Each event is one block of the reply, so that others may stand between them.  Those that a client waits for to the
+// end, and may leave behind, come with the reply's end: then the slot is free.
 class EventAnswer final : public SpeechAnswer {
  public:
   // Of a text that comes in parts, else null: synthesize-stopped follows, or the error that the text was too long.
@@ -28,11 +30,12 @@ class EventAnswer final : public SpeechAnswer {
 
  private:
   Status send(const Event& event);
-  bool give_up(const HttpError& error);
+  void give_up(const HttpError& error);
   int64_t heard_ms() const;
   Status send_sound(std::span<const std::byte> bytes);
 
   const std::shared_ptr<const ArrivingText> text_;
+  std::string last_;  // events that come with the end
   bool failed_ = false;
   uint64_t bytes_ = 0;  // of sound
 };

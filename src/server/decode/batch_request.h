@@ -1,0 +1,30 @@
+// The body of POST /v2/decode/batch/MODEL (docs/server.md).  Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/decode/request.h"
+
+namespace syrinx::server::decode {
+
+inline constexpr size_t kMaxBatchBytes = size_t{100} << 20;  // of a body, whatever the settings say
+inline constexpr size_t kSampleBytes = 2;
+
+// Why a body of that Content-Type is not taken; nothing: it is.
+std::optional<HttpError> batch_type_fault(std::string_view type);
+// What a body of that type may have: samples alone no more than those of the longest sound.
+size_t max_body_bytes(std::string_view type, double max_s);
+
+struct BatchRequest {
+  std::string sound = {};  // s16 little endian, 16 kHz, one channel: whole samples, and one at least
+  Opaque opaque = {};
+};
+
+// Of a body whose type is taken: JSON with the sound as numbers, or the sound itself.  400 names the field, its limit
+// and the remedy.  Memory: beside a body of JSON its sound, and no more for it than for so many bytes.
+tl::expected<BatchRequest, HttpError> parse_batch_request(std::string_view type, std::string body, double max_s);
+
+}  // namespace syrinx::server::decode

@@ -1,0 +1,27 @@
+#include "server/language.h"
+
+#include <algorithm>
+#include <string>
+
+#include "text/unicode.h"
+
+namespace syrinx::server {
+namespace {
+
+std::string plain(std::string_view language) {
+  std::string code = text::ascii_lower(language);
+  std::replace(code.begin(), code.end(), '_', '-');
+  return code;
+}
+
+}  // namespace
+
+bool is_same_language(std::string_view a, std::string_view b) {
+  const std::string first = plain(a), second = plain(b);
+  if (first.empty() || second.empty()) return false;
+  const size_t common = std::min(first.size(), second.size());
+  const auto ends = [&](const std::string& code) { return code.size() == common || code[common] == '-'; };
+  return first.compare(0, common, second, 0, common) == 0 && ends(first) && ends(second);
+}
+
+}  // namespace syrinx::server

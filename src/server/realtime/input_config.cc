@@ -1,0 +1,195 @@
+#include "server/realtime/input_config.h"
+
+#include <array>
+#include <utility>
+
+#include "base/in_quotes.h"
+
+namespace syrinx::server::realtime {
+namespace {
+
+constexpr double kMinThreshold = 0.01;  // below it no window is surely silent, so a turn would not end
+
+struct Eagerness {
+  const char* name;
+  double silence_ms;
+};
+constexpr std::array kEagerness = {Eagerness{"auto", 700}, Eagerness{"low", 1200}, Eagerness{"medium", 700},
+                                   Eagerness{"high", 400}};
+
+Checked take_eagerness(const Json& value, std::string& eagerness) {
+  std::string name = eagerness;
+  if (auto taken = take_text(value, "turn_detection.eagerness", name); !taken) return taken;
+  for (const Eagerness& each : kEagerness) {
+    if (name != each.name) continue;
+    eagerness = std::move(name);
+    return {};
+  }
+  return refuse("turn_detection.eagerness", "'turn_detection.eagerness' must be low, medium, high or auto");
+}
+
+Checked take_timeout(const Json& value, std::optional<double>& timeout_ms) {
+  double ms = -1;
+  if (auto taken = take_number(value, "turn_detection.idle_timeout_ms", 5000, 30000, ms); !taken) return taken;
+  if (ms >= 0) timeout_ms = ms;
+  return {};
+}
+
+Checked take_turn_field(const JsonMember& member, TurnDetection& turns) {
+  const auto& [key, value] = member;
+  if (key == "create_response") return take_flag(value, "turn_detection.create_response", turns.create_response);
+  if (key == "interrupt_response")
+    return take_flag(value, "turn_detection.interrupt_response", turns.interrupt_response);
+  if (turns.is_semantic) return key == "eagerness" ? take_eagerness(value, turns.eagerness) : Checked();
+  if (key == "threshold") return take_number(value, "turn_detection.threshold", kMinThreshold, 1, turns.threshold);
+  if (key == "prefix_padding_ms")
+    return take_number(value, "turn_detection.prefix_padding_ms", 0, 5000, turns.prefix_padding_ms);
+  if (key == "silence_duration_ms")
+    return take_number(value, "turn_detection.silence_duration_ms", 0, 10000, turns.silence_duration_ms);
+  return key == "idle_timeout_ms" ? take_timeout(value, turns.idle_timeout_ms) : Checked();
+}
+
+Checked take_turns(const Json& value, const InputChecks& checks, std::optional<TurnDetection>& turns) {
+  if (value.is_null()) {
+    turns.reset();
+    return {};
+  }
+  const Json* const type = value.find("type");
+  const std::string* const name = type != nullptr ? type->string() : nullptr;
+  if (name == nullptr || (*name != "server_vad" && *name != "semantic_vad"))
+    return refuse("turn_detection",
+                  "'turn_detection' must be null, or an object whose 'type' is server_vad or semantic_vad");
+  TurnDetection changed{.is_semantic = *name == "semantic_vad"};
+  for (const JsonMember& member : *value.object())
+    if (auto taken = take_turn_field(member, changed); !taken) return taken;
+  if (!checks.can_hear) return {};
+  if (!checks.can_detect)
+    return refuse("turn_detection",
+                  "no voice activity model is installed, so turns cannot be detected; set 'turn_detection' to null and "
+                  "commit, or have the operator run `syrinx pull silero-vad`");
+  turns = std::move(changed);
+  return {};
+}
+
+Checked take_keywords(const Json& value, std::vector<std::string>& keywords) {
+  constexpr const char* kField = "transcription.keywords";
+  if (value.is_null()) return {};
+  if (value.array() == nullptr || value.array()->size() > kMaxKeywords)
+    return refuse(kField, "'{}' must be a list of at most {} words", kField, kMaxKeywords);
+  for (const Json& each : *value.array()) {
+    std::string word;
+    if (auto taken = take_text(each, kField, word); !taken) return taken;
+    if (!word.empty()) keywords.push_back(std::move(word));
+  }
+  return {};
+}
+
+Checked take_transcription_field(const JsonMember& member, Transcription& transcription) {
+  const auto& [key, value] = member;
+  if (key == "model") return take_text(value, "transcription.model", transcription.model);
+  if (key == "language") return take_text(value, "transcription.language", transcription.language);
+  if (key == "keywords") return take_keywords(value, transcription.keywords);
+  if (key == "prompt") {
+    std::string prompt;
+    if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
+    if (!prompt.empty())
+      return refuse("transcription.prompt", "'transcription.prompt' is heeded by no model here; leave it out");
+  }
+  return {};
+}
+
+Checked take_transcription(const Json& value, const InputChecks& checks, std::optional<Transcription>& transcription) {
+  if (value.is_null()) {
+    transcription.reset();
+    return {};
+  }
+  if (value.object() == nullptr) return refuse("transcription", "'transcription' must be null or an object");
+  Transcription changed;
+  for (const JsonMember& member : *value.object())
+    if (auto taken = take_transcription_field(member, changed); !taken) return taken;
+  if (!checks.can_hear) return {};
+  if (auto checked = checks.transcription(changed); !checked) return checked;
+  transcription = std::move(changed);
+  return {};
+}
+
+Checked refuse_noise_reduction(const Json& value) {
+  if (value.is_null()) return {};
+  return refuse("noise_reduction", "'noise_reduction' must be null: nothing here reduces noise");
+}
+
+Json transcription_json(const InputConfig& input) {
+  if (!input.transcription) return {};
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  Json json;
+  json.set("model", or_null(input.transcription->model)).set("language", or_null(input.transcription->language));
+  json.set("prompt", "");
+  if (input.transcription->keywords.empty()) return json;  // which OpenAI's sessions do not know
+  Json::Array keywords;
+  for (const std::string& keyword : input.transcription->keywords) keywords.push_back(keyword);
+  return json.set("keywords", std::move(keywords));
+}
+
+Json turns_json(const InputConfig& input) {
+  if (!input.turns) return {};
+  const TurnDetection& turns = *input.turns;
+  Json json;
+  json.set("type", turns.is_semantic ? "semantic_vad" : "server_vad");
+  if (turns.is_semantic) {
+    json.set("eagerness", turns.eagerness);
+  } else {
+    json.set("threshold", turns.threshold);
+    json.set("prefix_padding_ms", static_cast<int64_t>(turns.prefix_padding_ms));
+    json.set("silence_duration_ms", static_cast<int64_t>(turns.silence_duration_ms));
+    json.set("idle_timeout_ms", turns.idle_timeout_ms ? Json(static_cast<int64_t>(*turns.idle_timeout_ms)) : Json());
+  }
+  json.set("create_response", turns.create_response);
+  return json.set("interrupt_response", turns.interrupt_response);
+}
+
+}  // namespace
+
+double TurnDetection::silence_ms() const {
+  if (!is_semantic) return silence_duration_ms;
+  for (const Eagerness& each : kEagerness)
+    if (eagerness == each.name) return each.silence_ms;
+  return silence_duration_ms;
+}
+
+Checked take_input(const Json& value, const InputChecks& checks, InputConfig& input) {
+  if (value.is_null()) return {};
+  if (value.object() == nullptr) return refuse("audio.input", "'audio.input' must be an object");
+  for (const auto& [key, field] : *value.object()) {
+    Checked taken;
+    if (key == "format") taken = take_format(field, "audio.input.format", input.format);
+    if (key == "transcription") taken = take_transcription(field, checks, input.transcription);
+    if (key == "turn_detection") taken = take_turns(field, checks, input.turns);
+    if (key == "noise_reduction") taken = refuse_noise_reduction(field);
+    if (taken) continue;
+    if (!taken.error().param.starts_with("audio.")) taken.error().param = "audio.input." + taken.error().param;
+    return taken;
+  }
+  return {};
+}
+
+Checked take_beta_input(const JsonMember& member, const InputChecks& checks, InputConfig& input) {
+  const auto& [key, value] = member;
+  if (key == "input_audio_format") return take_format(value, "input_audio_format", input.format);
+  if (key == "input_audio_transcription") return take_transcription(value, checks, input.transcription);
+  if (key == "turn_detection") return take_turns(value, checks, input.turns);
+  if (key == "input_audio_noise_reduction") return refuse_noise_reduction(value);
+  return {};
+}
+
+Json input_json(const InputConfig& input) {
+  Json json;
+  json.set("format", format_json(input.format)).set("transcription", transcription_json(input));
+  return json.set("noise_reduction", Json()).set("turn_detection", turns_json(input));
+}
+
+void add_beta_input(const InputConfig& input, Json& session) {
+  session.set("input_audio_format", beta_format_name(input.format));
+  session.set("input_audio_transcription", transcription_json(input)).set("turn_detection", turns_json(input));
+}
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,57 @@
+// What a client may set of the sound that it sends, in both dialects.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "server/json_fields.h"
+#include "server/realtime/events.h"
+#include "server/realtime/sound_format.h"
+
+namespace syrinx::server::realtime {
+
+// When somebody speaks, and when it is the other's turn.
+struct TurnDetection {
+  bool is_semantic = false;          // as it was asked for: no model here judges the sense, so silence does
+  std::string eagerness = "auto";    // of a semantic one: how much of it
+  double threshold = 0.5;            // of a window's probability to be speech
+  double prefix_padding_ms = 300;    // heard of the sound in front of speech
+  double silence_duration_ms = 500;  // behind speech, that ends a turn
+  bool create_response = true, interrupt_response = true;
+  std::optional<double> idle_timeout_ms = {};
+
+  double silence_ms() const;
+};
+
+struct Transcription {
+  std::string model = {}, language = {};   // empty: the server's, and what the model finds out
+  std::vector<std::string> keywords = {};  // to be favoured; transducers alone
+};
+
+struct InputConfig {
+  SoundFormat format = SoundFormat::kPcm;
+  std::optional<Transcription> transcription = {};
+  std::optional<TurnDetection> turns = {};  // absent: the client commits
+};
+
+// What the server can do with it.
+struct InputChecks {
+  bool can_hear = false;    // else transcription and detection are taken and not heeded
+  bool can_detect = false;  // turns
+  std::function<Checked(const Transcription&)> transcription = {};
+};
+
+inline constexpr size_t kMaxKeywords = 32;
+
+// The `input` of the released names' `audio`.
+Checked take_input(const Json& value, const InputChecks& checks, InputConfig& input);
+// A member of a session with beta names; others change nothing.
+Checked take_beta_input(const JsonMember& member, const InputChecks& checks, InputConfig& input);
+
+Json input_json(const InputConfig& input);  // `audio.input` of the released names
+void add_beta_input(const InputConfig& input, Json& session);
+
+}  // namespace syrinx::server::realtime

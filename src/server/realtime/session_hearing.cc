@@ -1,0 +1,83 @@
+// What a session does about what it hears.
+#include <utility>
+
+#include "server/model_id.h"
+#include "server/realtime/session.h"
+
+namespace syrinx::server::realtime {
+
+InputChecks Session::input_checks() const {
+  return {.can_hear = order_.recognition != nullptr,
+          .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
+          .transcription = [this](const Transcription& given) { return check_transcription(given); }};
+}
+
+// The engine alone knows what its model takes.  No stream is taken: there are as many as slots, and this holds none.
+Checked Session::check_transcription(const Transcription& transcription) const {
+  if (!order_.recognition->is_called(transcription.model)) {
+    HttpError error = no_model(true, "", transcription.model);
+    error.param = "transcription.model";
+    return tl::unexpected(std::move(error));
+  }
+  if (transcription.language.empty() && transcription.keywords.empty()) return {};
+  const Status checked = order_.recognition->recogniser().check_stream(
+      {.language = transcription.language, .boost = transcription.keywords});
+  if (checked) return {};
+  return tl::unexpected(http_error(
+      checked.error(), transcription.keywords.empty() ? "transcription.language" : "transcription.keywords"));
+}
+
+HearingOrder Session::hearing_order() {
+  return {.model = order_.recognition,
+          .start_ear = order_.start_ear,
+          .max_backlog_s = order_.max_backlog_s,
+          .ear_times = order_.ear_times,
+          .id = order_.id,
+          .speech_began = [this] { note_speech(); },
+          .turn_over = [this](const std::string& transcript) { note_turn(transcript); }};
+}
+
+void Session::configure_hearing() { hearing_.configure(config_.input, order_.answers_turns, config_.is_transcription); }
+
+void Session::hear_on() {
+  if (!events_.has_room()) return;
+  hearing_.watch_silence(response_.has_value());
+  if (hearing_.step()) did_something_ = true;
+  if (owes_answer_) answer_turns();
+}
+
+// Somebody speaks while being spoken to.  An update that ends detection may itself bring the speech out.
+void Session::note_speech() {
+  const auto& turns = config_.input.turns;
+  if (!response_ || !response_->is_in_conversation() || !turns || !turns->interrupt_response) return;
+  response_->cancel("turn_detected");
+  end_response(/*is_cancelled=*/true);
+}
+
+bool Session::answers_turns() const {
+  return order_.answers_turns && order_.speech && !config_.is_transcription && config_.input.turns &&
+         config_.input.turns->create_response;
+}
+
+void Session::note_turn(const std::string& transcript) {
+  heard_ns_ = clock_.now_ns();
+  if (!transcript.empty()) owes_answer_ = true;
+}
+
+// Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
+// when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
+// is answered then.
+void Session::answer_turns() {
+  if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
+  owes_answer_ = false;
+  if (!answers_turns() || response_) return;
+  ResponseOrder order{.output = config_.output,
+                      .max_characters = order_.max_text_characters,
+                      .is_generated = true,
+                      .asked_ns = clock_.now_ns(),
+                      .number = ++responses_};
+  if (auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true); !begun)
+    events_.send_error({.error = std::move(begun).error()});
+}
+
+}  // namespace syrinx::server::realtime

@@ -1,0 +1,41 @@
+// A recording or an utterance that is transcribed, on a slot's thread: what all protocols have in common.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/sound_transcription.h"
+#include "server/recognition_model.h"
+#include "server/slot_job.h"
+
+namespace syrinx::server {
+
+class RecognitionJob : public SlotJob {
+ public:
+  const std::shared_ptr<ReplyStream>& reply() const final { return reply_; }
+
+ protected:
+  // `id`: of the request, for the log.
+  RecognitionJob(std::shared_ptr<const RecognitionModel> model, std::string id, JobReports reports);
+
+  const char* what() const final { return "a transcription"; }
+  void report() const final;
+
+  const RecognitionModel& model() const { return *model_; }
+  // As transcribe_sound() takes it: batch work, before which the engine has live streams go.
+  SoundProgress progress(SlotWatch& watch);
+  // Words have come, and how long they were waited for: counts once.
+  void note_first_word(double waited_s);
+  void note_took(double ms) { took_ms_ = ms; }
+  void note_audio(double seconds) { audio_s_ = seconds; }
+
+ private:
+  const std::shared_ptr<const RecognitionModel> model_;
+  const std::string id_;
+  const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
+  std::optional<double> first_word_s_;
+  double audio_s_ = 0, took_ms_ = 0;
+};
+
+}  // namespace syrinx::server

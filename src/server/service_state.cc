@@ -1,0 +1,122 @@
+// What the service tells of itself: health, readiness, metrics and models.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "engine/version.h"
+#include "server/service.h"
+
+namespace syrinx::server {
+namespace {
+
+HttpReply json_reply(const Json& json) { return {.body = json.dump()}; }
+
+HttpError no_free_slot(const std::string& what) {
+  return {
+      .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
+}
+
+size_t open_descriptors() {
+  std::error_code error;
+  const std::filesystem::directory_iterator begin("/proc/self/fd", error);
+  return error ? 0 : static_cast<size_t>(std::distance(begin, std::filesystem::directory_iterator()));
+}
+
+}  // namespace
+
+HttpReply Service::health(HttpRequest& /*request*/) {
+  const double stuck_s = std::max(speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s());
+  if (stuck_s > settings_.stuck_after_s)
+    return error_reply(
+        {.status = 503,
+         .message = fmt::format("the engine has given nothing for {:.0f} s; restart the server", stuck_s),
+         .code = "stuck"});
+  Json json;
+  json.set("status", "ok");
+  json.set("version", version());
+  return json_reply(json);
+}
+
+HttpReply Service::ready_or_not(HttpRequest& request) {
+  const State state = state_;
+  if (state == State::kLoading)
+    return error_reply(
+        {.status = 503, .message = "the model is being loaded; ask again", .code = "loading", .retry_after_s = 1});
+  if (state == State::kDraining)
+    return error_reply({.status = 503,
+                        .message = "the server is going down; ask another one",
+                        .code = "draining",
+                        .retry_after_s = 1});
+  const std::string_view wanted = request.query_value("slots");
+  Json json;
+  json.set("status", "ready");
+  json.set("answers", !settings_.upstream.empty());
+  bool any_free = false;
+  for (const auto& [kind, slots] :
+       {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
+    const size_t free = slots->size() - slots->busy();
+    if (free == 0 && wanted == kind) return error_reply(no_free_slot(fmt::format("no slot of {} is free", kind)));
+    any_free = any_free || free > 0;
+    Json counts;
+    counts.set("slots", slots->size());
+    counts.set("free_slots", free);
+    json.set(kind, std::move(counts));
+  }
+  if (wanted == "1" && !any_free) return error_reply(no_free_slot("no slot is free"));
+  return json_reply(json);
+}
+
+void Service::set_gauges() {
+  metrics_.set("syrinx_build_info", {{"version", version()}, {"backend", "cpu"}, {"simd", chosen_target()}}, 1);
+  metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
+  metrics_.set("syrinx_realtime_sessions", {}, static_cast<double>(sessions_.busy()));
+  metrics_.set("syrinx_upload_bytes", {}, static_cast<double>(upload_room_.held()));
+  metrics_.set("process_resident_memory_bytes", {}, static_cast<double>(current_rss_bytes()));
+  metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
+  metrics_.set("process_start_time_seconds", {}, started_s_);
+  // Before a model is there its slots would stay as another one's.
+  if (const auto speech = speech_model()) {
+    set_slot_gauges(speech->id(), speech_slots_);
+    metrics_.set("syrinx_uploaded_voices", {{"model", speech->id()}}, static_cast<double>(speech->shelf().size()));
+  }
+  if (const auto recognition = recognition_model()) {
+    set_slot_gauges(recognition->id(), recognition_slots_);
+    metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
+                 static_cast<double>(waiting_samples_) / kRecognitionRateHz);
+  }
+}
+
+void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
+  const size_t busy = slots.busy();
+  metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
+  metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots.size() - busy));
+  metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
+}
+
+HttpReply Service::metrics_page(HttpRequest& /*request*/) {
+  set_gauges();
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
+}
+
+HttpReply Service::models(HttpRequest& /*request*/) {
+  Json::Array list;
+  const auto add = [&](const std::string& id, const char* task) {
+    Json item;
+    item.set("id", id);
+    item.set("object", "model");
+    item.set("created", static_cast<int64_t>(started_s_));
+    item.set("owned_by", "syrinx");
+    item.set("task", task);
+    list.push_back(std::move(item));
+  };
+  if (const auto speech = speech_model()) add(speech->id(), "text-to-speech");
+  if (const auto recognition = recognition_model()) add(recognition->id(), "automatic-speech-recognition");
+  Json json;
+  json.set("object", "list");
+  json.set("data", std::move(list));
+  return json_reply(json);
+}
+
+}  // namespace syrinx::server

@@ -1,0 +1,251 @@
+// What answers in a realtime session: when it is asked, with what, and how its answer ends.
+#include <fmt/format.h>
+
+#include "tests/server/hearing_fixture.h"
+
+namespace syrinx::server::realtime {
+namespace {
+
+// As OpenAI's clients do it who commit by themselves: the answer is asked for before the words are known.
+TEST_F(HearingTest, AnAnswerWaitsForTheWordsThatItIsAbout) {
+  const auto answers = std::make_shared<FixedAnswer>("You said it.");
+  start(kManual, {.speech = speech_, .replies = answers, .answers_turns = true});
+  recogniser_->still = true;
+  append(beeps({0.3, 0.9}, 1.5, kRateHz));
+  say(kCommit);
+  // As text, since the acting engine's speech ends whether its text has come or not.
+  say(R"({"type":"response.create","response":{"output_modalities":["text"],"instructions":"Be brief.",)"
+      R"("max_output_tokens":7}})");
+  hear_until("response.created");
+  recogniser_->still = false;
+  hear_until("response.done");
+  EXPECT_EQ(text_in({"response", "status"}), "completed");
+  ASSERT_EQ(answers->asked.size(), 1u);
+  const Prompt& asked = answers->asked[0];
+  EXPECT_EQ(asked.instructions, "Be brief.");
+  EXPECT_EQ(asked.max_tokens, 7);
+  EXPECT_EQ(asked.turns[0].text, "beep beep");
+  say(R"({"type":"response.create"})");
+  hear_until("response.done");
+  ASSERT_EQ(answers->asked.size(), 2u);
+  ASSERT_EQ(answers->asked[1].turns.size(), 2u);
+  EXPECT_EQ(answers->asked[1].turns[1].role, "assistant");
+  EXPECT_EQ(answers->asked[1].turns[1].text, "You said it.");
+  EXPECT_TRUE(answers->asked[1].turns[0].is_answered);
+}
+
+// While their words are awaited, the one who said them goes on.
+class PauseTest : public HearingTest {
+ protected:
+  void say_two_turns(const std::string& fault_of_second = {}) {
+    start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
+    recogniser_->still = true;
+    append(noise(0.6));
+    append(silence(0.6));
+    hear_until("input_audio_buffer.committed");
+    append(noise(0.6));
+    hear_until("input_audio_buffer.speech_started");
+    EXPECT_TRUE(streams_are(1));  // of the first, which has its sound waiting
+    recogniser_->start_fault = fault_of_second;
+    recogniser_->still = false;
+    hear_until(kCompleted);
+    EXPECT_THAT(text_in({"transcript"}), testing::HasSubstr("beep"));
+    nothing_comes();
+    EXPECT_TRUE(answers_->asked.empty());
+  }
+  // With so many turns that had words.
+  void expect_one_answer(size_t heard) {
+    EXPECT_EQ(text_in({"response", "status"}), "completed");
+    ASSERT_EQ(answers_->asked.size(), 1u);
+    EXPECT_EQ(std::count_if(answers_->asked[0].turns.begin(), answers_->asked[0].turns.end(),
+                            [](const Turn& turn) { return !turn.text.empty(); }),
+              static_cast<std::ptrdiff_t>(heard));
+  }
+
+  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
+};
+
+TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
+  say_two_turns();
+  append(silence(0.6));
+  hear_until(kCompleted);
+  hear_until("response.done");
+  expect_one_answer(2);
+}
+
+TEST_F(PauseTest, WhatNobodyUnderstandsBehindThemLeavesNoWordsUnanswered) {
+  say_two_turns("nothing can be heard");
+  append(silence(0.6));
+  hear_until(kFailed);
+  hear_until("response.done");
+  expect_one_answer(1);
+}
+
+TEST_F(PauseTest, WhatIsClearedBehindThemLeavesNoWordsUnanswered) {
+  say_two_turns();
+  say(R"({"type":"input_audio_buffer.clear"})");
+  hear_until("response.done");
+  expect_one_answer(1);
+}
+
+// Answers everything with a text that is not all of it.
+class CutAnswer final : public ReplySource, public Reply {
+ public:
+  explicit CutAnswer(const char* why = nullptr) : why_(why) {}
+  Result<std::unique_ptr<Reply>> start(Prompt /*prompt*/, std::function<void()> /*wake*/) override {
+    return std::make_unique<CutAnswer>("max_output_tokens");
+  }
+  Result<bool> take(std::string& text) override {
+    text += "And so";
+    return false;
+  }
+  const char* cut_short() const override { return why_; }
+
+ private:
+  const char* why_;
+};
+
+TEST_F(HearingTest, AnAnswerThatIsCutIsIncomplete) {
+  for (const char* const modality : {"audio", "text"}) {
+    start(kManual, {.speech = speech_, .replies = std::make_shared<CutAnswer>()});
+    say(fmt::format(R"({{"type":"response.create","response":{{"output_modalities":["{}"]}}}})", modality));
+    hear_until("response.done");
+    EXPECT_EQ(text_in({"response", "status"}), "incomplete");
+    EXPECT_EQ(text_in({"response", "status_details", "reason"}), "max_output_tokens");
+    EXPECT_EQ(text_in({"response", "output", "status"}), "incomplete");
+    leave();
+  }
+}
+
+// A model that thinks too long says nothing, and an emoji has no sound: the client can mend neither.
+TEST_F(HearingTest, AnAnswerThatCannotBeSaidIsToldWithoutSound) {
+  engine_->act = {.chunks = 0, .end = [] { return Status(fail(Code::kInvalidArgument, "there is nothing to say")); }};
+  for (const bool answers : {true, false}) {
+    start(kManual,
+          {.speech = speech_, .replies = std::make_shared<FixedAnswer>("\U0001f44d"), .answers_turns = answers});
+    say(R"({"type":"response.create"})");
+    hear_until("response.done");
+    EXPECT_EQ(text_in({"response", "status"}), answers ? "completed" : "failed");
+    leave();
+  }
+}
+
+TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
+  const auto answers = std::make_shared<FixedAnswer>("You said it.");
+  const auto busy = []() -> tl::expected<SlotPool::Lease, HttpError> {
+    return tl::unexpected(HttpError{.status = 503, .message = "all slots are busy", .code = "no_free_slot"});
+  };
+  start(kManual, {.speech = speech_, .replies = answers, .answers_turns = true, .take_slot = busy});
+  say(R"({"type":"response.create"})");
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "no_free_slot");
+  EXPECT_TRUE(answers->asked.empty());
+}
+
+// Between the moment at which it was found and the engine's start.
+TEST_F(HearingTest, AVoiceThatIsDeletedMeanwhileIsNotThere) {
+  Settings settings;
+  settings.voices_dir = folder_.path() + "/shelf";
+  settings.speech_model = "pocket";
+  SpeechFiles voices;
+  voices.family = ModelFamily::kPocketTts;
+  voices.voices = folder_.path();
+  const auto model = SpeechModel::of(settings, voices, engine_);
+  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE((*model)->shelf().put("me", "voice"));
+  engine_->before = [&] { EXPECT_TRUE((*model)->shelf().remove("me")); };
+  engine_->refusal = Error{Code::kNotFound, "there is no voice 'me' in /secret"};
+  start(kManual, {.speech = *model});
+  say(R"({"type":"response.create","response":{"audio":{"output":{"voice":"me"}},"input":[{"type":"message",)"
+      R"("role":"user","content":[{"type":"input_text","text":"A story."}]}]}})");
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "voice_not_found");
+  EXPECT_EQ(text_in({"error", "type"}), "invalid_request_error");
+  EXPECT_THAT(last_.dump(), testing::Not(testing::HasSubstr("secret")));
+  leave();
+}
+
+// What is heard has no marks, what is read has them; what a client has written is its own.
+TEST_F(HearingTest, TheMarksOfAnAnswerAreNotSpoken) {
+  const auto answers = std::make_shared<FixedAnswer>("# Tea\n- **Green** [tea](http://x.org) at `80`\n- 2 * 3");
+  for (const bool generated : {true, false}) {
+    for (const bool spoken : {true, false}) {
+      start(kManual, {.speech = speech_, .replies = answers, .answers_turns = generated});
+      say(fmt::format(R"({{"type":"response.create","response":{{"output_modalities":["{}"]}}}})",
+                      spoken ? "audio" : "text"));
+      hear_until("response.done");
+      const char* const key = spoken ? "transcript" : "text";
+      EXPECT_EQ(text_in({"response", "output", "content", key}),
+                generated && spoken ? "Tea\nGreen tea at 80\n2 * 3"
+                                    : "# Tea\n- **Green** [tea](http://x.org) at `80`\n- 2 * 3");
+      leave();
+    }
+  }
+}
+
+TEST_F(HearingTest, QuestionsHaveAPace) {
+  start(kManual, {.speech = speech_, .replies = std::make_shared<FixedAnswer>("You said it."), .answers_turns = true});
+  const std::string ask = R"({"type":"response.create","response":{"output_modalities":["text"]}})";
+  for (int i = 0; i < 16; ++i) {
+    say(ask);
+    hear_until("response.done");
+  }
+  for (int i = 0; i < 2; ++i) {
+    say(ask);
+    EXPECT_EQ(hear(), "error");
+    EXPECT_EQ(text_in({"error", "code"}), "rate_limit_exceeded");
+    clock_.advance_ns(250'000'000);
+    say(ask);
+    hear_until("response.done");
+  }
+}
+
+TEST(SpokenText, OfABrokenAnswerNoMoreIsKeptThanItsSoundCanHave) {
+  Item item{.role = Role::kAssistant, .status = ItemStatus::kIncomplete, .is_sound = true, .audio_ms = 4000};
+  for (int i = 0; i < 400; ++i) item.text += "word ";
+  EXPECT_EQ(heard_text(item, 2000).size(), 999u);  // as if all had been spoken
+  item.spoken_bytes = spoken_bytes(item, 1);
+  EXPECT_EQ(item.spoken_bytes, 79u);
+  EXPECT_EQ(heard_text(item, 2000), "word word word word word word word word");
+  EXPECT_EQ(heard_text(item, 4000).size(), 79u);
+  item.words = {{.text = "word", .source_begin = 10, .source_end = 14, .start_s = 1, .end_s = 2}};
+  EXPECT_EQ(spoken_bytes(item, 1), 14u);
+  item.text = "word";
+  item.words.clear();
+  EXPECT_EQ(spoken_bytes(item, 1), 4u);
+}
+
+// The text of an answer may be far ahead of its sound.
+TEST_F(HearingTest, WhatWasNotSpokenIsNotSentUpstream) {
+  engine_->act.chunks = 100000;
+  std::string text;
+  for (int i = 0; i < 800; ++i) text += "word ";
+  const auto answers = std::make_shared<FixedAnswer>(text);
+  start(kManual, {.speech = speech_, .replies = answers, .answers_turns = true});
+  say(R"({"type":"response.create"})");
+  hear_until("response.output_audio.delta");
+  say(R"({"type":"response.cancel"})");
+  hear_until("response.done");
+  say(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+  hear_until("response.done");
+  ASSERT_EQ(answers->asked.size(), 2u);
+  ASSERT_EQ(answers->asked[1].turns.size(), 1u);
+  EXPECT_LT(answers->asked[1].turns[0].text.size(), 1000u);
+}
+
+TEST_F(HearingTest, TokensAreANumberOrNone) {
+  start(kManual);
+  for (const char* const bad : {"0", "4097", "1.5", "\"many\"", "[]"}) {
+    say(fmt::format(R"({{"type":"session.update","session":{{"max_output_tokens":{}}}}})", bad));
+    EXPECT_EQ(hear(), "error") << bad;
+    EXPECT_EQ(text_in({"error", "param"}), "max_output_tokens");
+  }
+  for (const char* const good : {"4096", "\"inf\""}) {
+    say(fmt::format(R"({{"type":"session.update","session":{{"max_output_tokens":{}}}}})", good));
+    EXPECT_EQ(hear(), "session.updated") << good;
+    EXPECT_EQ("\"" + text_in({"session", "max_output_tokens"}) + "\"", good == std::string("4096") ? "\"4096\"" : good);
+  }
+}
+
+}  // namespace
+}  // namespace syrinx::server::realtime

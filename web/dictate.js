@@ -1,0 +1,100 @@
+// The panel that writes what is said, while it is said.
+
+import { Listener } from "./listener.js";
+import { Transcript } from "./transcript.js";
+import { Waveform } from "./waveform.js";
+
+const kLastWordsMs = 15000;  // for the words of a turn that the user has ended
+
+export const pcm = { type: "audio/pcm", rate: 24000 };
+
+export class DictatePanel {
+  #toggle = document.getElementById("dictate-toggle");
+  #told = document.getElementById("dictate-told");
+  #fault = document.getElementById("dictate-fault");
+  #transcript = new Transcript(document.getElementById("dictated"));
+  #wave = new Waveform(document.getElementById("dictate-wave"), { liveSeconds: 6 });
+  #listener = new Listener({
+    onSound: (samples) => this.#wave.add(samples),
+    onEvent: (event) => this.#take(event),
+    onEnd: (why) => this.#end(`Dictation has ended: ${why}.`),
+  });
+  #state = "off";  // or starting, on, ending
+  #ending = 0;
+  #turns = new Set();  // the items whose words are still to come
+
+  // `model` gives the recogniser's name.
+  constructor(model) {
+    this.#toggle.addEventListener("click", () => (this.#state === "off" ? this.#start(model()) : this.#stop()));
+    document.getElementById("dictate-clear").addEventListener("click", () => this.#transcript.clear());
+    document.getElementById("dictate-copy").addEventListener("click", () => this.#copy());
+  }
+
+  async #start(model) {
+    this.#state = "starting";
+    this.#toggle.disabled = true;
+    this.#fault.textContent = "";
+    this.#wave.clear();
+    this.#turns.clear();
+    try {
+      await this.#listener.start({
+        type: "transcription",
+        audio: { input: { format: pcm, transcription: { model }, turn_detection: { type: "server_vad" } } },
+      });
+      this.#state = "on";
+      this.#show("Listening: say something.");
+    } catch (fault) {
+      this.#end(`Dictation did not begin: ${fault.message}.`);
+    }
+  }
+
+  // Ends the turn that is under way, if there is one, and waits for its words.
+  #stop() {
+    if (this.#state !== "on") return this.#end("");
+    this.#state = "ending";
+    this.#listener.closeMicrophone();
+    this.#listener.send("input_audio_buffer.commit");
+    this.#ending = setTimeout(() => this.#end(""), kLastWordsMs);
+    this.#show("The last words are being written.");
+  }
+
+  #take(event) {
+    if (event.type === "input_audio_buffer.speech_started") this.#show("Hearing you.");
+    if (event.type === "input_audio_buffer.speech_stopped" && this.#state === "on") this.#show("Listening.");
+    if (event.type === "input_audio_buffer.committed") this.#turns.add(event.item_id);
+    const isOver = /transcription\.(completed|failed)$/.test(event.type);
+    if (isOver) this.#turns.delete(event.item_id);
+    this.#transcript.take(event);
+    if (this.#state === "ending") {
+      // A turn that had ended by itself leaves nothing to commit, which is an error, but its words still come.
+      if ((isOver || event.type === "error") && this.#turns.size === 0) this.#end("");
+    } else if (event.type === "error") {
+      this.#fault.textContent = `${event.error.message}.`;
+    }
+  }
+
+  #end(fault) {
+    clearTimeout(this.#ending);
+    this.#listener.stop();
+    this.#transcript.settle();
+    this.#state = "off";
+    this.#fault.textContent = fault;
+    this.#show("");
+  }
+
+  #show(words) {
+    this.#toggle.disabled = false;
+    this.#toggle.textContent = this.#state === "off" ? "Start dictation" : "Stop dictation";
+    this.#toggle.setAttribute("aria-pressed", this.#state !== "off");
+    this.#told.textContent = words;
+  }
+
+  async #copy() {
+    try {
+      await navigator.clipboard.writeText(this.#transcript.text);
+      this.#told.textContent = "Copied.";
+    } catch {
+      this.#fault.textContent = "The browser does not let this page copy.";
+    }
+  }
+}

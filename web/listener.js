@@ -1,0 +1,98 @@
+// A session of /v1/realtime with the microphone: what is said goes to the server, and its events come back.
+
+import { Fault, key } from "./server.js";
+
+export const base64Of = (samples) =>
+  btoa(String.fromCharCode(...new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)));
+
+export const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+
+// Who cannot be heard yet is told why in a sentence.
+export async function openMicrophone(cleaning = { echoCancellation: true, noiseSuppression: true, autoGainControl: true }) {
+  if (!navigator.mediaDevices) throw new Fault("browsers give the microphone to pages of this machine or with TLS alone");
+  try {
+    return await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, ...cleaning } });
+  } catch (error) {
+    throw new Fault(error.name === "NotAllowedError" ? "the browser does not give this page the microphone" : "there is no microphone");
+  }
+}
+
+function openSocket() {
+  const used = key();
+  const protocols = ["realtime", ...(used ? [`openai-insecure-api-key.${used}`] : [])];
+  const address = new URL("/v1/realtime?model=gpt-realtime", location.href);
+  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(address, protocols);
+    socket.addEventListener("open", () => resolve(socket), { once: true });
+    socket.addEventListener("error", () => reject(new Fault("the server gives no session; it may be busy")), { once: true });
+  });
+}
+
+const kAsking = "ask";  // the id of the event that says what the session is to be
+
+export class Listener {
+  #socket = null;
+  #microphone = null;
+  #context = null;
+
+  // `onSound` is given what the microphone heard, `onEvent` each event of the server, `onEnd` why a session ended by
+  // itself.
+  constructor({ onSound, onEvent, onEnd }) {
+    Object.assign(this, { onSound, onEvent, onEnd });
+  }
+
+  // In the handler of a user's action.  Throws a Fault.
+  async start(session) {
+    try {
+      this.#microphone = await openMicrophone();
+      this.#context = new AudioContext();
+      await this.#context.resume();
+      await this.#context.audioWorklet.addModule("/assets/capture.js");
+      this.#socket = await openSocket();
+    } catch (error) {
+      this.stop();
+      throw error;
+    }
+    this.#socket.addEventListener("message", ({ data }) => this.#take(JSON.parse(data)));
+    this.#socket.addEventListener("close", ({ reason }) => {
+      if (!this.#socket) return;
+      this.stop();
+      this.onEnd(reason || "the server has closed the session");
+    });
+    this.send("session.update", { event_id: kAsking, session });
+    const capture = new AudioWorkletNode(this.#context, "capture", { numberOfOutputs: 0 });
+    capture.port.onmessage = ({ data }) => {
+      if (!this.#microphone) return;
+      this.onSound(data);
+      this.send("input_audio_buffer.append", { audio: base64Of(data) });
+    };
+    this.#context.createMediaStreamSource(this.#microphone).connect(capture);
+  }
+
+  // A session that cannot be as it was asked for is none.
+  #take(event) {
+    if (event.type !== "error" || event.error.event_id !== kAsking) return this.onEvent(event);
+    this.stop();
+    this.onEnd(event.error.message);
+  }
+
+  send(type, fields = {}) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ type, ...fields }));
+  }
+
+  // What has been said so far is still heard: its words come, until stop().
+  closeMicrophone() {
+    for (const track of this.#microphone?.getTracks() ?? []) track.stop();
+    this.#microphone = null;
+    this.#context?.close();
+    this.#context = null;
+  }
+
+  stop() {
+    this.closeMicrophone();
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+}
