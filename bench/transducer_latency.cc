@@ -1,24 +1,29 @@
 // How long the result of a chunk takes in a cache-aware transducer, from its last sample to its labels, and what each
 // principle of the hot path is worth there (spec transducer-asr.md, section 5.6).
 //
-//   transducer_latency --model FILE [--precision int8] [--threads 2] [--look-ahead FRAMES] [--chunks 2000] [--streams
-//   24] transducer_latency --model FILE --idle SECONDS [--rounds 3] [--burst 64] [--heartbeat] [--neighbour] [--keep
-//   FILE]
+//   transducer_latency --model FILE [--chunks 2000] [--streams 24]
+//   transducer_latency --model FILE --idle SECONDS [--rounds 3] [--burst 64] [--begin FORM] [--whole]
+//   transducer_latency --model FILE --idle SECONDS --first cold|warm
 //
-// A row gives p50, p99 and p99.9 in microseconds, each as a multiple of p50, and how many there were.
+// all with [--precision int8] [--threads 2] [--look-ahead FRAMES] [--cache FOLDER], those after SECONDS of idleness
+// also with [--heartbeat] [--neighbour] [--keep FILE].  A row gives p50, p99 and p99.9 in microseconds, each as a
+// multiple of p50, and how many there were.
 //
 // The first form: --chunks chunks, each begun as soon as the one before is done, and an empty loop of their length
 // beside them: what the machine itself adds.  Under each principle stands what the program does, then what it does
 // without it, measured in turns.
 //
 // The second: --rounds times nothing for --idle seconds, then --burst chunks 80 ms apart, or however long they are;
-// after 0 s they are back to back.  Each is timed from the moment at which it was due.  The first eight are the
-// program's, those behind them take turns with the forms that lack a principle.  --heartbeat: the engine's, which works
-// a little while nothing is asked of it (principle 3).  --neighbour: beside a process that goes through memory on every
-// core.
-// --keep: the rows are of the rounds in the file too, and these are added to it.
-#include <cpuid.h>
-
+// after 0 s they are back to back.  Each is timed from the moment at which it was due.  The forms that lack a principle
+// take turns with the program's, another one being the first of each burst, --begin of the first one; with --whole all
+// are the program's, features included.
+//
+// The third: one chunk alone, the first since the model was loaded, which ran nothing before (cold) or what a program
+// runs that is to be ready (warm).
+//
+// --heartbeat: the engine's, which works a little while nothing is asked of it (principle 3).  --neighbour: beside a
+// process that goes through memory on every core.  --keep: a line for each chunk is added to the file: its place in its
+// burst, its form, microseconds.
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -36,37 +41,42 @@ using namespace syrinx;
 using namespace syrinx::bench;
 
 struct Arguments {
-  std::string model, precision = "int8", cache, look_ahead, idle, keep;
-  size_t threads = 2, chunks = 2000, streams = 24, rounds = 3, burst = 64;
-  bool heartbeat = false, neighbour = false;
+  std::string model, precision = "int8", cache, look_ahead, idle, first, keep;
+  size_t threads = 2, chunks = 2000, streams = 24, rounds = 3, burst = 64, begin = 0;
+  bool heartbeat = false, neighbour = false, whole = false;
 
   double idle_s() const { return std::atof(idle.c_str()); }
+  bool is_sound() const {
+    const bool first_is_sound = first.empty() || ((first == "cold" || first == "warm") && !idle.empty());
+    return !model.empty() && parse_precision(precision) && first_is_sound;
+  }
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
   Arguments out;
   const std::pair<std::string_view, std::string*> texts[] = {{"--model", &out.model}, {"--precision", &out.precision},
                                                              {"--cache", &out.cache}, {"--look-ahead", &out.look_ahead},
-                                                             {"--idle", &out.idle},   {"--keep", &out.keep}};
-  const std::pair<std::string_view, size_t*> counts[] = {{"--threads", &out.threads},
-                                                         {"--chunks", &out.chunks},
-                                                         {"--streams", &out.streams},
-                                                         {"--rounds", &out.rounds},
-                                                         {"--burst", &out.burst}};
+                                                             {"--idle", &out.idle},   {"--keep", &out.keep},
+                                                             {"--first", &out.first}};
+  const std::pair<std::string_view, bool*> switches[] = {
+      {"--heartbeat", &out.heartbeat}, {"--neighbour", &out.neighbour}, {"--whole", &out.whole}};
+  const std::pair<std::string_view, size_t*> counts[] = {{"--threads", &out.threads}, {"--chunks", &out.chunks},
+                                                         {"--streams", &out.streams}, {"--rounds", &out.rounds},
+                                                         {"--burst", &out.burst},     {"--begin", &out.begin}};
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
-    if (name == "--heartbeat" || name == "--neighbour") {
-      (name == "--heartbeat" ? out.heartbeat : out.neighbour) = true;
+    const auto named = [&](const auto& option) { return option.first == name; };
+    if (const auto on = std::ranges::find_if(switches, named); on != std::end(switches)) {
+      *on->second = true;
       continue;
     }
-    const auto named = [&](const auto& option) { return option.first == name; };
     const auto text = std::ranges::find_if(texts, named);
     const auto count = std::ranges::find_if(counts, named);
     if (++i == argc || (text == std::end(texts) && count == std::end(counts))) return std::nullopt;
     if (text != std::end(texts)) *text->second = argv[i];
     if (count != std::end(counts)) *count->second = static_cast<size_t>(std::max(1, std::atoi(argv[i])));
   }
-  if (out.model.empty() || !parse_precision(out.precision)) return std::nullopt;
+  if (!out.is_sound()) return std::nullopt;
   return out;
 }
 
@@ -106,21 +116,28 @@ void compare_layouts(Path& path, size_t chunks) {
   std::printf("  the same bits: %s\n", same ? "yes" : "no");
 }
 
-// What a call through the table of targets takes, work included, and what it would take to ask the processor each time.
-void compare_dispatch() {
+// What a call through the table of targets takes, work included, and what it takes where each one asks the processor.
+void compare_dispatch(Path& path) {
   constexpr int kCalls = 1000000, kQuestions = 1000;
   const float one = 1.0f;
   size_t sum = 0;
-  const double calls = timed([&] {
-    for (int i = 0; i < kCalls; ++i) sum += kernels::argmax({&one, 1}).index;
-  });
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const double questions = timed([&] {
-    for (int i = 0; i < kQuestions; ++i) sum += static_cast<size_t>(__get_cpuid_count(7, 0, &a, &b, &c, &d)) + b % 2;
-  });
+  const auto calls = [&](int count) {
+    return timed([&] {
+             for (int i = 0; i < count; ++i) sum += kernels::argmax({&one, 1}).index;
+           }) /
+           count;
+  };
+  const double resolved = calls(kCalls);
+  double looked_up = 0;
+  {
+    const TargetLookup lookup(true);
+    looked_up = calls(kQuestions);
+  }
+  const unsigned long before = TargetLookup::asked();
+  path.hear(Form::kLookUpTargets);
   std::printf(
-      "5 a call of a kernel through the table of targets %.4f us, the processor asked for its features %.2f us%s\n",
-      calls / kCalls, questions / kQuestions, sum == 0 ? "?" : "");
+      "5 a call of a kernel through the table of targets %.4f us, asking the processor %.2f us%s; a chunk has %lu\n",
+      resolved, looked_up, sum == 0 ? "" : "?", TargetLookup::asked() - before);
 }
 
 void measure(Path& path, size_t chunks) {
@@ -140,7 +157,7 @@ void measure(Path& path, size_t chunks) {
           as(Form::kAskForKind), 5 * chunks);
   compare("6 scratch made once", as(Form::kProgram), "  made anew for each chunk", as(Form::kNewScratch), 5 * chunks);
   compare_layouts(path, chunks);
-  compare_dispatch();
+  compare_dispatch(path);
 }
 
 // A chunk behind an idle while.
@@ -150,18 +167,7 @@ struct Sample {
   double us;
 };
 
-std::vector<Sample> read_samples(const std::string& file) {
-  std::vector<Sample> out;
-  std::ifstream in(file);
-  size_t index = 0, form = 0;
-  double us = 0;
-  while (in >> index >> form >> us)
-    if (form < std::size(kForms)) out.push_back({index, kForms[form], us});
-  return out;
-}
-
 std::vector<Sample> idle_rounds(Path& path, const Arguments& arguments) {
-  constexpr size_t kProgramFirst = 8;
   const auto apart =
       std::chrono::microseconds(arguments.idle_s() > 0 ? static_cast<int64_t>(path.chunk_ms() * 1e3) : 0);
   std::optional<Heartbeat> heartbeat;
@@ -170,25 +176,31 @@ std::vector<Sample> idle_rounds(Path& path, const Arguments& arguments) {
   for (size_t round = 0; round < arguments.rounds; ++round) {
     SteadyClock::time_point due =
         SteadyClock::now() + std::chrono::microseconds(static_cast<int64_t>(arguments.idle_s() * 1e6));
-    for (size_t i = 0; i < arguments.burst; ++i, due += apart) {
-      const size_t form = i < kProgramFirst ? 0 : (i - kProgramFirst) % std::size(kForms);
-      if (apart.count() == 0) due = SteadyClock::now();
+    for (size_t i = 0; i < arguments.burst; ++i) {
+      const Form form = arguments.whole ? Form::kChunk : kForms[(arguments.begin + round + i) % std::size(kForms)].form;
       std::this_thread::sleep_until(due);
-      if (form == 0) {
-        path.chunk();
-      } else {
-        const Turns::Turn turn(path.turns());
-        path.encode(0);
-        path.decode(0, kForms[form]);
-      }
-      out.push_back({i, kForms[form], microseconds(due, SteadyClock::now())});
+      if (apart.count() == 0) due = SteadyClock::now();
+      path.hear(form);
+      out.push_back({i, form, microseconds(due, SteadyClock::now())});
       if (heartbeat) heartbeat->note();
+      // A form that takes longer is not to make the next one late.
+      due = std::max(due + apart, SteadyClock::now());
     }
   }
   return out;
 }
 
-void print_samples(const std::vector<Sample>& samples) {
+Status keep(const std::vector<Sample>& samples, const std::string& file) {
+  std::ofstream out(file, std::ios::app);
+  for (const Sample& sample : samples)
+    out << sample.index << ' ' << kForms[static_cast<size_t>(sample.form)].key << ' ' << sample.us << '\n';
+  if (!out.flush()) return fail(Code::kIo, "'{}' cannot be written; give --keep a file that can", file);
+  return {};
+}
+
+void print_samples(const std::vector<Sample>& samples, const Arguments& arguments) {
+  std::printf("after %g s of idleness%s%s\n", arguments.idle_s(), arguments.heartbeat ? ", heartbeat" : "",
+              arguments.neighbour ? ", beside a noisy neighbour" : "");
   const auto row = [&](const char* name, const auto& wanted) {
     std::vector<double> us;
     for (const Sample& sample : samples)
@@ -196,28 +208,25 @@ void print_samples(const std::vector<Sample>& samples) {
     print_row(name, std::move(us));
   };
   row("first chunk", [](const Sample& sample) { return sample.index == 0; });
-  row("first eight chunks", [](const Sample& sample) { return sample.index < 8; });
   row("all chunks, whatever their form", [](const Sample&) { return true; });
-  for (const Form form : kForms) row(form_name(form), [&](const Sample& sample) { return sample.form == form; });
+  for (const FormName& form : kForms) row(form.name, [&](const Sample& sample) { return sample.form == form.form; });
 }
 
 Status measure_idle(Path& path, const Arguments& arguments) {
-  for (int i = 0; i < 50; ++i) path.chunk(), path.encode(0);
-  std::vector<Sample> samples = idle_rounds(path, arguments);
-  bool kept_all = true;
-  if (!arguments.keep.empty()) {
-    const std::vector<Sample> kept = read_samples(arguments.keep);
-    std::ofstream out(arguments.keep, std::ios::app);
-    for (const Sample& sample : samples)
-      out << sample.index << ' ' << static_cast<size_t>(sample.form) << ' ' << sample.us << '\n';
-    kept_all = static_cast<bool>(out.flush());
-    samples.insert(samples.end(), kept.begin(), kept.end());
+  std::vector<Sample> samples;
+  if (arguments.first.empty()) {
+    for (int i = 0; i < 24; ++i)
+      for (const FormName& form : kForms) path.hear(form.form);
+    samples = idle_rounds(path, arguments);
+  } else {
+    if (arguments.first == "warm") path.warm_up();
+    const auto due = SteadyClock::now() + std::chrono::microseconds(static_cast<int64_t>(arguments.idle_s() * 1e6));
+    std::this_thread::sleep_until(due);
+    samples.push_back({0, Form::kChunk, timed([&] { path.hear(Form::kChunk); })});
   }
-  std::printf("after %g s of idleness%s%s\n", arguments.idle_s(), arguments.heartbeat ? ", heartbeat" : "",
-              arguments.neighbour ? ", beside a noisy neighbour" : "");
-  print_samples(samples);
-  if (!kept_all) return fail(Code::kIo, "'{}' cannot be written; give --keep a file that can", arguments.keep);
-  return {};
+  print_samples(samples, arguments);
+  if (arguments.keep.empty()) return {};
+  return keep(samples, arguments.keep);
 }
 
 Status run(const Arguments& arguments) {
@@ -230,16 +239,14 @@ Status run(const Arguments& arguments) {
   if (!ChunkedFrames::fits(*model) || !model->decoder()->has_transducer())
     return fail(Code::kUnsupported, "'{}' is no cache-aware transducer", arguments.model);
   Path path(model, context, static_cast<int>(arguments.threads), arguments.idle.empty() ? arguments.streams : 1);
-  std::vector<double> begin;
-  for (int i = 0; i < 3; ++i) begin.push_back(timed([&] { path.chunk(); }));
   std::printf("%s, %zu threads, chunks of %.0f ms; us: p50 p99 p99.9, p99 / p50, p99.9 / p50\n",
               precision_name(precision), arguments.threads, path.chunk_ms());
+  if (!arguments.idle.empty()) return measure_idle(path, arguments);
+  std::vector<double> begin;
+  for (int i = 0; i < 3; ++i) begin.push_back(timed([&] { path.chunk(); }));
   std::printf("  first, second, third chunk without warm-up     %9.1f %9.1f %9.1f\n", begin[0], begin[1], begin[2]);
-  if (arguments.idle.empty()) {
-    measure(path, arguments.chunks);
-    return {};
-  }
-  return measure_idle(path, arguments);
+  measure(path, arguments.chunks);
+  return {};
 }
 
 }  // namespace
@@ -250,7 +257,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: transducer_latency --model FILE [--precision int8] [--cache FOLDER] [--threads 2]\n"
                  "         [--look-ahead FRAMES] [--chunks 2000] [--streams 24]\n"
-                 "       ... --idle SECONDS [--rounds 3] [--burst 64] [--heartbeat] [--neighbour] [--keep FILE]\n");
+                 "       ... --idle SECONDS [--rounds 3] [--burst 64] [--begin FORM] [--whole] [--heartbeat] "
+                 "[--neighbour] [--keep FILE]\n"
+                 "       ... --idle SECONDS --first cold|warm [--neighbour] [--keep FILE]\n");
     return 2;
   }
   std::optional<NoisyNeighbour> neighbour;

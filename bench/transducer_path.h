@@ -4,13 +4,16 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "engine/heartbeat.h"
 #include "engine/transducer_frames.h"
 #include "models/transducer/head_decoder.h"
 #include "state_layout.h"
+#include "target_lookup.h"
 
 namespace syrinx::bench {
 
@@ -34,21 +37,37 @@ class AskingDecoder final : public transducer::GreedyDecoder {
   }
 };
 
-// How a chunk's frames are decoded.  The last two find a label in each frame (state_layout.h), the others what the
-// weights say.
-enum class Form { kProgram, kCheckEachFrame, kAskForKind, kNewScratch, kOneBlock, kScattered };
-inline constexpr Form kForms[] = {Form::kProgram,    Form::kCheckEachFrame, Form::kAskForKind,
-                                  Form::kNewScratch, Form::kOneBlock,       Form::kScattered};
-inline const char* form_name(Form form) {
-  switch (form) {
-    case Form::kProgram: return "as the program does it";
-    case Form::kCheckEachFrame: return "1 faults looked for after every frame";
-    case Form::kAskForKind: return "2 asks for the kind at each decision";
-    case Form::kNewScratch: return "6 scratch made anew for each chunk";
-    case Form::kOneBlock: return "4 a label a frame, state in one block";
-    case Form::kScattered: return "4 a label a frame, state scattered";
-  }
-  return "";
+// How a chunk is heard.  The first with features, the others from features on; the two of the fourth principle find a
+// label in each frame (state_layout.h), the others what the weights say.
+enum class Form {
+  kChunk,
+  kProgram,
+  kCheckEachFrame,
+  kAskForKind,
+  kNewScratch,
+  kOneBlock,
+  kScattered,
+  kLookUpTargets,
+};
+struct FormName {
+  Form form;
+  const char* key;  // in files
+  const char* name;
+};
+inline constexpr FormName kForms[] = {
+    {Form::kChunk, "chunk", "features too"},
+    {Form::kProgram, "program", "as the program does it"},
+    {Form::kCheckEachFrame, "each_frame", "1 faults looked for after every frame"},
+    {Form::kAskForKind, "ask_kind", "2 asks for the kind at each decision"},
+    {Form::kNewScratch, "new_scratch", "6 scratch made anew for each chunk"},
+    {Form::kOneBlock, "one_block", "4 a label a frame, state in one block"},
+    {Form::kScattered, "scattered", "4 a label a frame, state scattered"},
+    {Form::kLookUpTargets, "look_up", "5 target looked up at every call"},
+};
+inline std::optional<Form> find_form(std::string_view key) {
+  for (const FormName& form : kForms)
+    if (key == form.key) return form.form;
+  return std::nullopt;
 }
 
 // Streams whose chunks go through the encoder one after the other and whose frames are decoded in some form, and one
@@ -85,6 +104,17 @@ class Path {
     labels_.reserve(kReserved);
   }
 
+  // As the program does it where somebody waits until it is ready.
+  void warm_up() { pool_.warm_up(*model_); }
+
+  // A chunk of the first stream, all of the way.
+  void hear(Form form) {
+    if (form == Form::kChunk) return chunk();
+    const TargetLookup lookup(form == Form::kLookUpTargets);
+    const Turns::Turn turn(turns_);
+    encode(0);
+    decode(0, form);
+  }
   // The next chunk of sound, as the program does it: features, encoder, decoder.
   void chunk() {
     const std::span<const float> samples = std::span(sound_).subspan(next_ * chunk_, chunk_);
@@ -110,6 +140,8 @@ class Path {
     if (found_.size() + kBlock * 16 > found_.capacity()) found_.clear();
     if (labels_.size() + kBlock > labels_.capacity()) labels_.clear();
     switch (form) {
+      case Form::kChunk:
+      case Form::kLookUpTargets:
       case Form::kProgram: greedy(*decoder_, state, frames(0, rows_)); break;
       case Form::kCheckEachFrame: checked(state); break;
       case Form::kAskForKind: greedy(asking_, state, frames(0, rows_)); break;
@@ -121,7 +153,7 @@ class Path {
     }
   }
   // What keeps the program awake while it is idle, for engine/heartbeat.h.
-  double beat() { return hear_silence(*model_, beat_mels_, {turns_, runner_, beat_encoder_, beat_decoder_}); }
+  double beat() { return hear_silence(*model_, {turns_, runner_, beat_encoder_, beat_decoder_, beat_room_}); }
   // Whether the states of both layouts hold the same bits.
   bool layouts_agree() {
     const auto same = [](std::span<const float> a, std::span<const float> b) { return std::ranges::equal(a, b); };
@@ -135,7 +167,6 @@ class Path {
     }
     return equal;
   }
-  Turns& turns() { return turns_; }
   size_t streams() const { return streams_.size(); }
   double chunk_ms() const { return 1000.0 * static_cast<double>(chunk_) / model_->config().features.rate_hz; }
 
@@ -195,7 +226,7 @@ class Path {
   std::vector<std::unique_ptr<Stream>> streams_;
   transducer::Encoder beat_encoder_;
   transducer::HeadDecoder beat_decoder_;
-  nn::Plane beat_mels_;
+  SoundRoom beat_room_;
   nn::Plane frames_;  // of the chunk that was encoded last
   size_t rows_ = 0;
   std::vector<transducer::Emission> found_;

@@ -9,15 +9,19 @@ import json
 import time
 import urllib.parse
 
+import live
+
 RATE_HZ = 24000
 BYTES_PER_S = 2 * RATE_HZ        # s16, one channel
 FRAME_BYTES = BYTES_PER_S * 80 // 1000
 WAV_HEADER = 44
+LIVE = {"realtime": live.realtime_speech, "wyoming": live.wyoming_speech}
 
 
 @dataclasses.dataclass
 class Target:
-    """A server.  `protocol`: openai (POST /v1/audio/speech, pcm) or pocket-tts (POST /tts, a WAV file)."""
+    """A server.  `protocol`: openai (POST /v1/audio/speech, pcm), realtime (WS /v1/realtime), wyoming, or pocket-tts (POST
+    /tts, a WAV file)."""
     host: str
     port: int
     protocol: str = "openai"
@@ -48,8 +52,10 @@ class Heard:
 
 
 class _Player:
-    def __init__(self, heard: Heard, asked: float, skip: int):
-        self.heard, self.asked, self.skip = heard, asked, skip
+    """`silent_from`: until when the text before is played, and this one is expected then; 0 for whoever waits for it."""
+
+    def __init__(self, heard: Heard, asked: float, skip: int, silent_from: float):
+        self.heard, self.asked, self.skip, self.silent_from = heard, asked, skip, silent_from
         self.bytes, self.begin, self.last_frame = 0, None, 0.0
 
     def take(self, count: int) -> None:
@@ -60,10 +66,10 @@ class _Player:
         if count == 0:
             return
         if self.begin is None:
-            self.begin = self.last_frame = now
+            self.begin, self.last_frame = self.silent_from or now, now
             self.heard.first = now - self.asked
         late = now - self.begin - self.bytes / BYTES_PER_S
-        if self.bytes > 0 and late > 0:
+        if late > 0:
             self.heard.misses += 1
             self.heard.late = max(self.heard.late, late)
             self.begin += late  # it goes on from here
@@ -93,11 +99,29 @@ async def _receive(reader: asyncio.StreamReader, heard: Heard, player: _Player) 
     heard.status = status
 
 
-async def listen(target: Target, text: str, name: str, seed: int) -> Heard:
+async def _listen_live(target: Target, text: str, name: str, seed: int, silent_from: float) -> Heard:
+    heard = Heard(name)
+    player = _Player(heard, time.monotonic(), 0, silent_from)
+
+    def begin() -> None:
+        player.asked = time.monotonic()
+
+    try:
+        await LIVE[target.protocol](target.host, target.port, text, seed, begin, player.take)
+        heard.status = 200
+    except (OSError, ValueError, KeyError, asyncio.IncompleteReadError):
+        pass
+    player.end()
+    return heard
+
+
+async def listen(target: Target, text: str, name: str, seed: int, silent_from: float = 0.0) -> Heard:
     """One request, to its end.  What goes wrong with the connection leaves status 0."""
+    if target.protocol in LIVE:
+        return await _listen_live(target, text, name, seed, silent_from)
     heard = Heard(name)
     request, skip = target.request(text, name, seed)
-    player = _Player(heard, time.monotonic(), skip)
+    player = _Player(heard, time.monotonic(), skip, silent_from)
     try:
         reader, writer = await asyncio.open_connection(target.host, target.port)
         try:
@@ -111,20 +135,22 @@ async def listen(target: Target, text: str, name: str, seed: int) -> Heard:
     return heard
 
 
-async def _one_after_another(target: Target, text: str, who: str, offset: float, until: float, all_heard: list[Heard]) -> None:
+async def _one_after_another(target: Target, text: str, who: str, offset: float, until: float, ahead: float, all_heard: list[Heard]) -> None:
     await asyncio.sleep(offset)
-    count = 0
-    while time.monotonic() < until:
-        heard = await listen(target, text, f"{who}.{count}", count)
+    count, silent_from = 0, 0.0
+    while count == 0 or time.monotonic() < until:  # one at least, however late it begins
+        heard = await listen(target, text, f"{who}.{count}", count, silent_from)
         all_heard.append(heard)
         count += 1
-        await asyncio.sleep(max(0.0 if heard.status == 200 else 0.1, heard.play_end - time.monotonic()))
+        silent_from = heard.play_end if ahead > 0 and heard.status == 200 else 0.0
+        await asyncio.sleep(max(0.0 if heard.status == 200 else 0.1, heard.play_end - ahead - time.monotonic()))
 
 
-async def listeners(target: Target, text: str, streams: int, seconds: float, period: float) -> list[Heard]:
+async def listeners(target: Target, text: str, streams: int, seconds: float, period: float, ahead: float = 0.0) -> list[Heard]:
     """So many at once, each hearing one text after another for so long; they begin spread over `period`, the length of
-    a text, since in step they would all want their first sounds at the same moments."""
+    a text, since in step they would all want their first sounds at the same moments.  Who asks `ahead` seconds before
+    the last text has been played wants the next one at its end, and silence between them is a miss."""
     all_heard: list[Heard] = []
     run, until = f"{time.time_ns():x}", time.monotonic() + period + seconds
-    await asyncio.gather(*(_one_after_another(target, text, f"{run}.{i}", period * i / streams, until, all_heard) for i in range(streams)))
+    await asyncio.gather(*(_one_after_another(target, text, f"{run}.{i}", period * i / streams, until, ahead, all_heard) for i in range(streams)))
     return all_heard

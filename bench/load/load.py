@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""How many listeners a server bears: each plays what it hears as soon as it hears it, one text after another, and a
-moment without anything left to play is a missed deadline.  The server is started here and ended behind the run.
+"""How many clients a server bears at once.  The server is started here and ended behind the run.
 
   load.py run --model FOLDER --voice FILE --streams 1,2,4 --json load.json      so many listeners, one count after another
   load.py capacity --model FOLDER --voice FILE --json load.json                 the most without a miss, by bisection; then
                                                                                 the gaps between frames at 80 % of it
+  load.py ... --protocol openai|realtime|wyoming                                how they ask; openai by default
+  load.py ... --ahead 4                                        a text is asked for 4 s before the last one has been played
+  load.py ... --clip FILE.wav --model MODEL [--protocol transcriptions|realtime|wyoming]   of a recogniser, so many speakers
   load.py ... --peer 'pocket-tts serve --config C --port 8765' --port 8765      the same of the maker's own server
+  load.py ... --clip FILE.wav --peer 'whisper-server -m M --port 8765' --port 8765
   load.py report --json load.json [--csv load.csv] [--plot load.png]            table, and first sound against streams
+
+A listener plays what it hears as soon as it hears it, one text after another, and a moment without anything left to play
+is a missed deadline; with --ahead, as who reads a book aloud, so is silence between two texts.  A speaker says a clip again and again, at the pace of speech in realtime and over Wyoming, where
+words that come more than --deadline behind its last sample are a miss; recordings are posted whole, each when the last
+one would have been said, and an answer that takes longer than that is the miss.  Their "first sound" is this answer.
 
 Rows are added to the file, so that a long run may be cut into several calls (`capacity --low 8 --high 12`).  For Syrinx
 each row also has how much of the first sound is not the engine's own: the listener's clock less the engine's figure for
-the same request, from the server's log.  --plot needs matplotlib.
+the same request, from the server's log.  --plot needs matplotlib, realtime the package websockets.
 """
 
 from __future__ import annotations
@@ -32,6 +40,8 @@ import threading
 import time
 
 import listener
+import live
+import speaker
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bench/race"))
@@ -53,21 +63,25 @@ class Syrinx:
     """`syrinx serve`, and what its log says of each request."""
     name = "syrinx"
 
-    def __init__(self, binary: str, arguments: list[str]):
+    def __init__(self, binary: str, arguments: list[str], protocol: str = "openai"):
         self.log: dict[str, dict] = {}
-        self.process = subprocess.Popen([binary, "serve", "--port", "0", *arguments], stderr=subprocess.PIPE, text=True)
+        ports = ["--port", "0", *(["--wyoming-port", "0"] if protocol == "wyoming" else [])]
+        self.process = subprocess.Popen([binary, "serve", *ports, *arguments], stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self.port = None
+        found = {}  # Wyoming's line comes first
         for line in self.process.stderr:
             self.lines.append(line)
-            if found := re.search(r" at http://127\.0\.0\.1:(\d+)", line):
-                self.port = int(found[1])
+            if told := re.search(r" at (http|tcp)://127\.0\.0\.1:(\d+)", line):
+                found[told[1]] = int(told[2])
+            if "http" in found:
+                self.port = found["tcp" if protocol == "wyoming" else "http"]
                 break
         if self.port is None:
             raise SystemExit("the server did not start: " + "".join(self.lines))
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
-        self.target = listener.Target("127.0.0.1", self.port)
+        self.target = listener.Target("127.0.0.1", self.port, protocol)
 
     def _read(self) -> None:
         for line in self.process.stderr:
@@ -83,9 +97,9 @@ class Syrinx:
 class Peer:
     """Any command that serves the maker's own protocol on that port."""
 
-    def __init__(self, command: str, port: int):
+    def __init__(self, command: str, port: int, protocol: str):
         self.name, self.log = pathlib.Path(shlex.split(command)[0]).name, {}
-        self.target = listener.Target("127.0.0.1", port, "pocket-tts")
+        self.target = listener.Target("127.0.0.1", port, protocol)
         self.process = subprocess.Popen(shlex.split(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(600):
             try:
@@ -103,6 +117,11 @@ class Peer:
         self.process.wait()
 
 
+def hearing_arguments(args: argparse.Namespace) -> list[str]:
+    arguments = ["--recognition-model", args.model, "--speech-model", "", "--recognition-slots", "64", "--recognition-threads", str(args.threads)]
+    return arguments + (["--recognition-precision", args.precision] if args.precision else [])
+
+
 def syrinx_arguments(args: argparse.Namespace) -> list[str]:
     arguments = ["--speech-model", args.model, "--recognition-model", "", "--speech-slots", "64", "--threads", str(args.threads)]
     if args.precision:
@@ -111,7 +130,9 @@ def syrinx_arguments(args: argparse.Namespace) -> list[str]:
 
 
 def start(args: argparse.Namespace) -> Syrinx | Peer:
-    return Peer(args.peer, args.port) if args.peer else Syrinx(args.syrinx, syrinx_arguments(args))
+    if args.peer:
+        return Peer(args.peer, args.port, "whisper.cpp" if args.clip else "pocket-tts")
+    return Syrinx(args.syrinx, hearing_arguments(args) if args.clip else syrinx_arguments(args), args.protocol)
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -123,14 +144,19 @@ def spread(values: list[float]) -> dict:
     return {"p50": percentile(values, 50), "p95": percentile(values, 95), "p99": percentile(values, 99), "min": min(values), "max": max(values)}
 
 
+def row_name(server: Syrinx | Peer, args: argparse.Namespace) -> str:
+    name = server.name if isinstance(server, Peer) or args.protocol == "openai" else f"{server.name} {args.protocol}"
+    return args.name or name + (" ahead" if args.ahead else "")
+
+
 def probe(server: Syrinx | Peer, streams: int, args: argparse.Namespace, period: float) -> dict:
-    heard = asyncio.run(listener.listeners(server.target, args.text, streams, args.seconds, period))
+    heard = asyncio.run(listener.listeners(server.target, args.text, streams, args.seconds, period, args.ahead))
     good = [h for h in heard if h.status == 200 and h.sound > 0]
-    end = time.monotonic() + 2  # the log's lines follow the answers
+    end = time.monotonic() + 60  # the log's lines follow the answers
     while isinstance(server, Syrinx) and any(h.name not in server.log for h in good) and time.monotonic() < end:
         time.sleep(0.02)
     logged = [(h, server.log[h.name]) for h in good if h.name in server.log]
-    row = {"server": args.name or server.name, "streams": streams, "seconds": args.seconds, "texts": len(heard),
+    row = {"server": row_name(server, args), "streams": streams, "seconds": args.seconds, "texts": len(heard),
            "failed": len(heard) - len(good), "misses": sum(h.misses for h in good),
            "late_ms": 1e3 * max([h.late for h in good], default=0.0), "sound_s": sum(h.sound for h in good),
            "first_ms": spread([1e3 * h.first for h in good]), "gap_ms": spread([1e3 * g for h in good for g in h.gaps]),
@@ -139,6 +165,22 @@ def probe(server: Syrinx | Peer, streams: int, args: argparse.Namespace, period:
     print(f"{row['server']}: {streams} streams, {len(heard)} texts, {row['failed']} failed, {row['misses']} misses (worst {row['late_ms']:.0f} ms), "
           f"first sound p50 {row['first_ms'].get('p50', 0):.1f} p99 {row['first_ms'].get('p99', 0):.1f} ms, "
           f"gap p99 {row['gap_ms'].get('p99', 0):.1f} ms", flush=True)
+    return row
+
+
+def probe_hearing(server: Syrinx | Peer, streams: int, args: argparse.Namespace) -> dict:
+    target = server.target
+    said = asyncio.run(speaker.speakers(target.protocol, target.host, target.port, args.clip, streams, args.seconds))
+    good = [s for s in said if s.status == 200 and s.words]
+    allowed = args.clip.seconds if target.protocol in speaker.WHOLE else args.deadline
+    late = [s.answer - allowed for s in good if s.answer > allowed]
+    row = {"server": row_name(server, args), "streams": streams, "seconds": args.seconds, "texts": len(said), "failed": len(said) - len(good),
+           "misses": len(late), "late_ms": 1e3 * max(late, default=0.0), "sound_s": len(good) * args.clip.seconds,
+           "first_ms": spread([1e3 * s.answer for s in good]), "gap_ms": {}, "above_engine_ms": {}, "of_it_in_server_ms": {}}
+    print(f"{row['server']}: {streams} speakers, {len(said)} clips, {row['failed']} failed, {row['misses']} late (worst by {row['late_ms']:.0f} ms), "
+          f"words p50 {row['first_ms'].get('p50', 0):.0f} p99 {row['first_ms'].get('p99', 0):.0f} ms behind the sound", flush=True)
+    for fault in dict.fromkeys(s.fault for s in said if s.fault):
+        print(f"  {fault}", flush=True)
     return row
 
 
@@ -157,18 +199,32 @@ def find_capacity(bears, low: int, high: int | None) -> int:
     return low
 
 
+def warm(server: Syrinx | Peer, args: argparse.Namespace) -> float:
+    """One text or clip, and its seconds."""
+    target = server.target
+    if args.clip:
+        said = asyncio.run(speaker.say(target.protocol, target.host, target.port, args.clip))
+        if said.status != 200 or not said.words:
+            raise SystemExit(f"the clip is not heard: status {said.status}, {said.fault or 'no words'}")
+        print(f"heard: {said.words}")
+        return args.clip.seconds
+    first = asyncio.run(listener.listen(target, args.text, "warm.0", 0))
+    if first.status != 200 or first.sound == 0:
+        raise SystemExit(f"a text is not spoken: status {first.status}")
+    return first.sound
+
+
 def measure(args: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the server is ended
     server = start(args)
     try:
-        first = asyncio.run(listener.listen(server.target, args.text, "warm.0", 0))
-        if first.status != 200 or first.sound == 0:
-            raise SystemExit(f"a text is not spoken: status {first.status}")
-        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": first.sound, "threads": args.threads,
+        period = warm(server, args)
+        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": period, "threads": args.threads, "ahead": args.ahead,
+                 "protocol": server.target.protocol,
                  "build": subprocess.run([args.syrinx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]}
 
         def measured(streams: int, **more) -> bool:
-            row = probe(server, streams, args, first.sound)
+            row = probe_hearing(server, streams, args) if args.clip else probe(server, streams, args, period)
             save(args.json, row | more | {"about": about})
             return is_borne(row)
 
@@ -210,19 +266,19 @@ def plot(rows: list[dict], path: pathlib.Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
     figure, axes = pyplot.subplots(figsize=(8, 5))
-    for color, name in zip(("tab:blue", "tab:orange", "tab:green"), dict.fromkeys(row["server"] for row in rows)):
+    for color, name in zip(pyplot.cm.tab10.colors, dict.fromkeys(row["server"] for row in rows)):
         points = sorted({row["streams"]: row for row in rows if row["server"] == name and row["first_ms"]}.items())
         for style, p in (("-", "p50"), ("--", "p95"), (":", "p99")):
             axes.plot([n for n, _ in points], [row["first_ms"][p] for _, row in points], style, color=color, label=f"{name} {p}")
         missed = [(n, row["first_ms"]["p50"]) for n, row in points if not is_borne(row)]
         if missed:
             axes.plot([n for n, _ in missed], [y for _, y in missed], "x", color=color, label=f"{name}: deadlines missed")
-    axes.set(xlabel="listeners at once", ylabel="first sound, ms", yscale="log", title=rows[0]["about"]["machine"])
+    axes.set(xlabel="clients at once", ylabel="first sound, or words behind the sound, ms", yscale="log", title=rows[0]["about"]["machine"])
     axes.title.set_fontsize(8)
     axes.yaxis.set_major_formatter(ticker.ScalarFormatter())
-    axes.yaxis.set_minor_formatter(ticker.ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ticker.LogFormatter(labelOnlyBase=False, minor_thresholds=(3, 0.5)))
     axes.grid(True, which="both", alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.02, 1))
     figure.savefig(path, dpi=120, bbox_inches="tight")
 
 
@@ -234,7 +290,8 @@ def report(args: argparse.Namespace) -> None:
         print("| " + " | ".join(cell(row, column) for column, _ in COLUMNS) + " |")
     for row in rows:
         if "capacity" in row:
-            print(f"{row['server']}: capacity {row['capacity']} streams; at {row['streams']} the gap between frames has p99 {row['gap_ms']['p99']:.1f} ms")
+            gaps = f"; at {row['streams']} the gap between frames has p99 {row['gap_ms']['p99']:.1f} ms" if row["gap_ms"] else ""
+            print(f"{row['server']}: capacity {row['capacity']} streams{gaps}")
     for about in {json.dumps(row["about"], sort_keys=True) for row in rows}:
         print(about)
     if args.csv:
@@ -252,14 +309,18 @@ def main() -> None:
     for name in ("run", "capacity"):
         command = commands.add_parser(name)
         command.add_argument("--syrinx", default=str(ROOT / "build/release/syrinx"))
-        command.add_argument("--model", help="folder of a model of Pocket TTS, or any other that serves")
+        command.add_argument("--model", default="", help="folder of a model of Pocket TTS, or any other that serves; with --clip a recogniser's")
         command.add_argument("--voice", help="voice's file")
         command.add_argument("--precision", default="")
         command.add_argument("--threads", type=int, default=os.cpu_count())
         command.add_argument("--peer", help="command of another server")
         command.add_argument("--port", type=int, default=8000, help="where that one listens")
         command.add_argument("--name", help="in the table; the server's otherwise")
+        command.add_argument("--protocol", choices=("openai", "transcriptions", "realtime", "wyoming"), help="of Syrinx")
         command.add_argument("--text", default=TEXT)
+        command.add_argument("--ahead", type=float, default=0.0, help="seconds before a text's end in which the next is asked for")
+        command.add_argument("--clip", type=live.Clip.read, help="WAV file, 16 bits, one channel: --model recognises it")
+        command.add_argument("--deadline", type=float, default=1.0, help="seconds from a clip's end to its words")
         command.add_argument("--seconds", type=float, default=12.0, help="of each count of listeners")
         command.add_argument("--json", type=pathlib.Path, required=True)
     commands.choices["run"].add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")], default=[1])
@@ -270,6 +331,12 @@ def main() -> None:
     shown.add_argument("--csv", type=pathlib.Path)
     shown.add_argument("--plot", type=pathlib.Path)
     args = parser.parse_args()
+    if args.command != "report":
+        args.protocol = args.protocol or ("transcriptions" if args.clip else "openai")
+        if (args.protocol == "transcriptions" and not args.clip) or (args.protocol == "openai" and args.clip):
+            parser.error("--protocol transcriptions needs --clip, openai is without it")
+        if args.ahead and args.clip:
+            parser.error("--ahead is of listeners, --clip of speakers")
     report(args) if args.command == "report" else measure(args)
 
 

@@ -75,7 +75,7 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
 
 
 async def keep_sampling(server: Syrinx, begun: float, until: float, every: float, samples: list[dict]) -> None:
-    while time.monotonic() < until:
+    while time.monotonic() < until or len(samples) < 8:
         samples.append(await asyncio.to_thread(sample, server, begun))
         await asyncio.sleep(every)
 
@@ -90,8 +90,8 @@ async def soak(server: Syrinx, args: argparse.Namespace, samples: list[dict]) ->
 
 
 def ends_idle(server: Syrinx, descriptors: float) -> dict:
-    """Once everybody has gone, within ten seconds."""
-    end = time.monotonic() + 10
+    """Once everybody has gone, within a minute."""
+    end = time.monotonic() + 60
     while True:
         last = sample(server, 0.0)
         if last["busy"] == 0 and last["descriptors"] <= descriptors or time.monotonic() > end:

@@ -4,28 +4,34 @@
 //
 // The reference holds a sound, and what of this it wants compared: mel · stage.NAME (of Encoder's probe) · encoded ·
 // pred.labels and pred.g · joint.frames (of `encoded`, one for each history) and joint.logits · labels, frames,
-// durations · encoded.R, the encoder's frames with a look-ahead of R.  Stages behind the encoder start from the
-// reference's frames, decisions from our own.  In f32 the exact stream of each look-ahead is compared with the whole
-// recording too.
+// durations · ctc.logits, ctc.tokens, ctc.frames, ctc.ends, ctc.confidence of a CTC head · encoded.R, the encoder's
+// frames with a look-ahead of R · window.L.C.R, those of chunks of C with L frames before and R behind them.  Stages
+// behind the encoder start from the reference's frames, decisions from our own.  In f32 the exact stream of each
+// look-ahead is compared with the whole recording too.
 //
 // Prints a line a stage: f32 as the largest difference in parts of the stage's largest value, bound 1e-4 (streams
 // beside the whole 1e-5).  Narrower weights as the cosine: of the stage alone, from the maker's frames in front of it,
 // bound 0.999, and beside it of all from the sound on, which has no bound.  Labels, frames and durations must be equal
-// in f32.  Status 1 where one is beyond its bound, 2 where nothing could be compared.
+// in f32; of narrower weights the edits between the two are told.  Status 1 where one is beyond its bound, 2 where
+// nothing could be compared.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "models/transducer/ctc.h"
 #include "models/transducer/encoder.h"
 #include "models/transducer/head_decoder.h"
 #include "models/transducer/joint.h"
 #include "models/transducer/model.h"
 #include "models/transducer/prediction.h"
 #include "models/transducer/stream_encoder.h"
+#include "nn/linear.h"
 #include "seen_stages.h"
 
 namespace syrinx::transducer {
@@ -57,6 +63,21 @@ void replace(View<float, 2> rows, const Rows& by) {
   for (size_t t = 0; t < rows.extent(0); ++t) std::copy_n(&by[t * rows.extent(1)], rows.extent(1), rows.row(t));
 }
 
+// How many numbers must at least be put in, left out or replaced to make one of the other.
+size_t edits(const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t before = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = before + (from[i] == to[j] ? 0 : 1);
+      before = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
 class Comparison {
  public:
   Comparison(std::shared_ptr<const Model> model, const Safetensors& reference)
@@ -71,7 +92,9 @@ class Comparison {
     SYRINX_TRY_VOID(encoder_stages());
     SYRINX_TRY_VOID(histories());
     SYRINX_TRY_VOID(decisions());
+    SYRINX_TRY_VOID(ctc());
     SYRINX_TRY_VOID(look_aheads());
+    SYRINX_TRY_VOID(windows());
     return good_;
   }
 
@@ -174,29 +197,63 @@ class Comparison {
     return stage("joint.logits", logits);
   }
 
+  // Rows of the encoder's width.
+  View<const float, 2> frames(const Rows& rows) const {
+    const size_t width = encoder_.config().width;
+    return {rows.data(), {rows.size() / width, width}};
+  }
+
   Status decisions() {
+    if (!has("labels")) return {};
     HeadDecoder decoder(model_->decoder(), runner_, {}, 1, kBlockFrames);
     HeadState state(*model_->decoder());
     std::vector<Emission> found;
-    const size_t width = encoder_.config().width;
-    const HeadDecoder::Job job{&state, {encoded_.data(), {encoded_.size() / width, width}}, &found};
+    const HeadDecoder::Job job{&state, frames(encoded_), &found};
     decoder.decode({&job, 1});
-    std::map<std::string, std::vector<int32_t>> ours;
-    for (const Emission& emission : found) {
-      ours["labels"].push_back(emission.label);
-      ours["frames"].push_back(static_cast<int32_t>(emission.frame));
-      ours["durations"].push_back(static_cast<int32_t>(emission.duration));
-    }
-    for (const char* const name : {"labels", "frames", "durations"}) {
-      if (!has(name)) continue;
-      SYRINX_TRY(const std::vector<int32_t> theirs, i32_array(reference_, name));
-      const std::vector<int32_t>& own = ours[name];
-      const auto differs = std::mismatch(own.begin(), own.end(), theirs.begin(), theirs.end()).first;
-      std::printf("%-22s %zu of ours, %zu of the maker's, %s\n", name, own.size(), theirs.size(),
-                  own == theirs ? "all equal" : fmt::format("{} equal from the start", differs - own.begin()).c_str());
-      good_ = good_ && (own == theirs || !exact());
-    }
+    SYRINX_TRY_VOID(equal("labels", found, [](const Emission& e) { return int64_t{e.label}; }));
+    SYRINX_TRY_VOID(equal("frames", found, [](const Emission& e) { return e.frame; }));
+    return equal("durations", found, [](const Emission& e) { return int64_t{e.duration}; });
+  }
+
+  template <class F>
+  Status equal(const std::string& name, const std::vector<Emission>& found, F&& value) {
+    if (!has(name)) return {};
+    SYRINX_TRY(const std::vector<int32_t> theirs, i32_array(reference_, name));
+    std::vector<int32_t> own;
+    for (const Emission& emission : found) own.push_back(static_cast<int32_t>(value(emission)));
+    const auto differs = std::mismatch(own.begin(), own.end(), theirs.begin(), theirs.end()).first;
+    std::printf(
+        "%-22s %zu of ours, %zu of the maker's, %s\n", name.c_str(), own.size(), theirs.size(),
+        own == theirs
+            ? "all equal"
+            : fmt::format("{} equal from the start, {} edits", differs - own.begin(), edits(own, theirs)).c_str());
+    good_ = good_ && (own == theirs || !exact());
     return {};
+  }
+
+  // The CTC head of a hybrid beside its main one, or the only one.
+  Status ctc() {
+    if (!has("ctc.tokens")) return {};
+    const PackedMatrix& head = model_->decoder()->ctc.view;
+    SYRINX_TRY(const Rows encoded, f32_array(reference_, "encoded"));
+    if (!model_->decoder()->config.ctc || encoded.size() % encoder_.config().width != 0)
+      return fail(Code::kDataLoss, "the reference's CTC head does not fit this model");
+    const View<const float, 2> given = frames(encoded);
+    nn::Plane logits;
+    logits.prepare(given.extent(0), head.columns, kernels::Storage::kF32);
+    nn::linear(runner_, head, given, {}, logits.view());
+    Rows rows, sure;
+    append(rows, logits.view());
+    SYRINX_TRY_VOID(stage("ctc.logits", rows));
+    CtcDecoder decoder(model_->decoder(), runner_, {.measure = ConfidenceMeasure::kTsallisExp}, kBlockFrames);
+    CtcState state;
+    std::vector<Emission> found;
+    decoder.decode(frames(encoded_), state, found);
+    SYRINX_TRY_VOID(equal("ctc.tokens", found, [](const Emission& e) { return int64_t{e.label}; }));
+    SYRINX_TRY_VOID(equal("ctc.frames", found, [](const Emission& e) { return e.frame; }));
+    SYRINX_TRY_VOID(equal("ctc.ends", found, [](const Emission& e) { return e.frame + e.duration; }));
+    for (const Emission& emission : found) sure.push_back(emission.confidence);
+    return exact() ? stage("ctc.confidence", sure) : Status{};
   }
 
   // Each look-ahead on the whole recording beside the maker's, and the exact stream beside the whole.
@@ -210,6 +267,25 @@ class Comparison {
       SYRINX_TRY_VOID(exact() ? stage(name, whole) : from_sound(name, whole));
       if (exact())
         check(fmt::format("stream.{}", context.right), largest_difference(streamed(context), whole), kStreamBound);
+    }
+    return {};
+  }
+
+  Status windows() {
+    if (!encoder_.config().menu) return {};
+    const WindowMenu& menu = *encoder_.config().menu;
+    for (const size_t left : menu.left) {
+      for (const size_t chunk : menu.chunk) {
+        for (const size_t right : menu.right) {
+          const std::string name = fmt::format("window.{}.{}.{}", left, chunk, right);
+          if (!has(name)) continue;
+          const AttentionContext context{static_cast<ptrdiff_t>(left), static_cast<ptrdiff_t>(right),
+                                         static_cast<ptrdiff_t>(chunk)};
+          Rows whole;
+          append(whole, encoder_.encode(mels(), context));
+          SYRINX_TRY_VOID(exact() ? stage(name, whole) : from_sound(name, whole));
+        }
+      }
     }
     return {};
   }

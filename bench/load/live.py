@@ -1,0 +1,163 @@
+"""Clients of the protocols that keep a connection: OpenAI's realtime sessions (by the package `websockets`) and Wyoming.
+Each speaks a text, handing on how much sound arrives, or says a clip at the pace of speech and gives back its words."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import dataclasses
+import json
+import time
+import wave
+from collections.abc import AsyncIterator, Callable
+
+PIECE_S = 0.1  # of a microphone
+
+
+@dataclasses.dataclass(frozen=True)
+class Clip:
+    """A recording of 16 bits, one channel."""
+    path: str
+    rate_hz: int
+    pcm: bytes
+
+    @staticmethod
+    def read(path: str) -> Clip:
+        with wave.open(path) as file:
+            if (file.getnchannels(), file.getsampwidth()) != (1, 2):
+                raise SystemExit(f"{path} is no WAV file of 16 bits and one channel")
+            return Clip(path, file.getframerate(), file.readframes(file.getnframes()))
+
+    @property
+    def seconds(self) -> float:
+        return len(self.pcm) / 2 / self.rate_hz
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """As a microphone gives them: each when its last sample has been said."""
+        begun, step = time.monotonic(), 2 * int(PIECE_S * self.rate_hz)
+        for at in range(0, len(self.pcm), step):
+            piece = self.pcm[at:at + step]
+            await asyncio.sleep(begun + (at + len(piece)) / 2 / self.rate_hz - time.monotonic())
+            yield piece
+
+
+class Broken(ValueError):
+    """The server's own error, or an answer that is none."""
+
+
+# ---- realtime --------------------------------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def _session(host: str, port: int, query: str):
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import WebSocketException
+    try:
+        async with connect(f"ws://{host}:{port}/v1/realtime{query}", compression=None, max_size=None, open_timeout=60) as socket:
+            yield socket
+    except WebSocketException as error:
+        raise Broken(str(error)) from error
+
+
+async def _say(socket, kind: str, **fields) -> None:
+    await socket.send(json.dumps({"type": kind, **fields}))
+
+
+async def _until(socket, kind: str, told: Callable[[dict], None] = lambda _: None) -> dict:
+    async for message in socket:
+        event = json.loads(message)
+        if event["type"] == "error":
+            raise Broken(event["error"]["message"])
+        told(event)
+        if event["type"] == kind:
+            return event
+    raise Broken("the session has ended")
+
+
+async def realtime_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None], take: Callable[[int], None]) -> None:
+    async with _session(host, port, "?model=gpt-realtime") as socket:
+        await _until(socket, "session.created")
+        begin()
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        await _say(socket, "response.create", response={"input": [item]})
+
+        def told(event: dict) -> None:
+            if event["type"] == "response.output_audio.delta":
+                take(len(base64.b64decode(event["delta"])))
+
+        done = await _until(socket, "response.done", told)
+        if done["response"]["status"] != "completed":
+            raise Broken(str(done["response"].get("status_details")))
+
+
+async def realtime_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
+    """The words, and the moment at which the last sample had been sent."""
+    async with _session(host, port, "?intent=transcription") as socket:
+        await _until(socket, "session.created")
+        await _say(socket, "session.update", session={"type": "transcription", "audio": {"input": {
+            "format": {"type": "audio/pcm", "rate": clip.rate_hz}, "turn_detection": None}}})
+        await _until(socket, "session.updated")
+        async for piece in clip.pieces():
+            await _say(socket, "input_audio_buffer.append", audio=base64.b64encode(piece).decode())
+        said = time.monotonic()
+        await _say(socket, "input_audio_buffer.commit")
+
+        def told(event: dict) -> None:
+            if event["type"].endswith("transcription.failed"):
+                raise Broken(event["error"]["message"])
+
+        return (await _until(socket, "conversation.item.input_audio_transcription.completed", told))["transcript"], said
+
+
+# ---- Wyoming ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def _connection(host: str, port: int):
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+def _event(kind: str, data: dict, payload: bytes = b"") -> bytes:
+    return json.dumps({"type": kind, "data": data, "payload_length": len(payload)}).encode() + b"\n" + payload
+
+
+async def _read_event(reader: asyncio.StreamReader) -> tuple[str, dict, bytes]:
+    line = await reader.readline()
+    if not line:
+        raise Broken("the connection has ended")
+    head = json.loads(line)
+    data = json.loads(await reader.readexactly(head["data_length"])) if head.get("data_length") else head.get("data") or {}
+    payload = await reader.readexactly(head.get("payload_length") or 0)
+    if head["type"] == "error":
+        raise Broken(data.get("text", "error"))
+    return head["type"], data, payload
+
+
+async def wyoming_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None], take: Callable[[int], None]) -> None:
+    async with _connection(host, port) as (reader, writer):
+        begin()
+        writer.write(_event("synthesize", {"text": text}))
+        kind = ""
+        while kind != "audio-stop":
+            kind, _, payload = await _read_event(reader)
+            take(len(payload))
+
+
+async def wyoming_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
+    layout = {"rate": clip.rate_hz, "width": 2, "channels": 1}
+    async with _connection(host, port) as (reader, writer):
+        writer.write(_event("transcribe", {}) + _event("audio-start", layout))
+        async for piece in clip.pieces():
+            writer.write(_event("audio-chunk", layout, piece))
+            await writer.drain()
+        said = time.monotonic()
+        writer.write(_event("audio-stop", {}))
+        kind, data, _ = await _read_event(reader)
+        while kind != "transcript":
+            kind, data, _ = await _read_event(reader)
+        return data["text"], said
