@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "server/base64.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/events.h"
 #include "server/realtime/session_config.h"
@@ -27,11 +28,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const syrinx::Json* const session = message->fields.find("session");
       session != nullptr && session->object() != nullptr) {
     realtime::SessionConfig config;
-    if (const auto taken = realtime::update_session(*session, any_voice, config); !taken) check_told(taken.error());
+    const realtime::InputChecks checks{.can_hear = size % 2 == 0,
+                                       .can_detect = size % 3 != 0,
+                                       .transcription = [](const auto&) { return syrinx::server::Checked(); }};
+    if (const auto taken = realtime::update_session(*session, any_voice, checks, config); !taken)
+      check_told(taken.error());
+    if (config.input.turns && !(config.input.turns->silence_ms() >= 0 && config.input.turns->silence_ms() <= 10000))
+      __builtin_trap();
     if (!(config.output.speed >= 0.25 && config.output.speed <= 4)) __builtin_trap();
     for (const auto dialect : {realtime::Dialect::kReleased, realtime::Dialect::kBeta})
       if (!syrinx::parse_json(realtime::session_json(config, "model", dialect).dump(), "the answer")) __builtin_trap();
   }
+  if (const syrinx::Json* const audio = message->fields.find("audio"); audio != nullptr && audio->string() != nullptr)
+    if (const auto bytes = syrinx::server::decode_base64(*audio->string()); bytes)
+      if (syrinx::server::base64(*bytes) != *audio->string()) __builtin_trap();
   if (const syrinx::Json* const json = message->fields.find("item"); json != nullptr) {
     auto item = realtime::parse_item(*json, kMaxCharacters);
     if (!item) {

@@ -1,0 +1,62 @@
+// What a client may send once its connection is a WebSocket: frames of every kind, in pieces of any size, to a session
+// that says back what it hears.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client.h"
+#include "server/message_stream.h"
+#include "text/unicode.h"
+
+namespace {
+
+namespace server = syrinx::server;
+
+const server::HttpLimits kLimits{.max_message_bytes = 3000};
+constexpr std::string_view kHandshake =
+    "GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+class OneSession : public server::HttpService {
+ public:
+  Admission admit(const server::HttpRequest& /*head*/) override { return {}; }
+  server::HttpReply answer(server::HttpRequest& /*request*/) override { return {.messages = messages}; }
+  void answered(const server::HttpRequest& /*request*/, const Answered& /*answered*/) override {}
+  void refused() override { __builtin_trap(); }
+  void handshake_failed() override { __builtin_trap(); }
+
+  std::shared_ptr<server::MessageStream> messages;
+};
+
+void say_back(server::MessageStream& messages) {
+  server::MessageStream::Message message;
+  while (messages.has_room(1) && messages.try_receive(message)) {
+    if (message.bytes.size() > kLimits.max_message_bytes) __builtin_trap();
+    if (message.is_text && syrinx::text::find_invalid(message.bytes)) __builtin_trap();
+    messages.send(std::move(message));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  static OneSession service;
+  static server::Transport transport(kLimits, service);
+  transport.io.restart();
+  const auto messages = service.messages = std::make_shared<server::MessageStream>();
+  syrinx::fuzz::Client client(transport);
+  client.send(kHandshake, kHandshake.size());
+  if (!client.heard().starts_with("HTTP/1.1 101 ")) __builtin_trap();
+  const auto session = [&] { say_back(*messages); };
+  client.send({reinterpret_cast<const char*>(data) + 1, size - 1}, 1 + size_t{data[0]} * data[0], session);
+  if (size % 3 == 0) messages->end({.code = 1000, .reason = "done"});
+  client.settle(session);
+  if (size % 2 == 0) client.end_sending();
+  client.settle(session);
+  client.leave();
+  if (!messages->is_gone()) __builtin_trap();
+  service.messages.reset();
+  return 0;
+}
