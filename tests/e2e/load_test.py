@@ -1,4 +1,4 @@
-"""The load generator and the soak of bench/load against a server with the small random checkpoint: half a minute."""
+"""The load generator and the soak of bench/load against a server with the small random checkpoint: two minutes."""
 import asyncio
 import csv
 import json
@@ -6,9 +6,12 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
+import types
 import unittest
+from unittest import mock
 
-from program import BINARY, DATA, Program
+from program import BINARY, DATA, Program, tone, wav
 
 LOAD = pathlib.Path(__file__).resolve().parents[2] / "bench/load"
 ENGLISH = DATA / "pocket_tts/english"
@@ -17,53 +20,109 @@ SERVER = ["--syrinx", BINARY, "--model", ENGLISH, "--voice", ENGLISH / "voice.sa
 
 sys.path.append(str(LOAD))
 import listener  # noqa: E402
+import live  # noqa: E402
 
 
 class Listener(unittest.TestCase):
-    def hear(self, pauses, last=b"0\r\n\r\n"):
-        """A server that waits so long before each frame of 80 ms."""
+    def hear(self, pauses, last=b"0\r\n\r\n", silent_from=0.0):
+        """A server that waits so long before each frame of 80 ms, by a clock of the test's own: no pause of the machine counts."""
+        clock, taken = types.SimpleNamespace(now=100.0), asyncio.Queue()
+
+        class Player(listener._Player):
+            def take(self, count):
+                super().take(count)
+                taken.put_nowait(count)
 
         async def answer(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             for pause in pauses:
-                await asyncio.sleep(pause)
+                clock.now += pause
                 writer.write(b"%x\r\n" % listener.FRAME_BYTES + bytes(listener.FRAME_BYTES) + b"\r\n")
-                await writer.drain()
+                self.assertEqual(await taken.get(), listener.FRAME_BYTES)
             writer.write(last)
             writer.close()
 
         async def both():
             server = await asyncio.start_server(answer, "127.0.0.1", 0)
             async with server:
-                return await listener.listen(listener.Target("127.0.0.1", server.sockets[0].getsockname()[1]), "Hello.", "a", 0)
+                return await listener.listen(listener.Target("127.0.0.1", server.sockets[0].getsockname()[1]), "Hello.", "a", 0, silent_from)
 
-        return asyncio.run(both())
+        with mock.patch.object(listener, "time", types.SimpleNamespace(monotonic=lambda: clock.now)), \
+                mock.patch.object(listener, "_Player", Player):
+            return asyncio.run(both())
 
     def test_what_comes_in_time_is_no_miss(self):
         heard = self.hear([0.05, 0, 0, 0.01])
         self.assertEqual((heard.status, heard.misses, len(heard.gaps)), (200, 0, 3))
-        self.assertGreaterEqual(heard.first, 0.05)
+        self.assertAlmostEqual(heard.first, 0.05)
         self.assertAlmostEqual(heard.sound, 0.32)
 
     def test_what_comes_late_is_a_miss_and_is_played_from_then_on(self):
         heard = self.hear([0, 0.3, 0, 0.4, 0])
         self.assertEqual((heard.status, heard.misses), (200, 2))  # 0.08 s are there for 0.3 s, then 0.16 s for 0.4 s
-        self.assertGreater(heard.late, 0.2)
-        self.assertGreaterEqual(max(heard.gaps), 0.4)
+        self.assertAlmostEqual(heard.late, 0.24)
+        self.assertAlmostEqual(max(heard.gaps), 0.4)
+
+    def test_a_text_that_was_asked_for_ahead_follows_the_last_one(self):
+        heard = self.hear([0.05, 0, 0.2, 0], silent_from=100.1)  # 0.25 s behind the question it plays from 100.1 to 100.26
+        self.assertEqual((heard.status, heard.misses), (200, 0))
+        self.assertAlmostEqual(heard.first, 0.05)
+        self.assertAlmostEqual(heard.play_end, 100.1 + 0.32)
+        heard = self.hear([0.15, 0], silent_from=100.1)
+        self.assertEqual((heard.status, heard.misses), (200, 1))
+        self.assertAlmostEqual(heard.late, 0.05)
+        self.assertAlmostEqual(heard.play_end, 100.15 + 0.16)
+
+    def test_who_asks_ahead_asks_while_it_listens(self):
+        asked = []
+
+        async def listen(_target, _text, name, _seed, silent_from=0.0):
+            asked.append((clock.now, silent_from))
+            return listener.Heard(name, status=200, sound=2.0, play_end=(silent_from or clock.now) + 2.0)
+
+        async def sleep(seconds):
+            clock.now += seconds
+
+        for ahead, expected in ((0.0, [(0, 0), (2, 0), (4, 0)]), (1.5, [(0, 0), (0.5, 2), (2.5, 4), (4.5, 6)])):
+            clock, asked[:] = types.SimpleNamespace(now=0.0), []
+            with mock.patch.object(listener, "time", types.SimpleNamespace(monotonic=lambda clock=clock: clock.now, time_ns=lambda: 1)), \
+                    mock.patch.object(listener.asyncio, "sleep", sleep), mock.patch.object(listener, "listen", listen):
+                asyncio.run(listener.listeners(None, "Hello.", 1, 3.0, 2.0, ahead))
+            self.assertEqual(asked, expected)
 
     def test_an_answer_that_is_broken_off_fails(self):
         self.assertEqual(self.hear([0, 0], last=b"").status, 0)
 
 
+class Microphone(Program):
+    def test_a_clip_is_said_at_the_pace_of_speech_and_whole(self):
+        path = self.folder / "clip.wav"
+        path.write_bytes(wav(tone(0.35)))
+        clip, said = live.Clip.read(str(path)), []
+
+        async def say():
+            begun = time.monotonic()
+            async for piece in clip.pieces():
+                said.append((time.monotonic() - begun, len(piece) / 2 / 16000))
+
+        asyncio.run(say())
+        self.assertEqual(len(said), 4)
+        passed = 0.0
+        for moment, seconds in said:
+            passed += seconds
+            self.assertGreaterEqual(moment, passed - 1e-3)  # no piece before its last sample
+        self.assertAlmostEqual(passed, clip.seconds)
+
+
 class Load(Program):
     def run_script(self, name, *arguments):
         return subprocess.run([sys.executable, "-B", LOAD / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.out,
-                              env={**os.environ, **self.environment()}, check=False, timeout=240)
+                              env={**os.environ, **self.environment()}, check=False, timeout=1200)
 
     def test_a_soak_leaves_nothing_behind(self):
         samples = self.folder / "samples.csv"
-        done = self.run_script("soak.py", "--seconds", "24", "--streams", "20", "--csv", samples, *SERVER)
+        done = self.run_script("soak.py", "--seconds", "120", "--streams", "20", "--csv", samples, *SERVER)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         with samples.open() as file:
             self.assertGreaterEqual(len(list(csv.DictReader(file))), 8)
@@ -72,6 +131,47 @@ class Load(Program):
         done = self.run_script("soak.py", "--seconds", "2", "--allow-mb", "-1000", *SERVER)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("error: the memory has grown by", done.stdout)
+
+    def rows(self, *arguments):
+        rows = self.folder / "rows.json"
+        rows.unlink(missing_ok=True)
+        done = self.run_script("load.py", "run", "--seconds", "0.5", "--streams", "2", "--json", rows, "--syrinx", BINARY, *arguments)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(rows.read_text())["rows"], done.stdout
+
+    def test_it_listens_over_every_protocol(self):
+        for protocol in ("realtime", "wyoming"):
+            (row,), _ = self.rows(*SERVER[2:], "--protocol", protocol)
+            self.assertEqual((row["failed"], row["server"]), (0, f"syrinx {protocol}"))
+            self.assertGreaterEqual(row["texts"], 2)
+            self.assertAlmostEqual(row["sound_s"], row["texts"] * row["about"]["text_sound_s"])  # seeds of its own for none
+
+    def test_it_speaks_over_every_protocol(self):
+        words = set()
+        for protocol, rate in (("transcriptions", 16000), ("realtime", 24000), ("wyoming", 16000)):
+            clip = self.folder / f"{rate}.wav"
+            clip.write_bytes(wav(tone(1.0, rate), rate))
+            (row,), told = self.rows("--model", DATA / "transducer/rnnt.nemo", "--clip", clip, "--protocol", protocol)
+            self.assertEqual((row["failed"], row["server"]), (0, f"syrinx {protocol}"), told)
+            self.assertGreaterEqual(row["texts"], 2)
+            self.assertGreater(row["first_ms"]["min"], 0)
+            if rate == 16000:
+                words.add(told.partition("heard: ")[2].partition("\n")[0])
+        self.assertEqual(len(words), 1, words)  # whole or in pieces
+
+    def test_words_that_come_late_are_a_miss(self):
+        clip = self.folder / "clip.wav"
+        clip.write_bytes(wav(tone(0.5)))
+        (row,), _ = self.rows("--model", DATA / "transducer/rnnt.nemo", "--clip", clip, "--protocol", "wyoming", "--deadline", "0")
+        self.assertEqual((row["failed"], row["misses"]), (0, row["texts"]))
+
+    def test_a_clip_that_nobody_hears_is_told(self):
+        clip = self.folder / "clip.wav"
+        clip.write_bytes(wav(tone(0.5)))
+        done = self.run_script("load.py", "run", "--json", self.folder / "rows.json", "--syrinx", BINARY, "--model", DATA / "transducer/rnnt.nemo",
+                               "--clip", clip, "--protocol", "realtime")  # 16 kHz
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("must have a 'rate' of 24000", done.stderr)
 
     def test_the_load_generator_counts_and_reports(self):
         rows = self.folder / "load.json"

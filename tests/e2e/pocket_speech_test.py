@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import struct
-import time
 import unittest
 import wave
 
@@ -166,9 +165,9 @@ class Speaking(Pocket):
         process = self.start("speak", "--model", ENGLISH, "--voice", VOICE, "-", "--out", "x.wav")
         process.stdin.write(TEXT.encode() * 2000)
         process.stdin.flush()
-        time.sleep(0.5)
+        self.wait_for(lambda: list(self.out.iterdir()))  # it has begun to write
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(30), 130)
+        self.assertEqual(process.wait(120), 130)
         self.assertEqual(list(self.out.iterdir()), [])
         process.communicate()
 
@@ -207,7 +206,7 @@ class BadInput(Pocket):
         self.assertEqual(len(process.stdout.read(100000)), 100000)
         process.send_signal(signal.SIGINT)
         process.stdout.close()
-        self.assertIn(process.wait(30), (130, 7))
+        self.assertIn(process.wait(120), (130, 7))
         process.stderr.close()
 
     def test_checkpoints(self):

@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 BINARY = os.environ["SYRINX_BINARY"]
@@ -63,10 +64,23 @@ class Program(unittest.TestCase):
         """`variables` are added to the environment."""
         options.setdefault("stdin", subprocess.PIPE)
         options.setdefault("stdout", subprocess.PIPE)
-        return subprocess.Popen([BINARY, *map(str, arguments)], stderr=subprocess.PIPE, cwd=self.out,
+        options.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.out,
                                 env={**self.environment(), **(variables or {})}, **options)
 
-    def run_it(self, *arguments, text=b"", timeout=120, variables=None):
+    def last_lines(self):
+        """What a reader of a wait in vain wants to know."""
+        return ""
+
+    def wait_for(self, condition, seconds=120):
+        """For a state that is to come: so long that no busy machine is late."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                self.fail(f"this did not come in {seconds} s; {self.last_lines()}")
+            time.sleep(0.01)
+
+    def run_it(self, *arguments, text=b"", timeout=500, variables=None):
         process = self.start(*arguments, variables=variables)
         output, errors = process.communicate(text, timeout)
         return process.returncode, output, errors.decode()

