@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Fuzzes for long: each target for so many seconds of processor, in slices, two or more targets at a time, at idle priority.
+
+  tools/fuzz_campaign.py --seconds 3600 http_request multipart       an hour each; without names all targets
+  tools/fuzz_campaign.py --state DIR --report                         what has been done so far
+
+What it has found and done is kept in --state (build/fuzz_campaign), so that it may be ended at any time and goes on where it
+was.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
+input lies in STATE/found/NAME and belongs into fuzz/corpus/NAME with the fix.  Ends with 1 if one has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LIMITS = ["-timeout=60", "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1", "-verbosity=0", "-seed=0"]
+
+
+class Campaign:
+    """The account of what has run: NAME -> {cpu_s, runs, binary, failed}.  Any thread."""
+
+    def __init__(self, folder: pathlib.Path, binaries: pathlib.Path, names: list[str], seconds: float, slice_s: int):
+        self.folder, self.binaries, self.names, self.seconds, self.slice_s = folder, binaries, names, seconds, slice_s
+        self.path, self.lock, self.busy = folder / "account.json", threading.Lock(), set()
+        self.account = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def row(self, name: str) -> dict:
+        return self.account.setdefault(name, {"cpu_s": 0.0, "runs": 0, "binary": "", "failed": False})
+
+    def take(self) -> str | None:
+        """The target that has run least of those that have to; None: no more."""
+        with self.lock:
+            open_ones = [n for n in self.names if n not in self.busy and self.row(n)["cpu_s"] < self.seconds
+                         and not (self.row(n)["failed"] and self.row(n)["binary"] == digest(self.binary(n)))]
+            if not open_ones:
+                return None
+            name = min(open_ones, key=lambda n: self.row(n)["cpu_s"])
+            self.busy.add(name)
+            return name
+
+    def binary(self, name: str) -> pathlib.Path:
+        return self.binaries / f"{name}_fuzz"
+
+    def run_slice(self, name: str) -> None:
+        corpus, found = self.folder / "corpus" / name, self.folder / "found" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        found.mkdir(parents=True, exist_ok=True)
+        # A copy, so that a build may go on meanwhile.
+        ran = self.folder / f"{name}_fuzz"
+        if not ran.exists() or digest(ran) != digest(self.binary(name)):
+            shutil.copy2(self.binary(name), ran)
+        environment = os.environ | {"LLVM_PROFILE_FILE": os.devnull, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
+                                    "ASAN_SYMBOLIZER_PATH": "/usr/bin/llvm-symbolizer-14"}
+        command = [ran, *LIMITS, f"-max_total_time={self.slice_s}", f"-artifact_prefix={found}/crash-", corpus, ROOT / "fuzz/corpus" / name]
+        with (self.folder / f"{name}.log").open("w+") as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=be_idle)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            log.seek(0)
+            runs = re.search(r"number_of_executed_units: *(\d+)", log.read())
+        with self.lock:
+            row = self.row(name)
+            row["cpu_s"] += used.ru_utime + used.ru_stime
+            row["runs"] += int(runs[1]) if runs else 0
+            row["binary"] = digest(ran)
+            row["failed"] = process.returncode != 0
+            self.busy.discard(name)
+            self.path.write_text(json.dumps(self.account, indent=1) + "\n")
+            print(f"{time.strftime('%H:%M:%S')} {self.line(name)}", flush=True)
+
+    def line(self, name: str) -> str:
+        row = self.row(name)
+        return f"{name}: {row['cpu_s']:.0f} of {self.seconds:.0f} s of processor, {row['runs']} runs" + (", FAILED" if row["failed"] else "")
+
+    def work(self) -> None:
+        while (name := self.take()) is not None:
+            self.run_slice(name)
+
+
+def be_idle() -> None:
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="targets; all of them by default")
+    parser.add_argument("--seconds", type=float, default=3600, help="of processor, of each target (3600)")
+    parser.add_argument("--slice", type=int, default=300, help="seconds of the clock that a target runs before another is taken (300)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at a time")
+    parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/asan/fuzz")
+    parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/fuzz_campaign")
+    parser.add_argument("--report", action="store_true", help="only says what has been done")
+    args = parser.parse_args()
+    known = sorted(path.name.removesuffix("_fuzz.cc") for path in (ROOT / "fuzz").glob("*_fuzz.cc"))
+    if unknown := set(args.names) - set(known):
+        parser.error(f"there is no target {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if args.seconds <= 0 or args.slice <= 0 or args.jobs <= 0:
+        parser.error("--seconds, --slice and --jobs are above 0")
+    args.state.mkdir(parents=True, exist_ok=True)
+    campaign = Campaign(args.state, args.binaries, args.names or known, args.seconds, args.slice)
+    if not args.report:
+        if missing := [name for name in campaign.names if not campaign.binary(name).exists()]:
+            parser.error(f"{campaign.binary(missing[0])} is not built: cmake --preset asan && cmake --build --preset asan --target fuzz/all")
+        workers = [threading.Thread(target=campaign.work, daemon=True) for _ in range(args.jobs)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    for name in campaign.names:
+        print(campaign.line(name))
+    return 1 if any(campaign.row(name)["failed"] for name in campaign.names) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
