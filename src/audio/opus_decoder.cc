@@ -30,9 +30,12 @@ Status decode_opus(std::span<const std::byte> file, const std::string& name, Mon
 
   std::array<float, kBlockSamples> block;
   for (;;) {
-    const int frames = op_read_float(opus.get(), block.data(), static_cast<int>(block.size()), nullptr);
+    int stream = 0;
+    const int frames = op_read_float(opus.get(), block.data(), static_cast<int>(block.size()), &stream);
     if (frames == 0) return {};
     if (frames < 0) return fail(Code::kDataLoss, "'{}' is damaged in the middle of its Opus stream", name);
+    if (stream != 0)  // which may have other channels
+      return fail(Code::kUnsupported, "'{}' holds several recordings in a row; cut it into files of one each", name);
     SYRINX_TRY_VOID(mixer.add(std::span(block).first(static_cast<size_t>(frames * channels))));
   }
 }

@@ -49,6 +49,8 @@ Status decode_vorbis(std::span<const std::byte> file, const std::string& name, M
     const long frames = ov_read_float(&vorbis.file, &planes, kBlockFrames, &stream);
     if (frames == 0) return {};
     if (frames < 0) return fail(Code::kDataLoss, "'{}' is damaged in the middle of its Vorbis stream", name);
+    if (stream != 0)
+      return fail(Code::kUnsupported, "'{}' holds several recordings in a row; cut it into files of one each", name);
     block.resize(static_cast<size_t>(frames) * channels);
     for (size_t c = 0; c < channels; ++c)
       for (size_t i = 0; i < static_cast<size_t>(frames); ++i) block[i * channels + c] = planes[c][i];

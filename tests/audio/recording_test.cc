@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <ogg/ogg.h>
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,20 @@ std::string id3_tag(size_t body, char flags = 0) {
   const size_t footer = (flags & 0x10) != 0 ? 10 : 0;
   return std::string("ID3\4\0", 5) + flags + '\0' + '\0' + static_cast<char>(body >> 7) +
          static_cast<char>(body & 127) + std::string(body + footer, '\0');
+}
+
+// The same stream of Ogg under another number.
+std::string renumbered(std::string file, char serial) {
+  for (size_t at = 0; at < file.size();) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(file.data() + at);
+    const size_t head = 27 + bytes[26];
+    ogg_page page{bytes, static_cast<long>(head), bytes + head, 0};
+    for (size_t i = 27; i < head; ++i) page.body_len += bytes[i];
+    file[at + 14] = serial;
+    ogg_page_checksum_set(&page);
+    at += head + static_cast<size_t>(page.body_len);
+  }
+  return file;
 }
 
 struct Case {
@@ -176,6 +191,14 @@ TEST(Recording, RefusesDamage) {
   const std::string slow = file_of("mp3_24000.mp3"), fast = file_of("mp3_stereo_44100.mp3");
   const auto joined = read(slow + fast);
   EXPECT_FALSE(joined && joined->rate_hz == 24000 && joined->samples.size() > 12000);
+}
+
+// One of other channels, behind something that is no page.
+TEST(Recording, RefusesASecondRecordingBehindSomethingElse) {
+  expect_fault(file_of("opus_stereo_48000.ogg") + "." + renumbered(file_of("opus_48000.opus"), 7), Code::kUnsupported,
+               "several recordings in a row");
+  expect_fault(file_of("vorbis_stereo_48000.ogg") + "." + renumbered(file_of("vorbis_22050.ogg"), 7), Code::kDataLoss,
+               "damaged in the middle");
 }
 
 TEST(Recording, KeepsToItsLimits) {
