@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "audio/memory_source.h"
+#include "audio/vorbis_setup.h"
 
 namespace syrinx {
 namespace {
@@ -15,10 +16,6 @@ constexpr int kBlockFrames = 4096;
 size_t read_source(void* out, size_t size, size_t count, void* source) {
   return size == 0 ? 0 : static_cast<MemorySource*>(source)->read(out, size * count) / size;
 }
-int seek_source(void* source, ogg_int64_t offset, int whence) {
-  return static_cast<MemorySource*>(source)->seek(offset, whence) < 0 ? -1 : 0;
-}
-long tell_source(void* source) { return static_cast<long>(static_cast<MemorySource*>(source)->at); }
 
 // An open file of libvorbisfile; cleared as that wants it, also after a failure to open.
 struct VorbisFile {
@@ -32,9 +29,11 @@ struct VorbisFile {
 }  // namespace
 
 Status decode_vorbis(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
+  SYRINX_TRY_VOID(check_vorbis_setup(file, name));
   MemorySource source{file};
   VorbisFile vorbis;
-  const ov_callbacks callbacks{read_source, seek_source, nullptr, tell_source};
+  // From the beginning to the end: where it may seek it takes headers from inside of pages, which nobody has looked at.
+  const ov_callbacks callbacks{read_source, nullptr, nullptr, nullptr};
   if (ov_open_callbacks(&source, &vorbis.file, nullptr, 0, callbacks) != 0)
     return fail(Code::kDataLoss, "'{}' is damaged: the headers of its Vorbis stream cannot be read", name);
   const vorbis_info* const info = ov_info(&vorbis.file, 0);
