@@ -11,6 +11,10 @@ namespace {
 
 constexpr size_t kWrappedLineBytes = 55;  // a line this long was probably broken to fit a page
 constexpr size_t kLookBackBytes = 64;     // no word or line is looked at further back than this
+// What decides about an end is looked for no further on than this: a text that comes in pieces is looked at anew with
+// each of them, from the mark on.
+constexpr size_t kLookOnBytes = 256;
+constexpr size_t kMaxOpenerBytes = 7;  // of the words that open a sentence behind an initialism
 
 // What is known of a possible end at one place.
 enum class Verdict : uint8_t { kNo, kYes, kNeedMore };
@@ -92,7 +96,7 @@ class Scanner {
     size_t breaks = 0;
     while (next < text_.size() && is_space(peek(next))) {
       if (peek(next) == '\n') ++breaks;
-      if (breaks >= 2) return {Verdict::kYes, i};
+      if (breaks >= 2 || next - i > kLookOnBytes) return {Verdict::kYes, i};
       decode(text_, next);
     }
     if (next == text_.size()) return finished_ ? Decision{Verdict::kYes, i} : need_more();
@@ -107,12 +111,13 @@ class Scanner {
     size_t after = i;
     bool only_points = true;
     size_t terminals = 0;
-    while (after < text_.size() && is_terminal(peek(after))) {
+    const auto goes_on = [&] { return after < text_.size() && after - i < kLookOnBytes; };
+    while (goes_on() && is_terminal(peek(after))) {
       only_points = only_points && peek(after) == '.';
       ++terminals;
       decode(text_, after);
     }
-    while (terminals > 0 && after < text_.size() && is_closer(peek(after))) decode(text_, after);
+    while (terminals > 0 && goes_on() && is_closer(peek(after))) decode(text_, after);
     return {after, only_points && terminals == 1};
   }
 
@@ -125,6 +130,7 @@ class Scanner {
     size_t breaks = 0;
     while (next < text_.size() && is_space(peek(next))) {
       if (peek(next) == '\n') ++breaks;
+      if (next - after > kLookOnBytes) return {single_point && keeps_going(i) ? Verdict::kNo : Verdict::kYes, after};
       decode(text_, next);
     }
     const bool line_break = breaks > 0;
@@ -134,7 +140,8 @@ class Scanner {
     }
     if (line_break && !single_point) return {Verdict::kYes, after};
     if (line_break && !point_of_abbreviation(i)) return {Verdict::kYes, after};
-    while (next < text_.size() && is_opener(peek(next)) && peek(next) != '[') decode(text_, next);
+    const size_t openers_end = std::min(text_.size(), next + kLookOnBytes);
+    while (next < openers_end && is_opener(peek(next)) && peek(next) != '[') decode(text_, next);
     if (next == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
     if (classify(peek(next)) == Class::kLower) return {Verdict::kNo, after};
     return single_point ? after_point(i, after, next) : Decision{Verdict::kYes, after};
@@ -211,8 +218,9 @@ class Scanner {
         "However", "I",     "If",   "In",   "It",    "Its",  "My",   "No",  "Not",  "On",  "Our", "She",
         "So",      "That",  "The",  "Then", "There", "They", "This", "We",  "What", "When"};
     size_t end = next;
-    while (end < text_.size() && is_ascii_letter(static_cast<unsigned char>(text_[end]))) ++end;
-    if (end == text_.size() && !finished_) return need_more();
+    const size_t limit = std::min(text_.size(), next + kMaxOpenerBytes + 1);
+    while (end < limit && is_ascii_letter(static_cast<unsigned char>(text_[end]))) ++end;
+    if (end == text_.size() && end - next <= kMaxOpenerBytes && !finished_) return need_more();
     const std::string_view word = text_.substr(next, end - next);
     for (const std::string_view opener : kOpeners) {
       if (word == opener) return {Verdict::kYes, after};

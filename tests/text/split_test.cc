@@ -118,6 +118,40 @@ TEST(SentenceStream, EqualsTheWholeHoweverItIsCut) {
   }
 }
 
+// However long the run of marks, blanks or quotation marks is, a text that comes in pieces is looked at from near by.
+TEST(SentenceStream, LooksForNoEndFarAhead) {
+  const std::string blanks(300, ' '), quotes(300, '"');
+  for (const std::string& text : {"One." + blanks, "One." + blanks + "two", "One\n" + blanks, "One. " + quotes}) {
+    SentenceStream stream;
+    ASSERT_TRUE(stream.feed(text));
+    const auto first = stream.next();
+    ASSERT_TRUE(first) << text;
+    EXPECT_EQ(first->substr(0, 3), "One");
+    EXPECT_LE(first->size(), 4u);
+  }
+}
+
+TEST(SentenceStream, LongRunsEqualTheWholeHoweverTheyAreCut) {
+  for (const std::string& unit : {".", "!", " ", "\n ", "\"", ")", "A", "! ", ".)", "U.S. "})
+    for (const char* const begin : {"One", "One. ", "One! ", "Mr.", "U.S. ", "One\n", "etc. "})
+      for (const char* const end : {"", " two.", " Two.", "\n\nTwo"}) {
+        std::string text = begin;
+        while (text.size() < 700) text += unit;
+        text += end;
+        for (const size_t step : {size_t{1}, size_t{7}, size_t{300}}) {
+          Lines streamed;
+          SentenceStream stream;
+          for (size_t i = 0; i < text.size(); i += step) {
+            ASSERT_TRUE(stream.feed(std::string_view(text).substr(i, step)));
+            while (const auto sentence = stream.next()) streamed.push_back(*sentence);
+          }
+          ASSERT_TRUE(stream.finish());
+          while (const auto sentence = stream.next()) streamed.push_back(*sentence);
+          EXPECT_EQ(streamed, sentences(text)) << begin << " " << unit << " " << end << " " << step;
+        }
+      }
+}
+
 TEST(SentenceStream, GivesASentenceAsSoonAsItIsCertain) {
   SentenceStream stream;
   ASSERT_TRUE(stream.feed("Hello there. "));
