@@ -134,17 +134,20 @@ class Reader {
     const auto* const value = node.as_string();
     if (value == nullptr) return complain(node.source(), "'{}' must be {}", key, must_be);
     std::string expanded = value->get();
+    size_t substitutions = 0;
     if (!values_.empty()) {
-      auto result = values_.expand(expanded);
+      auto result = values_.expand(expanded, substitutions);
       if (!result) return complain(node.source(), "'{}': {}", key, result.error().message);
       expanded = std::move(*result);
     }
     if (expanded.size() > limit || !rule(expanded)) return complain(node.source(), "'{}' must be {}", key, must_be);
     if (room_ != nullptr) {
-      const size_t taken = expanded.size() + kBytesBesides;
+      const size_t taken = expanded.size() + kBytesBesides * (1 + substitutions);
       if (taken > *room_)
-        return complain(node.source(), "'{}': the texts of all variants together are longer than {} bytes", key,
-                        kMaxFamilyBytes);
+        return complain(node.source(),
+                        "'{}': the texts of all variants, and {} bytes for each text and value in them, together are "
+                        "longer than {} bytes",
+                        key, kBytesBesides, kMaxFamilyBytes);
       *room_ -= taken;
     }
     return expanded;

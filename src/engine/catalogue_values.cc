@@ -45,9 +45,9 @@ Status CatalogueValues::append(std::string_view text, size_t depth, size_t& subs
   return {};
 }
 
-Result<std::string> CatalogueValues::expand(std::string_view text) const {
+Result<std::string> CatalogueValues::expand(std::string_view text, size_t& substitutions) const {
   std::string out;
-  size_t substitutions = 0;
+  substitutions = 0;
   SYRINX_TRY_VOID(append(text, 0, substitutions, out));
   return out;
 }

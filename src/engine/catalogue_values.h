@@ -20,7 +20,8 @@ class CatalogueValues {
   bool empty() const { return values_.empty(); }
   // `text` with every key replaced; "{name}", which stands for a file's name, stays.  kInvalidArgument, in words that
   // go behind a place in the file: an unknown key, a brace without its fellow, too many levels, too long a result.
-  Result<std::string> expand(std::string_view text) const;
+  // `substitutions` becomes how many values that took, which grow no text where they are empty.
+  Result<std::string> expand(std::string_view text, size_t& substitutions) const;
 
  private:
   Status append(std::string_view text, size_t depth, size_t& substitutions, std::string& out) const;

@@ -234,6 +234,27 @@ TEST(Catalogue, AFamilysTextsTogetherHaveALimit) {
   EXPECT_THAT(refused.error().message, HasSubstr("together are longer than 16777216 bytes"));
 }
 
+// Values of nothing but values grow no text, and take time: 4032 of them a text.
+TEST(Catalogue, AFamilysValuesTogetherHaveALimit) {
+  const auto many = [](const char* key) {
+    std::string text;
+    for (int i = 0; i < 63; ++i) text += key;
+    return text;
+  };
+  const auto family = [&](size_t variants) {
+    std::string text =
+        "name = \"x\"\nkind = \"k\"\ndescription = \"d\"\nlicence = \"l\"\ndefault = \"v0\"\n[[group]]\nrole = "
+        "\"r\"\nfiles = [{ name = \"f\", text = \"{a}\" }]\n[variants]\n";
+    for (size_t i = 0; i < variants; ++i) text += fmt::format("v{} = {{}}\n", i);
+    return text + "[values]\na = \"" + many("{b}") + "\"\nb = \"" + many("{c}") + "\"\nc = \"\"\n";
+  };
+  const auto fits = parse_catalogue(family(60), "x.toml");
+  EXPECT_TRUE(fits) << fits.error().message;
+  const auto refused = parse_catalogue(family(70), "x.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("64 bytes for each text and value in them"));
+}
+
 TEST(Catalogue, OrdersWhatIsNeededFirst) {
   const auto catalogue =
       Catalogue::make({entry("a", {"b", "c"}), entry("b", {"d"}), entry("c", {"d"}), entry("d", {}), entry("e", {})});
