@@ -34,10 +34,11 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // In pieces of so many bytes; between them `meanwhile` is called and the server does all that it can.  A server that
-  // does not read any more gets no more.
+  // In pieces of so many bytes, and of more where they would be too many; between them `meanwhile` is called and the
+  // server does all that it can.  A server that does not read any more gets no more.
   void send(
       std::string_view bytes, size_t piece_bytes, const std::function<void()>& meanwhile = [] {}) {
+    piece_bytes = std::max(piece_bytes, bytes.size() / kMaxPieces);
     while (!bytes.empty()) {
       const ssize_t sent = ::send(own_, bytes.data(), std::min(piece_bytes, bytes.size()), MSG_NOSIGNAL);
       if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
@@ -59,10 +60,11 @@ class Client {
     if (own_ < 0) return;
     settle();
     ::close(std::exchange(own_, -1));
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (!transport_.connections.empty()) {
-      transport_.io.run_one_for(std::chrono::milliseconds(10));
-      if (std::chrono::steady_clock::now() > end) __builtin_trap();
+    // At once, but for moments in which nothing can be done; five of a second each in a row, so that a machine that
+    // stands still for one of them is none.
+    for (int idle = 0; !transport_.connections.empty();) {
+      idle = transport_.io.run_one_for(std::chrono::seconds(1)) > 0 ? 0 : idle + 1;
+      if (idle == 5) __builtin_trap();
     }
     transport_.io.poll();
     if (transport_.answering != 0 || !transport_.by_address.empty()) __builtin_trap();
@@ -70,6 +72,7 @@ class Client {
   const std::string& heard() const { return heard_; }
 
  private:
+  static constexpr size_t kMaxPieces = 4096;  // 64 kB byte by byte take a minute where others use the machine, too
   size_t receive() {
     char bytes[16384];
     const ssize_t n = ::recv(own_, bytes, sizeof(bytes), 0);
