@@ -1,5 +1,6 @@
 #include "audio/ogg_pages.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 27;
 constexpr std::string_view kCapture = "OggS";
+constexpr std::array kCaptureBytes = {std::byte{'O'}, std::byte{'g'}, std::byte{'g'}, std::byte{'S'}};
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view tag) {
   return bytes.size() >= tag.size() && std::memcmp(bytes.data(), tag.data(), tag.size()) == 0;
@@ -73,6 +75,9 @@ Result<OggCodec> check_ogg_pages(std::span<const std::byte> file, const std::str
     beginning = begins_stream;
     file = file.subspan(size);
   }
+  // A tag may follow; where another page does, the libraries go on there, which nobody has looked at.
+  if (std::search(file.begin(), file.end(), kCaptureBytes.begin(), kCaptureBytes.end()) != file.end())
+    return fail(Code::kDataLoss, "'{}' is damaged: between two Ogg pages is something else; get it anew", name);
   if (!codec) return fail(Code::kUnsupported, "'{}' is an Ogg file with neither Vorbis nor Opus in it", name);
   return *codec;
 }
