@@ -152,8 +152,9 @@ def row_name(server: Syrinx | Peer, args: argparse.Namespace) -> str:
 def probe(server: Syrinx | Peer, streams: int, args: argparse.Namespace, period: float) -> dict:
     heard = asyncio.run(listener.listeners(server.target, args.text, streams, args.seconds, period, args.ahead))
     good = [h for h in heard if h.status == 200 and h.sound > 0]
-    end = time.monotonic() + 60  # the log's lines follow the answers
-    while isinstance(server, Syrinx) and any(h.name not in server.log for h in good) and time.monotonic() < end:
+    # The log's lines follow the answers; only HTTP's bear the names that were asked with.
+    end = time.monotonic() + (60 if isinstance(server, Syrinx) and args.protocol == "openai" else 0)
+    while any(h.name not in server.log for h in good) and time.monotonic() < end:
         time.sleep(0.02)
     logged = [(h, server.log[h.name]) for h in good if h.name in server.log]
     row = {"server": row_name(server, args), "streams": streams, "seconds": args.seconds, "texts": len(heard),
