@@ -1,5 +1,6 @@
-"""Clients of the protocols that keep a connection: OpenAI's realtime sessions (by the package `websockets`) and Wyoming.
-Each speaks a text, handing on how much sound arrives, or says a clip at the pace of speech and gives back its words."""
+"""Clients of the protocols that keep a connection: OpenAI's realtime sessions, streams of /v2/decode (both by the
+package `websockets`) and Wyoming.  Each speaks a text, handing on how much sound arrives, or says a clip at the pace
+of speech and gives back its words."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ import wave
 from collections.abc import AsyncIterator, Callable
 
 PIECE_S = 0.1  # of a microphone
+DECODE_HZ = 16000  # of /v2/decode, which has no field for it
+DECODE_END = b"\x00"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +53,13 @@ class Broken(ValueError):
 
 
 @contextlib.asynccontextmanager
-async def _session(host: str, port: int, query: str):
+async def _socket(host: str, port: int, path: str):
     from websockets.asyncio.client import connect
     from websockets.exceptions import WebSocketException
     try:
-        async with connect(f"ws://{host}:{port}/v1/realtime{query}", compression=None, max_size=None, open_timeout=60) as socket:
+        # Whoever speaks reads later: what waits for him must not keep the answers to pings from being read.
+        async with connect(f"ws://{host}:{port}{path}", compression=None, max_size=None, max_queue=None,
+                           open_timeout=60) as socket:
             yield socket
     except WebSocketException as error:
         raise Broken(str(error)) from error
@@ -75,8 +80,9 @@ async def _until(socket, kind: str, told: Callable[[dict], None] = lambda _: Non
     raise Broken("the session has ended")
 
 
-async def realtime_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None], take: Callable[[int], None]) -> None:
-    async with _session(host, port, "?model=gpt-realtime") as socket:
+async def realtime_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None],
+                          take: Callable[[int], None]) -> None:
+    async with _socket(host, port, "/v1/realtime?model=gpt-realtime") as socket:
         await _until(socket, "session.created")
         begin()
         item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
@@ -93,7 +99,7 @@ async def realtime_speech(host: str, port: int, text: str, seed: int, begin: Cal
 
 async def realtime_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
     """The words, and the moment at which the last sample had been sent."""
-    async with _session(host, port, "?intent=transcription") as socket:
+    async with _socket(host, port, "/v1/realtime?intent=transcription") as socket:
         await _until(socket, "session.created")
         await _say(socket, "session.update", session={"type": "transcription", "audio": {"input": {
             "format": {"type": "audio/pcm", "rate": clip.rate_hz}, "turn_detection": None}}})
@@ -108,6 +114,31 @@ async def realtime_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
                 raise Broken(event["error"]["message"])
 
         return (await _until(socket, "conversation.item.input_audio_transcription.completed", told))["transcript"], said
+
+
+# ---- /v2/decode ------------------------------------------------------------------------------------------------------
+
+
+def decode_samples(clip: Clip) -> bytes:
+    if clip.rate_hz != DECODE_HZ:
+        raise Broken(f"{clip.path} has {clip.rate_hz} Hz, /v2/decode takes {DECODE_HZ}")
+    return clip.pcm
+
+
+async def decode_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
+    decode_samples(clip)
+    async with _socket(host, port, "/v2/decode/stream/whisper-1") as socket:
+        async for piece in clip.pieces():
+            await socket.send(piece)
+        said = time.monotonic()
+        await socket.send(DECODE_END)
+        async for message in socket:
+            answer = json.loads(message)
+            if answer["status"] == "ERROR":
+                raise Broken(answer["message"])
+            if answer["status"] == "COMPLETE":
+                return answer["transcription"], said
+    raise Broken("the stream has ended")
 
 
 # ---- Wyoming ---------------------------------------------------------------------------------------------------------
@@ -138,7 +169,8 @@ async def _read_event(reader: asyncio.StreamReader) -> tuple[str, dict, bytes]:
     return head["type"], data, payload
 
 
-async def wyoming_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None], take: Callable[[int], None]) -> None:
+async def wyoming_speech(host: str, port: int, text: str, seed: int, begin: Callable[[], None],
+                         take: Callable[[int], None]) -> None:
     async with _connection(host, port) as (reader, writer):
         begin()
         writer.write(_event("synthesize", {"text": text}))

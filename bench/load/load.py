@@ -6,19 +6,24 @@
                                                                                 the gaps between frames at 80 % of it
   load.py ... --protocol openai|realtime|wyoming                                how they ask; openai by default
   load.py ... --ahead 4                                        a text is asked for 4 s before the last one has been played
-  load.py ... --clip FILE.wav --model MODEL [--protocol transcriptions|realtime|wyoming]   of a recogniser, so many speakers
+  load.py ... --clip FILE.wav --model MODEL                    of a recogniser, so many speakers
+              [--protocol transcriptions|realtime|wyoming|decode|batch]
+  load.py ... --cpus 0                                         the server on these CPUs alone, this program on others
   load.py ... --peer 'pocket-tts serve --config C --port 8765' --port 8765      the same of the maker's own server
   load.py ... --clip FILE.wav --peer 'whisper-server -m M --port 8765' --port 8765
   load.py report --json load.json [--csv load.csv] [--plot load.png]            table, and first sound against streams
 
 A listener plays what it hears as soon as it hears it, one text after another, and a moment without anything left to play
-is a missed deadline; with --ahead, as who reads a book aloud, so is silence between two texts.  A speaker says a clip again and again, at the pace of speech in realtime and over Wyoming, where
-words that come more than --deadline behind its last sample are a miss; recordings are posted whole, each when the last
-one would have been said, and an answer that takes longer than that is the miss.  Their "first sound" is this answer.
+is a missed deadline; with --ahead, as who reads a book aloud, so is silence between two texts.  A speaker says a clip
+again and again, at the pace of speech in realtime, over Wyoming and in streams of /v2/decode, where words that come
+more than --deadline behind its last sample are a miss; recordings (transcriptions, batch) are posted whole, each when
+the last one would have been said, and an answer that takes longer than that is the miss.  Their "first sound" is this
+answer.  Realtime hears clips of 24 kHz, /v2/decode of 16 kHz, the others any.
 
 Rows are added to the file, so that a long run may be cut into several calls (`capacity --low 8 --high 12`).  For Syrinx
 each row also has how much of the first sound is not the engine's own: the listener's clock less the engine's figure for
-the same request, from the server's log.  --plot needs matplotlib, realtime the package websockets.
+the same request, from the server's log.  A server has 64 slots at most: where a model bears more, --cpus makes the capacity its own again.  --plot
+needs matplotlib, realtime and decode the package websockets.
 """
 
 from __future__ import annotations
@@ -47,7 +52,26 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bench/race"))
 from machine import machine  # noqa: E402
 
+NEEDS_CLIP = ("transcriptions", "decode", "batch")
 TEXT = "The train to the coast leaves at a quarter past nine from the second platform."
+
+
+def cpu_set(text: str) -> set[int]:
+    """As taskset writes them: 0,2-3."""
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def parted(cpus: str) -> list[str]:
+    """What stands before a server's command so that it has these CPUs alone; this program takes the others, if any."""
+    if not cpus:
+        return []
+    if others := os.sched_getaffinity(0) - cpu_set(cpus):
+        os.sched_setaffinity(0, others)
+    return ["taskset", "-c", cpus]
 
 
 def percentile(values: list[float], p: float) -> float:
@@ -63,25 +87,26 @@ class Syrinx:
     """`syrinx serve`, and what its log says of each request."""
     name = "syrinx"
 
-    def __init__(self, binary: str, arguments: list[str], protocol: str = "openai"):
+    def __init__(self, binary: str, arguments: list[str], protocol: str = "openai", cpus: str = ""):
         self.log: dict[str, dict] = {}
-        ports = ["--port", "0", *(["--wyoming-port", "0"] if protocol == "wyoming" else [])]
-        self.process = subprocess.Popen([binary, "serve", *ports, *arguments], stderr=subprocess.PIPE, text=True)
+        command = [*parted(cpus), binary, "serve", "--port", "0", "--wyoming-port", "0", *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
-        self.port = None
-        found = {}  # Wyoming's line comes first
+        self.ports: dict[str, int] = {}
         for line in self.process.stderr:
             self.lines.append(line)
             if told := re.search(r" at (http|tcp)://127\.0\.0\.1:(\d+)", line):
-                found[told[1]] = int(told[2])
-            if "http" in found:
-                self.port = found["tcp" if protocol == "wyoming" else "http"]
+                self.ports[told[1]] = int(told[2])
+            if "http" in self.ports:  # Wyoming's line comes first
                 break
-        if self.port is None:
+        if "http" not in self.ports:
             raise SystemExit("the server did not start: " + "".join(self.lines))
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
-        self.target = listener.Target("127.0.0.1", self.port, protocol)
+        self.target = listener.Target("127.0.0.1", self.port_of(protocol), protocol)
+
+    def port_of(self, protocol: str) -> int:
+        return self.ports["tcp" if protocol == "wyoming" else "http"]
 
     def _read(self) -> None:
         for line in self.process.stderr:
@@ -92,15 +117,17 @@ class Syrinx:
         self.process.terminate()
         self.process.wait()
         self.reader.join()
+        self.process.stderr.close()
 
 
 class Peer:
     """Any command that serves the maker's own protocol on that port."""
 
-    def __init__(self, command: str, port: int, protocol: str):
+    def __init__(self, command: str, port: int, protocol: str, cpus: str = ""):
         self.name, self.log = pathlib.Path(shlex.split(command)[0]).name, {}
         self.target = listener.Target("127.0.0.1", port, protocol)
-        self.process = subprocess.Popen(shlex.split(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*parted(cpus), *shlex.split(command)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         for _ in range(600):
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -118,12 +145,13 @@ class Peer:
 
 
 def hearing_arguments(args: argparse.Namespace) -> list[str]:
-    arguments = ["--recognition-model", args.model, "--speech-model", "", "--recognition-slots", "64", "--recognition-threads", str(args.threads)]
+    arguments = ["--recognition-model", args.model, "--speech-model", "", "--recognition-slots", str(args.slots),
+                 "--recognition-threads", str(args.threads)]
     return arguments + (["--recognition-precision", args.precision] if args.precision else [])
 
 
 def syrinx_arguments(args: argparse.Namespace) -> list[str]:
-    arguments = ["--speech-model", args.model, "--recognition-model", "", "--speech-slots", "64", "--threads", str(args.threads)]
+    arguments = ["--speech-model", args.model, "--recognition-model", "", "--speech-slots", str(args.slots), "--threads", str(args.threads)]
     if args.precision:
         arguments += ["--precision", args.precision]
     return arguments + (["--voices", f"race={args.voice}", "--voice", "race"] if args.voice else [])
@@ -131,8 +159,9 @@ def syrinx_arguments(args: argparse.Namespace) -> list[str]:
 
 def start(args: argparse.Namespace) -> Syrinx | Peer:
     if args.peer:
-        return Peer(args.peer, args.port, "whisper.cpp" if args.clip else "pocket-tts")
-    return Syrinx(args.syrinx, hearing_arguments(args) if args.clip else syrinx_arguments(args), args.protocol)
+        return Peer(args.peer, args.port, "whisper.cpp" if args.clip else "pocket-tts", args.cpus)
+    arguments = hearing_arguments(args) if args.clip else syrinx_arguments(args)
+    return Syrinx(args.syrinx, arguments, args.protocol, args.cpus)
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -169,11 +198,14 @@ def probe(server: Syrinx | Peer, streams: int, args: argparse.Namespace, period:
     return row
 
 
+def ear(server: Syrinx | Peer, args: argparse.Namespace) -> speaker.Ear:
+    return speaker.Ear(server.target.protocol, server.target.host, server.target.port, args.clip)
+
+
 def probe_hearing(server: Syrinx | Peer, streams: int, args: argparse.Namespace) -> dict:
-    target = server.target
-    said = asyncio.run(speaker.speakers(target.protocol, target.host, target.port, args.clip, streams, args.seconds))
+    said = asyncio.run(speaker.speakers([ear(server, args)], streams, args.seconds))
     good = [s for s in said if s.status == 200 and s.words]
-    allowed = args.clip.seconds if target.protocol in speaker.WHOLE else args.deadline
+    allowed = args.clip.seconds if server.target.protocol in speaker.WHOLE else args.deadline
     late = [s.answer - allowed for s in good if s.answer > allowed]
     row = {"server": row_name(server, args), "streams": streams, "seconds": args.seconds, "texts": len(said), "failed": len(said) - len(good),
            "misses": len(late), "late_ms": 1e3 * max(late, default=0.0), "sound_s": len(good) * args.clip.seconds,
@@ -202,14 +234,13 @@ def find_capacity(bears, low: int, high: int | None) -> int:
 
 def warm(server: Syrinx | Peer, args: argparse.Namespace) -> float:
     """One text or clip, and its seconds."""
-    target = server.target
     if args.clip:
-        said = asyncio.run(speaker.say(target.protocol, target.host, target.port, args.clip))
+        said = asyncio.run(speaker.say(ear(server, args)))
         if said.status != 200 or not said.words:
             raise SystemExit(f"the clip is not heard: status {said.status}, {said.fault or 'no words'}")
         print(f"heard: {said.words}")
         return args.clip.seconds
-    first = asyncio.run(listener.listen(target, args.text, "warm.0", 0))
+    first = asyncio.run(listener.listen(server.target, args.text, "warm.0", 0))
     if first.status != 200 or first.sound == 0:
         raise SystemExit(f"a text is not spoken: status {first.status}")
     return first.sound
@@ -220,7 +251,7 @@ def measure(args: argparse.Namespace) -> None:
     server = start(args)
     try:
         period = warm(server, args)
-        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": period, "threads": args.threads, "ahead": args.ahead,
+        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": period, "threads": args.threads, "cpus": args.cpus, "slots": args.slots, "ahead": args.ahead,
                  "protocol": server.target.protocol,
                  "build": subprocess.run([args.syrinx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]}
 
@@ -313,11 +344,14 @@ def main() -> None:
         command.add_argument("--model", default="", help="folder of a model of Pocket TTS, or any other that serves; with --clip a recogniser's")
         command.add_argument("--voice", help="voice's file")
         command.add_argument("--precision", default="")
-        command.add_argument("--threads", type=int, default=os.cpu_count())
+        command.add_argument("--threads", type=int, help="as many as the server has CPUs otherwise")
+        command.add_argument("--slots", type=int, default=64, help="of the server, which has 64 at most")
+        command.add_argument("--cpus", default="", help="of the server, as taskset writes them")
         command.add_argument("--peer", help="command of another server")
         command.add_argument("--port", type=int, default=8000, help="where that one listens")
         command.add_argument("--name", help="in the table; the server's otherwise")
-        command.add_argument("--protocol", choices=("openai", "transcriptions", "realtime", "wyoming"), help="of Syrinx")
+        command.add_argument("--protocol", help="of Syrinx",
+                             choices=("openai", "realtime", "wyoming", *NEEDS_CLIP))
         command.add_argument("--text", default=TEXT)
         command.add_argument("--ahead", type=float, default=0.0, help="seconds before a text's end in which the next is asked for")
         command.add_argument("--clip", type=live.Clip.read, help="WAV file, 16 bits, one channel: --model recognises it")
@@ -334,8 +368,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.command != "report":
         args.protocol = args.protocol or ("transcriptions" if args.clip else "openai")
-        if (args.protocol == "transcriptions" and not args.clip) or (args.protocol == "openai" and args.clip):
-            parser.error("--protocol transcriptions needs --clip, openai is without it")
+        args.threads = args.threads or len(cpu_set(args.cpus) if args.cpus else os.sched_getaffinity(0))
+        if args.protocol in NEEDS_CLIP and not args.clip or args.protocol == "openai" and args.clip:
+            parser.error("--protocol transcriptions, decode or batch needs --clip, openai is without it")
         if args.ahead and args.clip:
             parser.error("--ahead is of listeners, --clip of speakers")
     report(args) if args.command == "report" else measure(args)

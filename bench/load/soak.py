@@ -29,7 +29,7 @@ RUDE = [b"G", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"POST /v1/aud
 
 
 def get(server: Syrinx, path: str, body: str | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.target.port, timeout=60)
     try:
         connection.request("GET" if body is None else "POST", path, body)
         reply = connection.getresponse()
@@ -59,7 +59,7 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
     """Clients that leave: in the midst of an answer, of a request, or of nothing."""
     while time.monotonic() < until:
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.target.port)
             if dice.random() < 0.5:
                 writer.write(server.target.request(TEXT, "leaver", dice.randrange(1000))[0])
                 await reader.read(dice.choice([1, 5000, 50000]))
@@ -130,6 +130,8 @@ def main() -> int:
     parser.add_argument("--voice")
     parser.add_argument("--precision", default="")
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--slots", type=int, default=64)
+    parser.add_argument("--cpus", default="", help="of the server, as taskset writes them")
     parser.add_argument("--streams", type=int, default=4)
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--seconds", type=float, help="in place of minutes")
@@ -137,7 +139,7 @@ def main() -> int:
     parser.add_argument("--csv")
     args = parser.parse_args()
     args.seconds = args.seconds or 60 * args.minutes
-    server = Syrinx(args.syrinx, syrinx_arguments(args))
+    server = Syrinx(args.syrinx, syrinx_arguments(args), cpus=args.cpus)
     try:
         alone, before, samples = spoken(server), sample(server, 0.0), []
         heard = asyncio.run(soak(server, args, samples))

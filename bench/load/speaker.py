@@ -10,13 +10,25 @@ import time
 
 import live
 
-PROTOCOLS = ("transcriptions", "realtime", "wyoming", "whisper.cpp")  # that hear
-WHOLE = {"transcriptions": "/v1/audio/transcriptions", "whisper.cpp": "/inference"}  # by a form
+# Recordings that are posted whole: where, and what the words are called in the answer.
+WHOLE = {"transcriptions": ("/v1/audio/transcriptions", "text"), "whisper.cpp": ("/inference", "text"),
+         "batch": ("/v2/decode/batch/whisper-1", "transcription")}
+LIVE = {"realtime": live.realtime_words, "wyoming": live.wyoming_words, "decode": live.decode_words}
+
+
+@dataclasses.dataclass(frozen=True)
+class Ear:
+    """Who hears which clip.  `protocol`: a name of WHOLE or LIVE."""
+    protocol: str
+    host: str
+    port: int
+    clip: live.Clip
 
 
 @dataclasses.dataclass
 class Said:
     """Of one clip.  Times in seconds."""
+    protocol: str
     status: int = 0        # 200, an HTTP status, or 0: no answer, or an error
     answer: float = 0.0    # from the last sample to the words; of a recording that is posted whole, from its request
     words: str = ""
@@ -34,12 +46,17 @@ def form(clip: live.Clip) -> tuple[bytes, str]:
     return fields + head.encode() + sound + f"\r\n--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-async def _post(host: str, port: int, path: str, clip: live.Clip, said: Said) -> None:
-    body, kind = form(clip)
+async def _post(ear: Ear, said: Said) -> None:
+    path, words = WHOLE[ear.protocol]
+    if ear.protocol == "batch":
+        body, kind = live.decode_samples(ear.clip), "application/octet-stream"
+    else:
+        body, kind = form(ear.clip)
     begun = time.monotonic()
-    reader, writer = await asyncio.open_connection(host, port)
+    reader, writer = await asyncio.open_connection(ear.host, ear.port)
     try:
-        writer.write(f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode())
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: {ear.host}:{ear.port}\r\nContent-Type: {kind}\r\n"
+                     f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode())
         writer.write(body)
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         answer = await reader.read()
@@ -48,40 +65,42 @@ async def _post(host: str, port: int, path: str, clip: live.Clip, said: Said) ->
     said.answer = time.monotonic() - begun
     status = int(head.split(" ", 2)[1])
     if status == 200:
-        said.words = json.loads(answer)["text"].strip()
+        said.words = json.loads(answer)[words].strip()
     else:
         said.fault = answer[:300].decode(errors="replace")
     said.status = status
 
 
-async def say(protocol: str, host: str, port: int, clip: live.Clip) -> Said:
+async def say(ear: Ear) -> Said:
     """One clip, to its words.  What goes wrong leaves a status that is not 200, and the fault."""
-    said = Said()
+    said = Said(ear.protocol)
     try:
-        if protocol in WHOLE:
-            await _post(host, port, WHOLE[protocol], clip, said)
+        if ear.protocol in WHOLE:
+            await _post(ear, said)
         else:
-            hear = live.realtime_words if protocol == "realtime" else live.wyoming_words
-            words, last = await hear(host, port, clip)
+            words, last = await LIVE[ear.protocol](ear.host, ear.port, ear.clip)
             said.answer, said.words, said.status = time.monotonic() - last, words.strip(), 200
     except (OSError, ValueError, KeyError, IndexError, asyncio.IncompleteReadError) as error:
         said.status, said.fault = 0, str(error)
     return said
 
 
-async def _one_after_another(protocol: str, host: str, port: int, clip: live.Clip, offset: float, until: float, all_said: list[Said]) -> None:
+async def _one_after_another(ears: list[Ear], first: int, offset: float, until: float, all_said: list[Said]) -> None:
     await asyncio.sleep(offset)
-    begun, is_first = time.monotonic(), True
-    while is_first or begun < until:  # one at least, however late it begins
-        said = await say(protocol, host, port, clip)
+    begun, count = time.monotonic(), 0
+    while count == 0 or begun < until:  # one at least, however late it begins
+        ear = ears[(first + count) % len(ears)]
+        said = await say(ear)
         all_said.append(said)
-        await asyncio.sleep(max(0.0 if said.status == 200 else 0.1, begun + clip.seconds - time.monotonic()))
-        begun, is_first = time.monotonic(), False
+        await asyncio.sleep(max(0.0 if said.status == 200 else 0.1, begun + ear.clip.seconds - time.monotonic()))
+        begun, count = time.monotonic(), count + 1
 
 
-async def speakers(protocol: str, host: str, port: int, clip: live.Clip, streams: int, seconds: float) -> list[Said]:
-    """So many at once, each saying the clip again and again for so long; they begin spread over its length."""
+async def speakers(ears: list[Ear], streams: int, seconds: float) -> list[Said]:
+    """So many at once, each saying one clip after another for so long, to the ears in turn; they begin spread over a
+    clip's length, and at different ears."""
     all_said: list[Said] = []
-    until = time.monotonic() + clip.seconds + seconds
-    await asyncio.gather(*(_one_after_another(protocol, host, port, clip, clip.seconds * i / streams, until, all_said) for i in range(streams)))
+    length = ears[0].clip.seconds
+    until = time.monotonic() + length + seconds
+    await asyncio.gather(*(_one_after_another(ears, i, length * i / streams, until, all_said) for i in range(streams)))
     return all_said

@@ -1,6 +1,7 @@
 """The load generator and the soak of bench/load against a server with the small random checkpoint: two minutes."""
 import asyncio
 import csv
+import http.client
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ SERVER = ["--syrinx", BINARY, "--model", ENGLISH, "--voice", ENGLISH / "voice.sa
 sys.path.append(str(LOAD))
 import listener  # noqa: E402
 import live  # noqa: E402
+import load  # noqa: E402
 
 
 class Listener(unittest.TestCase):
@@ -114,7 +116,6 @@ class Microphone(Program):
             self.assertGreaterEqual(moment, passed - 1e-3)  # no piece before its last sample
         self.assertAlmostEqual(passed, clip.seconds)
 
-
 class Load(Program):
     def run_script(self, name, *arguments):
         return subprocess.run([sys.executable, "-B", LOAD / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.out,
@@ -148,7 +149,8 @@ class Load(Program):
 
     def test_it_speaks_over_every_protocol(self):
         words = set()
-        for protocol, rate in (("transcriptions", 16000), ("realtime", 24000), ("wyoming", 16000)):
+        for protocol in ("transcriptions", "realtime", "wyoming", "decode", "batch"):
+            rate = 24000 if protocol == "realtime" else 16000
             clip = self.folder / f"{rate}.wav"
             clip.write_bytes(wav(tone(1.0, rate), rate))
             (row,), told = self.rows("--model", DATA / "transducer/rnnt.nemo", "--clip", clip, "--protocol", protocol)
@@ -167,11 +169,31 @@ class Load(Program):
 
     def test_a_clip_that_nobody_hears_is_told(self):
         clip = self.folder / "clip.wav"
-        clip.write_bytes(wav(tone(0.5)))
-        done = self.run_script("load.py", "run", "--json", self.folder / "rows.json", "--syrinx", BINARY, "--model", DATA / "transducer/rnnt.nemo",
-                               "--clip", clip, "--protocol", "realtime")  # 16 kHz
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("must have a 'rate' of 24000", done.stderr)
+        for protocol, rate, words in (("realtime", 16000, "must have a 'rate' of 24000"),
+                                      ("decode", 24000, "has 24000 Hz, /v2/decode takes 16000"),
+                                      ("batch", 24000, "has 24000 Hz, /v2/decode takes 16000")):
+            clip.write_bytes(wav(tone(0.5, rate), rate))
+            done = self.run_script("load.py", "run", "--json", self.folder / "rows.json", "--syrinx", BINARY,
+                                   "--model", DATA / "transducer/rnnt.nemo", "--clip", clip, "--protocol", protocol)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
+    def test_a_server_has_the_slots_and_cpus_that_are_asked_for(self):
+        here = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, here)
+        cpus = f"{min(here)}-{min(here)}"
+        self.assertEqual(load.cpu_set("0,2-4"), {0, 2, 3, 4})
+        server = load.Syrinx(BINARY, [*load.syrinx_arguments(types.SimpleNamespace(
+            model=str(ENGLISH), voice=ENGLISH / "voice.safetensors", slots=3, threads=1, precision=""))], cpus=cpus)
+        try:
+            self.assertEqual(os.sched_getaffinity(server.process.pid), {min(here)})
+            self.assertEqual(os.sched_getaffinity(0), here - {min(here)} or here)
+            connection = http.client.HTTPConnection("127.0.0.1", server.target.port, timeout=120)
+            self.addCleanup(connection.close)
+            connection.request("GET", "/metrics")
+            self.assertRegex(connection.getresponse().read().decode(), r'syrinx_slots\{[^}]*state="free"\} 3\n')
+        finally:
+            server.close()
 
     def test_the_load_generator_counts_and_reports(self):
         rows = self.folder / "load.json"
