@@ -4,6 +4,8 @@
   load.py run --model FOLDER --voice FILE --streams 1,2,4 --json load.json      so many listeners, one count after another
   load.py capacity --model FOLDER --voice FILE --json load.json                 the most without a miss, by bisection; then
                                                                                 the gaps between frames at 80 % of it
+  load.py sweep --model FOLDER --voice FILE --json load.json                    1 client, and 25, 50, 80 and 100 % of
+                                                                      the capacity that the file tells, or of --high
   load.py ... --protocol openai|realtime|wyoming                                how they ask; openai by default
   load.py ... --ahead 4                                        a text is asked for 4 s before the last one has been played
   load.py ... --clip FILE.wav --model MODEL                    of a recogniser, so many speakers
@@ -20,9 +22,10 @@ more than --deadline behind its last sample are a miss; recordings (transcriptio
 the last one would have been said, and an answer that takes longer than that is the miss.  Their "first sound" is this
 answer.  Realtime hears clips of 24 kHz, /v2/decode of 16 kHz, the others any.
 
-Rows are added to the file, so that a long run may be cut into several calls (`capacity --low 8 --high 12`).  For Syrinx
-each row also has how much of the first sound is not the engine's own: the listener's clock less the engine's figure for
-the same request, from the server's log.  A server has 64 slots at most: where a model bears more, --cpus makes the capacity its own again.  --plot
+Rows are added to the file, so that a long run may be cut into several calls (`capacity --low 8 --high 12`), and `sweep`
+measures no count again that the file has of the same server and settings.  For Syrinx each row also has how much of the
+first sound is not the engine's own: the listener's clock less the engine's figure for the same request, from the
+server's log.  A server has 64 slots at most: where a model bears more, --cpus makes the capacity its own again.  --plot
 needs matplotlib, realtime and decode the package websockets.
 """
 
@@ -246,35 +249,80 @@ def warm(server: Syrinx | Peer, args: argparse.Namespace) -> float:
     return first.sound
 
 
+def saved_rows(path: pathlib.Path) -> list[dict]:
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
+class Measurement:
+    """What is measured of one server, into the file."""
+
+    def __init__(self, server: Syrinx | Peer, args: argparse.Namespace):
+        self.server, self.args, self.period = server, args, warm(server, args)
+        build = subprocess.run([args.syrinx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+        self.about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "precision": args.precision,
+                      "text_sound_s": self.period, "threads": args.threads, "cpus": args.cpus, "slots": args.slots,
+                      "ahead": args.ahead, "deadline": args.deadline, "protocol": server.target.protocol,
+                      "build": build}
+        self.row: dict = {}
+
+    def bears(self, streams: int, **more) -> bool:
+        args = self.args
+        row = probe_hearing(self.server, streams, args) if args.clip else probe(self.server, streams, args, self.period)
+        self.row = row | more | {"about": self.about}
+        args.json.write_text(json.dumps({"rows": [*saved_rows(args.json), self.row]}, indent=1) + "\n")
+        return is_borne(row)
+
+    def alike(self) -> list[dict]:
+        """The file's rows of this server with these settings."""
+        wanted = (row_name(self.server, self.args), self.args.seconds, self.about)
+        return [row for row in saved_rows(self.args.json) if (row["server"], row["seconds"], row["about"]) == wanted]
+
+    def find(self) -> None:
+        refused = []
+
+        def bears(streams: int) -> bool:
+            if self.bears(streams):
+                return True
+            if self.row["misses"] == 0:
+                refused.append(streams)
+            return False
+
+        capacity = find_capacity(bears, self.args.low, self.args.high)
+        note = f"; of {capacity + 1} some failed, and none was late" if capacity + 1 in refused else ""
+        print(f"capacity: {capacity} streams{note}", flush=True)
+        if capacity > 0:
+            self.bears(max(1, capacity * 4 // 5), capacity=capacity)
+
+    def sweep(self) -> None:
+        known = self.alike()
+        high = self.args.high or next((row["capacity"] for row in reversed(known) if "capacity" in row), 0)
+        if high == 0:
+            raise SystemExit(f"{self.args.json} tells no capacity of this server with these settings: say --high")
+        for streams in sweep_counts(high):
+            if any(row["streams"] == streams for row in known):
+                print(f"{streams} streams: measured before", flush=True)
+            else:
+                self.bears(streams)
+
+
+def sweep_counts(high: int) -> list[int]:
+    return sorted({1, *(max(1, high * percent // 100) for percent in (25, 50, 80, 100))})
+
+
 def measure(args: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the server is ended
     server = start(args)
     try:
-        period = warm(server, args)
-        about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "text_sound_s": period, "threads": args.threads, "cpus": args.cpus, "slots": args.slots, "ahead": args.ahead,
-                 "protocol": server.target.protocol,
-                 "build": subprocess.run([args.syrinx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]}
-
-        def measured(streams: int, **more) -> bool:
-            row = probe_hearing(server, streams, args) if args.clip else probe(server, streams, args, period)
-            save(args.json, row | more | {"about": about})
-            return is_borne(row)
-
-        if args.command == "run":
-            for streams in args.streams:
-                measured(streams)
+        measurement = Measurement(server, args)
+        if args.command == "capacity":
+            measurement.find()
+        elif args.command == "sweep":
+            measurement.sweep()
         else:
-            capacity = find_capacity(measured, args.low, args.high)
-            print(f"capacity: {capacity} streams", flush=True)
-            if capacity > 0:
-                measured(max(1, capacity * 4 // 5), capacity=capacity)
+            for streams in args.streams:
+                measurement.bears(streams)
     finally:
         server.close()
-
-
-def save(path: pathlib.Path, row: dict) -> None:
-    rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    path.write_text(json.dumps({"rows": [*rows, row]}, indent=1) + "\n")
 
 
 # ---- report ----------------------------------------------------------------------------------------------------------
@@ -291,6 +339,28 @@ def cell(row: dict, column: str) -> str:
     for key in column.split("."):
         value = value.get(key, "") if isinstance(value, dict) else ""
     return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def chart(rows: list[dict], width: int = 60) -> list[str]:
+    """Text: for each server and count p50, p95 and p99 as rows of '#' as long as their logarithm, on one scale."""
+    rows = [row for row in rows if row["first_ms"]]
+    values = [max(1e-3, row["first_ms"][p]) for row in rows for p in ("p50", "p99")]
+    if not values:
+        return []
+    low = math.floor(math.log10(min(values)))
+    decades = max(1, math.ceil(math.log10(max(values))) - low)
+    marks = "".join(f"{f'|{10.0 ** (low + i):g}':<{width // decades}}" for i in range(decades + 1))
+    lines = []
+    for name in dict.fromkeys(row["server"] for row in rows):
+        lines += ["", f"{name}: first sound, or words behind the sound, ms", f"{'clients':>8}     {marks.rstrip()}"]
+        points = {row["streams"]: row for row in rows if row["server"] == name}
+        for streams, row in sorted(points.items()):
+            fault = "" if is_borne(row) else f", {row['misses']} misses, {row['failed']} failed"
+            for p in ("p50", "p95", "p99"):
+                value = max(1e-3, row["first_ms"][p])
+                bar = "#" * round(width // decades * (math.log10(value) - low))
+                lines.append(f"{streams if p == 'p50' else '':>8} {p} |{bar} {value:.1f}{fault if p == 'p99' else ''}")
+    return lines
 
 
 def plot(rows: list[dict], path: pathlib.Path) -> None:
@@ -315,7 +385,7 @@ def plot(rows: list[dict], path: pathlib.Path) -> None:
 
 
 def report(args: argparse.Namespace) -> None:
-    rows = json.loads(args.json.read_text())["rows"]
+    rows = saved_rows(args.json)
     rows.sort(key=lambda row: (row["server"], row["streams"]))
     print("| " + " | ".join(title for _, title in COLUMNS) + " |\n|" + " --- |" * len(COLUMNS))
     for row in rows:
@@ -324,6 +394,7 @@ def report(args: argparse.Namespace) -> None:
         if "capacity" in row:
             gaps = f"; at {row['streams']} the gap between frames has p99 {row['gap_ms']['p99']:.1f} ms" if row["gap_ms"] else ""
             print(f"{row['server']}: capacity {row['capacity']} streams{gaps}")
+    print("\n".join(chart(rows)))
     for about in {json.dumps(row["about"], sort_keys=True) for row in rows}:
         print(about)
     if args.csv:
@@ -338,7 +409,7 @@ def report(args: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("run", "capacity"):
+    for name in ("run", "capacity", "sweep"):
         command = commands.add_parser(name)
         command.add_argument("--syrinx", default=str(ROOT / "build/release/syrinx"))
         command.add_argument("--model", default="", help="folder of a model of Pocket TTS, or any other that serves; with --clip a recogniser's")
@@ -361,6 +432,7 @@ def main() -> None:
     commands.choices["run"].add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")], default=[1])
     commands.choices["capacity"].add_argument("--low", type=int, default=0, help="known to be borne")
     commands.choices["capacity"].add_argument("--high", type=int, help="known not to be")
+    commands.choices["sweep"].add_argument("--high", type=int, help="its last count")
     shown = commands.add_parser("report")
     shown.add_argument("--json", type=pathlib.Path, required=True)
     shown.add_argument("--csv", type=pathlib.Path)

@@ -116,6 +116,34 @@ class Microphone(Program):
             self.assertGreaterEqual(moment, passed - 1e-3)  # no piece before its last sample
         self.assertAlmostEqual(passed, clip.seconds)
 
+class Judging(unittest.TestCase):
+    """What the report draws of figures that are given."""
+
+    def test_a_sweep_goes_from_one_client_to_the_capacity(self):
+        self.assertEqual(load.sweep_counts(20), [1, 5, 10, 16, 20])
+        self.assertEqual(load.sweep_counts(1), [1])
+
+    def test_a_chart_is_drawn_on_one_scale(self):
+        def row(server, streams, *milliseconds, misses=0):
+            first = dict(zip(("p50", "p95", "p99"), milliseconds))
+            return {"server": server, "streams": streams, "texts": 3, "failed": 0, "misses": misses, "first_ms": first}
+
+        drawn = load.chart([row("a", 8, 100, 200, 1000, misses=2), row("a", 1, 10, 31.6228, 100),
+                            row("b", 1, 20, 20, 20), row("b", 2)], 40)
+        self.assertEqual(drawn[1:9], [
+            "a: first sound, or words behind the sound, ms",
+            " clients     |10                 |100                |1000",
+            "       1 p50 | 10.0",
+            "         p95 |" + 10 * "#" + " 31.6",
+            "         p99 |" + 20 * "#" + " 100.0",
+            "       8 p50 |" + 20 * "#" + " 100.0",
+            "         p95 |" + 26 * "#" + " 200.0",
+            "         p99 |" + 40 * "#" + " 1000.0, 2 misses, 0 failed"])
+        self.assertEqual(drawn[-3:], [f"{count} {p} |###### 20.0" for count, p in
+                                      (("       1", "p50"), ("        ", "p95"), ("        ", "p99"))])
+        self.assertEqual(load.chart([row("b", 2)]), [])
+
+
 class Load(Program):
     def run_script(self, name, *arguments):
         return subprocess.run([sys.executable, "-B", LOAD / name, *map(str, arguments)], capture_output=True, text=True, cwd=self.out,
@@ -206,9 +234,27 @@ class Load(Program):
             self.assertLess(0, row["above_engine_ms"]["min"])
             self.assertLessEqual(row["above_engine_ms"]["max"], row["first_ms"]["max"])
             self.assertLessEqual(row["first_ms"]["p50"], row["first_ms"]["p99"])
+        self.check_sweep(rows)
         done = self.run_script("load.py", "report", "--json", rows, "--csv", self.folder / "load.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| syrinx | 2 |", done.stdout)
+        self.assertRegex(done.stdout, r"\n       4 p50 \|#* \d+\.\d\n")
+
+    def check_sweep(self, rows):
+        """Behind `capacity` that has found 1 or 2, and so has measured all counts of its own sweep, 1 among them."""
+        def counts():
+            return sorted(row["streams"] for row in json.loads(rows.read_text())["rows"])
+
+        known = counts()
+        sweep = ["sweep", "--seconds", "1", "--json", rows, *SERVER]
+        done = self.run_script("load.py", *sweep)
+        self.assertEqual((done.returncode, counts()), (0, known), done.stdout + done.stderr)
+        done = self.run_script("load.py", *sweep, "--high", "4")
+        self.assertEqual((done.returncode, counts()), (0, sorted([*known, *({1, 2, 3, 4} - {*known})])),
+                         done.stdout + done.stderr)
+        done = self.run_script("load.py", *sweep, "--slots", "63")
+        self.assertIn("tells no capacity of this server with these settings", done.stderr)
+        self.assertEqual(done.returncode, 1)
 
 
 if __name__ == "__main__":
