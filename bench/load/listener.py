@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import json
 import time
 import urllib.parse
@@ -42,6 +43,7 @@ class Target:
 class Heard:
     """Of one request.  Times in seconds."""
     name: str                 # the request's id
+    seed: int = 0
     status: int = 0           # 0: no answer, or one that was broken off
     first: float = 0.0        # from the request to its first sound
     sound: float = 0.0        # how long it lasts
@@ -49,6 +51,7 @@ class Heard:
     late: float = 0.0         # the longest of these waits
     gaps: list[float] = dataclasses.field(default_factory=list)  # between the arrivals of frames of 80 ms
     play_end: float = 0.0     # on the clock, when the last of it will have been played
+    digest: str = ""          # of all samples
 
 
 class _Player:
@@ -57,14 +60,16 @@ class _Player:
     def __init__(self, heard: Heard, asked: float, skip: int, silent_from: float):
         self.heard, self.asked, self.skip, self.silent_from = heard, asked, skip, silent_from
         self.bytes, self.begin, self.last_frame = 0, None, 0.0
+        self.samples = hashlib.blake2b(digest_size=16)
 
-    def take(self, count: int) -> None:
+    def take(self, data: bytes) -> None:
         now = time.monotonic()
-        skipped = min(self.skip, count)
+        skipped = min(self.skip, len(data))
         self.skip -= skipped
-        count -= skipped
+        count = len(data) - skipped
         if count == 0:
             return
+        self.samples.update(data[skipped:])
         if self.begin is None:
             self.begin, self.last_frame = self.silent_from or now, now
             self.heard.first = now - self.asked
@@ -82,6 +87,7 @@ class _Player:
 
     def end(self) -> None:
         self.heard.sound = self.bytes / BYTES_PER_S
+        self.heard.digest = self.samples.hexdigest()
         self.heard.play_end = (self.begin or time.monotonic()) + self.heard.sound
 
 
@@ -93,14 +99,14 @@ async def _receive(reader: asyncio.StreamReader, heard: Heard, player: _Player) 
         heard.status = status if status != 200 else 0  # a stream is what is asked for
         return
     while size := int((await reader.readline()).split(b";")[0], 16):
-        await reader.readexactly(size)
+        data = await reader.readexactly(size)
         await reader.readexactly(2)
-        player.take(size)
+        player.take(data)
     heard.status = status
 
 
 async def _listen_live(target: Target, text: str, name: str, seed: int, silent_from: float) -> Heard:
-    heard = Heard(name)
+    heard = Heard(name, seed)
     player = _Player(heard, time.monotonic(), 0, silent_from)
 
     def begin() -> None:
@@ -119,7 +125,7 @@ async def listen(target: Target, text: str, name: str, seed: int, silent_from: f
     """One request, to its end.  What goes wrong with the connection leaves status 0."""
     if target.protocol in LIVE:
         return await _listen_live(target, text, name, seed, silent_from)
-    heard = Heard(name)
+    heard = Heard(name, seed)
     request, skip = target.request(text, name, seed)
     player = _Player(heard, time.monotonic(), skip, silent_from)
     try:
@@ -135,22 +141,27 @@ async def listen(target: Target, text: str, name: str, seed: int, silent_from: f
     return heard
 
 
-async def _one_after_another(target: Target, text: str, who: str, offset: float, until: float, ahead: float, all_heard: list[Heard]) -> None:
+async def _one_after_another(target: Target, text: str, who: str, offset: float, until: float, ahead: float, seeds: int,
+                             all_heard: list[Heard]) -> None:
     await asyncio.sleep(offset)
     count, silent_from = 0, 0.0
     while count == 0 or time.monotonic() < until:  # one at least, however late it begins
-        heard = await listen(target, text, f"{who}.{count}", count, silent_from)
+        heard = await listen(target, text, f"{who}.{count}", count % seeds if seeds else count, silent_from)
         all_heard.append(heard)
         count += 1
         silent_from = heard.play_end if ahead > 0 and heard.status == 200 else 0.0
         await asyncio.sleep(max(0.0 if heard.status == 200 else 0.1, heard.play_end - ahead - time.monotonic()))
 
 
-async def listeners(target: Target, text: str, streams: int, seconds: float, period: float, ahead: float = 0.0) -> list[Heard]:
+async def listeners(target: Target, text: str, streams: int, seconds: float, period: float, ahead: float = 0.0,
+                    seeds: int = 0) -> list[Heard]:
     """So many at once, each hearing one text after another for so long; they begin spread over `period`, the length of
     a text, since in step they would all want their first sounds at the same moments.  Who asks `ahead` seconds before
-    the last text has been played wants the next one at its end, and silence between them is a miss."""
+    the last text has been played wants the next one at its end, and silence between them is a miss.  Each text of a
+    listener has the next of so many `seeds`, in turn; 0: its own."""
     all_heard: list[Heard] = []
     run, until = f"{time.time_ns():x}", time.monotonic() + period + seconds
-    await asyncio.gather(*(_one_after_another(target, text, f"{run}.{i}", period * i / streams, until, ahead, all_heard) for i in range(streams)))
+    await asyncio.gather(*(
+        _one_after_another(target, text, f"{run}.{i}", period * i / streams, until, ahead, seeds, all_heard)
+        for i in range(streams)))
     return all_heard

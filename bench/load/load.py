@@ -154,7 +154,7 @@ def hearing_arguments(args: argparse.Namespace) -> list[str]:
 
 
 def syrinx_arguments(args: argparse.Namespace) -> list[str]:
-    arguments = ["--speech-model", args.model, "--recognition-model", "", "--speech-slots", str(args.slots), "--threads", str(args.threads)]
+    arguments = ["--speech-model", args.model, "--speech-slots", str(args.slots), "--threads", str(args.threads)]
     if args.precision:
         arguments += ["--precision", args.precision]
     return arguments + (["--voices", f"race={args.voice}", "--voice", "race"] if args.voice else [])
@@ -163,7 +163,7 @@ def syrinx_arguments(args: argparse.Namespace) -> list[str]:
 def start(args: argparse.Namespace) -> Syrinx | Peer:
     if args.peer:
         return Peer(args.peer, args.port, "whisper.cpp" if args.clip else "pocket-tts", args.cpus)
-    arguments = hearing_arguments(args) if args.clip else syrinx_arguments(args)
+    arguments = hearing_arguments(args) if args.clip else [*syrinx_arguments(args), "--recognition-model", ""]
     return Syrinx(args.syrinx, arguments, args.protocol, args.cpus)
 
 

@@ -3,11 +3,14 @@
 
   soak.py --minutes 20 --model FOLDER --voice FILE [--streams 4] [--csv soak.csv]
   soak.py --seconds 30 ...
+  soak.py ... --clip FILE.wav --recognition-model MODEL [--speakers 4]
 
-So many listeners hear one text after another, beside clients that leave in the midst of an answer, that send what is no
-request, and that connect without a word.  Behind a third of the time, which may fill caches and pools, the process may
-grow by `--allow-mb` and by no descriptor; at the end all slots are free, and a text has the samples that it had before
-the load.  Fails otherwise, or when a listener is failed.
+So many listeners hear one text after another, beside clients that leave in the midst of an answer or of a message, that
+send what is no request, and that connect without a word.  With --clip so many speakers say it as well, over realtime,
+Wyoming, as a recording, and as a stream and a recording of /v2/decode in turn.  Behind a third of the time, which may
+fill caches and pools, the process may grow by `--allow-mb` and by no descriptor; at the end all slots are free.  Each
+text, under the load and behind it, has the samples that the same seed had before, and each clip the words that the same
+protocol had heard.  Fails otherwise, or when a listener or speaker is failed.
 """
 
 from __future__ import annotations
@@ -15,39 +18,68 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import dataclasses
 import http.client
-import json
 import random
 import sys
 import time
 
 import listener
+import live
+import speaker
 from load import ROOT, TEXT, Syrinx, syrinx_arguments
 
+SEEDS = 4
+# What hears, and at how many Hz; 0: any.
+EARS = {"realtime": 24000, "wyoming": 0, "transcriptions": 0, "decode": live.DECODE_HZ, "batch": live.DECODE_HZ}
 RUDE = [b"G", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"POST /v1/audio/speech HTTP/1.1\r\nContent-Length: 99\r\n\r\n{",
-        b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
+        b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /v2/decode/batch/whisper-1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
+        b"Content-Length: 99999\r\n\r\n\0\0"]
+STREAMS = ["/v2/decode/stream/whisper-1", "/v1/realtime?intent=transcription"]
+UPGRADE = ("GET {} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+HALF_A_MESSAGE = b"\x82\xfe\x00\xc8\0\0\0\0\1\2\3"  # it says that 200 bytes come
 
 
-def get(server: Syrinx, path: str, body: str | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.target.port, timeout=60)
-    try:
-        connection.request("GET" if body is None else "POST", path, body)
-        reply = connection.getresponse()
-        return reply.status, reply.read()
-    finally:
-        connection.close()
+@dataclasses.dataclass
+class Alone:
+    """What was heard while nobody else asked."""
+    sounds: dict[int, str]  # by seed, the samples' digest
+    words: dict[str, str]   # by protocol
 
 
-def spoken(server: Syrinx) -> bytes:
-    status, sound = get(server, "/v1/audio/speech", json.dumps({"input": TEXT, "response_format": "pcm"}))
-    if status != 200:
-        raise SystemExit(f"a text is answered with {status}: {sound[:300]!r}")
-    return sound
+@dataclasses.dataclass
+class Load:
+    samples: list[dict]
+    heard: list[listener.Heard] = dataclasses.field(default_factory=list)
+    said: list[speaker.Said] = dataclasses.field(default_factory=list)
+
+
+async def alone(server: Syrinx, ears: list[speaker.Ear]) -> Alone:
+    found = Alone({}, {})
+    for seed in range(SEEDS):
+        heard = await listener.listen(server.target, TEXT, f"alone.{seed}", seed)
+        if heard.status != 200 or heard.sound == 0:
+            raise SystemExit(f"a text is not spoken: status {heard.status}")
+        found.sounds[seed] = heard.digest
+    for ear in ears:
+        said = await speaker.say(ear)
+        if said.status != 200 or not said.words:
+            raise SystemExit(f"the clip is not heard by {ear.protocol}: {said.status} {said.fault or 'no words'}")
+        found.words[ear.protocol] = said.words
+    return found
 
 
 def sample(server: Syrinx, begun: float) -> dict:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port_of("openai"), timeout=60)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
     figures = {}
-    for line in get(server, "/metrics")[1].decode().splitlines():
+    for line in text.splitlines():
         name, _, value = line.rpartition(" ")
         figures[name] = value
     return {"second": round(time.monotonic() - begun, 1), "rss_mb": float(figures["process_resident_memory_bytes"]) / 1e6,
@@ -60,16 +92,21 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
     while time.monotonic() < until:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.target.port)
-            if dice.random() < 0.5:
+            kind = dice.random()
+            if kind < 0.4:
                 writer.write(server.target.request(TEXT, "leaver", dice.randrange(1000))[0])
                 await reader.read(dice.choice([1, 5000, 50000]))
+            elif kind < 0.6:
+                writer.write(UPGRADE.format(dice.choice(STREAMS)).encode())
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(HALF_A_MESSAGE)
             else:
                 writer.write(dice.choice([b"", *RUDE]))
             if dice.random() < 0.5:
                 writer.transport.abort()
             else:
                 writer.close()
-        except OSError:
+        except (OSError, asyncio.IncompleteReadError):
             pass
         await asyncio.sleep(0.05)
 
@@ -80,13 +117,20 @@ async def keep_sampling(server: Syrinx, begun: float, until: float, every: float
         await asyncio.sleep(every)
 
 
-async def soak(server: Syrinx, args: argparse.Namespace, samples: list[dict]) -> list[listener.Heard]:
+async def soak(server: Syrinx, ears: list[speaker.Ear], args: argparse.Namespace) -> Load:
     begun = time.monotonic()
-    until = begun + args.seconds
-    heard, *_ = await asyncio.gather(listener.listeners(server.target, TEXT, args.streams, args.seconds, 0.0),
-                                     be_rude(server, until, random.Random(1)),
-                                     keep_sampling(server, begun, until, min(5.0, args.seconds / 20), samples))
-    return heard
+    until, load = begun + args.seconds, Load([])
+
+    async def listen() -> None:
+        load.heard = await listener.listeners(server.target, TEXT, args.streams, args.seconds, 0.0, seeds=SEEDS)
+
+    async def speak() -> None:
+        if ears:
+            load.said = await speaker.speakers(ears, args.speakers, args.seconds)
+
+    await asyncio.gather(listen(), speak(), be_rude(server, until, random.Random(1)),
+                         keep_sampling(server, begun, until, min(5.0, args.seconds / 20), load.samples))
+    return load
 
 
 def ends_idle(server: Syrinx, descriptors: float) -> dict:
@@ -99,28 +143,55 @@ def ends_idle(server: Syrinx, descriptors: float) -> dict:
         time.sleep(0.1)
 
 
-def faults(args: argparse.Namespace, samples: list[dict], heard: list[listener.Heard], before: dict, after: dict, same: bool) -> list[str]:
+def differences(load: Load, before: Alone, behind: Alone) -> list[str]:
+    """Sounds and words that are not those of before."""
+    found = []
+    spoken = [h for h in load.heard if h.status == 200]
+    if others := sum(h.digest != before.sounds[h.seed] for h in spoken):
+        found.append(f"{others} of {len(spoken)} texts have other samples under load than before")
+    for protocol, words in before.words.items():
+        told = [s for s in load.said if s.protocol == protocol and s.status == 200]
+        if others := [s.words for s in told if s.words != words]:
+            found.append(f"{len(others)} of {len(told)} clips have other words over {protocol}: "
+                         f"'{others[0]}', not '{words}'")
+    if behind.sounds != before.sounds:
+        found.append("a text has other samples than before")
+    if behind.words != before.words:
+        found.append("a clip has other words than before")
+    return found
+
+
+def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> list[str]:
+    samples, heard = load.samples, load.heard
     third = samples[len(samples) // 3:]
     quarter = max(1, len(third) // 4)
     grown = max(s["rss_mb"] for s in third[-quarter:]) - max(s["rss_mb"] for s in third[:quarter])
     failed = [h for h in heard if h.status != 200 or h.sound == 0]
+    unheard = [s for s in load.said if s.status != 200]
     found = []
     if len(samples) < 8:
         found.append(f"{len(samples)} samples were taken; eight tell something")
     if not heard or failed:
         found.append(f"{len(failed)} of {len(heard)} texts were not spoken")
+    if unheard:
+        kinds = dict.fromkeys(f"{s.protocol}: {s.status} {s.fault}" for s in unheard)
+        found.append(f"{len(unheard)} of {len(load.said)} clips were not heard: {'; '.join(kinds)}")
     if grown > args.allow_mb:
         found.append(f"the memory has grown by {grown:.1f} MB, and may by {args.allow_mb:g}")
     if after["descriptors"] > before["descriptors"]:
         found.append(f"{after['descriptors']:.0f} descriptors are open, {before['descriptors']:.0f} were before")
     if after["busy"] > 0:
         found.append(f"{after['busy']:.0f} slots are busy though nobody asks")
-    if not same:
-        found.append("a text has other samples than before")
-    print(f"{len(heard)} texts, {sum(h.sound for h in heard):.0f} s of sound, {sum(h.misses for h in heard)} misses; memory {samples[0]['rss_mb']:.1f} MB at first, "
+    print(f"{len(heard)} texts, {sum(h.sound for h in heard):.0f} s of sound, {sum(h.misses for h in heard)} misses; "
+          f"{len(load.said)} clips; memory {samples[0]['rss_mb']:.1f} MB at first, "
           f"{third[0]['rss_mb']:.1f} after a third, {samples[-1]['rss_mb']:.1f} at the end, grown {grown:+.1f}; descriptors {before['descriptors']:.0f} before, "
           f"{max(s['descriptors'] for s in samples):.0f} at most, {after['descriptors']:.0f} after; slots busy at most {max(s['busy'] for s in samples):.0f}, {after['busy']:.0f} after")
     return found
+
+
+def server_arguments(args: argparse.Namespace) -> list[str]:
+    return [*syrinx_arguments(args), "--recognition-model", args.recognition_model, "--recognition-slots",
+            str(args.slots), "--recognition-threads", str(args.threads)]
 
 
 def main() -> int:
@@ -133,25 +204,32 @@ def main() -> int:
     parser.add_argument("--slots", type=int, default=64)
     parser.add_argument("--cpus", default="", help="of the server, as taskset writes them")
     parser.add_argument("--streams", type=int, default=4)
+    parser.add_argument("--clip", type=live.Clip.read, help="WAV file, 16 bits, one channel")
+    parser.add_argument("--recognition-model", default="")
+    parser.add_argument("--speakers", type=int, default=4)
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--seconds", type=float, help="in place of minutes")
     parser.add_argument("--allow-mb", type=float, default=8)
     parser.add_argument("--csv")
     args = parser.parse_args()
     args.seconds = args.seconds or 60 * args.minutes
-    server = Syrinx(args.syrinx, syrinx_arguments(args), cpus=args.cpus)
+    if (args.clip is None) != (args.recognition_model == ""):
+        parser.error("--clip and --recognition-model go together")
+    server = Syrinx(args.syrinx, server_arguments(args), cpus=args.cpus)
     try:
-        alone, before, samples = spoken(server), sample(server, 0.0), []
-        heard = asyncio.run(soak(server, args, samples))
+        ears = [speaker.Ear(protocol, "127.0.0.1", server.port_of(protocol), args.clip.at(rate_hz or args.clip.rate_hz))
+                for protocol, rate_hz in EARS.items()] if args.clip else []
+        first, before = asyncio.run(alone(server, ears)), sample(server, 0.0)
+        load = asyncio.run(soak(server, ears, args))
         after = ends_idle(server, before["descriptors"])
-        found = faults(args, samples, heard, before, after, spoken(server) == alone)
+        found = faults(args, load, before, after) + differences(load, first, asyncio.run(alone(server, ears)))
     finally:
         server.close()
     if args.csv:
         with open(args.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(samples[0]))
+            writer = csv.DictWriter(file, list(load.samples[0]))
             writer.writeheader()
-            writer.writerows(samples)
+            writer.writerows(load.samples)
     for fault in found:
         print("error: " + fault)
     return 1 if found else 0

@@ -23,24 +23,26 @@ sys.path.append(str(LOAD))
 import listener  # noqa: E402
 import live  # noqa: E402
 import load  # noqa: E402
+import soak  # noqa: E402
+import speaker  # noqa: E402
 
 
 class Listener(unittest.TestCase):
-    def hear(self, pauses, last=b"0\r\n\r\n", silent_from=0.0):
+    def hear(self, pauses, last=b"0\r\n\r\n", silent_from=0.0, frame=bytes(listener.FRAME_BYTES)):
         """A server that waits so long before each frame of 80 ms, by a clock of the test's own: no pause of the machine counts."""
         clock, taken = types.SimpleNamespace(now=100.0), asyncio.Queue()
 
         class Player(listener._Player):
-            def take(self, count):
-                super().take(count)
-                taken.put_nowait(count)
+            def take(self, data):
+                super().take(data)
+                taken.put_nowait(len(data))
 
         async def answer(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             for pause in pauses:
                 clock.now += pause
-                writer.write(b"%x\r\n" % listener.FRAME_BYTES + bytes(listener.FRAME_BYTES) + b"\r\n")
+                writer.write(b"%x\r\n" % len(frame) + frame + b"\r\n")
                 self.assertEqual(await taken.get(), listener.FRAME_BYTES)
             writer.write(last)
             writer.close()
@@ -93,6 +95,30 @@ class Listener(unittest.TestCase):
                 asyncio.run(listener.listeners(None, "Hello.", 1, 3.0, 2.0, ahead))
             self.assertEqual(asked, expected)
 
+    def test_other_samples_have_another_digest(self):
+        one = self.hear([0, 0]).digest
+        self.assertEqual(self.hear([0.1, 0.3]).digest, one)
+        self.assertNotEqual(self.hear([0, 0], frame=bytes(listener.FRAME_BYTES - 1) + b"\1").digest, one)
+        self.assertNotEqual(self.hear([0, 0, 0]).digest, one)
+
+    def test_seeds_come_in_turn(self):
+        seeds = []
+
+        async def listen(_target, _text, name, seed, _silent_from=0.0):
+            seeds.append(seed)
+            return listener.Heard(name, seed, status=200, sound=1.0, play_end=clock.now + 1.0)
+
+        async def sleep(seconds):
+            clock.now += seconds
+
+        for wanted, expected in ((0, [0, 1, 2, 3, 4]), (2, [0, 1, 0, 1, 0])):
+            clock, seeds[:] = types.SimpleNamespace(now=0.0), []
+            ours = types.SimpleNamespace(monotonic=lambda clock=clock: clock.now, time_ns=lambda: 1)
+            with mock.patch.object(listener, "time", ours), mock.patch.object(listener.asyncio, "sleep", sleep), \
+                    mock.patch.object(listener, "listen", listen):
+                asyncio.run(listener.listeners(None, "Hello.", 1, 5.0, 0.0, seeds=wanted))
+            self.assertEqual(seeds, expected)
+
     def test_an_answer_that_is_broken_off_fails(self):
         self.assertEqual(self.hear([0, 0], last=b"").status, 0)
 
@@ -116,8 +142,30 @@ class Microphone(Program):
             self.assertGreaterEqual(moment, passed - 1e-3)  # no piece before its last sample
         self.assertAlmostEqual(passed, clip.seconds)
 
+    def test_a_clip_at_another_rate_lasts_as_long(self):
+        ramp = live.Clip("", 16000, b"".join((100 * i).to_bytes(2, "little", signed=True) for i in range(-160, 160)))
+        self.assertIs(ramp.at(16000), ramp)
+        self.assertEqual(ramp.at(24000).seconds, ramp.seconds)
+        samples = memoryview(ramp.at(24000).pcm).cast("h")
+        self.assertEqual(list(samples[:4]), [-16000, -15934, -15867, -15800])
+        self.assertEqual(samples[-1], 15900)
+
+
 class Judging(unittest.TestCase):
-    """What the report draws of figures that are given."""
+    """What the soak finds, and what the report draws, of figures that are given."""
+
+    def differences(self, digest="a", words="one two", behind=None):
+        before = soak.Alone({0: "a"}, {"decode": "one two"})
+        heard = [listener.Heard("x", 0, status=200, sound=1.0, digest=each) for each in ("a", digest)]
+        said = [speaker.Said("decode", 200, 0.1, words), speaker.Said("decode", 503, 0.1, "", "busy")]
+        return soak.differences(soak.Load([], heard, said), before, behind or before)
+
+    def test_other_samples_and_words_are_found(self):
+        self.assertEqual(self.differences(), [])
+        self.assertEqual(self.differences(digest="b"), ["1 of 2 texts have other samples under load than before"])
+        self.assertEqual(self.differences(words="one"),
+                         ["1 of 1 clips have other words over decode: 'one', not 'one two'"])
+        self.assertEqual(len(self.differences(behind=soak.Alone({0: "b"}, {"decode": "one"}))), 2)
 
     def test_a_sweep_goes_from_one_client_to_the_capacity(self):
         self.assertEqual(load.sweep_counts(20), [1, 5, 10, 16, 20])
@@ -150,9 +198,12 @@ class Load(Program):
                               env={**os.environ, **self.environment()}, check=False, timeout=1200)
 
     def test_a_soak_leaves_nothing_behind(self):
-        samples = self.folder / "samples.csv"
-        done = self.run_script("soak.py", "--seconds", "120", "--streams", "20", "--csv", samples, *SERVER)
+        samples, clip = self.folder / "samples.csv", self.folder / "clip.wav"
+        clip.write_bytes(wav(tone(1.0)))
+        done = self.run_script("soak.py", "--seconds", "120", "--streams", "20", "--speakers", "4", "--clip", clip,
+                               "--recognition-model", DATA / "transducer/rnnt.nemo", "--csv", samples, *SERVER)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"; [1-9]\d* clips;")
         with samples.open() as file:
             self.assertGreaterEqual(len(list(csv.DictReader(file))), 8)
 
@@ -211,7 +262,7 @@ class Load(Program):
         self.addCleanup(os.sched_setaffinity, 0, here)
         cpus = f"{min(here)}-{min(here)}"
         self.assertEqual(load.cpu_set("0,2-4"), {0, 2, 3, 4})
-        server = load.Syrinx(BINARY, [*load.syrinx_arguments(types.SimpleNamespace(
+        server = load.Syrinx(BINARY, ["--recognition-model", "", *load.syrinx_arguments(types.SimpleNamespace(
             model=str(ENGLISH), voice=ENGLISH / "voice.safetensors", slots=3, threads=1, precision=""))], cpus=cpus)
         try:
             self.assertEqual(os.sched_getaffinity(server.process.pid), {min(here)})
