@@ -41,6 +41,19 @@ class SlotWatch {
   std::atomic<int64_t> since_ns_{kIdle}, given_ns_{INT64_MIN};
 };
 
+// Around a call that waits for the engine: what it throws ends the wait, too.  `Watch`: SlotWatch, or what has its two.
+template <class Watch>
+class [[nodiscard]] EngineWait {
+ public:
+  explicit EngineWait(Watch& watch) : watch_(watch) { watch_.wait_begins(); }
+  ~EngineWait() { watch_.wait_ends(); }
+  EngineWait(const EngineWait&) = delete;
+  EngineWait& operator=(const EngineWait&) = delete;
+
+ private:
+  Watch& watch_;
+};
+
 class SlotPool {
  private:
   struct Slot;

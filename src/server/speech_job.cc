@@ -95,16 +95,12 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
 }
 
 Result<bool> SpeechJob::next(SpeechSession& session, SpeechChunk& chunk, SlotWatch& watch) {
-  if (order_.text)
-    order_.text->wait_begins();
-  else
-    watch.wait_begins();
-  Result<bool> more = session.next(chunk);
-  if (order_.text)
-    order_.text->wait_ends();
-  else
-    watch.wait_ends();
-  return more;
+  if (order_.text) {
+    const EngineWait wait(*order_.text);
+    return session.next(chunk);
+  }
+  const EngineWait wait(watch);
+  return session.next(chunk);
 }
 
 size_t SpeechJob::characters() const {

@@ -58,6 +58,8 @@ class FakeStream final : public RecognitionStream {
     return {};
   }
   Status finish(std::vector<RecognitionEvent>& events) override {
+    if (pushes_ != nullptr) ++*pushes_;
+    if (breaks_) throw 1;
     const auto parts = loud_parts(heard_);
     if (parts.size() > done_) tell(parts[done_], true, events);
     return {};
@@ -123,7 +125,7 @@ class FakeRecogniser final : public Recogniser {
   size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
   std::atomic<int> streams{0};     // started
-  std::atomic<int> pushes{0};      // begun
+  std::atomic<int> pushes{0};      // begun, and ends of streams
   std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
   std::vector<int64_t> came_ns;    // of what was pushed into them, one after the other
   std::shared_ptr<const silero::SileroVad> vad;

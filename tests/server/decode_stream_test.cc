@@ -136,6 +136,12 @@ class DecodeStream : public testing::Test {
     while (recogniser_->pushes == 0 && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
     return recogniser_->pushes > 0;
   }
+  // In the end.
+  bool engine_is_silent() const {
+    const Stopwatch waited;
+    while (slots_.engine_silent_s() > 0 && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
+    return slots_.engine_silent_s() > 0;
+  }
   // Until the stream, which has nothing to hear, has looked around once at least: it looks at the clock first.
   void looks_around() {
     const int before = clock_.looks;
@@ -435,6 +441,23 @@ TEST_F(DecodeStream, FaultsOfTheEngine) {
     expect_end("the server failed at this; its log says why", 1011);
   });
   EXPECT_THAT(thrown, HasSubstr(R"("stopped":"error","error":"what was thrown)"));
+}
+
+// The stream has to wait for its reader before it can tell what was thrown: that is no silence of the engine.
+TEST_F(DecodeStream, AnEngineThatThrowsIsNotWaitedForAnyMore) {
+  recogniser_->breaks = true;
+  start({.messages_per_s = 1e6, .max_session_s = 5});
+  for (size_t i = 0; i < MessageStream::kMessages; ++i) say(kKeepalive);
+  const Stopwatch waited;
+  while (messages_->room() > 0 && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
+  ASSERT_EQ(messages_->room(), 0U);
+  clock_.advance_s(6);
+  messages_->poke();
+  EXPECT_TRUE(engine_is_asked());
+  clock_.advance_s(3);
+  EXPECT_FALSE(engine_is_silent());
+  EXPECT_FALSE(messages_->ended());
+  expect_end("the server failed at this; its log says why", 1011);
 }
 
 }  // namespace

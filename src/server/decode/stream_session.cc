@@ -61,7 +61,6 @@ void StreamSession::run(SlotWatch& watch) {
   } catch (...) {
     fail_stream({Code::kInternal, "what was thrown while a stream was heard is no exception"});
   }
-  watch.wait_ends();
   report();
 }
 
@@ -195,10 +194,11 @@ void StreamSession::complete(SlotWatch& watch) {
 template <class Call>
 bool StreamSession::ask_engine(SlotWatch& watch, const Call& call) {
   const Stopwatch took;
-  watch.wait_begins();
   events_.clear();
-  const Status done = call();
-  watch.wait_ends();
+  const Status done = [&] {
+    const EngineWait wait(watch);
+    return call();
+  }();
   took_ms_ += took.elapsed_ms();
   note_words();
   if (!done) fail_stream(done.error());

@@ -98,7 +98,6 @@ void Ear::hear_turns(SlotWatch& watch) {
     } catch (const std::exception& error) {
       fail_turn({Code::kInternal, error.what()});
     }
-    watch.wait_ends();
     sound_.take_off(command.sound.size());
     command = {};
   }
@@ -142,7 +141,7 @@ void Ear::obey(const Command& command, SlotWatch& watch) {
 Status Ear::hear_sound(const Command& command, SlotWatch& watch) {
   if (turn_.failed) return {};
   const Stopwatch took;
-  watch.wait_begins();
+  const EngineWait wait(watch);
   if (!turn_.stream) {
     SYRINX_TRY(turn_.stream, order_.model->recogniser().start(*command.options));
   }
@@ -157,7 +156,7 @@ Status Ear::hear_sound(const Command& command, SlotWatch& watch) {
 Status Ear::finish_stream(const Command& command, SlotWatch& watch) {
   if (!turn_.stream) return {};
   const Stopwatch took;
-  watch.wait_begins();
+  const EngineWait wait(watch);
   events_.clear();
   const auto stream = std::move(turn_.stream);
   SYRINX_TRY_VOID(sound_.finish(*stream, command.came_ns, events_));
