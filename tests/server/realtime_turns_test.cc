@@ -182,6 +182,26 @@ TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsMeasured) {
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_queue_delay_seconds_count[{]model=[^}]*[}] 1\n"));
 }
 
+// On no slot yet, so that all of it waits.
+TEST_F(HearingTest, SoundThatNobodyWillHearDoesNotWait) {
+  Ear ear(
+      {.model = recognition_}, {.metrics = metrics_, .waiting_samples = &waiting_samples_}, [] {}, clock_);
+  const auto options = std::make_shared<const TranscribeOptions>();
+  const std::vector<float> sound(800);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ear.hear(1, options, sound));
+  EXPECT_TRUE(ear.end(1));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(ear.hear(2, options, sound));
+  EXPECT_EQ(waiting_samples_, 4000);
+  EXPECT_TRUE(ear.drop(2));
+  EXPECT_EQ(waiting_samples_, 2400);
+  recogniser_->breaks = true;
+  SlotWatch watch(clock_);
+  EXPECT_ANY_THROW(ear.run(watch));
+  EXPECT_TRUE(ear.is_broken());
+  EXPECT_EQ(waiting_samples_, 0);
+  EXPECT_EQ(ear.waiting_samples(), 0U);
+}
+
 // Nobody has asked for its words, but they were to be answered.
 TEST_F(HearingTest, ATurnWithoutTranscriptionThatFailsIsToldOnce) {
   start(R"({"turn_detection":null,"transcription":null})",

@@ -24,7 +24,19 @@ bool Ear::hear(uint64_t turn, std::shared_ptr<const TranscribeOptions> options, 
 }
 
 bool Ear::end(uint64_t turn) { return send({.kind = Kind::kEnd, .turn = turn}); }
-bool Ear::drop(uint64_t turn) { return send({.kind = Kind::kDrop, .turn = turn}); }
+
+// What nobody has heard of it is not heard any more, and does not count as waiting.
+bool Ear::drop(uint64_t turn) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(commands_, [&](const Command& command) {
+      if (command.turn != turn) return false;
+      sound_.take_off(command.sound.size());
+      return true;
+    });
+  }
+  return send({.kind = Kind::kDrop, .turn = turn});
+}
 
 bool Ear::send(Command command) {
   const size_t samples = command.sound.size();
@@ -71,6 +83,8 @@ void Ear::run(SlotWatch& watch) {
     {
       const std::lock_guard lock(mutex_);
       is_broken_ = !std::exchange(closed_, true);
+      commands_.clear();
+      sound_.clear();
     }
     wake_();
     throw;
