@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/mapped_file.h"
+#include "base/watched_file.h"
 
 namespace syrinx::server {
 namespace {
@@ -44,8 +44,8 @@ std::string reason() {
   return words != nullptr ? words : "OpenSSL does not say why";
 }
 
-Result<MappedFile> open(const std::string& path, const char* setting) {
-  auto file = MappedFile::open(path);
+Result<WatchedFile> open(const std::string& path, const char* setting) {
+  auto file = WatchedFile::open(path);
   if (!file) return fail(file.error().code, "'{}': {}", setting, file.error().message);
   if (file->bytes().size() > kMaxFileBytes)
     return fail(Code::kLimitExceeded, "'{}': '{}' has {} bytes; a PEM file has at most {}", setting, path,
@@ -53,7 +53,7 @@ Result<MappedFile> open(const std::string& path, const char* setting) {
   return file;
 }
 
-Bio reader_of(const MappedFile& file) {
+Bio reader_of(const WatchedFile& file) {
   const auto bytes = file.bytes();
   Bio bio(BIO_new_mem_buf(bytes.empty() ? "" : static_cast<const void*>(bytes.data()), static_cast<int>(bytes.size())));
   if (!bio) throw std::bad_alloc();
@@ -73,9 +73,24 @@ void warn_of_time(X509* certificate, const std::string& path) {
     log_warning("'{}' is not valid yet: clients will refuse the server's certificate", path);
 }
 
+// What `use` makes of the file; but where somebody has written it meanwhile, that is why nothing comes of it.
+template <class Use>
+Status read_pem(const std::string& path, const char* setting, const Use& use) {
+  SYRINX_TRY(const WatchedFile file, open(path, setting));
+  Status used = use(file);
+  SYRINX_TRY_VOID(file.check_all());
+  return used;
+}
+
+// Half a BEGIN is no certificate to OpenSSL, nor an error: what is still to come would be missing in the chain.
+bool ends_in_half_a_mark(const WatchedFile& file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string_view last = text.substr(text.find_last_of('\n') + 1);
+  return !last.empty() && std::string_view("-----BEGIN CERTIFICATE-----").starts_with(last);
+}
+
 // The server's own first, then those that vouch for it, each for the one before.
-Status use_certificates(SSL_CTX* context, const std::string& path) {
-  SYRINX_TRY(const MappedFile file, open(path, "tls_certificate"));
+Status use_certificates(SSL_CTX* context, const WatchedFile& file, const std::string& path) {
   const Bio bio = reader_of(file);
   const Certificate own(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
   if (!own) {
@@ -101,11 +116,13 @@ Status use_certificates(SSL_CTX* context, const std::string& path) {
                   path, reason());
   }
   ERR_clear_error();
+  if (ends_in_half_a_mark(file))
+    return fail(Code::kDataLoss, "'{}' ends where a certificate begins; copy the file again", path);
   return {};
 }
 
-Status use_key(SSL_CTX* context, const std::string& path, const std::string& certificate_path) {
-  SYRINX_TRY(const MappedFile file, open(path, "tls_key"));
+Status use_key(SSL_CTX* context, const WatchedFile& file, const std::string& path,
+               const std::string& certificate_path) {
   const Bio bio = reader_of(file);
   bool encrypted = false;
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, &encrypted));
@@ -143,8 +160,11 @@ Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::load(const std::string& 
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // sessions go on by tickets, which the clients keep
   if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 || SSL_CTX_set_cipher_list(context, kCiphers12) != 1)
     return fail(Code::kInternal, "OpenSSL cannot be used for TLS: {}", reason());
-  SYRINX_TRY_VOID(use_certificates(context, certificate_path));
-  SYRINX_TRY_VOID(use_key(context, key_path, certificate_path));
+  SYRINX_TRY_VOID(read_pem(certificate_path, "tls_certificate",
+                           [&](const WatchedFile& file) { return use_certificates(context, file, certificate_path); }));
+  SYRINX_TRY_VOID(read_pem(key_path, "tls_key", [&](const WatchedFile& file) {
+    return use_key(context, file, key_path, certificate_path);
+  }));
   return identity;
 }
 

@@ -16,10 +16,10 @@ namespace syrinx::server {
 
 class TlsIdentity {
  public:
-  // Each file of at most 1 MB.  kNotFound, kIo: a file is not there or cannot be read; kDataLoss: it is no PEM;
-  // kInvalidArgument: the key asks for a password, the two do not belong together, or OpenSSL refuses them (a key that
-  // is too short); kLimitExceeded.  What is allowed but unwise (a key that others can read, a certificate out of its
-  // time) is a warning of the log.
+  // Each file of at most 1 MB.  kNotFound, kIo: a file is not there or cannot be read; kDataLoss: it is no PEM,
+  // ends amid a certificate, or was written while it was read; kInvalidArgument: the key asks for a password, the two
+  // do not belong together, or OpenSSL refuses them (a key that is too short); kLimitExceeded.  What is allowed but
+  // unwise (a key that others can read, a certificate out of its time) is a warning of the log.
   static Result<std::shared_ptr<const TlsIdentity>> load(const std::string& certificate_path,
                                                          const std::string& key_path);
 
