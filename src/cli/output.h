@@ -10,6 +10,8 @@ namespace syrinx::cli {
 
 // All of `text` to standard output.  kIo when the reader is gone or the disk is full; kCancelled after Ctrl-C.
 Status print(std::string_view text);
+// The same of a model's words: a terminal gets them without control characters but for line breaks.
+Status print_words(std::string_view text);
 // One line to standard error, "syrinx: ..." in front; never fails.
 void note(std::string_view sentence);
 // The same of memory that is out; takes none itself, where note() would throw again.

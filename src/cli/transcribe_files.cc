@@ -141,7 +141,7 @@ Status transcribe_single(const TranscribeTask& task, const LoadRecogniser& load)
   };
   SYRINX_TRY(const std::string content, transcribe_one(task, task.files.front(), *recogniser, progress));
   line.clear();
-  if (!output) return print(content);
+  if (!output) return print_words(content);
   SYRINX_TRY_VOID(output->write(content));
   return output->commit();
 }

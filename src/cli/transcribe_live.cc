@@ -171,7 +171,8 @@ LiveOutput live_output(const LiveTask& task) {
                 [](std::string_view text, size_t stable_bytes) {
                   write_to(STDOUT_FILENO, live_line(text, stable_bytes, terminal_columns(STDOUT_FILENO)));
                 }};
-  if (is_screen || !is_terminal(STDERR_FILENO)) return {.write = [](std::string_view text) { return print(text); }};
+  if (is_screen || !is_terminal(STDERR_FILENO))
+    return {.write = [](std::string_view text) { return print_words(text); }};
   return {.write =
               [](std::string_view text) {
                 write_to(STDERR_FILENO, kEraseLine);

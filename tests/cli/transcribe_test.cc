@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "../base/temp_folder.h"
 #include "../engine/fake_recogniser.h"
@@ -27,6 +30,24 @@ void write_wav(const std::string& path, const std::vector<float>& sound, int rat
     file += {static_cast<char>(sample & 255), static_cast<char>(sample >> 8)};
   }
   write_text(path, file);
+}
+
+// What `run` shows on a terminal that is standard output meanwhile.  Little, as nobody reads yet; no expectations.
+std::string shown_by(const std::function<void()>& run) {
+  int screen = -1, terminal = -1;
+  EXPECT_EQ(::openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
+  const int before = ::dup(STDOUT_FILENO);
+  ::dup2(terminal, STDOUT_FILENO);
+  ::close(terminal);
+  run();
+  ::dup2(before, STDOUT_FILENO);
+  ::close(before);
+  std::string shown;
+  char bytes[4096];
+  for (ssize_t got = 0; (got = ::read(screen, bytes, sizeof(bytes))) > 0;)
+    shown.append(bytes, static_cast<size_t>(got));
+  ::close(screen);
+  return shown;
 }
 
 // Files: a, b and c have one, two and three beeps; "cut" is cut off, "none" is not there.
@@ -82,6 +103,26 @@ TEST_F(TranscribeFiles, OneFileGoesToStandardOutputOrAFile) {
   EXPECT_EQ(*json->find("model")->string(), "fake");
   EXPECT_EQ(*json->find("text")->string(), "beep beep");
   EXPECT_EQ(json->find("segments")->array()->size(), 2u);
+}
+
+TEST_F(TranscribeFiles, AModelsWordsGiveATerminalNoOrders) {
+  TranscribeTask one = task({"b.wav"});
+  const auto hostile = []() -> Result<std::shared_ptr<Recogniser>> {
+    auto recogniser = std::make_shared<FakeRecogniser>();
+    recogniser->word = "a\x1b]0;b\a\xC2\x9B\x7f";
+    return recogniser;
+  };
+  EXPECT_EQ(shown_by([&] { (void)transcribe_files(one, hostile); }), "a ]0;b     a ]0;b    \r\n");
+  one.format = TranscriptFormat::kJson;
+  const std::string json = shown_by([&] { (void)transcribe_files(one, hostile); });
+  EXPECT_THAT(json, HasSubstr(R"("text":"a\u001b]0;b\u0007   )"));
+  one.format = TranscriptFormat::kText;
+  one.out = file("out.txt");
+  EXPECT_TRUE(transcribe_files(one, hostile));
+  EXPECT_THAT(read_text(one.out), testing::StartsWith("a\x1b]0;b\a\xC2\x9B\x7f a"));  // a file has them as they are
+  for (const TranscriptFormat format : {TranscriptFormat::kText, TranscriptFormat::kSrt, TranscriptFormat::kVtt})
+    EXPECT_THAT(shown_by([&] { (void)live_output({.format = format}).write("a\x1b]0;b\a\xC2\x9B\x7f\n"); }),
+                testing::EndsWith("a ]0;b    \r\n"));
 }
 
 TEST_F(TranscribeFiles, OneFileThatFailsIsTheResult) {
@@ -346,6 +387,7 @@ TEST(LiveLine, IsWrittenOverWithoutErasingFirst) {
   EXPECT_EQ(live_line("日本語です", 15, 8), "\r…語です\x1b[K");
   EXPECT_EQ(live_line("a\x1b[31m\nb", 8, 80), "\ra [31m b\x1b[K");
   EXPECT_EQ(printable("a\x1b[31m\nb"), "a [31m\nb");
+  EXPECT_EQ(printable("\xC2\x80\xC2\x9B\xC2\x9F\xC2\xA0\xC3\x9B\xC2"), "      \xC2\xA0\xC3\x9B\xC2");
   for (size_t width = 0; width < 12; ++width) EXPECT_THAT(live_line("some words", 4, width), HasSubstr("\x1b[K"));
 }
 

@@ -28,13 +28,13 @@ inline std::vector<std::pair<double, double>> loud_parts(std::span<const float> 
   return parts;
 }
 
-inline TranscriptSegment fake_segment(std::pair<double, double> part) {
-  return {.text = "beep",
+inline TranscriptSegment fake_segment(std::pair<double, double> part, const std::string& word = "beep") {
+  return {.text = word,
           .start_s = part.first,
           .end_s = part.second,
           .confidence = 0.5f,
           .tokens = {7},
-          .words = {{"beep", part.first, part.second, 0.5f}}};
+          .words = {{word, part.first, part.second, 0.5f}}};
 }
 
 // Tells a part while it lasts, and finally once 0.1 s of silence follow.
@@ -97,7 +97,7 @@ class FakeRecogniser final : public Recogniser {
     if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
     if (!fault.empty()) return fail(Code::kInternal, "{}", fault);
     Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
-    for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part));
+    for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part, word));
     size_t told = 0;
     tell_heard(options, transcript, told);
     if (throws_at > 0 && transcript.segments.size() == throws_at) throw std::bad_alloc();
@@ -129,10 +129,11 @@ class FakeRecogniser final : public Recogniser {
   std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
   std::vector<int64_t> came_ns;    // of what was pushed into them, one after the other
   std::shared_ptr<const silero::SileroVad> vad;
-  std::string start_fault;  // of every stream
-  std::string fault;        // of every recording
-  bool breaks = false;      // streams throw what is no exception
-  bool tells_late = false;  // streams tell at their end alone, of one loud part
+  std::string start_fault;    // of every stream
+  std::string fault;          // of every recording
+  std::string word = "beep";  // of recordings
+  bool breaks = false;        // streams throw what is no exception
+  bool tells_late = false;    // streams tell at their end alone, of one loud part
   size_t longest = 0;
   std::string last_language;
   std::vector<std::string> known_languages = {"en", "de"};
