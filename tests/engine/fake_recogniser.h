@@ -105,6 +105,7 @@ class FakeRecogniser final : public Recogniser {
   }
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override {
     SYRINX_TRY_VOID(check_stream(options));
+    threshold = options.voice.threshold.value_or(0);
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
@@ -124,10 +125,11 @@ class FakeRecogniser final : public Recogniser {
 
   size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
-  std::atomic<int> streams{0};     // started
-  std::atomic<int> pushes{0};      // begun, and ends of streams
-  std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
-  std::vector<int64_t> came_ns;    // of what was pushed into them, one after the other
+  std::atomic<int> streams{0};       // started
+  std::atomic<int> pushes{0};        // begun, and ends of streams
+  std::atomic<bool> still{false};    // while it is, streams hear nothing and wait
+  std::atomic<double> threshold{0};  // of voice, in the stream that was started last, where it was named
+  std::vector<int64_t> came_ns;      // of what was pushed into them, one after the other
   std::shared_ptr<const silero::SileroVad> vad;
   std::string start_fault;    // of every stream
   std::string fault;          // of every recording

@@ -83,8 +83,8 @@ class HearingTest : public testing::Test {
     session_.reset();  // its ear gives the slot up
   }
 
-  void detect(float doubt) {
-    recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder_.path() + "/vad.bin", doubt));
+  void detect(float doubt, float gain = 64) {
+    recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder_.path() + "/vad.bin", doubt, gain));
     auto recognition = RecognitionModel::of({}, {}, recogniser_);
     ASSERT_TRUE(recognition) << recognition.error().message;
     recognition_ = *recognition;
@@ -146,11 +146,11 @@ class HearingTest : public testing::Test {
     return types;
   }
   // Where the detector that the recognisers' streams ask finds the first speech, and when it knows of its end.
-  std::pair<int64_t, int64_t> first_speech_ms(const std::vector<float>& sound) const {
+  std::pair<int64_t, int64_t> first_speech_ms(const std::vector<float>& sound, double silence_ms = 200) const {
     std::vector<float> heard;
     auto resampler = StreamResampler::create(kRateHz, kRecognitionRateHz);
     resampler->push(sound, heard);
-    silero::SpeechDetector detector(recognition_->voice_activity(), {.min_silence_ms = 200, .speech_pad_ms = 0});
+    silero::SpeechDetector detector(recognition_->voice_activity(), {.min_silence_ms = silence_ms, .speech_pad_ms = 0});
     silero::VadScratch scratch;
     std::vector<silero::SpeechEvent> events;
     for (size_t at = 0; at < heard.size() && events.size() < 2; at += silero::kWindowSamples)
