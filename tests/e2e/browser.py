@@ -70,6 +70,10 @@ class Browser:
             "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 120000, "pageLoad": 300000}, "goog:chromeOptions": {"args": arguments}}}})
         self.session = made["sessionId"]
         self.chrome("Page.addScriptToEvaluateOnNewDocument", source=EAR)
+        self.look(size, dark)
+
+    def look(self, size, dark):
+        """As on a screen of this size, of a user who likes it light or dark."""
         self.chrome("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False)
         self.chrome("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 

@@ -321,6 +321,22 @@ class Cloning(Page):
         self.wait_for_text("#clone-fault", "me was not deleted")
         self.assertEqual(self.browser.text(press), "Delete")
 
+    def test_an_error_of_the_server_is_told_and_counted(self):
+        self.start_server()
+        self.open_page()
+        self.browser.wait_for(lambda: self.browser.text("#errors") == "0")
+        self.make("me", DATA / "pocket_tts/voice.wav")
+        self.wait_for_text("#clone-told", "me is made")
+        file = self.folder / "home/data/voices/english/me.safetensors"
+        file.unlink()
+        file.mkdir()  # which nobody deletes as if it was a file
+        self.browser.click("#clones li :nth-child(3)")
+        self.wait_for_text("#clones li :nth-child(3)", "Really delete")
+        self.browser.click("#clones li :nth-child(3)")
+        self.wait_for_text("#clone-fault", "me was not deleted")
+        self.browser.wait_for(lambda: self.browser.text("#errors") == "1")
+        self.assertEqual(self.browser.text("#refused"), "0")
+
     def test_a_voice_is_made_though_the_list_does_not_come(self):
         self.start_server()
         self.open_page()
@@ -355,7 +371,7 @@ class Cloning(Page):
         self.assertFalse(self.browser.run("return document.getElementById('clone').checkVisibility()"))
 
     def is_expected(self, line):
-        return line["source"] == "network" and any(status in line["message"] for status in ("404", "409"))
+        return line["source"] == "network" and any(status in line["message"] for status in ("404", "409", "500"))
 
 
 class Keys(Page):
