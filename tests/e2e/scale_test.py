@@ -9,6 +9,7 @@ import pathlib
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 import unittest
@@ -16,8 +17,52 @@ import unittest
 from program import Program, tiny_whisper, tone, wav
 from server import LONG, MODEL, Server, form
 
+HANDSHAKE = ("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+DECODE, REALTIME = "/v2/decode/stream/tiny", "/v1/realtime"
 CONFIGURATION = pathlib.Path(__file__).resolve().parents[2] / "packaging/scale/haproxy.cfg"
 SLOTS = 2
+
+
+class WebSocket:
+    """On a connection of ours, by hand, with what its handshake was answered: the body is that of a refusal."""
+
+    def __init__(self, connection, path):
+        self.connection, self.stream = connection, connection.makefile("rb")
+        connection.sendall((HANDSHAKE % path).encode())
+        self.status = int(self.stream.readline().split()[1])
+        self.headers = http.client.parse_headers(self.stream)
+        self.body = b"" if self.status == 101 else self.stream.read(int(self.headers["Content-Length"]))
+
+    def send(self, message):
+        """In one frame, binary, with a mask of zeros."""
+        size = bytes([0x80 | len(message)]) if len(message) < 126 else b"\xfe" + struct.pack(">H", len(message))
+        self.connection.sendall(b"\x82" + size + bytes(4) + message)
+
+    def frames(self):
+        """To the closing one, or to the end of a connection that has none."""
+        with contextlib.suppress(OSError):
+            while head := self.stream.read(2):
+                size = struct.unpack(">H", self.stream.read(2))[0] if head[1] == 126 else head[1]
+                yield head[0], self.stream.read(size)
+                if head[0] == 0x88:
+                    return
+
+    def heard(self):
+        """The `status` of the last message, and the code that the connection was closed with; or None."""
+        text, status, code = b"", None, None
+        for kind, data in self.frames():
+            if kind == 0x88:
+                code = struct.unpack(">H", data[:2])[0]
+            elif kind & 0x0f in (0, 1):
+                text += data
+                if kind & 0x80:
+                    text, status = b"", json.loads(text).get("status")
+        return status, code
+
+    def close(self):
+        self.stream.close()
+        self.connection.close()
 
 
 class Fleet(Program):
@@ -30,8 +75,9 @@ class Fleet(Program):
             server.setUp()
             self.servers.append(server)
             # The sessions are longer than what sockets hold: as long as a slow build needs may they drain.
-            server.start_server("--speech-slots", SLOTS, "--stalled-reader-s", 600, "--drain-timeout-s", 600, "--max-text-characters", 40000,
-                                "--recognition-model", recogniser, model=MODEL[2:])
+            server.start_server("--speech-slots", SLOTS, "--recognition-slots", SLOTS, "--max-sessions", SLOTS,
+                                "--stalled-reader-s", 600, "--drain-timeout-s", 600, "--decode-idle-s", 600,
+                                "--max-text-characters", 40000, "--recognition-model", recogniser, model=MODEL[2:])
         self.start_haproxy()
 
     def tearDown(self):
@@ -99,6 +145,22 @@ class Fleet(Program):
         self.addCleanup(connection.close)
         return connection, reply
 
+    def web_socket(self, path, server=None):
+        """Through HAProxy, unless a server is named."""
+        if server is None:
+            connection = self.connect()
+            connection.connect()
+            opened = WebSocket(connection.sock, path)
+        else:
+            opened = WebSocket(server.connect(), path)
+        self.addCleanup(opened.close)
+        return opened
+
+    def web_sockets(self, count, path):
+        """All at once."""
+        with concurrent.futures.ThreadPoolExecutor(count) as clients:
+            return list(clients.map(lambda _: self.web_socket(path), range(count)))
+
     @staticmethod
     def is_whole(reply):
         try:
@@ -107,8 +169,8 @@ class Fleet(Program):
         except (http.client.IncompleteRead, ConnectionError, ssl.SSLError):
             return False
 
-    def free_slots(self):
-        return [server.free_slots() for server in self.servers]
+    def free_slots(self, kind="speech"):
+        return [server.free_slots(kind) for server in self.servers]
 
     def test_what_needs_no_slot_of_speech_is_served_while_all_are_taken(self):
         sessions = [self.begin_session() for _ in range(3 * SLOTS)]
@@ -160,6 +222,67 @@ class Fleet(Program):
         left.end_server(terminate=False)
         status, headers, body = self.speak()
         self.assertEqual((status, headers["Retry-After"], json.loads(body)["error"]["code"]), (503, "1", "no_server"))
+
+    def check_handshakes(self, path, taken):
+        """`taken`: how many of a server's places are."""
+        full, other, _ = self.servers
+        # As by another HAProxy: this one knows nothing of them, and takes the two for idle.
+        opened = [self.web_socket(path, server) for server in (full, full, other, other)]
+        opened += self.web_sockets(2, path)
+        self.assertEqual([each.status for each in opened], [101] * 3 * SLOTS, "refused while a slot was free")
+        self.assertEqual([taken(server) for server in self.servers], [SLOTS] * 3)
+        # They were asked like the third, and whom they refused got a place there.
+        route = path.replace("/tiny", "/{model}")
+        counted = f'syrinx_requests_total{{route="{route}",code="503"}}'
+        self.assertGreater(full.metric(counted) + other.metric(counted), 0)
+        refused = self.web_socket(path)
+        self.assertEqual((refused.status, refused.headers["Retry-After"]), (503, "1"))
+        self.assertIn(b"are busy", refused.body)
+        time.sleep(1)  # longer than between two looks at a server: no server has a place, and each look has said so
+        for place in (0, 2, -1):  # of each server one: where a place has just become free it is found
+            opened[place].close()
+            self.wait_for(lambda: sum(map(taken, self.servers)) == 3 * SLOTS - 1)
+            opened[place] = self.web_socket(path)
+            self.assertEqual(opened[place].status, 101, "refused while a slot was free")
+        for each in (opened[0], opened[2]):
+            each.close()
+        self.wait_for(lambda: sum(map(taken, self.servers)) == 3 * SLOTS - 2)
+        last = [each.status for each in self.web_sockets(2, path)]
+        self.assertEqual(last, [101] * 2, "refused while a slot was free")
+
+    def test_a_stream_is_refused_where_no_server_has_a_slot(self):
+        for _ in range(3 * SLOTS):
+            self.begin_session()  # so that there is no slot of any kind
+        self.check_handshakes(DECODE, lambda server: SLOTS - server.free_slots("recognition"))
+
+    def test_a_session_is_refused_where_no_server_has_room(self):
+        self.check_handshakes(REALTIME, lambda server: server.metric("syrinx_realtime_sessions"))
+
+    def test_only_a_killed_servers_streams_are_lost_and_a_drained_ones_end_well(self):
+        streams = [[], [], []]
+        for _ in range(3 * SLOTS):
+            before = self.free_slots("recognition")
+            stream = self.web_socket(DECODE)
+            self.assertEqual(stream.status, 101, "refused while a slot was free")
+            stream.send(tone(0.5))
+            (place,) = (i for i, (was, now) in enumerate(zip(before, self.free_slots("recognition"))) if now < was)
+            streams[place].append(stream)
+        killed, drained, left = self.servers
+        killed.server.send_signal(signal.SIGKILL)
+        killed.end_server(-signal.SIGKILL, terminate=False)
+        drained.server.terminate()
+        self.assertEqual([stream.heard()[1] for stream in streams[0]], [None] * SLOTS)
+        self.assertEqual([stream.heard() for stream in streams[1]], [("COMPLETE", 1001)] * SLOTS)
+        for stream in streams[1]:
+            stream.close()
+        drained.end_server(terminate=False)
+        for stream in streams[2]:
+            stream.send(b"\0")
+        self.assertEqual([stream.heard() for stream in streams[2]], [("COMPLETE", 1000)] * SLOTS)
+
+        self.wait_for(lambda: left.free_slots("recognition") == SLOTS)
+        self.assertEqual([stream.status for stream in self.web_sockets(SLOTS, DECODE)], [101] * SLOTS)
+        self.assertEqual(self.web_socket(DECODE).status, 503)
 
 
 if __name__ == "__main__":
