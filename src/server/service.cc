@@ -348,7 +348,7 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   const SpeechRequest& request = order.request;
   if (!speech || !speech->is_called(request.model))
     return tl::unexpected(no_model(speech != nullptr, "speaks", request.model));
-  auto voice = speech->find_voice(request.voice);
+  auto voice = speech->find_voice(request.voice, request.language);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());

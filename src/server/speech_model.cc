@@ -11,6 +11,7 @@
 #include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
 #include "models/kokoro/voice.h"
+#include "server/language.h"
 #include "server/model_id.h"
 
 namespace syrinx::server {
@@ -238,6 +239,55 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
       .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(requested)),
       .param = "voice",
       .code = "voice_not_found"});
+}
+
+tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested,
+                                                             const std::string& language) const {
+  if (language.empty()) return find_voice(requested);
+  const auto is_it = [&](const std::string& each) { return is_same_language(each, language); };
+  if (requested.empty()) {
+    const std::vector<std::string> known = languages();
+    if (is_it(language_of(default_voice()))) return default_voice_;
+    if (std::any_of(known.begin(), known.end(), is_it)) return voice_of_language(language);
+    return refuse("language", "no voice of {} speaks {}; leave 'language' out, or give one that GET /v1/models lists",
+                  in_quotes(id_), in_quotes(language));
+  }
+  auto voice = find_voice(requested);
+  if (!voice || is_it(language_of(*voice))) return voice;
+  return refuse("language",
+                "the voice {} is not known to speak {}; leave 'language' out, or choose a voice that GET "
+                "/v1/audio/voices lists with it",
+                in_quotes(requested), in_quotes(language));
+}
+
+std::string SpeechModel::voice_of_language(std::string_view language) const {
+  std::string found;
+  for (const ListedVoice& voice : voices()) {
+    if (!is_same_language(voice.language, language)) continue;
+    if (voice.id == default_voice()) return voice.id;
+    if (found.empty()) found = voice.id;
+  }
+  return found;
+}
+
+// Kokoro's front end reads English alone, whatever its voices were made for.
+std::vector<std::string> SpeechModel::languages() const {
+  std::vector<std::string> languages;
+  for (const ListedVoice& voice : voices()) {
+    const bool is_read = files_.family != ModelFamily::kKokoro || is_same_language(voice.language, "en");
+    if (!voice.language.empty() && is_read &&
+        std::find(languages.begin(), languages.end(), voice.language) == languages.end())
+      languages.push_back(voice.language);
+  }
+  return languages;
+}
+
+// Of a blend of Kokoro's the first voice decides how a text is pronounced.
+std::string SpeechModel::language_of(const std::string& voice) const {
+  if (files_.family == ModelFamily::kPocketTts) return pocket_language(files_.checkpoint);
+  const auto parts = kokoro::parse_voice(voice.empty() ? default_voice() : voice);
+  const auto first = parts ? find_listed(parts->front().name) : std::nullopt;
+  return first ? first->language : "";
 }
 
 }  // namespace syrinx::server

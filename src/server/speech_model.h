@@ -52,6 +52,14 @@ class SpeechModel {
   // What the engine is to be asked for.  A request opens no files: it chooses among the listed voices, blends of them,
   // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
+  // The same for a text of that language (empty: any), whose voice speaks where none is named.  400 where the named
+  // one, or none, speaks it.
+  tl::expected<std::string, HttpError> find_voice(const std::string& requested, const std::string& language) const;
+  // The first listed voice of that language, "de" or "de-DE" in any case: the default one if it is one; empty: there
+  // is none.
+  std::string voice_of_language(std::string_view language) const;
+  // Those in which it speaks texts, "en-us", without what is not known of its voices.
+  std::vector<std::string> languages() const;
 
  private:
   SpeechModel(const Settings& settings, SpeechFiles files, std::string shelf_folder);
@@ -62,6 +70,10 @@ class SpeechModel {
   bool is_own(std::string_view id) const;  // not an uploaded one
   ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
+  const std::string& default_voice() const {
+    return default_voice_.empty() ? engine_->default_voice() : default_voice_;
+  }
+  std::string language_of(const std::string& voice) const;  // that find_voice() has found; empty: not known
   Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
   Status warm_up() const;
 

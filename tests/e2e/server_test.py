@@ -69,6 +69,7 @@ class Speech(Server):
         self.check_same(self.spoken(voice={"id": "bob"}), bob)
         for name in ("ann", "alloy", "verse"):
             self.check_same(self.spoken(voice=name, model="tts-1"), self.spoken(model="english"))
+        self.check_same(self.spoken(voice="bob", language="en-GB"), bob)
         voices = json.loads(self.request("GET", "/v1/audio/voices")[2])["voices"]
         self.assertEqual([(voice["id"], voice["model"], voice["kind"]) for voice in voices],
                          [("ann", "english", "cloned"), ("bob", "english", "cloned")])
@@ -92,6 +93,8 @@ class Speech(Server):
                                   ("speed", None, {"input": "Hello.", "speed": 2}),
                                   ("response_format", None, {"input": "x", "response_format": "aiff"}),
                                   ("pitch", "unknown_parameter", {"input": "x", "pitch": 1}),
+                                  ("language", None, {"input": "x", "language": "de"}),
+                                  ("ref_audio", None, {"input": "x", "ref_audio": "UklGRg=="}),
                                   (None, "invalid_json", b"{"), (None, "invalid_json", b"\xff\xfe")):
             self.check_refused(400, code, param, *speech, body)
         _, message = self.check_refused(400, None, "input", *speech, {"input": "\u4f60\u597d"})

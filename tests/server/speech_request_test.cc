@@ -31,11 +31,12 @@ TEST(SpeechRequest, DefaultsAreThoseOfOpenAi) {
 }
 
 TEST(SpeechRequest, EveryField) {
-  const SpeechRequest request =
-      good(R"({"input": "Hi", "model": "m", "voice": {"id": "v"}, "instructions": "", "response_format": "pcm",
+  const SpeechRequest request = good(
+      R"({"input": "Hi", "model": "m", "voice": {"id": "v"}, "language": "en-GB", "instructions": "", "response_format": "pcm",
                "speed": 2, "stream_format": "sse", "stream": true, "seed": 7, "sample_rate": 16000, "temperature": 0.5})");
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.voice, "v");
+  EXPECT_EQ(request.language, "en-GB");
   EXPECT_EQ(request.format, AudioFormat::kPcm);
   EXPECT_EQ(request.speed, 2);
   EXPECT_TRUE(request.events);
@@ -74,6 +75,7 @@ TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
       {"temperature", R"({"input": "x", "temperature": 3})", "a number from 0 to 2"},
       {"instructions", R"({"input": "x", "instructions": "cheerfully"})", "leave them out"},
       {"instructions", R"({"input": "x", "instructions": 1})", "must be a text"},
+      {"language", R"({"input": "x", "language": 1})", "must be a text"},
       {"pitch", R"({"input": "x", "pitch": 3})", "there is no field 'pitch'; a request may have input"},
   };
   for (const auto& each : cases) {
@@ -82,6 +84,29 @@ TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
     EXPECT_EQ(error.param, each.field) << each.body;
     EXPECT_THAT(error.message, HasSubstr(each.words)) << each.body;
   }
+}
+
+TEST(SpeechRequest, FieldsOfOtherServersAreKnownAndSayWhatToDoInstead) {
+  const struct {
+    const char *field, *value, *instead;
+  } cases[] = {
+      {"top_k", "50", "give Pocket TTS a 'temperature'"},   {"top_p", "0.9", "give Pocket TTS a 'temperature'"},
+      {"max_new_tokens", "2048", "a shorter 'input'"},      {"ref_audio", R"("UklGRg==")", "POST /v1/audio/voices"},
+      {"ref_text", R"("Hello.")", "POST /v1/audio/voices"}, {"task_type", R"("Base")", "choose by 'model' and 'voice'"},
+      {"instructions", R"("sing")", "ignore_instructions"},
+  };
+  std::vector<std::string> unheeded;
+  for (const auto& each : cases) {
+    unheeded.emplace_back(each.field);
+    const std::string begin = fmt::format(R"({{"input": "x", "{}": )", each.field);
+    const HttpError error = bad(begin + each.value + "}");
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.param, each.field);
+    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' cannot be heeded: ", each.field)));
+    EXPECT_THAT(error.message, HasSubstr(each.instead));
+    good(begin + "null}");
+  }
+  EXPECT_THAT(unheeded_speech_fields(), testing::UnorderedElementsAreArray(unheeded));
 }
 
 TEST(SpeechRequest, BodiesThatAreNone) {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/version.h"
-#include "server/language.h"
 
 namespace syrinx::server::wyoming {
 namespace {
@@ -97,17 +96,6 @@ const std::string& Description::of(const Service::Models& models) {
     written_ = written(info(speech_.get(), recognition_.get()));
   }
   return written_;
-}
-
-std::string voice_of_language(const SpeechModel& speech, std::string_view language) {
-  const auto preferred = speech.find_voice("");
-  std::string found;
-  for (const ListedVoice& voice : speech.voices()) {
-    if (!is_same_language(voice.language, language)) continue;
-    if (preferred && voice.id == *preferred) return voice.id;
-    if (found.empty()) found = voice.id;
-  }
-  return found;
 }
 
 }  // namespace syrinx::server::wyoming

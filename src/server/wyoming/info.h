@@ -27,7 +27,4 @@ class Description {
   std::string written_;   // of all that; empty: not made yet
 };
 
-// The first voice of that language, "de" or "de-DE" in any case: the default one if it is of it; empty: there is none.
-std::string voice_of_language(const SpeechModel& speech, std::string_view language);
-
 }  // namespace syrinx::server::wyoming

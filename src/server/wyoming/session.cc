@@ -78,7 +78,7 @@ Session::Said Session::describe() {
 tl::expected<std::string, HttpError> Session::voice_speaking(const std::string& language) const {
   const auto models = service_.loaded_models();
   if (!models) return tl::unexpected(models.error());
-  std::string voice = models->speech ? voice_of_language(*models->speech, language) : std::string();
+  std::string voice = models->speech ? models->speech->voice_of_language(language) : std::string();
   if (!voice.empty()) return voice;
   return tl::unexpected(HttpError{
       .status = 404,
