@@ -160,32 +160,39 @@ struct Field {
   Take take;
   bool translated = false;  // also of translations
   bool several = false;     // may come more than once
+  bool heeded = true;       // by some model
 };
 
 constexpr std::array kFields = {
     Field{"file", take_file, true},
     Field{"model", take_model, true},
-    Field{"prompt", take_prompt, true},
+    Field{"prompt", take_prompt, true, false, false},
     Field{"response_format", take_format, true},
-    Field{"temperature", take_temperature, true},
+    Field{"temperature", take_temperature, true, false, false},
     Field{"language", take_language},
-    Field{"languages[]", refuse_languages, false, true},
-    Field{"languages", refuse_languages, false, true},
+    Field{"languages[]", refuse_languages, false, true, false},
+    Field{"languages", refuse_languages, false, true, false},
     Field{"keywords[]", take_keyword, false, true},
     Field{"keywords", take_keyword, false, true},
     Field{"timestamp_granularities[]", take_granularity, false, true},
     Field{"timestamp_granularities", take_granularity, false, true},
     Field{"stream", take_stream},
-    Field{"include[]", take_include, false, true},
-    Field{"include", take_include, false, true},
+    Field{"include[]", take_include, false, true, false},
+    Field{"include", take_include, false, true, false},
     Field{"chunking_strategy", take_chunking},
     Field{"chunking_strategy[type]", take_chunking_type},
     Field{"chunking_strategy[threshold]", take_chunking_number},
     Field{"chunking_strategy[prefix_padding_ms]", take_chunking_number},
     Field{"chunking_strategy[silence_duration_ms]", take_chunking_number},
-    Field{"known_speaker_names[]", refuse_speakers, false, true},
-    Field{"known_speaker_references[]", refuse_speakers, false, true},
+    Field{"known_speaker_names[]", refuse_speakers, false, true, false},
+    Field{"known_speaker_references[]", refuse_speakers, false, true, false},
 };
+
+// "keywords" is "keywords[]", too.
+bool is_short_name(const Field& field) {
+  return std::any_of(kFields.begin(), kFields.end(),
+                     [&](const Field& other) { return other.name == std::string(field.name) + "[]"; });
+}
 
 Taken take_part(const FormPart& part, bool translated, std::set<std::string_view>& seen,
                 TranscriptionRequest& request) {
@@ -231,6 +238,20 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
   return request;
+}
+
+std::vector<std::string> transcription_fields(bool translated) {
+  std::vector<std::string> names;
+  for (const Field& field : kFields)
+    if (!is_short_name(field) && (field.translated || !translated)) names.emplace_back(field.name);
+  return names;
+}
+
+std::vector<std::string> unheeded_transcription_fields() {
+  std::vector<std::string> names;
+  for (const Field& field : kFields)
+    if (!is_short_name(field) && !field.heeded) names.emplace_back(field.name);
+  return names;
 }
 
 }  // namespace syrinx::server

@@ -27,4 +27,9 @@ using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError
 // `translated`: of a translation, which takes fewer fields.  Errors name the field, its limit and what to give instead.
 TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts, bool translated);
 
+// The names of all fields that it knows, those with [] without their other names, and of those among them that no model
+// heeds: refused, or taken with the one value that changes nothing.
+std::vector<std::string> transcription_fields(bool translated);
+std::vector<std::string> unheeded_transcription_fields();
+
 }  // namespace syrinx::server

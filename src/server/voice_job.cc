@@ -86,6 +86,13 @@ tl::expected<VoiceRequest, HttpError> parse_voice_request(const std::vector<Form
   return request;
 }
 
+std::vector<std::string> voice_fields() {
+  std::vector<std::string> names;
+  for (const std::string_view field : kFields)
+    if (field == kSampleName || !is_sample(field)) names.emplace_back(field);
+  return names;
+}
+
 HttpError no_voice(const std::string& name) {
   return {.status = 404,
           .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(name)),

@@ -22,6 +22,8 @@ struct VoiceRequest {
 };
 // 400: a field is missing, unknown or given twice, or the name cannot be one.
 tl::expected<VoiceRequest, HttpError> parse_voice_request(const std::vector<FormPart>& parts);
+// The names of all fields that it knows, but for `file`, another name of `audio_sample`.
+std::vector<std::string> voice_fields();
 
 // 404 for a name that none has.
 HttpError no_voice(const std::string& name);

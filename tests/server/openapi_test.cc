@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
 
 #include "base/json.h"
+#include "server/decode/batch_request.h"
 #include "server/service.h"
 #include "server/speech_request.h"
+#include "server/transcription_request.h"
+#include "server/voice_job.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -88,33 +92,16 @@ void check_references(const Json& json) {
 
 TEST(OpenApi, ReferencesLeadSomewhere) { check_references(description()); }
 
-// What the parser says of `{"input": "x", FIELD: VALUE}`; "": it takes it.
-std::string fault(const std::string& field, const Json& value) {
-  Json body;
-  if (field != "input") body.set("input", "x");
-  body.set(field, value);
-  const auto request = parse_speech_request(body.dump(), {});
-  return request ? "" : request.error().message;
-}
-
-const Json& speech_fields_described() {
-  return at(description(), {"components", "schemas", "SpeechRequest", "properties"});
-}
-
-TEST(OpenApi, HasTheFieldsOfASpeechRequest) {
-  EXPECT_THAT(keys_of(speech_fields_described()), testing::UnorderedElementsAreArray(speech_fields()));
-  EXPECT_EQ(at(description(), {"components", "schemas", "SpeechRequest", "required"}).dump(), "[\"input\"]");
-}
+const Json& fields_of(const char* schema) { return at(description(), {"components", "schemas", schema, "properties"}); }
 
 // Values at the schema's limits, and just beyond them.
 struct Examples {
   Json::Array within, beyond;
 };
 
-Examples examples_of(const Json& schema) {
-  if (const Json* const values = schema.find("enum")) return {.within = *values->array(), .beyond = {"none of them"}};
-  Examples examples{.within = {}, .beyond = {Json::Array()}};
-  if (schema.find("default") != nullptr) examples.within.push_back(*schema.find("default"));
+Examples examples_of(const Json& schema);
+
+void add_number_examples(const Json& schema, Examples& examples) {
   if (const Json* const least = schema.find("minimum")) {
     examples.within.push_back(*least);
     examples.beyond.push_back(least->whole() != nullptr ? Json(*least->whole() - 1) : Json(*least->real() - 0.01));
@@ -123,21 +110,171 @@ Examples examples_of(const Json& schema) {
     examples.within.push_back(*most);
     if (*most->whole() < INT64_MAX) examples.beyond.push_back(*most->whole() + 1);
   }
+}
+
+void add_text_examples(const Json& schema, Examples& examples) {
   if (const Json* const longest = schema.find("maxLength")) {
     const auto bytes = static_cast<size_t>(*longest->whole());
-    examples.within.push_back(std::string(bytes, 'x'));
+    if (schema.find("examples") == nullptr) examples.within.push_back(std::string(bytes, 'x'));
     examples.beyond.push_back(std::string(bytes + 1, 'x'));
   }
+  if (const Json* const shortest = schema.find("minLength")) {
+    examples.within.push_back(std::string(static_cast<size_t>(*shortest->whole()), 'x'));
+    examples.beyond.push_back(std::string(static_cast<size_t>(*shortest->whole() - 1), 'x'));
+  }
+  if (schema.find("pattern") != nullptr) examples.beyond.push_back("../x");
+}
+
+// Two of each, as samples have two bytes.
+void add_list_examples(const Json& schema, Examples& examples) {
+  const Examples items = examples_of(*schema.find("items"));
+  for (const Json& item : items.within) examples.within.push_back(Json::Array(2, item));
+  for (const Json& item : items.beyond) examples.beyond.push_back(Json::Array(2, item));
+  if (const Json* const most = schema.find("maxItems")) {
+    const auto count = static_cast<size_t>(*most->whole());
+    examples.within.push_back(Json::Array(count, "x"));
+    examples.beyond.push_back(Json::Array(count + 1, "x"));
+  }
+}
+
+Examples examples_of(const Json& schema) {
+  if (const Json* const values = schema.find("enum")) return {.within = *values->array(), .beyond = {"none of them"}};
+  Examples examples;
+  if (schema.find("default") != nullptr) examples.within.push_back(*schema.find("default"));
+  if (const Json* const given = schema.find("examples")) examples.within = *given->array();
+  add_number_examples(schema, examples);
+  add_text_examples(schema, examples);
+  if (schema.find("items") != nullptr) add_list_examples(schema, examples);
   return examples;
 }
 
-TEST(OpenApi, TheSpeechRequestTakesWhatIsDescribed) {
-  for (const auto& [field, schema] : *speech_fields_described().object()) {
+// `fault` is what the parser says of a good request with that value in the field; "": it takes it.
+using Fault = std::function<std::string(const std::string& field, const Json& value)>;
+
+void check_schema(const char* name, const std::vector<std::string>& known, const Fault& fault) {
+  SCOPED_TRACE(name);
+  const Json& fields = fields_of(name);
+  EXPECT_THAT(keys_of(fields), testing::UnorderedElementsAreArray(known));
+  EXPECT_EQ(at(description(), {"components", "schemas", name, "additionalProperties"}).dump(), "false");
+  EXPECT_THAT(fault("no such field", "x"), testing::HasSubstr("there is no field 'no such field'"));
+  for (const auto& [field, schema] : *fields.object()) {
     SCOPED_TRACE(field);
     const Examples examples = examples_of(schema);
     for (const Json& value : examples.within) EXPECT_EQ(fault(field, value), "") << value.dump();
     for (const Json& value : examples.beyond) EXPECT_NE(fault(field, value), "") << value.dump();
-    EXPECT_EQ(fault(field, Json()) == "", field != "input");
+  }
+}
+
+std::string required_of(const char* name) {
+  return at(description(), {"components", "schemas", name, "required"}).dump();
+}
+
+std::string speech_fault(const std::string& field, const Json& value) {
+  Json body;
+  if (field != "input") body.set("input", "x");
+  body.set(field, value);
+  const auto request = parse_speech_request(body.dump(), {});
+  return request ? "" : request.error().message;
+}
+
+TEST(OpenApi, TheSpeechRequestTakesWhatIsDescribed) {
+  check_schema("SpeechRequest", speech_fields(), speech_fault);
+  EXPECT_EQ(required_of("SpeechRequest"), "[\"input\"]");
+  for (const std::string& field : speech_fields()) {
+    SCOPED_TRACE(field);
+    EXPECT_EQ(speech_fault(field, Json()) == "", field != "input");
+    EXPECT_NE(speech_fault(field, Json::Array()), "");
+  }
+}
+
+// A field of a form once for each member of a list; numbers and the like as they are written.
+std::vector<std::string> contents_of(const Json& value) {
+  std::vector<std::string> contents;
+  if (value.array() != nullptr)
+    for (const Json& each : *value.array()) contents.push_back(*each.string());
+  else
+    contents.push_back(value.string() != nullptr ? *value.string() : value.dump());
+  return contents;
+}
+
+// `others` are what else the form must have.
+std::vector<FormPart> parts_of(const std::string& field, const std::vector<std::string>& contents,
+                               const std::vector<FormPart>& others) {
+  std::vector<FormPart> parts;
+  for (const FormPart& other : others)
+    if (other.name != field) parts.push_back(other);
+  for (const std::string& content : contents) parts.push_back({.name = field, .content = content});
+  return parts;
+}
+
+std::string transcription_fault(const std::string& field, const Json& value, bool translated) {
+  std::vector<FormPart> others = {{.name = "file", .content = "sound"}};
+  if (field == "timestamp_granularities[]") others.push_back({.name = "response_format", .content = "verbose_json"});
+  const std::vector<std::string> contents = contents_of(value);
+  const auto request = parse_transcription_request(parts_of(field, contents, others), translated);
+  return request ? "" : request.error().message;
+}
+
+TEST(OpenApi, TranscriptionsAndTranslationsTakeWhatIsDescribed) {
+  for (const bool translated : {false, true}) {
+    const char* const name = translated ? "TranslationRequest" : "TranscriptionRequest";
+    const auto fault = [&](const std::string& field, const Json& value) {
+      return transcription_fault(field, value, translated);
+    };
+    check_schema(name, transcription_fields(translated), fault);
+    EXPECT_EQ(required_of(name), "[\"file\"]");
+    EXPECT_THAT(fault("model", "x"), "");
+  }
+  for (const char* bad : {"maybe", ""}) EXPECT_NE(transcription_fault("stream", bad, false), "");
+  EXPECT_EQ(transcription_fault("stream", true, false), "");
+}
+
+TEST(OpenApi, AVoiceTakesWhatIsDescribed) {
+  const std::vector<FormPart> others = {{.name = "name", .content = "me"},
+                                        {.name = "audio_sample", .content = "sound"}};
+  const auto fault = [&](const std::string& field, const Json& value) -> std::string {
+    const std::vector<std::string> contents = contents_of(value);
+    const auto request = parse_voice_request(parts_of(field, contents, others));
+    return request ? "" : request.error().message;
+  };
+  check_schema("VoiceRequest", voice_fields(), fault);
+  EXPECT_EQ(required_of("VoiceRequest"), "[\"name\",\"audio_sample\"]");
+  EXPECT_THAT(at(fields_of("VoiceRequest"), {"audio_sample", "description"}).dump(),
+              testing::HasSubstr("also as `file`"));
+  EXPECT_TRUE(parse_voice_request({others[0], {.name = "file", .content = "sound"}}));
+}
+
+TEST(OpenApi, ABatchTakesWhatIsDescribed) {
+  const auto fault = [](const std::string& field, const Json& value) -> std::string {
+    Json body;
+    if (field != "audio_buffer") body.set("audio_buffer", Json::Array(2, 0));
+    body.set(field, value);
+    const auto request = decode::parse_batch_request("application/json", body.dump(), 1);
+    return request ? "" : request.error().message;
+  };
+  check_schema("DecodeRequest", decode::batch_fields(), fault);
+  EXPECT_EQ(required_of("DecodeRequest"), "[\"audio_buffer\"]");
+  for (const std::string& field : decode::batch_fields()) {
+    SCOPED_TRACE(field);
+    EXPECT_EQ(fault(field, Json()) == "", field != "audio_buffer");
+    EXPECT_NE(fault(field, Json::Array()), "");
+  }
+  const Examples of_query = examples_of(at(description(), {"components", "parameters", "Opaque", "schema"}));
+  ASSERT_FALSE(of_query.within.empty() || of_query.beyond.empty());
+  for (const Json& value : of_query.within) EXPECT_TRUE(decode::parse_opaque(*value.string()));
+  for (const Json& value : of_query.beyond) EXPECT_FALSE(decode::parse_opaque(*value.string()));
+}
+
+// What no model heeds is described, and no value but one that changes nothing is taken.
+TEST(OpenApi, WhatNoModelHeedsIsRefused) {
+  for (const std::string& field : unheeded_speech_fields()) {
+    EXPECT_NE(fields_of("SpeechRequest").find(field), nullptr) << field;
+    EXPECT_THAT(speech_fault(field, "0.5"), testing::HasSubstr("cannot be heeded")) << field;
+  }
+  for (const std::string& field : unheeded_transcription_fields()) {
+    EXPECT_NE(fields_of("TranscriptionRequest").find(field), nullptr) << field;
+    EXPECT_THAT(transcription_fault(field, "0.5", false), testing::ContainsRegex("cannot be (heeded|included)"))
+        << field;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "server/decode/batch_request.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/in_quotes.h"
@@ -24,10 +25,13 @@ std::string media_type(std::string_view type) {
   return text::ascii_lower(type);
 }
 
+constexpr std::array<std::string_view, 5> kFields = {"audio_buffer", "opaque", "_description", "_incremental",
+                                                     "_model"};
+
 // Of the original; nothing here has a use for them.
-bool is_passed_over(std::string_view field) {
-  return field == "_description" || field == "_incremental" || field == "_model";
-}
+bool is_passed_over(std::string_view field) { return field.starts_with('_'); }
+
+bool is_known(std::string_view field) { return std::find(kFields.begin(), kFields.end(), field) != kFields.end(); }
 
 tl::unexpected<HttpError> no_json(const std::string& why) {
   return tl::unexpected(
@@ -36,15 +40,14 @@ tl::unexpected<HttpError> no_json(const std::string& why) {
 
 tl::expected<void, HttpError> take_member(const JsonMember& member, BatchRequest& request) {
   const auto& [key, value] = member;
-  if (key == "audio_buffer" || is_passed_over(key)) return {};
-  if (key != "opaque")
+  if (!is_known(key))
     return tl::unexpected(HttpError{.status = 400,
                                     .message = fmt::format("there is no field {}; a request may have audio_buffer, "
                                                            "opaque, _description, _incremental and _model",
                                                            in_quotes(key)),
                                     .param = shortened(key),
                                     .code = "unknown_parameter"});
-  if (value.is_null()) return {};
+  if (key == "audio_buffer" || is_passed_over(key) || value.is_null()) return {};
   if (value.string() == nullptr) return refuse("opaque", "'opaque' must be a text");
   auto opaque = bounded_opaque(*value.string());
   if (!opaque) return tl::unexpected(std::move(opaque).error());
@@ -71,6 +74,8 @@ tl::expected<BatchRequest, HttpError> parse_json_body(std::string_view body, dou
 }
 
 }  // namespace
+
+std::vector<std::string> batch_fields() { return {kFields.begin(), kFields.end()}; }
 
 std::optional<HttpError> batch_type_fault(std::string_view type) {
   const std::string media = media_type(type);

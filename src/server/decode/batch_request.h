@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/decode/request.h"
 
@@ -26,5 +27,7 @@ struct BatchRequest {
 // Of a body whose type is taken: JSON with the sound as numbers, or the sound itself.  400 names the field, its limit
 // and the remedy.  Memory: beside a body of JSON its sound, and no more for it than for so many bytes.
 tl::expected<BatchRequest, HttpError> parse_batch_request(std::string_view type, std::string body, double max_s);
+// The names of all fields of that JSON that it knows.
+std::vector<std::string> batch_fields();
 
 }  // namespace syrinx::server::decode
