@@ -12,6 +12,7 @@
 #include "engine/speech_files.h"
 #include "server/language.h"
 #include "server/model_id.h"
+#include "server/transcription_request.h"
 
 namespace syrinx::server {
 namespace {
@@ -24,6 +25,19 @@ Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) 
   Result<RecognitionFiles> files = find_recognition_files(settings.recognition_model, models_folder(paths));
   if (files || files.error().code != Code::kNotFound) return files;
   return fail(Code::kNotFound, "{}; or switch recognition off with --recognition-model \"\"", files.error().message);
+}
+
+// Those that no model heeds, and those that this one refuses.
+std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
+  std::vector<std::string> fields = unheeded_transcription_fields();
+  const auto add = [&](const char* field, Code code, const TranscribeOptions& options) {
+    const Status checked = recogniser.check_stream(options);
+    if (!checked && checked.error().code == code) fields.emplace_back(field);
+  };
+  add("language", Code::kUnsupported, {.language = "en"});
+  add("keywords[]", Code::kUnsupported, {.boost = {"a"}});
+  add("chunking_strategy", Code::kNotFound, {.voice = {.threshold = 0.5}});
+  return fields;
 }
 
 }  // namespace
@@ -69,6 +83,7 @@ RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles fi
       path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
       recogniser_(std::move(recogniser)),
       languages_(settings.recognition_languages.empty() ? recogniser_->languages() : settings.recognition_languages),
+      unheeded_fields_(find_unheeded_fields(*recogniser_)),
       voice_activity_(recogniser_->voice_activity()) {}
 
 // The whole way once; voice activity would leave out what is no speech.

@@ -44,6 +44,8 @@ class RecognitionModel {
   // Languages that it recognises, "en" or "en-US": what the operator says, else what the model does; empty: nobody
   // says.
   const std::vector<std::string>& languages() const { return languages_; }
+  // Fields of a request of /v1/audio/transcriptions that it does not heed.
+  const std::vector<std::string>& unheeded_fields() const { return unheeded_fields_; }
   // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: of a
   // model that cannot be told one, none for one that the operator has listed.  404 for another than languages().
   tl::expected<std::string, HttpError> language_called(std::string_view language) const;
@@ -61,6 +63,7 @@ class RecognitionModel {
   const std::string path_;  // of the settings; empty: the name of an installed model
   const std::shared_ptr<Recogniser> recogniser_;
   const std::vector<std::string> languages_;
+  const std::vector<std::string> unheeded_fields_;
   const std::shared_ptr<const silero::SileroVad> voice_activity_;
   double warm_up_ms_ = 0;
 };

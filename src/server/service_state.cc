@@ -13,6 +13,12 @@ namespace {
 
 HttpReply json_reply(const Json& json) { return {.body = json.dump()}; }
 
+Json json_list(const std::vector<std::string>& texts) {
+  Json::Array list;
+  for (const std::string& text : texts) list.emplace_back(text);
+  return list;
+}
+
 HttpError no_free_slot(const std::string& what) {
   return {
       .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
@@ -102,17 +108,19 @@ HttpReply Service::metrics_page(HttpRequest& /*request*/) {
 
 HttpReply Service::models(HttpRequest& /*request*/) {
   Json::Array list;
-  const auto add = [&](const std::string& id, const char* task) {
+  const auto add = [&](const auto& model, const char* task) {
     Json item;
-    item.set("id", id);
+    item.set("id", model.id());
     item.set("object", "model");
     item.set("created", static_cast<int64_t>(started_s_));
     item.set("owned_by", "syrinx");
     item.set("task", task);
+    item.set("languages", json_list(model.languages()));
+    item.set("unsupported_parameters", json_list(model.unheeded_fields()));
     list.push_back(std::move(item));
   };
-  if (const auto speech = speech_model()) add(speech->id(), "text-to-speech");
-  if (const auto recognition = recognition_model()) add(recognition->id(), "automatic-speech-recognition");
+  if (const auto speech = speech_model()) add(*speech, "text-to-speech");
+  if (const auto recognition = recognition_model()) add(*recognition, "automatic-speech-recognition");
   Json json;
   json.set("object", "list");
   json.set("data", std::move(list));

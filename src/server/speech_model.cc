@@ -13,6 +13,7 @@
 #include "models/kokoro/voice.h"
 #include "server/language.h"
 #include "server/model_id.h"
+#include "server/speech_request.h"
 
 namespace syrinx::server {
 namespace {
@@ -280,6 +281,12 @@ std::vector<std::string> SpeechModel::languages() const {
       languages.push_back(voice.language);
   }
   return languages;
+}
+
+std::vector<std::string> SpeechModel::unheeded_fields() const {
+  std::vector<std::string> fields = unheeded_speech_fields();
+  fields.emplace_back(files_.family == ModelFamily::kPocketTts ? "speed" : "temperature");
+  return fields;
 }
 
 // Of a blend of Kokoro's the first voice decides how a text is pronounced.

@@ -60,6 +60,8 @@ class SpeechModel {
   std::string voice_of_language(std::string_view language) const;
   // Those in which it speaks texts, "en-us", without what is not known of its voices.
   std::vector<std::string> languages() const;
+  // Fields of a request that it does not heed.
+  std::vector<std::string> unheeded_fields() const;
 
  private:
   SpeechModel(const Settings& settings, SpeechFiles files, std::string shelf_folder);

@@ -75,6 +75,9 @@ class Speech(Server):
                          [("ann", "english", "cloned"), ("bob", "english", "cloned")])
         models = json.loads(self.request("GET", "/v1/models")[2])
         self.assertEqual([(model["id"], model["object"]) for model in models["data"]], [("english", "model")])
+        self.assertEqual(models["data"][0]["languages"], ["en"])
+        for field in models["data"][0]["unsupported_parameters"]:
+            self.check_refused(400, None, field, "POST", "/v1/audio/speech", {"input": "Hello.", field: 2 if field == "speed" else "x"})
         speech = "POST", "/v1/audio/speech"
         self.check_refused(404, "model_not_found", "model", *speech, {"input": "x", "model": "whisper-1"})
         for path in (str(ENGLISH / "voice.safetensors"), "../english/voice", "voice.safetensors", "hf://a/b/c.wav", "carl"):
@@ -277,6 +280,8 @@ class Kinds(Server):
         self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
         models = json.loads(self.request("GET", "/v1/models")[2])["data"]
         self.assertEqual([(model["id"], model["task"]) for model in models], [("tiny", "automatic-speech-recognition")])
+        self.assertIn("en", models[0]["languages"])
+        self.assertIn("keywords[]", models[0]["unsupported_parameters"])
         self.assertEqual((self.free_slots("speech"), self.free_slots("recognition")), (0, 4))
         self.assertEqual(self.request("GET", "/ready?slots=1")[0], 200)
         self.check_refused(404, "model_not_found", "model", "POST", "/v1/audio/speech", {"input": "x"})

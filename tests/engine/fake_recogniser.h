@@ -113,6 +113,9 @@ class FakeRecogniser final : public Recogniser {
   }
   Status check_stream(const TranscribeOptions& options) const override {
     if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
+    if (!options.language.empty() && known_languages.empty()) return fail(Code::kUnsupported, "it is found out");
+    if (!options.boost.empty() && !favours_words) return fail(Code::kUnsupported, "no words are favoured");
+    if (options.voice.any() && vad == nullptr) return fail(Code::kNotFound, "there is no voice activity model");
     return {};
   }
   const std::string& name() const override { return name_; }
@@ -136,6 +139,7 @@ class FakeRecogniser final : public Recogniser {
   std::string word = "beep";  // of recordings
   bool breaks = false;        // streams throw what is no exception
   bool tells_late = false;    // streams tell at their end alone, of one loud part
+  bool favours_words = true;
   size_t longest = 0;
   std::string last_language;
   std::vector<std::string> known_languages = {"en", "de"};

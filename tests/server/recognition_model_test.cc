@@ -6,9 +6,11 @@
 
 #include "base/json.h"
 #include "server/service.h"
+#include "server/transcription_request.h"
 #include "tests/base/temp_folder.h"
 #include "tests/engine/fake_recogniser.h"
 #include "tests/engine/noise_detector.h"
+#include "tests/server/listed_model.h"
 
 namespace syrinx::server {
 namespace {
@@ -102,6 +104,31 @@ TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   const HttpReply speech = ask(service, "POST", "/v1/audio/speech");
   EXPECT_EQ(speech.status, 404);
   EXPECT_THAT(speech.body, HasSubstr("no model of this server speaks"));
+}
+
+TEST_F(RecognitionModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
+  const auto unheeded = [&](const Settings& settings, const char* languages) {
+    const auto model = RecognitionModel::of(settings, {}, recogniser_);
+    Service service(settings, *ApiKeys::load({}), nullptr);
+    service.ready(nullptr, *model);
+    const Json listed = listed_model(service);
+    EXPECT_EQ(listed.find("languages")->dump(), languages);
+    std::vector<std::string> fields = texts_of(*listed.find("unsupported_parameters"));
+    EXPECT_THAT(fields, testing::IsSubsetOf(transcription_fields(/*translated=*/false)));
+    for (const std::string& field : unheeded_transcription_fields()) EXPECT_EQ(std::erase(fields, field), 1U) << field;
+    return fields;  // that others may heed
+  };
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("chunking_strategy"));
+  const TempFolder folder;
+  recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder.path() + "/vad.bin"));
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::IsEmpty());
+  recogniser_->favours_words = false;
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("keywords[]"));
+  recogniser_->known_languages.clear();
+  EXPECT_THAT(unheeded(settings_, "[]"), testing::ElementsAre("language", "keywords[]"));
+  Settings settings = settings_;
+  settings.recognition_languages = {"fr"};  // the operator's word for Wyoming, which makes nobody heed it
+  EXPECT_THAT(unheeded(settings, R"(["fr"])"), testing::ElementsAre("language", "keywords[]"));
 }
 
 TEST_F(RecognitionModelTest, TheSettingsNameOneModelAtLeastAndNoNameTwice) {

@@ -9,8 +9,10 @@
 
 #include "base/json.h"
 #include "server/service.h"
+#include "server/speech_request.h"
 #include "tests/base/temp_folder.h"
 #include "tests/server/acting_engine.h"
+#include "tests/server/listed_model.h"
 
 namespace syrinx::server {
 namespace {
@@ -104,6 +106,19 @@ TEST_F(SpeechModelTest, ARequestIsToldOfItsLanguage) {
   const HttpReply reply = service.answer(request);
   EXPECT_EQ(reply.status, 400);
   EXPECT_THAT(reply.body, HasSubstr("\"param\":\"language\""));
+}
+
+TEST_F(SpeechModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
+  for (const bool is_pocket : {false, true}) {
+    Service service({}, *ApiKeys::load({}), nullptr);
+    service.ready(is_pocket ? pocket("/somewhere/french/model.yaml") : kokoro());
+    const Json model = listed_model(service);
+    EXPECT_EQ(model.find("languages")->dump(), is_pocket ? R"(["fr"])" : R"(["en-us","en-gb"])");
+    std::vector<std::string> expected = unheeded_speech_fields();
+    expected.emplace_back(is_pocket ? "speed" : "temperature");
+    EXPECT_THAT(texts_of(*model.find("unsupported_parameters")), testing::UnorderedElementsAreArray(expected));
+    EXPECT_THAT(expected, testing::IsSubsetOf(speech_fields()));
+  }
 }
 
 }  // namespace
