@@ -18,6 +18,7 @@ namespace syrinx::server {
 struct Act {
   size_t chunks = 1, chunk_samples = 1920;
   std::function<Status()> end = [] { return Status(); };
+  std::function<void()> step = [] {};  // what making each of them takes
 };
 
 class ActingSpeaker final : public Speaker {
@@ -26,6 +27,7 @@ class ActingSpeaker final : public Speaker {
   size_t chunks_ahead() const override { return 2; }
   Status speak(SpeechStream& stream) override {
     for (size_t i = 0; i < act_.chunks; ++i) {
+      act_.step();
       SpeechChunk chunk = stream.spare();
       chunk.samples.assign(act_.chunk_samples, 0.1f);
       SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));

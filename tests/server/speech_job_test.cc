@@ -6,11 +6,15 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <new>
+#include <optional>
+#include <semaphore>
 #include <utility>
 
 #include "base/json.h"
@@ -175,6 +179,69 @@ TEST_F(SpeechJobTest, WithoutADefaultTheFirstVoiceSpeaks) {
   EXPECT_EQ(model_->find_voice("alloy"), "ann");
   EXPECT_EQ(model_->find_voice("bob"), "bob");
   EXPECT_EQ(model_->find_voice("carl").error().status, 404);
+}
+
+// On a slot of its own, asked for as a client does it.
+class LeavingTest : public SpeechJobTest {
+ protected:
+  void SetUp() override {
+    SpeechJobTest::SetUp();
+    service_.emplace(settings_, *ApiKeys::load({}), nullptr);
+    ASSERT_TRUE(service_->start());
+    service_->ready(model_);
+  }
+
+  // Has a text without an end spoken, leaves while that step is under way, and waits until the answer has ended: how
+  // many steps have begun by then.  `chunk_samples` are those of a step.
+  size_t steps_until_the_end(size_t step, size_t chunk_samples) {
+    std::atomic<size_t> begun{0};
+    std::counting_semaphore<> in_step{0}, left{0}, news{0};
+    engine_->act = {.chunks = SIZE_MAX, .chunk_samples = chunk_samples, .step = [&] {
+                      if (++begun != step) return;
+                      in_step.release();
+                      left.acquire();
+                    }};
+    HttpRequest request;
+    request.method = "POST";
+    request.path = "/v1/audio/speech";
+    request.body = R"({"input": "Hello.", "response_format": "pcm"})";
+    const auto reply = service_->answer(request).stream;
+    reply->on_news([&] { news.release(); });
+    in_step.acquire();
+    EXPECT_FALSE(has_free_slot());
+    reply->cancel();
+    left.release();
+    while (reply->pop_news().end == ReplyStream::End::kOpen) news.acquire();
+    EXPECT_TRUE(has_free_slot());
+    return begun;
+  }
+
+  bool has_free_slot() {
+    HttpRequest request;
+    request.method = "GET";
+    request.path = "/ready";
+    request.query = "slots=speech";
+    return service_->answer(request).status == 200;
+  }
+
+ private:
+  static Settings one_slot() {
+    Settings settings;
+    settings.speech_slots = 1;
+    return settings;
+  }
+  const Settings settings_ = one_slot();
+  std::optional<Service> service_;
+};
+
+// What was being computed when it left is the last.
+TEST_F(LeavingTest, TheSlotIsFreeBehindTheStepThatIsUnderWay) {
+  for (const size_t step : {1, 2, 3, 10}) EXPECT_EQ(steps_until_the_end(step, /*chunk_samples=*/480), step);
+}
+
+// The first chunk is more than the answer's queue holds, two more wait for it, and the engine holds the fourth.
+TEST_F(LeavingTest, NoStepFollowsWhereNobodyReads) {
+  EXPECT_EQ(steps_until_the_end(4, ReplyStream::kBlocks * ReplyStream::kBlockBytes), 4U);
 }
 
 TEST_F(SpeechJobTest, MetricsKnowNoModelBeforeThereIsOne) {
