@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 import unittest
+import xml.etree.ElementTree
 
 from program import BINARY, Program
 from server import MODEL, Server
@@ -133,6 +134,17 @@ class Heads(Program):
         self.assertEqual(re.findall(r"^#.* syrinx pull (\S+)$", container, re.MULTILINE), models)
         unit = (PACKAGING / "systemd/syrinx.service").read_text()
         self.assertEqual(re.search(r"^# +for model in (.*); do$", unit, re.MULTILINE)[1].split(), models)
+
+
+class AvahiFile(unittest.TestCase):
+    def test_it_announces_the_port_of_the_documentation(self):
+        """Its elements in the order of Avahi's DTD, which is not there to be asked."""
+        group = xml.etree.ElementTree.parse(PACKAGING / "avahi/syrinx.service").getroot()
+        self.assertEqual((group.tag, [each.tag for each in group]), ("service-group", ["name", "service"]))
+        self.assertEqual([(each.tag, each.attrib) for each in group[1]], [("type", {}), ("port", {})])
+        guide = (SOURCE / "docs/server.md").read_text()
+        self.assertEqual([each.text for each in group[1]],
+                         [re.search(r"`(_wyoming\._tcp)\.local\.`", guide)[1], re.search(r"--wyoming-port (\d+)`", guide)[1]])
 
 
 class HaproxyFile(Program):

@@ -131,6 +131,18 @@ TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
   refused(kCommit, "null", "0 ms");
 }
 
+// docs/server.md names them: clients send them to any server.
+TEST_F(HearingTest, WhatNothingHereUsesIsTakenAndNotRepeated) {
+  start(kManual);
+  say(R"({"type":"session.update","session":{"tools":[{"type":"function","name":"f"}],"tool_choice":"auto",
+          "tracing":"auto","truncation":"auto","no such field":1,
+          "audio":{"input":{"transcription":{"delay":"low"}}}}})");
+  EXPECT_EQ(hear(), "session.updated") << last_.dump();
+  for (const char* field : {"tools", "tool_choice", "tracing", "truncation", "no such field", "delay"})
+    EXPECT_THAT(last_.dump(), testing::Not(HasSubstr(field)));
+  refused(R"({"type":"output_audio_buffer.clear"})", "type", "there is no event 'output_audio_buffer.clear'");
+}
+
 // A transducer has as many streams as there are slots: one that a check took would be somebody's who holds a slot.
 TEST_F(HearingTest, WhatIsAskedForIsCheckedWithoutAStream) {
   start(R"({"turn_detection":null,"transcription":{"language":"de","keywords":["Syrinx"]}})");
