@@ -9,4 +9,11 @@ namespace syrinx {
 inline constexpr int64_t kDueAtOnce = 0;                                   // before all that has a time
 inline constexpr int64_t kNeverDue = std::numeric_limits<int64_t>::max();  // batch work: nobody listens meanwhile
 
+// Whether what was due then has come too late when it is there now.
+constexpr bool is_late(int64_t due_ns, int64_t now_ns) { return due_ns > kDueAtOnce && due_ns < now_ns; }
+
+// By when sound must be there that was asked for then, lest its listener hear a gap.  What is due before that is the
+// first sound of a text, which is due when the text came (engine/speech_session.h): he waits, and misses nothing.
+constexpr int64_t gapless_until_ns(int64_t due_ns, int64_t asked_ns) { return due_ns > asked_ns ? due_ns : kNeverDue; }
+
 }  // namespace syrinx

@@ -58,9 +58,18 @@ void ChunkPool::lead(std::unique_lock<std::mutex>& lock, Request& own) {
   round_.assign(waiting_.begin(), end);
   waiting_.erase(waiting_.begin(), end);
   lock.unlock();
+  turn.set_deadline(deadline_of_round());
   try_step();
   lock.lock();
   hand_over(turn, own);
+}
+
+// Of the chunk that must be heard first; none of a round in which nothing has a time.
+int64_t ChunkPool::deadline_of_round() const {
+  int64_t first_ns = kNeverDue;
+  for (const Request* const request : round_)
+    if (request->chunk->due_ns > kDueAtOnce) first_ns = std::min(first_ns, request->chunk->due_ns);
+  return first_ns;
 }
 
 // Before the turn ends, so that what is due goes on before batch work.  Others are woken under the lock: a request

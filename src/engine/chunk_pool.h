@@ -12,6 +12,7 @@
 // whose chunks are in it, and their streams are not to be used any more; the others go on.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -79,6 +80,12 @@ class ChunkPool {
     const std::lock_guard lock(mutex_);
     return waiting_.size();
   }
+  // The same without the one that is to work, which stands in the turns' line itself.
+  size_t waiting_behind() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<size_t>(
+        std::count_if(waiting_.begin(), waiting_.end(), [](auto* each) { return !each->leads; }));
+  }
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   uint64_t chunks() const { return chunks_.load(std::memory_order_relaxed); }
 
@@ -91,6 +98,7 @@ class ChunkPool {
     Turns::Place place = {};  // in the turns' line, once it leads
   };
   void lead(std::unique_lock<std::mutex>& lock, Request& own);
+  int64_t deadline_of_round() const;
   void hand_over(Turns::Turn& turn, Request& own);
   void try_step();
   void step();

@@ -97,8 +97,10 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.speed = speed_;
     input.noise = noise_;
     input.seed = seed;
+    const int64_t deadline_ns = gapless_until_ns(due_ns, system_clock().now_ns());
     const Stopwatch asked;
-    const Turns::Turn turn(engine_->turns_, due_ns);
+    Turns::Turn turn(engine_->turns_, due_ns);
+    turn.set_deadline(deadline_ns);
     waited_ms_ += asked.elapsed_ms();
     return engine_->synthesizer_.synthesize(input, output);
   }

@@ -32,6 +32,8 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   int threads() const override { return team_.size(); }
   double load_ms() const override { return load_ms_; }
   const std::string& default_voice() const override;
+  StepFigures steps() const override { return turns_.steps(); }
+  size_t waiting() const override { return turns_.waiting(); }
 
  private:
   class Maker;

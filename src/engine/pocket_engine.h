@@ -47,6 +47,8 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   int threads() const override { return team_.size(); }
   double load_ms() const override { return load_ms_; }
   const std::string& default_voice() const override { return default_voice_; }
+  StepFigures steps() const override { return pool_->steps(); }
+  size_t waiting() const override { return pool_->waiting(); }
 
  private:
   using VoiceSource = std::variant<pocket::VoiceFile, std::vector<float>>;  // exported; a recording made ready

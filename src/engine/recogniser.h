@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/step_counts.h"
 #include "engine/endpointing.h"
 #include "engine/recognition_files.h"
 #include "engine/speech_gate.h"
@@ -153,6 +154,10 @@ class Recogniser {
   virtual std::shared_ptr<const silero::SileroVad> voice_activity() const = 0;
   virtual double load_ms() const = 0;     // without the warm-up
   virtual double warm_up_ms() const = 0;  // 0: none was asked for
+  // The steps of its streams since it was loaded, and how many streams and recordings wait for their turns at this
+  // moment.  Any thread.
+  virtual StepFigures steps() const = 0;
+  virtual size_t waiting() const = 0;
 };
 
 }  // namespace syrinx

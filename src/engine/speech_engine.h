@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "base/result.h"
+#include "base/step_counts.h"
 #include "engine/speech_files.h"
 #include "engine/speech_session.h"
 #include "tensor/precision.h"
@@ -54,6 +55,9 @@ class SpeechEngine {
   virtual double load_ms() const = 0;
   // The voice that is taken where none is given; empty when there is none to choose.
   virtual const std::string& default_voice() const = 0;
+  // The steps since it was loaded, and how many wait for theirs at this moment.  Any thread.
+  virtual StepFigures steps() const = 0;
+  virtual size_t waiting() const = 0;
 };
 
 // The measured default: as many threads as this process may use cores, up to eight.

@@ -48,6 +48,10 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   std::shared_ptr<const silero::SileroVad> voice_activity() const override { return gate_ ? gate_->vad() : nullptr; }
   double load_ms() const override { return load_ms_; }
   double warm_up_ms() const override { return warm_up_ms_; }
+  StepFigures steps() const override { return turns_.steps(); }
+  size_t waiting() const override {
+    return recordings_.waiting() + turns_.waiting() + (pool_ != nullptr ? pool_->waiting_behind() : 0);
+  }
   // Since it was loaded; none where it was asked for none.  Any thread.
   uint64_t heartbeats() const { return heartbeat_ != nullptr ? heartbeat_->beats() : 0; }
 

@@ -9,14 +9,17 @@
 // Threads that share their turns have one of them at a time in the line.  Whoever of them has the turn puts the next
 // one there before it ends (Turn::line_up()), asleep as it may be: else batch work would go behind every such turn.
 //
-// A wait costs one lock and one wake-up of the one whose turn it is; nothing is allocated.
+// A wait costs one lock and one wake-up of the one whose turn it is; nothing is allocated.  A turn whose work is due is
+// a step for the metrics (step_counts.h): its end looks at the clock and counts, before the next one begins.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/due.h"
+#include "base/step_counts.h"
 
 namespace syrinx {
 
@@ -32,6 +35,9 @@ class Turns {
  public:
   static constexpr int kDueInARow = 16;
 
+  // The clock, by which work is due, must outlive this.
+  explicit Turns(const Clock& clock = system_clock()) : clock_(clock) {}
+
   // Where a thread stands in line, which another one may have put there.  It outlives that, and the turn that begins
   // with it ends it.
   class Place {
@@ -43,19 +49,33 @@ class Turns {
   // Waits for its turn, which lasts as long as the object.
   class Turn {
    public:
-    explicit Turn(Turns& turns, int64_t due_ns = kNeverDue) : turns_(turns), due_ns_(due_ns) { turns_.begin(due_ns_); }
+    explicit Turn(Turns& turns, int64_t due_ns = kNeverDue) : turns_(turns), due_ns_(due_ns) {
+      turns_.begin(due_ns_);
+      began_ns_ = turns_.clock_.now_ns();
+    }
     // From where it stands already, if somebody has lined it up.
-    Turn(Turns& turns, Place& place, int64_t due_ns) : turns_(turns), due_ns_(due_ns) { turns_.begin(place, due_ns_); }
-    ~Turn() { turns_.end(); }
+    Turn(Turns& turns, Place& place, int64_t due_ns) : turns_(turns), due_ns_(due_ns) {
+      turns_.begin(place, due_ns_);
+      began_ns_ = turns_.clock_.now_ns();
+    }
+    ~Turn() {
+      count();
+      turns_.end();
+    }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
     // Stands in line again, if anybody does, behind those who are due no later, and returns when it is its turn again.
     void give_way() {
       if (turns_.asking() == 1) return;
+      count();
       turns_.end();
       turns_.begin(due_ns_);
+      began_ns_ = turns_.clock_.now_ns();
     }
+
+    // When it must be over lest it be late, where that is not when it is due.
+    void set_deadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
 
     // Puts another thread's place, not taken yet, into the line.
     void line_up(Place& place, int64_t due_ns) {
@@ -65,8 +85,15 @@ class Turns {
     }
 
    private:
+    void count() const {
+      if (due_ns_ == kNeverDue) return;
+      const int64_t now_ns = turns_.clock_.now_ns();
+      turns_.steps_.note(now_ns - began_ns_, is_late(deadline_ns_, now_ns));
+    }
+
     Turns& turns_;
     const int64_t due_ns_;
+    int64_t deadline_ns_ = due_ns_, began_ns_ = 0;
   };
 
   // How many have asked and are not done: the one whose turn it is, and those that wait.
@@ -74,6 +101,12 @@ class Turns {
     const std::lock_guard lock(mutex_);
     return (taken_ ? 1 : 0) + due_.waiting + batch_.waiting;
   }
+  uint64_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return due_.waiting + batch_.waiting;
+  }
+  // The turns of work that is due, since the beginning.
+  StepFigures steps() const { return steps_.read(); }
 
  private:
   // In the order of serving.
@@ -128,6 +161,8 @@ class Turns {
     next.changed.notify_one();  // under the lock: it is gone as soon as its thread has seen this
   }
 
+  const Clock& clock_;
+  StepCounts steps_;
   mutable std::mutex mutex_;
   bool taken_ = false;
   Line due_, batch_;

@@ -35,9 +35,13 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   std::shared_ptr<const silero::SileroVad> voice_activity() const override { return gate_ ? gate_->vad() : nullptr; }
   double load_ms() const override { return load_ms_; }
   double warm_up_ms() const override { return warm_up_ms_; }
+  StepFigures steps() const override { return turns_.steps(); }
+  size_t waiting() const override { return turns_.waiting(); }
 
   // Null where no voice activity model is installed.
   const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }
+  // Of the model's tokens; any thread.
+  const whisper::Vocabulary& vocabulary() const { return *vocabulary_; }
   // The caller that has the transcriber, and those that wait for it.  Any thread.
   uint64_t asking() const { return turns_.asking(); }
   // One caller at a time, whose work is due first (turns.h): `use` is called with the transcriber while others wait.

@@ -157,9 +157,7 @@ void WhisperStream::tell(std::optional<EndpointReason> over, std::vector<Recogni
 // What was found out once, in more than a word, holds for the rest of the stream.
 void WhisperStream::keep_language(const TranscriptSegment& result) {
   if (settings_.language != nullptr || result.end_s - result.start_s < WhisperRecogniser::kLanguageSeconds) return;
-  recogniser_->with_transcriber(due_ns_, [&](whisper::Transcriber& transcriber) {
-    settings_.language = transcriber.vocabulary().tokens.find_language(language_);
-  });
+  settings_.language = recogniser_->vocabulary().tokens.find_language(language_);
 }
 
 void WhisperStream::close_all(EndpointReason over, std::vector<RecognitionEvent>& events) {

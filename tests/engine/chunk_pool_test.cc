@@ -38,11 +38,12 @@ struct Heard {
 
 struct Pool {
   Pool(const std::string& name, Precision precision, int threads, size_t streams,
-       std::optional<transducer::AttentionContext> context = {})
+       std::optional<transducer::AttentionContext> context = {}, const Clock& clock = system_clock())
       : model(
             *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = precision})),
         team(threads),
         runner(team),
+        turns(clock),
         pool(*model, runner, turns, context.value_or(model->config().encoder.contexts.front()),
              {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, streams) {}
 
@@ -226,6 +227,45 @@ TEST(ChunkPool, StepsGoOnBeforeBatchWork) {
   expected[Turns::kDueInARow] = "batch";
   EXPECT_EQ(order, expected);
   EXPECT_EQ(pool.turns.asking(), 0u);
+}
+
+// Whichever it is, and it alone: the others of the step came in time.
+TEST(ChunkPool, AStepIsLateWithAnyOfItsChunks) {
+  constexpr int64_t kMs = 1'000'000;
+  ManualClock clock;
+  clock.advance_ns(1000 * kMs);
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 3, {}, clock);
+  const ChunkPool::Sink sink = [&](View<const float, 2>) { clock.advance_ns(100 * kMs); };
+  const auto step = [&](const std::vector<int64_t>& due_ns) {
+    std::vector<std::unique_ptr<Asker>> askers;
+    std::vector<std::thread> threads;
+    {
+      const Turns::Turn turn(pool.turns);
+      for (const int64_t due : due_ns) {
+        askers.push_back(std::make_unique<Asker>(pool));
+        threads.emplace_back([&pool, &sink, due, asker = askers.back().get(), is_first = threads.empty()] {
+          ChunkPool::Chunk chunk = asker->chunk();
+          if (is_first) chunk.sink = &sink;
+          chunk.due_ns = due;
+          pool.pool.hear(chunk);
+        });
+        while (pool.pool.waiting() < threads.size()) std::this_thread::yield();
+      }
+      EXPECT_EQ(pool.pool.waiting_behind(), due_ns.size() - 1);
+    }
+    for (std::thread& thread : threads) thread.join();
+  };
+  const auto in_ms = [&](int64_t ms) { return clock.now_ns() + ms * kMs; };
+  step({in_ms(50)});
+  EXPECT_EQ(pool.turns.steps().late, 1u);
+  step({in_ms(500), in_ms(600)});
+  step({kDueAtOnce});
+  EXPECT_EQ(pool.turns.steps().late, 1u);
+  step({in_ms(500), kDueAtOnce, in_ms(50)});
+  const StepFigures steps = pool.turns.steps();
+  EXPECT_EQ(steps.late, 2u);
+  EXPECT_EQ(steps.count(), 4u);
+  EXPECT_EQ(steps.took_ns, 400 * kMs);
 }
 
 // Features whose sums overflow: the fault is that stream's alone, also where another's thread did the work.

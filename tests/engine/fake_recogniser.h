@@ -125,6 +125,8 @@ class FakeRecogniser final : public Recogniser {
   std::shared_ptr<const silero::SileroVad> voice_activity() const override { return vad; }
   double load_ms() const override { return 0; }
   double warm_up_ms() const override { return 0; }
+  StepFigures steps() const override { return figures; }
+  size_t waiting() const override { return waits; }
 
   size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
@@ -143,6 +145,8 @@ class FakeRecogniser final : public Recogniser {
   size_t longest = 0;
   std::string last_language;
   std::vector<std::string> known_languages = {"en", "de"};
+  StepFigures figures;
+  size_t waits = 0;
 
  private:
   std::string name_ = "fake";

@@ -273,6 +273,26 @@ TEST_P(TransducerRecognition, CommittedSegmentsEndAndTheStreamGoesOn) {
   EXPECT_GT(events.back().segment, first);
 }
 
+// Of chunks and of windows: once their sound came when the machine began, and once it comes in an hour.
+TEST_P(TransducerRecognition, StepsAreThoseOfStreams) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const std::vector<float> sound = noise(7, 1);
+  ASSERT_TRUE(recogniser_->transcribe(sound, {}, {}).has_value());
+  EXPECT_EQ(recogniser_->steps().count(), 0u);
+  std::vector<RecognitionEvent> events;
+  for (const int64_t came_ns : {int64_t{1}, system_clock().now_ns() + 3600 * kSecond}) {
+    auto stream = recogniser_->start({});
+    ASSERT_TRUE(stream.has_value());
+    (*stream)->sound_came(came_ns);
+    ASSERT_TRUE((*stream)->push(sound, events).has_value());
+  }
+  const StepFigures steps = recogniser_->steps();
+  EXPECT_GT(steps.late, 0u);
+  EXPECT_EQ(steps.count(), 2 * steps.late);
+  EXPECT_GT(steps.took_ns, 0);
+  EXPECT_EQ(recogniser_->waiting(), 0u);
+}
+
 TEST_P(TransducerRecognition, VoiceDecidesWhatOfARecordingIsHeard) {
   std::vector<float> sound = noise(8, 7);
   std::fill(sound.begin() + 48000, sound.begin() + 96000, 0.0f);

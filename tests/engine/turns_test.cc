@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace syrinx {
 namespace {
 
@@ -92,6 +94,60 @@ TEST(Turns, WhoComesAgainStandsBehindWhoWaits) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+constexpr int64_t kMs = 1'000'000;
+
+// From its beginning to its end; batch work is none.
+TEST(Turns, OfWorkThatIsDueAreSteps) {
+  ManualClock clock;
+  clock.advance_ns(1000 * kMs);
+  Turns turns(clock);
+  const auto take = [&](int64_t due_ns) {
+    const Turns::Turn turn(turns, due_ns);
+    clock.advance_ns(7 * kMs);
+  };
+  take(kNeverDue);
+  EXPECT_EQ(turns.steps().count(), 0u);
+  take(clock.now_ns() + 7 * kMs);
+  EXPECT_EQ(turns.steps().late, 0u);
+  take(clock.now_ns() + 6 * kMs);
+  EXPECT_EQ(turns.steps().late, 1u);
+  take(clock.now_ns() - 1);  // it waited too long
+  EXPECT_EQ(turns.steps().late, 2u);
+  take(kDueAtOnce);
+  {
+    Turns::Turn turn(turns, clock.now_ns() - 1);
+    turn.set_deadline(kNeverDue);
+    clock.advance_ns(kMs);
+  }
+  EXPECT_EQ(turns.steps().late, 2u);
+  EXPECT_EQ(turns.steps().count(), 5u);
+  EXPECT_EQ(turns.steps().buckets[3], 4u);  // up to 10 ms
+  EXPECT_EQ(turns.steps().took_ns, 29 * kMs);
+}
+
+// What others do meanwhile is theirs.
+TEST(Turns, WhoGivesWayBeginsAnotherStep) {
+  ManualClock clock;
+  Turns turns(clock);
+  {
+    Turns::Turn held(turns, 500);
+    std::thread other([&] {
+      const Turns::Turn turn(turns, 400);
+      clock.advance_ns(100 * kMs);
+    });
+    while (turns.waiting() == 0) std::this_thread::yield();
+    EXPECT_EQ(turns.waiting(), 1u);
+    clock.advance_ns(kMs);
+    held.give_way();
+    other.join();
+    EXPECT_EQ(turns.steps().count(), 2u);
+    clock.advance_ns(2 * kMs);
+  }
+  EXPECT_EQ(turns.waiting(), 0u);
+  EXPECT_EQ(turns.steps().count(), 3u);
+  EXPECT_EQ(turns.steps().took_ns, 103 * kMs);
 }
 
 }  // namespace

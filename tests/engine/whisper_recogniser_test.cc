@@ -427,6 +427,25 @@ TEST_F(WhisperRecognition, CommitsWhenAsked) {
   EXPECT_GE(events[1].result.start_s, 9000.0 / 16'000);
 }
 
+// Their sound is due 0.7 s after it came: once that was when the machine began, and once it is in an hour.
+TEST_F(WhisperRecognition, StepsAreThoseOfStreams) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  ASSERT_TRUE(recogniser_->transcribe(sound(16'000), {.language = "en"}, {}).has_value());
+  EXPECT_EQ(recogniser_->steps().count(), 0u);
+  std::vector<RecognitionEvent> events;
+  for (const int64_t came_ns : {int64_t{1}, system_clock().now_ns() + 3600 * kSecond}) {
+    auto stream = recogniser_->start({.language = "en"});
+    ASSERT_TRUE(stream.has_value());
+    (*stream)->sound_came(came_ns);
+    ASSERT_TRUE((*stream)->push(sound(2 * WhisperStream::kPeriodSamples), events).has_value());
+  }
+  const StepFigures steps = recogniser_->steps();
+  EXPECT_EQ(steps.count(), 4u);
+  EXPECT_EQ(steps.late, 2u);
+  EXPECT_GT(steps.took_ns, 0);
+  EXPECT_EQ(recogniser_->waiting(), 0u);
+}
+
 // A recording was asked for first; the stream goes before it, and stands where its sound has come among those who wait.
 TEST_F(WhisperRecognition, StreamsGoBeforeRecordingsInTheOrderOfTheirSound) {
   auto& recogniser = static_cast<WhisperRecogniser&>(*recogniser_);

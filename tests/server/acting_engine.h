@@ -56,11 +56,15 @@ class ActingEngine : public SpeechEngine {
   int threads() const override { return 1; }
   double load_ms() const override { return 0; }
   const std::string& default_voice() const override { return none_; }
+  StepFigures steps() const override { return figures; }
+  size_t waiting() const override { return waits; }
 
   Act act;
   std::function<void()> before;
   std::optional<Error> refusal;  // whatever it is asked for
   std::vector<std::string> asked_for;
+  StepFigures figures;
+  size_t waits = 0;
 
  private:
   const std::string none_;

@@ -7,8 +7,8 @@ namespace syrinx::pocket {
 
 StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
                        const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
-                       nn::Runner& runner, size_t streams, std::chrono::nanoseconds next_frame)
-    : speaker_(flow, codec, schedule, runner, streams), next_frame_(next_frame) {
+                       nn::Runner& runner, size_t streams, std::chrono::nanoseconds next_frame, const Clock& clock)
+    : speaker_(flow, codec, schedule, runner, streams), next_frame_(next_frame), clock_(clock) {
   for (size_t n = streams; n-- > 0;) free_.push_back(n);
   round_.reserve(streams + 1);
   frames_.reserve(streams);
@@ -57,6 +57,7 @@ double StreamPool::alone_after(const std::function<void()>& work, int64_t due_ns
 }
 
 void StreamPool::serve(Request& request) {
+  request.deadline_ns = gapless_until_ns(request.due_ns, clock_.now_ns());
   std::unique_lock lock(mutex_);
   waiting_.push_back(&request);
   while (!request.done) {
@@ -99,6 +100,17 @@ StreamPool::Request* StreamPool::choose_work() {
   return due != nullptr && due->due_ns <= frames_due_ns ? due : nullptr;
 }
 
+// What has no time, but for frames, is either batch work or over in a moment.
+void StreamPool::count_round(int64_t began_ns) {
+  const int64_t now_ns = clock_.now_ns();
+  bool is_step = false, has_gap = false;
+  for (const Request* const request : round_) {
+    is_step |= request->work == nullptr || (request->due_ns != kDueAtOnce && request->due_ns != kNeverDue);
+    has_gap |= is_late(request->deadline_ns, now_ns);
+  }
+  if (is_step) steps_.note(now_ns - began_ns, has_gap);
+}
+
 // That, then a frame of everybody who asked for one before the round began.
 void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
@@ -112,6 +124,7 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
     if (request->work == nullptr) round_.push_back(request);
   std::erase_if(waiting_, [](const Request* request) { return request->work == nullptr; });
   lock.unlock();
+  const int64_t began_ns = clock_.now_ns();
   for (Request* const request : round_) {
     if (request->work != nullptr) {
       request->waited_ms = request->asked.elapsed_ms();
@@ -129,6 +142,7 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
     if (request->work == nullptr) request->waited_ms = request->asked.elapsed_ms();
   if (!frames_.empty()) speaker_.next(frames_);
   const double frames_ms = frames_.empty() ? 0 : of_frames.elapsed_ms();
+  count_round(began_ns);
   size_t frame = 0;
   bool was_due = false;
   lock.lock();

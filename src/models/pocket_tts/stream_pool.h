@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/due.h"
 #include "base/result.h"
+#include "base/step_counts.h"
 #include "models/pocket_tts/chunk_speaker.h"
 
 namespace syrinx::pocket {
@@ -36,10 +37,11 @@ class StreamPool {
   static constexpr std::chrono::milliseconds kNextFrame{5};
 
   // The runner is borrowed and must outlive this; nothing else may run on its team but through alone().  next_frame:
-  // for how long batch work waits behind a round of what is due for those whom that has served.
+  // for how long batch work waits behind a round of what is due for those whom that has served.  By the clock, which
+  // must outlive this, work is due.
   StreamPool(const std::shared_ptr<const FlowLmWeights>& flow, const std::shared_ptr<const mimi::DecoderWeights>& codec,
              const FlowSchedule& schedule, nn::Runner& runner, size_t streams,
-             std::chrono::nanoseconds next_frame = kNextFrame);
+             std::chrono::nanoseconds next_frame = kNextFrame, const Clock& clock = system_clock());
 
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
   class Lease {
@@ -82,6 +84,8 @@ class StreamPool {
     const std::lock_guard lock(mutex_);
     return waiting_.size();
   }
+  // The rounds with frames or with work that has a time, since the beginning.  Any thread.
+  StepFigures steps() const { return steps_.read(); }
 
  private:
   struct Request {
@@ -90,6 +94,7 @@ class StreamPool {
     int64_t due_ns = kDueAtOnce;
     std::exception_ptr thrown = nullptr;  // by the work, for its owner
     bool done = false;
+    int64_t deadline_ns = kNeverDue;
     Stopwatch asked = Stopwatch();
     double waited_ms = 0;  // while the team worked for others
   };
@@ -98,12 +103,15 @@ class StreamPool {
   bool gives_way(const Request& request) const;
   Request* choose_work();
   void work_round(std::unique_lock<std::mutex>& lock);
+  void count_round(int64_t began_ns);
   void give_back(size_t stream);
 
   using Time = std::chrono::steady_clock::time_point;
 
   ChunkSpeaker speaker_;
   const std::chrono::nanoseconds next_frame_;
+  const Clock& clock_;
+  StepCounts steps_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool busy_ = false;              // somebody works

@@ -263,6 +263,47 @@ TEST_F(StreamPoolOfTwo, BatchWorkGoesOnWhereAStreamDoesNot) {
   EXPECT_TRUE(done);
 }
 
+// By a clock that the work moves: rounds are counted whole, and what has no time is no step.
+TEST_F(StreamPoolOfTwo, RoundsAreSteps) {
+  constexpr int64_t kMs = 1'000'000;
+  ManualClock clock;
+  clock.advance_ns(1000 * kMs);
+  StreamPool pool(loaded_.flow, loaded_.codec, schedule_, runner_, 2, StreamPool::kNextFrame, clock);
+  const auto pass = [&] { clock.advance_ns(100 * kMs); };
+  const auto in_ms = [&](int64_t ms) { return clock.now_ns() + ms * kMs; };
+  auto lease = pool.lease(schedule_);
+  ASSERT_TRUE(lease.has_value());
+  ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
+  pool.alone(pass);
+  pool.alone(pass, kDueAtOnce);
+  EXPECT_EQ(pool.steps().count(), 0u);
+
+  pool.alone(pass, in_ms(-50));  // the first sound of a text
+  pool.alone(pass, in_ms(100));
+  EXPECT_EQ(pool.steps().count(), 2u);
+  EXPECT_EQ(pool.steps().late, 0u);
+  pool.alone(pass, in_ms(99));
+  EXPECT_EQ(pool.steps().late, 1u);
+
+  const std::vector<float> noise(lease->latent(), 0.25f);
+  std::vector<float> frame(lease->frame_samples());
+  EXPECT_TRUE(lease->next(noise, frame, in_ms(0)));
+  EXPECT_TRUE(lease->next(noise, frame, in_ms(1)));
+  EXPECT_EQ(pool.steps().count(), 5u);
+  EXPECT_EQ(pool.steps().late, 1u);
+  {
+    Askers askers(pool);
+    pool.alone([&] {
+      askers.ask([&, due_ns = in_ms(80)] { EXPECT_TRUE(lease->next(noise, frame, due_ns)); });
+      askers.ask([&] { pool.alone(pass, kDueAtOnce + 1); });  // another's text, in the frame's round
+    });
+  }
+  const StepFigures steps = pool.steps();
+  EXPECT_EQ(steps.count(), 6u);
+  EXPECT_EQ(steps.late, 2u);
+  EXPECT_EQ(steps.took_ns, 400 * kMs);
+}
+
 // Streams of one round may evaluate the head differently often.
 TEST(StreamPool, SchedulesAreEachStreamsOwn) {
   const Loaded loaded("english");

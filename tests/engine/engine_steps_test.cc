@@ -1,0 +1,68 @@
+// What engines that speak tell of their steps, with the small checkpoints; whose sound is late is tested where turns
+// are taken (turns_test.cc, models/pocket_tts/stream_pool_test.cc).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "engine/speech_engine.h"
+
+namespace syrinx {
+namespace {
+
+const std::string kData = SYRINX_TEST_DATA;
+
+struct Said {
+  StepFigures steps;
+  size_t chunks = 0;
+};
+
+// By an engine of its own.
+Said say(const std::string& model, const SpeakOptions& options, const std::string& text) {
+  SpeechEngineOptions load;
+  auto files = find_speech_files(model, "/nowhere");
+  EXPECT_TRUE(files.has_value()) << files.error().message;
+  if (!files) return {};
+  load.files = *files;
+  load.threads = 1;
+  load.first_voice = options.voice;
+  load.first_is_phonemes = options.phonemes;
+  auto engine = SpeechEngine::load(std::move(load));
+  EXPECT_TRUE(engine.has_value()) << engine.error().message;
+  if (!engine) return {};
+  const StepFigures before = (*engine)->steps();
+  auto session = (*engine)->start(options);
+  EXPECT_TRUE(session.has_value()) << session.error().message;
+  if (!session) return {};
+  EXPECT_TRUE((*session)->speak(text));
+  Said said;
+  for (SpeechChunk chunk;; ++said.chunks) {
+    const auto more = (*session)->next(chunk);
+    EXPECT_TRUE(more.has_value()) << more.error().message;
+    if (!more || !*more) break;
+  }
+  said.steps = (*engine)->steps().since(before);
+  EXPECT_EQ((*engine)->waiting(), 0u);
+  EXPECT_GT(said.chunks, 0u);
+  EXPECT_GT(said.steps.took_ns, 0);
+  return said;
+}
+
+// The text is a step, too.
+TEST(EngineSteps, OfPocketTtsAreMoreThanItsFrames) {
+  const std::string folder = kData + "/pocket_tts/english";
+  const Said said = say(folder, {.voice = folder + "/voice.safetensors"}, "Hello.");
+  EXPECT_GT(said.steps.count(), said.chunks);
+}
+
+// The only one has the first sound, for which nobody hears a gap, however late it is.
+TEST(EngineSteps, OfKokoroAreItsPieces) {
+  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .phonemes = true};
+  const Said one = say(kData + "/kokoro/tiny.onnx", options, "həlˈO.");
+  EXPECT_EQ(one.steps.count(), 1u);
+  EXPECT_EQ(one.chunks, 1u);
+  EXPECT_EQ(one.steps.late, 0u);
+}
+
+}  // namespace
+}  // namespace syrinx
