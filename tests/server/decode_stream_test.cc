@@ -317,6 +317,23 @@ TEST_F(DecodeStream, SoundThatWaitsIsMeasured) {
   EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_queue_delay_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
 }
 
+// Of all words of a stream, from its sound's coming.
+TEST_F(DecodeStream, TheFirstWordIsMeasured) {
+  recogniser_->still = true;
+  clock_.advance_s(5);
+  start();
+  say(beeping({0.1, 0.6}, 1));
+  EXPECT_TRUE(engine_is_asked());
+  clock_.advance_s(4);
+  recogniser_->still = false;
+  say(kEnd);
+  hear_until("COMPLETE");
+  EXPECT_EQ(text("transcription"), "beep beep");
+  EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_time_to_first_word_seconds_sum{model=\"" + model_->id() + "\"} 4\n"));
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
+}
+
 TEST_F(DecodeStream, WhatIsNotHeardAnyMoreDoesNotWait) {
   recogniser_->still = true;
   start();

@@ -28,6 +28,8 @@ TEST_F(HearingTest, WhatIsCommittedIsTranscribed) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
   EXPECT_TRUE(slots_are_busy(0));  // behind its last turn the slot is for others
   EXPECT_THAT(metrics_.text(), HasSubstr("direction=\"in\"} 2\n"));
+  // Of three words, once a turn.
+  EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_time_to_first_word_seconds_count[{]model=[^}]*[}] 2\n"));
 }
 
 TEST_F(HearingTest, TurnsAreFoundByVoice) {

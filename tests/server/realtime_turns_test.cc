@@ -180,6 +180,8 @@ TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsMeasured) {
   // The longest wait of the turn, which has less than a second.
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_queue_delay_seconds_sum[{]model=[^}]*[}] 3\n"));
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_queue_delay_seconds_count[{]model=[^}]*[}] 1\n"));
+  // From its coming, as it came at once.
+  EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_time_to_first_word_seconds_sum[{]model=[^}]*[}] 3\n"));
 }
 
 // On no slot yet, so that all of it waits.

@@ -48,7 +48,8 @@ StreamSession::StreamSession(StreamOrder order, const JobReports& reports, const
       clock_(clock),
       message_pace_(std::max(order_.max_backlog_s, 1 / order_.messages_per_s)),
       sound_pace_(order_.max_backlog_s),
-      sound_(order_.model->id(), reports, clock) {}
+      sound_(order_.model->id(), reports, clock),
+      first_word_(order_.model->id(), reports, clock) {}
 
 void StreamSession::run(SlotWatch& watch) {
   const Leaving leaving(stream_, sound_);
@@ -176,6 +177,7 @@ bool StreamSession::hear_some(SlotWatch& watch) {
   samples_ += some.size();
   while (arrivals_.front().samples < samples_) arrivals_.pop_front();
   const int64_t came_ns = arrivals_.front().at_ns;  // of the last of them
+  first_word_.hear(some.size(), came_ns);
   ask_engine(watch, [&] { return sound_.push(*stream_, some, came_ns, events_); });
   sound_.take_off(some.size());
   return true;
@@ -210,6 +212,7 @@ void StreamSession::note_words() {
   changed_ = changed_ || !events_.empty();
   for (const RecognitionEvent& event : events_) {
     partial_ = event.result.text;
+    if (!partial_.empty()) first_word_.tell(event.result.start_s);
     if (event.is_final) text_ = words();
     if (event.is_final) partial_.clear();
   }

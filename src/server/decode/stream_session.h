@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "engine/recogniser.h"
 #include "server/decode/request.h"
+#include "server/first_word.h"
 #include "server/message_stream.h"
 #include "server/pace.h"
 #include "server/recognition_model.h"
@@ -85,7 +86,8 @@ class StreamSession {
   size_t at_ = 0;
   std::deque<Arrival> arrivals_;  // of what is unheard
   WaitingSound sound_;            // as much of it
-  uint64_t samples_ = 0;          // that have been heard
+  FirstWord first_word_;
+  uint64_t samples_ = 0;  // that have been heard
   std::vector<RecognitionEvent> events_;
   std::string text_, partial_;  // of the segments that are over, and of the one that is not
   std::string told_;

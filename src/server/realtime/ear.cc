@@ -14,7 +14,8 @@ Ear::Ear(Order order, const JobReports& reports, std::function<void()> wake, con
       reports_(reports),
       wake_(std::move(wake)),
       clock_(clock),
-      sound_(order_.model->id(), reports, clock) {}
+      sound_(order_.model->id(), reports, clock),
+      first_word_(order_.model->id(), reports, clock) {}
 
 bool Ear::hear(uint64_t turn, std::shared_ptr<const TranscribeOptions> options, std::span<const float> samples) {
   return send({.kind = Kind::kSound,
@@ -138,7 +139,10 @@ bool Ear::next(Command& command) {
 }
 
 void Ear::obey(const Command& command, SlotWatch& watch) {
-  if (command.turn != turn_.number) turn_ = {.number = command.turn};
+  if (command.turn != turn_.number) {
+    turn_ = {.number = command.turn};
+    first_word_.begin_turn();
+  }
   if (command.kind == Kind::kDrop) {
     end_turn("cancelled");
     return;
@@ -158,7 +162,9 @@ Status Ear::hear_sound(const Command& command, SlotWatch& watch) {
   const EngineWait wait(watch);
   if (!turn_.stream) {
     SYRINX_TRY(turn_.stream, order_.model->recogniser().start(*command.options));
+    first_word_.begin_stream();
   }
+  first_word_.hear(command.sound.size(), command.came_ns);
   turn_.samples += command.sound.size();
   events_.clear();
   SYRINX_TRY_VOID(sound_.push(*turn_.stream, command.sound, command.came_ns, events_));
@@ -185,6 +191,7 @@ void Ear::tell(const RecognitionEvent& event) {
   const std::string& text = event.result.text;
   const size_t known = event.is_final ? text.size() : std::min(event.stable_bytes, text.size());
   if (known > turn_.told_bytes) {
+    first_word_.tell(event.result.start_s);
     put({.turn = turn_.number,
          .text = text.substr(turn_.told_bytes, known - turn_.told_bytes),
          .is_segment = std::exchange(turn_.told_bytes, known) == 0});

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "engine/recogniser.h"
+#include "server/first_word.h"
 #include "server/recognition_model.h"
 #include "server/slot_job.h"
 #include "server/waiting_sound.h"
@@ -105,7 +106,8 @@ class Ear {
   std::deque<News> news_;
   bool closed_ = false, left_ = false, is_broken_ = false;
   WaitingSound sound_;
-  Turn turn_;  // of the slot's thread, as what follows
+  FirstWord first_word_;  // of the slot's thread, as what follows
+  Turn turn_;
   std::vector<RecognitionEvent> events_;
   std::string fault_;
 };
