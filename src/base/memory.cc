@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -33,6 +34,13 @@ uint64_t status_bytes(const char* key) {
 
 uint64_t peak_rss_bytes() { return status_bytes("VmHWM"); }
 uint64_t current_rss_bytes() { return status_bytes("VmRSS"); }
+uint64_t virtual_memory_bytes() { return status_bytes("VmSize"); }
+
+double process_cpu_seconds() {
+  struct timespec used {};
+  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
 
 uint64_t total_memory_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);

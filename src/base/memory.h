@@ -11,6 +11,9 @@ namespace syrinx {
 uint64_t peak_rss_bytes();     // the most that was ever resident, mapped pages included (VmHWM)
 uint64_t current_rss_bytes();  // resident now (VmRSS)
 uint64_t total_memory_bytes();
+uint64_t virtual_memory_bytes();  // of this process, mapped (VmSize)
+
+double process_cpu_seconds();  // that all threads of this process have computed
 
 // Space that this user may still fill on the file system of `path`, which need not exist yet: its nearest existing
 // parent counts.  Errors: kIo.

@@ -1,4 +1,5 @@
-// Counters, gauges and histograms in Prometheus's text format.  Any thread; never in a step of a model.
+// Counters, gauges and histograms in Prometheus's text format.  Any thread; never in a step of a model, whose figures
+// are taken from where they are counted when the page is written (base/step_counts.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/step_counts.h"
 
 namespace syrinx::server {
 
@@ -30,6 +33,11 @@ class Metrics {
   void add(std::string_view family, Labels labels, double by = 1);
   void set(std::string_view family, Labels labels, double value);
   void observe(std::string_view family, Labels labels, double seconds);
+  // Of a counter, or a histogram of steps, that is kept elsewhere: as it stands.
+  void set_total(std::string_view family, Labels labels, double total);
+  void set_steps(std::string_view family, Labels labels, const StepFigures& steps);
+  // A counter or a histogram that is to be seen before it counts: one that appears with its first event has no rate.
+  void begin(std::string_view family, Labels labels);
 
   std::string text() const;
 
@@ -42,6 +50,7 @@ class Metrics {
     const Family* family;
     std::map<std::string, Series> series;  // by what stands between the braces
   };
+  State& state(std::string_view family);
   Series& series(std::string_view family, Kind kind, Labels labels);
 
   mutable std::mutex mutex_;

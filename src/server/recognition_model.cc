@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/in_quotes.h"
+#include "base/memory.h"
 #include "engine/speech_engine.h"
 #include "engine/speech_files.h"
 #include "server/language.h"
@@ -63,17 +64,26 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   options.cache_folder = packed_folder(paths, options.files);
   RecognitionFiles files = options.files;
   options.files.name = model_id(settings.recognition_model);  // which its messages to clients name
+  const uint64_t before_bytes = current_rss_bytes();
   SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, Recogniser::load(std::move(options)));
-  return of(settings, std::move(files), std::move(recogniser));
+  SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
+  model->memory_bytes_ = std::max(current_rss_bytes(), before_bytes) - before_bytes;
+  return std::shared_ptr<const RecognitionModel>(model);
 }
 
 Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::of(const Settings& settings, RecognitionFiles files,
                                                                      std::shared_ptr<Recogniser> recogniser) {
+  SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
+  return std::shared_ptr<const RecognitionModel>(model);
+}
+
+Result<std::shared_ptr<RecognitionModel>> RecognitionModel::warmed(const Settings& settings, RecognitionFiles files,
+                                                                   std::shared_ptr<Recogniser> recogniser) {
   std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
   const Stopwatch watch;
   SYRINX_TRY_VOID(model->warm_up());
   model->warm_up_ms_ = model->recogniser_->warm_up_ms() + watch.elapsed_ms();
-  return std::shared_ptr<const RecognitionModel>(std::move(model));
+  return model;
 }
 
 RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles files,

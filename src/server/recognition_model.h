@@ -7,6 +7,7 @@
 // first.  A job holds a slot of Service's recognition slots for as long as it may use either.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,7 +37,8 @@ class RecognitionModel {
   static Status check(const Settings& settings);
 
   Recogniser& recogniser() const { return *recogniser_; }
-  double warm_up_ms() const { return warm_up_ms_; }  // of the recogniser, and of that second
+  uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
+  double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
   RecogniserFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's.
@@ -56,6 +58,8 @@ class RecognitionModel {
 
  private:
   RecognitionModel(const Settings& settings, RecognitionFiles files, std::shared_ptr<Recogniser> recogniser);
+  static Result<std::shared_ptr<RecognitionModel>> warmed(const Settings& settings, RecognitionFiles files,
+                                                          std::shared_ptr<Recogniser> recogniser);
   Status warm_up() const;
 
   const RecognitionFiles files_;
@@ -66,6 +70,7 @@ class RecognitionModel {
   const std::vector<std::string> unheeded_fields_;
   const std::shared_ptr<const silero::SileroVad> voice_activity_;
   double warm_up_ms_ = 0;
+  uint64_t memory_bytes_ = 0;
 };
 
 }  // namespace syrinx::server

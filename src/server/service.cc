@@ -102,7 +102,9 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)),
       voice_slot_(settings.speech_model.empty() ? 0 : 1),
-      sessions_(static_cast<size_t>(settings.max_sessions)) {}
+      sessions_(static_cast<size_t>(settings.max_sessions)) {
+  begin_counters();
+}
 
 Service::~Service() = default;
 
@@ -114,11 +116,12 @@ Status Service::start() {
 }
 
 void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition) {
-  const auto loaded = [this](const std::string& id, double ms) {
+  const auto loaded = [this](const std::string& id, double ms, uint64_t memory_bytes) {
     metrics_.set("syrinx_model_load_seconds", {{"model", id}}, ms / 1000);
+    metrics_.set("syrinx_model_memory_bytes", {{"model", id}}, static_cast<double>(memory_bytes));
   };
-  if (speech) loaded(speech->id(), speech->engine().load_ms());
-  if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms());
+  if (speech) loaded(speech->id(), speech->engine().load_ms(), speech->memory_bytes());
+  if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms(), recognition->memory_bytes());
   if (recognition)
     metrics_.set("syrinx_model_warm_up_seconds", {{"model", recognition->id()}}, recognition->warm_up_ms() / 1000);
   {
@@ -126,6 +129,7 @@ void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<c
     speech_model_ = std::move(speech);
     recognition_model_ = std::move(recognition);
   }
+  begin_counters();
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
 }

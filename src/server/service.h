@@ -137,8 +137,10 @@ class Service final : public HttpService {
   HttpError unavailable(const char* reason, std::string message);
   std::shared_ptr<const SpeechModel> speech_model() const;
   std::shared_ptr<const RecognitionModel> recognition_model() const;
+  void begin_counters();
   void set_gauges();
   void set_slot_gauges(const std::string& id, const SlotPool& slots);
+  void set_engine_figures(const std::string& id, const StepFigures& steps, size_t waiting);
 
   const Settings settings_;
   const ApiKeys keys_;

@@ -1,4 +1,6 @@
 // What the service tells of itself: health, readiness, metrics and models.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -28,6 +30,11 @@ size_t open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator begin("/proc/self/fd", error);
   return error ? 0 : static_cast<size_t>(std::distance(begin, std::filesystem::directory_iterator()));
+}
+
+double most_descriptors() {
+  struct rlimit limit {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<double>(limit.rlim_cur) : 0;
 }
 
 }  // namespace
@@ -74,21 +81,46 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   return json_reply(json);
 }
 
+// What has a rate from the first one on: in the beginning, and of models once they are there.
+void Service::begin_counters() {
+  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "uploads_full"})
+    metrics_.begin("syrinx_rejected_total", {{"reason", reason}});
+  if (!settings_.tls_certificate.empty()) metrics_.begin("syrinx_tls_handshakes_failed_total", {});
+  if (const auto speech = speech_model()) {
+    for (const char* reason : {"cancelled", "eos", "error", "limit"})
+      metrics_.begin("syrinx_generation_stopped_total", {{"reason", reason}});
+    metrics_.begin("syrinx_time_to_first_audio_seconds", {{"model", speech->id()}});
+    metrics_.begin("syrinx_queue_delay_seconds", {{"model", speech->id()}});
+    metrics_.begin("syrinx_audio_seconds_total", {{"model", speech->id()}, {"direction", "out"}});
+    metrics_.begin("syrinx_compute_seconds_total", {{"model", speech->id()}});
+  }
+  if (const auto recognition = recognition_model()) {
+    metrics_.begin("syrinx_time_to_first_word_seconds", {{"model", recognition->id()}});
+    metrics_.begin("syrinx_queue_delay_seconds", {{"model", recognition->id()}});
+    metrics_.begin("syrinx_audio_seconds_total", {{"model", recognition->id()}, {"direction", "in"}});
+  }
+}
+
 void Service::set_gauges() {
   metrics_.set("syrinx_build_info", {{"version", version()}, {"backend", "cpu"}, {"simd", chosen_target()}}, 1);
   metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
   metrics_.set("syrinx_realtime_sessions", {}, static_cast<double>(sessions_.busy()));
   metrics_.set("syrinx_upload_bytes", {}, static_cast<double>(upload_room_.held()));
+  metrics_.set_total("process_cpu_seconds_total", {}, process_cpu_seconds());
+  metrics_.set("process_virtual_memory_bytes", {}, static_cast<double>(virtual_memory_bytes()));
   metrics_.set("process_resident_memory_bytes", {}, static_cast<double>(current_rss_bytes()));
   metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
+  metrics_.set("process_max_fds", {}, most_descriptors());
   metrics_.set("process_start_time_seconds", {}, started_s_);
   // Before a model is there its slots would stay as another one's.
   if (const auto speech = speech_model()) {
     set_slot_gauges(speech->id(), speech_slots_);
+    set_engine_figures(speech->id(), speech->steps(), speech->engine().waiting());
     metrics_.set("syrinx_uploaded_voices", {{"model", speech->id()}}, static_cast<double>(speech->shelf().size()));
   }
   if (const auto recognition = recognition_model()) {
     set_slot_gauges(recognition->id(), recognition_slots_);
+    set_engine_figures(recognition->id(), recognition->recogniser().steps(), recognition->recogniser().waiting());
     metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
                  static_cast<double>(waiting_samples_) / kRecognitionRateHz);
   }
@@ -99,6 +131,12 @@ void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
   metrics_.set("syrinx_slots", {{"model", id}, {"state", "busy"}}, static_cast<double>(busy));
   metrics_.set("syrinx_slots", {{"model", id}, {"state", "free"}}, static_cast<double>(slots.size() - busy));
   metrics_.set("syrinx_sessions_active", {{"model", id}}, static_cast<double>(busy));
+}
+
+void Service::set_engine_figures(const std::string& id, const StepFigures& steps, size_t waiting) {
+  metrics_.set("syrinx_queue_depth", {{"model", id}}, static_cast<double>(waiting));
+  metrics_.set_steps("syrinx_step_duration_seconds", {{"model", id}}, steps);
+  metrics_.set_total("syrinx_step_deadline_missed_total", {{"model", id}}, static_cast<double>(steps.late));
 }
 
 HttpReply Service::metrics_page(HttpRequest& /*request*/) {

@@ -6,6 +6,7 @@
 
 #include "base/in_quotes.h"
 #include "base/mapped_file.h"
+#include "base/memory.h"
 #include "engine/add_voice_file.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
@@ -108,6 +109,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
     SYRINX_TRY(options.precision, parse_precision(settings.precision));
   }
   SYRINX_TRY(options.threads, choose_threads(static_cast<int>(settings.threads)));
+  const uint64_t before_bytes = current_rss_bytes();
   options.cache_folder = packed_folder(paths, model->files_);
   // What the settings add is there only after the model.
   const bool added = model->shelf_->find(settings.voice) ||
@@ -116,6 +118,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   if (!added) options.first_voice = settings.voice;
   SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, SpeechEngine::load(std::move(options)));
   SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
+  model->memory_bytes_ = std::max(current_rss_bytes(), before_bytes) - before_bytes;
   return std::shared_ptr<const SpeechModel>(std::move(model));
 }
 
@@ -163,7 +166,9 @@ Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<Speech
   });
   if (default_voice_.empty() && engine_->default_voice().empty() && !voices_.empty())
     default_voice_ = voices_.front().id;
-  return warm_up();
+  SYRINX_TRY_VOID(warm_up());
+  warm_up_steps_ = engine_->steps();
+  return {};
 }
 
 // The whole way once, on the threads and memory that requests will use.

@@ -37,6 +37,8 @@ class SpeechModel {
   static Status check(const Settings& settings);
 
   SpeechEngine& engine() const { return *engine_; }
+  StepFigures steps() const { return engine_->steps().since(warm_up_steps_); }  // the engine's since it is warm
+  uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   ModelFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
   std::vector<ListedVoice> voices() const;  // uploaded ones last
@@ -83,6 +85,8 @@ class SpeechModel {
   const std::string id_;
   std::string default_voice_;  // empty: the engine's
   std::shared_ptr<SpeechEngine> engine_;
+  StepFigures warm_up_steps_;  // which nobody heard
+  uint64_t memory_bytes_ = 0;
   std::vector<ListedVoice> voices_;  // all but the uploaded ones
   const std::unique_ptr<VoiceShelf> shelf_;
   std::map<std::string, std::string, std::less<>> names_;  // to an empty one: the default

@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import re
 import socket
 import time
 import unittest
@@ -296,6 +297,65 @@ class Kinds(Server):
         with self.hold_recognition():
             self.assertEqual(self.request("GET", "/ready?slots=recognition")[0], 503)
             self.assertEqual(self.request("GET", "/ready?slots=1")[0], 200)  # speech has some
+
+
+class Metrics(Server):
+    # The metrics that the survey of the ecosystem asks for, section (a), "Operations", with the kind and the labels of each;
+    # of its process_*, what Prometheus's own clients tell.
+    TABLE = {
+        "syrinx_build_info": ("gauge", {"version", "backend", "simd"}),
+        "syrinx_sessions_active": ("gauge", {"model"}), "syrinx_slots": ("gauge", {"model", "state"}),
+        "syrinx_queue_depth": ("gauge", {"model"}),
+        "syrinx_requests_total": ("counter", {"route", "code"}), "syrinx_rejected_total": ("counter", {"reason"}),
+        "syrinx_request_duration_seconds": ("histogram", {"route"}),
+        "syrinx_time_to_first_audio_seconds": ("histogram", {"model"}),
+        "syrinx_time_to_first_word_seconds": ("histogram", {"model"}),
+        "syrinx_step_duration_seconds": ("histogram", {"model"}),
+        "syrinx_step_deadline_missed_total": ("counter", {"model"}),
+        "syrinx_audio_seconds_total": ("counter", {"model", "direction"}),
+        "syrinx_generation_stopped_total": ("counter", {"reason"}),
+        "syrinx_model_load_seconds": ("gauge", {"model"}), "syrinx_model_memory_bytes": ("gauge", {"model"}),
+        "process_cpu_seconds_total": ("counter", set()), "process_open_fds": ("gauge", set()),
+        "process_max_fds": ("gauge", set()), "process_virtual_memory_bytes": ("gauge", set()),
+        "process_resident_memory_bytes": ("gauge", set()), "process_start_time_seconds": ("gauge", set())}
+
+    def start_both(self):
+        self.start_server("--recognition-model", tiny_whisper(self.folder / "tiny"), model=MODEL[2:])
+        self.wait_for(lambda: self.request("GET", "/ready")[0] == 200)
+
+    def printed(self):
+        """Of each metric on the page, kind and names of labels."""
+        page = self.request("GET", "/metrics")[2].decode()
+        kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", page, re.M))
+        found = {}
+        for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", page, re.M):
+            family = name if name in kinds else re.sub(r"_(bucket|sum|count)$", "", name)
+            names = set(re.findall(r'(\w+)="', labels)) - {"le"}
+            self.assertEqual(found.setdefault(family, (kinds[family], names)), (kinds[family], names), name)
+        return found
+
+    def test_what_is_asked_for_and_documented_is_there(self):
+        self.start_both()
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="/ready",code="200"}') > 0)
+        printed = self.printed()  # before anything was asked for but this
+        self.assertEqual({name: printed.get(name) for name in self.TABLE}, self.TABLE)
+        document = (DATA.parent.parent / "docs/server.md").read_text()
+        rows = re.findall(r"^\| (`(?:syrinx|process)_.*?`) \| (gauge|counter|histogram) \|", document, re.M)
+        listed = {name: kind for names, kind in rows for name in re.findall(r"`(\w+)`", names)}
+        del listed["syrinx_tls_handshakes_failed_total"]  # where TLS is spoken
+        self.assertEqual(listed, {name: kind for name, (kind, _) in printed.items()})
+
+    def test_steps_and_memory_are_the_models(self):
+        self.start_both()
+        steps = "syrinx_step_duration_seconds_count"
+        self.assertEqual(self.metric(steps + '{model="english"}'), 0)  # the warm-up is nobody's
+        frames = len(self.spoken()) // 3840
+        self.assertGreater(self.metric(steps + '{model="english"}'), frames)
+        self.assertGreater(self.metric('syrinx_step_duration_seconds_sum{model="english"}'), 0)
+        self.assertEqual(self.transcribe(wav(tone(1)))[0], 200)
+        self.assertEqual(self.metric(steps + '{model="tiny"}'), 0)  # a recording is never due
+        self.assertGreater(self.metric('syrinx_model_memory_bytes{model="english"}'), 0)
+        self.assertEqual(self.metric('syrinx_queue_depth{model="english"}'), 0)
 
 
 class Settings(Program):

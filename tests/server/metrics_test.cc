@@ -50,6 +50,35 @@ TEST(Metrics, AHistogramCountsUpToItsBounds) {
   EXPECT_THAT(text, HasSubstr("_sum{model=\"m\"} 11.021"));
 }
 
+TEST(Metrics, FiguresThatAreKeptElsewhereAreShownAsTheyStand) {
+  Metrics metrics;
+  metrics.set_total("process_cpu_seconds_total", {}, 2.5);
+  metrics.set_total("process_cpu_seconds_total", {}, 3);
+  EXPECT_THAT(metrics.text(), HasSubstr("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 3\n"));
+  StepFigures steps;
+  steps.buckets[0] = 1;
+  steps.buckets.back() = 2;
+  steps.took_ns = 1'500'000'000;
+  for (int i = 0; i < 2; ++i) metrics.set_steps("syrinx_step_duration_seconds", {{"model", "m"}}, steps);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"0.001\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"10\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("_bucket{model=\"m\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("_sum{model=\"m\"} 1.5\n"));
+}
+
+TEST(Metrics, WhatBeginsStandsAtNothing) {
+  Metrics metrics;
+  metrics.add("syrinx_rejected_total", {{"reason", "loading"}});
+  metrics.begin("syrinx_rejected_total", {{"reason", "loading"}});
+  metrics.begin("syrinx_rejected_total", {{"reason", "draining"}});
+  metrics.begin("syrinx_queue_delay_seconds", {{"model", "m"}});
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("syrinx_rejected_total{reason=\"draining\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("syrinx_rejected_total{reason=\"loading\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("syrinx_queue_delay_seconds_bucket{model=\"m\",le=\"+Inf\"} 0\n"));
+}
+
 TEST(RequestLog, WritesAllLinesBeforeItEnds) {
   const TempFolder folder;
   const std::string path = folder.path() + "/log";
