@@ -132,7 +132,7 @@ TEST(SentenceStream, LooksForNoEndFarAhead) {
 }
 
 TEST(SentenceStream, LongRunsEqualTheWholeHoweverTheyAreCut) {
-  for (const std::string& unit : {".", "!", " ", "\n ", "\"", ")", "A", "! ", ".)", "U.S. "})
+  for (const std::string unit : {".", "!", " ", "\n ", "\"", ")", "A", "! ", ".)", "U.S. "})
     for (const char* const begin : {"One", "One. ", "One! ", "Mr.", "U.S. ", "One\n", "etc. "})
       for (const char* const end : {"", " two.", " Two.", "\n\nTwo"}) {
         std::string text = begin;
