@@ -38,7 +38,7 @@ class Client {
   // server does all that it can.  A server that does not read any more gets no more.
   void send(
       std::string_view bytes, size_t piece_bytes, const std::function<void()>& meanwhile = [] {}) {
-    piece_bytes = std::max(piece_bytes, bytes.size() / kMaxPieces);
+    piece_bytes = std::max(piece_bytes, (bytes.size() + kMaxPieces - 1) / kMaxPieces);
     while (!bytes.empty()) {
       const ssize_t sent = ::send(own_, bytes.data(), std::min(piece_bytes, bytes.size()), MSG_NOSIGNAL);
       if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));

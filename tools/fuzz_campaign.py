@@ -6,7 +6,7 @@
 
 What it has found and done is kept in --state (build/fuzz_campaign), so that it may be ended at any time and goes on where it
 was.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
-input lies in STATE/found/NAME and belongs into fuzz/corpus/NAME with the fix.  Ends with 1 if one has failed.
+input lies in STATE/found/NAME and belongs into fuzz/corpus/NAME with the fix.  Ends with 0 once all have done their time.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ class Campaign:
         """The target that has run least of those that have to; None: no more."""
         with self.lock:
             open_ones = [n for n in self.names if n not in self.busy and self.row(n)["cpu_s"] < self.seconds
-                         and not (self.row(n)["failed"] and self.row(n)["binary"] == digest(self.binary(n)))]
+                         and not (self.row(n)["failed"] and self.row(n)["binary"] == self.digest_or_none(n))]
             if not open_ones:
                 return None
             name = min(open_ones, key=lambda n: self.row(n)["cpu_s"])
             self.busy.add(name)
             return name
+
+    def digest_or_none(self, name: str) -> str | None:
+        return digest(self.binary(name)) if self.binary(name).exists() else None
 
     def binary(self, name: str) -> pathlib.Path:
         return self.binaries / f"{name}_fuzz"
@@ -86,7 +89,16 @@ class Campaign:
 
     def work(self) -> None:
         while (name := self.take()) is not None:
-            self.run_slice(name)
+            try:
+                self.run_slice(name)
+            except OSError as error:  # a build that writes the binary
+                print(f"{name}: {error}", file=sys.stderr, flush=True)
+                with self.lock:
+                    self.busy.discard(name)
+                time.sleep(10)
+
+    def has_done(self, name: str) -> bool:
+        return self.row(name)["cpu_s"] >= self.seconds and not self.row(name)["failed"]
 
 
 def be_idle() -> None:
@@ -125,7 +137,7 @@ def main() -> int:
             worker.join()
     for name in campaign.names:
         print(campaign.line(name))
-    return 1 if any(campaign.row(name)["failed"] for name in campaign.names) else 0
+    return 0 if all(campaign.has_done(name) for name in campaign.names) else 1
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ constexpr size_t kMaxStreams = 16, kPieceBytes = size_t{64} << 10;
 
 int bits_for(uint64_t number) { return number == 0 ? 0 : 64 - __builtin_clzll(number); }
 
-// As libvorbis has it: the largest number whose power by `dims` is at most `entries`.
+// As libvorbis has it: the largest number whose power by `dims`, above 0, is at most `entries`.
 uint64_t lattice_values(uint64_t entries, uint64_t dims) {
   const auto fits = [&](uint64_t value) {
     uint64_t power = 1;
@@ -74,8 +74,7 @@ bool skip_values(Bits& bits, uint64_t entries, uint64_t dims) {
   bits.take(32);
   const long width = bits.take(4);
   if (bits.take(1) < 0) return false;
-  const uint64_t lattice = dims == 0 ? 0 : lattice_values(entries, dims);
-  return bits.skip(kind == 1 ? lattice : entries * dims, static_cast<int>(width) + 1);
+  return bits.skip(kind == 1 ? lattice_values(entries, dims) : entries * dims, static_cast<int>(width) + 1);
 }
 
 // A header that ends early, or is none, is left to libvorbis, which refuses it in the same place.
@@ -87,6 +86,9 @@ Status check_books(const ogg_packet& packet, const std::string& name) {
     if (bits.take(24) != kBookMark) return {};
     const long dims = bits.take(16), entries = bits.take(24);
     if (dims < 0 || entries < 0) return {};
+    // libvorbis looks for the values of its lattice for ever.
+    if (dims == 0)
+      return fail(Code::kDataLoss, "'{}' is damaged: a codebook of its Vorbis stream has no dimension", name);
     const auto count = static_cast<uint64_t>(entries), width = static_cast<uint64_t>(dims);
     values += count * std::max(width, uint64_t{1});
     if (count > kMaxVorbisEntries || values > kMaxVorbisValues)
@@ -101,17 +103,14 @@ Status check_books(const ogg_packet& packet, const std::string& name) {
 // The first packets of one stream, put together by libogg, as libvorbisfile has it do.
 class Stream {
  public:
-  explicit Stream(int serial) : serial_(serial) { ogg_stream_init(&state_, serial); }
+  explicit Stream(int serial) : serial_(serial), has_memory_(ogg_stream_init(&state_, serial) == 0) {}
   ~Stream() { ogg_stream_clear(&state_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   int serial() const { return serial_; }
   Status add(ogg_page& page, const std::string& name) {
-    if (ogg_page_bos(&page) != 0) {
-      ogg_stream_reset_serialno(&state_, serial_);
-      packets_ = 0;
-    }
+    if (!has_memory_) return fail(Code::kUnavailable, "no memory to read '{}'", name);
     if (packets_ == kHeaderPackets) return {};
     ogg_stream_pagein(&state_, &page);
     for (ogg_packet packet; packets_ < kHeaderPackets;) {
@@ -129,6 +128,7 @@ class Stream {
  private:
   const int serial_;
   ogg_stream_state state_{};
+  const bool has_memory_;
   int packets_ = 0;
 };
 
@@ -160,6 +160,9 @@ class Walk {
         return fail(Code::kLimitExceeded, "'{}' has more than {} streams; leave its sound alone in it", name_,
                     kMaxStreams);
       stream = streams_.emplace(streams_.end(), serial);
+    } else if (ogg_page_bos(&page) != 0) {
+      // libogg drops what it has of a packet there; libvorbisfile, once it has found its stream, does not.
+      return fail(Code::kDataLoss, "'{}' is damaged: a stream of it begins twice", name_);
     }
     return stream->add(page, name_);
   }

@@ -73,7 +73,7 @@ std::string setup(const std::vector<Book>& books) {
   return out.bytes();
 }
 
-std::string vorbis_file(const std::vector<Book>& books, int serial = 1, uint32_t channels = 1) {
+std::string vorbis_file(const std::string& setup_packet, int serial = 1, uint32_t channels = 1) {
   Writer head, comment;
   head.text("\x01vorbis")
       .put(0, 32)
@@ -85,7 +85,7 @@ std::string vorbis_file(const std::vector<Book>& books, int serial = 1, uint32_t
       .put(0x66, 8)
       .put(1, 8);
   comment.text("\x03vorbis").put(0, 32).put(0, 32).put(1, 8);
-  const std::string packets[] = {head.bytes(),         comment.bytes(),      setup(books),
+  const std::string packets[] = {head.bytes(),         comment.bytes(),      setup_packet,
                                  std::string(2, '\0'), std::string(2, '\0'), std::string(2, '\0')};
   ogg_stream_state stream;
   ogg_stream_init(&stream, serial);
@@ -108,6 +108,8 @@ std::string vorbis_file(const std::vector<Book>& books, int serial = 1, uint32_t
   ogg_stream_clear(&stream);
   return file;
 }
+
+std::string vorbis_file(const std::vector<Book>& books, int serial = 1) { return vorbis_file(setup(books), serial); }
 
 Status check(const std::string& file) { return check_vorbis_setup(std::as_bytes(std::span(file)), "me"); }
 void expect_too_large(const std::vector<Book>& books) {
@@ -144,24 +146,52 @@ TEST(VorbisSetup, TheLastBookIsFound) {
 }
 
 TEST(VorbisSetup, EveryStreamIsLookedAt) {
-  const std::string good = vorbis_file({{}}), bad = vorbis_file({{.entries = 70000}}, 2);
+  const std::string good = vorbis_file(std::vector<Book>{{}}),
+                    bad = vorbis_file(std::vector<Book>{{.entries = 70000}}, 2);
   EXPECT_TRUE(check(good));
   EXPECT_FALSE(check(good + bad));
   EXPECT_FALSE(check(good + "something" + bad));
-  EXPECT_FALSE(check(good + vorbis_file({{.entries = 70000}}, 1)));  // the same stream, it says
   std::string many;
-  for (int serial = 0; serial < 17; ++serial) many += vorbis_file({{}}, serial);
+  for (int serial = 0; serial < 17; ++serial) many += vorbis_file(std::vector<Book>{{}}, serial);
   const Status checked = check(many);
   ASSERT_FALSE(checked);
   EXPECT_THAT(checked.error().message, HasSubstr("more than 16 streams"));
 }
 
+void expect_damaged(const std::string& file, const std::string& sentence) {
+  const Status checked = check(file);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::kDataLoss);
+  EXPECT_THAT(checked.error().message, HasSubstr(sentence));
+  const auto read = read_recording(std::as_bytes(std::span(file)), "me", {});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, checked.error().message);
+}
+
+// libvorbis would look for the values of the lattice for ever.
+TEST(VorbisSetup, BooksWithoutDimensionsAreRefused) {
+  for (const int kind : {0, 1, 2}) {
+    const std::string file = vorbis_file({{}, {.dims = 0, .entries = 2, .kind = kind}});
+    expect_damaged(file, "'me' is damaged: a codebook of its Vorbis stream has no dimension");
+  }
+}
+
+// Page by page: where a stream that has begun begins again, what is there of a packet is dropped by some and kept by
+// others, and a large book may lie on both pages.
+TEST(VorbisSetup, AStreamBeginsOnce) {
+  const std::string good = vorbis_file(std::vector<Book>{{}});
+  EXPECT_TRUE(check(good));
+  for (const auto& second : {good, vorbis_file(std::vector<Book>{{.entries = 70000}})}) {
+    const Status checked = check(good + second);
+    ASSERT_FALSE(checked);
+    EXPECT_THAT(checked.error().message, HasSubstr("'me' is damaged: a stream of it begins twice"));
+  }
+}
+
 TEST(VorbisSetup, HeadersThatEndEarlyAreLeftToTheLibrary) {
   const std::string whole = setup({{.entries = 9, .is_ordered = false}, {.dims = 3, .entries = 5, .kind = 2}});
-  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    const std::string file = vorbis_file({{}});
-    EXPECT_TRUE(check(file.substr(0, file.size() * bytes / whole.size())));
-  }
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes)
+    EXPECT_TRUE(check(vorbis_file(whole.substr(0, bytes)))) << bytes;
   for (const char* const name : {"vorbis_22050.ogg", "vorbis_stereo_48000.ogg", "opus_48000.opus"}) {
     std::string file = read_text(kData + name);
     EXPECT_TRUE(check(file)) << name;
