@@ -262,7 +262,8 @@ class Measurement:
         self.about = {"machine": machine(), "model": pathlib.Path(args.model or "").name, "precision": args.precision,
                       "text_sound_s": self.period, "threads": args.threads, "cpus": args.cpus, "slots": args.slots,
                       "ahead": args.ahead, "deadline": args.deadline, "protocol": server.target.protocol,
-                      "build": build}
+                      "voice": args.voice, "text": "" if args.clip else args.text,
+                      "clip": args.clip.path if args.clip else "", "peer": args.peer or "", "build": build}
         self.row: dict = {}
 
     def bears(self, streams: int, **more) -> bool:
@@ -274,8 +275,12 @@ class Measurement:
 
     def alike(self) -> list[dict]:
         """The file's rows of this server with these settings."""
-        wanted = (row_name(self.server, self.args), self.args.seconds, self.about)
-        return [row for row in saved_rows(self.args.json) if (row["server"], row["seconds"], row["about"]) == wanted]
+        def settings(about: dict) -> dict:
+            return {key: value for key, value in about.items() if key != "text_sound_s"}  # a peer draws it anew
+
+        wanted = (row_name(self.server, self.args), self.args.seconds, settings(self.about))
+        return [row for row in saved_rows(self.args.json)
+                if (row["server"], row["seconds"], settings(row["about"])) == wanted]
 
     def find(self) -> None:
         refused = []

@@ -25,7 +25,7 @@ const std::vector<Metrics::Family>& families() {
       {"syrinx_build_info", Kind::kGauge, "Always 1; the labels say which build this is."},
       {"syrinx_slots", Kind::kGauge, "Slots of a model, busy and free."},
       {"syrinx_sessions_active", Kind::kGauge, "Sessions that are under way."},
-      {"syrinx_queue_depth", Kind::kGauge, "How much of that waits for a turn at the model."},
+      {"syrinx_queue_depth", Kind::kGauge, "Sessions, texts, recordings and voices that wait for a turn at the model."},
       {"syrinx_realtime_sessions", Kind::kGauge, "Sessions of /v1/realtime, of which those at work hold slots."},
       {"syrinx_uploaded_voices", Kind::kGauge, "Voices that clients have uploaded for a model."},
       {"syrinx_upload_bytes", Kind::kGauge, "Bytes of uploads that are held: of those that arrive and those at work."},

@@ -46,7 +46,7 @@ for (const each of document.querySelectorAll('body *')) {
   if (!speaks || !each.checkVisibility() || each.matches('option')) continue;
   note(each, null, isField || each.matches('button'));
   if (each.type === 'file') note(each, '::file-selector-button', false);
-  if (getComputedStyle(each, '::before').content.length > '""'.length) note(each, '::before', false);
+  if (/^".+"/.test(getComputedStyle(each, '::before').content)) note(each, '::before', false);
 }
 return found;
 """

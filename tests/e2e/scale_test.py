@@ -65,6 +65,11 @@ class WebSocket:
         self.connection.close()
 
 
+def looks(server):
+    """How often it has said whether it is ready: to HAProxy, which asks each kind of it."""
+    return sum(server.metric(f'syrinx_requests_total{{route="/ready",code="{code}"}}') for code in (200, 503))
+
+
 class Fleet(Program):
     def setUp(self):
         super().setUp()
@@ -76,7 +81,7 @@ class Fleet(Program):
             self.servers.append(server)
             # The sessions are longer than what sockets hold: as long as a slow build needs may they drain.
             server.start_server("--speech-slots", SLOTS, "--recognition-slots", SLOTS, "--max-sessions", SLOTS,
-                                "--stalled-reader-s", 600, "--drain-timeout-s", 600, "--decode-idle-s", 600,
+                                "--stalled-reader-s", 600, "--drain-timeout-s", 600, "--decode-idle-s", 600, "--idle-timeout-s", 600,
                                 "--max-text-characters", 40000, "--recognition-model", recogniser, model=MODEL[2:])
         self.start_haproxy()
 
@@ -238,7 +243,8 @@ class Fleet(Program):
         refused = self.web_socket(path)
         self.assertEqual((refused.status, refused.headers["Retry-After"]), (503, "1"))
         self.assertIn(b"are busy", refused.body)
-        time.sleep(1)  # longer than between two looks at a server: no server has a place, and each look has said so
+        before = [looks(server) for server in self.servers]  # no server has a place, and each kind of look has said so
+        self.wait_for(lambda: all(looks(server) >= count + 9 for server, count in zip(self.servers, before)))
         for place in (0, 2, -1):  # of each server one: where a place has just become free it is found
             opened[place].close()
             self.wait_for(lambda: sum(map(taken, self.servers)) == 3 * SLOTS - 1)

@@ -40,7 +40,7 @@ TEST_F(HearingTest, WithoutCreateResponseATurnIsHeardAndNotAnswered) {
 
 // It is heard all the same, and what it says is not answered: somebody speaks already.
 TEST_F(HearingTest, WithoutInterruptResponseWhoSpeaksDoesNotEndIt) {
-  engine_->act.chunks = 100000;
+  engine_->act.chunks = SIZE_MAX;
   const auto answers = std::make_shared<FixedAnswer>("A long story.");
   start(server_vad(R"("interrupt_response":false)"), {.speech = speech_, .replies = answers, .answers_turns = true});
   say(R"({"type":"response.create"})");

@@ -212,6 +212,7 @@ class LeavingTest : public SpeechJobTest {
     reply->cancel();
     left.release();
     while (reply->pop_news().end == ReplyStream::End::kOpen) news.acquire();
+    reply->on_news({});  // waits for a call that is under way
     EXPECT_TRUE(has_free_slot());
     return begun;
   }
