@@ -7,16 +7,20 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <new>
 #include <optional>
 #include <semaphore>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
@@ -255,6 +259,49 @@ TEST_F(SpeechJobTest, MetricsKnowNoModelBeforeThereIsOne) {
   const std::string page = service.answer(metrics).body;
   EXPECT_THAT(page, HasSubstr("syrinx_slots{model=\"kokoro\",state=\"free\"} 4\n"));
   EXPECT_THAT(page, Not(HasSubstr("model=\"\"")));
+}
+
+// What keeps a server running asks /health: one whose engine gives nothing is to be restarted, and no other.
+TEST_F(SpeechJobTest, HealthTellsOfAnEngineThatStandsStillForTooLong) {
+  constexpr double kNever = 60'000;
+  for (const double stuck_after_s : {0.01, kNever}) {
+    std::promise<void> still, go;  // before the service, which waits for the speech
+    engine_->act = {.chunks = 0, .end = [&] {
+                      still.set_value();
+                      go.get_future().wait();
+                      return Status();
+                    }};
+    Settings settings;
+    settings.recognition_model = "";
+    settings.max_sessions = 1;
+    settings.stuck_after_s = stuck_after_s;
+    Service service(settings, *ApiKeys::load({}), nullptr);
+    ASSERT_TRUE(service.start());
+    service.ready(model_);
+    const auto health = [&] {
+      HttpRequest request;
+      request.method = "GET";
+      request.path = "/health";
+      return service.answer(request);
+    };
+    const auto becomes = [&](int status) {
+      for (const Stopwatch watch; health().status != status && watch.elapsed_ms() < 60'000;)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return health().status == status;
+    };
+    EXPECT_EQ(health().status, 200);
+    SpeechOrder order;
+    order.request.input = "Hello.";
+    EXPECT_TRUE(service.start_speech(order, std::make_unique<HttpSpeechAnswer>(order.request)));
+    still.get_future().wait();
+    EXPECT_TRUE(becomes(stuck_after_s == kNever ? 200 : 503));
+    if (stuck_after_s != kNever) {
+      EXPECT_THAT(health().body, HasSubstr("\"code\":\"stuck\""));
+      EXPECT_THAT(health().body, HasSubstr("restart the server"));
+    }
+    go.set_value();
+    EXPECT_TRUE(becomes(200));
+  }
 }
 
 }  // namespace
