@@ -1,5 +1,6 @@
-"""`syrinx serve` asked by clients of others, unmodified: OpenAI's Python package and curl."""
+"""`syrinx serve` asked by clients of others, unmodified: OpenAI's Python package, curl and ffmpeg."""
 import asyncio
+import contextlib
 import functools
 import io
 import json
@@ -11,7 +12,7 @@ import wave
 import openai
 
 from program import DATA, tiny_whisper, tone, wav
-from server import Server
+from server import LONG, Server
 
 
 class OpenAi(Server):
@@ -225,6 +226,51 @@ class Curl(Server):
         self.assertEqual((code, chunked), (0, whole))
         code, error = self.curl(path, "--form", "file=hello")
         self.assertEqual((code, json.loads(error)["error"]["param"]), (22, "file"))
+
+
+class Ffmpeg(Server):
+    """It reads what curl is sent, while that is made."""
+    # Samples of 24 kHz beyond those spoken, at most: what the encoder puts in front and fills its last frame with.
+    MORE = {"wav": 0, "flac": 0, "opus": 0, "mp3": 3 * 576, "aac": 2 * 1024}
+
+    @contextlib.contextmanager
+    def listener(self, text, form):
+        """A process that tells the samples, and what curl will have said."""
+        asked = subprocess.Popen(["curl", "--no-buffer", "--silent", "--show-error", "--fail", "--noproxy", "*",
+                                  "--json", "@-", f"http://{self.host}:{self.port}/v1/audio/speech"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        told = subprocess.Popen(["ffmpeg", "-v", "error", "-i", "-", "-f", "s16le", "-ar", "24000", "-ac", "1", "-"],
+                                stdin=asked.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        asked.stdout.close()  # so that curl hears of the other's end
+        with asked, told:
+            asked.stdin.write(json.dumps({"input": text, "response_format": form}).encode())
+            asked.stdin.close()
+            yield told
+            self.curl_said = asked.stderr.read()
+        self.statuses = asked.returncode, told.returncode
+
+    def test_streams_are_read_whole(self):
+        self.start_server()
+        pcm = self.spoken(LONG)
+        self.assertGreater(len(pcm), 1 << 20)
+        for form, most in self.MORE.items():
+            with self.listener(LONG, form) as listener:
+                sound, errors = listener.communicate(timeout=600)
+            self.assertEqual((self.statuses, errors, self.curl_said), ((0, 0), b"", b""), form)
+            more = (len(sound) - len(pcm)) // 2
+            self.assertTrue(0 <= more <= most, (form, more))
+            if form in ("wav", "flac"):
+                self.check_same(sound, pcm)
+
+    def test_the_first_samples_come_long_before_the_last_are_made(self):
+        """Of more sound than pipes and sockets hold; and who kills the listener ends the speech."""
+        self.start_server("--max-text-characters", "1000000", "--max-body-kb", "2000")
+        for form in self.MORE:
+            with self.listener(LONG * 50, form) as listener:
+                first = listener.stdout.read(48000)
+                self.assertEqual((form, len(first), self.free_slots()), (form, 48000, 3))
+                listener.kill()
+            self.wait_for(lambda: self.free_slots() == 4)
 
 
 if __name__ == "__main__":
