@@ -66,7 +66,7 @@ class Campaign:
             shutil.copy2(self.binary(name), ran)
         environment = os.environ | {"LLVM_PROFILE_FILE": os.devnull, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
                                     "ASAN_SYMBOLIZER_PATH": "/usr/bin/llvm-symbolizer-14"}
-        command = [ran, *LIMITS, f"-max_total_time={self.slice_s}", f"-artifact_prefix={found}/crash-", corpus, ROOT / "fuzz/corpus" / name]
+        command = [ran, *LIMITS, f"-max_total_time={self.slice_s}", f"-artifact_prefix={found}/", corpus, ROOT / "fuzz/corpus" / name]
         with (self.folder / f"{name}.log").open("w+") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=be_idle)
             _, status, used = os.wait4(process.pid, 0)
