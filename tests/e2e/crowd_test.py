@@ -13,7 +13,7 @@ DESCRIPTORS = CROWD + 500  # of this process and of the server's, which inherits
 RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: on, for no time
 # Sanitizers keep memory that has been freed.
 KEEPS_FREED = os.environ.get("SYRINX_SANITIZE", "") != ""
-MOST_GROWN_BYTES = 1 << 20
+MOST_GROWN_BYTES = 1 << 19
 TEXT = LONG[:len(LONG) // 2]  # still more sound than sockets and queues hold
 
 
