@@ -96,6 +96,9 @@ class Reading(Changing):
             if status == 0:
                 return False
             self.assertEqual(status, 4, lines)
+            # The settings are checked before the model is loaded, and the file is opened for each.
+            if any("'cut' is cut off" in line for line in lines):
+                return False
             self.assertTrue(any(f"'{path}' became shorter while it was read" in line for line in lines), lines)
             return True
         self.until_caught(attempt)
