@@ -16,6 +16,7 @@ const std::vector<double> kLong = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 
 std::vector<double> step_bounds() {
   std::vector<double> seconds;
+  seconds.reserve(StepFigures::kBoundsNs.size());
   for (const int64_t bound_ns : StepFigures::kBoundsNs) seconds.push_back(static_cast<double>(bound_ns) / 1e9);
   return seconds;
 }

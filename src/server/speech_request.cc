@@ -180,6 +180,7 @@ SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLim
 
 std::vector<std::string> speech_fields() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFields));
   for (const Field& field : kFields) names.emplace_back(field.name);
   return names;
 }
