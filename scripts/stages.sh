@@ -1,5 +1,5 @@
 # The stages of scripts/test, which reads this file.  A stage is a function that fails when anything in it fails and
-# whose lines `note: ...` are shown to the user.  Set by scripts/test: jobs, fuzz_seconds, ctest_exclude.
+# whose lines `note: ...` are shown to the user.  Set by scripts/test: jobs, test_jobs, fuzz_seconds, ctest_exclude.
 
 build() {  # PRESET [cmake arguments... -- targets...]
   local preset=$1 configure=() targets=()
@@ -13,7 +13,7 @@ build() {  # PRESET [cmake arguments... -- targets...]
 run_tests() {  # FOLDER [ctest arguments...]
   local folder=$1
   shift
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" "$@"
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$test_jobs" "$@"
 }
 
 tracked() { git -c safe.directory='*' ls-files -z "$@"; }
