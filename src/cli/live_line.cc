@@ -16,7 +16,7 @@ constexpr size_t kUsualColumns = 80;
 }  // namespace
 
 std::string live_line(std::string_view text, size_t stable_bytes, size_t columns) {
-  std::string all = printable(text);
+  std::string all = text::printable(text);
   std::replace(all.begin(), all.end(), '\n', ' ');
   // The last column stays free: some terminals go to the next line behind it.
   const size_t room = std::max<size_t>(columns, 3) - 1;
@@ -34,17 +34,6 @@ std::string live_line(std::string_view text, size_t stable_bytes, size_t columns
     out += "\x1b[22m";
   }
   return out + "\x1b[K";
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text);
-  const auto byte = [&](size_t at) { return static_cast<unsigned char>(out[at]); };
-  for (size_t i = 0; i < out.size(); ++i) {
-    if ((byte(i) < 0x20 && out[i] != '\n') || byte(i) == 0x7f) out[i] = ' ';
-    // U+0080 to U+009F, two bytes: U+009B begins an order as an escape and [ do.
-    if (byte(i) == 0xC2 && i + 1 < out.size() && (byte(i + 1) & 0xE0) == 0x80) out[i] = out[i + 1] = ' ';
-  }
-  return out;
 }
 
 size_t terminal_columns(int descriptor) {

@@ -11,9 +11,6 @@ namespace syrinx::cli {
 // beginning, over what is there, and only the rest erased, so that nothing flickers.  The first `stable_bytes` stand in
 // plain type, what may still change is faint.  Control characters become blanks.  Pure.
 std::string live_line(std::string_view text, size_t stable_bytes, size_t columns);
-// The text with blanks for control characters, U+0080 to U+009F among them, but for line breaks: a model's words must
-// not steer a terminal.  As many bytes.  Pure.
-std::string printable(std::string_view text);
 
 // Columns of the terminal behind the descriptor; 80 where that is unknown.
 size_t terminal_columns(int descriptor);

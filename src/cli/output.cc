@@ -7,7 +7,7 @@
 
 #include "base/in_quotes.h"
 #include "base/signals.h"
-#include "cli/live_line.h"
+#include "text/columns.h"
 
 namespace syrinx::cli {
 
@@ -24,7 +24,9 @@ Status print(std::string_view text) {
   return {};
 }
 
-Status print_words(std::string_view text) { return is_terminal(STDOUT_FILENO) ? print(printable(text)) : print(text); }
+Status print_words(std::string_view text) {
+  return is_terminal(STDOUT_FILENO) ? print(text::printable(text)) : print(text);
+}
 
 void note(std::string_view sentence) {
   // Names of files may hold anything: a sentence is one line, and gives a terminal no orders.

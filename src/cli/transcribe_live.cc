@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "cli/live_line.h"
 #include "cli/output.h"
+#include "text/columns.h"
 
 namespace syrinx::cli {
 namespace {
@@ -165,7 +166,7 @@ LiveOutput live_output(const LiveTask& task) {
     return {.write =
                 [](std::string_view text) {
                   // The line that showed it goes first.
-                  return print(kEraseLine + printable(text));
+                  return print(kEraseLine + text::printable(text));
                 },
             .show =
                 [](std::string_view text, size_t stable_bytes) {

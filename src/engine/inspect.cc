@@ -1,5 +1,6 @@
 #include "engine/inspect.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/byte_reader.h"
@@ -12,6 +13,7 @@
 #include "tensor/safetensors.h"
 #include "tensor/torch_file.h"
 #include "tensor/zip.h"
+#include "text/columns.h"
 
 namespace syrinx {
 namespace {
@@ -159,11 +161,11 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
       out.path);
 }
 
-// A file's own words must not steer a terminal.
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
+// What a file says, in one line.
+std::string in_line(std::string_view text) {
+  std::string out = text::printable(text);
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  return out;
 }
 
 Json list_json(const std::vector<TensorDescription>& tensors, bool with_values) {
@@ -206,10 +208,10 @@ std::string to_text(const FileDescription& description) {
   std::string out = fmt::format("{}: {}, {} bytes", description.path, description.kind, description.size_bytes);
   if (!description.model.empty()) out += "\nmodel: " + description.model;
   if (!description.weights.empty()) out += fmt::format(", {} weights", description.weights.size());
-  for (const auto& [name, value] : description.facts) out += fmt::format("\n{}: {}", printable(name), printable(value));
+  for (const auto& [name, value] : description.facts) out += fmt::format("\n{}: {}", in_line(name), in_line(value));
   if (!description.tensors.empty()) out += fmt::format("\ntensors: {}", description.tensors.size());
   for (const TensorDescription& tensor : description.tensors)
-    out += fmt::format("\n  {:5} {:18} {}", tensor.dtype, dims_text(tensor.dims), printable(tensor.name));
+    out += fmt::format("\n  {:5} {:18} {}", tensor.dtype, dims_text(tensor.dims), in_line(tensor.name));
   return out;
 }
 

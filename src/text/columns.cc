@@ -92,6 +92,17 @@ std::string_view tail_within(std::string_view text, size_t limit) {
   return text.substr(begin);
 }
 
+std::string printable(std::string_view text) {
+  std::string out(text);
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(out[at]); };
+  for (size_t i = 0; i < out.size(); ++i) {
+    if ((byte(i) < 0x20 && out[i] != '\n') || byte(i) == 0x7f) out[i] = ' ';
+    // U+0080 to U+009F, two bytes: U+009B begins an order as an escape and [ do.
+    if (byte(i) == 0xC2 && i + 1 < out.size() && (byte(i + 1) & 0xE0) == 0x80) out[i] = out[i + 1] = ' ';
+  }
+  return out;
+}
+
 std::vector<std::string> words_within(std::string_view text, size_t limit) {
   std::vector<std::string> words;
   std::string word;

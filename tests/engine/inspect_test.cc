@@ -143,8 +143,11 @@ TEST(Inspect, WritesJsonAndText) {
   EXPECT_NE(text.find("model: kokoro"), std::string::npos);
   EXPECT_NE(text.find("decoder.decoder.generator.conv_post.bias"), std::string::npos);
   FileDescription rude = description;
-  rude.tensors[0].name = "\x1b[2J";
+  rude.tensors[0].name = "\x1b[2J\n\xC2\x9B\x32J";
+  rude.facts.emplace_back("\x1b", "\xC2\x9B");
   EXPECT_EQ(to_text(rude).find('\x1b'), std::string::npos);
+  EXPECT_EQ(to_text(rude).find("\xC2\x9B"), std::string::npos);
+  EXPECT_NE(to_text(rude).find(" [2J   2J"), std::string::npos);
 }
 
 TEST(Inspect, KnowsThePartsOfPocketTts) {
