@@ -4,14 +4,15 @@
   tools/fuzz_campaign.py --seconds 3600 http_request multipart       an hour each; without names all targets
   tools/fuzz_campaign.py --state DIR --report                         what has been done so far
 
-What it has found and done is kept in --state (build/fuzz_campaign), so that it may be ended at any time and goes on where it
-was.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
+What it has found and done is kept in --state (build/fuzz_campaign), so that it may be ended at any time (Ctrl-C, SIGTERM) and
+goes on where it was.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
 input lies in STATE/found/NAME and belongs into fuzz/corpus/NAME with the fix.  Ends with 0 once all have done their time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -19,12 +20,14 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+INTERRUPTED = 72  # libFuzzer's status behind SIGINT, at which it ends between two inputs
 LIMITS = ["-timeout=60", "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1", "-verbosity=0", "-seed=0"]
 
 
@@ -34,6 +37,8 @@ class Campaign:
     def __init__(self, folder: pathlib.Path, binaries: pathlib.Path, names: list[str], seconds: float, slice_s: int):
         self.folder, self.binaries, self.names, self.seconds, self.slice_s = folder, binaries, names, seconds, slice_s
         self.path, self.lock, self.busy = folder / "account.json", threading.Lock(), set()
+        self.running: dict[str, subprocess.Popen] = {}
+        self.is_ending = False
         self.account = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def row(self, name: str) -> dict:
@@ -44,7 +49,7 @@ class Campaign:
         with self.lock:
             open_ones = [n for n in self.names if n not in self.busy and self.row(n)["cpu_s"] < self.seconds
                          and not (self.row(n)["failed"] and self.row(n)["binary"] == self.digest_or_none(n))]
-            if not open_ones:
+            if not open_ones or self.is_ending:
                 return None
             name = min(open_ones, key=lambda n: self.row(n)["cpu_s"])
             self.busy.add(name)
@@ -69,8 +74,12 @@ class Campaign:
         command = [ran, *LIMITS, f"-max_total_time={self.slice_s}", f"-artifact_prefix={found}/", corpus, ROOT / "fuzz/corpus" / name]
         with (self.folder / f"{name}.log").open("w+") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=be_idle)
+            self.running[name] = process
+            if self.is_ending:
+                self.end()
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
+            del self.running[name]
             log.seek(0)
             runs = re.search(r"number_of_executed_units: *(\d+)", log.read())
         with self.lock:
@@ -78,7 +87,7 @@ class Campaign:
             row["cpu_s"] += used.ru_utime + used.ru_stime
             row["runs"] += int(runs[1]) if runs else 0
             row["binary"] = digest(ran)
-            row["failed"] = process.returncode != 0
+            row["failed"] = process.returncode not in (0, INTERRUPTED, -signal.SIGINT)
             self.busy.discard(name)
             self.path.write_text(json.dumps(self.account, indent=1) + "\n")
             print(f"{time.strftime('%H:%M:%S')} {self.line(name)}", flush=True)
@@ -96,6 +105,12 @@ class Campaign:
                 with self.lock:
                     self.busy.discard(name)
                 time.sleep(10)
+
+    def end(self, *_) -> None:
+        self.is_ending = True
+        for process in list(self.running.values()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)  # send_signal() might take its status, which wait4() waits for
 
     def has_done(self, name: str) -> bool:
         return self.row(name)["cpu_s"] >= self.seconds and not self.row(name)["failed"]
@@ -130,6 +145,8 @@ def main() -> int:
     if not args.report:
         if missing := [name for name in campaign.names if not campaign.binary(name).exists()]:
             parser.error(f"{campaign.binary(missing[0])} is not built: cmake --preset asan && cmake --build --preset asan --target fuzz/all")
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, campaign.end)
         workers = [threading.Thread(target=campaign.work, daemon=True) for _ in range(args.jobs)]
         for worker in workers:
             worker.start()
