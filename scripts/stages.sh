@@ -7,7 +7,44 @@ build() {  # PRESET [cmake arguments... -- targets...]
   while [ $# -gt 0 ] && [ "$1" != -- ]; do configure+=("$1"); shift; done
   [ $# -eq 0 ] || shift
   [ $# -eq 0 ] || targets=(--target "$@")
-  cmake --preset "$preset" "${configure[@]}" && cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"
+  alone "$preset" cmake --preset "$preset" "${configure[@]}" &&
+    alone "$preset" cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"
+}
+
+# A folder is built by one at a time: a stage waits here for what begin_builds has under way.
+alone() {  # FOLDER COMMAND...
+  local folder=$1
+  shift
+  mkdir -p build/log && flock "build/log/$folder.lock" "$@"
+}
+
+# Tests wait more than they compute, so what later stages compile is compiled meanwhile, at the lowest priority.  A stage
+# still builds for itself, which then finds it done, or shows what failed.
+begin_builds() {  # STAGE...
+  background early_builds.log build_all "$@"
+}
+
+build_all() {
+  local stage
+  for stage in "$@"; do
+    if declare -F "build_$stage" >/dev/null; then "build_$stage"; fi
+  done
+}
+
+# In a process group of its own, which end_background ends; in this session, as priorities count within one.
+background_groups=()
+background() {  # LOG COMMAND...
+  local log=build/log/$1
+  shift
+  set -m
+  { renice -n 19 "$BASHPID" || true; "$@"; } >"$log" 2>&1 </dev/null &
+  set +m
+  background_groups+=($!)
+}
+
+end_background() {
+  local group
+  for group in "${background_groups[@]}"; do kill -- "-$group" 2>/dev/null; done
 }
 
 run_tests() {  # FOLDER [ctest arguments...]
@@ -15,6 +52,9 @@ run_tests() {  # FOLDER [ctest arguments...]
   shift
   ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$test_jobs" "$@"
 }
+
+# How many hundredths of a second the processors have computed since they started.
+ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
 
 tracked() { git -c safe.directory='*' ls-files -z "$@"; }
 
@@ -36,9 +76,8 @@ stage_release() {
 # Clients of others, as their users install them; nothing of the system is touched.  They come over the network, and helm is
 # compiled, while earlier stages leave time: scripts/test calls begin_clients as soon as the packages are there.
 begin_clients() {
-  { renice -n 19 "$BASHPID" || true; install_clients; } >build/log/clients_install.log 2>&1 </dev/null &
+  background clients_install.log install_clients
   clients_job=$!
-  trap 'kill "$clients_job" 2>/dev/null' EXIT
 }
 
 stage_clients() {
@@ -96,8 +135,10 @@ stage_asan() {
   # The same build counts the lines that its tests execute: the stage `coverage` reads the counts.
   rm -rf build/asan/counts
   export LLVM_PROFILE_FILE=$PWD/build/asan/counts/%4m.profraw
-  build asan && run_tests build/asan -LE 'real|clients'
+  build_asan && run_tests build/asan -LE 'real|clients'
 }
+
+build_asan() { build asan; }
 
 # Two targets at a time, half a minute each for what reads requests and recordings, a third of that for the others (files
 # of models and settings, texts).  A target is not run again while its binary is the one that already stood the time.
@@ -116,11 +157,12 @@ stage_fuzz() {
 
 stage_tsan() {
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build tsan -- tests/base/all tests/nn/all tests/engine/all tests/server/all pocket_chunk_speaker_test &&
-    run_tests build/tsan/tests/base -LE 'real|slow' && run_tests build/tsan/tests/nn -LE 'real|slow' &&
+  build_tsan && run_tests build/tsan/tests/base -LE 'real|slow' && run_tests build/tsan/tests/nn -LE 'real|slow' &&
     run_tests build/tsan/tests/models -R '^(StreamPool|ChunkSpeaker)' &&
     run_tests build/tsan/tests/engine -LE 'real|slow' && run_tests build/tsan/tests/server -LE 'real|slow'
 }
+
+build_tsan() { build tsan -- tests/base/all tests/nn/all tests/engine/all tests/server/all pocket_chunk_speaker_test; }
 
 stage_coverage() {
   [ -d build/asan/counts ] || stage_asan || return 1
@@ -130,20 +172,24 @@ stage_coverage() {
 stage_arm64() {
   local status=0 model
   # A death test forks, which the emulator does not stand with threads about; they run in every other build.
-  build arm64 && run_tests build/arm64 -LE kernels -E DeathTest || return 1
+  build_arm64 && run_tests build/arm64 -LE kernels -E DeathTest || return 1
   for model in cortex-a57 max; do
     emulated_kernel_tests build/arm64 "$model" qemu-aarch64 || status=1
   done
   return $status
 }
 
+build_arm64() { build arm64; }
+
 # Without precompiled headers, so that a file that leans on another's includes is found.
 configure_tidy() {
-  cmake --preset clang -B build/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DSYRINX_TESTS=OFF >/dev/null &&
-    cmake --build build/tidy --target syrinx_build_info >/dev/null
+  alone tidy cmake --preset clang -B build/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DSYRINX_TESTS=OFF >/dev/null &&
+    alone tidy cmake --build build/tidy --target syrinx_build_info >/dev/null
 }
 
-stage_tidy() { configure_tidy && tracked "src/*.cc" | xargs -0 tools/tidy build/tidy; }
+stage_tidy() { configure_tidy && tracked "src/*.cc" | alone tidy xargs -0 tools/tidy build/tidy; }
+
+build_tidy() { stage_tidy; }  # its complaints are found again by the stage
 
 stage_tidy_changed() {
   configure_tidy || return 1
