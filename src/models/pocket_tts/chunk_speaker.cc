@@ -34,8 +34,9 @@ ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
     solos_.push_back(std::make_unique<Solo>(codec));
   }
   streams_.resize(streams);
+  first_head_ = &head_of(schedule);
   for (Stream& stream : streams_) {
-    stream.head = &head_of(schedule);
+    stream.head = first_head_;
     stream.hidden.resize(weights_->config.condition);
     stream.latent.resize(weights_->latent);
     stream.denormalised.resize(weights_->latent);
@@ -62,6 +63,7 @@ void ChunkSpeaker::set_schedule(size_t stream, const FlowSchedule& schedule) {
 
 void ChunkSpeaker::release(size_t index) {
   Stream& stream = streams_[index];
+  stream.head = first_head_;
   stream.end = SpeechEnd(0.0f, 0, 0);
   stream.state = FlowLmState();
   stream.codec = mimi::DecoderState();

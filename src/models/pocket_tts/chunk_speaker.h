@@ -41,9 +41,10 @@ class ChunkSpeaker {
   size_t frame_samples() const { return decoder_.config().frame_samples(); }  // 24 kHz, mono
   size_t streams() const { return streams_.size(); }
 
-  // Of the chunks that are begun from now on.  Allocates.
+  // Of the chunks that are begun from now on until the stream is released.  Allocates.
   void set_schedule(size_t stream, const FlowSchedule& schedule);
-  // Gives back the memory of a stream that is not needed for now; begin() takes it again.
+  // Gives back the memory of a stream that is not needed for now; begin() takes it again.  From any thread, as long as
+  // nothing else is asked of that stream.
   void release(size_t stream);
 
   // Starts a chunk; what the stream's last one still had to say is dropped.  frames_after: speech_end.h.
@@ -92,6 +93,7 @@ class ChunkSpeaker {
   nn::Runner& runner_;
   FlowLm flow_;
   std::vector<std::unique_ptr<FlowHead>> heads_;  // one a number of evaluations
+  FlowHead* first_head_;                          // of the schedule that all streams have at first
   mimi::Decoder decoder_;
   std::vector<std::unique_ptr<Solo>> solos_;  // one a member, if there are several
   std::vector<Stream> streams_;

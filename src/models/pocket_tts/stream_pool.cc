@@ -15,18 +15,20 @@ StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
   waiting_.reserve(2 * streams);
 }
 
+Result<StreamPool::Lease> StreamPool::lease() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty())
+    return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
+  const size_t stream = free_.back();
+  free_.pop_back();
+  frames_until_ = std::chrono::steady_clock::now() + next_frame_;
+  return Lease(*this, stream);
+}
+
 Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
-  size_t stream = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty())
-      return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
-    stream = free_.back();
-    free_.pop_back();
-  }
-  Lease lease(*this, stream);  // gives the stream back should there be no memory
-  alone([&] { speaker_.set_schedule(stream, schedule); }, kDueAtOnce);
-  return lease;
+  SYRINX_TRY(Lease leased, lease());  // gives the stream back should there be no memory
+  alone([&] { speaker_.set_schedule(leased.stream_, schedule); }, kDueAtOnce);
+  return leased;
 }
 
 void StreamPool::give_back(size_t stream) {
@@ -41,6 +43,21 @@ Status StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::s
   waited_ms_ += pool_->alone_after(
       [&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); }, due_ns);
   return status;
+}
+
+Result<bool> StreamPool::Lease::begin_and_next(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+                                               float eos_threshold, size_t frames_after, std::span<const float> noise,
+                                               std::span<float> samples, int64_t due_ns) {
+  Status status;
+  // Where it fails the stream has no chunk, and there is no frame.
+  const std::function<void()> work = [&] {
+    status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after);
+  };
+  Request request{.work = &work, .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns};
+  pool_->serve(request);
+  waited_ms_ += request.waited_ms;
+  SYRINX_TRY_VOID(std::move(status));
+  return request.frame.spoken;
 }
 
 bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples, int64_t due_ns) {
@@ -111,7 +128,7 @@ void StreamPool::count_round(int64_t began_ns) {
   if (is_step) steps_.note(now_ns - began_ns, has_gap);
 }
 
-// That, then a frame of everybody who asked for one before the round began.
+// That, then a frame of everybody who asked for one before the round began, and of the chunk that it begins.
 void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
   round_.clear();
@@ -133,9 +150,8 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
       } catch (...) {
         request->thrown = std::current_exception();
       }
-    } else {
-      frames_.push_back(request->frame);
     }
+    if (request->has_frame()) frames_.push_back(request->frame);
   }
   const Stopwatch of_frames;
   for (Request* const request : round_)
@@ -148,7 +164,7 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   for (Request* const request : round_) {
     was_due = was_due || request->work == nullptr || request->due_ns != kNeverDue;
-    if (request->work == nullptr)
+    if (request->has_frame())
       request->frame = frames_[frame++];
     else
       request->waited_ms += frames_ms;

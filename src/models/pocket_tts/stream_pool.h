@@ -3,11 +3,11 @@
 //
 // A caller that finds nobody at work becomes the one who works: it computes a round of what waits, and hands over.  A
 // round begins at most one chunk, whose text delays the others by the time of its pass, and then makes one frame of
-// each stream that asks.  Of several chunks the one that is due first is begun, and none while a frame is due before
-// it; batch work, which is never due, waits for all that is, but for kRoundsInARow rounds at most.  Whose frame a round
-// has made asks for the next one a moment later, and so does who has got a stream or begun a chunk, for the first: for
-// that long batch work begins no round behind one of anything else, but for those kRoundsInARow.  A chunk that is due
-// later does.  No thread of its own, and with one stream no hand-over either.
+// each stream that asks, and the first one of that chunk.  Of several chunks the one that is due first is begun, and
+// none while a frame is due before it; batch work, which is never due, waits for all that is, but for kRoundsInARow
+// rounds at most.  Whose frame a round has made asks for the next one a moment later, and so does who has got a stream
+// or begun a chunk, for the first: for that long batch work begins no round behind one of anything else, but for those
+// kRoundsInARow.  A chunk that is due later does.  No thread of its own, and with one stream no hand-over either.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
@@ -58,6 +58,11 @@ class StreamPool {
     // As ChunkSpeaker's; each waits until it has been done.  `due_ns`: when the listener runs out of sound.
     Status begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids, float eos_threshold,
                  size_t frames_after, int64_t due_ns = kDueAtOnce);
+    // The two in one round, so that a first sound waits for one round of the others and not for two; whether there is a
+    // frame.
+    Result<bool> begin_and_next(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+                                float eos_threshold, size_t frames_after, std::span<const float> noise,
+                                std::span<float> samples, int64_t due_ns = kDueAtOnce);
     bool next(std::span<const float> noise, std::span<float> samples, int64_t due_ns = kDueAtOnce);
     // How long the calls above have waited, all together, while the team worked for others: what is computed together,
     // frames of one round, counts as everybody's own.
@@ -73,7 +78,9 @@ class StreamPool {
     size_t stream_;
     double waited_ms_ = 0;
   };
-  // A stream that speaks with a schedule of its own.  kUnavailable when every stream is taken.
+  // A stream that speaks with the pool's schedule, at once; or with one of its own, which waits for a round.
+  // kUnavailable when every stream is taken.
+  Result<Lease> lease();
   Result<Lease> lease(const FlowSchedule& schedule);
 
   // Runs other work on the team, between two rounds.  What it throws is thrown here, wherever it ran.
@@ -89,14 +96,16 @@ class StreamPool {
 
  private:
   struct Request {
-    const std::function<void()>* work = nullptr;  // or a frame:
-    ChunkSpeaker::Frame frame{};
+    const std::function<void()>* work = nullptr;
+    ChunkSpeaker::Frame frame{};  // behind the work where there is any; without samples: none
     int64_t due_ns = kDueAtOnce;
     std::exception_ptr thrown = nullptr;  // by the work, for its owner
     bool done = false;
     int64_t deadline_ns = kNeverDue;
     Stopwatch asked = Stopwatch();
     double waited_ms = 0;  // while the team worked for others
+
+    bool has_frame() const { return !frame.samples.empty(); }
   };
   double alone_after(const std::function<void()>& work, int64_t due_ns);  // milliseconds that it waited
   void serve(Request& request);

@@ -51,18 +51,22 @@ size_t default_steps(const Model& model) {
   return model.config().flow_lm.head == HeadType::kFlowMatching ? kMinFlowMatchingEvaluations : 1;
 }
 
+Result<StreamPool::Lease> lease(const Model& model, const SpeechSettings& settings, StreamPool& pool) {
+  if (!settings.decode_steps) return pool.lease();
+  SYRINX_TRY(const FlowSchedule schedule, make_schedule(*model.flow_lm(), *settings.decode_steps));
+  return pool.lease(schedule);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Synthesizer>> Synthesizer::create(std::shared_ptr<const Model> model, VoiceState voice,
                                                          const SpeechSettings& settings, StreamPool& pool) {
   SYRINX_TRY_VOID(check(settings));
-  SYRINX_TRY(const FlowSchedule schedule,
-             make_schedule(*model->flow_lm(), settings.decode_steps.value_or(default_steps(*model))));
   const NoiseSettings of_noise{.temperature = settings.temperature.value_or(model->config().temperature),
                                .clamp = settings.noise_clamp};
   SYRINX_TRY(Noise noise,
              Noise::create(Noise::Generator::kPhilox, settings.seed, model->config().mimi.latent, of_noise));
-  SYRINX_TRY(StreamPool::Lease stream, pool.lease(schedule));
+  SYRINX_TRY(StreamPool::Lease stream, lease(*model, settings, pool));
   std::unique_ptr<Synthesizer> made(new Synthesizer(std::move(model), settings, std::move(noise), std::move(stream)));
   if (voice) SYRINX_TRY_VOID(made->use_voice(std::move(voice)));
   return made;
@@ -80,7 +84,8 @@ Synthesizer::Synthesizer(std::shared_ptr<const Model> model, const SpeechSetting
       settings_(settings),
       noise_(std::move(noise)),
       stream_(std::move(stream)),
-      block_(stream_.latent()) {}
+      block_(stream_.latent()),
+      first_(stream_.frame_samples()) {}
 
 Status Synthesizer::use_voice(VoiceState voice) {
   SYRINX_TRY_VOID(check_voice(*voice, *model_->flow_lm()));
@@ -92,16 +97,23 @@ Status Synthesizer::use_voice(VoiceState voice) {
 Status Synthesizer::begin(const Chunk& chunk, int64_t due_ns) {
   SYRINX_CHECK(voice_ != nullptr, "use_voice() comes first");
   const Config& config = model_->config();
-  faulty_ = false;
-  return stream_.begin(voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
-                       frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess),
-                       due_ns);
+  faulty_ = has_first_ = false;
+  noise_.fill(block_);
+  SYRINX_TRY(has_first_, stream_.begin_and_next(
+                             voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
+                             frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess),
+                             block_, first_, due_ns));
+  return {};
 }
 
 bool Synthesizer::next(std::span<float> samples, int64_t due_ns) {
-  if (!stream_.end().goes_on()) return false;
-  noise_.fill(block_);
-  if (!stream_.next(block_, samples, due_ns)) return false;
+  if (std::exchange(has_first_, false)) {
+    std::copy(first_.begin(), first_.end(), samples.begin());
+  } else {
+    if (!stream_.end().goes_on()) return false;
+    noise_.fill(block_);
+    if (!stream_.next(block_, samples, due_ns)) return false;
+  }
   faulty_ |= stream_.faulty() ||
              !std::all_of(samples.begin(), samples.end(), [](float sample) { return std::isfinite(sample); });
   return true;

@@ -54,8 +54,9 @@ class Synthesizer {
 
   // Another voice for the chunks begun from here on; noise goes on.  Errors as create()'s, the voice then stays.
   Status use_voice(VoiceState voice);
-  // What the last chunk still had to say is dropped.  Errors of ChunkSpeaker::begin.  `due_ns`, here and below: when
-  // the listener runs out of sound; of the pool's streams the one that does so first goes first.
+  // What the last chunk still had to say is dropped.  Computes its first frame, too, which next() then gives.  Errors
+  // of ChunkSpeaker::begin.  `due_ns`, here and below: when the listener runs out of sound; of the pool's streams the
+  // one that does so first goes first.
   Status begin(const Chunk& chunk, int64_t due_ns = kDueAtOnce);
   // One frame into samples [frame_samples()], which may exceed 1; false, and no samples, once the chunk has been
   // spoken. Allocates nothing.
@@ -78,6 +79,8 @@ class Synthesizer {
   Noise noise_;
   StreamPool::Lease stream_;
   std::vector<float> block_;  // of noise
+  std::vector<float> first_;  // frame of the chunk
+  bool has_first_ = false;    // and next() has not given it yet
   size_t max_chunk_tokens_ = kMaxChunkTokens;
   bool faulty_ = false;
 };

@@ -263,6 +263,65 @@ TEST_F(StreamPoolOfTwo, BatchWorkGoesOnWhereAStreamDoesNot) {
   EXPECT_TRUE(done);
 }
 
+// Whoever asks for a stream gets it while the team works, here even from its work.
+TEST_F(StreamPoolOfTwo, AStreamIsThereAtOnce) {
+  Result<StreamPool::Lease> lease = pool_.lease();
+  ASSERT_TRUE(lease.has_value());
+  pool_.alone([&] {
+    Result<StreamPool::Lease> other = pool_.lease();
+    EXPECT_TRUE(other.has_value());
+  });
+  EXPECT_FALSE(say(*lease, voice_, ids_).empty());
+}
+
+// A first sound waits for one round of the others: the one that begins its chunk makes its frame beside theirs.
+TEST_F(StreamPoolOfTwo, TheRoundThatBeginsAChunkMakesItsFirstFrame) {
+  auto lease = pool_.lease(), other = pool_.lease();
+  ASSERT_TRUE(lease.has_value() && other.has_value());
+  const std::vector<float> sound = say(*lease, voice_, ids_);
+  ASSERT_TRUE(other->begin(voice_, ids_, 1e30f, 3).has_value());
+  const std::vector<float> noise(lease->latent(), 0.25f);
+  std::vector<float> first(lease->frame_samples()), others(first.size());
+  const auto is_made = [](const std::vector<float>& frame) {
+    return std::any_of(frame.begin(), frame.end(), [](float sample) { return sample != 0; });
+  };
+  std::vector<std::string> order;
+  {
+    Askers askers(pool_);
+    pool_.alone([&] {
+      askers.ask([&] { EXPECT_TRUE(other->next(noise, others, 200)); });
+      askers.ask([&] {
+        const Result<bool> spoken = lease->begin_and_next(voice_, ids_, 1e30f, 3, noise, first, 100);
+        EXPECT_TRUE(spoken.has_value() && *spoken);
+      });
+      askers.ask([&] {
+        pool_.alone(
+            [&] {
+              if (is_made(first)) order.emplace_back("first");
+              if (is_made(others)) order.emplace_back("others");
+            },
+            300);
+      });
+    });
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"first", "others"}));
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), sound.begin()));
+  std::vector<float> second(first.size());
+  EXPECT_TRUE(lease->next(noise, second));
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), sound.begin() + static_cast<std::ptrdiff_t>(first.size())));
+}
+
+TEST_F(StreamPoolOfTwo, AChunkThatCannotBeginHasNoFirstFrame) {
+  auto lease = pool_.lease();
+  ASSERT_TRUE(lease.has_value());
+  const std::vector<float> noise(lease->latent());
+  std::vector<float> frame(lease->frame_samples(), 7.0f);
+  const std::vector<int32_t> wrong = {5, 1 << 20};
+  EXPECT_EQ(lease->begin_and_next(voice_, wrong, 1e30f, 3, noise, frame).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(frame, std::vector<float>(frame.size(), 7.0f));
+  EXPECT_FALSE(lease->end().goes_on());
+}
+
 // By a clock that the work moves: rounds are counted whole, and what has no time is no step.
 TEST_F(StreamPoolOfTwo, RoundsAreSteps) {
   constexpr int64_t kMs = 1'000'000;
@@ -327,6 +386,13 @@ TEST(StreamPool, SchedulesAreEachStreamsOwn) {
   }
   for (std::thread& speaker : speakers) speaker.join();
   EXPECT_EQ(got, want);
+  // Streams that were given back have the pool's.
+  std::vector<Result<StreamPool::Lease>> leases;
+  for (size_t n = 0; n < 3; ++n) {
+    auto& lease = leases.emplace_back(pool.lease());
+    ASSERT_TRUE(lease.has_value());
+    EXPECT_EQ(say(*lease, voice, ids), want[0]);
+  }
 }
 
 TEST(StreamPool, EndsAndErrorsAreEachStreamsOwn) {
