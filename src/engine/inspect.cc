@@ -205,7 +205,8 @@ Json to_json(const FileDescription& description) {
 }
 
 std::string to_text(const FileDescription& description) {
-  std::string out = fmt::format("{}: {}, {} bytes", description.path, description.kind, description.size_bytes);
+  std::string out =
+      fmt::format("{}: {}, {} bytes", in_line(description.path), description.kind, description.size_bytes);
   if (!description.model.empty()) out += "\nmodel: " + description.model;
   if (!description.weights.empty()) out += fmt::format(", {} weights", description.weights.size());
   for (const auto& [name, value] : description.facts) out += fmt::format("\n{}: {}", in_line(name), in_line(value));

@@ -21,6 +21,8 @@ Result<StreamPool::Lease> StreamPool::lease() {
     return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
   const size_t stream = free_.back();
   free_.pop_back();
+  // As a round, which batch work waits for so many of.
+  if (!waiting_.empty()) ++passed_;
   frames_until_ = std::chrono::steady_clock::now() + next_frame_;
   return Lease(*this, stream);
 }
@@ -37,17 +39,9 @@ void StreamPool::give_back(size_t stream) {
   free_.push_back(stream);
 }
 
-Status StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-                                float eos_threshold, size_t frames_after, int64_t due_ns) {
-  Status status;
-  waited_ms_ += pool_->alone_after(
-      [&] { status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after); }, due_ns);
-  return status;
-}
-
-Result<bool> StreamPool::Lease::begin_and_next(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-                                               float eos_threshold, size_t frames_after, std::span<const float> noise,
-                                               std::span<float> samples, int64_t due_ns) {
+Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
+                                      float eos_threshold, size_t frames_after, int64_t due_ns,
+                                      std::span<const float> noise, std::span<float> samples) {
   Status status;
   // Where it fails the stream has no chunk, and there is no frame.
   const std::function<void()> work = [&] {
@@ -67,10 +61,9 @@ bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samp
   return request.frame.spoken;
 }
 
-double StreamPool::alone_after(const std::function<void()>& work, int64_t due_ns) {
+void StreamPool::alone(const std::function<void()>& work, int64_t due_ns) {
   Request request{.work = &work, .due_ns = due_ns};
   serve(request);
-  return request.waited_ms;
 }
 
 void StreamPool::serve(Request& request) {
@@ -122,7 +115,7 @@ void StreamPool::count_round(int64_t began_ns) {
   const int64_t now_ns = clock_.now_ns();
   bool is_step = false, has_gap = false;
   for (const Request* const request : round_) {
-    is_step |= request->work == nullptr || (request->due_ns != kDueAtOnce && request->due_ns != kNeverDue);
+    is_step |= request->has_frame() || (request->due_ns != kDueAtOnce && request->due_ns != kNeverDue);
     has_gap |= is_late(request->deadline_ns, now_ns);
   }
   if (is_step) steps_.note(now_ns - began_ns, has_gap);
@@ -163,7 +156,7 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
   bool was_due = false;
   lock.lock();
   for (Request* const request : round_) {
-    was_due = was_due || request->work == nullptr || request->due_ns != kNeverDue;
+    was_due = was_due || request->has_frame() || request->due_ns != kNeverDue;
     if (request->has_frame())
       request->frame = frames_[frame++];
     else

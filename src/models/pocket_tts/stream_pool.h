@@ -56,13 +56,11 @@ class StreamPool {
     size_t latent() const { return pool_->speaker_.latent(); }
     size_t frame_samples() const { return pool_->speaker_.frame_samples(); }
     // As ChunkSpeaker's; each waits until it has been done.  `due_ns`: when the listener runs out of sound.
-    Status begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids, float eos_threshold,
-                 size_t frames_after, int64_t due_ns = kDueAtOnce);
-    // The two in one round, so that a first sound waits for one round of the others and not for two; whether there is a
-    // frame.
-    Result<bool> begin_and_next(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-                                float eos_threshold, size_t frames_after, std::span<const float> noise,
-                                std::span<float> samples, int64_t due_ns = kDueAtOnce);
+    // With samples the chunk's first frame is made in the same round, so that a first sound waits for one round of the
+    // others and not for two; true where there is one.
+    Result<bool> begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids, float eos_threshold,
+                       size_t frames_after, int64_t due_ns = kDueAtOnce, std::span<const float> noise = {},
+                       std::span<float> samples = {});
     bool next(std::span<const float> noise, std::span<float> samples, int64_t due_ns = kDueAtOnce);
     // How long the calls above have waited, all together, while the team worked for others: what is computed together,
     // frames of one round, counts as everybody's own.
@@ -84,7 +82,7 @@ class StreamPool {
   Result<Lease> lease(const FlowSchedule& schedule);
 
   // Runs other work on the team, between two rounds.  What it throws is thrown here, wherever it ran.
-  void alone(const std::function<void()>& work, int64_t due_ns = kNeverDue) { alone_after(work, due_ns); }
+  void alone(const std::function<void()>& work, int64_t due_ns = kNeverDue);
 
   // How many have asked for a frame or for other work and wait for its turn.  Any thread.
   size_t waiting() {
@@ -107,7 +105,6 @@ class StreamPool {
 
     bool has_frame() const { return !frame.samples.empty(); }
   };
-  double alone_after(const std::function<void()>& work, int64_t due_ns);  // milliseconds that it waited
   void serve(Request& request);
   bool gives_way(const Request& request) const;
   Request* choose_work();

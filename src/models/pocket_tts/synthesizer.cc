@@ -99,14 +99,15 @@ Status Synthesizer::begin(const Chunk& chunk, int64_t due_ns) {
   const Config& config = model_->config();
   faulty_ = has_first_ = false;
   noise_.fill(block_);
-  SYRINX_TRY(has_first_, stream_.begin_and_next(
-                             voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
-                             frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess),
-                             block_, first_, due_ns));
+  SYRINX_TRY(has_first_,
+             stream_.begin(voice_, chunk.ids, settings_.eos_threshold.value_or(config.eos_threshold),
+                           frames_after_end(settings_.frames_after_eos, config.frames_after_eos, chunk.frames_guess),
+                           due_ns, block_, first_));
   return {};
 }
 
 bool Synthesizer::next(std::span<float> samples, int64_t due_ns) {
+  SYRINX_CHECK(samples.size() == first_.size(), "{}", samples.size());
   if (std::exchange(has_first_, false)) {
     std::copy(first_.begin(), first_.end(), samples.begin());
   } else {

@@ -5,8 +5,9 @@
 //   next(samples)   80 ms of sound, until the chunk has been spoken
 //
 // Noise: one sequence a stream, Philox of the seed (noise.h, base/rng.h), a block of as many numbers as a latent has
-// for each step; the step at which a chunk turns out to have ended has used a block too, and the next chunk goes on
-// with the one after.  So the same seed, chunks, build and number of threads give the same samples.
+// for each step and for a chunk that could not begin; the step at which a chunk turns out to have ended has used a
+// block too, and the next chunk goes on with the one after.  So the same seed, chunks, build and number of threads give
+// the same samples.
 //
 // Model and voice are shared and constant.  One thread at a time; any number of them may speak through one pool, which
 // computes together what they ask for at the same time.

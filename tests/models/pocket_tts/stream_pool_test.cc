@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -197,7 +198,7 @@ class PatientStreamPool : public StreamPoolOfTwo {
  protected:
   static constexpr int kRounds = StreamPool::kRoundsInARow + 2;
 
-  StreamPool::Lease leased() { return std::move(*patient_.lease(schedule_)); }
+  StreamPool::Lease leased() { return std::move(*patient_.lease()); }
   void begin(StreamPool::Lease& lease) { EXPECT_TRUE(lease.begin(voice_, ids_, 1e30f, 3).has_value()); }
   void next(StreamPool::Lease& lease) {
     EXPECT_TRUE(lease.next(std::vector<float>(lease.latent(), 0.25f), frames_.at(asked_++)));
@@ -254,6 +255,19 @@ TEST_F(PatientStreamPool, BatchWorkWaitsForTheFirstChunkOfAStream) {
   EXPECT_EQ(made, StreamPool::kRoundsInARow - 1);
 }
 
+// Streams that are asked for again and again, and begin nothing.
+TEST_F(StreamPoolOfTwo, BatchWorkDoesNotWaitForStreamsWithoutEnd) {
+  StreamPool pool(loaded_.flow, loaded_.codec, schedule_, runner_, 2, std::chrono::milliseconds(50));
+  std::atomic<bool> done{false};
+  { const auto first = pool.lease(); }
+  std::thread batch([&] {
+    pool.alone([] {});
+    done = true;
+  });
+  while (!done) EXPECT_TRUE(pool.lease().has_value());
+  batch.join();
+}
+
 TEST_F(StreamPoolOfTwo, BatchWorkGoesOnWhereAStreamDoesNot) {
   auto lease = pool_.lease(schedule_);
   ASSERT_TRUE(lease.has_value());
@@ -267,11 +281,11 @@ TEST_F(StreamPoolOfTwo, BatchWorkGoesOnWhereAStreamDoesNot) {
 TEST_F(StreamPoolOfTwo, AStreamIsThereAtOnce) {
   Result<StreamPool::Lease> lease = pool_.lease();
   ASSERT_TRUE(lease.has_value());
-  pool_.alone([&] {
-    Result<StreamPool::Lease> other = pool_.lease();
-    EXPECT_TRUE(other.has_value());
-  });
-  EXPECT_FALSE(say(*lease, voice_, ids_).empty());
+  const std::vector<float> sound = say(*lease, voice_, ids_);
+  std::optional<Result<StreamPool::Lease>> other;
+  pool_.alone([&] { other.emplace(pool_.lease()); });
+  ASSERT_TRUE(other->has_value());
+  EXPECT_EQ(say(**other, voice_, ids_), sound);
 }
 
 // A first sound waits for one round of the others: the one that begins its chunk makes its frame beside theirs.
@@ -286,12 +300,13 @@ TEST_F(StreamPoolOfTwo, TheRoundThatBeginsAChunkMakesItsFirstFrame) {
     return std::any_of(frame.begin(), frame.end(), [](float sample) { return sample != 0; });
   };
   std::vector<std::string> order;
+  const uint64_t steps = pool_.steps().count();
   {
     Askers askers(pool_);
     pool_.alone([&] {
       askers.ask([&] { EXPECT_TRUE(other->next(noise, others, 200)); });
       askers.ask([&] {
-        const Result<bool> spoken = lease->begin_and_next(voice_, ids_, 1e30f, 3, noise, first, 100);
+        const Result<bool> spoken = lease->begin(voice_, ids_, 1e30f, 3, 100, noise, first);
         EXPECT_TRUE(spoken.has_value() && *spoken);
       });
       askers.ask([&] {
@@ -305,6 +320,7 @@ TEST_F(StreamPoolOfTwo, TheRoundThatBeginsAChunkMakesItsFirstFrame) {
     });
   }
   EXPECT_EQ(order, (std::vector<std::string>{"first", "others"}));
+  EXPECT_EQ(pool_.steps().count() - steps, 2u) << "one round of frames, and one of what came behind it";
   EXPECT_TRUE(std::equal(first.begin(), first.end(), sound.begin()));
   std::vector<float> second(first.size());
   EXPECT_TRUE(lease->next(noise, second));
@@ -317,7 +333,7 @@ TEST_F(StreamPoolOfTwo, AChunkThatCannotBeginHasNoFirstFrame) {
   const std::vector<float> noise(lease->latent());
   std::vector<float> frame(lease->frame_samples(), 7.0f);
   const std::vector<int32_t> wrong = {5, 1 << 20};
-  EXPECT_EQ(lease->begin_and_next(voice_, wrong, 1e30f, 3, noise, frame).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(lease->begin(voice_, wrong, 1e30f, 3, kDueAtOnce, noise, frame).error().code, Code::kInvalidArgument);
   EXPECT_EQ(frame, std::vector<float>(frame.size(), 7.0f));
   EXPECT_FALSE(lease->end().goes_on());
 }
