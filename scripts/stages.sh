@@ -15,7 +15,7 @@ build() {  # PRESET [cmake arguments... -- targets...]
 alone() {  # FOLDER COMMAND...
   local folder=$1
   shift
-  mkdir -p build/log && flock "build/log/$folder.lock" "$@"
+  mkdir -p build/log && flock --close "build/log/$folder.lock" "$@"
 }
 
 # Tests wait more than they compute, so what later stages compile is compiled meanwhile, at the lowest priority.  A stage
@@ -54,7 +54,8 @@ run_tests() {  # FOLDER [ctest arguments...]
 }
 
 # How many hundredths of a second the processors have computed since they started.
-ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
+# (awk's print writes large sums with an exponent.)
+ticks() { awk '/^cpu / { printf "%.0f\n", $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
 
 tracked() { git -c safe.directory='*' ls-files -z "$@"; }
 
@@ -138,12 +139,13 @@ stage_asan() {
   build_asan && run_tests build/asan -LE 'real|clients'
 }
 
-build_asan() { build asan; }
+build_asan() { LLVM_PROFILE_FILE=/dev/null build asan; }  # what runs while it is built is no test
 
 # Two targets at a time, half a minute each for what reads requests and recordings, a third of that for the others (files
 # of models and settings, texts).  A target is not run again while its binary is the one that already stood the time.
 stage_fuzz() {
   local source name seconds
+  alone asan true  # what is built of it in the background
   for source in fuzz/*_fuzz.cc; do
     name=$(basename "$source" _fuzz.cc)
     case $name in
@@ -166,6 +168,7 @@ build_tsan() { build tsan -- tests/base/all tests/nn/all tests/engine/all tests/
 
 stage_coverage() {
   [ -d build/asan/counts ] || stage_asan || return 1
+  alone asan true
   tools/check_coverage build/asan
 }
 
@@ -195,7 +198,7 @@ stage_tidy_changed() {
   configure_tidy || return 1
   local base
   base=$(git -c safe.directory='*' rev-parse -q --verify HEAD~1) || { echo "note: no earlier commit to compare with"; return 0; }
-  git -c safe.directory='*' diff -z --name-only --diff-filter=d "$base" -- 'src/*.cc' | xargs -0r tools/tidy build/tidy
+  git -c safe.directory='*' diff -z --name-only --diff-filter=d "$base" -- 'src/*.cc' | alone tidy xargs -0r tools/tidy build/tidy
 }
 
 # What a packager and a user of the library do: install to a fresh prefix, build the example against it, uninstall.
