@@ -27,7 +27,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-INTERRUPTED = 72  # libFuzzer's status behind SIGINT, at which it ends between two inputs
+INTERRUPTED = 72  # libFuzzer's status behind SIGINT, which a terminal's Ctrl-C sends it as well
 LIMITS = ["-timeout=60", "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1", "-verbosity=0", "-seed=0"]
 
 
@@ -81,13 +81,14 @@ class Campaign:
             process.returncode = os.waitstatus_to_exitcode(status)
             del self.running[name]
             log.seek(0)
-            runs = re.search(r"number_of_executed_units: *(\d+)", log.read())
+            said = log.read()
+            runs = re.search(r"number_of_executed_units: *(\d+)", said)
         with self.lock:
             row = self.row(name)
             row["cpu_s"] += used.ru_utime + used.ru_stime
             row["runs"] += int(runs[1]) if runs else 0
             row["binary"] = digest(ran)
-            row["failed"] = process.returncode not in (0, INTERRUPTED, -signal.SIGINT)
+            row["failed"] = process.returncode not in (0, INTERRUPTED, -signal.SIGINT, -signal.SIGUSR1) or "ERROR: " in said
             self.busy.discard(name)
             self.path.write_text(json.dumps(self.account, indent=1) + "\n")
             print(f"{time.strftime('%H:%M:%S')} {self.line(name)}", flush=True)
@@ -110,7 +111,8 @@ class Campaign:
         self.is_ending = True
         for process in list(self.running.values()):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGINT)  # send_signal() might take its status, which wait4() waits for
+                # Between two inputs.  send_signal() might take its status, which wait4() waits for.
+                os.kill(process.pid, signal.SIGUSR1)
 
     def has_done(self, name: str) -> bool:
         return self.row(name)["cpu_s"] >= self.seconds and not self.row(name)["failed"]
