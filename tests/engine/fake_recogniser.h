@@ -42,14 +42,20 @@ class FakeStream final : public RecognitionStream {
  public:
   explicit FakeStream(const std::atomic<bool>* still = nullptr, bool breaks = false,
                       std::vector<int64_t>* came_ns = nullptr, bool tells_late = false,
-                      std::atomic<int>* pushes = nullptr)
-      : still_(still), breaks_(breaks), came_ns_(came_ns), tells_late_(tells_late), pushes_(pushes) {}
+                      std::atomic<int>* pushes = nullptr, std::vector<float>* samples = nullptr)
+      : still_(still),
+        breaks_(breaks),
+        came_ns_(came_ns),
+        tells_late_(tells_late),
+        pushes_(pushes),
+        samples_(samples) {}
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override {
     const int64_t came_ns = take_arrival();
     if (came_ns_ != nullptr) came_ns_->push_back(came_ns);
     if (pushes_ != nullptr) ++*pushes_;
     while (still_ != nullptr && *still_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (breaks_) throw 1;
+    if (samples_ != nullptr) samples_->insert(samples_->end(), samples.begin(), samples.end());
     heard_.insert(heard_.end(), samples.begin(), samples.end());
     const auto parts = loud_parts(heard_);
     if (parts.size() <= done_ || tells_late_) return {};
@@ -81,6 +87,7 @@ class FakeStream final : public RecognitionStream {
   std::vector<int64_t>* const came_ns_;
   const bool tells_late_;
   std::atomic<int>* const pushes_;
+  std::vector<float>* const samples_;
   std::vector<float> heard_;
   size_t done_ = 0;
   std::string language_ = "en";
@@ -109,7 +116,7 @@ class FakeRecogniser final : public Recogniser {
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
-    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes);
+    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes, &samples);
   }
   Status check_stream(const TranscribeOptions& options) const override {
     if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
@@ -135,6 +142,7 @@ class FakeRecogniser final : public Recogniser {
   std::atomic<bool> still{false};    // while it is, streams hear nothing and wait
   std::atomic<double> threshold{0};  // of voice, in the stream that was started last, where it was named
   std::vector<int64_t> came_ns;      // of what was pushed into them, one after the other
+  std::vector<float> samples;        // that, where it broke nothing
   std::shared_ptr<const silero::SileroVad> vad;
   std::string start_fault;    // of every stream
   std::string fault;          // of every recording

@@ -19,6 +19,7 @@ struct Act {
   size_t chunks = 1, chunk_samples = 1920;
   std::function<Status()> end = [] { return Status(); };
   std::function<void()> step = [] {};  // what making each of them takes
+  std::function<float(size_t)> wave = [](size_t /*sample*/) { return 0.1f; };
 };
 
 class ActingSpeaker final : public Speaker {
@@ -29,7 +30,8 @@ class ActingSpeaker final : public Speaker {
     for (size_t i = 0; i < act_.chunks; ++i) {
       act_.step();
       SpeechChunk chunk = stream.spare();
-      chunk.samples.assign(act_.chunk_samples, 0.1f);
+      chunk.samples.resize(act_.chunk_samples);
+      for (size_t at = 0; at < act_.chunk_samples; ++at) chunk.samples[at] = act_.wave(i * act_.chunk_samples + at);
       SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
     }
     return act_.end();

@@ -11,8 +11,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "audio/g711.h"
-#include "audio/wav.h"
 #include "base/log.h"
 #include "server/base64.h"
 #include "server/realtime/handshake.h"
@@ -451,22 +449,6 @@ TEST(HandshakeTest, WhatIsNoneIsToldWhy) {
   EXPECT_EQ(fault().status, 0);
   request.headers.front().value = "h2c";
   EXPECT_EQ(fault().status, 426);
-}
-
-// Every code comes back from the sample that it stands for; mu-law has a second zero.
-TEST(G711Test, CodesComeBack) {
-  for (const PcmCoding coding : {PcmCoding::kMuLaw, PcmCoding::kALaw}) {
-    std::vector<std::byte> codes(256);
-    for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i);
-    std::vector<float> samples;
-    decode_pcm(codes, {.channels = 1, .bits = 8, .coding = coding}, samples);
-    ASSERT_EQ(samples.size(), codes.size());
-    for (size_t i = 0; i < codes.size(); ++i) {
-      const auto sample = static_cast<int16_t>(samples[i] * 32768);
-      const std::byte back = coding == PcmCoding::kMuLaw ? encode_mu_law(sample) : encode_a_law(sample);
-      EXPECT_EQ(back, coding == PcmCoding::kMuLaw && i == 0x7F ? std::byte{0xFF} : codes[i]) << i;
-    }
-  }
 }
 
 }  // namespace
