@@ -67,6 +67,21 @@ TEST_F(HearingTest, ASpokenResponseHasTheBetaNames) {
   EXPECT_EQ(text_in({"response", "output", "content", "transcript"}), kText);
 }
 
+// Not by those of the released names' objects, which the client has never sent.
+TEST_F(HearingTest, WhatTheBetaNamesRefuseIsNamedByThem) {
+  start(kManual, {.dialect = Dialect::kBeta});
+  const auto update = [](const char* session) {
+    return fmt::format(R"({{"type":"session.update","session":{}}})", session);
+  };
+  refused(update(R"({"input_audio_format":"mp3"})"), "input_audio_format", "mp3");
+  refused(update(R"({"input_audio_transcription":1})"), "input_audio_transcription", "an object");
+  refused(update(R"({"input_audio_transcription":{"model":"gpt-9"}})"), "input_audio_transcription.model", "gpt-9");
+  refused(update(R"({"input_audio_transcription":{"language":"xx"}})"), "input_audio_transcription.language", "xx");
+  refused(update(R"({"input_audio_transcription":{"prompt":"x"}})"), "input_audio_transcription.prompt", "no model");
+  refused(update(R"({"input_audio_noise_reduction":{"type":"near_field"}})"), "input_audio_noise_reduction", "null");
+  refused(update(R"({"turn_detection":{"type":"loud"}})"), "turn_detection", "server_vad");
+}
+
 // ITU-T G.711 in its own words: a law's code as a sample of 16 bits, and how far from it the samples of the code lie,
 // half a step, by the size of the sample.
 struct Law {

@@ -174,11 +174,13 @@ Checked take_input(const Json& value, const InputChecks& checks, InputConfig& in
 
 Checked take_beta_input(const JsonMember& member, const InputChecks& checks, InputConfig& input) {
   const auto& [key, value] = member;
+  Checked taken;
   if (key == "input_audio_format") return take_format(value, "input_audio_format", input.format);
-  if (key == "input_audio_transcription") return take_transcription(value, checks, input.transcription);
   if (key == "turn_detection") return take_turns(value, checks, input.turns);
-  if (key == "input_audio_noise_reduction") return refuse_noise_reduction(value);
-  return {};
+  if (key == "input_audio_transcription") taken = take_transcription(value, checks, input.transcription);
+  if (key == "input_audio_noise_reduction") taken = refuse_noise_reduction(value);
+  if (!taken) taken.error().param = "input_audio_" + taken.error().param;
+  return taken;
 }
 
 Json input_json(const InputConfig& input) {
