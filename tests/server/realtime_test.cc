@@ -329,6 +329,49 @@ TEST_F(RealtimeTest, ASessionEndsInItsTime) {
   EXPECT_EQ(session_->messages()->ended()->code, 1008);
 }
 
+class BusySession : public RealtimeTest {
+ protected:
+  // Ends a session of 100 s, of which more are over than that: at most one event more is heeded.
+  void ends_in_its_time() {
+    say(R"({"type":"session.update","session":{}})");
+    say(R"({"type":"conversation.item.retrieve","item_id":"none"})");
+    hear_until("error");
+    ASSERT_EQ(error("message"), "a session takes at most 100 s; connect again");
+    EXPECT_EQ(error("code"), "session_expired");
+    EXPECT_EQ(error("type"), "invalid_request_error");
+    hear_until("(the end)");
+    EXPECT_EQ(session_->messages()->ended()->code, 1008);
+    EXPECT_EQ(session_->messages()->ended()->reason, "a session takes at most 100 s");
+  }
+};
+
+TEST_F(BusySession, EndsInItsTimeThoughEventsCome) {
+  start({.max_session_s = 100, .idle_s = 10});
+  for (int i = 0; i < 11; ++i) {
+    clock_.advance_ns(int64_t{9} * 1'000'000'000);
+    say(R"({"type":"session.update","session":{}})");
+    ASSERT_EQ(hear(), "session.updated") << last_.dump();
+  }
+  clock_.advance_ns(int64_t{2} * 1'000'000'000);
+  ends_in_its_time();
+}
+
+// A response is no idleness.
+TEST_F(BusySession, EndsInItsTimeThoughItSpeaks) {
+  engine_->act.chunks = SIZE_MAX;
+  start({.max_session_s = 100, .idle_s = 10});
+  say(kSpeak);
+  hear_until("response.output_audio.delta");
+  clock_.advance_ns(int64_t{99} * 1'000'000'000);
+  for (int round = 0; round < 2; ++round) {  // the second is taken at 99 s
+    say(R"({"type":"conversation.item.retrieve","item_id":"none"})");
+    hear_until("error");
+    ASSERT_EQ(error("code"), "item_not_found");
+  }
+  clock_.advance_ns(int64_t{2} * 1'000'000'000);
+  ends_in_its_time();
+}
+
 TEST_F(RealtimeTest, WhatIsRefusedIsNotAsked) {
   start({.idle_s = 10});
   clock_.advance_ns(int64_t{6} * 1'000'000'000);
