@@ -1,12 +1,15 @@
 // What the parameters of turn detection change: each test fails where its parameter is not heeded.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "tests/server/hearing_fixture.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
 using testing::Contains;
+using testing::HasSubstr;
 using testing::Not;
 
 std::string server_vad(const std::string& fields) {
@@ -119,6 +122,99 @@ TEST_F(HearingTest, OtherEagernessIsRefusedByItsName) {
   refused(R"({"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"semantic_vad",)"
           R"("eagerness":"keen"}}}}})",
           "audio.input.turn_detection.eagerness", "low, medium, high or auto");
+}
+
+// A `turn_detection` that is refused: the field that the error names, behind the form's own prefix, and what is asked
+// for instead.
+struct RefusedTurns {
+  const char* turns;
+  const char* param;
+  const char* sentence;
+};
+constexpr const char* kOrNull = "must be null, or an object whose 'type' is server_vad or semantic_vad";
+constexpr std::array kRefusedTurns = {
+    RefusedTurns{R"("server_vad")", "", kOrNull},
+    RefusedTurns{R"(["server_vad"])", "", kOrNull},
+    RefusedTurns{R"({"threshold":0.5})", "", kOrNull},
+    RefusedTurns{R"({"type":1})", "", kOrNull},
+    RefusedTurns{R"({"silence_duration_ms":900,"type":"server_vad","threshold":7})", ".threshold", "from 0.01 to 1"},
+    RefusedTurns{R"({"type":"server_vad","threshold":0.009})", ".threshold", "must be a number from 0.01 to 1"},
+    RefusedTurns{R"({"type":"server_vad","threshold":1.001})", ".threshold", "must be a number from 0.01 to 1"},
+    RefusedTurns{R"({"type":"server_vad","threshold":"0.5"})", ".threshold", "must be a number from 0.01 to 1"},
+    RefusedTurns{R"({"type":"server_vad","prefix_padding_ms":-1})", ".prefix_padding_ms", "a number from 0 to 5000"},
+    RefusedTurns{R"({"type":"server_vad","prefix_padding_ms":5001})", ".prefix_padding_ms", "a number from 0 to 5000"},
+    RefusedTurns{R"({"type":"server_vad","prefix_padding_ms":true})", ".prefix_padding_ms", "a number from 0 to 5000"},
+    RefusedTurns{R"({"type":"server_vad","silence_duration_ms":-1})", ".silence_duration_ms", "from 0 to 10000"},
+    RefusedTurns{R"({"type":"server_vad","silence_duration_ms":10001})", ".silence_duration_ms", "from 0 to 10000"},
+    RefusedTurns{R"({"type":"server_vad","silence_duration_ms":"500"})", ".silence_duration_ms", "from 0 to 10000"},
+    RefusedTurns{R"({"type":"server_vad","idle_timeout_ms":4999})", ".idle_timeout_ms", "a number from 5000 to 30000"},
+    RefusedTurns{R"({"type":"server_vad","idle_timeout_ms":30001})", ".idle_timeout_ms", "a number from 5000 to 30000"},
+    RefusedTurns{R"({"type":"server_vad","idle_timeout_ms":{}})", ".idle_timeout_ms", "a number from 5000 to 30000"},
+    RefusedTurns{R"({"type":"server_vad","create_response":1})", ".create_response", "must be true or false"},
+    RefusedTurns{R"({"type":"server_vad","interrupt_response":"no"})", ".interrupt_response", "must be true or false"},
+    RefusedTurns{R"({"type":"semantic_vad","create_response":"yes"})", ".create_response", "must be true or false"},
+    RefusedTurns{R"({"type":"semantic_vad","interrupt_response":0})", ".interrupt_response", "must be true or false"},
+    RefusedTurns{R"({"type":"semantic_vad","eagerness":700})", ".eagerness", "must be a text"},
+};
+
+// The dialects have the object in two places, which the error names.
+class TurnFieldsTest : public HearingTest, public testing::WithParamInterface<Dialect> {
+ protected:
+  bool is_beta() const { return GetParam() == Dialect::kBeta; }
+  void set_turns(const std::string& turns, const std::string& event_id) {
+    const std::string session =
+        is_beta() ? R"({"turn_detection":)" + turns + "}" : R"({"audio":{"input":{"turn_detection":)" + turns + "}}}";
+    say(R"({"type":"session.update","event_id":")" + event_id + R"(","session":)" + session + "}");
+  }
+  // As `session.updated` has it.
+  std::string turns() const {
+    return is_beta() ? text_in({"session", "turn_detection"})
+                     : text_in({"session", "audio", "input", "turn_detection"});
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Dialects, TurnFieldsTest, testing::Values(Dialect::kReleased, Dialect::kBeta),
+                         [](const auto& each) { return each.param == Dialect::kBeta ? "Beta" : "Released"; });
+
+TEST_P(TurnFieldsTest, WhatIsOutOfRangeIsRefusedByItsName) {
+  start(server_vad(R"("threshold":0.25)"), {.dialect = GetParam()});
+  const std::string before = turns();
+  const std::string place = is_beta() ? "turn_detection" : "audio.input.turn_detection";
+  for (size_t i = 0; i < kRefusedTurns.size(); ++i) {
+    const RefusedTurns& each = kRefusedTurns[i];
+    set_turns(each.turns, fmt::format("event {}", i));
+    ASSERT_EQ(hear(), "error") << each.turns;
+    EXPECT_EQ(text_in({"error", "param"}), place + each.param) << each.turns;
+    EXPECT_THAT(text_in({"error", "message"}), HasSubstr(fmt::format("'turn_detection{}'", each.param))) << each.turns;
+    EXPECT_THAT(text_in({"error", "message"}), HasSubstr(each.sentence)) << each.turns;
+    EXPECT_EQ(text_in({"error", "event_id"}), fmt::format("event {}", i)) << each.turns;
+    EXPECT_EQ(text_in({"error", "type"}), "invalid_request_error") << each.turns;
+  }
+  say(R"({"type":"session.update","session":{}})");
+  EXPECT_EQ(hear(), "session.updated");
+  EXPECT_EQ(turns(), before);  // of which the good fields of a bad object are none
+  EXPECT_THAT(before, HasSubstr(R"("threshold":0.25)"));
+}
+
+TEST_P(TurnFieldsTest, TheLimitsThemselvesAreTaken) {
+  start(kManual, {.dialect = GetParam()});
+  for (const char* fields :
+       {R"("threshold":0.01,"prefix_padding_ms":0,"silence_duration_ms":0,"idle_timeout_ms":5000)",
+        R"("threshold":1.0,"prefix_padding_ms":5000,"silence_duration_ms":10000,"idle_timeout_ms":30000)"}) {
+    for (const char* flags : {R"("create_response":false,"interrupt_response":true)",
+                              R"("create_response":true,"interrupt_response":false)"}) {
+      const std::string whole = fmt::format(R"({{"type":"server_vad",{},{}}})", fields, flags);
+      set_turns(whole, "mine");
+      EXPECT_EQ(hear(), "session.updated") << whole;
+      EXPECT_EQ(turns(), whole);
+    }
+  }
+  set_turns(R"({"type":"server_vad","threshold":null,"prefix_padding_ms":null,"silence_duration_ms":null,)"
+            R"("idle_timeout_ms":null,"create_response":null,"interrupt_response":null})",
+            "mine");
+  EXPECT_EQ(hear(), "session.updated");
+  EXPECT_EQ(turns(), R"({"type":"server_vad","threshold":0.5,"prefix_padding_ms":300,"silence_duration_ms":500,)"
+                     R"("idle_timeout_ms":null,"create_response":true,"interrupt_response":true})");
 }
 
 }  // namespace
