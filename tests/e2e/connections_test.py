@@ -262,6 +262,20 @@ class Transport(Server):
                 connection.sendall(b"POST / HTTP/1.1\r\n")
         self.wait_for(lambda: self.metric("process_open_fds") <= before)
 
+    def test_connections_of_all_addresses(self):
+        self.start_server("--max-connections", "2", "--idle-timeout-s", "3600")
+        open_now = [self.connection_to() for _ in range(2)]
+        for connection in open_now:
+            connection.request("GET", "/health")
+            reply = connection.getresponse()
+            self.assertEqual((reply.status, reply.read()[:1]), (200, b"{"))
+        status, headers, _ = self.request("GET", "/health")
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+        open_now[0].close()
+        self.wait_for(lambda: self.status_or_none() == 200)
+        self.wait_for(lambda: self.status_or_none() == 200 and self.metric('syrinx_rejected_total{reason="connections"}') > 0)
+        open_now[1].close()
+
     def test_request_ids(self):
         self.start_server()
         ours = self.request("GET", "/health")[1]["X-Request-Id"]

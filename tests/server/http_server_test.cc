@@ -153,6 +153,24 @@ TEST_F(HttpServerTest, AClientForWhomThereIsNoRoomHearsSo) {
   for (int i = 0; i < 300; ++i) ASSERT_THAT(ask(server_->port(), "/"), StartsWith("HTTP/1.1 503 ")) << i;
 }
 
+// The third one; one that has ended makes room.
+TEST_F(HttpServerTest, SoManyConnectionsAndNoMore) {
+  listen({.max_connections = 2, .idle_timeout_s = 3600});
+  char byte = 0;
+  int open_now[2];
+  for (int& client : open_now) {
+    client = connect_and_send(server_->port(), "GET / HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(::recv(client, &byte, 1, 0), 1);
+  }
+  EXPECT_THAT(ask(server_->port(), "/"), StartsWith("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"));
+  ::close(open_now[0]);
+  std::string answer;
+  do answer = ask(server_->port(), "/");
+  while (answer.starts_with("HTTP/1.1 503 "));  // until its end has been seen
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nfine"));
+  ::close(open_now[1]);
+}
+
 // An answer of which the test holds the other end.
 class StreamService final : public ThrowingService {
  public:
