@@ -276,6 +276,14 @@ class Transport(Server):
         self.wait_for(lambda: self.status_or_none() == 200 and self.metric('syrinx_rejected_total{reason="connections"}') > 0)
         open_now[1].close()
 
+    def test_the_size_of_a_header(self):
+        request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: %s\r\n\r\n" % (b"x" * 10000)
+        for kilobytes, begin, sentence in (("16", b"HTTP/1.1 200 OK\r\n", b'"status":"ok"'),
+                                           ("4", b"HTTP/1.1 431 ", b"header or trailer has more than 4096 bytes; send a shorter one")):
+            self.start_server("--max-header-kb", kilobytes)
+            self.assertIn(sentence, self.raw(request, begin))
+            self.end_server()
+
     def test_request_ids(self):
         self.start_server()
         ours = self.request("GET", "/health")[1]["X-Request-Id"]

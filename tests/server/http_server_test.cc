@@ -171,6 +171,16 @@ TEST_F(HttpServerTest, SoManyConnectionsAndNoMore) {
   ::close(open_now[1]);
 }
 
+TEST_F(HttpServerTest, AHeaderMayHaveSoManyBytes) {
+  const std::string request = "GET / HTTP/1.1\r\nConnection: close\r\nX: " + std::string(10000, 'x') + "\r\n\r\n";
+  listen({.max_header_bytes = 16384});  // Beast's own limit is 8192
+  EXPECT_THAT(send_and_hear(server_->port(), request), EndsWith("\r\n\r\nfine"));
+  listen({.max_header_bytes = 4096});
+  const std::string refused = send_and_hear(server_->port(), request);
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(refused, HasSubstr("the request's header or trailer has more than 4096 bytes; send a shorter one"));
+}
+
 // An answer of which the test holds the other end.
 class StreamService final : public ThrowingService {
  public:
