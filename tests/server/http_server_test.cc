@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -257,6 +258,47 @@ TEST_F(HttpServerTest, ASessionThatHearsNothingEndsAllTheSame) {
   while ((*server)->answering() > 0) std::this_thread::yield();
   EXPECT_EQ(service.last_status, 101);
   ::close(client);
+}
+
+// A frame of a message, masked with zeros; of less than 64 kB.
+std::string frame(char first_byte, size_t bytes) {
+  const char length[] = {static_cast<char>(0x80 | 126), static_cast<char>(bytes >> 8), static_cast<char>(bytes)};
+  return first_byte + std::string(length, sizeof(length)) + std::string(4, '\0') + std::string(bytes, 'x');
+}
+
+// What a session gets of them, and what the client then hears first behind the handshake's answer.
+void send_frames(const std::string& frames, const std::function<void(MessageStream& got, int client)>& check) {
+  SessionService service;
+  const auto server = HttpServer::listen({.max_message_bytes = 1000}, service);
+  ASSERT_TRUE(server) << server.error().message;
+  const int client = connect_and_send((*server)->port(), kHandshake);
+  std::string head;
+  for (char byte = 0; !head.ends_with("\r\n\r\n") && ::recv(client, &byte, 1, 0) == 1;) head += byte;
+  EXPECT_EQ(::send(client, frames.data(), frames.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frames.size()));
+  ::shutdown(client, SHUT_WR);
+  check(*service.messages, client);
+  ::close(client);
+}
+
+// Of a message that comes in several frames, all together count.
+TEST_F(HttpServerTest, AMessageOfSeveralFramesHasTheLimitOfOne) {
+  constexpr char kFirst = '\x01', kMiddle = '\0', kLast = '\x80', kWhole = '\x81';
+  send_frames(frame(kFirst, 400) + frame(kMiddle, 300) + frame(kLast, 300), [](MessageStream& got, int /*client*/) {
+    while (!got.is_gone()) std::this_thread::yield();
+    MessageStream::Message message;
+    EXPECT_TRUE(got.try_receive(message));
+    EXPECT_EQ(message.bytes, std::string(1000, 'x'));
+  });
+  for (const std::string& beyond : {frame(kWhole, 1001), frame(kFirst, 400) + frame(kMiddle, 300) + frame(kLast, 301)})
+    send_frames(beyond, [](MessageStream& got, int client) {
+      std::string close(4, '\0');
+      EXPECT_EQ(::recv(client, close.data(), close.size(), MSG_WAITALL), static_cast<ssize_t>(close.size()));
+      EXPECT_EQ(close[0], '\x88');
+      EXPECT_EQ(close.substr(2), "\x03\xf1");  // 1009
+      while (!got.is_gone()) std::this_thread::yield();
+      MessageStream::Message message;
+      EXPECT_FALSE(got.try_receive(message));
+    });
 }
 
 // As long as it lives no thread can be made: none has room for its stack.
