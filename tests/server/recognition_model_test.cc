@@ -106,6 +106,29 @@ TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   EXPECT_THAT(speech.body, HasSubstr("no model of this server speaks"));
 }
 
+TEST_F(RecognitionModelTest, WhileItLoadsTheServerIsNotReady) {
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  const HttpReply loading = ask(service, "GET", "/ready");
+  EXPECT_EQ(loading.status, 503);
+  EXPECT_THAT(loading.body, HasSubstr("\"code\":\"loading\""));
+  ASSERT_EQ(loading.headers.size(), 1U);
+  EXPECT_EQ(loading.headers[0].name, "Retry-After");
+  EXPECT_EQ(ask(service, "GET", "/health").status, 200);
+  service.ready(nullptr, model_);
+  const HttpReply ready = ask(service, "GET", "/ready");
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_THAT(ready.body, HasSubstr("\"status\":\"ready\""));
+}
+
+TEST_F(RecognitionModelTest, OneThatGoesDownIsNotMadeReadyByAModel) {
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  service.drain();
+  service.ready(nullptr, model_);
+  const HttpReply draining = ask(service, "GET", "/ready");
+  EXPECT_EQ(draining.status, 503);
+  EXPECT_THAT(draining.body, HasSubstr("\"code\":\"draining\""));
+}
+
 TEST_F(RecognitionModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
   const auto unheeded = [&](const Settings& settings, const char* languages) {
     const auto model = RecognitionModel::of(settings, {}, recogniser_);
