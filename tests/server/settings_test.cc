@@ -156,23 +156,46 @@ std::string default_of(const Setting& setting) {
   return "no number";
 }
 
-// Of its rows "| what | `setting` | default | `file` ...".
+// Of server's files the page leaves out src/server/.
+void check_files(const std::string& cell, const std::string& line) {
+  const std::regex file(R"(`([a-z0-9_/]+\.(cc|h))`)");
+  const std::sregex_iterator first(cell.begin(), cell.end(), file), end;
+  EXPECT_NE(first, end) << line;
+  for (auto named = first; named != end; ++named) {
+    const std::string path = SYRINX_TEST_DATA "/../../src/", name = (*named)[1];
+    EXPECT_TRUE(std::ifstream(path + "server/" + name).good() || std::ifstream(path + name).good()) << line;
+  }
+}
+
+// How many settings the cell names, each with its default in the other one.
+int check_defaults(const std::string& cell, const std::string& presets, const std::string& line) {
+  const std::regex name("`([a-z_]+)`");
+  int settings = 0;
+  for (std::sregex_iterator named(cell.begin(), cell.end(), name), end; named != end; ++named, ++settings) {
+    const Setting* const setting = find_setting((*named)[1].str());
+    EXPECT_NE(setting, nullptr) << line;
+    if (setting == nullptr) continue;
+    EXPECT_TRUE(std::regex_search(presets, std::regex("\\b" + default_of(*setting) + "\\b"))) << line;
+  }
+  return settings;
+}
+
+// All lines of the table of limits: "| what | `setting` or constant | default | `file` ... |".
 TEST(Settings, TheThreatModelHasTheirDefaults) {
   std::ifstream page(SYRINX_TEST_DATA "/../../docs/threat_model.md");
-  const std::regex row(R"(\| [^|]+ \| (.+) \| (.*) \| `(\w+\.(cc|h))`.*\|)"), name("`([a-z_]+)`");
-  int settings = 0;
-  std::smatch cells;
-  for (std::string line; std::getline(page, line);) {
-    if (!std::regex_match(line, cells, row)) continue;
-    const std::string names = cells[1], preset = cells[2], file = cells[3];
-    EXPECT_TRUE(std::ifstream(SYRINX_TEST_DATA "/../../src/server/" + file).good()) << line;
-    for (std::sregex_iterator named(names.begin(), names.end(), name), end; named != end; ++named, ++settings) {
-      const Setting* const setting = find_setting((*named)[1].str());
-      ASSERT_NE(setting, nullptr) << line;
-      EXPECT_TRUE(std::regex_search(preset, std::regex("\\b" + default_of(*setting) + "\\b"))) << line;
-    }
+  std::string line;
+  while (std::getline(page, line) && line != "## Limits") {
   }
-  EXPECT_GT(settings, 8);
+  ASSERT_TRUE(std::getline(page, line) && line == "| what | setting or constant | default | kept in |") << line;
+  ASSERT_TRUE(std::getline(page, line) && line == "| --- | --- | --- | --- |") << line;
+  const std::regex row(R"(\|([^|]+)\|([^|]+)\|([^|]*)\|([^|]+)\|)");
+  int settings = 0;
+  for (std::smatch cells; std::getline(page, line) && !line.empty();) {
+    ASSERT_TRUE(std::regex_match(line, cells, row)) << line;
+    check_files(cells[4], line);
+    settings += check_defaults(cells[2], cells[3], line);
+  }
+  EXPECT_GT(settings, 35);
 }
 
 // toml++ runs into undefined behaviour at some of them (fuzz/corpus/settings_file/unreachable.toml).
