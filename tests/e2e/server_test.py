@@ -17,6 +17,16 @@ ASKED = UPLOAD.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\nConnection: cl
 LONG_RECORDING = wav(tone(1, rate=1000) * 3600 * 3, rate=1000)
 
 
+def ogg_checksum(page):
+    """Of RFC 3533: a remainder by 0x04c11db7, highest bit first, of the page with zeros in its place."""
+    remainder = 0
+    for byte in page:
+        remainder ^= byte << 24
+        for _ in range(8):
+            remainder = (remainder << 1 ^ (0x04c11db7 if remainder >> 31 else 0)) & 0xffffffff
+    return remainder
+
+
 class Speech(Server):
     def test_samples_are_those_of_the_program(self):
         self.start_server()
@@ -196,6 +206,40 @@ class Transcription(Server):
         self.assertEqual({path.suffix for path in clips}, {".flac", ".mp3", ".ogg", ".opus", ".wav"})
         for clip in clips:
             self.assertIn("text", json.loads(self.heard(clip.read_bytes())), clip)
+
+    def test_broken_recordings(self):
+        """Each is told what is wrong with it, and the next good one is heard."""
+        self.start_recogniser()
+        good = (DATA / "audio/opus_48000.opus").read_bytes()
+        expected = self.heard(good)
+
+        def with_head(at, value):
+            """The Opus stream's head with another byte, and the checksum that its page then has."""
+            end = 28 + good[27]
+            page = bytearray(good[:end])
+            page[28 + at] = value
+            page[22:26] = ogg_checksum(page[:22] + bytes(4) + page[26:]).to_bytes(4, "little")
+            return bytes(page) + good[end:]
+
+        self.check_same(with_head(9, good[28 + 9]), good)
+        pcm = wav(tone(0.5))
+        for sound, status, sentence in (
+                (good[:-100], 400, "cut off in the middle of an Ogg page"),
+                (good[:-100] + bytes([good[-100] ^ 1]) + good[-99:], 400, "an Ogg page has another checksum"),
+                (with_head(8, 0xf0), 400, "Opus stream cannot be opened"),  # of a version to come
+                (with_head(9, 0), 400, "Opus stream cannot be opened"),  # without a channel
+                (with_head(9, 200), 400, "Opus stream cannot be opened"),  # with more than a stream of its kind has
+                (with_head(18, 1), 400, "Opus stream cannot be opened"),  # with a table of channels, which is not there
+                (pcm[:16] + b"\4" + pcm[17:], 400, "a WAV format of 4 bytes"),
+                (pcm[:22] + b"\0" + pcm[23:], 413, "has 0 channels"),
+                (pcm[:32] + b"\7" + pcm[33:], 400, "says 7 bytes a frame"),
+                (pcm[:20] + b"\x99\x99" + pcm[22:], 415, "a WAV file of kind 39321"),
+                (pcm[:-1000], 400, "cut off")):
+            _, message = self.check_refused(status, None, "file", "POST", "/v1/audio/transcriptions", form(sound),
+                                            headers={"Content-Type": "multipart/form-data; boundary=b"})
+            self.assertIn(sentence, message)
+            self.assertEqual(self.heard(good), expected)
+        self.assertEqual(self.free_slots("recognition"), 4)
 
     def test_misuses_are_named(self):
         self.start_recogniser("--max-recording-s", "2")
