@@ -131,6 +131,33 @@ TEST(ChatReplies, WhatIsTooLongToBeSpokenIsCut) {
   EXPECT_EQ(answer_to(endpoint.url(), 8), std::pair(std::string("äöüäöüäö"), std::string("max_output_tokens")));
 }
 
+// From the settings to the endpoint, and back.
+TEST(ChatReplies, TheSettingsLimitWhatIsSentAndWhatIsTaken) {
+  const ChatEndpoint endpoint([](const ChatEndpoint::Answer& answer) {
+    answer.begin();
+    for (int i = 0; i < 40; ++i) answer.say("word");  // of 2 kB with all that is around it
+    answer.done();
+  });
+  const auto ask = [&](int64_t characters, int64_t kilobytes) {
+    auto upstream = load_upstream(
+        {.upstream = endpoint.url(), .upstream_max_answer_kb = kilobytes, .upstream_history_characters = characters});
+    EXPECT_TRUE(upstream) << upstream.error().message;
+    const auto replies = ChatReplies::start(std::move(*upstream));
+    EXPECT_TRUE(replies) << replies.error().message;
+    const auto reply = (*replies)->start({.turns = {said("user", "aaaa"), said("user", "bbbb")}}, [] {});
+    EXPECT_TRUE(reply) << reply.error().message;
+    std::string text;
+    auto more = (*reply)->take(text);
+    for (; more && *more; more = (*reply)->take(text)) std::this_thread::yield();
+    return more ? text : more.error().message;
+  };
+  EXPECT_THAT(ask(8, 4), testing::StartsWith("wordword"));
+  EXPECT_THAT(endpoint.requests().back(), HasSubstr("aaaa"));
+  EXPECT_THAT(ask(7, 1), HasSubstr("'upstream_max_answer_kb'"));
+  EXPECT_THAT(endpoint.requests().back(), Not(HasSubstr("aaaa")));
+  EXPECT_THAT(endpoint.requests().back(), HasSubstr("bbbb"));
+}
+
 TEST(ChatReplies, WhatCameBeforeAFaultIsKept) {
   const ChatEndpoint endpoint([](const ChatEndpoint::Answer& answer) {
     answer.begin();
