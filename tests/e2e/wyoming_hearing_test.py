@@ -62,13 +62,13 @@ class Hearing(Wyoming):
 
         info = self.run_with_client(describe)
         (program,) = info.asr
-        self.assertEqual((program.name, program.installed, program.supports_transcript_streaming, program.requires_external_vad),
-                         ("syrinx", True, True, True))
+        self.check_artifact(program, "syrinx", "Real-time recognition", "Syrinx", "")
+        self.assertEqual((program.supports_transcript_streaming, program.requires_external_vad), (True, True))
         (model,) = program.models
-        self.assertEqual((model.name, model.attribution.name), ("tiny", "OpenAI"))
-        self.assertIn("en", model.languages)
-        self.assertIn("de", model.languages)
-        self.assertEqual(len(info.tts), 1)
+        self.check_artifact(model, "tiny", "tiny", "OpenAI", "https://github.com/openai/whisper")
+        self.assertEqual(model.languages, ["en", "zh", "de", "fr", "ja"])  # of its small vocabulary
+        (speaking,) = info.tts
+        self.assertEqual(speaking.description, "Real-time speech")
 
     def test_words_are_those_of_a_recording(self):
         """Of any format, with and without what may be left out, one sound after the other on one connection."""

@@ -95,6 +95,13 @@ class Wyoming(Server):
                     break
         return answer
 
+    def check_artifact(self, artifact, name, description, maker, url):
+        """What programs, models and voices tell alike, with the version that the program itself tells."""
+        version = self.run_it("--version")[1].decode().split()[1]
+        self.assertEqual((artifact.name, artifact.description, artifact.version, artifact.installed),
+                         (name, description, version, True))
+        self.assertEqual((artifact.attribution.name, artifact.attribution.url), (maker, url))
+
     @staticmethod
     def events(answer):
         """Types, data and payloads of what was heard."""

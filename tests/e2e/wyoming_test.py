@@ -34,10 +34,13 @@ class Speech(Wyoming):
         self.assertEqual(pong.text, "still there?")
         self.assertEqual(self.metric('syrinx_requests_total{route="wyoming describe",code="200"}'), 1)
         (program,) = info.tts
-        self.assertEqual((program.name, program.installed, program.supports_synthesize_streaming), ("syrinx", True, True))
-        self.assertEqual([(voice.name, voice.languages) for voice in program.voices], [("ann", ["en"]), ("bob", ["en"])])
-        self.assertEqual(program.voices[0].attribution.name, "Kyutai")
-        self.assertTrue(program.voices[0].attribution.url.startswith("https://"))
+        self.check_artifact(program, "syrinx", "Real-time speech", "Syrinx", "")
+        self.assertTrue(program.supports_synthesize_streaming)
+        self.assertEqual([(voice.name, voice.languages, voice.speakers) for voice in program.voices],
+                         [("ann", ["en"], None), ("bob", ["en"], None)])
+        for voice in program.voices:
+            self.check_artifact(voice, voice.name, f"{voice.name} (english)", "Kyutai", "https://huggingface.co/kyutai/pocket-tts")
+        self.assertEqual((info.asr, info.handle, info.intent, info.wake, info.mic, info.snd, info.satellite), ([],) * 6 + (None,))
 
     def test_what_is_heard_is_what_http_gives(self):
         expected = {voice: self.spoken(TEXT, voice=voice) for voice in ("ann", "bob")}
