@@ -74,13 +74,13 @@ class Stream(Decode):
             expected = self.transcribed(sound)
             self.assertGreater(len(expected), 5)
             for step in (66, 2050, 3200, len(sound)):
-                with self.stream("?opaque=a+b") as client:
+                with self.stream("?opaque=Confidential+words") as client:
                     self.say(client, sound, step)
                     heard, code = self.hear_to_the_end(client)
                 self.assertEqual(code, 1000)
                 last = heard.pop()
                 self.assertEqual((last["status"], " ".join(last["transcription"].split())), ("COMPLETE", expected))
-                self.assertEqual((last["metadata"]["audio_length_seconds"], last["opaque"]), (2.3, "a b"))
+                self.assertEqual((last["metadata"]["audio_length_seconds"], last["opaque"]), (2.3, "Confidential words"))
                 self.assertGreater(last["metadata"]["processing_time_ms"], 0)
                 self.assertEqual({message["status"] for message in heard} - {"ACTIVE"}, set(), heard)
                 partials = [message["transcription"] for message in heard]
@@ -95,7 +95,7 @@ class Stream(Decode):
             told = f'{{model="{self.model.stem}"}}'  # of each second the longest wait, and the end's
             self.wait_for(lambda: self.metric("syrinx_queue_delay_seconds_count" + told) == 4 * 3)
             self.assertIn(f"syrinx_audio_backlog_seconds{told} 0\n", self.request("GET", "/metrics")[2].decode())
-            self.end_server()
+            self.check_log_without("stream", expected, "Confidential", route=route)
 
     def test_keepalive(self):
         self.start_hearing()

@@ -102,12 +102,15 @@ class Speech(Realtime):
             self.assertEqual(events[2]["previous_item_id"], added["item"]["id"])
             # What has been answered is not spoken again.
             self.check_error(client, None, "response", "response.create")
+            self.ask_for(client, "Confidential words.")
+            self.hear_until(client, "response.done")
         self.wait_for(lambda: self.logged("response"))
         self.assertEqual(self.logged("response")[0]["stopped"], "eos")
         self.wait_for(lambda: [line for line in self.logged("request") if line["route"] == "/v1/realtime"])
         self.assertEqual([line["status"] for line in self.logged("request") if line["route"] == "/v1/realtime"], [101])
         self.assertEqual(self.metric('syrinx_requests_total{route="/v1/realtime",code="101"}'), 1)
         self.wait_for(lambda: self.sessions() == 0)
+        self.check_log_without("response", "Confidential words.", route="/v1/realtime")
 
     def test_beta_names(self):
         self.start_server()
@@ -269,6 +272,8 @@ class Hearing(Realtime):
                 self.wait_for(lambda: self.free_slots("recognition") == 1)
         self.wait_for(lambda: len(self.logged("turn")) >= 3)
         self.assertEqual(len(self.logged("turn")), 3)
+        self.check_log_without("turn", expected, route="/v1/realtime")
+        self.assertNotIn(base64.b64encode(self.sound[:30]).decode(), "".join(self.lines))
 
     def code_behind(self, client, sound):
         """Of the first error behind this sound; item_not_found: there was none, and all of it has been looked at."""

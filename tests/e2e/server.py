@@ -95,6 +95,17 @@ class Server(Program):
         """The log's lines of a kind."""
         return [line for line in map(json.loads, (text for text in self.lines if text.startswith("{"))) if line["event"] == event]
 
+    def check_log_without(self, event, *texts, route):
+        """Ends the server: its whole log has lines of that kind, and of that route, and nothing of these texts."""
+        self.end_server()
+        whole = "".join(self.lines).casefold()
+        for text in texts:
+            words = max(re.findall("[a-z ]+", text.casefold()), key=len).strip()[:12]  # JSON writes these as they are
+            self.assertGreater(len(words), 4, text)
+            self.assertNotIn(words, whole)
+        self.assertTrue(self.logged(event), whole)
+        self.assertIn(route, [line["route"] for line in self.logged("request")])
+
     def connection_to(self):
         return http.client.HTTPConnection(self.host, self.port, timeout=120)
 

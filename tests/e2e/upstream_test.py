@@ -70,24 +70,25 @@ class Answers(Upstream):
             begin(handler)
             say(handler, "Hello ", "there. ")
             gates.append(heard.wait(120))  # the first sentence's sound comes before the second one's words
-            say(handler, "And that is all.")
+            say(handler, "And that is everything.")
             done(handler)
 
         self.answer = answer
         self.serve()
         with openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0) as openais, \
                 openais.realtime.connect(model="gpt-realtime") as connection:
-            connection.session.update(session={"type": "realtime", "instructions": "Be kind.", "max_output_tokens": 50})
+            connection.session.update(session={"type": "realtime", "instructions": "Be benevolent.", "max_output_tokens": 50})
             connection.conversation.item.create(item=SPOKEN)
             connection.response.create()
             sound, words, response = heard_by(connection, heard.set)
             self.assertEqual(response.status, "completed", response)
-        self.assertEqual((words, gates), ("Hello there. And that is all.", [True]))
+        self.assertEqual((words, gates), ("Hello there. And that is everything.", [True]))
         self.assertGreater(len(sound), 24000)
         path, headers, body = self.endpoint.requests[0]
         self.assertEqual((path, headers["Authorization"]), ("/v1/chat/completions", f"Bearer {KEY}"))
         self.assertEqual(body, {"model": "tiny", "stream": True, "max_tokens": 50, "messages": [
-            {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello there."}]})
+            {"role": "system", "content": "Be benevolent."}, {"role": "user", "content": "Hello there."}]})
+        self.check_log_without("response", "benevolent", "hello", "everything", route="/v1/realtime")
 
     def test_the_next_turn_has_the_history(self):
         self.serve("--upstream-history-items", "3", "--upstream-instructions", "")

@@ -14,7 +14,7 @@ from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, Synthesize
 from server import LONG
 from wyoming_server import Wyoming
 
-TEXT = "Hello there. This is a test."
+TEXT = "Hello there. This is a confidential test."
 
 
 class Speech(Wyoming):
@@ -59,6 +59,7 @@ class Speech(Wyoming):
         self.check_same(bob, expected["bob"])
         for sound in others:
             self.check_same(sound, expected["ann"])
+        self.check_log_without("speech", "confidential", route="wyoming synthesize")
 
     def test_text_in_parts(self):
         """Its first sentence is heard before the second is written; what is not for a server of parts is passed over."""
@@ -76,7 +77,7 @@ class Speech(Wyoming):
                 ponged = ponged or Pong.is_type(event.type)
                 if AudioChunk.is_type(event.type):
                     sound += event.payload
-            await client.write_event(SynthesizeChunk(text="is a test.").event())
+            await client.write_event(SynthesizeChunk(text="is a confidential test.").event())
             await client.write_event(Synthesize(text=TEXT).event())
             await client.write_event(SynthesizeStop().event())
             rest = b""
@@ -90,6 +91,7 @@ class Speech(Wyoming):
         self.check_same(sound[:len(alone)], alone)
         self.assertGreater(len(rest), 3840)
         self.wait_until_free()
+        self.check_log_without("speech", "confidential", route="wyoming synthesize")
 
     def test_refusals(self):
         for event, code, words in [
