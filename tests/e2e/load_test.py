@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -274,6 +275,29 @@ class Load(Program):
         finally:
             server.close()
 
+    def test_who_listens_alone_waits_for_no_round_of_others(self):
+        """The engine takes a step for each frame of 80 ms, and one in which a text of one piece ends."""
+        server = load.Syrinx(BINARY, ["--recognition-model", "", *load.syrinx_arguments(types.SimpleNamespace(
+            model=str(ENGLISH), voice=ENGLISH / "voice.safetensors", slots=3, threads=1, precision=""))])
+        self.addCleanup(server.close)
+
+        def steps():
+            connection = http.client.HTTPConnection("127.0.0.1", server.target.port, timeout=120)
+            connection.request("GET", "/metrics")
+            page = connection.getresponse().read().decode()
+            connection.close()
+            return int(re.search(r"^syrinx_step_duration_seconds_count\{[^}]*\} (\d+)$", page, re.M)[1])
+
+        for text in ("Hello there.", load.TEXT):
+            before = steps()
+            name = f"alone.{len(text)}"
+            heard = asyncio.run(listener.listen(server.target, text, name, 0))
+            self.wait_for(lambda name=name: name in server.log)
+            frames = heard.sound * 24000 * 2 / listener.FRAME_BYTES
+            self.assertGreater(frames, 5)
+            self.wait_for(lambda before=before, frames=frames: steps() - before > frames)  # the log need not be behind the count
+            self.assertEqual(steps() - before, frames + 1)
+
     def test_the_load_generator_counts_and_reports(self):
         rows = self.folder / "load.json"
         done = self.run_script("load.py", "capacity", "--high", "3", "--low", "1", "--seconds", "1", "--json", rows, *SERVER)
@@ -285,6 +309,9 @@ class Load(Program):
             self.assertLess(0, row["above_engine_ms"]["min"])
             self.assertLessEqual(row["above_engine_ms"]["max"], row["first_ms"]["max"])
             self.assertLessEqual(row["first_ms"]["p50"], row["first_ms"]["p99"])
+            for rank, milliseconds in row["above_engine_ms"].items():  # the server's part ends before the listener hears
+                self.assertLessEqual(row["of_it_in_server_ms"][rank], milliseconds + 0.002, rank)  # the log has 0.001 ms
+            self.assertGreaterEqual(row["of_it_in_server_ms"]["min"], 0)
         self.check_sweep(rows)
         done = self.run_script("load.py", "report", "--json", rows, "--csv", self.folder / "load.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
