@@ -317,6 +317,8 @@ class Load(Program):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| syrinx | 2 |", done.stdout)
         self.assertRegex(done.stdout, r"\n       4 p50 \|#* \d+\.\d\n")
+        drawn = sorted(json.loads(rows.read_text())["rows"], key=lambda row: (row["server"], row["streams"]))
+        self.assertIn("\n".join(load.chart(drawn)), done.stdout)
 
     def check_sweep(self, rows):
         """Behind `capacity` that has found 1 or 2, and so has measured all counts of its own sweep, 1 among them."""
