@@ -1,5 +1,7 @@
 #include "server/websocket.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -77,6 +79,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::awaitable<bool> send(const MessageStream::Message& message);
   asio::awaitable<void> close(const MessageStream::End& end);
   void cut_within(Duration time);
+  void cut();
   static asio::awaitable<void> wait(asio::steady_timer& timer) {
     timer.expires_at(asio::steady_timer::time_point::max());
     co_await timer.async_wait(kAwait);
@@ -85,8 +88,10 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   const WebSocketOrder order_;
   const HttpLimits& limits_;
   websocket::stream<ClientStream&> socket_;
-  asio::steady_timer news_, room_;  // cancelled when there are any, and when there is some
-  asio::steady_timer deadline_;     // of the message that is being sent, or of the end
+  asio::steady_timer news_, room_;                  // cancelled when there are any, and when there is some
+  asio::steady_timer deadline_;                     // of the message that is being sent, or of the end
+  asio::cancellation_signal end_read_, end_close_;  // Beast's operations, while they run
+  bool is_in_read_ = false, is_in_close_ = false;
   bool reading_ = false, leaving_ = false;
   uint64_t sent_ = 0;
 };
@@ -152,7 +157,10 @@ asio::awaitable<void> WebSocket::read_messages() {
   beast::flat_buffer buffer;
   for (;;) {
     while (!order_.messages->takes_more() && !order_.messages->is_gone()) co_await wait(room_);
-    const auto [error, bytes] = co_await socket_.async_read(buffer, kAwait);
+    is_in_read_ = true;
+    const auto [error, bytes] =
+        co_await socket_.async_read(buffer, asio::bind_cancellation_slot(end_read_.slot(), kAwait));
+    is_in_read_ = false;
     if (error || order_.messages->is_gone()) co_return;
     std::string message = beast::buffers_to_string(buffer.data());
     buffer.clear();
@@ -198,7 +206,9 @@ asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   // A frame that nobody reads may be in front.
   cut_within(order_.messages->is_gone() ? kCutTime : steady_seconds(limits_.stalled_reader_s));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
-  co_await socket_.async_close(reason, kAwait);  // whether the client answers or not
+  is_in_close_ = true;  // whether the client answers or not
+  co_await socket_.async_close(reason, asio::bind_cancellation_slot(end_close_.slot(), kAwait));
+  is_in_close_ = false;
 }
 
 // Whatever is being written then.
@@ -206,8 +216,18 @@ void WebSocket::cut_within(Duration time) {
   deadline_.expires_after(time);
   deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
-    if (!error && self && self->deadline_.expiry() <= std::chrono::steady_clock::now()) self->order_.stream.close();
+    if (!error && self && self->deadline_.expiry() <= std::chrono::steady_clock::now()) self->cut();
   });
+}
+
+// A frame that is wrong, read while the close frame is on its way, has Beast's reading wait for its closing and its
+// closing for its reading, both without the socket (1.81, close.hpp and read.hpp: each holds the lock that the other
+// one wants).
+void WebSocket::cut() {
+  order_.stream.close();
+  if (!is_in_close_) return;
+  end_close_.emit(asio::cancellation_type::terminal);
+  if (is_in_read_) end_read_.emit(asio::cancellation_type::terminal);
 }
 
 }  // namespace
