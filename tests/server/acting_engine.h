@@ -27,6 +27,8 @@ class ActingSpeaker final : public Speaker {
   explicit ActingSpeaker(Act act) : act_(std::move(act)) {}
   size_t chunks_ahead() const override { return 2; }
   Status speak(SpeechStream& stream) override {
+    std::string text;  // before there is any, nobody may have been able to cancel it
+    SYRINX_TRY_VOID(stream.take_text(std::nullopt, text));
     for (size_t i = 0; i < act_.chunks; ++i) {
       act_.step();
       SpeechChunk chunk = stream.spare();
