@@ -13,7 +13,7 @@ namespace {
 
 namespace server = syrinx::server;
 
-const server::HttpLimits kLimits{.max_message_bytes = 3000};
+const server::HttpLimits kLimits{.max_message_bytes = 3000, .leaving_s = 0.02};
 constexpr std::string_view kHandshake =
     "GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";

@@ -29,6 +29,7 @@ struct HttpLimits {
   double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
   // For who was refused and has not sent all yet, or is to close: longer than a machine stands still, else he is reset.
   double linger_s = 10;
+  double leaving_s = 2;  // for what is on its way to a WebSocket's client when its session leaves it
 };
 
 // What the transport asks of the server proper.  On the transport's thread: must not wait.

@@ -29,7 +29,6 @@ using error_code = boost::system::error_code;
 
 using Duration = std::chrono::steady_clock::duration;
 
-constexpr Duration kCutTime = std::chrono::seconds(2);  // of what is on its way to a client that is cut
 // Of the answer's way out, and of the closing handshake, in which a client may still have something to send: longer
 // than a machine stands still.
 constexpr Duration kClosingTime = std::chrono::seconds(10);
@@ -135,7 +134,8 @@ void WebSocket::listen_for_news() {
       self->order_.messages->taken();
       self->news_.cancel();
       self->room_.cancel();
-      if (self->order_.messages->is_gone() && !std::exchange(self->leaving_, true)) self->cut_within(kCutTime);
+      if (self->order_.messages->is_gone() && !std::exchange(self->leaving_, true))
+        self->cut_within(steady_seconds(self->limits_.leaving_s));
     });
   });
   order_.messages->taken();  // what was told while nobody listened is looked at next
@@ -204,7 +204,7 @@ asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
 
 asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   // A frame that nobody reads may be in front.
-  cut_within(order_.messages->is_gone() ? kCutTime : steady_seconds(limits_.stalled_reader_s));
+  cut_within(steady_seconds(order_.messages->is_gone() ? limits_.leaving_s : limits_.stalled_reader_s));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
   is_in_close_ = true;  // whether the client answers or not
   co_await socket_.async_close(reason, asio::bind_cancellation_slot(end_close_.slot(), kAwait));
