@@ -91,7 +91,7 @@ Result<std::string> transcribe_one(const TranscribeTask& task, const std::string
   json.set("precision", precision_name(recogniser.precision())).set("threads", recogniser.threads());
   json.set("load_ms", rounded(recogniser.load_ms())).set("total_ms", rounded(seconds * 1000));
   json.set("rtf", transcript.audio_s > 0 ? rounded(seconds / transcript.audio_s) : 0.0);
-  const Json content = to_json(transcript);
+  const Json content = to_json(transcript, task.times);
   for (const JsonMember& member : *content.object()) json.set(member.key, member.value);
   return json.dump() + "\n";
 }

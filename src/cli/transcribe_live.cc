@@ -118,7 +118,7 @@ class LiveTranscript {
 
   Status tell(const RecognitionEvent& event) {
     if (!event.is_final && output_.show) output_.show(event.result.text, event.stable_bytes);
-    if (task_.format == TranscriptFormat::kJson) return output_.write(to_json(event).dump() + "\n");
+    if (task_.format == TranscriptFormat::kJson) return output_.write(to_json(event, task_.times).dump() + "\n");
     if (!event.is_final || event.result.text.empty()) return {};
     if (task_.format == TranscriptFormat::kText) return output_.write(segment_text(event.result, task_.times));
     for (const Cue& cue : make_cues(event.result, task_.times))

@@ -178,7 +178,7 @@ std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times
 }
 
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times) {
-  if (format == TranscriptFormat::kJson) return to_json(transcript).dump() + '\n';
+  if (format == TranscriptFormat::kJson) return to_json(transcript, times).dump() + '\n';
   if (format == TranscriptFormat::kText && times == TranscriptTimes::kNone) return transcript.text() + '\n';
   std::string out(format == TranscriptFormat::kVtt ? kVttHeader : "");
   size_t number = 0;
@@ -209,7 +209,7 @@ Json to_json(const TranscriptWord& word) {
   return json;
 }
 
-Json to_json(const TranscriptSegment& segment) {
+Json to_json(const TranscriptSegment& segment, TranscriptTimes times) {
   Json json;
   json.set("text", segment.text).set("start_s", rounded_s(segment.start_s)).set("end_s", rounded_s(segment.end_s));
   json.set("confidence", rounded_share(segment.confidence));
@@ -220,26 +220,26 @@ Json to_json(const TranscriptSegment& segment) {
   for (const TranscriptWord& word : segment.words) {
     words.push_back(to_json(word));
   }
-  if (!words.empty()) json.set("words", std::move(words));
+  if (times >= TranscriptTimes::kWord || !words.empty()) json.set("words", std::move(words));
   return json;
 }
 
-Json to_json(const Transcript& transcript) {
+Json to_json(const Transcript& transcript, TranscriptTimes times) {
   Json json;
   json.set("language", transcript.language)
       .set("audio_seconds", rounded_s(transcript.audio_s))
       .set("text", transcript.text());
   Json::Array segments;
-  for (const TranscriptSegment& segment : transcript.segments) segments.push_back(to_json(segment));
+  for (const TranscriptSegment& segment : transcript.segments) segments.push_back(to_json(segment, times));
   return json.set("segments", std::move(segments));
 }
 
-Json to_json(const RecognitionEvent& event) {
+Json to_json(const RecognitionEvent& event, TranscriptTimes times) {
   Json json;
   json.set("segment", static_cast<size_t>(event.segment)).set("final", event.is_final);
   if (event.reason) json.set("reason", reason_name(*event.reason));
   json.set("stable_bytes", event.stable_bytes).set("latency_ms", rounded_s(event.latency_ms));
-  const Json result = to_json(event.result);
+  const Json result = to_json(event.result, times);
   for (const JsonMember& member : *result.object()) json.set(member.key, member.value);
   return json;
 }

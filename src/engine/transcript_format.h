@@ -50,10 +50,10 @@ std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times
 // All of it, as the content of a file.
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times);
 
-// docs/cli.md describes the members.
+// docs/cli.md describes the members.  From kWord on each segment has its words, even where it has none.
 Json to_json(const TranscriptWord& word);
-Json to_json(const TranscriptSegment& segment);
-Json to_json(const Transcript& transcript);
-Json to_json(const RecognitionEvent& event);
+Json to_json(const TranscriptSegment& segment, TranscriptTimes times);
+Json to_json(const Transcript& transcript, TranscriptTimes times);
+Json to_json(const RecognitionEvent& event, TranscriptTimes times);
 
 }  // namespace syrinx

@@ -71,7 +71,7 @@ TEST(TranscriptFormat, Json) {
       R"({"word":"shells","start_s":1.25,"end_s":1.5,"confidence":1.0},)"
       R"({"word":"&","start_s":1.5,"end_s":1.75,"confidence":1.0},)"
       R"({"word":"more.","start_s":2.0,"end_s":2.25,"confidence":0.25}]},)"
-      R"({"text":"Über den Fluss.","start_s":3723.0,"end_s":3725.5,"confidence":0.5,"tokens":[]}]})"
+      R"({"text":"Über den Fluss.","start_s":3723.0,"end_s":3725.5,"confidence":0.5,"tokens":[],"words":[]}]})"
       "\n");
   const RecognitionEvent event{
       .segment = 3,
@@ -81,7 +81,7 @@ TEST(TranscriptFormat, Json) {
       .latency_ms = 12.3456,
       .reason = EndpointReason::kEndOfUtterance};
   EXPECT_EQ(
-      to_json(event).dump(),
+      to_json(event, TranscriptTimes::kSegment).dump(),
       R"({"segment":3,"final":true,"reason":"eou","stable_bytes":4,"latency_ms":12.346,"text":"Yes.","start_s":1.0,"end_s":2.0,)"
       R"("confidence":1.0,"tokens":[]})");
 }
