@@ -58,6 +58,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
     ~Ending() {
       socket_.order_.messages->on_news({});  // so that telling takes no memory
       socket_.order_.messages->leave();
+      socket_.over_ = true;
       socket_.room_.cancel();
       socket_.deadline_.cancel();
       socket_.order_.stream.close();
@@ -90,8 +91,8 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::steady_timer news_, room_;                  // cancelled when there are any, and when there is some
   asio::steady_timer deadline_;                     // of the message that is being sent, or of the end
   asio::cancellation_signal end_read_, end_close_;  // Beast's operations, while they run
-  bool is_in_read_ = false, is_in_close_ = false;
-  bool reading_ = false, leaving_ = false;
+  bool is_in_read_ = false;
+  bool reading_ = false, leaving_ = false, closing_ = false, over_ = false;  // each for good, but the first
   uint64_t sent_ = 0;
 };
 
@@ -152,26 +153,32 @@ void WebSocket::start_reading() {
                  });
 }
 
-// Reads on while the session takes what comes, so that pings and the client's end are heard.
+// Reads on while the session takes what comes, so that pings and the client's end are heard.  No piece is begun behind
+// the close frame: Beast's close reads what still comes itself, and where it stands then Beast's read must not begin
+// (1.81: impl_base.hpp asserts that a frame has been left half).
 asio::awaitable<void> WebSocket::read_messages() {
+  MessageStream& messages = *order_.messages;
   beast::flat_buffer buffer;
   for (;;) {
-    while (!order_.messages->takes_more() && !order_.messages->is_gone()) co_await wait(room_);
+    while (!messages.takes_more() && !messages.is_gone() && !closing_) co_await wait(room_);
+    if (messages.is_gone() || closing_) break;
     is_in_read_ = true;
     const auto [error, bytes] =
-        co_await socket_.async_read(buffer, asio::bind_cancellation_slot(end_read_.slot(), kAwait));
+        co_await socket_.async_read_some(buffer, 0, asio::bind_cancellation_slot(end_read_.slot(), kAwait));
     is_in_read_ = false;
-    if (error || order_.messages->is_gone()) co_return;
+    if (error) co_return;
+    if (messages.is_gone() || !socket_.is_message_done()) continue;
     std::string message = beast::buffers_to_string(buffer.data());
     buffer.clear();
     buffer.shrink_to_fit();
     // Beast looks at each piece, and not at the end of a message whose last frame is empty.
     if (socket_.got_text() && text::find_invalid(message))
-      order_.messages->leave(MessageStream::End{.code = 1007, .reason = "a message is no UTF-8"});
+      messages.leave(MessageStream::End{.code = 1007, .reason = "a message is no UTF-8"});
     else
-      order_.messages->deliver(
+      messages.deliver(
           {.bytes = std::move(message), .is_text = socket_.got_text(), .came_ns = system_clock().now_ns()});
   }
+  while (!over_) co_await wait(room_);
 }
 
 asio::awaitable<void> WebSocket::send_messages() {
@@ -206,9 +213,8 @@ asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   // A frame that nobody reads may be in front.
   cut_within(steady_seconds(order_.messages->is_gone() ? limits_.leaving_s : limits_.stalled_reader_s));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
-  is_in_close_ = true;  // whether the client answers or not
+  closing_ = true;  // whether the client answers or not
   co_await socket_.async_close(reason, asio::bind_cancellation_slot(end_close_.slot(), kAwait));
-  is_in_close_ = false;
 }
 
 // Whatever is being written then.
@@ -225,7 +231,7 @@ void WebSocket::cut_within(Duration time) {
 // one wants).
 void WebSocket::cut() {
   order_.stream.close();
-  if (!is_in_close_) return;
+  if (!closing_) return;
   end_close_.emit(asio::cancellation_type::terminal);
   if (is_in_read_) end_read_.emit(asio::cancellation_type::terminal);
 }
