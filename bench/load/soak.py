@@ -6,7 +6,8 @@
   soak.py ... --clip FILE.wav --recognition-model MODEL [--speakers 4]
 
 So many listeners hear one text after another, beside clients that leave in the midst of an answer or of a message, that
-send what is no request, and that connect without a word.  With --clip so many speakers say it as well, over realtime,
+send what is no request, that connect without a word, and --stalled ones that ask for a long text and do not read it until
+the server cuts them (its stalled_reader_s, 30 s).  With --clip so many speakers say it as well, over realtime,
 Wyoming, as a recording, and as a stream and a recording of /v2/decode in turn.  Behind a third of the time, which may
 fill caches and pools, the process may grow by `--allow-mb` and by no descriptor; at the end all slots are free.  Each
 text, under the load and behind it, has the samples that the same seed had before, and each clip the words that the same
@@ -17,17 +18,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import csv
 import dataclasses
 import http.client
+import itertools
 import random
+import socket
 import sys
 import time
 
 import listener
 import live
 import speaker
-from load import ROOT, TEXT, Syrinx, syrinx_arguments
+from load import ROOT, TEXT, Syrinx, percentile, syrinx_arguments
 
 SEEDS = 4
 # What hears, and at how many Hz; 0: any.
@@ -39,6 +43,7 @@ RUDE = [b"G", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01", b"POST /v1/aud
 STREAMS = ["/v2/decode/stream/whisper-1", "/v1/realtime?intent=transcription"]
 UPGRADE = ("GET {} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+LONG_TEXT = TEXT * (4000 // len(TEXT))  # more sound than sockets and queues hold
 HALF_A_MESSAGE = b"\x82\xfe\x00\xc8\0\0\0\0\1\2\3"  # it says that 200 bytes come
 
 
@@ -54,6 +59,7 @@ class Load:
     samples: list[dict]
     heard: list[listener.Heard] = dataclasses.field(default_factory=list)
     said: list[speaker.Said] = dataclasses.field(default_factory=list)
+    stalled: list[dict] = dataclasses.field(default_factory=list)  # what the log says of each
 
 
 async def alone(server: Syrinx, ears: list[speaker.Ear]) -> Alone:
@@ -111,6 +117,27 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
         await asyncio.sleep(0.05)
 
 
+async def stall(server: Syrinx, number: int, until: float, found: list[dict]) -> None:
+    """Reads one byte of an answer and no more until the server has given it up; then another one."""
+    loop = asyncio.get_running_loop()
+    for count in itertools.count():
+        name = f"stalled.{number}.{count}"
+        with socket.socket() as connection, contextlib.suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setblocking(False)
+            await loop.sock_connect(connection, ("127.0.0.1", server.target.port))
+            await loop.sock_sendall(connection, server.target.request(LONG_TEXT, name, 0)[0])
+            await loop.sock_recv(connection, 1)
+            while name not in server.log:
+                if time.monotonic() >= until:
+                    return
+                await asyncio.sleep(0.1)
+            found.append(server.log[name])
+        if time.monotonic() >= until:
+            return
+        await asyncio.sleep(0.1)
+
+
 async def keep_sampling(server: Syrinx, begun: float, until: float, every: float, samples: list[dict]) -> None:
     while time.monotonic() < until or len(samples) < 8:
         samples.append(await asyncio.to_thread(sample, server, begun))
@@ -129,6 +156,7 @@ async def soak(server: Syrinx, ears: list[speaker.Ear], args: argparse.Namespace
             load.said = await speaker.speakers(ears, args.speakers, args.seconds)
 
     await asyncio.gather(listen(), speak(), be_rude(server, until, random.Random(1)),
+                         *(stall(server, number, until, load.stalled) for number in range(args.stalled)),
                          keep_sampling(server, begun, until, min(5.0, args.seconds / 20), load.samples))
     return load
 
@@ -168,6 +196,8 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
     grown = max(s["rss_mb"] for s in third[-quarter:]) - max(s["rss_mb"] for s in third[:quarter])
     failed = [h for h in heard if h.status != 200 or h.sound == 0]
     unheard = [s for s in load.said if s.status != 200]
+    unread = [s["id"] for s in load.stalled if s.get("stopped") != "cancelled"]
+    gaps = [gap for h in heard for gap in h.gaps] or [0.0]
     found = []
     if len(samples) < 8:
         found.append(f"{len(samples)} samples were taken; eight tell something")
@@ -176,6 +206,8 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
     if unheard:
         kinds = dict.fromkeys(f"{s.protocol}: {s.status} {s.fault}" for s in unheard)
         found.append(f"{len(unheard)} of {len(load.said)} clips were not heard: {'; '.join(kinds)}")
+    if unread:
+        found.append(f"{len(unread)} of {len(load.stalled)} texts that nobody read were not cut")
     if grown > args.allow_mb:
         found.append(f"the memory has grown by {grown:.1f} MB, and may by {args.allow_mb:g}")
     if after["descriptors"] > before["descriptors"]:
@@ -183,7 +215,7 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
     if after["busy"] > 0:
         found.append(f"{after['busy']:.0f} slots are busy though nobody asks")
     print(f"{len(heard)} texts, {sum(h.sound for h in heard):.0f} s of sound, {sum(h.misses for h in heard)} misses; "
-          f"{len(load.said)} clips; memory {samples[0]['rss_mb']:.1f} MB at first, "
+          f"gap of frames p99 {1e3 * percentile(gaps, 99):.1f} ms; {len(load.said)} clips; {len(load.stalled)} stalled readers were cut; memory {samples[0]['rss_mb']:.1f} MB at first, "
           f"{third[0]['rss_mb']:.1f} after a third, {samples[-1]['rss_mb']:.1f} at the end, grown {grown:+.1f}; descriptors {before['descriptors']:.0f} before, "
           f"{max(s['descriptors'] for s in samples):.0f} at most, {after['descriptors']:.0f} after; slots busy at most {max(s['busy'] for s in samples):.0f}, {after['busy']:.0f} after")
     return found
@@ -207,6 +239,7 @@ def main() -> int:
     parser.add_argument("--clip", type=live.Clip.read, help="WAV file, 16 bits, one channel")
     parser.add_argument("--recognition-model", default="")
     parser.add_argument("--speakers", type=int, default=4)
+    parser.add_argument("--stalled", type=int, default=2, help="clients that do not read what they asked for (2)")
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--seconds", type=float, help="in place of minutes")
     parser.add_argument("--allow-mb", type=float, default=8)

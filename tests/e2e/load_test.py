@@ -204,7 +204,7 @@ class Load(Program):
         done = self.run_script("soak.py", "--seconds", "120", "--streams", "20", "--speakers", "4", "--clip", clip,
                                "--recognition-model", DATA / "transducer/rnnt.nemo", "--csv", samples, *SERVER)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"; [1-9]\d* clips;")
+        self.assertRegex(done.stdout, r"; [1-9]\d* clips; [1-9]\d* stalled readers were cut;")
         with samples.open() as file:
             self.assertGreaterEqual(len(list(csv.DictReader(file))), 8)
 
