@@ -17,9 +17,12 @@ export async function openMicrophone(cleaning = { echoCancellation: true, noiseS
   }
 }
 
+// What a subprotocol may be: no '/', '+' or '='.
+const base64Url = (text) => base64Of(new TextEncoder().encode(text)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+
 function openSocket() {
   const used = key();
-  const protocols = ["realtime", ...(used ? [`openai-insecure-api-key.${used}`] : [])];
+  const protocols = ["realtime", ...(used ? [`syrinx-api-key-base64url.${base64Url(used)}`] : [])];
   const address = new URL("/v1/realtime?model=gpt-realtime", location.href);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   return new Promise((resolve, reject) => {

@@ -172,7 +172,6 @@ asio::awaitable<bool> Connection::begin_tls() {
 
 // Empty lines in front of a request are not part of it.
 asio::awaitable<bool> Connection::wait_for_request() {
-  if (transport_.draining) co_return false;
   arrives_within(transport_.limits.idle_timeout_s);
   for (;;) {
     const std::string_view ahead(static_cast<const char*>(buffer_.data().data()), buffer_.size());
@@ -247,7 +246,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   parser.header_limit(static_cast<std::uint32_t>(transport_.limits.max_header_bytes));
   parser.body_limit(boost::none);  // known when the header is
   if (const error_code error = co_await read_head(parser)) co_return co_await refuse_unread(error);
-  answering_.emplace(transport_.answering);
+  if (!transport_.draining) answering_.emplace(transport_.answering);  // else the end waits for nobody who asks on
   take_head(parser.get());
   if (const std::string_view encoding = request_.header("Transfer-Encoding");
       !encoding.empty() && (sender_.head().http_1_0 || !beast::iequals(encoding, "chunked")))

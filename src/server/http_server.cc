@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -43,6 +44,16 @@ void turn_away(tcp::socket& socket, const std::string& words) {
   for (int reads = 0; reads < 16 && !error; ++reads) socket.read_some(asio::buffer(unread), error);
 }
 
+// Also of whom only its own address has no room: behind a proxy that is everybody's, and another server may have some.
+std::string no_room() {
+  const std::string body = error_body(
+      {.status = 503, .message = "the server has too many connections; ask again in a second", .code = "connections"});
+  return fmt::format(
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
+      "Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+      body.size(), body);
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
@@ -64,7 +75,8 @@ struct HttpServer::Impl {
   asio::awaitable<void> accept(Door& door, std::chrono::milliseconds pause);
   void take(const Door& door, tcp::socket socket, const asio::ip::address& address);
   bool has_room(const asio::ip::address& address) const;
-  void close_doors();
+  Door* wyoming_door() { return wyoming ? &*wyoming : nullptr; }
+  void close(std::initializer_list<Door*> doors);
 
   wyoming::Description description;  // of the models, for Wyoming's connections
   Transport transport;
@@ -109,7 +121,7 @@ asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::millisec
       co_await timer.async_wait(kAwait);
     }
     auto [error, socket] = co_await door.acceptor.async_accept(kAwait);
-    if (error == asio::error::operation_aborted || transport.draining) break;
+    if (!door.acceptor.is_open()) break;
     pause = error ? kPause : std::chrono::milliseconds(0);  // no descriptor is free: until some have been closed
     if (error) continue;
     const asio::ip::address address = socket.remote_endpoint(error).address();
@@ -166,11 +178,11 @@ Status HttpServer::Impl::start() {
   return {};
 }
 
-void HttpServer::Impl::close_doors() {
+void HttpServer::Impl::close(std::initializer_list<Door*> doors) {
   transport.draining = true;
   error_code ignored;
-  http.acceptor.close(ignored);
-  if (wyoming) wyoming->acceptor.close(ignored);
+  for (Door* const door : doors)
+    if (door != nullptr) door->acceptor.close(ignored);
 }
 
 HttpServer::HttpServer() = default;
@@ -188,9 +200,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits,
     start_connection(impl.transport, std::move(socket), address);
   };
   impl.transport.identity = std::move(identity);
-  if (!impl.transport.identity)
-    impl.http.full =
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  if (!impl.transport.identity) impl.http.full = no_room();
   SYRINX_TRY_VOID(impl.open(impl.http, limits.port));
   if (wyoming) {
     impl.wyoming.emplace(impl.transport.io, "--wyoming-port");
@@ -217,7 +227,8 @@ void HttpServer::renew(std::shared_ptr<const TlsIdentity> identity) {
 
 void HttpServer::drain() {
   asio::post(impl_->transport.io, [impl = impl_.get()] {
-    impl->close_doors();
+    // Over HTTP the service says for itself that it goes down, and balancers, Kubernetes and Prometheus ask to the end.
+    impl->close({impl->wyoming_door()});
     for (HttpConnection* connection : impl->transport.connections) connection->close_if_idle();
   });
 }
@@ -225,7 +236,7 @@ void HttpServer::drain() {
 void HttpServer::stop() {
   if (!impl_->thread.joinable()) return;
   asio::post(impl_->transport.io, [impl = impl_.get()] {
-    impl->close_doors();
+    impl->close({&impl->http, impl->wyoming_door()});
     for (HttpConnection* connection : impl->transport.connections) connection->cut();
   });
   impl_->thread.join();  // with no connection left there is nothing to run

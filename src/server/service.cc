@@ -269,8 +269,8 @@ std::unique_ptr<HttpReply> Service::wrong_method(const HttpRequest& head) {
 }
 
 bool Service::bears_key(const HttpRequest& head) const {
-  const std::string_view offered = realtime::is_upgrade(head) ? realtime::offered_key(head) : "";
-  if (!offered.empty()) return keys_.allow("Bearer " + std::string(offered));
+  const std::string offered = realtime::is_upgrade(head) ? realtime::offered_key(head) : "";
+  if (!offered.empty()) return keys_.allow("Bearer " + offered);
   return keys_.allow(head.header("Authorization"));
 }
 

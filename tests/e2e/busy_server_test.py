@@ -99,8 +99,8 @@ class Ending(Busy):
         with self.all_busy():
             self.server.terminate()
             self.assertEqual(self.to_the_end(self.idle)[1], 1001)
-            with socket.socket() as late:
-                self.assertNotEqual(late.connect_ex((self.host, self.port)), 0)
+            self.check_refused(503, "draining", None, "GET", "/ready")
+            self.check_refused(503, "draining", None, "POST", "/v1/audio/speech", {"input": "No more."})
             heard, code = self.to_the_end(self.heard)
             self.assertEqual((heard[-1]["status"], code), ("COMPLETE", 1001))
             self.assertEqual(" ".join(heard[-1]["transcription"].split()), words)

@@ -303,7 +303,7 @@ class Life(Server):
             reply.begin()
             self.server.terminate()
             self.assertEqual(idle.recv(1), b"")
-            self.assertTrue(self.refuses_connections())
+            self.check_goes_down()
             self.check_same(reply.read(), expected)
         idle.close()
         self.end_server(terminate=False)
@@ -329,14 +329,32 @@ class Life(Server):
             self.ask(connection)
             connection.recv(100)
             self.server.terminate()
-            self.wait_for(lambda: self.refuses_connections())
+            self.wait_for(lambda: self.request("GET", "/ready")[0] == 503)
             self.end_server(status=-signal.SIGTERM)
 
-    def refuses_connections(self):
-        connection = socket.socket()
-        refused = connection.connect_ex((self.host, self.port)) != 0
-        connection.close()
-        return refused
+    def check_goes_down(self):
+        """Balancers, Kubernetes and Prometheus are answered to the end; who asks for work is sent elsewhere."""
+        for ask in (("GET", "/ready"), ("POST", "/v1/audio/speech", {"input": "No more."})):
+            status, headers, body = self.request(*ask)
+            self.assertEqual((status, json.loads(body)["error"]["code"], headers["Connection"]), (503, "draining", "close"), ask)
+            self.assertTrue(headers["Retry-After"])
+        self.assertEqual(self.request("GET", "/health")[0], 200)
+        self.assertIn(b'syrinx_rejected_total{reason="draining"} 1\n', self.request("GET", "/metrics")[2])
+
+    def test_who_asks_on_does_not_hold_the_end(self):
+        self.start_server("--drain-timeout-s", "600")
+        with self.connect(receive_bytes=4096) as busy, self.connect() as asks:
+            self.ask(busy)
+            busy.recv(100)
+            self.server.terminate()
+            self.wait_for(lambda: self.request("GET", "/ready")[0] == 503)
+            late = self.connect()
+            late.sendall(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertTrue(late.recv(100).startswith(b"HTTP/1.1 503 "))  # and does not close
+            asks.sendall(b"G")
+            busy.close()
+            self.end_server(terminate=False)
+            late.close()
 
     def test_the_log_holds_figures_and_no_texts(self):
         self.start_server()

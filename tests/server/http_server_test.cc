@@ -163,7 +163,10 @@ TEST_F(HttpServerTest, SoManyConnectionsAndNoMore) {
     client = connect_and_send(server_->port(), "GET / HTTP/1.1\r\n\r\n");
     EXPECT_EQ(::recv(client, &byte, 1, 0), 1);
   }
-  EXPECT_THAT(ask(server_->port(), "/"), StartsWith("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"));
+  const std::string refused = ask(server_->port(), "/");
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"));
+  EXPECT_THAT(refused, EndsWith(R"({"error":{"message":"the server has too many connections; ask again in a second",)"
+                                R"("type":"overloaded_error","param":null,"code":"connections"}})"));
   ::close(open_now[0]);
   std::string answer;
   do answer = ask(server_->port(), "/");

@@ -475,6 +475,14 @@ TEST(HandshakeTest, WhatAClientAsksFor) {
   EXPECT_EQ(offered.model, "m");
   EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a, openai-insecure-api-key.k1 ,b")), "k1");
   EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a,,")), "");
+  const auto encoded = [](const std::string& key) {
+    return offered_key(request_with("Sec-WebSocket-Protocol", "realtime, syrinx-api-key-base64url." + key));
+  };
+  EXPECT_EQ(encoded("YT8-PS8rLA"), "a?>=/+,");
+  EXPECT_EQ(encoded("Pz8_"), "???");
+  EXPECT_EQ(encoded("YQ"), "a");
+  EXPECT_EQ(encoded("Y"), "");  // no base64
+  EXPECT_EQ(encoded(""), "");
   EXPECT_TRUE(is_realtime_model("gpt-4o-realtime-preview"));
   EXPECT_FALSE(is_realtime_model("gpt-9"));
 }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "server/base64.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
 constexpr std::string_view kKeyProtocol = "openai-insecure-api-key.";
+constexpr std::string_view kEncodedKeyProtocol = "syrinx-api-key-base64url.";  // no subprotocol may have a '/' or '='
 constexpr size_t kKeyCharacters = 24;  // base64 of 16 bytes
 constexpr std::string_view kBetaProtocol = "openai-beta.realtime-v1";
 constexpr std::array<std::string_view, 4> kModelNames = {"gpt-realtime", "gpt-4o-realtime", "gpt-4o-mini-realtime",
@@ -60,10 +62,19 @@ HttpReply refused_handshake(const HttpError& fault) {
 
 std::string chosen_protocol(const HttpRequest& request) { return offers(request, "realtime") ? "realtime" : ""; }
 
-std::string_view offered_key(const HttpRequest& request) {
-  const std::string_view found = find_member(request.header("Sec-WebSocket-Protocol"),
-                                             [](std::string_view each) { return each.starts_with(kKeyProtocol); });
-  return found.substr(std::min(kKeyProtocol.size(), found.size()));
+std::string offered_key(const HttpRequest& request) {
+  const auto behind = [&](std::string_view prefix) {
+    const std::string_view found = find_member(request.header("Sec-WebSocket-Protocol"),
+                                               [&](std::string_view each) { return each.starts_with(prefix); });
+    return std::string(found.substr(std::min(prefix.size(), found.size())));
+  };
+  if (std::string plain = behind(kKeyProtocol); !plain.empty()) return plain;
+  std::string encoded = behind(kEncodedKeyProtocol);
+  std::replace(encoded.begin(), encoded.end(), '-', '+');
+  std::replace(encoded.begin(), encoded.end(), '_', '/');
+  encoded.append((4 - encoded.size() % 4) % 4, '=');
+  const auto bytes = decode_base64(encoded);
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
 }
 
 bool is_realtime_model(std::string_view name) {

@@ -28,8 +28,9 @@ std::optional<HttpError> handshake_fault(const HttpRequest& request);
 HttpReply refused_handshake(const HttpError& fault);
 // Of the subprotocols that it offers, the one to be chosen, beside which a browser may offer its key; empty: none.
 std::string chosen_protocol(const HttpRequest& request);
-// Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY; else empty.
-std::string_view offered_key(const HttpRequest& request);
+// Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY, or, as a key may
+// have what no subprotocol may, of syrinx-api-key-base64url.KEY; else empty.
+std::string offered_key(const HttpRequest& request);
 // Whether it is a name of OpenAI's models for realtime sessions, which stand for the server's own.
 bool is_realtime_model(std::string_view name);
 
