@@ -100,6 +100,12 @@ std::string printable(std::string_view text) {
     // U+0080 to U+009F, two bytes: U+009B begins an order as an escape and [ do.
     if (byte(i) == 0xC2 && i + 1 < out.size() && (byte(i + 1) & 0xE0) == 0x80) out[i] = out[i + 1] = ' ';
   }
+  // A terminal of one byte a letter takes 0x9B for the same.
+  size_t begin = 0;
+  while (const auto invalid = find_invalid(std::string_view(out).substr(begin))) {
+    out[begin + *invalid] = ' ';
+    begin += *invalid + 1;
+  }
   return out;
 }
 

@@ -15,8 +15,8 @@ size_t columns(std::string_view text);
 size_t bytes_within(std::string_view text, size_t limit);
 std::string_view tail_within(std::string_view text, size_t limit);
 
-// The text with blanks for control characters, U+0080 to U+009F among them, but for line breaks: words of a model or a
-// file must not steer a terminal.  As many bytes.
+// The text with blanks for control characters, U+0080 to U+009F among them, but for line breaks, and for what is no
+// UTF-8: words of a model or a file must not steer a terminal.  As many bytes.
 std::string printable(std::string_view text);
 
 // Words between blanks; one that is wider than `limit` (languages without blanks, addresses) in pieces that are not.
