@@ -488,7 +488,9 @@ asio::awaitable<void> Connection::linger() {
 void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address) {
   const auto connection = std::make_shared<Connection>(transport, std::move(socket), address);
   asio::co_spawn(transport.io, connection->serve(), [connection](const std::exception_ptr& thrown) {
-    if (thrown) log_error("a connection was given up after an exception");
+    if (!thrown) return;
+    log_error("a connection was given up after an exception");
+    connection->cut();  // whoever waits for the client to leave, and the slot of its answer, would stay as long as it does
   });
 }
 
