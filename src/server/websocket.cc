@@ -211,7 +211,8 @@ asio::awaitable<bool> WebSocket::send(const MessageStream::Message& message) {
 
 asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   // A frame that nobody reads may be in front.
-  cut_within(steady_seconds(order_.messages->is_gone() ? limits_.leaving_s : limits_.stalled_reader_s));
+  cut_within(order_.messages->is_gone() ? steady_seconds(limits_.leaving_s)
+                                        : std::min<Duration>(steady_seconds(limits_.stalled_reader_s), kClosingTime));
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
   closing_ = true;  // whether the client answers or not
   co_await socket_.async_close(reason, asio::bind_cancellation_slot(end_close_.slot(), kAwait));
