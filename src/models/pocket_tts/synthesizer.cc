@@ -52,7 +52,7 @@ size_t default_steps(const Model& model) {
 }
 
 Result<StreamPool::Lease> lease(const Model& model, const SpeechSettings& settings, StreamPool& pool) {
-  if (!settings.decode_steps) return pool.lease();
+  if (settings.decode_steps.value_or(default_steps(model)) == default_steps(model)) return pool.lease();
   SYRINX_TRY(const FlowSchedule schedule, make_schedule(*model.flow_lm(), *settings.decode_steps));
   return pool.lease(schedule);
 }
