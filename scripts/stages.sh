@@ -1,6 +1,8 @@
 # The stages of scripts/test, which reads this file.  A stage is a function that fails when anything in it fails and
 # whose lines `note: ...` are shown to the user.  Set by scripts/test: jobs, test_jobs, fuzz_seconds, ctest_exclude.
 
+background_groups=()
+
 build() {  # PRESET [cmake arguments... -- targets...]
   local preset=$1 configure=() targets=()
   shift
@@ -11,11 +13,16 @@ build() {  # PRESET [cmake arguments... -- targets...]
     alone "$preset" cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"
 }
 
-# A folder is built by one at a time: a stage waits here for what begin_builds has under way.
+# A folder is built by one at a time: a stage waits here for what begin_builds has under way, which is then no longer
+# built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.
 alone() {  # FOLDER COMMAND...
-  local folder=$1
+  local folder=$1 lock=build/log/$1.lock group
   shift
-  mkdir -p build/log && flock --close "build/log/$folder.lock" "$@"
+  mkdir -p build/log
+  if ! flock --nonblock "$lock" true; then
+    for group in "${background_groups[@]}"; do renice -n 0 -g "$group" >/dev/null 2>&1 || true; done
+  fi
+  flock --close "$lock" "$@"
 }
 
 # Tests wait more than they compute, so what later stages compile is compiled meanwhile, at the lowest priority.  A stage
@@ -32,7 +39,6 @@ build_all() {
 }
 
 # In a process group of its own, which end_background ends; in this session, as priorities count within one.
-background_groups=()
 background() {  # LOG COMMAND...
   local log=build/log/$1
   shift
@@ -44,7 +50,7 @@ background() {  # LOG COMMAND...
 
 end_background() {
   local group
-  for group in "${background_groups[@]}"; do kill -- "-$group" 2>/dev/null; done
+  for group in "${background_groups[@]}"; do kill -- "-$group" 2>/dev/null && wait "$group" 2>/dev/null; done
 }
 
 run_tests() {  # FOLDER [ctest arguments...]
