@@ -72,7 +72,7 @@ class Campaign:
         environment = os.environ | {"LLVM_PROFILE_FILE": os.devnull, "ASAN_OPTIONS": "detect_stack_use_after_return=1",
                                     "ASAN_SYMBOLIZER_PATH": "/usr/bin/llvm-symbolizer-14"}
         command = [ran, *LIMITS, f"-max_total_time={self.slice_s}", f"-artifact_prefix={found}/", corpus, ROOT / "fuzz/corpus" / name]
-        with (self.folder / f"{name}.log").open("w+") as log:
+        with (self.folder / f"{name}.log").open("w+", errors="replace") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=be_idle)
             self.running[name] = process
             if self.is_ending:

@@ -122,12 +122,12 @@ async def stall(server: Syrinx, number: int, until: float, found: list[dict]) ->
     loop = asyncio.get_running_loop()
     for count in itertools.count():
         name = f"stalled.{number}.{count}"
-        with socket.socket() as connection, contextlib.suppress(OSError):
+        with socket.socket() as connection, contextlib.suppress(OSError, asyncio.TimeoutError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.setblocking(False)
             await loop.sock_connect(connection, ("127.0.0.1", server.target.port))
             await loop.sock_sendall(connection, server.target.request(LONG_TEXT, name, 0)[0])
-            await loop.sock_recv(connection, 1)
+            await asyncio.wait_for(loop.sock_recv(connection, 1), max(1.0, until - time.monotonic()))
             while name not in server.log:
                 if time.monotonic() >= until:
                     return
