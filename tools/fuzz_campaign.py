@@ -3,9 +3,10 @@
 
   tools/fuzz_campaign.py --seconds 3600 http_request multipart       an hour each; without names all targets
   tools/fuzz_campaign.py --state DIR --report                         what has been done so far
+  tools/fuzz_campaign.py --record                                     adds it to fuzz/campaign.json, which is to be committed
 
 What it has found and done is kept in --state (build/fuzz_campaign), so that it may be ended at any time (Ctrl-C, SIGTERM) and
-goes on where it was.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
+goes on where it was; what earlier ones, also on other machines, have recorded in fuzz/campaign.json counts as done.  Seeds are random, unlike those of scripts/test.  A target that fails is not run again before its binary has changed; its
 input lies in STATE/found/NAME and belongs into fuzz/corpus/NAME with the fix.  Ends with 0 once all have done their time.
 """
 
@@ -27,12 +28,14 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+RECORD = ROOT / "fuzz/campaign.json"
 INTERRUPTED = 72  # libFuzzer's status behind SIGINT, which a terminal's Ctrl-C sends it as well
 LIMITS = ["-timeout=60", "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1", "-verbosity=0", "-seed=0"]
 
 
 class Campaign:
-    """The account of what has run: NAME -> {cpu_s, runs, binary, failed}.  Any thread."""
+    """The account of what has run: NAME -> {cpu_s, runs, recorded, binary, failed}, of which `recorded` is how much of both
+    stands in the record, and the record of all campaigns: NAME -> {cpu_s, runs}.  Any thread."""
 
     def __init__(self, folder: pathlib.Path, binaries: pathlib.Path, names: list[str], seconds: float, slice_s: int):
         self.folder, self.binaries, self.names, self.seconds, self.slice_s = folder, binaries, names, seconds, slice_s
@@ -40,18 +43,33 @@ class Campaign:
         self.running: dict[str, subprocess.Popen] = {}
         self.is_ending = False
         self.account = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
     def row(self, name: str) -> dict:
-        return self.account.setdefault(name, {"cpu_s": 0.0, "runs": 0, "binary": "", "failed": False})
+        return self.account.setdefault(name, {"cpu_s": 0.0, "runs": 0, "recorded": [0.0, 0], "binary": "", "failed": False})
+
+    def total(self, name: str) -> tuple[float, int]:
+        """Seconds of processor and runs of all campaigns."""
+        row, before = self.row(name), self.record.get(name, {"cpu_s": 0, "runs": 0})
+        return before["cpu_s"] + row["cpu_s"] - row["recorded"][0], before["runs"] + row["runs"] - row["recorded"][1]
+
+    def write_record(self) -> None:
+        for name in self.names:
+            seconds, runs = self.total(name)
+            if seconds > 0:
+                self.record[name] = {"cpu_s": round(seconds), "runs": runs}
+            self.row(name)["recorded"] = [self.row(name)["cpu_s"], self.row(name)["runs"]]
+        RECORD.write_text("{\n" + ",\n".join(f' "{name}": {json.dumps(self.record[name])}' for name in sorted(self.record)) + "\n}\n")
+        self.path.write_text(json.dumps(self.account, indent=1) + "\n")
 
     def take(self) -> str | None:
         """The target that has run least of those that have to; None: no more."""
         with self.lock:
-            open_ones = [n for n in self.names if n not in self.busy and self.row(n)["cpu_s"] < self.seconds
+            open_ones = [n for n in self.names if n not in self.busy and self.total(n)[0] < self.seconds
                          and not (self.row(n)["failed"] and self.row(n)["binary"] == self.digest_or_none(n))]
             if not open_ones or self.is_ending:
                 return None
-            name = min(open_ones, key=lambda n: self.row(n)["cpu_s"])
+            name = min(open_ones, key=lambda n: self.total(n)[0])
             self.busy.add(name)
             return name
 
@@ -94,8 +112,8 @@ class Campaign:
             print(f"{time.strftime('%H:%M:%S')} {self.line(name)}", flush=True)
 
     def line(self, name: str) -> str:
-        row = self.row(name)
-        return f"{name}: {row['cpu_s']:.0f} of {self.seconds:.0f} s of processor, {row['runs']} runs" + (", FAILED" if row["failed"] else "")
+        seconds, runs = self.total(name)
+        return f"{name}: {seconds:.0f} of {self.seconds:.0f} s of processor, {runs} runs" + (", FAILED" if self.row(name)["failed"] else "")
 
     def work(self) -> None:
         while (name := self.take()) is not None:
@@ -115,7 +133,7 @@ class Campaign:
                 os.kill(process.pid, signal.SIGUSR1)
 
     def has_done(self, name: str) -> bool:
-        return self.row(name)["cpu_s"] >= self.seconds and not self.row(name)["failed"]
+        return self.total(name)[0] >= self.seconds and not self.row(name)["failed"]
 
 
 def be_idle() -> None:
@@ -136,6 +154,7 @@ def main() -> int:
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build/asan/fuzz")
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/fuzz_campaign")
     parser.add_argument("--report", action="store_true", help="only says what has been done")
+    parser.add_argument("--record", action="store_true", help="only adds what has been done to fuzz/campaign.json")
     args = parser.parse_args()
     known = sorted(path.name.removesuffix("_fuzz.cc") for path in (ROOT / "fuzz").glob("*_fuzz.cc"))
     if unknown := set(args.names) - set(known):
@@ -144,7 +163,9 @@ def main() -> int:
         parser.error("--seconds, --slice and --jobs are above 0")
     args.state.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(args.state, args.binaries, args.names or known, args.seconds, args.slice)
-    if not args.report:
+    if args.record:
+        campaign.write_record()
+    elif not args.report:
         if missing := [name for name in campaign.names if not campaign.binary(name).exists()]:
             parser.error(f"{campaign.binary(missing[0])} is not built: cmake --preset asan && cmake --build --preset asan --target fuzz/all")
         for name in (signal.SIGINT, signal.SIGTERM):
