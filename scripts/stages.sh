@@ -147,17 +147,17 @@ stage_asan() {
 
 build_asan() { LLVM_PROFILE_FILE=/dev/null build asan; }  # what runs while it is built is no test
 
-# Two targets at a time, half a minute each for what reads requests and recordings, a third of that for the others (files
-# of models and settings, texts).  A target is not run again while its binary is the one that already stood the time.
+# Two targets at a time, half a minute each for what reads requests and recordings, a sixth of that for the others (files
+# of models and settings, texts), which campaigns fuzz for long.  A target is not run again while its binary is the one that already stood the time.
 stage_fuzz() {
   local source name seconds
   alone asan true  # what is built of it in the background
   for source in fuzz/*_fuzz.cc; do
     name=$(basename "$source" _fuzz.cc)
     case $name in
-      chat_stream|decode_request|decode_stream|http_request|json|multipart|pcm_stream|realtime_event) seconds=30 ;;
+      decode_request|decode_stream|http_request|json|multipart|realtime_event) seconds=30 ;;
       recording|speech_request|wav|web_socket|wyoming_event) seconds=30 ;;
-      *) seconds=10 ;;
+      *) seconds=5 ;;
     esac
     printf '%s\0%s\0' "${fuzz_seconds:-$seconds}" "build/asan/${source%.cc}"
   done | xargs -0 -n 2 -P "$jobs" tools/fuzz
