@@ -219,6 +219,22 @@ TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
   ::close(refused);
 }
 
+// Beast throws at such a header, while the client is watched for leaving, which it does not.
+TEST_F(HttpServerTest, WhatIsThrownInAnAnswerEndsItsConnectionAndItsWork) {
+  StreamService service;
+  service.stream->begin({.status = 200, .headers = {{"X", std::string(70000, 'x')}}}, /*whole=*/false);
+  const auto server = HttpServer::listen({.stalled_reader_s = 3600}, service);
+  ASSERT_TRUE(server) << server.error().message;
+  const int client = connect_and_send((*server)->port(), "GET / HTTP/1.1\r\n\r\n");
+  char byte = 0;
+  EXPECT_LE(::recv(client, &byte, 1, 0), 0);
+  EXPECT_TRUE(service.stream->cancelled());
+  const Stopwatch waited;
+  while ((*server)->answering() > 0 && waited.elapsed_ms() < 60000) std::this_thread::yield();
+  EXPECT_EQ((*server)->answering(), 0);
+  ::close(client);
+}
+
 // A session of which the test holds the other end.
 class SessionService final : public ThrowingService {
  public:
