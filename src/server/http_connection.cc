@@ -490,7 +490,8 @@ void start_connection(Transport& transport, tcp::socket socket, const asio::ip::
   asio::co_spawn(transport.io, connection->serve(), [connection](const std::exception_ptr& thrown) {
     if (!thrown) return;
     log_error("a connection was given up after an exception");
-    connection->cut();  // whoever waits for the client to leave, and the slot of its answer, would stay as long as it does
+    connection
+        ->cut();  // whoever waits for the client to leave, and the slot of its answer, would stay as long as it does
   });
 }
 

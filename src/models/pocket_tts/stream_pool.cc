@@ -22,7 +22,9 @@ Result<StreamPool::Lease> StreamPool::lease() {
   const size_t stream = free_.back();
   free_.pop_back();
   // As a round, which batch work waits for so many of.
-  const auto is_batchs = [](const Request* request) { return request->work != nullptr && request->due_ns == kNeverDue; };
+  const auto is_batchs = [](const Request* request) {
+    return request->work != nullptr && request->due_ns == kNeverDue;
+  };
   if (std::any_of(waiting_.begin(), waiting_.end(), is_batchs)) ++passed_;
   frames_until_ = std::chrono::steady_clock::now() + next_frame_;
   return Lease(*this, stream);

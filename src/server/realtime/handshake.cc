@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kKeyProtocol = "openai-insecure-api-key.";
 constexpr std::string_view kEncodedKeyProtocol = "syrinx-api-key-base64url.";  // no subprotocol may have a '/' or '='
-constexpr size_t kKeyCharacters = 24;  // base64 of 16 bytes
+constexpr size_t kKeyCharacters = 24;                                          // base64 of 16 bytes
 constexpr std::string_view kBetaProtocol = "openai-beta.realtime-v1";
 constexpr std::array<std::string_view, 4> kModelNames = {"gpt-realtime", "gpt-4o-realtime", "gpt-4o-mini-realtime",
                                                          "gpt-audio"};
