@@ -1,4 +1,4 @@
-"""The page's colours in a real Chromium: light and dark, on phones and on a desk.
+"""The page's colours in a real Chromium: light and dark, at 320 pixels, on a phone and on a desk.
 
 SYRINX_PICTURES is a folder that the pictures are kept in, for somebody to look at."""
 import os
