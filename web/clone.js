@@ -1,6 +1,7 @@
 // The panel that makes voices of recordings: a file, or what is said into the microphone; and lists those that have been
 // made, to choose or to delete.
 
+import { isResting, setResting, setWords } from "./button.js";
 import { openMicrophone } from "./listener.js";
 import { ask } from "./server.js";
 import { kRate, wavOf } from "./sound.js";
@@ -36,11 +37,17 @@ export class ClonePanel {
       event.preventDefault();
       this.#upload();
     });
-    this.#record.addEventListener("click", () => (this.#microphone ? this.#stop() : this.#start()));
+    this.#record.addEventListener("click", () => this.#press());
     this.#file.addEventListener("change", () => {
       this.#stop();
       this.#forget();
     });
+  }
+
+  #press() {
+    if (isResting(this.#record)) return;
+    if (this.#microphone) this.#stop();
+    else this.#start();
   }
 
   // What /v1/audio/voices answers.
@@ -89,7 +96,7 @@ export class ClonePanel {
   async #start() {
     this.#forget();
     this.#file.value = "";
-    this.#record.disabled = true;
+    setResting(this.#record, true);
     const attempt = ++this.#attempt;
     let microphone = null;
     let context = null;
@@ -105,7 +112,7 @@ export class ClonePanel {
       release(microphone, context);
       if (attempt === this.#attempt) this.#say("", `Nothing was recorded: ${fault.message}.`);
     }
-    this.#record.disabled = false;
+    setResting(this.#record, false);
     this.#showState();
   }
 
@@ -141,9 +148,8 @@ export class ClonePanel {
 
   #showState() {
     const recording = this.#microphone !== null;
-    const words = recording ? `Stop recording (${Math.floor(this.#seconds())} s)` : "Record";
-    if (this.#record.textContent !== words) this.#record.textContent = words;
-    this.#record.setAttribute("aria-pressed", String(recording));
+    setWords(this.#record, recording ? `Stop recording (${Math.floor(this.#seconds())} s)` : "Record");
+    this.#record.setAttribute("aria-label", recording ? "Stop recording" : "Record");  // the seconds are no part of its name
   }
 
   #missing() {
@@ -153,6 +159,7 @@ export class ClonePanel {
   }
 
   async #upload() {
+    if (isResting(this.#make)) return;
     this.#stop();
     const missing = this.#missing();
     if (missing) {
@@ -164,7 +171,7 @@ export class ClonePanel {
     const form = new FormData();
     form.append("name", name);
     form.append("audio_sample", this.#file.files[0] ?? wavOf(this.#pieces), "sample.wav");
-    this.#make.disabled = true;
+    setResting(this.#make, true);
     this.#say("The voice is being made…");
     try {
       await ask("/v1/audio/voices", { method: "POST", body: form });
@@ -175,7 +182,7 @@ export class ClonePanel {
     } catch (fault) {
       this.#say("", `No voice was made: ${fault.message}.`);
     }
-    this.#make.disabled = false;
+    setResting(this.#make, false);
   }
 
   // What has happened has, be the list there or not.

@@ -1,5 +1,6 @@
 // The panel that writes what is said, while it is said.
 
+import { isResting, setResting, setWords } from "./button.js";
 import { Listener } from "./listener.js";
 import { Transcript } from "./transcript.js";
 import { Waveform } from "./waveform.js";
@@ -25,14 +26,21 @@ export class DictatePanel {
 
   // `model` gives the recogniser's name.
   constructor(model) {
-    this.#toggle.addEventListener("click", () => (this.#state === "off" ? this.#start(model()) : this.#stop()));
+    this.#toggle.addEventListener("click", () => this.#press(model()));
     document.getElementById("dictate-clear").addEventListener("click", () => this.#transcript.clear());
     document.getElementById("dictate-copy").addEventListener("click", () => this.#copy());
+    document.getElementById("dictate-save").addEventListener("click", () => this.#save());
+  }
+
+  #press(model) {
+    if (isResting(this.#toggle)) return;
+    if (this.#state === "off") this.#start(model);
+    else this.#stop();
   }
 
   async #start(model) {
     this.#state = "starting";
-    this.#toggle.disabled = true;
+    setResting(this.#toggle, true);
     this.#fault.textContent = "";
     this.#wave.clear();
     this.#turns.clear();
@@ -83,10 +91,9 @@ export class DictatePanel {
   }
 
   #show(words) {
-    this.#toggle.disabled = false;
-    this.#toggle.textContent = this.#state === "off" ? "Start dictation" : "Stop dictation";
-    this.#toggle.setAttribute("aria-pressed", this.#state !== "off");
-    this.#told.textContent = words;
+    setResting(this.#toggle, false);
+    setWords(this.#toggle, this.#state === "off" ? "Start dictation" : "Stop dictation");
+    setWords(this.#told, words);
   }
 
   async #copy() {
@@ -96,5 +103,9 @@ export class DictatePanel {
     } catch {
       this.#fault.textContent = "The browser does not let this page copy.";
     }
+  }
+
+  #save() {
+    if (!this.#transcript.save("dictation.txt")) this.#told.textContent = "There is nothing to save yet.";
   }
 }

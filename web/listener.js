@@ -26,7 +26,13 @@ function openSocket() {
   const address = new URL("/v1/realtime?model=gpt-realtime", location.href);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(address, protocols);
+    let socket;
+    try {
+      socket = new WebSocket(address, protocols);
+    } catch {  // whose words would show the key
+      reject(new Fault("the browser opens no session with this server; another API key may help"));
+      return;
+    }
     socket.addEventListener("open", () => resolve(socket), { once: true });
     socket.addEventListener("error", () => reject(new Fault("the server gives no session; it may be busy")), { once: true });
   });

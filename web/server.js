@@ -37,22 +37,30 @@ async function sentenceOf(reply) {
   }
 }
 
+async function askOnce(path, options) {
+  const used = key();
+  // The browser's own words for it would show the key.
+  if (!/^[ -~]*$/.test(used)) throw new Fault("no request can bear an API key with other letters than ASCII's; give another one", 401);
+  const headers = { ...options.headers, ...(used && { Authorization: `Bearer ${used}` }) };
+  let reply;
+  try {
+    reply = await fetch(path, { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Fault("the server cannot be reached");
+  }
+  if (!reply.ok) throw new Fault(await sentenceOf(reply), reply.status);
+  return reply;
+}
+
 // Resolves to an answer that is 200, or else throws a Fault with the server's sentence.  `quiet`: does not ask for a key.
 export async function ask(path, { quiet = false, ...options } = {}) {
   for (;;) {
-    const headers = { ...options.headers };
-    const used = key();
-    if (used) headers.Authorization = `Bearer ${used}`;
-    let reply;
     try {
-      reply = await fetch(path, { ...options, headers, cache: "no-store" });
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new Fault("the server cannot be reached");
+      return await askOnce(path, options);
+    } catch (fault) {
+      if (fault.status !== 401 || quiet || !(await wantKey())) throw fault;
     }
-    if (reply.ok) return reply;
-    const fault = new Fault(await sentenceOf(reply), reply.status);
-    if (reply.status !== 401 || quiet || !(await wantKey())) throw fault;
   }
 }
 

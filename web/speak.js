@@ -1,5 +1,6 @@
 // The panel that speaks a text: heard and seen while it is made, stopped, and kept as a file.
 
+import { giveFile, isResting, setResting } from "./button.js";
 import { ask } from "./server.js";
 import { kRate, Player, SampleReader, wavOf } from "./sound.js";
 import { Waveform } from "./waveform.js";
@@ -30,8 +31,10 @@ export class SpeakPanel {
     this.#form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.stop();
     });
-    this.#stop.addEventListener("click", () => this.stop());
-    this.#save.addEventListener("click", () => this.#keep());
+    this.#stop.addEventListener("click", () => {
+      if (!isResting(this.#stop)) this.stop();
+    });
+    this.#save.addEventListener("click", () => giveFile(wavOf(this.#pieces), "speech.wav"));
     this.#player.onended = () => {
       if (!this.#answer) this.#wave.heardSeconds = Infinity;  // the last bar, too, which is no whole one
       this.#show();
@@ -118,16 +121,8 @@ export class SpeakPanel {
 
   #show() {
     const busy = Boolean(this.#answer) || this.#player.isPlaying;
-    this.#stop.disabled = !busy;
+    setResting(this.#stop, !busy);
     this.#save.disabled = Boolean(this.#answer) || this.#pieces.length === 0;
     this.#form.dataset.playing = this.#player.isPlaying;
-  }
-
-  #keep() {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(wavOf(this.#pieces));
-    link.download = "speech.wav";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 }

@@ -1,6 +1,7 @@
 // The panel in which the server answers what is said, where a language model stands behind it, or else repeats it, in
 // its voice.  Who speaks meanwhile silences it at once.
 
+import { isResting, setResting, setWords } from "./button.js";
 import { bytesOf, Listener } from "./listener.js";
 import { askJson } from "./server.js";
 import { Player, SampleReader } from "./sound.js";
@@ -31,17 +32,24 @@ export class TalkPanel {
 
   // `model` gives the recogniser's name.
   constructor(model) {
-    this.#toggle.addEventListener("click", () => (this.#isOn ? this.#end("") : this.#start(model())));
+    this.#toggle.addEventListener("click", () => this.#press(model()));
+    document.getElementById("talk-save").addEventListener("click", () => this.#save());
     this.#player.onended = () => {
       if (this.#response) return;
-      this.#line = null;
+      this.#leaveLine();
       this.#show("Listening.");
     };
   }
 
+  #press(model) {
+    if (isResting(this.#toggle)) return;
+    if (this.#isOn) this.#end("");
+    else this.#start(model);
+  }
+
   async #start(model) {
     this.#isOn = true;
-    this.#toggle.disabled = true;
+    setResting(this.#toggle, true);
     this.#fault.textContent = "";
     this.#transcript.clear();
     this.#wave.clear();
@@ -73,7 +81,7 @@ export class TalkPanel {
   #begun(id) {
     if (this.#answers) {
       this.#response = { id: "", reader: new SampleReader(), isHeard: true };
-      this.#line = null;
+      this.#leaveLine();
       this.#show("Thinking.");
     }
     if (this.#response) this.#response.id = id;
@@ -82,13 +90,14 @@ export class TalkPanel {
   // An answer's words, as they are spoken.
   #write({ response_id: id, delta }) {
     if (!this.#answers || id !== this.#response?.id || !this.#response.isHeard) return;
-    this.#line ??= this.#transcript.add("", "spoken");
+    this.#line ??= this.#transcript.begin("spoken");
     this.#line.textContent += delta;
     this.#show("Speaking: interrupt it by speaking.");
   }
 
   #finished({ status, status_details: details }) {
     if (status === "failed") this.#fault.textContent = `${details.error.message}.`;
+    if (this.#line) this.#transcript.finish(this.#line, "spoken");  // it may still be interrupted while it is heard
     this.#done();
   }
 
@@ -98,19 +107,23 @@ export class TalkPanel {
   }
 
   #interrupt() {
-    if (this.#player.isPlaying && this.#line) this.#line.dataset.kind = "interrupted";
+    this.#leaveLine(this.#player.isPlaying ? "interrupted" : "spoken");
     // The language model is told how much of its answer was heard.
     if (this.#player.isPlaying && this.#answers)
       this.#listener.send("conversation.item.truncate",
                           { item_id: this.#item, content_index: 0, audio_end_ms: Math.floor(1000 * this.#player.position) });
     this.#player.stop();
-    this.#line = null;
     this.#next = "";
     if (this.#response?.isHeard) {
       this.#response.isHeard = false;
       if (!this.#answers) this.#listener.send("response.cancel");  // the server ends its own by itself
     }
     this.#show("Hearing you.");
+  }
+
+  #leaveLine(kind = "spoken") {
+    if (this.#line) this.#transcript.finish(this.#line, kind);
+    this.#line = null;
   }
 
   #speak(words) {
@@ -149,9 +162,12 @@ export class TalkPanel {
   }
 
   #show(words) {
-    this.#toggle.disabled = false;
-    this.#toggle.textContent = this.#isOn ? "Stop talking" : "Start talking";
-    this.#toggle.setAttribute("aria-pressed", this.#isOn);
-    this.#told.textContent = words;
+    setResting(this.#toggle, false);
+    setWords(this.#toggle, this.#isOn ? "Stop talking" : "Start talking");
+    setWords(this.#told, words);
+  }
+
+  #save() {
+    if (!this.#transcript.save("conversation.txt")) this.#told.textContent = "There is nothing to save yet.";
   }
 }

@@ -3,6 +3,7 @@ import fcntl
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -164,8 +165,8 @@ class HaproxyFile(Program):
 
 
 class ContainerFile(Program):
-    def test_its_context_is_what_the_build_needs_and_no_more(self):
-        """No secrets, no build folders, whose paths are another machine's; CMake looks for every source file."""
+    def context(self):
+        """What the image is made of, as .dockerignore lets it in: no secrets, no build folders, whose paths are another machine's."""
         lines = [line for line in (SOURCE / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
         self.assertEqual(lines[0], "*")
         context = self.folder / "context"
@@ -175,8 +176,70 @@ class ContainerFile(Program):
             to_path.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if from_path.is_dir() else shutil.copy)(from_path, to_path)
         self.assertEqual({path.name for path in context.iterdir()} & {"build", "out", ".git"}, set())
-        done = output_of("cmake", "--preset", "release", "-DSYRINX_TESTS=OFF", cwd=context)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        return context
+
+    @staticmethod
+    def commands():
+        """To configure, to build and to install, as the image is made."""
+        text = (PACKAGING / "container/Containerfile").read_text().replace("\\\n", " ")
+        return [shlex.split(command) for command in re.search(r"^RUN (cmake .*)$", text, re.MULTILINE)[1].split("&&")]
+
+    @staticmethod
+    def made(folder, targets):
+        """All that these targets have Ninja make."""
+        commands = {}
+        for outputs, needs in re.findall(r"^build (.*?): \S+(.*)$", (folder / "build.ninja").read_text(), re.MULTILINE):
+            outputs, needs = (names.replace("|", " ").split() for names in (outputs, needs))
+            commands.update(dict.fromkeys(outputs, (outputs, needs)))
+        found, wanted = set(), list(targets)
+        while wanted:
+            name = wanted.pop()
+            if name in commands and name not in found:
+                found.update(commands[name][0])
+                wanted += commands[name][1]
+        return found
+
+    def check_done(self, command, folder, *arguments):
+        done = output_of(*command, *arguments, cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+        return done.stdout
+
+    def test_its_context_is_what_the_build_needs_and_no_more(self):
+        """CMake looks for every source file, and Ninja for whatever the commands read that it would run."""
+        context = self.context()
+        configure, build, _ = self.commands()
+        self.check_done(configure, context)
+        # Under another name: of build.ninja itself a dry run would read the lists of files anew, and get no further.
+        shutil.copy(context / "build/release/build.ninja", context / "build/release/dry.ninja")
+        would_run = self.check_done(build, context, "--", "-f", "dry.ninja", "-n", "-v")
+        for script, pattern in (("EmbedPage", "web/*"), ("EmbedFiles", "catalogue/*.toml")):
+            given = re.search(rf'-DFILES=([^" ]*)"? -P \S*/{script}\.cmake', would_run)[1].split("|")
+            self.assertEqual(given, sorted(str(context / path.relative_to(SOURCE)) for path in SOURCE.glob(pattern)))
+
+    def test_what_it_installs_it_has_built(self):
+        """With a file in the place of whatever would have been built."""
+        context = self.context()
+        configure, build, install = self.commands()
+        self.check_done(configure, context)
+        targets = build[build.index("--target") + 1:] if "--target" in build else ["all"]
+        folder = context / "build/release"
+        for path in (folder / name for name in self.made(folder, targets)):
+            if not path.exists() and path.suffix != ".o":
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy("/bin/true", path)  # which can be stripped
+        prefix = self.folder / "prefix"
+        install[install.index("--prefix") + 1] = prefix
+        self.check_done(install, context)
+        for name in ("bin/syrinx", "share/man/man1/syrinx.1", "share/bash-completion/completions/syrinx", "lib/libsyrinx.so",
+                     "share/doc/syrinx/third_party.md"):
+            self.assertTrue((prefix / name).exists(), name)
+
+    def test_without_the_page_nothing_is_built(self):
+        context = self.context()
+        shutil.rmtree(context / "web")
+        done = output_of(*self.commands()[0], cwd=context)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("web/index.html is missing, and with it the server's page", re.sub(r"\s+", " ", done.stderr))
 
     def test_it_installs_the_libraries_that_the_program_needs(self):
         """Of those that the program itself names, whatever these need in turn."""

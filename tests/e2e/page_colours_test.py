@@ -1,4 +1,4 @@
-"""The page's colours in a real Chromium: light and dark, on a phone and on a desk.
+"""The page's colours in a real Chromium: light and dark, at 320 pixels, on a phone and on a desk.
 
 SYRINX_PICTURES is a folder that the pictures are kept in, for somebody to look at."""
 import os
@@ -13,12 +13,13 @@ SHOW_ALL = """
 document.querySelectorAll('[hidden]').forEach((each) => { each.hidden = false; });
 document.querySelectorAll('.fault, [role=status]').forEach((each) => { each.textContent ||= 'Words.'; });
 document.querySelectorAll(':disabled').forEach((each) => { each.disabled = false; });
-document.getElementById('talked').replaceChildren();
+document.querySelectorAll('[aria-disabled]').forEach((each) => { each.removeAttribute('aria-disabled'); });
+document.querySelectorAll('#talked li').forEach((line) => line.remove());
 for (const kind of ['', 'live', 'spoken', 'interrupted']) {
   const line = document.createElement('li');
   line.dataset.kind = kind;
   line.textContent = 'Words that were said.';
-  document.getElementById('talked').append(line);
+  document.querySelector('#talked ol').append(line);
 }
 document.getElementById('key-dialog').show();
 """
@@ -80,7 +81,7 @@ class Colours(Page):
         """By scheme, of what the page shows; all of it can be read."""
         found = {}
         self.browser.run(prepare)
-        for device, width in (("phone", 390), ("desk", 1280)):
+        for device, width in (("narrow", 320), ("phone", 390), ("desk", 1280)):
             for scheme in ("light", "dark"):
                 self.look(width, scheme == "dark")
                 self.keep(f"{device}_{scheme}_{picture}")

@@ -49,7 +49,7 @@ class WebSocket:
                     return
 
     def heard(self):
-        """The `status` of the last message, and the code that the connection was closed with; or None."""
+        """The `status` of the last message, and the code that the connection was closed with; or None for either."""
         text, status, code = b"", None, None
         for kind, data in self.frames():
             if kind == 0x88:
@@ -60,9 +60,22 @@ class WebSocket:
                     text, status = b"", json.loads(text).get("status")
         return status, code
 
+    def lives(self):
+        """It answers a ping."""
+        self.connection.sendall(b"\x89\x80" + bytes(4))
+        return any(kind == 0x8a for kind, _ in self.frames())
+
     def close(self):
         self.stream.close()
         self.connection.close()
+
+
+def streams(server):
+    return SLOTS - server.free_slots("recognition")
+
+
+def sessions(server):
+    return server.metric("syrinx_realtime_sessions")
 
 
 def looks(server):
@@ -74,26 +87,29 @@ class Fleet(Program):
     def setUp(self):
         super().setUp()
         self.servers, self.haproxy = [], None
+        self.addCleanup(super().tearDown)  # behind the servers, which end behind the clients: who is heard does not end
         recogniser = tiny_whisper(self.folder / "tiny")
         for _ in range(3):
             server = Server()
             server.setUp()
+            self.addCleanup(server.tearDown)
             self.servers.append(server)
             # The sessions are longer than what sockets hold: as long as a slow build needs may they drain.
             server.start_server("--speech-slots", SLOTS, "--recognition-slots", SLOTS, "--max-sessions", SLOTS,
                                 "--stalled-reader-s", 600, "--drain-timeout-s", 600, "--decode-idle-s", 600, "--idle-timeout-s", 600,
                                 "--max-text-characters", 40000, "--recognition-model", recogniser, model=MODEL[2:])
+        self.addCleanup(self.end_haproxy)
         self.start_haproxy()
 
     def tearDown(self):
+        """What setUp() has added does it."""
+
+    def end_haproxy(self):
         if self.haproxy is not None:
             self.haproxy.terminate()
             self.haproxy.wait(120)
-        for server in self.servers:
-            server.tearDown()
-        super().tearDown()
 
-    def start_haproxy(self):
+    def start_haproxy(self, looks="inter 500ms fastinter 100ms downinter 100ms"):
         certificate = self.folder / "both.pem"
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.folder / "key.pem", "-out", certificate,
                                "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=False)
@@ -102,9 +118,11 @@ class Fleet(Program):
         names = {f"SYRINX_{letter}": f"127.0.0.1:{server.port}" for letter, server in zip("ABC", self.servers)}
         # As it is, but for how long a client may read nothing: a slow machine needs a while for all of them.
         text = CONFIGURATION.read_text()
-        self.assertIn("  timeout client 75s\n", text)
+        for as_it_is, here in (("timeout client 75s", "timeout client 600s"), ("inter 500ms fastinter 100ms downinter 100ms", looks)):
+            self.assertIn(as_it_is, text)
+            text = text.replace(as_it_is, here)
         configuration = self.folder / "haproxy.cfg"
-        configuration.write_text(text.replace("timeout client 75s", "timeout client 600s"))
+        configuration.write_text(text)
         with socket.socket() as front:  # which it inherits, so that nobody else takes the port
             front.bind(("127.0.0.1", 0))
             self.port = front.getsockname()[1]
@@ -259,36 +277,94 @@ class Fleet(Program):
     def test_a_stream_is_refused_where_no_server_has_a_slot(self):
         for _ in range(3 * SLOTS):
             self.begin_session()  # so that there is no slot of any kind
-        self.check_handshakes(DECODE, lambda server: SLOTS - server.free_slots("recognition"))
+        self.check_handshakes(DECODE, streams)
 
     def test_a_session_is_refused_where_no_server_has_room(self):
-        self.check_handshakes(REALTIME, lambda server: server.metric("syrinx_realtime_sessions"))
+        self.check_handshakes(REALTIME, sessions)
 
     def test_only_a_killed_servers_streams_are_lost_and_a_drained_ones_end_well(self):
-        streams = [[], [], []]
-        for _ in range(3 * SLOTS):
-            before = self.free_slots("recognition")
-            stream = self.web_socket(DECODE)
-            self.assertEqual(stream.status, 101, "refused while a slot was free")
+        lost, ended, kept = self.take_all(lambda: self.open(DECODE), streams)
+        for stream in lost + ended + kept:
             stream.send(tone(0.5))
-            (place,) = (i for i, (was, now) in enumerate(zip(before, self.free_slots("recognition"))) if now < was)
-            streams[place].append(stream)
         killed, drained, left = self.servers
         killed.server.send_signal(signal.SIGKILL)
         killed.end_server(-signal.SIGKILL, terminate=False)
         drained.server.terminate()
-        self.assertEqual([stream.heard()[1] for stream in streams[0]], [None] * SLOTS)
-        self.assertEqual([stream.heard() for stream in streams[1]], [("COMPLETE", 1001)] * SLOTS)
-        for stream in streams[1]:
+        self.assertEqual([stream.heard()[1] for stream in lost], [None] * SLOTS)
+        self.assertEqual([stream.heard() for stream in ended], [("COMPLETE", 1001)] * SLOTS)
+        for stream in ended:
             stream.close()
         drained.end_server(terminate=False)
-        for stream in streams[2]:
+        for stream in kept:
             stream.send(b"\0")
-        self.assertEqual([stream.heard() for stream in streams[2]], [("COMPLETE", 1000)] * SLOTS)
+        self.assertEqual([stream.heard() for stream in kept], [("COMPLETE", 1000)] * SLOTS)
 
         self.wait_for(lambda: left.free_slots("recognition") == SLOTS)
         self.assertEqual([stream.status for stream in self.web_sockets(SLOTS, DECODE)], [101] * SLOTS)
         self.assertEqual(self.web_socket(DECODE).status, 503)
+
+    def open(self, path):
+        opened = self.web_socket(path)
+        self.assertEqual(opened.status, 101, "refused while a slot was free")
+        return opened
+
+    def take_all(self, begin, taken):
+        """All places of a kind, by the server that they are on."""
+        places = [[], [], []]
+        for _ in range(3 * SLOTS):
+            before = list(map(taken, self.servers))
+            begun = begin()
+            (place,) = (i for i, server in enumerate(self.servers) if taken(server) > before[i])
+            places[place].append(begun)
+        return places
+
+    def check_while_one_has_died_and_one_drains(self, looked_at):
+        """The third one's places are found, as often as they become free, and nobody who has begun loses by it but the dead one's."""
+        speeches = self.take_all(self.begin_session, lambda server: SLOTS - server.free_slots())
+        opened = self.take_all(lambda: self.open(REALTIME), sessions)
+        killed, drained, left = self.servers
+        opened[2].pop().close()
+        speeches[2].pop()[0].close()
+        self.wait_for(lambda: (left.free_slots(), sessions(left)) == (1, SLOTS - 1))
+        killed.server.send_signal(signal.SIGKILL)
+        drained.server.terminate()
+        killed.end_server(-signal.SIGKILL, terminate=False)
+        drained.wait_for(lambda: drained.request("GET", "/ready")[0] == 503)
+
+        speeches[2].append(self.begin_session())
+        opened[2].append(self.open(REALTIME))
+        heard = self.web_sockets(SLOTS, DECODE)
+        self.assertEqual([each.status for each in heard], [101] * SLOTS, "refused while a slot was free")
+        self.assertEqual((left.free_slots(), streams(left), sessions(left)), (0, SLOTS, SLOTS))
+        for path in (DECODE, REALTIME):
+            self.assertEqual(self.web_socket(path).status, 503)
+        for _ in range(4):
+            heard.pop(0).close()
+            self.wait_for(lambda: streams(left) == SLOTS - 1)
+            heard.append(self.open(DECODE))
+            if looked_at:
+                before = looks(left)
+                self.wait_for(lambda: looks(left) >= before + 3)  # one of each kind
+
+        self.assertIsNone(drained.server.poll())
+        self.assertEqual([each.heard() for each in opened[0]], [(None, None)] * SLOTS)
+        self.assertEqual([each.heard() for each in opened[1]], [(None, 1001)] * SLOTS)
+        self.assertTrue(all(each.lives() for each in opened[2]))
+        replies = [reply for place in speeches for _, reply in place]
+        with concurrent.futures.ThreadPoolExecutor(len(replies)) as readers:
+            self.assertEqual(list(readers.map(self.is_whole, replies)), [False] * SLOTS + [True] * 2 * SLOTS)
+        for each in opened[1]:
+            each.close()
+        drained.end_server(terminate=False)
+
+    def test_a_place_is_found_when_one_has_just_died_and_one_drains(self):
+        self.check_while_one_has_died_and_one_drains(looked_at=True)
+
+    def test_a_place_is_found_before_anybody_has_looked(self):
+        """Whom HAProxy takes for ready have died or drain, for as long as the test lasts."""
+        self.end_haproxy()
+        self.start_haproxy("inter 1h")
+        self.check_while_one_has_died_and_one_drains(looked_at=False)
 
 
 if __name__ == "__main__":
