@@ -224,7 +224,8 @@ class Speech(Realtime):
             self.assertIn("binary", self.hear(client)["error"]["message"])
             self.ask_for(client, "Speak faster.", audio={"output": {"speed": 2}})
             failed = self.hear(client)
-            self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "speed"), failed)
+            self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "audio.output.speed"), failed)
+            self.check_error(client, None, "audio.output.speed", "session.update", session={"audio": {"output": {"speed": 2}}})
 
 
 class Hearing(Realtime):

@@ -120,7 +120,8 @@ TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
   refused(R"({"type":"input_audio_buffer.append"})", "audio", "base64");
   refused(sound(pcm_base64(silence(10.5))), "audio", "more than 10 s");
   refused(kCommit, "null", "0 ms");
-  refused(update(R"({"noise_reduction":{"type":"near_field"}})"), "audio.input.noise_reduction", "null");
+  refused(update(R"({"noise_reduction":{"type":"mid_field"}})"), "audio.input.noise_reduction", "near_field");
+  refused(update(R"({"noise_reduction":"near_field"})"), "audio.input.noise_reduction", "an object");
   refused(update(R"({"transcription":{"model":"gpt-9"}})"), "audio.input.transcription.model", "gpt-9");
   refused(update(R"({"transcription":{"prompt":"x"}})"), "audio.input.transcription.prompt", "no model");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "audio.input.turn_detection", "server_vad");
@@ -142,6 +143,10 @@ TEST_F(HearingTest, WhatNothingHereUsesIsTakenAndNotRepeated) {
   EXPECT_EQ(hear(), "session.updated") << last_.dump();
   for (const char* field : {"tools", "tool_choice", "tracing", "truncation", "no such field", "delay"})
     EXPECT_THAT(last_.dump(), testing::Not(HasSubstr(field)));
+  for (const char* noise : {R"({"type":"near_field"})", R"({"type":"far_field"})", "null"}) {
+    update(R"({"noise_reduction":)" + std::string(noise) + "}");
+    EXPECT_EQ(text_in({"session", "audio", "input", "noise_reduction"}), "null");
+  }
   refused(R"({"type":"output_audio_buffer.clear"})", "type", "there is no event 'output_audio_buffer.clear'");
 }
 

@@ -397,6 +397,12 @@ TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
   refused(R"({"type":"session.update","session":{"output_modalities":["smell"]}})", "output_modalities", "audio");
   refused(R"({"type":"session.update","session":{"audio":{"output":{"format":{"type":"audio/pcm","rate":8000}}}}})",
           "audio.output.format", "24000");
+  for (const char* const field : {"speed", "audio.output.speed"}) {
+    const char* const session =
+        field == std::string("speed") ? R"({"speed":1.5})" : R"({"audio":{"output":{"speed":1.5}}})";
+    refused(R"({"type":"session.update","session":)" + std::string(session) + "}", field, "must be 1");
+    refused(R"({"type":"response.create","response":)" + std::string(session) + "}", field, "must be 1");
+  }
   refused(R"({"type":"response.create"})", "response", "no text");
   refused(R"({"type":"response.create","response":{"metadata":{"a":1}}})", "response.metadata", "16");
   refused(R"({"type":"response.create","response":{"conversation":"new"}})", "response.conversation", "none");

@@ -177,6 +177,12 @@ Checked Session::has_voice(const std::string& voice) const {
   return {};
 }
 
+OutputChecks Session::output_checks() const {
+  const auto fields = order_.speech ? order_.speech->unheeded_fields() : std::vector<std::string>();
+  return {.voice = [this](const std::string& voice) { return has_voice(voice); },
+          .has_speed = std::find(fields.begin(), fields.end(), "speed") == fields.end()};
+}
+
 Session::Handled Session::update(const ClientMessage& message) {
   const Json* const session = message.fields.find("session");
   if (session == nullptr || session->object() == nullptr)
@@ -185,10 +191,7 @@ Session::Handled Session::update(const ClientMessage& message) {
   const InputChecks checks = input_checks();
   SessionConfig changed = config_;
   changed.is_transcription = changed.is_transcription || (is_of_transcription && checks.can_hear);
-  if (auto taken = update_session(
-          *session, [this](const std::string& voice) { return has_voice(voice); }, checks, changed);
-      !taken)
-    return taken;
+  if (auto taken = update_session(*session, output_checks(), checks, changed); !taken) return taken;
   config_ = std::move(changed);
   configure_hearing();
   events_.send(is_of_transcription ? ServerEvent::kTranscriptionSessionUpdated : ServerEvent::kSessionUpdated,
@@ -324,10 +327,7 @@ Session::Handled Session::read_response(const Json& given, ResponseOrder& order,
   if (conversation != "auto" && conversation != "none")
     return tl::unexpected(bad("response.conversation", "'response.conversation' must be auto or none"));
   order.is_in_conversation = conversation == "auto";
-  if (auto taken = update_output(
-          given, [this](const std::string& voice) { return has_voice(voice); }, order.output);
-      !taken)
-    return taken;
+  if (auto taken = update_output(given, output_checks(), order.output); !taken) return taken;
   if (auto taken = take_text(field("instructions"), "response.instructions", prompt.instructions, kMaxInstructionBytes);
       !taken)
     return taken;

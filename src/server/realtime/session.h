@@ -75,6 +75,7 @@ class Session {
 
   Json session_event() const;
   Checked has_voice(const std::string& voice) const;
+  OutputChecks output_checks() const;
   Prompt prompt();
   std::vector<Turn> turns();
   Result<std::unique_ptr<Reply>> start_reply(Prompt prompt);
