@@ -35,7 +35,7 @@ void Hearing::configure(const InputConfig& input, bool always, bool early) {
   early_ = early;
   TranscribeOptions options;
   if (input.transcription) {
-    options.language = input.transcription->language;
+    options.language = input.transcription->told_language;
     options.boost = input.transcription->keywords;
   }
   // The recogniser heeds voice by the same rule, or Whisper would make words of the silence behind a turn.

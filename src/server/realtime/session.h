@@ -85,7 +85,9 @@ class Session {
   Handled pace_question();
   Handled begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation);
   InputChecks input_checks() const;
-  Checked check_transcription(const Transcription& transcription) const;
+  Checked check_options(const TranscribeOptions& options, const char* field) const;
+  Checked check_language(Transcription& transcription) const;
+  Checked check_transcription(Transcription& transcription) const;
   HearingOrder hearing_order();
   void configure_hearing();
   void note_speech();

@@ -9,22 +9,37 @@ namespace syrinx::server::realtime {
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
-          .transcription = [this](const Transcription& given) { return check_transcription(given); }};
+          .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
 // The engine alone knows what its model takes.  No stream is taken: there are as many as slots, and this holds none.
-Checked Session::check_transcription(const Transcription& transcription) const {
+Checked Session::check_options(const TranscribeOptions& options, const char* field) const {
+  const Status checked = order_.recognition->recogniser().check_stream(options);
+  if (checked) return {};
+  return tl::unexpected(http_error(checked.error(), field));
+}
+
+Checked Session::check_language(Transcription& transcription) const {
+  transcription.told_language.clear();
+  if (transcription.language.empty() || transcription.language == "auto") return {};
+  auto known = order_.recognition->language_called(transcription.language);
+  if (!known) {
+    known.error().param = "transcription.language";
+    return tl::unexpected(std::move(known).error());
+  }
+  transcription.told_language = std::move(*known);
+  return check_options({.language = transcription.told_language}, "transcription.language");
+}
+
+Checked Session::check_transcription(Transcription& transcription) const {
   if (!order_.recognition->is_called(transcription.model)) {
     HttpError error = no_model(true, "", transcription.model);
     error.param = "transcription.model";
     return tl::unexpected(std::move(error));
   }
-  if (transcription.language.empty() && transcription.keywords.empty()) return {};
-  const Status checked = order_.recognition->recogniser().check_stream(
-      {.language = transcription.language, .boost = transcription.keywords});
-  if (checked) return {};
-  return tl::unexpected(http_error(
-      checked.error(), transcription.keywords.empty() ? "transcription.language" : "transcription.keywords"));
+  if (auto checked = check_language(transcription); !checked) return checked;
+  if (transcription.keywords.empty()) return {};
+  return check_options({.boost = transcription.keywords}, "transcription.keywords");
 }
 
 HearingOrder Session::hearing_order() {
