@@ -339,6 +339,9 @@ class Transport(Realtime):
             full = self.refused(additional_headers=headers)
             self.assertEqual((full.status_code, full.headers["Retry-After"]), (503, "1"))
         self.wait_for(lambda: self.sessions(headers) == 0)
+        with self.session(subprotocols=["openai-insecure-api-key.secret", "openai-beta.realtime-v1"]) as client:
+            self.assertEqual(client.subprotocol, "openai-beta.realtime-v1")
+        self.wait_for(lambda: self.sessions(headers) == 0)
         status, got, _ = self.request("GET", "/v1/realtime", headers=headers)
         self.assertEqual((status, got["Upgrade"]), (426, "websocket"))
         hasty = self.connect()

@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "server/base64.h"
-#include "server/realtime/handshake.h"
 #include "tests/base/temp_folder.h"
 #include "tests/server/acting_engine.h"
 
@@ -459,53 +458,6 @@ TEST(ConversationTest, HeardTextEndsWithAWord) {
                 {.text = "two", .source_begin = 4, .source_end = 7, .start_s = 0.7, .end_s = 0.9}};
   EXPECT_EQ(heard_text(item, 600), "");
   EXPECT_EQ(heard_text(item, 700), "One");
-}
-
-HttpRequest request_with(const std::string& name, const std::string& value) {
-  HttpRequest request;
-  request.query = "model=m&x=y";
-  request.headers = {{name, value}};
-  return request;
-}
-
-TEST(HandshakeTest, WhatAClientAsksFor) {
-  const auto read = [](const std::string& name, const std::string& value, std::string_view setting = "auto") {
-    return read_handshake(request_with(name, value), setting);
-  };
-  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1").dialect, Dialect::kBeta);
-  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1", "released").dialect, Dialect::kReleased);
-  EXPECT_EQ(read("Host", "x", "beta").dialect, Dialect::kBeta);
-  const auto offered = read("Sec-WebSocket-Protocol", "realtime, openai-insecure-api-key.k1,openai-beta.realtime-v1");
-  EXPECT_EQ(offered.dialect, Dialect::kBeta);
-  EXPECT_EQ(offered.protocol, "realtime");
-  EXPECT_EQ(offered.model, "m");
-  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a, openai-insecure-api-key.k1 ,b")), "k1");
-  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a,,")), "");
-  const auto encoded = [](const std::string& key) {
-    return offered_key(request_with("Sec-WebSocket-Protocol", "realtime, syrinx-api-key-base64url." + key));
-  };
-  EXPECT_EQ(encoded("YT8-PS8rLA"), "a?>=/+,");
-  EXPECT_EQ(encoded("Pz8_"), "???");
-  EXPECT_EQ(encoded("YQ"), "a");
-  EXPECT_EQ(encoded("Y"), "");  // no base64
-  EXPECT_EQ(encoded(""), "");
-  EXPECT_TRUE(is_realtime_model("gpt-4o-realtime-preview"));
-  EXPECT_FALSE(is_realtime_model("gpt-9"));
-}
-
-TEST(HandshakeTest, WhatIsNoneIsToldWhy) {
-  HttpRequest request = request_with("Upgrade", "WebSocket");
-  const auto fault = [&] { return realtime::handshake_fault(request).value_or(HttpError{.status = 0, .message = {}}); };
-  EXPECT_EQ(fault().status, 400);
-  EXPECT_EQ(fault().param, "Sec-WebSocket-Key");
-  request.headers.push_back({"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="});
-  request.headers.push_back({"Sec-WebSocket-Version", "12"});
-  EXPECT_EQ(fault().status, 426);
-  EXPECT_THAT(fault().message, HasSubstr("13"));
-  request.headers.back().value = "13";
-  EXPECT_EQ(fault().status, 0);
-  request.headers.front().value = "h2c";
-  EXPECT_EQ(fault().status, 426);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kKeyProtocol = "openai-insecure-api-key.";
 constexpr std::string_view kEncodedKeyProtocol = "syrinx-api-key-base64url.";  // no subprotocol may have a '/' or '='
-constexpr size_t kKeyCharacters = 24;  // base64 of 16 bytes
+constexpr size_t kKeyCharacters = 24;                                          // base64 of 16 bytes
 constexpr std::string_view kBetaProtocol = "openai-beta.realtime-v1";
 constexpr std::array<std::string_view, 4> kModelNames = {"gpt-realtime", "gpt-4o-realtime", "gpt-4o-mini-realtime",
                                                          "gpt-audio"};
@@ -60,7 +60,12 @@ HttpReply refused_handshake(const HttpError& fault) {
   return reply;
 }
 
-std::string chosen_protocol(const HttpRequest& request) { return offers(request, "realtime") ? "realtime" : ""; }
+// A browser fails a connection whose answer names none of those that it has offered.
+std::string chosen_protocol(const HttpRequest& request) {
+  for (const std::string_view each : {std::string_view("realtime"), kBetaProtocol})
+    if (offers(request, each)) return std::string(each);
+  return {};
+}
 
 std::string offered_key(const HttpRequest& request) {
   const auto behind = [&](std::string_view prefix) {
