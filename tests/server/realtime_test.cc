@@ -282,17 +282,6 @@ TEST_F(RealtimeTest, SoundOfAResponseThatItsClientLeavesIsCounted) {
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_audio_seconds_total[{][^}]*[}] (0[.]0*)?[1-9]"));
 }
 
-TEST_F(RealtimeTest, AServerThatGoesWaitsForAResponseAlone) {
-  start();
-  say(kSpeak);
-  EXPECT_EQ(hear(), "response.created");
-  session_->messages()->end_when_idle();
-  hear_until("response.done");
-  EXPECT_EQ(text_in(last_, {"response", "status"}), "completed");
-  EXPECT_EQ(hear(), "(the end)");
-  EXPECT_EQ(session_->messages()->ended()->code, 1001);
-}
-
 // Breaks off as a library may.
 class ThrowingReplies final : public ReplySource {
  public:

@@ -184,6 +184,15 @@ Checked Hearing::clear() {
   return {};
 }
 
+bool Hearing::finish() {
+  look_at_rest();
+  Turn* const turn = open_turn();
+  if (turn == nullptr) return false;
+  const bool is_long_enough = turn->ms() >= kMinCommitMs;
+  is_long_enough ? commit_turn(*turn) : drop_turn();
+  return is_long_enough;
+}
+
 bool Hearing::step() {
   if (!is_quiet()) {
     look_at_some();

@@ -54,7 +54,7 @@ class Session {
 
   // What the transport carries; it may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
-  // Until the client is gone, the session's time is over or, with nothing under way, the server goes down.
+  // Until the client is gone, the session's time is over or the server goes down and all is told that was under way.
   void run();
   // Closes the connection: after the session's thread is free.  Once.
   void end() { messages_->end(std::move(end_)); }
@@ -63,6 +63,7 @@ class Session {
   using Handled = tl::expected<void, HttpError>;
 
   void converse();
+  void take_next();
   void take_message(const MessageStream::Message& message);
   Handled handle(const ClientMessage& message);
   Handled update(const ClientMessage& message);
@@ -99,7 +100,10 @@ class Session {
   void end_response(bool is_cancelled = false);
   void tell_of_dropped();
   void watch_engine();
+  static bool begins_work(ClientEvent event);
+  Handled refuse_work(ClientEvent event);
   bool is_over();
+  bool has_gone_down();
   bool is_late();
 
   const SessionOrder order_;
@@ -119,8 +123,13 @@ class Session {
   Hearing hearing_;                           // which uses the above
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
-  bool owes_answer_ = false;    // a turn had words, and no response has begun since
-  bool did_something_ = false;  // in this round
+  bool owes_answer_ = false;                        // a turn had words, and no response has begun since
+  std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
+  bool did_something_ = false;                      // in this round
+  size_t left_to_heed_ = MessageStream::kMessages;  // of the client's messages, when the server goes down
+  bool begins_nothing_ = false;                     // behind them
+  bool is_cut_short_ = false;                       // a turn was open then
+  bool has_refused_sound_ = false;                  // since then
   MessageStream::End end_{1011, "the session was given up; the server's log says why"};
 };
 

@@ -70,7 +70,7 @@ void Session::note_speech() {
 }
 
 bool Session::answers_turns() const {
-  return order_.answers_turns && order_.speech && !config_.is_transcription && config_.input.turns &&
+  return order_.answers_turns && order_.speech && !config_.is_transcription && !is_cut_short_ && config_.input.turns &&
          config_.input.turns->create_response;
 }
 
