@@ -408,6 +408,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .replies = replies_,
                              .answers_turns = answers_turns_,
                              .take_slot = [this] { return take_speech_slot(); },
+                             .has_slot = [this] { return speech_slots_.busy() < speech_slots_.size(); },
                              .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
                              .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
                              .max_backlog_s = settings_.max_backlog_s,

@@ -29,6 +29,8 @@ namespace syrinx::server::realtime {
 
 // A slot of speech, for a response; or why there is none.
 using TakeSlot = std::function<tl::expected<SlotPool::Lease, HttpError>()>;
+// Whether one seems to be free.
+using HasSlot = std::function<bool()>;
 
 struct SessionOrder {
   std::shared_ptr<const SpeechModel> speech = {};            // null: nothing speaks
@@ -36,6 +38,7 @@ struct SessionOrder {
   std::shared_ptr<ReplySource> replies = {};
   bool answers_turns = false;  // by them; else turns are heard for their transcripts alone
   TakeSlot take_slot = {};     // empty: none is needed
+  HasSlot has_slot = {};       // empty: nobody waits for one
   StartEar start_ear = {};
   bool is_transcription = false;  // the session's type
   double max_backlog_s = 10;      // of sound
@@ -95,6 +98,7 @@ class Session {
   void note_turn(const std::string& transcript);
   bool answers_turns() const;
   void answer_turns();
+  bool is_patient() const;
   void hear_on();
   void speak_on();
   void end_response(bool is_cancelled = false);

@@ -5,6 +5,11 @@
 #include "server/realtime/session.h"
 
 namespace syrinx::server::realtime {
+namespace {
+
+constexpr int64_t kSlotPatienceNs = 10'000'000'000;  // of somebody who has spoken and hears nothing
+
+}  // namespace
 
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
@@ -76,14 +81,19 @@ bool Session::answers_turns() const {
 
 void Session::note_turn(const std::string& transcript) {
   heard_ns_ = clock_.now_ns();
-  if (!transcript.empty()) owes_answer_ = true;
+  if (transcript.empty()) return;
+  owes_answer_ = true;
+  no_slot_ns_.reset();
 }
+
+bool Session::is_patient() const { return no_slot_ns_ && clock_.now_ns() - *no_slot_ns_ < kSlotPatienceNs; }
 
 // Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
 // when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
-// is answered then.
+// is answered then.  Where no slot is free, one is waited for: nobody would ask again for an answer that is owed.
 void Session::answer_turns() {
   if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
+  if (answers_turns() && !response_ && is_patient() && !order_.has_slot()) return;
   owes_answer_ = false;
   if (!answers_turns() || response_) return;
   ResponseOrder order{.output = config_.output,
@@ -91,8 +101,11 @@ void Session::answer_turns() {
                       .is_generated = true,
                       .asked_ns = clock_.now_ns(),
                       .number = ++responses_};
-  if (auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true); !begun)
-    events_.send_error({.error = std::move(begun).error()});
+  auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true);
+  if (begun) return;
+  if (!no_slot_ns_) no_slot_ns_ = clock_.now_ns();
+  owes_answer_ = order_.has_slot && begun.error().code == "no_free_slot" && is_patient();
+  if (!owes_answer_) events_.send_error({.error = std::move(begun).error()});
 }
 
 }  // namespace syrinx::server::realtime
