@@ -24,7 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_told(message.error().error);
     return 0;
   }
-  const auto any_voice = [](const std::string&) { return syrinx::server::Checked(); };
+  const realtime::OutputChecks any_voice{.voice = [](const std::string&) { return syrinx::server::Checked(); },
+                                         .has_speed = size % 5 != 0};
   if (const syrinx::Json* const session = message->fields.find("session");
       session != nullptr && session->object() != nullptr) {
     realtime::SessionConfig config;
@@ -36,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (config.input.turns && !(config.input.turns->silence_ms() >= 0 && config.input.turns->silence_ms() <= 10000))
       __builtin_trap();
     if (!(config.output.speed >= 0.25 && config.output.speed <= 4)) __builtin_trap();
+    if (config.output.speed != 1 && !any_voice.has_speed) __builtin_trap();
     for (const auto dialect : {realtime::Dialect::kReleased, realtime::Dialect::kBeta})
       if (!syrinx::parse_json(realtime::session_json(config, "model", dialect).dump(), "the answer")) __builtin_trap();
   }

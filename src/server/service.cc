@@ -397,7 +397,8 @@ HttpReply Service::realtime(HttpRequest& request) {
   const realtime::Handshake handshake = realtime::read_handshake(request, settings_.realtime_dialect);
   const bool is_heard = models->recognition && models->recognition->is_called(handshake.model);
   const bool is_spoken = models->speech && models->speech->is_called(handshake.model);
-  if (!is_heard && !is_spoken && !realtime::is_realtime_model(handshake.model))
+  const bool is_upstream = answers_turns_ && handshake.model == settings_.upstream_model;
+  if (!is_heard && !is_spoken && !is_upstream && !realtime::is_realtime_model(handshake.model))
     return error_reply(no_model(true, "", handshake.model));
   // Before one is built; the last place may still go to somebody else.
   if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_, "sessions"));
@@ -407,6 +408,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .replies = replies_,
                              .answers_turns = answers_turns_,
                              .take_slot = [this] { return take_speech_slot(); },
+                             .has_slot = [this] { return speech_slots_.busy() < speech_slots_.size(); },
                              .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
                              .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
                              .max_backlog_s = settings_.max_backlog_s,

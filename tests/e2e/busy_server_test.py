@@ -110,8 +110,8 @@ class Ending(Busy):
             self.assertEqual((reply.status, " ".join(json.loads(reply.read())["text"].split())), (200, recorded))
             self.assertEqual(self.say_over_wyoming(noise(1)), recorded)
             events, code = self.to_the_end(self.speaking)
-            self.assertEqual((events[-1]["type"], code), ("response.done", 1001))
-            self.assertEqual(events[-1]["response"]["status"], "completed")
+            self.assertEqual(([event["type"] for event in events[-2:]], code), (["response.done", "error"], 1001))
+            self.assertEqual((events[-2]["response"]["status"], events[-1]["error"]["code"]), ("completed", "draining"))
             for listener in self.listeners:
                 reply = http.client.HTTPResponse(listener)
                 reply.begin()

@@ -69,6 +69,12 @@ class Realtime(Server):
     def sound_of(self, events, kind="response.output_audio.delta"):
         return b"".join(base64.b64decode(event["delta"], validate=True) for event in events if event["type"] == kind)
 
+    def closed_with(self, client):
+        with self.assertRaises(websockets.exceptions.ConnectionClosed) as caught:
+            while True:
+                client.recv(timeout=120)
+        return caught.exception.rcvd.code if caught.exception.rcvd else None
+
     def check_error(self, client, code, param, kind, **fields):
         self.say(client, kind, event_id="mine", **fields)
         event = self.hear_until(client, "error")[-1]
@@ -224,7 +230,8 @@ class Speech(Realtime):
             self.assertIn("binary", self.hear(client)["error"]["message"])
             self.ask_for(client, "Speak faster.", audio={"output": {"speed": 2}})
             failed = self.hear(client)
-            self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "speed"), failed)
+            self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "audio.output.speed"), failed)
+            self.check_error(client, None, "audio.output.speed", "session.update", session={"audio": {"output": {"speed": 2}}})
 
 
 class Hearing(Realtime):
@@ -309,6 +316,19 @@ class Hearing(Realtime):
                 self.wait_for(lambda: self.is_refused_beside(client, other))
         self.wait_for(lambda: (self.sessions(), self.free_slots("recognition")) == (0, 1))
 
+    def test_the_server_goes_while_somebody_speaks(self):
+        expected = self.transcribed()
+        with self.session("?intent=transcription") as client:
+            self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
+            self.assertEqual(self.hear(client)["type"], "session.updated")
+            self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+            self.server.terminate()
+            events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
+            self.assertEqual(" ".join(events[-1]["transcript"].split()), expected)
+            self.assertEqual(self.hear(client)["error"]["code"], "draining")
+            self.assertEqual(self.closed_with(client), 1001)
+        self.end_server(terminate=False)
+
     def test_detection_needs_its_model(self):
         with self.session("?intent=transcription") as client:
             self.assertIn("silero-vad", self.check_error(
@@ -338,6 +358,9 @@ class Transport(Realtime):
             full = self.refused(additional_headers=headers)
             self.assertEqual((full.status_code, full.headers["Retry-After"]), (503, "1"))
         self.wait_for(lambda: self.sessions(headers) == 0)
+        with self.session(subprotocols=["openai-insecure-api-key.secret", "openai-beta.realtime-v1"]) as client:
+            self.assertEqual(client.subprotocol, "openai-beta.realtime-v1")
+        self.wait_for(lambda: self.sessions(headers) == 0)
         status, got, _ = self.request("GET", "/v1/realtime", headers=headers)
         self.assertEqual((status, got["Upgrade"]), (426, "websocket"))
         hasty = self.connect()
@@ -353,12 +376,6 @@ class Transport(Realtime):
         self.assertEqual((status, got["Sec-WebSocket-Version"]), (426, "13"))
         self.assertEqual(json.loads(body)["error"]["param"], "Sec-WebSocket-Version")
         self.wait_for(lambda: self.sessions(headers) == 0)
-
-    def closed_with(self, client):
-        with self.assertRaises(websockets.exceptions.ConnectionClosed) as caught:
-            while True:
-                client.recv(timeout=120)
-        return caught.exception.rcvd.code if caught.exception.rcvd else None
 
     def test_messages_that_no_session_takes(self):
         self.start_server("--max-message-kb", "4")
@@ -446,6 +463,7 @@ class Transport(Realtime):
         self.start_server("--drain-timeout-s", "600")
         with self.session() as client:  # nothing is under way: nothing is waited for
             self.server.terminate()
+            self.assertEqual(self.hear(client)["error"]["code"], "draining")
             self.assertEqual(self.closed_with(client), 1001)
         self.end_server(terminate=False)
 

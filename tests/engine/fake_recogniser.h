@@ -93,7 +93,7 @@ class FakeStream final : public RecognitionStream {
   std::string language_ = "en";
 };
 
-class FakeRecogniser final : public Recogniser {
+class FakeRecogniser : public Recogniser {
  public:
   Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                 const Progress& progress) override {

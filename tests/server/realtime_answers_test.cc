@@ -1,6 +1,9 @@
 // What answers in a realtime session: when it is asked, with what, and how its answer ends.
 #include <fmt/format.h>
 
+#include <atomic>
+#include <optional>
+
 #include "tests/server/hearing_fixture.h"
 
 namespace syrinx::server::realtime {
@@ -140,6 +143,100 @@ TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
   EXPECT_EQ(hear(), "error");
   EXPECT_EQ(text_in({"error", "code"}), "no_free_slot");
   EXPECT_TRUE(answers->asked.empty());
+}
+
+// Somebody has spoken, and the only place for an answer is taken.
+class OwedAnswer : public HearingTest {
+ protected:
+  void say_a_turn() {
+    append(noise(0.6));
+    append(silence(0.6));
+    hear_until(kCompleted);
+  }
+  void start_session() {
+    start(kDetected,
+          {.speech = speech_,
+           .replies = answers_,
+           .answers_turns = true,
+           .take_slot = [this]() -> tl::expected<SlotPool::Lease, HttpError> {
+             ++asked_;
+             if (auto place = places_.try_take()) return std::move(*place);
+             return tl::unexpected(HttpError{.status = 503, .message = "all slots are busy", .code = "no_free_slot"});
+           },
+           .has_slot = [this] { return places_.busy() < places_.size(); }});
+  }
+  void pass_s(int64_t seconds) {
+    clock_.advance_ns(seconds * 1'000'000'000);
+    session_->messages()->poke();
+  }
+  void nothing_is_told() {
+    for (int round = 0; round < 2; ++round) {
+      say(R"({"type":"conversation.item.retrieve","item_id":"none"})");
+      ASSERT_EQ(hear(), "error") << last_.dump();
+      ASSERT_EQ(text_in({"error", "code"}), "item_not_found") << last_.dump();
+    }
+  }
+  void expect_an_answer() {
+    hear_until("response.done");
+    EXPECT_EQ(text_in({"response", "status"}), "completed");
+    EXPECT_EQ(answers_->asked.size(), 1u);
+  }
+
+  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
+  SlotPool places_{1, clock_};
+  std::optional<SlotPool::Lease> taken_ = places_.try_take();
+  std::atomic<int> asked_{0};
+};
+
+TEST_F(OwedAnswer, WaitsForASlot) {
+  start_session();
+  say_a_turn();
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  pass_s(9);
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  EXPECT_EQ(asked_, 1);  // each time counts as a refusal
+  taken_.reset();
+  expect_an_answer();
+}
+
+TEST_F(OwedAnswer, IsGivenUpInTheEnd) {
+  start_session();
+  say_a_turn();
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  pass_s(10);
+  EXPECT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "no_free_slot");
+  taken_.reset();
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  EXPECT_TRUE(answers_->asked.empty());
+}
+
+TEST_F(OwedAnswer, IsOneWithThatOfTheNextTurn) {
+  start_session();
+  say_a_turn();
+  pass_s(9);
+  append(noise(0.6));
+  hear_until("input_audio_buffer.speech_started");
+  taken_.reset();
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  taken_.emplace(*places_.try_take());
+  append(silence(0.6));
+  hear_until(kCompleted);
+  pass_s(9);  // by which new words are waited for anew
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  taken_.reset();
+  expect_an_answer();
+  EXPECT_EQ(answers_->asked[0].turns.size(), 2u);
+}
+
+TEST_F(OwedAnswer, IsThatWhichTheClientAsksFor) {
+  start_session();
+  say_a_turn();
+  say(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+  expect_an_answer();
+  taken_.reset();
+  ASSERT_NO_FATAL_FAILURE(nothing_is_told());
+  EXPECT_EQ(answers_->asked.size(), 1u);
 }
 
 // Between the moment at which it was found and the engine's start.

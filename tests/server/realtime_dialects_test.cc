@@ -78,8 +78,28 @@ TEST_F(HearingTest, WhatTheBetaNamesRefuseIsNamedByThem) {
   refused(update(R"({"input_audio_transcription":{"model":"gpt-9"}})"), "input_audio_transcription.model", "gpt-9");
   refused(update(R"({"input_audio_transcription":{"language":"xx"}})"), "input_audio_transcription.language", "xx");
   refused(update(R"({"input_audio_transcription":{"prompt":"x"}})"), "input_audio_transcription.prompt", "no model");
-  refused(update(R"({"input_audio_noise_reduction":{"type":"near_field"}})"), "input_audio_noise_reduction", "null");
+  refused(update(R"({"input_audio_noise_reduction":{"type":"mid_field"}})"), "input_audio_noise_reduction", "null");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "turn_detection", "server_vad");
+}
+
+TEST(SessionConfigTest, ASpeedIsTakenWhereTheModelHasOne) {
+  for (const char* const session : {R"({"speed":1.5})", R"({"audio":{"output":{"speed":1.5}}})"}) {
+    const Json fields = *parse_json(session, "the session");
+    SessionConfig config;
+    EXPECT_TRUE(update_session(fields, {}, {}, config)) << session;
+    EXPECT_EQ(config.output.speed, 1.5);
+    EXPECT_FALSE(update_session(fields, {.has_speed = false}, {}, config)) << session;
+    EXPECT_TRUE(update_session(*parse_json(R"({"speed":1})", "the session"), {.has_speed = false}, {}, config));
+  }
+}
+
+TEST_F(HearingTest, TheReductionOfNoiseIsTakenByItsBetaNameToo) {
+  start(kManual, {.dialect = Dialect::kBeta});
+  for (const char* const value : {R"({"type":"near_field"})", R"({"type":"far_field"})", "null"}) {
+    say(fmt::format(R"({{"type":"session.update","session":{{"input_audio_noise_reduction":{}}}}})", value));
+    EXPECT_EQ(hear(), "session.updated") << last_.dump();
+    EXPECT_THAT(last_.dump(), testing::Not(testing::HasSubstr("_field")));
+  }
 }
 
 // ITU-T G.711 in its own words: a law's code as a sample of 16 bits, and how far from it the samples of the code lie,

@@ -1,4 +1,6 @@
 // What a realtime session hears: sound in, turns and their words out, without a socket.
+#include <algorithm>
+
 #include "server/base64.h"
 #include "tests/server/hearing_fixture.h"
 
@@ -120,7 +122,8 @@ TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
   refused(R"({"type":"input_audio_buffer.append"})", "audio", "base64");
   refused(sound(pcm_base64(silence(10.5))), "audio", "more than 10 s");
   refused(kCommit, "null", "0 ms");
-  refused(update(R"({"noise_reduction":{"type":"near_field"}})"), "audio.input.noise_reduction", "null");
+  refused(update(R"({"noise_reduction":{"type":"mid_field"}})"), "audio.input.noise_reduction", "near_field");
+  refused(update(R"({"noise_reduction":"near_field"})"), "audio.input.noise_reduction", "an object");
   refused(update(R"({"transcription":{"model":"gpt-9"}})"), "audio.input.transcription.model", "gpt-9");
   refused(update(R"({"transcription":{"prompt":"x"}})"), "audio.input.transcription.prompt", "no model");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "audio.input.turn_detection", "server_vad");
@@ -142,6 +145,10 @@ TEST_F(HearingTest, WhatNothingHereUsesIsTakenAndNotRepeated) {
   EXPECT_EQ(hear(), "session.updated") << last_.dump();
   for (const char* field : {"tools", "tool_choice", "tracing", "truncation", "no such field", "delay"})
     EXPECT_THAT(last_.dump(), testing::Not(HasSubstr(field)));
+  for (const char* noise : {R"({"type":"near_field"})", R"({"type":"far_field"})", "null"}) {
+    update(R"({"noise_reduction":)" + std::string(noise) + "}");
+    EXPECT_EQ(text_in({"session", "audio", "input", "noise_reduction"}), "null");
+  }
   refused(R"({"type":"output_audio_buffer.clear"})", "type", "there is no event 'output_audio_buffer.clear'");
 }
 
@@ -155,6 +162,64 @@ TEST_F(HearingTest, WhatIsAskedForIsCheckedWithoutAStream) {
   say(kCommit);
   hear_until(kCompleted);
   EXPECT_EQ(recogniser_->streams, 1);
+}
+
+// Knows languages by its own words for them alone.
+class StrictRecogniser final : public FakeRecogniser {
+ public:
+  Status check_stream(const TranscribeOptions& options) const override {
+    SYRINX_TRY_VOID(FakeRecogniser::check_stream(options));
+    const bool is_known = options.language.empty() || std::find(known_languages.begin(), known_languages.end(),
+                                                                options.language) != known_languages.end();
+    if (!is_known) return fail(Code::kInvalidArgument, "'strict' was not taught '{}'", options.language);
+    return {};
+  }
+};
+
+class LanguageTest : public HearingTest {
+ protected:
+  void start_with(std::vector<std::string> model_knows, const std::vector<std::string>& operator_says) {
+    const auto recogniser = std::make_shared<StrictRecogniser>();
+    recogniser->known_languages = std::move(model_knows);
+    const auto recognition = RecognitionModel::of({.recognition_languages = operator_says}, {}, recogniser);
+    ASSERT_TRUE(recognition) << recognition.error().message;
+    recognition_ = *recognition;
+    start(kManual);
+  }
+  static std::string transcription(const std::string& language) {
+    return R"({"turn_detection":null,"transcription":{"language":")" + language + "\"}}";
+  }
+  void expect_taken(const std::string& language) {
+    update(transcription(language));
+    EXPECT_EQ(text_in({"session", "audio", "input", "transcription", "language"}), language);
+    append(beeps({0.1}, 0.5, kRateHz));
+    say(kCommit);
+    EXPECT_THAT(hear_until(kCompleted), testing::Not(testing::Contains(kFailed))) << language;
+  }
+  void expect_refused(const std::string& language, const char* code, const char* sentence) {
+    refused(R"({"type":"session.update","session":{"audio":{"input":)" + transcription(language) + "}}}",
+            "audio.input.transcription.language", sentence);
+    EXPECT_EQ(text_in({"error", "code"}), code);
+  }
+};
+
+TEST_F(LanguageTest, IsTakenWithACountryOrWithout) {
+  ASSERT_NO_FATAL_FAILURE(start_with({"en", "de", "pt-BR"}, {}));
+  for (const char* language : {"de", "de-DE", "EN_us", "pt", "auto"}) expect_taken(language);
+  expect_refused("fr", "language_not_found", "'fr'");
+  expect_refused("pt-PT", "language_not_found", "'pt-PT'");
+}
+
+// Of a model that cannot be told one.
+TEST_F(LanguageTest, IsThatWhichTheOperatorLists) {
+  ASSERT_NO_FATAL_FAILURE(start_with({}, {"en"}));
+  for (const char* language : {"en", "en-US", "auto"}) expect_taken(language);
+  expect_refused("de", "language_not_found", "'de'");
+}
+
+TEST_F(LanguageTest, IsRefusedWhereNobodyKnowsThatOfTheModel) {
+  ASSERT_NO_FATAL_FAILURE(start_with({}, {}));
+  expect_refused("en", "null", "found out");
 }
 
 TEST_F(HearingTest, WhoIsSilentForLongIsReminded) {

@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "server/base64.h"
-#include "server/realtime/handshake.h"
 #include "tests/base/temp_folder.h"
 #include "tests/server/acting_engine.h"
 
@@ -283,17 +282,6 @@ TEST_F(RealtimeTest, SoundOfAResponseThatItsClientLeavesIsCounted) {
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_audio_seconds_total[{][^}]*[}] (0[.]0*)?[1-9]"));
 }
 
-TEST_F(RealtimeTest, AServerThatGoesWaitsForAResponseAlone) {
-  start();
-  say(kSpeak);
-  EXPECT_EQ(hear(), "response.created");
-  session_->messages()->end_when_idle();
-  hear_until("response.done");
-  EXPECT_EQ(text_in(last_, {"response", "status"}), "completed");
-  EXPECT_EQ(hear(), "(the end)");
-  EXPECT_EQ(session_->messages()->ended()->code, 1001);
-}
-
 // Breaks off as a library may.
 class ThrowingReplies final : public ReplySource {
  public:
@@ -397,6 +385,12 @@ TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
   refused(R"({"type":"session.update","session":{"output_modalities":["smell"]}})", "output_modalities", "audio");
   refused(R"({"type":"session.update","session":{"audio":{"output":{"format":{"type":"audio/pcm","rate":8000}}}}})",
           "audio.output.format", "24000");
+  for (const char* const field : {"speed", "audio.output.speed"}) {
+    const char* const session =
+        field == std::string("speed") ? R"({"speed":1.5})" : R"({"audio":{"output":{"speed":1.5}}})";
+    refused(R"({"type":"session.update","session":)" + std::string(session) + "}", field, "must be 1");
+    refused(R"({"type":"response.create","response":)" + std::string(session) + "}", field, "must be 1");
+  }
   refused(R"({"type":"response.create"})", "response", "no text");
   refused(R"({"type":"response.create","response":{"metadata":{"a":1}}})", "response.metadata", "16");
   refused(R"({"type":"response.create","response":{"conversation":"new"}})", "response.conversation", "none");
@@ -453,53 +447,6 @@ TEST(ConversationTest, HeardTextEndsWithAWord) {
                 {.text = "two", .source_begin = 4, .source_end = 7, .start_s = 0.7, .end_s = 0.9}};
   EXPECT_EQ(heard_text(item, 600), "");
   EXPECT_EQ(heard_text(item, 700), "One");
-}
-
-HttpRequest request_with(const std::string& name, const std::string& value) {
-  HttpRequest request;
-  request.query = "model=m&x=y";
-  request.headers = {{name, value}};
-  return request;
-}
-
-TEST(HandshakeTest, WhatAClientAsksFor) {
-  const auto read = [](const std::string& name, const std::string& value, std::string_view setting = "auto") {
-    return read_handshake(request_with(name, value), setting);
-  };
-  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1").dialect, Dialect::kBeta);
-  EXPECT_EQ(read("OpenAI-Beta", "realtime=v1", "released").dialect, Dialect::kReleased);
-  EXPECT_EQ(read("Host", "x", "beta").dialect, Dialect::kBeta);
-  const auto offered = read("Sec-WebSocket-Protocol", "realtime, openai-insecure-api-key.k1,openai-beta.realtime-v1");
-  EXPECT_EQ(offered.dialect, Dialect::kBeta);
-  EXPECT_EQ(offered.protocol, "realtime");
-  EXPECT_EQ(offered.model, "m");
-  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a, openai-insecure-api-key.k1 ,b")), "k1");
-  EXPECT_EQ(offered_key(request_with("Sec-WebSocket-Protocol", "a,,")), "");
-  const auto encoded = [](const std::string& key) {
-    return offered_key(request_with("Sec-WebSocket-Protocol", "realtime, syrinx-api-key-base64url." + key));
-  };
-  EXPECT_EQ(encoded("YT8-PS8rLA"), "a?>=/+,");
-  EXPECT_EQ(encoded("Pz8_"), "???");
-  EXPECT_EQ(encoded("YQ"), "a");
-  EXPECT_EQ(encoded("Y"), "");  // no base64
-  EXPECT_EQ(encoded(""), "");
-  EXPECT_TRUE(is_realtime_model("gpt-4o-realtime-preview"));
-  EXPECT_FALSE(is_realtime_model("gpt-9"));
-}
-
-TEST(HandshakeTest, WhatIsNoneIsToldWhy) {
-  HttpRequest request = request_with("Upgrade", "WebSocket");
-  const auto fault = [&] { return realtime::handshake_fault(request).value_or(HttpError{.status = 0, .message = {}}); };
-  EXPECT_EQ(fault().status, 400);
-  EXPECT_EQ(fault().param, "Sec-WebSocket-Key");
-  request.headers.push_back({"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="});
-  request.headers.push_back({"Sec-WebSocket-Version", "12"});
-  EXPECT_EQ(fault().status, 426);
-  EXPECT_THAT(fault().message, HasSubstr("13"));
-  request.headers.back().value = "13";
-  EXPECT_EQ(fault().status, 0);
-  request.headers.front().value = "h2c";
-  EXPECT_EQ(fault().status, 426);
 }
 
 }  // namespace

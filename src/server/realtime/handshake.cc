@@ -60,7 +60,12 @@ HttpReply refused_handshake(const HttpError& fault) {
   return reply;
 }
 
-std::string chosen_protocol(const HttpRequest& request) { return offers(request, "realtime") ? "realtime" : ""; }
+// A browser fails a connection whose answer names none of those that it has offered.
+std::string chosen_protocol(const HttpRequest& request) {
+  for (const std::string_view each : {std::string_view("realtime"), kBetaProtocol})
+    if (offers(request, each)) return std::string(each);
+  return {};
+}
 
 std::string offered_key(const HttpRequest& request) {
   const auto behind = [&](std::string_view prefix) {

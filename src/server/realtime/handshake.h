@@ -26,7 +26,8 @@ bool is_upgrade(const HttpRequest& request);
 std::optional<HttpError> handshake_fault(const HttpRequest& request);
 // What is answered to that: with the headers that say how to ask.
 HttpReply refused_handshake(const HttpError& fault);
-// Of the subprotocols that it offers, the one to be chosen, beside which a browser may offer its key; empty: none.
+// Of the subprotocols that it offers, the one to be chosen, realtime or else openai-beta.realtime-v1, beside which a
+// browser may offer its key; empty: none.
 std::string chosen_protocol(const HttpRequest& request);
 // Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY, or, as a key may
 // have what no subprotocol may, of syrinx-api-key-base64url.KEY; else empty.

@@ -35,7 +35,7 @@ void Hearing::configure(const InputConfig& input, bool always, bool early) {
   early_ = early;
   TranscribeOptions options;
   if (input.transcription) {
-    options.language = input.transcription->language;
+    options.language = input.transcription->told_language;
     options.boost = input.transcription->keywords;
   }
   // The recogniser heeds voice by the same rule, or Whisper would make words of the silence behind a turn.
@@ -182,6 +182,15 @@ Checked Hearing::clear() {
   if (detector_) detect_anew();
   events_.send(ServerEvent::kBufferCleared, Json::Object());
   return {};
+}
+
+bool Hearing::finish() {
+  look_at_rest();
+  Turn* const turn = open_turn();
+  if (turn == nullptr) return false;
+  const bool is_long_enough = turn->ms() >= kMinCommitMs;
+  is_long_enough ? commit_turn(*turn) : drop_turn();
+  return is_long_enough;
 }
 
 bool Hearing::step() {

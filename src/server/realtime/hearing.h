@@ -55,6 +55,9 @@ class Hearing {
   Checked append(const Json& fields, const std::string& event_id);
   Checked commit();
   Checked clear();
+  // There will be no more sound: a turn that is open is committed or, if it is too short, forgotten.  Whether one was
+  // committed.  All sound must have been looked at.
+  bool finish();
 
   // Does a little of what there is to do; there must be room.  False: there is nothing.
   bool step();

@@ -113,9 +113,14 @@ Checked take_transcription(const Json& value, const InputChecks& checks, std::op
   return {};
 }
 
-Checked refuse_noise_reduction(const Json& value) {
+// Nothing here reduces noise; OpenAI's guides have clients ask for it.
+Checked check_noise_reduction(const Json& value) {
   if (value.is_null()) return {};
-  return refuse("noise_reduction", "'noise_reduction' must be null: nothing here reduces noise");
+  const Json* const type = value.find("type");
+  const std::string* const name = type != nullptr ? type->string() : nullptr;
+  if (name != nullptr && (*name == "near_field" || *name == "far_field")) return {};
+  return refuse("noise_reduction",
+                "'noise_reduction' must be null, or an object whose 'type' is near_field or far_field");
 }
 
 Json transcription_json(const InputConfig& input) {
@@ -164,7 +169,7 @@ Checked take_input(const Json& value, const InputChecks& checks, InputConfig& in
     if (key == "format") taken = take_format(field, "audio.input.format", input.format);
     if (key == "transcription") taken = take_transcription(field, checks, input.transcription);
     if (key == "turn_detection") taken = take_turns(field, checks, input.turns);
-    if (key == "noise_reduction") taken = refuse_noise_reduction(field);
+    if (key == "noise_reduction") taken = check_noise_reduction(field);
     if (taken) continue;
     if (!taken.error().param.starts_with("audio.")) taken.error().param = "audio.input." + taken.error().param;
     return taken;
@@ -178,7 +183,7 @@ Checked take_beta_input(const JsonMember& member, const InputChecks& checks, Inp
   if (key == "input_audio_format") return take_format(value, "input_audio_format", input.format);
   if (key == "turn_detection") return take_turns(value, checks, input.turns);
   if (key == "input_audio_transcription") taken = take_transcription(value, checks, input.transcription);
-  if (key == "input_audio_noise_reduction") taken = refuse_noise_reduction(value);
+  if (key == "input_audio_noise_reduction") taken = check_noise_reduction(value);
   if (!taken) taken.error().param = "input_audio_" + taken.error().param;
   return taken;
 }

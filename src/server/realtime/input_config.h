@@ -28,6 +28,7 @@ struct TurnDetection {
 
 struct Transcription {
   std::string model = {}, language = {};   // empty: the server's, and what the model finds out
+  std::string told_language = {};          // that the recogniser is told for it; empty: none
   std::vector<std::string> keywords = {};  // to be favoured; transducers alone
 };
 
@@ -41,7 +42,7 @@ struct InputConfig {
 struct InputChecks {
   bool can_hear = false;    // else transcription and detection are taken and not heeded
   bool can_detect = false;  // turns
-  std::function<Checked(const Transcription&)> transcription = {};
+  std::function<Checked(Transcription&)> transcription = {};  // fills in told_language
 };
 
 inline constexpr size_t kMaxKeywords = 32;

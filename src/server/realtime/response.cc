@@ -207,18 +207,25 @@ Response::Step Response::end_speech(const Error& error) {
 }
 
 Response::Step Response::fail(const Error& error) {
-  item_.spoken_bytes = spoken_bytes(item_, order_.output.speed);
   const HttpError told =
       speech_error(error, model_, order_.output.voice, order_.output.speed != 1, /*has_temperature=*/false);
   outcome_ = "error";
   if (told.status >= 500) fault_ = error.message;
-  Json cause, details;
-  cause.set("type", error_type(told.status));
-  cause.set("code", told.code.empty() ? Json() : Json(told.code)).set("message", told.message);
-  details.set("type", "failed").set("error", std::move(cause));
-  finish(ItemStatus::kIncomplete, "failed", std::move(details));
+  finish_failed(told);
   return Step::kOver;
 }
+
+void Response::finish_failed(const HttpError& why) {
+  item_.spoken_bytes = spoken_bytes(item_, order_.output.speed);
+  Json cause, details;
+  cause.set("type", error_type(why.status));
+  cause.set("code", why.code.empty() ? Json() : Json(why.code)).set("message", why.message);
+  details.set("type", "failed").set("error", std::move(cause));
+  finish(ItemStatus::kIncomplete, "failed", std::move(details));
+}
+
+// Not cancelled: of that OpenAI's interface knows two reasons, and this is neither.
+void Response::break_off(const HttpError& why) { finish_failed(why); }
 
 Response::Step Response::complete() {
   Json details;

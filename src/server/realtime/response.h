@@ -49,6 +49,8 @@ class Response {
   // Tells of its end at this point, and takes back the sound that waits for the client; `reason` is OpenAI's:
   // "client_cancelled", "turn_detected".
   void cancel(const char* reason);
+  // Tells that it has failed at this point, through no fault of its own.  There must be room.
+  void break_off(const HttpError& why);
   // It cannot go on; the client is not told.  `fault` is the server's, for the log.
   void give_up(std::string fault);
   // Counts and logs what became of it, and ends its speech if it is still under way; `request_id` is the session's.
@@ -72,6 +74,7 @@ class Response {
   void send_sound();
   Step end_speech(const Error& error);
   Step fail(const Error& error);
+  void finish_failed(const HttpError& why);
   Step complete();
   void finish(ItemStatus item_status, const char* status, Json details);
   Json place() const;

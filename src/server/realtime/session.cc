@@ -13,13 +13,11 @@
 namespace syrinx::server::realtime {
 namespace {
 
-constexpr std::chrono::seconds kTick{1};  // how soon the session's times are heeded
-constexpr int kNormal = 1000, kViolation = 1008;
+constexpr std::chrono::milliseconds kTick{1000};                     // how soon the session's times are heeded
+constexpr std::chrono::milliseconds kSlotTick{100};                  // and a slot that has become free
 constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
 constexpr size_t kMaxInputItems = 64;
 constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
-
-double seconds_since(int64_t then_ns, int64_t now_ns) { return static_cast<double>(now_ns - then_ns) * 1e-9; }
 
 // The text of a field that must be there.
 tl::expected<std::string, HttpError> name_in(const Json& fields, const char* key) {
@@ -90,38 +88,12 @@ void Session::converse() {
   while (!is_over()) {
     did_something_ = false;
     tell_of_dropped();
-    MessageStream::Message message;
-    if (dropped_.empty() && hearing_.is_quiet() && events_.has_room() && messages_->try_receive(message))
-      take_message(message);
+    take_next();
     hear_on();
     speak_on();
     watch_engine();
-    if (!did_something_) messages_->wait(kTick);
+    if (!did_something_) messages_->wait(owes_answer_ && no_slot_ns_ ? kSlotTick : kTick);
   }
-}
-
-bool Session::is_over() {
-  if (messages_->is_gone()) {
-    end_ = {kNormal};
-    return true;
-  }
-  if (messages_->is_ending() && !response_ && !hearing_.waits_for_words()) {
-    end_ = MessageStream::going_away();
-    return true;
-  }
-  return is_late();
-}
-
-bool Session::is_late() {
-  const int64_t now_ns = clock_.now_ns();
-  const bool is_idle = !response_ && seconds_since(heard_ns_, now_ns) > order_.idle_s;
-  if (!is_idle && seconds_since(began_ns_, now_ns) <= order_.max_session_s) return false;
-  const std::string why = is_idle ? fmt::format("nothing has been asked for {} s", order_.idle_s)
-                                  : fmt::format("a session takes at most {} s", order_.max_session_s);
-  if (messages_->room() > 0)
-    events_.send_error({.error = {.status = 400, .message = why + "; connect again", .code = "session_expired"}});
-  end_ = {kViolation, why};
-  return true;
 }
 
 // /health hears of an engine that gives nothing; a round without a wait ends the time.
@@ -146,6 +118,7 @@ void Session::take_message(const MessageStream::Message& message) {
 }
 
 Session::Handled Session::handle(const ClientMessage& message) {
+  if (begins_nothing_ && begins_work(message.event)) return refuse_work(message.event);
   switch (message.event) {
     case ClientEvent::kSessionUpdate:
     case ClientEvent::kTranscriptionSessionUpdate: return update(message);
@@ -177,6 +150,12 @@ Checked Session::has_voice(const std::string& voice) const {
   return {};
 }
 
+OutputChecks Session::output_checks() const {
+  const auto fields = order_.speech ? order_.speech->unheeded_fields() : std::vector<std::string>();
+  return {.voice = [this](const std::string& voice) { return has_voice(voice); },
+          .has_speed = std::find(fields.begin(), fields.end(), "speed") == fields.end()};
+}
+
 Session::Handled Session::update(const ClientMessage& message) {
   const Json* const session = message.fields.find("session");
   if (session == nullptr || session->object() == nullptr)
@@ -185,10 +164,7 @@ Session::Handled Session::update(const ClientMessage& message) {
   const InputChecks checks = input_checks();
   SessionConfig changed = config_;
   changed.is_transcription = changed.is_transcription || (is_of_transcription && checks.can_hear);
-  if (auto taken = update_session(
-          *session, [this](const std::string& voice) { return has_voice(voice); }, checks, changed);
-      !taken)
-    return taken;
+  if (auto taken = update_session(*session, output_checks(), checks, changed); !taken) return taken;
   config_ = std::move(changed);
   configure_hearing();
   events_.send(is_of_transcription ? ServerEvent::kTranscriptionSessionUpdated : ServerEvent::kSessionUpdated,
@@ -324,10 +300,7 @@ Session::Handled Session::read_response(const Json& given, ResponseOrder& order,
   if (conversation != "auto" && conversation != "none")
     return tl::unexpected(bad("response.conversation", "'response.conversation' must be auto or none"));
   order.is_in_conversation = conversation == "auto";
-  if (auto taken = update_output(
-          given, [this](const std::string& voice) { return has_voice(voice); }, order.output);
-      !taken)
-    return taken;
+  if (auto taken = update_output(given, output_checks(), order.output); !taken) return taken;
   if (auto taken = take_text(field("instructions"), "response.instructions", prompt.instructions, kMaxInstructionBytes);
       !taken)
     return taken;

@@ -29,6 +29,8 @@ namespace syrinx::server::realtime {
 
 // A slot of speech, for a response; or why there is none.
 using TakeSlot = std::function<tl::expected<SlotPool::Lease, HttpError>()>;
+// Whether one seems to be free.
+using HasSlot = std::function<bool()>;
 
 struct SessionOrder {
   std::shared_ptr<const SpeechModel> speech = {};            // null: nothing speaks
@@ -36,6 +38,7 @@ struct SessionOrder {
   std::shared_ptr<ReplySource> replies = {};
   bool answers_turns = false;  // by them; else turns are heard for their transcripts alone
   TakeSlot take_slot = {};     // empty: none is needed
+  HasSlot has_slot = {};       // empty: nobody waits for one
   StartEar start_ear = {};
   bool is_transcription = false;  // the session's type
   double max_backlog_s = 10;      // of sound
@@ -54,7 +57,7 @@ class Session {
 
   // What the transport carries; it may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
-  // Until the client is gone, the session's time is over or, with nothing under way, the server goes down.
+  // Until the client is gone, the session's time is over or the server goes down and all is told that was under way.
   void run();
   // Closes the connection: after the session's thread is free.  Once.
   void end() { messages_->end(std::move(end_)); }
@@ -63,6 +66,7 @@ class Session {
   using Handled = tl::expected<void, HttpError>;
 
   void converse();
+  void take_next();
   void take_message(const MessageStream::Message& message);
   Handled handle(const ClientMessage& message);
   Handled update(const ClientMessage& message);
@@ -75,6 +79,7 @@ class Session {
 
   Json session_event() const;
   Checked has_voice(const std::string& voice) const;
+  OutputChecks output_checks() const;
   Prompt prompt();
   std::vector<Turn> turns();
   Result<std::unique_ptr<Reply>> start_reply(Prompt prompt);
@@ -84,19 +89,25 @@ class Session {
   Handled pace_question();
   Handled begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation);
   InputChecks input_checks() const;
-  Checked check_transcription(const Transcription& transcription) const;
+  Checked check_options(const TranscribeOptions& options, const char* field) const;
+  Checked check_language(Transcription& transcription) const;
+  Checked check_transcription(Transcription& transcription) const;
   HearingOrder hearing_order();
   void configure_hearing();
   void note_speech();
   void note_turn(const std::string& transcript);
   bool answers_turns() const;
   void answer_turns();
+  bool is_patient() const;
   void hear_on();
   void speak_on();
   void end_response(bool is_cancelled = false);
   void tell_of_dropped();
   void watch_engine();
+  static bool begins_work(ClientEvent event);
+  Handled refuse_work(ClientEvent event);
   bool is_over();
+  bool has_gone_down();
   bool is_late();
 
   const SessionOrder order_;
@@ -116,8 +127,13 @@ class Session {
   Hearing hearing_;                           // which uses the above
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
-  bool owes_answer_ = false;    // a turn had words, and no response has begun since
-  bool did_something_ = false;  // in this round
+  bool owes_answer_ = false;                        // a turn had words, and no response has begun since
+  std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
+  bool did_something_ = false;                      // in this round
+  size_t left_to_heed_ = MessageStream::kMessages;  // of the client's messages, when the server goes down
+  bool begins_nothing_ = false;                     // behind them
+  bool is_cut_short_ = false;                       // a turn was open then
+  bool has_refused_sound_ = false;                  // since then
   MessageStream::End end_{1011, "the session was given up; the server's log says why"};
 };
 

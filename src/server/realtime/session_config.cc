@@ -23,10 +23,10 @@ Checked take_modalities(const Json& value, const char* field, bool& is_spoken) {
   return {};
 }
 
-Checked take_checked_voice(const Json& value, const char* field, const VoiceCheck& has_voice, std::string& voice) {
+Checked take_checked_voice(const Json& value, const char* field, const OutputChecks& checks, std::string& voice) {
   std::string name;
   if (auto taken = take_voice(value, field, name); !taken || name.empty()) return taken;
-  if (auto there = has_voice(name); !there) {
+  if (auto there = checks.voice(name); !there) {
     there.error().param = field;
     return there;
   }
@@ -34,44 +34,53 @@ Checked take_checked_voice(const Json& value, const char* field, const VoiceChec
   return {};
 }
 
+Checked take_speed(const Json& value, const char* field, const OutputChecks& checks, double& speed) {
+  double asked = speed;
+  if (auto taken = take_number(value, field, 0.25, 4, asked); !taken) return taken;
+  if (asked != 1 && !checks.has_speed)
+    return refuse(field, "'{}' must be 1, or left out: the model speaks at the pace of its voice", field);
+  speed = asked;
+  return {};
+}
+
 // The `output` of the released names' `audio`.
-Checked take_output(const Json& value, const VoiceCheck& has_voice, OutputConfig& output) {
+Checked take_output(const Json& value, const OutputChecks& checks, OutputConfig& output) {
   if (value.is_null()) return {};
   if (value.object() == nullptr) return refuse("audio.output", "'audio.output' must be an object");
   for (const auto& [key, field] : *value.object()) {
     Checked taken;
     if (key == "format") taken = take_format(field, "audio.output.format", output.format);
-    if (key == "voice") taken = take_checked_voice(field, "audio.output.voice", has_voice, output.voice);
-    if (key == "speed") taken = take_number(field, "audio.output.speed", 0.25, 4, output.speed);
+    if (key == "voice") taken = take_checked_voice(field, "audio.output.voice", checks, output.voice);
+    if (key == "speed") taken = take_speed(field, "audio.output.speed", checks, output.speed);
     if (!taken) return taken;
   }
   return {};
 }
 
-Checked take_audio(const Json& value, const VoiceCheck& has_voice, OutputConfig& output) {
+Checked take_audio(const Json& value, const OutputChecks& checks, OutputConfig& output) {
   if (value.is_null()) return {};
   if (value.object() == nullptr) return refuse("audio", "'audio' must be an object");
   const Json* const given = value.find("output");
-  return given == nullptr ? Checked() : take_output(*given, has_voice, output);
+  return given == nullptr ? Checked() : take_output(*given, checks, output);
 }
 
-Checked take_output_field(const JsonMember& member, const VoiceCheck& has_voice, OutputConfig& output) {
+Checked take_output_field(const JsonMember& member, const OutputChecks& checks, OutputConfig& output) {
   const auto& [key, value] = member;
-  if (key == "audio") return take_audio(value, has_voice, output);
+  if (key == "audio") return take_audio(value, checks, output);
   if (key == "output_modalities") return take_modalities(value, "output_modalities", output.is_spoken);
   if (key == "modalities") return take_modalities(value, "modalities", output.is_spoken);
-  if (key == "voice") return take_checked_voice(value, "voice", has_voice, output.voice);
+  if (key == "voice") return take_checked_voice(value, "voice", checks, output.voice);
   if (key == "output_audio_format") return take_format(value, "output_audio_format", output.format);
-  if (key == "speed") return take_number(value, "speed", 0.25, 4, output.speed);
+  if (key == "speed") return take_speed(value, "speed", checks, output.speed);
   return {};
 }
 
 }  // namespace
 
-Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputConfig& output) {
+Checked update_output(const Json& fields, const OutputChecks& checks, OutputConfig& output) {
   OutputConfig changed = output;
   for (const JsonMember& member : *fields.object())
-    if (auto taken = take_output_field(member, has_voice, changed); !taken) return taken;
+    if (auto taken = take_output_field(member, checks, changed); !taken) return taken;
   output = std::move(changed);
   return {};
 }
@@ -86,15 +95,15 @@ Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens) {
   return {};
 }
 
-Checked update_session(const Json& fields, const VoiceCheck& has_voice, const InputChecks& checks,
+Checked update_session(const Json& fields, const OutputChecks& output_checks, const InputChecks& input_checks,
                        SessionConfig& config) {
   SessionConfig changed = config;
-  if (auto taken = update_output(fields, has_voice, changed.output); !taken) return taken;
+  if (auto taken = update_output(fields, output_checks, changed.output); !taken) return taken;
   if (const Json* const audio = fields.find("audio"); audio != nullptr)
     if (const Json* const input = audio->find("input"); input != nullptr)
-      if (auto taken = take_input(*input, checks, changed.input); !taken) return taken;
+      if (auto taken = take_input(*input, input_checks, changed.input); !taken) return taken;
   for (const JsonMember& member : *fields.object())
-    if (auto taken = take_beta_input(member, checks, changed.input); !taken) return taken;
+    if (auto taken = take_beta_input(member, input_checks, changed.input); !taken) return taken;
   if (const Json* const given = fields.find("instructions"); given != nullptr)
     if (auto taken = take_text(*given, "instructions", changed.instructions, kMaxInstructionBytes); !taken)
       return taken;
@@ -107,7 +116,7 @@ Checked update_session(const Json& fields, const VoiceCheck& has_voice, const In
     changed.is_transcription = *type->string() == "transcription";
   }
   // What such a session is for; with null it would tell nothing.
-  if (changed.is_transcription && checks.can_hear && !changed.input.transcription)
+  if (changed.is_transcription && input_checks.can_hear && !changed.input.transcription)
     changed.input.transcription.emplace();
   config = std::move(changed);
   return {};

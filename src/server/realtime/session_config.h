@@ -32,14 +32,17 @@ struct SessionConfig {
   int64_t max_output_tokens = 0;  // of a reply; 0: as many as it likes
 };
 
-// Whether there is such a voice.
-using VoiceCheck = std::function<Checked(const std::string& voice)>;
+// What the server can do with what is asked for.
+struct OutputChecks {
+  std::function<Checked(const std::string& voice)> voice = {};  // whether there is such a voice
+  bool has_speed = true;                                        // else it speaks at 1 alone
+};
 
 // Takes what `fields`, the `session` of a session.update, sets; all or, on an error, nothing of it.
-Checked update_session(const Json& fields, const VoiceCheck& has_voice, const InputChecks& checks,
+Checked update_session(const Json& fields, const OutputChecks& output_checks, const InputChecks& input_checks,
                        SessionConfig& config);
 // The same of the `response` of a response.create, as far as it is about the sound.
-Checked update_output(const Json& fields, const VoiceCheck& has_voice, OutputConfig& output);
+Checked update_output(const Json& fields, const OutputChecks& checks, OutputConfig& output);
 
 // "inf", which is 0, or a whole number.
 Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens);

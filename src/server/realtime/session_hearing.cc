@@ -5,26 +5,46 @@
 #include "server/realtime/session.h"
 
 namespace syrinx::server::realtime {
+namespace {
+
+constexpr int64_t kSlotPatienceNs = 10'000'000'000;  // of somebody who has spoken and hears nothing
+
+}  // namespace
 
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
-          .transcription = [this](const Transcription& given) { return check_transcription(given); }};
+          .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
 // The engine alone knows what its model takes.  No stream is taken: there are as many as slots, and this holds none.
-Checked Session::check_transcription(const Transcription& transcription) const {
+Checked Session::check_options(const TranscribeOptions& options, const char* field) const {
+  const Status checked = order_.recognition->recogniser().check_stream(options);
+  if (checked) return {};
+  return tl::unexpected(http_error(checked.error(), field));
+}
+
+Checked Session::check_language(Transcription& transcription) const {
+  transcription.told_language.clear();
+  if (transcription.language.empty() || transcription.language == "auto") return {};
+  auto known = order_.recognition->language_called(transcription.language);
+  if (!known) {
+    known.error().param = "transcription.language";
+    return tl::unexpected(std::move(known).error());
+  }
+  transcription.told_language = std::move(*known);
+  return check_options({.language = transcription.told_language}, "transcription.language");
+}
+
+Checked Session::check_transcription(Transcription& transcription) const {
   if (!order_.recognition->is_called(transcription.model)) {
     HttpError error = no_model(true, "", transcription.model);
     error.param = "transcription.model";
     return tl::unexpected(std::move(error));
   }
-  if (transcription.language.empty() && transcription.keywords.empty()) return {};
-  const Status checked = order_.recognition->recogniser().check_stream(
-      {.language = transcription.language, .boost = transcription.keywords});
-  if (checked) return {};
-  return tl::unexpected(http_error(
-      checked.error(), transcription.keywords.empty() ? "transcription.language" : "transcription.keywords"));
+  if (auto checked = check_language(transcription); !checked) return checked;
+  if (transcription.keywords.empty()) return {};
+  return check_options({.boost = transcription.keywords}, "transcription.keywords");
 }
 
 HearingOrder Session::hearing_order() {
@@ -55,20 +75,25 @@ void Session::note_speech() {
 }
 
 bool Session::answers_turns() const {
-  return order_.answers_turns && order_.speech && !config_.is_transcription && config_.input.turns &&
+  return order_.answers_turns && order_.speech && !config_.is_transcription && !is_cut_short_ && config_.input.turns &&
          config_.input.turns->create_response;
 }
 
 void Session::note_turn(const std::string& transcript) {
   heard_ns_ = clock_.now_ns();
-  if (!transcript.empty()) owes_answer_ = true;
+  if (transcript.empty()) return;
+  owes_answer_ = true;
+  no_slot_ns_.reset();
 }
+
+bool Session::is_patient() const { return no_slot_ns_ && clock_.now_ns() - *no_slot_ns_ < kSlotPatienceNs; }
 
 // Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
 // when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
-// is answered then.
+// is answered then.  Where no slot is free, one is waited for: nobody would ask again for an answer that is owed.
 void Session::answer_turns() {
   if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
+  if (answers_turns() && !response_ && is_patient() && !order_.has_slot()) return;
   owes_answer_ = false;
   if (!answers_turns() || response_) return;
   ResponseOrder order{.output = config_.output,
@@ -76,8 +101,11 @@ void Session::answer_turns() {
                       .is_generated = true,
                       .asked_ns = clock_.now_ns(),
                       .number = ++responses_};
-  if (auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true); !begun)
-    events_.send_error({.error = std::move(begun).error()});
+  auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true);
+  if (begun) return;
+  if (!no_slot_ns_) no_slot_ns_ = clock_.now_ns();
+  owes_answer_ = order_.has_slot && begun.error().code == "no_free_slot" && is_patient();
+  if (!owes_answer_) events_.send_error({.error = std::move(begun).error()});
 }
 
 }  // namespace syrinx::server::realtime
