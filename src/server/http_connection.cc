@@ -78,7 +78,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void close_if_idle() override {
     if (messages_) return messages_->end_when_idle();
     if (lingering_) return arrives_by(std::min(deadline_.expiry(), std::chrono::steady_clock::now() + kLastLingerTime));
-    if (answering_) return;
+    if (answering_ || asks_first_) return;  // who has just come is told that he is too late
     stream_.end_sending();
     stream_.close();
   }
@@ -130,6 +130,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   HttpRequest request_;
   double arrival_s_ = 0;  // how long the request has had
   bool gone_ = false, watching_ = false, reading_ = false, lingering_ = false;
+  bool asks_first_ = true;  // what comes is the first request
   std::optional<Counted> answering_;  // once the header is there
   std::shared_ptr<ReplyStream> reply_;
   std::shared_ptr<MessageStream> messages_;
@@ -142,6 +143,7 @@ asio::awaitable<void> Connection::serve() {
   bool whole = true;
   for (; co_await wait_for_request(); answering_.reset()) {
     const Next next = co_await serve_request();
+    asks_first_ = false;
     request_ = {};  // a connection that waits holds nothing of what it has asked
     sender_.begin({});
     buffer_.shrink_to_fit();

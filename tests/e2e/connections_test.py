@@ -296,13 +296,15 @@ class Life(Server):
     def test_what_is_under_way_may_end_and_nothing_else_begins(self):
         self.start_server("--drain-timeout-s", "600")
         expected = self.spoken(LONG)
-        idle = self.connect()
+        idle = self.connection_to()
+        idle.request("GET", "/health")
+        idle.getresponse().read()
         with self.connect(receive_bytes=4096) as connection:
             self.ask(connection, response_format="pcm")
             reply = http.client.HTTPResponse(connection)
             reply.begin()
             self.server.terminate()
-            self.assertEqual(idle.recv(1), b"")
+            self.assertEqual(idle.sock.recv(1), b"")
             self.check_goes_down()
             self.check_same(reply.read(), expected)
         idle.close()
