@@ -143,6 +143,11 @@ class Recogniser {
   // What start() would say of the options alone: it takes no stream, so none need be free.
   virtual Status check_stream(const TranscribeOptions& options) const = 0;
 
+  // Whether a stream loses nothing against a recording: with neither voice activity nor endpoints it finds, from its
+  // beginning to its end, the labels of all its sound as a recording without voice activity (of up to two minutes,
+  // which is heard at once).  Else words are better from the whole.
+  virtual bool hears_streams_as_recordings() const = 0;
+
   virtual const std::string& name() const = 0;
   virtual Precision precision() const = 0;
   virtual int threads() const = 0;

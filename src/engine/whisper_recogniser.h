@@ -27,6 +27,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
                                 const Progress& progress) override;
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
   Status check_stream(const TranscribeOptions& options) const override;
+  bool hears_streams_as_recordings() const override { return false; }
 
   const std::string& name() const override { return files_.name; }
   Precision precision() const override { return model_->precision(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,13 +31,14 @@ class FirstWord {
     samples_ += samples;
   }
   // Words that begin there in the stream.  Sound that has come at the pace of speech had them so long before its last
-  // sample; none of what came all at once had come before its beginning.
-  void tell(double begin_s) {
-    if (std::exchange(is_told_, true)) return;
+  // sample; none of what came all at once had come before its beginning.  The seconds, of the first ones.
+  std::optional<double> tell(double begin_s) {
+    if (std::exchange(is_told_, true)) return std::nullopt;
     const double since_s = static_cast<double>(samples_) / kRecognitionRateHz - begin_s;
     const int64_t said_ns = std::max(first_came_ns_, last_came_ns_ - static_cast<int64_t>(since_s * 1e9));
-    const double waited_s = static_cast<double>(clock_.now_ns() - said_ns) * 1e-9;
-    reports_.metrics.observe("syrinx_time_to_first_word_seconds", {{"model", model_}}, std::max(waited_s, 0.0));
+    const double waited_s = std::max(static_cast<double>(clock_.now_ns() - said_ns) * 1e-9, 0.0);
+    reports_.metrics.observe("syrinx_time_to_first_word_seconds", {{"model", model_}}, waited_s);
+    return waited_s;
   }
 
  private:

@@ -27,6 +27,7 @@ class RecognitionJob : public SlotJob {
   SoundProgress progress(SlotWatch& watch);
   // Words have come, and how long they were waited for: counts once.
   void note_first_word(double waited_s);
+  void log_first_word(double waited_s) { first_word_s_ = waited_s; }  // which has been counted
   void note_took(double ms) { took_ms_ = ms; }
   void note_audio(double seconds) { audio_s_ = seconds; }
 

@@ -36,7 +36,6 @@ Status ReplyStream::write(std::span<const std::byte> bytes) {
 
 // False when the client is gone.
 bool ReplyStream::wait_for_room() {
-  const auto has_room = [this] { return blocks_.size() < blocks_.capacity(); };
   if (!has_room()) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return has_room() || cancelled(); });

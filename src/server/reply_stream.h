@@ -32,6 +32,7 @@ class ReplyStream {
   // Once, first of all.  A whole head is the answer, which goes out with finish() or abort().
   void begin(HttpReply head, bool whole);
   bool begun() const;
+  bool has_room() const { return blocks_.size() < blocks_.capacity(); }  // for a block
   // Waits while the queue is full.  kCancelled once the client is gone.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }

@@ -2,6 +2,7 @@
 
 SYRINX_BINARY is the program, SYRINX_TEST_DATA the folder tests/data; ctest sets both.
 """
+import array
 import math
 import os
 import pathlib
@@ -25,6 +26,15 @@ def tiny_whisper(folder):
     for name in ("tokenizer.json", "vocabulary.txt"):
         shutil.copy(DATA / "whisper" / name, folder)
     return folder
+
+
+def noise(count):
+    """As tools/reference/transducer.py, 16-bit samples."""
+    state, out = 12345, array.array("h")
+    for i in range(count):
+        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+        out.append((state >> 16) - 32768 >> 1 + i // 1600 % 5)
+    return out.tobytes()
 
 
 def wav(samples, rate=16000, channels=1, form=1, bits=16):

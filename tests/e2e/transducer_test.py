@@ -8,20 +8,11 @@ import struct
 import tarfile
 import unittest
 
-from program import DATA, Program
+from program import DATA, Program, noise
 
 FOLDER = DATA / "transducer"
 SAMPLES = 20800  # that the reference heard
 NO_WORD = {"conformer_rnnt": (0,), "eou": (24,), "unified": (0,)}
-
-
-def noise(count):
-    """As tools/reference/transducer.py, 16-bit samples."""
-    state, out = 12345, array.array("h")
-    for i in range(count):
-        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
-        out.append((state >> 16) - 32768 >> 1 + i // 1600 % 5)
-    return out.tobytes()
 
 
 def reference_tokens(name, array_name="tokens"):

@@ -9,9 +9,11 @@ from wyoming.info import Describe, Info
 from wyoming.ping import Ping
 from wyoming.tts import Synthesize, SynthesizeStart
 
-from program import tiny_whisper, tone, wav
+from program import DATA, noise, tiny_whisper, tone, wav
 from server import MODEL
 from wyoming_server import Wyoming
+
+TRANSDUCER = DATA / "transducer/hybrid_streaming.nemo"
 
 
 class Hearing(Wyoming):
@@ -24,11 +26,11 @@ class Hearing(Wyoming):
     def start_server(self, *arguments):
         super().start_server(*arguments, model=MODEL[2:])
 
-    def transcribed(self, recording):
+    def transcribed(self, recording, model=None):
         """By `syrinx transcribe`."""
         path = self.folder / "said.wav"
         path.write_bytes(recording)
-        status, output, errors = self.run_it("transcribe", path, "--model", self.whisper, "--format", "json")
+        status, output, errors = self.run_it("transcribe", path, "--model", model or self.whisper, "--format", "json")
         self.assertEqual(status, 0, errors)
         return " ".join(segment["text"] for segment in json.loads(output)["segments"] if segment["text"])
 
@@ -40,11 +42,12 @@ class Hearing(Wyoming):
             await client.write_event(AudioChunk(rate=rate, width=width, channels=channels, audio=sound[at:at + chunk]).event())
         await client.write_event(AudioStop().event())
 
-    async def words(self, client):
-        """The transcript, whose parts must be it."""
-        event = await client.read_event()
-        self.assertTrue(TranscriptStart.is_type(event.type), event)
-        text = ""
+    async def words(self, client, text=None):
+        """The transcript, whose parts must be it, `text` those that have been read already."""
+        if text is None:
+            event = await client.read_event()
+            self.assertTrue(TranscriptStart.is_type(event.type), event)
+            text = ""
         while TranscriptChunk.is_type((event := await client.read_event()).type):
             text += TranscriptChunk.from_event(event).text
         self.assertTrue(Transcript.is_type(event.type), event)
@@ -63,7 +66,7 @@ class Hearing(Wyoming):
         info = self.run_with_client(describe)
         (program,) = info.asr
         self.check_artifact(program, "syrinx", "Real-time recognition", "Syrinx", "")
-        self.assertEqual((program.supports_transcript_streaming, program.requires_external_vad), (True, True))
+        self.assertEqual((program.supports_transcript_streaming, program.requires_external_vad), (False, True))
         (model,) = program.models
         self.check_artifact(model, "tiny", "tiny", "OpenAI", "https://github.com/openai/whisper")
         self.assertEqual(model.languages, ["en", "zh", "de", "fr", "ja"])  # of its small vocabulary
@@ -207,6 +210,84 @@ class Hearing(Wyoming):
             text, code = self.run_with_client(lambda client, event=event: self.refused(client, event))
             self.assertEqual(code, "model_not_found")
             self.assertIn("recognition_model", text)
+
+    def start_streaming(self, *arguments):
+        self.start_wyoming("--recognition-model", TRANSDUCER, "--recognition-slots", "2", *arguments)
+
+    def test_words_come_while_somebody_speaks(self):
+        """Of a model that hears streams as it hears recordings."""
+        self.start_streaming()
+        sound = noise(48000)
+        expected = self.transcribed(wav(sound), TRANSDUCER)
+        self.assertGreater(len(expected.split()), 10)
+        layout = {"rate": 16000, "width": 2, "channels": 1}
+
+        async def speak(client):
+            await client.write_event(Describe().event())
+            (program,) = Info.from_event(await client.read_event()).asr
+            self.assertTrue(program.supports_transcript_streaming)
+            await client.write_event(AudioChunk(audio=sound[:64000], **layout).event())
+            self.assertTrue(TranscriptStart.is_type((await client.read_event()).type))
+            begun = TranscriptChunk.from_event(await client.read_event()).text
+            self.assertTrue(expected.startswith(begun), begun)
+            self.assertEqual(self.free_slots("recognition"), 1)
+            await client.write_event(AudioChunk(audio=sound[64000:], **layout).event())
+            await client.write_event(AudioStop().event())
+            self.assertEqual((await self.words(client, begun)).text, expected)
+            for chunk in (22, 1000, len(sound)):  # the next sounds on the same connection, in any parts
+                await self.say(client, sound, chunk=chunk)
+                self.assertEqual((await self.words(client)).text, expected)
+
+        self.run_with_client(speak)
+        self.wait_for(lambda: self.free_slots("recognition") == 2)
+        self.assertEqual(self.metric('syrinx_audio_seconds_total{model="hybrid_streaming",direction="in"}'), 12)
+        self.assertEqual(self.metric('syrinx_time_to_first_word_seconds_count{model="hybrid_streaming"}'), 4)
+        self.assertEqual(self.metric('syrinx_audio_backlog_seconds{model="hybrid_streaming"}'), 0)
+
+    def test_a_streams_words_are_those_of_a_recording(self):
+        """Of any format."""
+        self.start_streaming()
+        sounds = [(bytes((i * i) % 251 for i in range(20000)), {"width": 1, "rate": 8000}),
+                  (noise(60000), {"rate": 44100, "channels": 2}),
+                  (bytes((i * i) % 251 for i in range(48000)), {"width": 3}),
+                  (bytes((i * 7) % 251 for i in range(640000)), {"width": 4, "channels": 8, "rate": 384000}),
+                  (b"", {})]
+        expected = [self.transcribed(wav(sound, format.get("rate", 16000), format.get("channels", 1), bits=8 * format.get("width", 2)),
+                                     TRANSDUCER) if sound else "" for sound, format in sounds]
+        self.assertGreater(len(set(expected)), 3, expected)
+
+        async def speak(client):
+            for (sound, format), words in zip(sounds, expected):
+                await self.say(client, sound, **format)
+                self.assertEqual((await self.words(client)).text, words)
+
+        self.run_with_client(speak)
+
+    def test_who_leaves_amid_a_stream_gives_its_slot_back(self):
+        self.start_streaming()
+        layout = {"rate": 16000, "width": 2, "channels": 1}
+
+        async def leave(client):
+            await client.write_event(AudioChunk(audio=noise(48000), **layout).event())
+            while not TranscriptChunk.is_type((await client.read_event()).type):
+                pass
+            self.assertEqual(self.free_slots("recognition"), 1)
+
+        for _ in range(3):
+            self.run_with_client(leave)
+            self.wait_for(lambda: self.free_slots("recognition") == 2)  # or the third would be refused
+        self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming transcribe",code="499"}') == 3)
+        self.assertEqual(self.metric('syrinx_audio_backlog_seconds{model="hybrid_streaming"}'), 0)
+
+    def test_a_language_that_a_stream_cannot_be_told_is_refused_at_once(self):
+        self.start_streaming()
+
+        async def ask(client):
+            await client.write_event(Transcribe(language="en").event())
+            return await self.refused(client, AudioStart(rate=16000, width=2, channels=1))
+
+        self.assertIn("leave it out", self.run_with_client(ask)[0])
+        self.wait_for(lambda: self.free_slots("recognition") == 2)
 
 
 if __name__ == "__main__":

@@ -42,13 +42,15 @@ class FakeStream final : public RecognitionStream {
  public:
   explicit FakeStream(const std::atomic<bool>* still = nullptr, bool breaks = false,
                       std::vector<int64_t>* came_ns = nullptr, bool tells_late = false,
-                      std::atomic<int>* pushes = nullptr, std::vector<float>* samples = nullptr)
+                      std::atomic<int>* pushes = nullptr, std::vector<float>* samples = nullptr,
+                      std::string word = "beep")
       : still_(still),
         breaks_(breaks),
         came_ns_(came_ns),
         tells_late_(tells_late),
         pushes_(pushes),
-        samples_(samples) {}
+        samples_(samples),
+        word_(std::move(word)) {}
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override {
     const int64_t came_ns = take_arrival();
     if (came_ns_ != nullptr) came_ns_->push_back(came_ns);
@@ -77,8 +79,8 @@ class FakeStream final : public RecognitionStream {
   void tell(std::pair<double, double> part, bool is_final, std::vector<RecognitionEvent>& events) {
     events.push_back({.segment = done_,
                       .is_final = is_final,
-                      .result = fake_segment(part),
-                      .stable_bytes = is_final ? size_t{4} : size_t{2},
+                      .result = fake_segment(part, word_),
+                      .stable_bytes = is_final ? word_.size() : size_t{2},
                       .latency_ms = 0});
     if (is_final) ++done_;
   }
@@ -88,6 +90,7 @@ class FakeStream final : public RecognitionStream {
   const bool tells_late_;
   std::atomic<int>* const pushes_;
   std::vector<float>* const samples_;
+  const std::string word_;
   std::vector<float> heard_;
   size_t done_ = 0;
   std::string language_ = "en";
@@ -116,7 +119,7 @@ class FakeRecogniser : public Recogniser {
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
-    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes, &samples);
+    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes, &samples, word);
   }
   Status check_stream(const TranscribeOptions& options) const override {
     if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
@@ -125,6 +128,7 @@ class FakeRecogniser : public Recogniser {
     if (options.voice.any() && vad == nullptr) return fail(Code::kNotFound, "there is no voice activity model");
     return {};
   }
+  bool hears_streams_as_recordings() const override { return streams_are_whole; }
   const std::string& name() const override { return name_; }
   Precision precision() const override { return Precision::kF32; }
   int threads() const override { return 1; }
@@ -144,12 +148,13 @@ class FakeRecogniser : public Recogniser {
   std::vector<int64_t> came_ns;      // of what was pushed into them, one after the other
   std::vector<float> samples;        // that, where it broke nothing
   std::shared_ptr<const silero::SileroVad> vad;
-  std::string start_fault;    // of every stream
-  std::string fault;          // of every recording
-  std::string word = "beep";  // of recordings
-  bool breaks = false;        // streams throw what is no exception
-  bool tells_late = false;    // streams tell at their end alone, of one loud part
+  std::string start_fault;  // of every stream
+  std::string fault;        // of every recording
+  std::string word = "beep";
+  bool breaks = false;      // streams throw what is no exception
+  bool tells_late = false;  // streams tell at their end alone, of one loud part
   bool favours_words = true;
+  bool streams_are_whole = false;  // as recordings are
   size_t longest = 0;
   std::string last_language;
   std::vector<std::string> known_languages = {"en", "de"};

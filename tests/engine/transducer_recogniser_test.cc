@@ -117,6 +117,37 @@ TEST_P(TransducerRecognition, StreamsDoNotDependOnHowTheSoundIsCut) {
   }
 }
 
+// Of those that say so, whatever pauses are in it.
+TEST(TransducerStreams, LoseNothingAgainstARecordingWhereTheModelIsCacheAware) {
+  std::vector<float> sound = noise(9, 4);
+  std::fill(sound.begin() + 3 * kRecognitionRateHz, sound.begin() + 6 * kRecognitionRateHz, 0.0f);
+  for (const char* name : {"hybrid_streaming.nemo", "eou.nemo", "conformer_streaming.nemo", "prompt_multilingual.nemo",
+                           "nemotron.nemo", "regular_streaming.nemo"}) {
+    SCOPED_TRACE(name);
+    const auto recogniser = load(name);
+    ASSERT_TRUE(recogniser.has_value()) << recogniser.error().message;
+    EXPECT_TRUE((*recogniser)->hears_streams_as_recordings());
+    const auto whole = (*recogniser)->transcribe(sound, {.voice_activity = false}, {});
+    ASSERT_TRUE(whole.has_value()) << whole.error().message;
+    std::vector<int32_t> expected, found;
+    for (const TranscriptSegment& segment : whole->segments)
+      expected.insert(expected.end(), segment.tokens.begin(), segment.tokens.end());
+    EXPECT_FALSE(expected.empty());
+    auto stream = (*recogniser)->start({.voice_activity = false, .endpoints = {.off = true}});
+    ASSERT_TRUE(stream.has_value()) << stream.error().message;
+    std::vector<RecognitionEvent> events;
+    for (std::span<const float> rest = sound; !rest.empty(); rest = rest.subspan(std::min<size_t>(1600, rest.size())))
+      ASSERT_TRUE((*stream)->push(rest.first(std::min<size_t>(1600, rest.size())), events).has_value());
+    ASSERT_TRUE((*stream)->finish(events).has_value());
+    ASSERT_TRUE(!events.empty() && events.back().is_final);
+    EXPECT_EQ(events.back().result.tokens, expected);
+    EXPECT_EQ(events.back().result.text, whole->text());
+    EXPECT_EQ(events.back().segment, 0U);
+  }
+  EXPECT_FALSE((*load("hybrid_streaming.nemo", "", {.look_ahead = 0}))->hears_streams_as_recordings());
+  EXPECT_FALSE((*load("tdt.nemo"))->hears_streams_as_recordings());  // in windows
+}
+
 // Streams of several threads, and a recording meanwhile.
 TEST_P(TransducerRecognition, StreamsTogetherGetWhatEachGetsAlone) {
   constexpr size_t kStreams = 4;

@@ -3,13 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "audio/stream_resampler.h"
 #include "base/clock.h"
 #include "server/language.h"
+#include "server/metrics.h"
+#include "server/waiting_sound.h"
+#include "server/wyoming/info.h"
 #include "server/wyoming/session.h"
 #include "server/wyoming/utterance_job.h"
 #include "tests/base/temp_folder.h"
@@ -38,18 +48,57 @@ std::string s16(const std::vector<float>& sound) {
 TEST(WyomingArrivingSound, IsTakenInOrderAndEnds) {
   ArrivingSound sound(kMono, 1);
   ASSERT_TRUE(sound.append("ab"));
+  ASSERT_TRUE(sound.append(""));
   ASSERT_TRUE(sound.append("cd"));
-  std::string bytes;
-  ASSERT_TRUE(sound.take(bytes));
-  EXPECT_EQ(bytes, "abcd");
+  ArrivingSound::Part part;
+  ASSERT_TRUE(sound.take(part));
+  EXPECT_EQ(part.bytes, "abcd");
   std::thread later([&] {
     EXPECT_TRUE(sound.append("ef"));
     sound.finish();
   });
-  ASSERT_TRUE(sound.take(bytes));
+  ASSERT_TRUE(sound.take(part));
   later.join();
-  EXPECT_EQ(bytes, "ef");
-  EXPECT_FALSE(sound.take(bytes));
+  EXPECT_EQ(part.bytes, "ef");
+  EXPECT_FALSE(sound.take(part));
+}
+
+TEST(WyomingArrivingSound, KnowsWhenItCame) {
+  ManualClock clock;
+  ArrivingSound sound(kMono, 10, clock);
+  for (const size_t bytes : {2, 8000, 2}) {  // the first of which goes with the second
+    clock.advance_ns(1);
+    ASSERT_TRUE(sound.append(std::string(bytes, 'a')));
+  }
+  clock.advance_ns(1);
+  sound.finish();
+  clock.advance_ns(1);
+  sound.finish();
+  EXPECT_EQ(sound.ended_ns(), 4);
+  ArrivingSound::Part part;
+  ASSERT_TRUE(sound.take(part));
+  EXPECT_EQ(part.bytes.size(), 8002U);
+  EXPECT_EQ(part.came_ns, 2);
+  ASSERT_TRUE(sound.take(part));
+  EXPECT_EQ(part.bytes.size(), 2U);
+  EXPECT_EQ(part.came_ns, 3);
+}
+
+TEST(WyomingArrivingSound, CountsWhatWaits) {
+  Metrics metrics;
+  std::atomic<int64_t> waiting{0};
+  const auto counted =
+      std::make_shared<WaitingSound>("m", JobReports{.metrics = metrics, .waiting_samples = &waiting}, system_clock());
+  ArrivingSound sound({.rate_hz = 44100, .channels = 2, .bits = 16}, 10);
+  ASSERT_TRUE(sound.append(std::string(4 * 441, 'a')));
+  sound.count_by(counted);
+  EXPECT_EQ(waiting, 160);
+  for (int i = 0; i < 441; ++i) ASSERT_TRUE(sound.append("abcd"));  // each worth a third of a sample
+  EXPECT_EQ(waiting, 320);
+  sound.give_up();
+  ASSERT_TRUE(sound.append(std::string(4 * 441, 'a')));  // of a client that does not know yet
+  EXPECT_EQ(waiting, 320);
+  EXPECT_TRUE(sound.has_room());
 }
 
 TEST(WyomingArrivingSound, WhatIsNotWholeOrTooLongIsNotTaken) {
@@ -57,10 +106,10 @@ TEST(WyomingArrivingSound, WhatIsNotWholeOrTooLongIsNotTaken) {
   EXPECT_EQ(sound.append("abc").error().code, Code::kInvalidArgument);
   ASSERT_TRUE(sound.append(std::string(32, 'x')));
   EXPECT_EQ(sound.append("ab").error().code, Code::kLimitExceeded);
-  std::string bytes;
+  ArrivingSound::Part part;
   sound.finish();
-  ASSERT_TRUE(sound.take(bytes));
-  EXPECT_EQ(bytes.size(), 32U);
+  ASSERT_TRUE(sound.take(part));
+  EXPECT_EQ(part.bytes.size(), 32U);
 }
 
 TEST(WyomingArrivingSound, TellsWhenThereIsRoomAgain) {
@@ -69,8 +118,8 @@ TEST(WyomingArrivingSound, TellsWhenThereIsRoomAgain) {
   sound.on_room([&] { ++told; });
   ASSERT_TRUE(sound.append(std::string(ArrivingSound::kMaxWaitingBytes, 'x')));
   EXPECT_FALSE(sound.has_room());
-  std::string bytes;
-  ASSERT_TRUE(sound.take(bytes));
+  ArrivingSound::Part part;
+  ASSERT_TRUE(sound.take(part));
   EXPECT_EQ(told, 1);
   EXPECT_TRUE(sound.has_room());
 }
@@ -78,8 +127,8 @@ TEST(WyomingArrivingSound, TellsWhenThereIsRoomAgain) {
 TEST(WyomingArrivingSound, NobodyWaitsForWhatIsGivenUp) {
   ArrivingSound sound(kMono, 1);
   std::thread slot([&] {
-    std::string bytes;
-    EXPECT_FALSE(sound.take(bytes));
+    ArrivingSound::Part part;
+    EXPECT_FALSE(sound.take(part));
   });
   sound.give_up();
   slot.join();
@@ -88,11 +137,13 @@ TEST(WyomingArrivingSound, NobodyWaitsForWhatIsGivenUp) {
 class WyomingUtteranceJob : public RecognitionJobTest {
  protected:
   // The whole life of a job; what its reply says, event by event.
-  std::vector<Event> run(const std::string& bytes, const std::string& language = {}) {
-    const auto sound = std::make_shared<ArrivingSound>(kMono, 10);
-    EXPECT_TRUE(sound->append(bytes));
+  std::vector<Event> run(const std::string& bytes, const std::string& language = {}, const PcmFormat& format = kMono,
+                         size_t at_once = SIZE_MAX) {
+    const auto sound = std::make_shared<ArrivingSound>(format, 100);
+    for (size_t at = 0; at < bytes.size(); at += std::min(at_once, bytes.size() - at))
+      EXPECT_TRUE(sound->append(bytes.substr(at, at_once)));
     sound->finish();
-    run_job<UtteranceJob>(UtteranceOrder{.sound = sound, .language = language, .max_s = 10, .id = "1"});
+    run_job<UtteranceJob>(UtteranceOrder{.sound = sound, .language = language, .max_s = 100, .id = "1"});
     EventReader reader({});
     reader.push(sent_bytes(*reply_));
     std::vector<Event> events;
@@ -143,6 +194,174 @@ TEST_F(WyomingUtteranceJob, WhatNobodyWaitsForIsNotHeard) {
   EXPECT_THAT(run(s16(beeps({0.5}, 2, 16000))), testing::IsEmpty());
   EXPECT_EQ(recogniser_->calls, before);
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
+}
+
+// Of a model that hears streams as it hears recordings.
+class WyomingUtteranceStream : public WyomingUtteranceJob {
+ protected:
+  WyomingUtteranceStream() { recogniser_->streams_are_whole = true; }
+  void TearDown() override { leave(); }
+  // On a thread of its own, as on a slot.
+  void start(const std::shared_ptr<ArrivingSound>& sound) {
+    job_ = std::make_unique<UtteranceJob>(model_, UtteranceOrder{.sound = sound, .max_s = 100, .id = "1"},
+                                          JobReports{.metrics = metrics_, .waiting_samples = &waiting_});
+    reply_ = job_->reply();
+    slot_ = std::thread([this] { run_whole(*job_); });
+  }
+  void leave() {
+    if (!slot_.joinable()) return;
+    reply_->cancel();
+    slot_.join();
+  }
+  // What the chunks say until they have said all that.
+  std::string read_until(const std::string& words) {
+    const Stopwatch waited;
+    EventReader reader({});
+    std::string text;
+    while (text.size() < words.size() && waited.elapsed_ms() < 60000) {
+      reader.push(sent_bytes(*reply_));
+      for (auto event = reader.next(); event && *event; event = reader.next())
+        if ((*event)->type == "transcript-chunk") text += *(*event)->text("text");
+      std::this_thread::yield();
+    }
+    return text;
+  }
+
+  std::atomic<int64_t> waiting_{0};
+  std::unique_ptr<UtteranceJob> job_;
+  std::thread slot_;
+};
+
+std::string chunks(const std::vector<Event>& events) {
+  std::string text;
+  for (const Event& event : events)
+    if (event.type == "transcript-chunk") text += *event.text("text");
+  return text;
+}
+
+TEST_F(WyomingUtteranceStream, WordsComeWhileSomebodySpeaks) {
+  const auto sound = std::make_shared<ArrivingSound>(kMono, 100);
+  start(sound);
+  ASSERT_TRUE(sound->append(s16(beeps({0.5}, 1, 16000))));
+  EXPECT_EQ(read_until("beep"), "beep");
+  ASSERT_TRUE(sound->append(s16(beeps({0}, 0.2, 16000))));
+  EXPECT_EQ(read_until(" be"), " be");  // what is stable of it
+  EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kOpen);
+  sound->finish();
+  slot_.join();
+  const std::string last = sent_bytes(*reply_);
+  EXPECT_THAT(last, HasSubstr(R"({"text":"ep"})"));
+  EXPECT_THAT(last, HasSubstr(R"({"text":"beep beep",)"));
+  EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kFinished);
+  EXPECT_EQ(recogniser_->calls, 1);  // at the start, to warm it up
+  EXPECT_EQ(waiting_, 0);
+}
+
+TEST_F(WyomingUtteranceStream, EventsAndAccountsAreThoseOfAWhole) {
+  const std::vector<Event> events = run(s16(beeps({0.5, 1.5}, 2, 16000)), "en");
+  EXPECT_EQ(types(events).front(), "transcript-start");
+  EXPECT_EQ(*events.front().text("language"), "en");
+  EXPECT_EQ(chunks(events), "beep beep");
+  ASSERT_THAT(types(std::vector<Event>(events.end() - 2, events.end())), ElementsAre("transcript", "transcript-stop"));
+  EXPECT_EQ(*events[events.size() - 2].text("text"), "beep beep");
+  EXPECT_EQ(*events[events.size() - 2].text("language"), "en");
+  EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kFinished);
+  EXPECT_THAT(log_, HasSubstr("\"event\":\"transcription\""));
+  EXPECT_THAT(log_, HasSubstr("\"audio_seconds\":2.0"));
+  EXPECT_THAT(log_, Not(HasSubstr("\"first_word_ms\":null")));
+  EXPECT_THAT(log_, Not(HasSubstr("beep")));
+  const std::string text = metrics_.text();
+  EXPECT_THAT(text, HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"fake\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("syrinx_audio_seconds_total{model=\"fake\",direction=\"in\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("syrinx_queue_delay_seconds_count{model=\"fake\"} 3\n"));  // each second's, the end's
+}
+
+TEST_F(WyomingUtteranceStream, SilenceAndNothingAreAnEmptyTranscript) {
+  for (const std::string& sound : {std::string(), s16(std::vector<float>(1600))}) {
+    const std::vector<Event> events = run(sound);
+    ASSERT_THAT(types(events), ElementsAre("transcript-start", "transcript", "transcript-stop"));
+    EXPECT_EQ(*events[1].text("text"), "");
+  }
+}
+
+// However it comes, the recogniser is given the same samples.
+TEST_F(WyomingUtteranceStream, AnyPartsAreTheSameSound) {
+  for (const PcmFormat& format :
+       {PcmFormat{.rate_hz = 44100, .channels = 2, .bits = 16}, PcmFormat{.rate_hz = 8000, .channels = 1, .bits = 8},
+        PcmFormat{.rate_hz = 384000, .channels = 8, .bits = 32},
+        PcmFormat{.rate_hz = 16000, .channels = 1, .bits = 24}}) {
+    SCOPED_TRACE(format.rate_hz);
+    const size_t frame = format.frame_bytes(), frames = static_cast<size_t>(format.rate_hz) * 23 / 100;
+    std::string bytes;
+    for (size_t i = 0; i < frames * frame; ++i) bytes += static_cast<char>(i * i % 251);
+    std::vector<float> mixed, mono, expected;
+    decode_pcm(std::as_bytes(std::span(bytes)), format, mixed);
+    for (auto at = mixed.begin(); at != mixed.end(); at += format.channels)
+      mono.push_back(std::accumulate(at, at + format.channels, 0.0f) / static_cast<float>(format.channels));
+    auto resampler = StreamResampler::create(format.rate_hz, kRecognitionRateHz);
+    resampler->push(mono, expected);
+    resampler->finish(expected);
+    for (const size_t at_once : {frame, 7 * frame, 1000 * frame, bytes.size()}) {
+      recogniser_->samples.clear();
+      run(bytes, "", format, at_once);
+      EXPECT_EQ(recogniser_->samples, expected);
+    }
+  }
+}
+
+// More parts than the reply has room for, of which nothing is read before the end.
+TEST_F(WyomingUtteranceStream, WhoReadsNothingMeanwhileIsHeardToTheEnd) {
+  std::vector<double> at_s;
+  std::string expected;
+  for (size_t i = 0; i <= ReplyStream::kBlocks; ++i) {
+    at_s.push_back(0.5 * static_cast<double>(i));
+    expected += i == 0 ? "beep" : " beep";
+  }
+  const std::vector<Event> events = run(s16(beeps(at_s, at_s.back() + 1, 16000)));
+  EXPECT_EQ(chunks(events), expected);
+  EXPECT_EQ(*events[events.size() - 2].text("text"), expected);
+}
+
+TEST_F(WyomingUtteranceStream, WhoLeavesIsHeardNoFurther) {
+  const auto sound = std::make_shared<ArrivingSound>(kMono, 100);
+  start(sound);
+  ASSERT_TRUE(sound->append(s16(beeps({0.5}, 1, 16000))));
+  EXPECT_EQ(read_until("beep"), "beep");
+  const auto wait_for_pushes = [this](int pushes) {
+    const Stopwatch waited;
+    while (recogniser_->pushes < pushes && waited.elapsed_ms() < 60000) std::this_thread::yield();
+    EXPECT_EQ(recogniser_->pushes, pushes);
+  };
+  wait_for_pushes(10);
+  recogniser_->still = true;
+  ASSERT_TRUE(sound->append(s16(beeps({0.5}, 10, 16000))));
+  wait_for_pushes(11);
+  reply_->cancel();
+  recogniser_->still = false;
+  slot_.join();
+  EXPECT_EQ(recogniser_->pushes, 11);
+  EXPECT_EQ(waiting_, 0);
+  ASSERT_TRUE(sound->append("ab"));  // which the connection may have had already
+  EXPECT_EQ(waiting_, 0);
+}
+
+TEST_F(WyomingUtteranceStream, AFaultIsAnErrorThatNamesNoFileWhileItIsBeingSaid) {
+  recogniser_->start_fault = "the file /secret/place/model.bin is broken";
+  const auto sound = std::make_shared<ArrivingSound>(kMono, 100);
+  start(sound);
+  slot_.join();  // though there is no end
+  const std::string sent = sent_bytes(*reply_);
+  EXPECT_THAT(sent, HasSubstr("\"type\":\"error\""));
+  EXPECT_THAT(sent, Not(HasSubstr("/secret/place")));
+  EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kAborted);
+}
+
+TEST_F(WyomingUtteranceJob, OnlyWhoTellsWordsMeanwhileSaysSo) {
+  for (const bool are_whole : {false, true}) {
+    recogniser_->streams_are_whole = are_whole;
+    EXPECT_THAT(info(nullptr, model_.get()).data.dump(),
+                HasSubstr(fmt::format("\"supports_transcript_streaming\":{}", are_whole)));
+  }
 }
 
 TEST_F(WyomingUtteranceJob, ALanguageIsOneOfTheModels) {

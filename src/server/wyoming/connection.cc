@@ -45,6 +45,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         transport_(transport),
         stream_(std::move(socket)),
         patience_(transport.io),
+        stalled_(transport.io),
         news_(transport.io),
         room_(transport.io),
         text_timeout_s_(service.text_timeout_s()),
@@ -80,6 +81,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void sound_has_room();
   void expect_client(std::chrono::nanoseconds within);
   void client_is_late();
+  void expect_reader(std::chrono::steady_clock::time_point from);
   asio::awaitable<bool> send(std::string_view bytes);
   asio::awaitable<bool> send_blocks(std::shared_ptr<ReplyStream> reply);
   asio::awaitable<void> wait(asio::steady_timer& timer);
@@ -89,6 +91,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   boost::beast::tcp_stream stream_;
   asio::steady_timer patience_;                              // until the client must have said something
   std::chrono::steady_clock::time_point text_end_ = kNever;  // until all of its text or sound must have come
+  asio::steady_timer stalled_;                               // until it must have taken something of what is sent
+  std::chrono::steady_clock::time_point heard_at_;           // when something came last
   asio::steady_timer news_;                                  // cancelled when there is something to be sent
   asio::steady_timer room_;                                  // cancelled when events may be taken again
   const double text_timeout_s_;
@@ -131,9 +135,9 @@ asio::awaitable<void> Connection::read() {
       co_await wait(room_);
       continue;
     }
-    stream_.expires_never();
     const auto [error, count] = co_await stream_.async_read_some(asio::buffer(bytes), kAwait);
     if (error) break;
+    heard_at_ = std::chrono::steady_clock::now();
     if (closing_) {  // a connection that is closed while something is unread is reset, and its client might not see why
       left -= std::min(left, count);
     } else {
@@ -265,11 +269,29 @@ asio::awaitable<void> Connection::write() {
   }
 }
 
+// Who takes nothing of what is sent is cut, but not while he speaks: one may read only what comes behind his last word.
+void Connection::expect_reader(std::chrono::steady_clock::time_point from) {
+  stalled_.expires_at(from + seconds(transport_.limits.stalled_reader_s));
+  stalled_.async_wait([weak = weak_from_this(), from](const error_code& error) {
+    const auto self = weak.lock();
+    const auto now = std::chrono::steady_clock::now();
+    if (error || !self || self->stalled_.expiry() > now) return;  // it has taken something meanwhile
+    const bool is_listened_to = self->session_.sound() != nullptr && self->session_.takes_events();
+    if (is_listened_to && self->heard_at_ > from)
+      self->expect_reader(self->heard_at_);
+    else if (self->session_.sound() != nullptr && !is_listened_to)
+      self->expect_reader(now);
+    else
+      self->cut();
+  });
+}
+
 // Each part that is taken renews the time of a stalled reader.  False when the client is gone.
 asio::awaitable<bool> Connection::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    stream_.expires_after(seconds(transport_.limits.stalled_reader_s));
+    expect_reader(std::chrono::steady_clock::now());
     const auto [error, count] = co_await stream_.async_write_some(asio::buffer(bytes), kAwait);
+    stalled_.expires_at(kNever);
     if (error) co_return false;
     bytes.remove_prefix(count);
   }

@@ -69,7 +69,7 @@ Json recognising_program(const RecognitionModel& recognition) {
   models.push_back(std::move(model));
   Json json = program("Real-time recognition");
   json.set("models", std::move(models));
-  json.set("supports_transcript_streaming", true);
+  json.set("supports_transcript_streaming", recognition.recogniser().hears_streams_as_recordings());
   json.set("requires_external_vad", true);
   return json;
 }

@@ -1,7 +1,6 @@
 #include "server/wyoming/utterance_job.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -17,6 +16,8 @@ namespace {
 constexpr size_t kMaxPartBytes = 1024;
 static_assert(6 * kMaxPartBytes + 512 < ReplyStream::kBlockBytes);
 
+constexpr size_t kPiecesPerSecond = 10;  // behind each of which a client that has left is noticed
+
 // As much of it as goes into an event, and no character in two.
 std::string_view first_part(std::string_view text) {
   if (text.size() <= kMaxPartBytes) return text;
@@ -25,33 +26,74 @@ std::string_view first_part(std::string_view text) {
   return text.substr(0, end > 0 ? end : kMaxPartBytes);
 }
 
+std::string chunk_of(std::string_view text) {
+  Event chunk{.type = "transcript-chunk"};
+  chunk.data.set("text", std::string(text));
+  return written(chunk);
+}
+
+size_t piece_bytes(const PcmFormat& format) {
+  return format.frame_bytes() * std::max<size_t>(1, static_cast<size_t>(format.rate_hz) / kPiecesPerSecond);
+}
+
 }  // namespace
 
 UtteranceJob::UtteranceJob(std::shared_ptr<const RecognitionModel> model, UtteranceOrder order, JobReports reports)
     : RecognitionJob(std::move(model), order.id, reports), order_(std::move(order)) {}
 
-Status UtteranceJob::send(const Event& event) { return reply()->write(written(event)); }
-
 Status UtteranceJob::work(SlotWatch& watch) {
   reply()->on_cancel([sound = order_.sound] { sound->give_up(); });
+  return model().recogniser().hears_streams_as_recordings() ? hear_stream(watch) : hear_whole(watch);
+}
+
+// With the end of the sound only its last words are left to be found.
+Status UtteranceJob::hear_stream(SlotWatch& watch) {
+  UtteranceStream stream(model(), *order_.sound, reports());
+  Status heard = hear_parts(stream, watch);
+  note_audio(stream.audio_s());
+  note_took(stream.took_ms());
+  if (stream.first_word_s()) log_first_word(*stream.first_word_s());
+  if (!heard) return heard;
+  finish(stream.text(), stream.language());
+  return {};
+}
+
+Status UtteranceJob::hear_parts(UtteranceStream& stream, SlotWatch& watch) {
+  SYRINX_TRY_VOID(stream.start(order_.language));
+  const size_t most = piece_bytes(order_.sound->format());
+  for (ArrivingSound::Part part; order_.sound->take(part);) {
+    for (auto rest = std::as_bytes(std::span(part.bytes)); !rest.empty() && !reply()->cancelled();) {
+      const auto some = rest.first(std::min(most, rest.size()));
+      SYRINX_TRY_VOID(stream.hear(some, part.came_ns, watch));
+      tell(stream.text(), stream.language());
+      rest = rest.subspan(some.size());
+    }
+  }
+  if (reply()->cancelled()) return fail(Code::kCancelled, "the client has left");
+  return stream.finish(watch);
+}
+
+// Batch work: the engine has live streams go before it.
+Status UtteranceJob::hear_whole(SlotWatch& watch) {
   const Result<Transcript> transcript = transcribe(watch);
   watch.wait_ends();
   if (ended_ns_ > 0) note_took(static_cast<double>(system_clock().now_ns() - ended_ns_) * 1e-6);
   if (!transcript) return tl::unexpected(transcript.error());
   note_audio(transcript->audio_s);
-  begin(transcript->language);
-  Event whole{.type = "transcript"};
-  whole.data.set("text", transcript->text());
-  if (!transcript->language.empty()) whole.data.set("language", transcript->language);
-  last_ = written(whole) + written(Event{.type = "transcript-stop"});
+  finish(transcript->text(), transcript->language);
   return {};
 }
 
-// Batch work: the engine has live streams go before it.
 Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
+  std::string text;  // so far
   TranscribeOptions options;
   options.language = order_.language;
-  options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
+  options.heard = [&](const TranscriptSegment& segment) {
+    if (segment.text.empty()) return;
+    note_first_word(ended_ns_ > 0 ? static_cast<double>(system_clock().now_ns() - ended_ns_) * 1e-9 : 0);
+    text += (text.empty() ? "" : " ") + segment.text;  // as Transcript::text() joins them
+    tell(text, {});
+  };
   const SoundSource source = [&](const SoundSink& sink) { return collect(sink, watch); };
   return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }
@@ -62,8 +104,8 @@ Status UtteranceJob::collect(const SoundSink& sink, SlotWatch& watch) {
   const std::string name = "the sound";
   PcmStream decoder(order_.sound->format(), name, limits, sink);
   SYRINX_TRY_VOID(decoder.push({}));  // a sound without a sample is one, too
-  for (std::string bytes; order_.sound->take(bytes);) {
-    SYRINX_TRY_VOID(decoder.push(std::as_bytes(std::span(bytes))));
+  for (ArrivingSound::Part part; order_.sound->take(part);) {
+    SYRINX_TRY_VOID(decoder.push(std::as_bytes(std::span(part.bytes))));
     watch.wait_ends();
   }
   ended_ns_ = system_clock().now_ns();
@@ -75,26 +117,33 @@ void UtteranceJob::begin(const std::string& language) {
   if (reply()->begun()) return;
   reply()->begin({.status = 200}, /*whole=*/false);
   Event start{.type = "transcript-start"};
-  if (!language.empty()) start.data.set("language", language);
-  static_cast<void>(send(start));
+  const std::string& told = language.empty() ? order_.language : language;
+  if (!told.empty()) start.data.set("language", told);
+  static_cast<void>(reply()->write(written(start)));
 }
 
-// A client that has gone is noticed behind the piece; one that reads slowly is not waited for as the engine is.
-void UtteranceJob::tell(const TranscriptSegment& segment, SlotWatch& watch) {
-  if (segment.text.empty()) return;
-  watch.wait_ends();
-  note_first_word(ended_ns_ > 0 ? static_cast<double>(system_clock().now_ns() - ended_ns_) * 1e-9 : 0);
-  begin(order_.language);
-  const std::string text = (any_text_ ? " " : "") + segment.text;  // as Transcript::text() joins them
-  any_text_ = true;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view part = first_part(rest);
-    Event chunk{.type = "transcript-chunk"};
-    chunk.data.set("text", std::string(part));
-    static_cast<void>(send(chunk));
-    rest.remove_prefix(part.size());
+// What of the words has not been told yet.  Nobody is waited for: who has no room for more, as one may who speaks on
+// and reads what comes behind his last word, is told in fewer and longer parts.
+void UtteranceJob::tell(std::string_view text, const std::string& language) {
+  if (told_bytes_ < text.size()) begin(language);
+  while (told_bytes_ < text.size() && reply()->has_room()) {
+    const std::string_view part = first_part(text.substr(told_bytes_));
+    static_cast<void>(reply()->write(chunk_of(part)));
+    told_bytes_ += part.size();
   }
-  watch.wait_begins();
+}
+
+void UtteranceJob::finish(std::string_view text, const std::string& language) {
+  begin(language);
+  while (told_bytes_ < text.size()) {
+    const std::string_view part = first_part(text.substr(told_bytes_));
+    last_ += chunk_of(part);
+    told_bytes_ += part.size();
+  }
+  Event whole{.type = "transcript"};
+  whole.data.set("text", std::string(text));
+  if (!language.empty()) whole.data.set("language", language);
+  last_ += written(whole) + written(Event{.type = "transcript-stop"});
 }
 
 HttpError UtteranceJob::told(const Error& error) const {

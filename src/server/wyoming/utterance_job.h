@@ -1,17 +1,19 @@
-// Sound that a client says, on a slot's thread: collected until it ends, and then heard as a recording is, so that its
-// words are those of `syrinx transcribe`.  The reply is Wyoming's: transcript-start, a transcript-chunk for each
-// segment, transcript, transcript-stop; or an error.
+// Sound that a client says, on a slot's thread.  Where the model's streams are as good as its recordings it is heard
+// while it comes, with the words of `syrinx transcribe --all-sound`, else it is collected until it ends and then heard
+// as a recording is, with those of `syrinx transcribe`.  The reply is Wyoming's: transcript-start, a transcript-chunk
+// for what has been settled since the last one, transcript, transcript-stop; or an error.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/recogniser.h"
 #include "server/recognition_job.h"
 #include "server/wyoming/arriving_sound.h"
 #include "server/wyoming/event.h"
+#include "server/wyoming/utterance_stream.h"
 
 namespace syrinx::server::wyoming {
 
@@ -32,16 +34,20 @@ class UtteranceJob final : public RecognitionJob {
   bool fail_answer(const HttpError& error) override;
   void end_answer(bool complete) override;
 
+  Status hear_stream(SlotWatch& watch);
+  Status hear_parts(UtteranceStream& stream, SlotWatch& watch);
+  Status hear_whole(SlotWatch& watch);
   Result<Transcript> transcribe(SlotWatch& watch);
   Status collect(const SoundSink& sink, SlotWatch& watch);
-  void tell(const TranscriptSegment& segment, SlotWatch& watch);
+  void tell(std::string_view text, const std::string& language);
+  void finish(std::string_view text, const std::string& language);
   void begin(const std::string& language);
-  Status send(const Event& event);
 
   const UtteranceOrder order_;
-  bool failed_ = false, any_text_ = false;
-  std::string last_;      // events that come with the end: a client may leave behind them, and the slot is free then
-  int64_t ended_ns_ = 0;  // when the last of the sound was there
+  bool failed_ = false;
+  size_t told_bytes_ = 0;  // of the words
+  std::string last_;       // events that come with the end: a client may leave behind them, and the slot is free then
+  int64_t ended_ns_ = 0;   // when the last of a sound was there that is heard as a whole
 };
 
 }  // namespace syrinx::server::wyoming
