@@ -52,6 +52,7 @@ Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
   TranscribeOptions options;
   options.language = order_.language;
   options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
+  options.is_wanted = is_wanted();
   const SoundSource source = [&](const SoundSink& sink) { return collect(sink, watch); };
   return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }
