@@ -198,7 +198,19 @@ Status SpeechModel::warm_up() const {
   for (bool more = true; more;) {
     SYRINX_TRY(more, session->next(chunk));
   }
+  read_for_all_languages();
   return {};
+}
+
+// Kokoro's British front end is else read with the first British voice, while all other beginnings wait.  A lexicon or
+// a voice that cannot be read keeps nobody from the others, and is told to who asks for it.
+void SpeechModel::read_for_all_languages() const {
+  if (files_.family != ModelFamily::kKokoro) return;
+  SpeakOptions options;
+  for (const std::string& language : languages()) {
+    options.voice = voice_of_language(language);
+    if (options.voice != default_voice()) static_cast<void>(engine_->start(options));
+  }
 }
 
 bool SpeechModel::is_called(std::string_view model) const {

@@ -27,8 +27,9 @@ struct ListedVoice {
 
 class SpeechModel {
  public:
-  // Loads the model of the settings, adds their voices, and speaks a sentence with the default voice, so that the first
-  // request finds everything warm.  The engine's errors.
+  // Loads the model of the settings, adds their voices, speaks a sentence with the default voice, and has the engine
+  // load what the voices of its other languages need, so that the first request finds everything warm.  The engine's
+  // errors.
   static Result<std::shared_ptr<const SpeechModel>> load(const Settings& settings);
   // The same of files whose engine is there already.
   static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
@@ -83,6 +84,7 @@ class SpeechModel {
   std::string language_of(const std::string& voice) const;  // that find_voice() has found; empty: not known
   Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
   Status warm_up() const;
+  void read_for_all_languages() const;
 
   const SpeechFiles files_;
   const std::string id_;
