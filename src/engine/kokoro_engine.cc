@@ -52,7 +52,7 @@ Status check_language(const std::string& voice) {
   SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
   for (const kokoro::VoicePart& part : parts) {
     const kokoro::VoiceInfo info = kokoro::describe_voice(part.name);
-    if (part.is_path() || info.language_code == "und" || info.language_code.starts_with("en")) continue;
+    if (part.is_path() || reads_texts_for(info)) continue;
     return fail(Code::kUnsupported,
                 "voice '{}' speaks {}, and only English text can be read; give it phonemes (--phonemes)", info.name,
                 info.language);
@@ -61,6 +61,10 @@ Status check_language(const std::string& voice) {
 }
 
 }  // namespace
+
+bool reads_texts_for(const kokoro::VoiceInfo& voice) {
+  return voice.language_code == "und" || voice.language_code.starts_with("en");
+}
 
 // Makes pieces for one session.
 class KokoroEngine::Maker final : public SpeechMaker {
@@ -90,7 +94,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
   }
 
   Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
-                    kokoro::PieceOutput& output) override {
+                    const std::function<bool()>& is_wanted, kokoro::PieceOutput& output) override {
     kokoro::PieceInput input;
     input.ids = ids;
     input.style = chosen_.voice->style(symbols);
@@ -99,7 +103,8 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.seed = seed;
     const int64_t deadline_ns = gapless_until_ns(due_ns, system_clock().now_ns());
     const Stopwatch asked;
-    Turns::Turn turn(engine_->turns_, due_ns);
+    Turns::Turn turn(engine_->turns_, due_ns, is_wanted);
+    if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a piece of it");
     turn.set_deadline(deadline_ns);
     waited_ms_ += asked.elapsed_ms();
     return engine_->synthesizer_.synthesize(input, output);

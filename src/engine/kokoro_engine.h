@@ -16,6 +16,10 @@
 
 namespace syrinx {
 
+// Whether texts are read for a voice of that name: the front end is English, and a voice of another language speaks
+// what it is given as phonemes alone.
+bool reads_texts_for(const kokoro::VoiceInfo& voice);
+
 class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_this<KokoroEngine> {
  public:
   // The front end is read by a second thread while the model loads.  options.threads has been chosen.
@@ -34,6 +38,8 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   const std::string& default_voice() const override;
   StepFigures steps() const override { return turns_.steps(); }
   size_t waiting() const override { return turns_.waiting(); }
+
+  Turns& turns() { return turns_; }  // for who must have the team to himself
 
  private:
   class Maker;

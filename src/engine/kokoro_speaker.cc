@@ -146,7 +146,9 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
     stream.account(more);
     return {};
   }
-  SYRINX_TRY_VOID(maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), output_));
+  const auto is_wanted = [&stream] { return stream.go_on().has_value(); };
+  SYRINX_TRY_VOID(
+      maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), is_wanted, output_));
   std::span<float> kept = trim_silence(output_.samples, kokoro::kSampleRateHz, pause_rule(piece.phonemes));
   if (kept.empty()) kept = output_.samples;  // a piece that is silent altogether
   const auto cut = static_cast<size_t>(kept.data() - output_.samples.data());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,10 +24,11 @@ class SpeechMaker {
   // Of what comes next; a name, or nothing for the first one.
   virtual Status use_voice(const std::string& name) = 0;
   virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
-  // `ids` without the zeros; `symbols` chooses the row of the voice; `due_ns`: SpeechStream::due_ns(); `output`
-  // is reused.
+  // `ids` without the zeros; `symbols` chooses the row of the voice; `due_ns`: SpeechStream::due_ns(); `is_wanted` is
+  // asked while it waits for its turn and when that has come (turns.h), and kCancelled the end where it says no;
+  // `output` is reused.
   virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
-                            kokoro::PieceOutput& output) = 0;
+                            const std::function<bool()>& is_wanted, kokoro::PieceOutput& output) = 0;
   // How long synthesize() has waited for other sessions, all together.
   virtual double waited_ms() const = 0;
 };

@@ -66,6 +66,7 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const double waited_ms = synthesizer_->waited_ms();
+  synthesizer_->ask_first([&stream] { return stream.go_on().has_value(); });
   SYRINX_TRY_VOID(synthesizer_->begin(chunk, stream.due_ns()));
   account_since(watch, waited_ms, stream);
   return {};
@@ -81,7 +82,10 @@ Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
   const double waited_ms = synthesizer_->waited_ms();
   const bool spoken = synthesizer_->next(frame_.samples, stream.due_ns());
   account_since(watch, waited_ms, stream);
-  if (!spoken) return false;
+  if (!spoken) {
+    SYRINX_TRY_VOID(stream.go_on());
+    return false;
+  }
   if (synthesizer_->faulty())
     return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");
   said_something_ = true;

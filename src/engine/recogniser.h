@@ -86,6 +86,10 @@ struct TranscribeOptions {
   // Of a recording: called with each segment once it is found, in order, on the calling thread and while nobody waits
   // for the model; streams tell by their events.
   std::function<void(const TranscriptSegment&)> heard = {};
+  // Whether somebody still waits for what is heard.  Asked on the calling thread while a recording, or a stream of
+  // Whisper's, waits for its turn, and when that has come; must neither wait nor throw.  False ends it with kCancelled
+  // and without another step.  A transducer's stream waits for a step at most, and is not asked.
+  std::function<bool()> is_wanted = {};
 };
 
 // For recognisers: tells of the segments behind the first `told`, and counts them.

@@ -172,10 +172,8 @@ Status SpeechSession::hand_over(SpeechChunk chunk) {
   return {};
 }
 
-Status SpeechSession::go_on() {
-  const std::lock_guard lock(mutex_);
-  return cancelled_ ? Status(cancelled()) : Status();
-}
+// Asked before each frame, and while one waits for its turn.
+Status SpeechSession::go_on() { return cancelled_ ? Status(cancelled()) : Status(); }
 
 void SpeechSession::account(const SpeechStatistics& more) {
   const std::lock_guard lock(mutex_);

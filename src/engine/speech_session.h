@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -87,7 +88,7 @@ class SpeechStream {
   virtual SpeechChunk spare() = 0;
   // Waits while enough chunks wait to be heard.  kCancelled.
   virtual Status hand_over(SpeechChunk chunk) = 0;
-  // kCancelled once the session is.
+  // kCancelled once the session is.  Any thread; takes no lock.
   virtual Status go_on() = 0;
   // Adds the counts, compute_ms and waiting_ms; the other figures are the session's own.
   virtual void account(const SpeechStatistics& more) = 0;
@@ -164,9 +165,9 @@ class SpeechSession final : private SpeechStream {
   size_t first_ = 0, waiting_ = 0;
   size_t waiting_samples_ = 0;  // of the chunks that are to be heard
   std::optional<Error> error_;
-  bool finished_ = false;  // no more text
-  bool done_ = false;      // no more chunks
-  bool cancelled_ = false;
+  bool finished_ = false;                            // no more text
+  bool done_ = false;                                // no more chunks
+  std::atomic<bool> cancelled_{false};               // may be read without it
   int64_t first_text_ns_ = 0, waiting_text_ns_ = 0;  // when the first of all text, and of what waits, came
   uint64_t samples_made_ = 0;
   SpeechStatistics statistics_;

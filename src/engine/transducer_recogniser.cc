@@ -215,17 +215,21 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   Transcript transcript;
   transcript.audio_s = static_cast<double>(sound.size()) / kRecognitionRateHz;
   size_t told = 0;
+  double done_s = 0;
+  const auto stopped = [&] { return fail(Code::kCancelled, "stopped after {:.1f} s of sound", done_s); };
   for (const SpeechPiece& piece : pieces(sound, voice)) {
     {
-      const Turns::Turn own(recordings_);
-      Turns::Turn turn(turns_);
+      const Turns::Turn own(recordings_, kNeverDue, options.is_wanted);
+      if (!own.is_mine()) return stopped();
+      Turns::Turn turn(turns_, kNeverDue, options.is_wanted);
+      if (!turn.is_mine()) return stopped();
       const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
       SYRINX_TRY_VOID(hear(piece, sound, search, options, between, transcript));
       note_work();
     }
     tell_heard(options, transcript, told);  // others have their turns meanwhile
-    const double done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
-    if (progress && !progress(done_s)) return fail(Code::kCancelled, "stopped after {:.1f} s of sound", done_s);
+    done_s = static_cast<double>(piece.spans.back().end) / kRecognitionRateHz;
+    if (progress && !progress(done_s)) return stopped();
   }
   return transcript;
 }

@@ -9,12 +9,17 @@
 // Threads that share their turns have one of them at a time in the line.  Whoever of them has the turn puts the next
 // one there before it ends (Turn::line_up()), asleep as it may be: else batch work would go behind every such turn.
 //
+// Who may leave meanwhile says whether his turn is still wanted: he is asked while he waits, and once more when it has
+// come, so that nothing is computed for nobody.
+//
 // A wait costs one lock and one wake-up of the one whose turn it is; nothing is allocated.  A turn whose work is due is
 // a step for the metrics (step_counts.h): its end looks at the clock and counts, before the next one begins.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 
 #include "base/clock.h"
@@ -34,6 +39,7 @@ class Turns {
 
  public:
   static constexpr int kDueInARow = 16;
+  static constexpr std::chrono::milliseconds kLook{20};  // how soon one who waits notices that nobody wants his turn
 
   // The clock, by which work is due, must outlive this.
   explicit Turns(const Clock& clock = system_clock()) : clock_(clock) {}
@@ -58,12 +64,21 @@ class Turns {
       turns_.begin(place, due_ns_);
       began_ns_ = turns_.clock_.now_ns();
     }
+    // `is_wanted` is asked every kLook while it waits, and once when its turn has come, on this thread; it must neither
+    // wait nor throw.  Empty: always.  Once it has said no the turn is others', and is_mine() is false.
+    Turn(Turns& turns, int64_t due_ns, const std::function<bool()>& is_wanted) : turns_(turns), due_ns_(due_ns) {
+      is_mine_ = turns_.begin(due_ns_, is_wanted);
+      began_ns_ = turns_.clock_.now_ns();
+    }
     ~Turn() {
+      if (!is_mine_) return;
       count();
       turns_.end();
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
+
+    bool is_mine() const { return is_mine_; }
 
     // Stands in line again, if anybody does, behind those who are due no later, and returns when it is its turn again.
     void give_way() {
@@ -94,6 +109,7 @@ class Turns {
     Turns& turns_;
     const int64_t due_ns_;
     int64_t deadline_ns_ = due_ns_, began_ns_ = 0;
+    bool is_mine_ = true;
   };
 
   // How many have asked and are not done: the one whose turn it is, and those that wait.
@@ -124,6 +140,12 @@ class Turns {
       --waiting;
       return taken;
     }
+    void remove(Waiter& waiter) {
+      Waiter** at = &first;
+      while (*at != &waiter) at = &(*at)->next;
+      *at = waiter.next;
+      --waiting;
+    }
     Waiter* first = nullptr;
     uint64_t waiting = 0;
   };
@@ -145,10 +167,42 @@ class Turns {
     own.waiter_.changed.wait(lock, [&] { return own.waiter_.is_served; });
     own.waiter_.is_served = own.is_taken_ = false;
   }
+  // False where nobody wants it any more.
+  bool begin(int64_t due_ns, const std::function<bool()>& is_wanted) {
+    if (!is_wanted) {
+      begin(due_ns);
+      return true;
+    }
+    if (!wait_wanted(due_ns, is_wanted)) return false;
+    if (is_wanted()) return true;
+    end();
+    return false;
+  }
+  // False: it has left the line.
+  bool wait_wanted(int64_t due_ns, const std::function<bool()>& is_wanted) {
+    Waiter own;
+    std::unique_lock lock(mutex_);
+    if (!taken_) {
+      taken_ = true;
+      in_a_row_ = 0;
+      return true;
+    }
+    put(own, due_ns);
+    while (!own.changed.wait_for(lock, kLook, [&] { return own.is_served; })) {
+      lock.unlock();
+      const bool goes_on = is_wanted();
+      lock.lock();
+      if (goes_on || own.is_served) continue;
+      line_of(due_ns).remove(own);
+      return false;
+    }
+    return true;
+  }
   void put(Waiter& waiter, int64_t due_ns) {
     waiter.due_ns = due_ns;
-    (due_ns == kNeverDue ? batch_ : due_).put(waiter);
+    line_of(due_ns).put(waiter);
   }
+  Line& line_of(int64_t due_ns) { return due_ns == kNeverDue ? batch_ : due_; }
   // The turn is handed over, so that nobody who comes now takes it from who waits.
   void end() {
     const std::lock_guard lock(mutex_);

@@ -147,17 +147,18 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
 // The times of the piece become those of the recording; the language stays that was found in the first one of some
 // length that says something.
 Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
-                                     whisper::TranscriberSettings& settings, bool timed_tokens,
+                                     whisper::TranscriberSettings& settings, const TranscribeOptions& options,
                                      const Progress& progress, Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
   const whisper::Language* found = nullptr;
   const auto mapped = [&](double done_s) { return !progress || progress(piece.end_in_recording(done_s)); };
-  SYRINX_TRY(std::vector<whisper::Segment> segments,
-             with_transcriber(kNeverDue, [&](whisper::Transcriber& transcriber) {
-               auto heard = transcriber.transcribe(sound, settings, mapped);
-               found = transcriber.language();
-               return heard;
-             }));
+  Result<std::vector<whisper::Segment>> heard =
+      fail(Code::kCancelled, "the transcription was stopped before a piece of it");
+  with_transcriber(kNeverDue, options.is_wanted, [&](whisper::Transcriber& transcriber) {
+    heard = transcriber.transcribe(sound, settings, mapped);
+    found = transcriber.language();
+  });
+  SYRINX_TRY(const std::vector<whisper::Segment> segments, std::move(heard));
   const bool says =
       std::ranges::any_of(segments, [](const whisper::Segment& segment) { return !segment.text.empty(); });
   if (found != nullptr && (says || transcript.language.empty())) transcript.language = found->code;
@@ -165,7 +166,7 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
   for (const whisper::Segment& segment : segments) {
     if (segment.text.empty()) continue;
     TranscriptSegment result =
-        transcript_segment(segment, vocabulary_->tokens, timed_tokens ? &vocabulary_->bpe : nullptr);
+        transcript_segment(segment, vocabulary_->tokens, options.tokens ? &vocabulary_->bpe : nullptr);
     map_times(
         result, [&](double piece_s) { return piece.start_in_recording(piece_s); },
         [&](double piece_s) { return piece.end_in_recording(piece_s); });
@@ -188,7 +189,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
     pieces = {{{{0, samples.size()}}}};
   size_t told = 0;
   for (const SpeechPiece& piece : pieces) {
-    SYRINX_TRY_VOID(hear_piece(piece, samples, settings, options.tokens, progress, transcript));
+    SYRINX_TRY_VOID(hear_piece(piece, samples, settings, options, progress, transcript));
     tell_heard(options, transcript, told);
   }
   if (progress && !progress(transcript.audio_s)) return fail(Code::kCancelled, "the transcription was stopped");
@@ -213,7 +214,7 @@ Status WhisperRecogniser::check_stream(const TranscribeOptions& options) const {
 Result<std::unique_ptr<RecognitionStream>> WhisperRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY(const StreamRules rules, stream_rules(options));
   return std::make_unique<WhisperStream>(shared_from_this(), rules.settings, options.tokens, rules.voice,
-                                         rules.endpoints);
+                                         rules.endpoints, options.is_wanted);
 }
 
 }  // namespace syrinx

@@ -51,6 +51,14 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
     const Turns::Turn turn(turns_, due_ns);
     return use(*transcriber_);
   }
+  // The same for somebody who may leave meanwhile (TranscribeOptions::is_wanted): false when he has, and `use` was not
+  // called.
+  template <class Use>
+  bool with_transcriber(int64_t due_ns, const std::function<bool()>& is_wanted, Use&& use) {
+    const Turns::Turn turn(turns_, due_ns, is_wanted);
+    if (turn.is_mine()) use(*transcriber_);
+    return turn.is_mine();
+  }
 
  private:
   WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options);
@@ -62,7 +70,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options) const;
   Result<StreamRules> stream_rules(const TranscribeOptions& options) const;
   Status hear_piece(const SpeechPiece& piece, std::span<const float> samples, whisper::TranscriberSettings& settings,
-                    bool timed_tokens, const Progress& progress, Transcript& transcript);
+                    const TranscribeOptions& options, const Progress& progress, Transcript& transcript);
 
   const RecognitionFiles files_;
   const std::shared_ptr<const whisper::Model> model_;

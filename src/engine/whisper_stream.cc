@@ -10,14 +10,21 @@ namespace {
 double seconds(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }
 uint64_t samples_of(double seconds) { return static_cast<uint64_t>(seconds * kRecognitionRateHz); }
 
+tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "the stream was left before its next decoding"); }
+
 constexpr double kPeriodS = static_cast<double>(WhisperStream::kPeriodSamples) / kRecognitionRateHz;
 
 }  // namespace
 
 WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
                              const whisper::TranscriberSettings& settings, bool timed_tokens,
-                             const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints)
-    : recogniser_(std::move(recogniser)), settings_(settings), timed_tokens_(timed_tokens), endpointer_(endpoints) {
+                             const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints,
+                             std::function<bool()> is_wanted)
+    : recogniser_(std::move(recogniser)),
+      settings_(settings),
+      timed_tokens_(timed_tokens),
+      is_wanted_(std::move(is_wanted)),
+      endpointer_(endpoints) {
   settings_.words = true;
   settings_.short_windows = true;
   if (settings_.language != nullptr) language_ = settings_.language->code;
@@ -45,7 +52,7 @@ Status WhisperStream::push(std::span<const float> samples, std::vector<Recogniti
       endpointer_.restart(buffer_begin_s());
       continue;
     }
-    decode();
+    if (!decode()) return stopped();
     const std::optional<EndpointReason> over = endpointer_.check(now_s());
     if (!over)
       tell({}, events);
@@ -64,12 +71,12 @@ void WhisperStream::watch_voice(std::span<const float> samples) {
   if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
 }
 
-// The buffer as one window.
-void WhisperStream::decode() {
+// The buffer as one window; false: nobody waits for it any more.
+bool WhisperStream::decode() {
   const double begin_s = buffer_begin_s();
   std::vector<TranscriptWord> words;
   std::vector<double> ends_s;
-  recogniser_->with_transcriber(due_ns_, [&](whisper::Transcriber& transcriber) {
+  const bool heard_it = recogniser_->with_transcriber(due_ns_, is_wanted_, [&](whisper::Transcriber& transcriber) {
     const whisper::HeardWindow heard = transcriber.hear(buffer_, settings_, agreement_.prompt());
     const whisper::Vocabulary& vocabulary = transcriber.vocabulary();
     TranscriptSegment result =
@@ -80,9 +87,11 @@ void WhisperStream::decode() {
     for (const double end_s : heard.ends_s) ends_s.push_back(begin_s + end_s);
     if (transcriber.language() != nullptr) language_ = transcriber.language()->code;
   });
+  if (!heard_it) return false;
   if (!words.empty() && !detector_) endpointer_.token(words.back().end_s);
   for (TranscriptWord& word : agreement_.push(words, ends_s)) committed_.push_back(std::move(word));
   trim();
+  return true;
 }
 
 void WhisperStream::trim() {
@@ -160,16 +169,16 @@ void WhisperStream::keep_language(const TranscriptSegment& result) {
   settings_.language = recogniser_->vocabulary().tokens.find_language(language_);
 }
 
-void WhisperStream::close_all(EndpointReason over, std::vector<RecognitionEvent>& events) {
+Status WhisperStream::close_all(EndpointReason over, std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
   due_ns_ = take_arrival() + static_cast<int64_t>(kPeriodS * 1e9);
-  if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech())) decode();
+  if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech()) && !decode()) return stopped();
   close(over, 0, events);
+  return {};
 }
 
 Status WhisperStream::commit(std::vector<RecognitionEvent>& events) {
-  close_all(EndpointReason::kCommit, events);
-  return {};
+  return close_all(EndpointReason::kCommit, events);
 }
 
 Status WhisperStream::finish(std::vector<RecognitionEvent>& events) {
@@ -178,8 +187,7 @@ Status WhisperStream::finish(std::vector<RecognitionEvent>& events) {
     detector_->flush(vad_scratch_, voice_events_);
     if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
   }
-  close_all(EndpointReason::kEnd, events);
-  return {};
+  return close_all(EndpointReason::kEnd, events);
 }
 
 }  // namespace syrinx

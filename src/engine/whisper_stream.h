@@ -5,6 +5,7 @@
 // All happens at multiples of the period, so the sizes of the pushes change nothing but latency.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,9 +34,10 @@ class WhisperStream final : public RecognitionStream {
       .silence_s = EndpointOptions::kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60, .settle_s = 0};
 
   // `timed_tokens`: the words have theirs.  `voice`: what counts as speech, where the recogniser has a gate.
+  // `is_wanted`: of TranscribeOptions.
   WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser, const whisper::TranscriberSettings& settings,
-                bool timed_tokens, const std::optional<silero::SegmentOptions>& voice,
-                const EndpointOptions& endpoints);
+                bool timed_tokens, const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints,
+                std::function<bool()> is_wanted);
 
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override;
   Status finish(std::vector<RecognitionEvent>& events) override;
@@ -46,18 +48,19 @@ class WhisperStream final : public RecognitionStream {
   double buffer_begin_s() const;
   double now_s() const;
   void watch_voice(std::span<const float> samples);
-  void decode();
+  bool decode();
   void trim();
   void drop_before(uint64_t sample);
   void close(EndpointReason over, size_t keep, std::vector<RecognitionEvent>& events);
   void cut(std::vector<RecognitionEvent>& events);
-  void close_all(EndpointReason over, std::vector<RecognitionEvent>& events);
+  Status close_all(EndpointReason over, std::vector<RecognitionEvent>& events);
   void tell(std::optional<EndpointReason> over, std::vector<RecognitionEvent>& events);
   void keep_language(const TranscriptSegment& result);
 
   const std::shared_ptr<WhisperRecogniser> recogniser_;
   whisper::TranscriberSettings settings_;
   const bool timed_tokens_;
+  const std::function<bool()> is_wanted_;
   std::string language_;
 
   std::optional<silero::SpeechDetector> detector_;

@@ -1,6 +1,7 @@
 // A recording or an utterance that is transcribed, on a slot's thread: what all protocols have in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,10 @@ class RecognitionJob : public SlotJob {
   const RecognitionModel& model() const { return *model_; }
   // As transcribe_sound() takes it: batch work, before which the engine has live streams go.
   SoundProgress progress(SlotWatch& watch);
+  // TranscribeOptions::is_wanted
+  std::function<bool()> is_wanted() const {
+    return [reply = reply_.get()] { return !reply->cancelled(); };
+  }
   // Words have come, and how long they were waited for: counts once.
   void note_first_word(double waited_s);
   void log_first_word(double waited_s) { first_word_s_ = waited_s; }  // which has been counted

@@ -75,7 +75,7 @@ Status load_models(const Settings& settings, Service& service, const std::string
         fmt::format("{} speaks at {}/v1/audio/speech, {} texts at once", speech->id(), address, settings.speech_slots));
   if (recognition)
     tell(fmt::format("{} transcribes at {}/v1/audio/transcriptions, {} recordings at once", recognition->id(), address,
-                     settings.recognition_slots));
+                     service.recordings_at_once()));
   return {};
 }
 

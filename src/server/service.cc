@@ -100,7 +100,8 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
                    static_cast<size_t>(std::max(settings.max_uploads_mb / 2, settings.max_upload_mb)) * kMegabyte),
       replies_(std::make_shared<realtime::ReadAloud>()),
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
-      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots)),
+      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots),
+                         system_clock(), static_cast<size_t>(settings.recognition_live_slots)),
       voice_slot_(settings.speech_model.empty() ? 0 : 1),
       sessions_(static_cast<size_t>(settings.max_sessions)) {
   begin_counters();
@@ -204,7 +205,8 @@ std::optional<HttpError> Service::upload_misuse(const HttpRequest& head, Body bo
     if (auto misuse = voice_misuse(models->speech.get())) return misuse;
   if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
   const SlotPool& slots = body == Body::kVoice ? voice_slot_ : recognition_slots_;
-  if (slots.busy() == slots.size()) return all_busy(slots);
+  const auto work = body == Body::kVoice ? SlotPool::Work::kLive : SlotPool::Work::kBatch;
+  if (slots.free(work) == 0) return all_busy(slots, work);
   return std::nullopt;
 }
 
@@ -340,9 +342,9 @@ tl::expected<Service::Models, HttpError> Service::serving_models() {
   return loaded_models();
 }
 
-std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
-  if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); })) return std::nullopt;
-  return all_busy(slots);
+std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job, SlotPool::Work work) {
+  if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }, work)) return std::nullopt;
+  return all_busy(slots, work);
 }
 
 Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
@@ -360,9 +362,15 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   return job;
 }
 
-HttpError Service::all_busy(const SlotPool& slots, const char* what) {
+HttpError Service::all_busy(size_t count, const char* what) {
   return unavailable("no_free_slot",
-                     fmt::format("all {} {} are busy; ask again in a second, or another server", slots.size(), what));
+                     fmt::format("all {} {} are busy; ask again in a second, or another server", count, what));
+}
+
+// Of all slots, unless some are none for such work.
+HttpError Service::all_busy(const SlotPool& slots, SlotPool::Work work) {
+  const size_t count = slots.size(work);
+  return all_busy(count, count < slots.size() ? "slots for recordings" : "slots");
 }
 
 tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition(const MakeJob& make) {
@@ -401,7 +409,7 @@ HttpReply Service::realtime(HttpRequest& request) {
   if (!is_heard && !is_spoken && !is_upstream && !realtime::is_realtime_model(handshake.model))
     return error_reply(no_model(true, "", handshake.model));
   // Before one is built; the last place may still go to somebody else.
-  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_, "sessions"));
+  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_.size(), "sessions"));
   const auto session = std::make_shared<realtime::Session>(
       realtime::SessionOrder{.speech = std::move(models->speech),
                              .recognition = std::move(models->recognition),
@@ -419,7 +427,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .idle_s = settings_.session_idle_s},
       reports());
   if (!sessions_.try_start([session](SlotWatch&) { session->run(); }, [session] { session->end(); }))
-    return error_reply(all_busy(sessions_, "sessions"));
+    return error_reply(all_busy(sessions_.size(), "sessions"));
   HttpReply reply{.messages = session->messages()};
   if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
   return reply;
@@ -446,7 +454,7 @@ HttpReply Service::transcribe(HttpRequest& request, bool translated) {
                                                             .id = request.id,
                                                             .arrived_ns = request.arrived_ns},
                                          reports());
-  if (const auto refused = start_job(recognition_slots_, job)) return error_reply(*refused);
+  if (const auto refused = start_job(recognition_slots_, job, SlotPool::Work::kBatch)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 

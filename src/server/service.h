@@ -53,8 +53,8 @@ class Service final : public HttpService {
   using StartedSpeech = tl::expected<std::shared_ptr<SpeechJob>, HttpError>;
   StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer);
 
-  // The same of what hears, with the model and whom to tell of it; the reply fills while the job works.  404 where no
-  // model recognises.
+  // The same of what hears somebody who speaks, with the model and whom to tell of it; the reply fills while the job
+  // works.  404 where no model recognises.
   using MakeJob = std::function<std::shared_ptr<SlotJob>(std::shared_ptr<const RecognitionModel>, JobReports)>;
   tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make);
 
@@ -66,6 +66,7 @@ class Service final : public HttpService {
   size_t max_text_characters() const { return static_cast<size_t>(settings_.max_text_characters); }
   double text_timeout_s() const { return settings_.text_timeout_s; }
   double max_utterance_s() const { return settings_.max_utterance_s; }
+  size_t recordings_at_once() const { return recognition_slots_.size(SlotPool::Work::kBatch); }
   size_t max_body_bytes() const { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
   // For metrics and log: a request of any protocol.
   struct Asked {
@@ -124,14 +125,17 @@ class Service final : public HttpService {
   std::optional<HttpError> upload_misuse(const HttpRequest& head, Body body);
   static std::optional<HttpError> voice_misuse(const SpeechModel* speech);
   HttpError uploads_full(size_t bytes);
-  HttpError all_busy(const SlotPool& slots, const char* what = "slots");
+  HttpError all_busy(size_t count, const char* what);
+  HttpError all_busy(const SlotPool& slots, SlotPool::Work work = SlotPool::Work::kLive);
   tl::expected<SlotPool::Lease, HttpError> take_speech_slot();
   static tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> decoding_model(
       tl::expected<Models, HttpError> models, const HttpRequest& request);
   std::optional<HttpError> decode_misuse(const HttpRequest& head);
   std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
-  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job);  // what it was refused for
+  // What it was refused for.
+  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job,
+                                     SlotPool::Work work = SlotPool::Work::kLive);
   JobReports reports();
   bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);

@@ -54,7 +54,8 @@ std::optional<HttpError> Service::decode_misuse(const HttpRequest& head) {
   if (auto fault = decode::batch_type_fault(head.header("Content-Type"))) return fault;
   const auto opaque = decode::parse_opaque(head.query_value("opaque"));
   if (!opaque) return opaque.error();
-  if (recognition_slots_.busy() == recognition_slots_.size()) return all_busy(recognition_slots_);
+  constexpr auto kWork = SlotPool::Work::kBatch;
+  if (recognition_slots_.free(kWork) == 0) return all_busy(recognition_slots_, kWork);
   return std::nullopt;
 }
 
@@ -73,7 +74,7 @@ HttpReply Service::decode_batch(HttpRequest& request) {
                            .id = request.id,
                            .arrived_ns = request.arrived_ns};
   const auto job = std::make_shared<decode::BatchJob>(std::move(*model), std::move(order), reports());
-  if (const auto refused = start_job(recognition_slots_, job)) return error_reply(*refused);
+  if (const auto refused = start_job(recognition_slots_, job, SlotPool::Work::kBatch)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 

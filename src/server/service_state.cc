@@ -69,12 +69,16 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   bool any_free = false;
   for (const auto& [kind, slots] :
        {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
-    const size_t free = slots->size() - slots->busy();
-    if (free == 0 && wanted == kind) return error_reply(no_free_slot(fmt::format("no slot of {} is free", kind)));
+    const bool hears = slots == &recognition_slots_;
+    const size_t free = slots->free(SlotPool::Work::kLive), for_recordings = slots->free(SlotPool::Work::kBatch);
+    // Whoever sends a recording to where it says so: one that is refused behind its sound would have to be sent again.
+    if (wanted == kind && (hears ? for_recordings : free) == 0)
+      return error_reply(no_free_slot(fmt::format("no slot of {} is free{}", kind, hears ? " for a recording" : "")));
     any_free = any_free || free > 0;
     Json counts;
     counts.set("slots", slots->size());
     counts.set("free_slots", free);
+    if (hears) counts.set("free_for_recordings", for_recordings);
     json.set(kind, std::move(counts));
   }
   if (wanted == "1" && !any_free) return error_reply(no_free_slot("no slot is free"));

@@ -87,6 +87,8 @@ Rows recognition() {
              "Threads of the recognising model; 0: as many as there are cores, up to 8"),
       number("recognition_slots", "N", &Settings::recognition_slots, 1, 64,
              "Recordings and streams that are heard at once; one more is refused with 503"),
+      number("recognition_live_slots", "N", &Settings::recognition_live_slots, 0, 64,
+             "Of them, so many that recordings leave to sound that comes as it is spoken; one they may always take"),
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
            "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,

@@ -37,6 +37,7 @@ struct Settings {
   std::string recognition_precision = {};
   int64_t recognition_threads = 0;
   int64_t recognition_slots = 4;
+  int64_t recognition_live_slots = 1;
   bool recognition_heartbeat = false;
   Texts recognition_languages = {};
 

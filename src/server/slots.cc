@@ -41,7 +41,8 @@ double SlotWatch::waiting_s() const {
   return since ? static_cast<double>(clock_.now_ns() - *since) * 1e-9 : 0;
 }
 
-SlotPool::SlotPool(size_t slots, const Clock& clock) : clock_(clock) {
+SlotPool::SlotPool(size_t slots, const Clock& clock, size_t live_slots)
+    : clock_(clock), most_batch_(slots - std::min(live_slots, slots - std::min<size_t>(slots, 1))) {
   for (size_t i = 0; i < slots; ++i) slots_.push_back(std::make_unique<Slot>(clock));
 }
 
@@ -74,37 +75,47 @@ SlotPool::Lease::~Lease() {
 
 SlotWatch& SlotPool::Lease::watch() const { return slot_->watch; }
 
-SlotPool::Slot* SlotPool::find_free() {
-  const auto free = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->taken; });
-  return free == slots_.end() || closing_ ? nullptr : free->get();
+size_t SlotPool::free(Work work) const {
+  const size_t free = slots_.size() - busy();
+  return work == Work::kBatch ? std::min(free, most_batch_ - batch_busy_.load(std::memory_order_acquire)) : free;
+}
+
+SlotPool::Slot* SlotPool::take_free(Work work) {
+  if (closing_ || free(work) == 0) return nullptr;
+  Slot& slot = **std::find_if(slots_.begin(), slots_.end(), [](const auto& each) { return !each->taken; });
+  slot.taken = true;
+  slot.work = work;
+  busy_.fetch_add(1, std::memory_order_acq_rel);
+  if (work == Work::kBatch) batch_busy_.fetch_add(1, std::memory_order_acq_rel);
+  return &slot;
+}
+
+void SlotPool::free_again(Slot& slot) {
+  slot.taken = false;
+  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  if (slot.work == Work::kBatch) batch_busy_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 std::optional<SlotPool::Lease> SlotPool::try_take() {
   const std::lock_guard lock(mutex_);
-  Slot* const slot = find_free();
+  Slot* const slot = take_free(Work::kLive);
   if (slot == nullptr) return std::nullopt;
-  slot->taken = true;
-  busy_.fetch_add(1, std::memory_order_acq_rel);
   return Lease(*this, *slot);
 }
 
 void SlotPool::give_back(Slot& slot) {
   slot.watch.wait_ends();
   const std::lock_guard lock(mutex_);
-  slot.taken = false;
-  busy_.fetch_sub(1, std::memory_order_acq_rel);
+  free_again(slot);
 }
 
-bool SlotPool::try_start(Job job, Done done) {
+bool SlotPool::try_start(Job job, Done done, Work work) {
   const std::lock_guard lock(mutex_);
-  Slot* const free = find_free();
-  if (free == nullptr) return false;
-  Slot& slot = *free;
-  slot.taken = true;
-  slot.job = std::move(job);
-  slot.done = std::move(done);
-  busy_.fetch_add(1, std::memory_order_acq_rel);
-  slot.changed.notify_one();
+  Slot* const slot = take_free(work);
+  if (slot == nullptr) return false;
+  slot->job = std::move(job);
+  slot->done = std::move(done);
+  slot->changed.notify_one();
   return true;
 }
 
@@ -130,8 +141,7 @@ void SlotPool::run(Slot& slot) {
     job = {};
     slot.watch.wait_ends();
     lock.lock();
-    slot.taken = false;
-    busy_.fetch_sub(1, std::memory_order_acq_rel);
+    free_again(slot);
     lock.unlock();
     run_to_its_end("an answer's end", done);
     done = {};

@@ -1,5 +1,6 @@
 // A fixed number of threads that each make one answer at a time.  Who asks when all are busy is told so at once; nobody
-// waits in line, so what has begun is never slowed by what has not.
+// waits in line, so what has begun is never slowed by what has not.  Some may be kept for live work: batch work, which
+// holds a slot for minutes, never takes all of them.
 #pragma once
 
 #include <atomic>
@@ -75,24 +76,31 @@ class SlotPool {
     Slot* slot_;
   };
 
+  enum class Work : uint8_t { kLive, kBatch };
+
   // Run on a slot's thread; what one of them throws ends it, and is logged.
   using Job = std::function<void(SlotWatch& watch)>;
   using Done = std::function<void()>;
 
-  explicit SlotPool(size_t slots, const Clock& clock = system_clock());
+  // `live_slots`: so many batch work leaves to the other, but for one, which it may always take.
+  explicit SlotPool(size_t slots, const Clock& clock = system_clock(), size_t live_slots = 0);
   ~SlotPool();  // waits for the jobs that run
   // Makes the threads; once, before any job.  kUnavailable: not all can be made, and the pool is of no use.
   Status start();
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  // False when no slot is free.  `done` is called on the slot's thread once the slot is free again, so that a client
-  // that hears of the end can ask for the next thing at once.  Any thread; does not wait.
-  bool try_start(Job job, Done done);
+  // False when no slot is free for such work.  `done` is called on the slot's thread once the slot is free again, so
+  // that a client that hears of the end can ask for the next thing at once.  Any thread; does not wait.
+  bool try_start(Job job, Done done, Work work = Work::kLive);
   // Nothing when no slot is free.  Any thread; does not wait.
   std::optional<Lease> try_take();
+  // How many there are, and how many of them work of that kind may have at a time.
   size_t size() const { return slots_.size(); }
+  size_t size(Work work) const { return work == Work::kBatch ? most_batch_ : slots_.size(); }
   size_t busy() const { return busy_.load(std::memory_order_acquire); }
+  // For how much more of it there is a slot at this moment.
+  size_t free(Work work) const;
   // For how long slots have waited for the engine and it has given none of them anything: those that wait for their
   // turn while it works for another are no sign of its being stuck.
   double engine_silent_s() const;
@@ -104,18 +112,21 @@ class SlotPool {
     Job job;  // by mutex_; empty: free
     Done done;
     bool taken = false;
+    Work work = Work::kLive;
     std::condition_variable changed;
     std::thread thread;
   };
   void run(Slot& slot);
-  Slot* find_free();  // by mutex_
+  Slot* take_free(Work work);   // by mutex_; null: there is none for it
+  void free_again(Slot& slot);  // by mutex_
   void give_back(Slot& slot);
 
   const Clock& clock_;
   std::mutex mutex_;
   bool closing_ = false;
-  std::atomic<size_t> busy_{0};
+  std::atomic<size_t> busy_{0}, batch_busy_{0};
   std::vector<std::unique_ptr<Slot>> slots_;
+  const size_t most_batch_;
 };
 
 }  // namespace syrinx::server

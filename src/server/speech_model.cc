@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "engine/add_voice_file.h"
+#include "engine/kokoro_engine.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
 #include "engine/speech_files.h"
@@ -42,7 +43,9 @@ Result<SpeechFiles> find_files(const Settings& settings, UserPaths& paths) {
   return find_speech_files(settings.speech_model, models_folder(paths));
 }
 
-Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files) {
+// `unread`: those that are left out as no text can be read for them, to their languages.
+Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files,
+                                             std::map<std::string, std::string, std::less<>>& unread) {
   std::vector<ListedVoice> voices;
   if (files.family == ModelFamily::kPocketTts) {
     for (const PocketVoiceFile& voice : list_pocket_voices(files.voices))
@@ -53,8 +56,12 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files) {
   }
   if (!is_folder(files.voices)) return voices;  // those of the settings alone
   SYRINX_TRY(const std::vector<kokoro::VoiceInfo> infos, kokoro::list_voices(files.voices));
-  for (const kokoro::VoiceInfo& voice : infos)
-    voices.push_back({.id = voice.name, .language = voice.language_code == "und" ? "" : voice.language_code});
+  for (const kokoro::VoiceInfo& voice : infos) {
+    if (!reads_texts_for(voice))
+      unread[voice.name] = voice.language;
+    else
+      voices.push_back({.id = voice.name, .language = voice.language_code == "und" ? "" : voice.language_code});
+  }
   return voices;
 }
 
@@ -136,17 +143,27 @@ SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files, std::strin
       shelf_(std::make_unique<VoiceShelf>(std::move(shelf_folder))) {}
 
 Status SpeechModel::name_voices(const Settings& settings) {
-  SYRINX_TRY(voices_, list_voices(files_));
+  SYRINX_TRY(voices_, list_voices(files_, unread_));
   const std::string language =
       files_.family == ModelFamily::kPocketTts ? pocket_language(files_.checkpoint) : std::string();
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
+    if (const kokoro::VoiceInfo info = kokoro::describe_voice(pair.first);
+        files_.family == ModelFamily::kKokoro && !reads_texts_for(info))
+      return fail(
+          Code::kUnsupported,
+          "'voices' holds {}, and a voice of that name speaks {}, which no text is read in; give it another name",
+          in_quotes(member), info.language);
     if (!is_own(pair.first)) voices_.push_back({.id = pair.first, .language = language, .kind = "cloned"});
   }
+  if (const std::string why = why_unread(default_voice_); !why.empty())
+    return fail(Code::kUnsupported, "'voice' is {}: {}", in_quotes(default_voice_), why);
   // An uploaded one that is called so speaks for nobody but who names it.
   for (const auto& [name, voice] : kVoiceNames) names_[name] = is_own(voice) ? voice : "";
   for (const std::string& member : settings.voice_names) {
     SYRINX_TRY(const auto pair, split_pair(member, "voice_names"));
+    if (const std::string why = why_unread(pair.second); !why.empty())
+      return fail(Code::kUnsupported, "'voice_names' holds {}: {}", in_quotes(member), why);
     if (!is_listed(pair.second) && !is_blend(pair.second))
       return fail(Code::kNotFound,
                   "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists those there are",
@@ -181,7 +198,19 @@ Status SpeechModel::warm_up() const {
   for (bool more = true; more;) {
     SYRINX_TRY(more, session->next(chunk));
   }
+  read_for_all_languages();
   return {};
+}
+
+// Kokoro's British front end is else read with the first British voice, while all other beginnings wait.  A lexicon or
+// a voice that cannot be read keeps nobody from the others, and is told to who asks for it.
+void SpeechModel::read_for_all_languages() const {
+  if (files_.family != ModelFamily::kKokoro) return;
+  SpeakOptions options;
+  for (const std::string& language : languages()) {
+    options.voice = voice_of_language(language);
+    if (options.voice != default_voice()) static_cast<void>(engine_->start(options));
+  }
 }
 
 bool SpeechModel::is_called(std::string_view model) const {
@@ -229,6 +258,18 @@ bool SpeechModel::is_blend(std::string_view text) const {
                               [this](const kokoro::VoicePart& part) { return is_listed(part.name); });
 }
 
+std::string SpeechModel::why_unread(std::string_view text) const {
+  if (unread_.empty()) return "";
+  const auto parts = kokoro::parse_voice(text);
+  if (!parts) return "";
+  for (const kokoro::VoicePart& part : *parts)
+    if (const auto found = unread_.find(part.name); found != unread_.end())
+      return fmt::format(
+          "the voice {} speaks {}, and texts in English alone are read; choose a voice that GET /v1/audio/voices lists",
+          in_quotes(found->first), found->second);
+  return "";
+}
+
 bool SpeechModel::names_its_files(std::string_view sentence) const {
   const std::string voices = files_.voices.empty() ? "" : files_.voices + "/";
   return names_one_of(sentence, {files_.checkpoint, files_.lexicon, voices});
@@ -240,6 +281,7 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
   if (const auto named = names_.find(requested); named != names_.end())
     return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
+  if (const std::string why = why_unread(requested); !why.empty()) return refuse("voice", "{}", why);
   return tl::unexpected(HttpError{
       .status = 404,
       .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(requested)),
@@ -276,15 +318,11 @@ std::string SpeechModel::voice_of_language(std::string_view language) const {
   return found;
 }
 
-// Kokoro's front end reads English alone, whatever its voices were made for.
 std::vector<std::string> SpeechModel::languages() const {
   std::vector<std::string> languages;
-  for (const ListedVoice& voice : voices()) {
-    const bool is_read = files_.family != ModelFamily::kKokoro || is_same_language(voice.language, "en");
-    if (!voice.language.empty() && is_read &&
-        std::find(languages.begin(), languages.end(), voice.language) == languages.end())
+  for (const ListedVoice& voice : voices())
+    if (!voice.language.empty() && std::find(languages.begin(), languages.end(), voice.language) == languages.end())
       languages.push_back(voice.language);
-  }
   return languages;
 }
 

@@ -27,8 +27,9 @@ struct ListedVoice {
 
 class SpeechModel {
  public:
-  // Loads the model of the settings, adds their voices, and speaks a sentence with the default voice, so that the first
-  // request finds everything warm.  The engine's errors.
+  // Loads the model of the settings, adds their voices, speaks a sentence with the default voice, and has the engine
+  // load what the voices of its other languages need, so that the first request finds everything warm.  The engine's
+  // errors.
   static Result<std::shared_ptr<const SpeechModel>> load(const Settings& settings);
   // The same of files whose engine is there already.
   static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
@@ -52,7 +53,8 @@ class SpeechModel {
   // Whether a sentence of the engine's names one of the model's files.
   bool names_its_files(std::string_view sentence) const;
   // What the engine is to be asked for.  A request opens no files: it chooses among the listed voices, blends of them,
-  // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name.
+  // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name; 400 for a voice that is
+  // there and not listed, as no text can be read for it.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
   // The same for a text of that language (empty: any), whose voice speaks where none is named.  400 where the named
   // one, or none, speaks it.
@@ -74,12 +76,15 @@ class SpeechModel {
   bool is_own(std::string_view id) const;  // not an uploaded one
   ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
+  // Of a voice that is named or blended there and speaks a language that no text is read in: a sentence; else empty.
+  std::string why_unread(std::string_view text) const;
   const std::string& default_voice() const {
     return default_voice_.empty() ? engine_->default_voice() : default_voice_;
   }
   std::string language_of(const std::string& voice) const;  // that find_voice() has found; empty: not known
   Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
   Status warm_up() const;
+  void read_for_all_languages() const;
 
   const SpeechFiles files_;
   const std::string id_;
@@ -87,7 +92,8 @@ class SpeechModel {
   std::shared_ptr<SpeechEngine> engine_;
   StepFigures warm_up_steps_;  // which nobody heard
   uint64_t memory_bytes_ = 0;
-  std::vector<ListedVoice> voices_;  // all but the uploaded ones
+  std::vector<ListedVoice> voices_;                         // all but the uploaded ones
+  std::map<std::string, std::string, std::less<>> unread_;  // those that are not listed, to their languages
   const std::unique_ptr<VoiceShelf> shelf_;
   std::map<std::string, std::string, std::less<>> names_;  // to an empty one: the default
 };

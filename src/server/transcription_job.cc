@@ -166,6 +166,7 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   };
   TranscribeOptions options = request_.options;
   options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
+  options.is_wanted = is_wanted();
   return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }
 

@@ -158,6 +158,14 @@ class Chart(Program):
 
 
 class Autoscaling(Server):
+    def test_recordings_that_have_all_they_may_have_add_pods(self):
+        for settings, target in (({}, "2100m"), ({"settings.recognition_slots": 8, "settings.recognition_live_slots": 2}, "4200m"),
+                                 ({"settings.recognition_slots": 2, "settings.recognition_live_slots": 9}, "700m")):
+            done = rendering({"autoscaling.enabled": True, **settings})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            scaler = next(each for each in yaml.safe_load_all(done.stdout) if each and each["kind"] == "HorizontalPodAutoscaler")
+            self.assertEqual(scaler["spec"]["metrics"][1]["pods"]["target"]["averageValue"], target)
+
     def test_the_server_tells_the_metric_that_it_counts_by(self):
         done = rendering({"autoscaling.enabled": True, "autoscaling.busyShare": 0.5, "settings.speech_slots": 6,
                           "settings.speech_model": f"/models/{ENGLISH.name}", "settings.recognition_model": ""})

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "engine/kokoro_engine.h"
 #include "engine/speech_engine.h"
 
 namespace syrinx {
@@ -62,6 +64,38 @@ TEST(EngineSteps, OfKokoroAreItsPieces) {
   EXPECT_EQ(one.steps.count(), 1u);
   EXPECT_EQ(one.chunks, 1u);
   EXPECT_EQ(one.steps.late, 0u);
+}
+
+// Who leaves while others have their turns leaves at once, and no step of his follows: the second of two sessions waits
+// for its first piece while the team is kept from both.
+TEST(EngineSteps, OfKokoroNoneFollowsForWhoHasLeft) {
+  SpeechEngineOptions load;
+  load.files = *find_speech_files(kData + "/kokoro/tiny.onnx", "/nowhere");
+  load.threads = 1;
+  load.first_is_phonemes = true;
+  const auto loaded = SpeechEngine::load(std::move(load));
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  auto& engine = static_cast<KokoroEngine&>(**loaded);
+  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .phonemes = true};
+  auto stays = *engine.start(options);
+  {
+    const Turns::Turn held(engine.turns(), kDueAtOnce);
+    const auto wait_for = [&](size_t waiting) {
+      while (engine.waiting() != waiting) std::this_thread::yield();
+    };
+    ASSERT_TRUE(stays->speak("həlˈO."));
+    wait_for(1);
+    auto leaves = *engine.start(options);
+    ASSERT_TRUE(leaves->speak("həlˈO."));
+    wait_for(2);
+    leaves->cancel();
+    wait_for(1);
+    EXPECT_EQ(leaves->next().error().code, Code::kCancelled);
+    leaves.reset();  // waits for its thread
+  }
+  EXPECT_TRUE(stays->next()->has_value());
+  EXPECT_FALSE(stays->next()->has_value());
+  EXPECT_EQ(engine.steps().count(), 2u);  // with ours
 }
 
 }  // namespace

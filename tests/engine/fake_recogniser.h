@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -43,19 +45,23 @@ class FakeStream final : public RecognitionStream {
   explicit FakeStream(const std::atomic<bool>* still = nullptr, bool breaks = false,
                       std::vector<int64_t>* came_ns = nullptr, bool tells_late = false,
                       std::atomic<int>* pushes = nullptr, std::vector<float>* samples = nullptr,
-                      std::string word = "beep")
+                      std::string word = "beep", std::function<bool()> is_wanted = {})
       : still_(still),
         breaks_(breaks),
         came_ns_(came_ns),
         tells_late_(tells_late),
         pushes_(pushes),
         samples_(samples),
-        word_(std::move(word)) {}
+        word_(std::move(word)),
+        is_wanted_(std::move(is_wanted)) {}
   Status push(std::span<const float> samples, std::vector<RecognitionEvent>& events) override {
     const int64_t came_ns = take_arrival();
     if (came_ns_ != nullptr) came_ns_->push_back(came_ns);
     if (pushes_ != nullptr) ++*pushes_;
-    while (still_ != nullptr && *still_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (still_ != nullptr && *still_) {
+      if (is_wanted_ && !is_wanted_()) return fail(Code::kCancelled, "left");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     if (breaks_) throw 1;
     if (samples_ != nullptr) samples_->insert(samples_->end(), samples.begin(), samples.end());
     heard_.insert(heard_.end(), samples.begin(), samples.end());
@@ -91,6 +97,7 @@ class FakeStream final : public RecognitionStream {
   std::atomic<int>* const pushes_;
   std::vector<float>* const samples_;
   const std::string word_;
+  const std::function<bool()> is_wanted_;
   std::vector<float> heard_;
   size_t done_ = 0;
   std::string language_ = "en";
@@ -100,6 +107,12 @@ class FakeRecogniser : public Recogniser {
  public:
   Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                 const Progress& progress) override {
+    const auto is_left = [&] { return options.is_wanted && !options.is_wanted(); };
+    ++held;
+    while (holds && !is_left()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --held;
+    if (is_left()) return fail(Code::kCancelled, "left");
+    const std::lock_guard lock(one_at_a_time_);
     ++calls;
     longest = std::max(longest, samples.size());
     last_language = options.language;
@@ -119,7 +132,8 @@ class FakeRecogniser : public Recogniser {
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
-    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes, &samples, word);
+    return std::make_unique<FakeStream>(&still, breaks, &came_ns, tells_late, &pushes, &samples, word,
+                                        options.is_wanted);
   }
   Status check_stream(const TranscribeOptions& options) const override {
     if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
@@ -141,9 +155,11 @@ class FakeRecogniser : public Recogniser {
 
   size_t throws_at = 0;  // so many beeps; 0: never
   int calls = 0;
-  std::atomic<int> streams{0};       // started
-  std::atomic<int> pushes{0};        // begun, and ends of streams
-  std::atomic<bool> still{false};    // while it is, streams hear nothing and wait
+  std::atomic<int> streams{0};     // started
+  std::atomic<int> pushes{0};      // begun, and ends of streams
+  std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
+  std::atomic<bool> holds{false};  // while it is, recordings wait, so many of them
+  std::atomic<int> held{0};
   std::atomic<double> threshold{0};  // of voice, in the stream that was started last, where it was named
   std::vector<int64_t> came_ns;      // of what was pushed into them, one after the other
   std::vector<float> samples;        // that, where it broke nothing
@@ -163,6 +179,7 @@ class FakeRecogniser : public Recogniser {
 
  private:
   std::string name_ = "fake";
+  std::mutex one_at_a_time_;
 };
 
 // Beeps of 0.2 s that begin at these seconds, in a sound that is silent otherwise.

@@ -132,7 +132,7 @@ class PieceMaker final : public SpeechMaker {
     return made;
   }
   Status synthesize(std::span<const int32_t> ids, size_t /*symbols*/, uint64_t /*seed*/, int64_t due_ns,
-                    kokoro::PieceOutput& output) override {
+                    const std::function<bool()>& /*is_wanted*/, kokoro::PieceOutput& output) override {
     dues_.add(due_ns);
     output.durations.assign(ids.size() + 2, 1);
     output.samples.assign(kSpeechRateHz * kChunkMs / 1000, 0.1f);

@@ -71,7 +71,7 @@ class SpellingMaker final : public SpeechMaker {
   }
 
   Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t /*due_ns*/,
-                    kokoro::PieceOutput& output) override {
+                    const std::function<bool()>& /*is_wanted*/, kokoro::PieceOutput& output) override {
     const Stopwatch asked;
     log_->asked = true;
     while (log_->hold) std::this_thread::yield();

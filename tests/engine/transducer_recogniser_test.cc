@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -322,6 +324,38 @@ TEST_P(TransducerRecognition, StepsAreThoseOfStreams) {
   EXPECT_EQ(steps.count(), 2 * steps.late);
   EXPECT_GT(steps.took_ns, 0);
   EXPECT_EQ(recogniser_->waiting(), 0u);
+}
+
+// The second of two recordings waits while the first one has its turn, and leaves.
+TEST_P(TransducerRecognition, WhoLeavesIsNotHeard) {
+  const std::vector<float> sound = noise(2, 1);
+  std::atomic<bool> has_turn{false}, holds{true}, wanted{true};
+  const auto refused = [&](std::function<bool()> is_wanted) {
+    const auto nobody = [](double) {
+      ADD_FAILURE() << "it was heard";
+      return true;
+    };
+    const auto left = recogniser_->transcribe(sound, {.is_wanted = std::move(is_wanted)}, nobody);
+    ASSERT_FALSE(left.has_value());
+    EXPECT_EQ(left.error().code, Code::kCancelled);
+  };
+  std::thread first([&] {
+    const auto hold = [&] {  // asked first when it has its turn, as nobody is before it
+      has_turn = true;
+      while (holds) std::this_thread::yield();
+      return true;
+    };
+    EXPECT_TRUE(recogniser_->transcribe(sound, {.is_wanted = hold}, {}).has_value());
+  });
+  while (!has_turn) std::this_thread::yield();
+  std::thread second([&] { refused([&] { return wanted.load(); }); });
+  while (recogniser_->waiting() == 0) std::this_thread::yield();
+  wanted = false;
+  second.join();
+  EXPECT_EQ(recogniser_->waiting(), 0u);
+  holds = false;
+  first.join();
+  refused([] { return false; });
 }
 
 TEST_P(TransducerRecognition, VoiceDecidesWhatOfARecordingIsHeard) {

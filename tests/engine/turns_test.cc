@@ -96,6 +96,51 @@ TEST(Turns, WhoComesAgainStandsBehindWhoWaits) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Whose turn nobody wants any more leaves the line, wherever he stands in it, and the others go on.
+TEST(Turns, WhoIsNotWantedLeavesTheLine) {
+  Turns turns;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  std::atomic<bool> wanted[6] = {true, true, true, true, true, true};
+  {
+    const Turns::Turn held(turns);
+    for (int i = 0; i < 6; ++i) {
+      threads.emplace_back([&, i] {  // three that are due, and three that are not
+        const Turns::Turn turn(turns, i % 2 == 0 ? 1000 + i : kNeverDue, [&, i] { return wanted[i].load(); });
+        EXPECT_EQ(turn.is_mine(), i >= 2 && i < 4);
+        if (turn.is_mine()) order.push_back(i);
+      });
+      while (turns.asking() < static_cast<uint64_t>(i) + 2) std::this_thread::yield();
+    }
+    for (const int i : {0, 5, 4, 1}) {  // the first and the last of each line
+      wanted[i] = false;
+      threads[static_cast<size_t>(i)].join();
+    }
+    EXPECT_EQ(turns.waiting(), 2u);
+  }
+  for (std::thread& thread : threads)
+    if (thread.joinable()) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{2, 3}));
+  EXPECT_EQ(turns.asking(), 0u);
+}
+
+// Nor is it his once it has come, though he has not been asked before; and it is no step.
+TEST(Turns, WhoIsNotWantedWhenItComesHasNone) {
+  Turns turns;
+  int asked = 0;
+  const Turns::Turn turn(turns, 1000, [&] {
+    ++asked;
+    EXPECT_EQ(turns.asking(), 1u);
+    return false;
+  });
+  EXPECT_FALSE(turn.is_mine());
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(turns.asking(), 0u);
+  EXPECT_EQ(turns.steps().count(), 0u);
+  const Turns::Turn next(turns, 1000, [] { return true; });
+  EXPECT_TRUE(next.is_mine());
+}
+
 constexpr int64_t kMs = 1'000'000;
 
 // From its beginning to its end; batch work is none.

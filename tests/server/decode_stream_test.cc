@@ -420,6 +420,20 @@ TEST_F(DecodeStream, WhoLeavesFreesTheSlot) {
   EXPECT_TRUE(slots_are_busy(0));
 }
 
+// The engine is asked for what nobody waits for any more, and busy with others.
+TEST_F(DecodeStream, WhoLeavesDoesNotWaitForHisTurn) {
+  const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
+    start({}, &lines);
+    recogniser_->still = true;
+    say(beeping({0.1}, 0.5));
+    ASSERT_TRUE(engine_is_asked());
+    messages_->leave();
+    EXPECT_TRUE(slots_are_busy(0));
+  });
+  EXPECT_THAT(log, HasSubstr("\"stopped\":\"cancelled\""));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\"error\"")));
+}
+
 TEST_F(DecodeStream, TheServersEndIsTheStreams) {
   start();
   say(beeping({0.1}, 0.5));

@@ -375,6 +375,23 @@ TEST_F(HearingTest, AClientThatLeavesInATurnGivesItsSlotUp) {
   EXPECT_THAT(log, HasSubstr("cancelled"));
 }
 
+// The engine is busy with others, and not waited for.
+TEST_F(HearingTest, AClientThatLeavesDoesNotWaitForItsTurn) {
+  const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
+    start(kManual, {.ear_times = {.open_idle = std::chrono::hours(1)}}, &lines);
+    recogniser_->still = true;
+    append(beeps({0.1}, 0.5, kRateHz));
+    const Stopwatch waited;
+    while (recogniser_->pushes == 0 && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
+    session_->messages()->leave();
+    thread_.join();
+    session_.reset();
+    EXPECT_TRUE(slots_are_busy(0));
+  });
+  EXPECT_THAT(log, HasSubstr("\"stopped\":\"cancelled\""));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\"error\"")));
+}
+
 TEST_F(HearingTest, ATurnThatVoiceHasFoundIsForgottenWhenItIsCleared) {
   start(kDetected, {.ear_times = {.open_idle = std::chrono::hours(1)}});
   append(noise(0.4));

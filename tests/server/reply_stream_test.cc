@@ -125,6 +125,51 @@ TEST(SlotPool, RefusesWhenAllAreBusyAndIsFreeBeforeItSaysSo) {
   EXPECT_LE(busy_at_end.get_future().get(), 1U);
 }
 
+// Whichever of the two comes first.
+TEST(SlotPool, BatchWorkLeavesSlotsToLiveWork) {
+  using enum SlotPool::Work;
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  SlotPool slots(4, system_clock(), 1);
+  ASSERT_TRUE(slots.start());
+  EXPECT_EQ(slots.size(), 4U);
+  EXPECT_EQ(slots.size(kBatch), 3U);
+  const auto begin = [&](SlotPool::Work work) {
+    return slots.try_start([gone](SlotWatch&) { gone.wait(); }, [] {}, work);
+  };
+  for (const size_t left : {2U, 1U, 0U}) {
+    EXPECT_TRUE(begin(kBatch));
+    EXPECT_EQ(slots.free(kBatch), left);
+    EXPECT_EQ(slots.free(kLive), left + 1);
+  }
+  EXPECT_FALSE(begin(kBatch));
+  EXPECT_EQ(slots.busy(), 3U);
+  EXPECT_TRUE(slots.try_take());  // and given back at once
+  EXPECT_EQ(slots.free(kLive), 1U);
+  EXPECT_FALSE(begin(kBatch));
+  EXPECT_TRUE(begin(kLive));
+  EXPECT_FALSE(begin(kLive));
+  go.set_value();
+  while (slots.busy() > 0) std::this_thread::yield();
+  EXPECT_EQ(slots.free(kBatch), 3U);
+  std::vector<SlotPool::Lease> live;
+  for (const size_t left : {3U, 2U, 1U, 0U}) {
+    live.push_back(*slots.try_take());
+    EXPECT_EQ(slots.free(kBatch), left);
+  }
+  EXPECT_FALSE(begin(kBatch));
+}
+
+TEST(SlotPool, OneSlotBatchWorkMayAlwaysTake) {
+  using enum SlotPool::Work;
+  for (const size_t live : {0U, 1U, 64U}) {
+    EXPECT_EQ(SlotPool(0, system_clock(), live).size(kBatch), 0U);
+    EXPECT_EQ(SlotPool(0, system_clock(), live).free(kBatch), 0U);
+    EXPECT_EQ(SlotPool(1, system_clock(), live).free(kBatch), 1U);
+    EXPECT_EQ(SlotPool(2, system_clock(), live).free(kBatch), live == 0 ? 2U : 1U);
+  }
+}
+
 TEST(SlotPool, AJobThatThrowsFreesItsSlotAndIsEnded) {
   SlotPool slots(1);
   ASSERT_TRUE(slots.start());

@@ -68,6 +68,22 @@ TEST_F(SpeechModelTest, AVoiceOfTheLanguageSpeaksWhereNoneIsNamed) {
   }
 }
 
+// Before anybody asks; one that cannot speak keeps nobody else from it.
+TEST_F(SpeechModelTest, WhatOtherLanguagesNeedIsLoadedWithTheModel) {
+  const auto asked_for = [](const SpeechModel& model) { return static_cast<ActingEngine&>(model.engine()).asked_for; };
+  EXPECT_THAT(asked_for(*kokoro()), ElementsAre("af_ann", "bf_bea"));
+  EXPECT_THAT(asked_for(*kokoro({.voice = "bf_bea"})), ElementsAre("bf_bea", "af_ann"));
+  EXPECT_THAT(asked_for(*pocket("/somewhere/german/model.yaml", {.voice = "bob"})), ElementsAre("bob"));
+  SpeechFiles files;
+  files.voices = folder_.path();
+  const auto engine = std::make_shared<ActingEngine>();
+  engine->before = [&] {
+    if (engine->asked_for.back() == "bf_bea") engine->refusal = Error{Code::kNotFound, "there is no lexicon"};
+  };
+  EXPECT_TRUE(SpeechModel::of({}, files, engine));
+  EXPECT_EQ(engine->asked_for.back(), "bf_bea");
+}
+
 TEST_F(SpeechModelTest, ANamedVoiceMustSpeakTheLanguage) {
   std::ofstream(folder_.path() + "/own.bin") << "x";
   const auto model = kokoro({.voices = {}, .voice_names = {"aunt=bf_bea", "both=bf_bea:0.5+af_ann:0.5"}});

@@ -45,12 +45,15 @@ void StreamPool::give_back(size_t stream) {
 Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
                                       float eos_threshold, size_t frames_after, int64_t due_ns,
                                       std::span<const float> noise, std::span<float> samples) {
-  Status status;
+  Status status = fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
+  Request request{
+      .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns, .is_wanted = &is_wanted_};
   // Where it fails the stream has no chunk, and there is no frame.
   const std::function<void()> work = [&] {
+    if (request.is_left()) return request.make_nothing();
     status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after);
   };
-  Request request{.work = &work, .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns};
+  request.work = &work;
   pool_->serve(request);
   waited_ms_ += request.waited_ms;
   SYRINX_TRY_VOID(std::move(status));
@@ -58,7 +61,8 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
 }
 
 bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples, int64_t due_ns) {
-  Request request{.frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns};
+  Request request{
+      .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns, .is_wanted = &is_wanted_};
   pool_->serve(request);
   waited_ms_ += request.waited_ms;
   return request.frame.spoken;
@@ -74,6 +78,7 @@ void StreamPool::serve(Request& request) {
   std::unique_lock lock(mutex_);
   waiting_.push_back(&request);
   while (!request.done) {
+    if (request.is_left() && std::erase(waiting_, &request) > 0) return;  // else it is part of a round
     if (busy_) {
       changed_.wait(lock);
     } else if (gives_way(request)) {
@@ -133,8 +138,11 @@ void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
     round_.push_back(work);
     std::erase(waiting_, work);
   }
-  for (Request* const request : waiting_)
-    if (request->work == nullptr) round_.push_back(request);
+  for (Request* const request : waiting_) {
+    if (request->work != nullptr) continue;
+    request->done = request->is_left();  // and so has no frame
+    if (!request->done) round_.push_back(request);
+  }
   std::erase_if(waiting_, [](const Request* request) { return request->work == nullptr; });
   lock.unlock();
   const int64_t began_ns = clock_.now_ns();

@@ -47,7 +47,10 @@ class StreamPool {
   class Lease {
    public:
     Lease(Lease&& other) noexcept
-        : pool_(std::exchange(other.pool_, nullptr)), stream_(other.stream_), waited_ms_(other.waited_ms_) {}
+        : pool_(std::exchange(other.pool_, nullptr)),
+          stream_(other.stream_),
+          waited_ms_(other.waited_ms_),
+          is_wanted_(std::move(other.is_wanted_)) {}
     Lease& operator=(Lease&&) = delete;
     ~Lease() {
       if (pool_ != nullptr) pool_->give_back(stream_);
@@ -62,6 +65,10 @@ class StreamPool {
                        size_t frames_after, int64_t due_ns = kDueAtOnce, std::span<const float> noise = {},
                        std::span<float> samples = {});
     bool next(std::span<const float> noise, std::span<float> samples, int64_t due_ns = kDueAtOnce);
+    // Whether somebody still listens: asked behind each round that the calls above wait for, and when their own begins,
+    // by any of the pool's threads; must neither wait nor throw.  Once it says no begin() fails with kCancelled, next()
+    // gives false, and nothing is computed for them.  Between the calls.
+    void ask_first(std::function<bool()> is_wanted) { is_wanted_ = std::move(is_wanted); }
     // How long the calls above have waited, all together, while the team worked for others: what is computed together,
     // frames of one round, counts as everybody's own.
     double waited_ms() const { return waited_ms_; }
@@ -75,6 +82,7 @@ class StreamPool {
     StreamPool* pool_;
     size_t stream_;
     double waited_ms_ = 0;
+    std::function<bool()> is_wanted_;
   };
   // A stream that speaks with the pool's schedule, at once; or with one of its own, which waits for a round.
   // kUnavailable when every stream is taken.
@@ -98,12 +106,18 @@ class StreamPool {
     ChunkSpeaker::Frame frame{};  // behind the work where there is any; without samples: none
     int64_t due_ns = kDueAtOnce;
     std::exception_ptr thrown = nullptr;  // by the work, for its owner
+    const std::function<bool()>* is_wanted = nullptr;
     bool done = false;
     int64_t deadline_ns = kNeverDue;
     Stopwatch asked = Stopwatch();
     double waited_ms = 0;  // while the team worked for others
 
     bool has_frame() const { return !frame.samples.empty(); }
+    void make_nothing() {
+      frame.samples = {};
+      due_ns = deadline_ns = kNeverDue;
+    }
+    bool is_left() const { return is_wanted != nullptr && *is_wanted && !(*is_wanted)(); }
   };
   void serve(Request& request);
   bool gives_way(const Request& request) const;

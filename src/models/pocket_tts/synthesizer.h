@@ -15,9 +15,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -63,6 +65,8 @@ class Synthesizer {
   // spoken. Allocates nothing.
   bool next(std::span<float> samples, int64_t due_ns = kDueAtOnce);
 
+  // As StreamPool::Lease's.
+  void ask_first(std::function<bool()> is_wanted) { stream_.ask_first(std::move(is_wanted)); }
   // How long the calls above have waited for other streams of the pool, all together.
   double waited_ms() const { return stream_.waited_ms(); }
   // Of the chunk begun last.

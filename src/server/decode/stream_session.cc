@@ -67,7 +67,9 @@ void StreamSession::run(SlotWatch& watch) {
 
 void StreamSession::converse(SlotWatch& watch) {
   began_ns_ = active_ns_ = clock_.now_ns();
-  auto stream = order_.model->recogniser().start({});
+  TranscribeOptions options;
+  options.is_wanted = [this] { return !messages_->is_gone(); };
+  auto stream = order_.model->recogniser().start(options);
   if (!stream) return fail_stream(stream.error());
   stream_ = std::move(*stream);
   while (!over_ && !messages_->is_gone()) {
@@ -203,7 +205,7 @@ bool StreamSession::ask_engine(SlotWatch& watch, const Call& call) {
   }();
   took_ms_ += took.elapsed_ms();
   note_words();
-  if (!done) fail_stream(done.error());
+  if (!done && done.error().code != Code::kCancelled) fail_stream(done.error());  // else the client has left
   return done.has_value();
 }
 

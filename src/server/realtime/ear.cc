@@ -150,6 +150,7 @@ void Ear::obey(const Command& command, SlotWatch& watch) {
   const bool is_pause = command.kind == Kind::kSound && command.sound.empty();
   const Status done =
       command.kind == Kind::kEnd || is_pause ? finish_stream(command, watch) : hear_sound(command, watch);
+  if (!done && done.error().code == Code::kCancelled) return;  // the session has left, and so does this
   if (!done) return fail_turn(done.error());
   if (command.kind != Kind::kEnd) return;
   if (!turn_.failed) put({.turn = turn_.number, .is_over = true});
@@ -161,7 +162,9 @@ Status Ear::hear_sound(const Command& command, SlotWatch& watch) {
   const Stopwatch took;
   const EngineWait wait(watch);
   if (!turn_.stream) {
-    SYRINX_TRY(turn_.stream, order_.model->recogniser().start(*command.options));
+    TranscribeOptions options = *command.options;
+    options.is_wanted = [this] { return !is_left(); };
+    SYRINX_TRY(turn_.stream, order_.model->recogniser().start(options));
     first_word_.begin_stream();
   }
   first_word_.hear(command.sound.size(), command.came_ns);

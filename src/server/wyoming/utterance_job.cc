@@ -94,6 +94,7 @@ Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
     text += (text.empty() ? "" : " ") + segment.text;  // as Transcript::text() joins them
     tell(text, {});
   };
+  options.is_wanted = is_wanted();
   const SoundSource source = [&](const SoundSink& sink) { return collect(sink, watch); };
   return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }

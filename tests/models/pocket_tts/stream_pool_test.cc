@@ -178,6 +178,48 @@ TEST_F(StreamPoolOfTwo, WhatIsDueFirstGoesFirst) {
   }
 }
 
+// Whether he waits for a chunk or for a frame: no round makes anything for him.
+TEST_F(StreamPoolOfTwo, NothingIsMadeForWhoHasLeft) {
+  auto lease = pool_.lease(schedule_), stays = pool_.lease(schedule_);
+  ASSERT_TRUE(lease.has_value() && stays.has_value());
+  std::atomic<bool> wanted{true};
+  lease->ask_first([&] { return wanted.load(); });
+  ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
+  ASSERT_TRUE(stays->begin(voice_, ids_, 1e30f, 3).has_value());
+  const std::vector<float> noise(lease->latent(), 0.25f);
+  for (const bool begins : {false, true}) {
+    wanted = true;
+    std::vector<float> frame(lease->frame_samples(), std::numeric_limits<float>::quiet_NaN()), other = frame;
+    const uint64_t steps = pool_.steps().count();
+    {
+      Askers askers(pool_);
+      pool_.alone([&] {
+        askers.ask([&] {
+          if (begins) {
+            const Result<bool> begun = lease->begin(voice_, ids_, 1e30f, 3, 0, noise, frame);
+            ASSERT_FALSE(begun.has_value());
+            EXPECT_EQ(begun.error().code, Code::kCancelled);
+          } else {
+            EXPECT_FALSE(lease->next(noise, frame));
+          }
+        });
+        askers.ask([&] { EXPECT_TRUE(stays->next(noise, other)); });
+        wanted = false;
+      });
+    }
+    EXPECT_TRUE(std::isnan(frame[0])) << begins;
+    EXPECT_FALSE(std::isnan(other[0])) << begins;
+    EXPECT_EQ(pool_.steps().count(), steps + 1) << begins;  // the other one's
+    EXPECT_EQ(pool_.waiting(), 0u);
+    if (begins) {  // nobody is before him
+      EXPECT_EQ(lease->begin(voice_, ids_, 1e30f, 3).error().code, Code::kCancelled);
+    } else {
+      EXPECT_FALSE(lease->next(noise, frame));
+    }
+    EXPECT_EQ(pool_.steps().count(), steps + 1) << begins;
+  }
+}
+
 TEST_F(StreamPoolOfTwo, BatchWorkDoesNotWaitForEver) {
   std::vector<std::string> order;
   {
