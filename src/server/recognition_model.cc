@@ -108,7 +108,7 @@ Status RecognitionModel::warm_up() const {
 }
 
 bool RecognitionModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+  return model.empty() || model == id_ || is_one_of(model, kModelNames);
 }
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {

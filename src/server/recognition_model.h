@@ -41,7 +41,7 @@ class RecognitionModel {
   double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
   RecogniserFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
-  // Whether a request may call the model so: by its id, or by a name of OpenAI's.
+  // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
   // Languages that it recognises, "en" or "en-US": what the operator says, else what the model does; empty: nobody
   // says.

@@ -185,7 +185,12 @@ Status SpeechModel::warm_up() const {
 }
 
 bool SpeechModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+  return model.empty() || model == id_ || is_one_of(model, kModelNames);
+}
+
+bool SpeechModel::is_added(const Settings& settings, const std::string& voice) const {
+  return shelf_->find(voice) || std::any_of(settings.voices.begin(), settings.voices.end(),
+                                            [&](const std::string& member) { return member.starts_with(voice + "="); });
 }
 
 bool SpeechModel::is_own(std::string_view id) const {

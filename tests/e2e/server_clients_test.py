@@ -54,6 +54,10 @@ class OpenAi(Server):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()], ["english"])
+        self.assertEqual(self.client.models.retrieve("english"), next(iter(self.client.models.list())))
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.models.retrieve("tts-1")
+        self.assertEqual(caught.exception.code, "model_not_found")
 
     def test_a_voice_is_made_spoken_with_and_deleted(self):
         with (DATA / "pocket_tts/voice.wav").open("rb") as sample:

@@ -81,12 +81,15 @@ class Speech(Server):
         for name in ("ann", "alloy", "verse"):
             self.check_same(self.spoken(voice=name, model="tts-1"), self.spoken(model="english"))
         self.check_same(self.spoken(voice="bob", language="en-GB"), bob)
+        self.check_same(self.spoken(model="gpt-4o-mini-tts-2025-03-20"), self.spoken())
         voices = json.loads(self.request("GET", "/v1/audio/voices")[2])["voices"]
         self.assertEqual([(voice["id"], voice["model"], voice["kind"]) for voice in voices],
                          [("ann", "english", "cloned"), ("bob", "english", "cloned")])
         models = json.loads(self.request("GET", "/v1/models")[2])
         self.assertEqual([(model["id"], model["object"]) for model in models["data"]], [("english", "model")])
         self.assertEqual(models["data"][0]["languages"], ["en"])
+        self.assertEqual(json.loads(self.request("GET", "/v1/models/english")[2]), models["data"][0])
+        self.check_refused(404, "model_not_found", "model", "GET", "/v1/models/tts-1")
         for field in models["data"][0]["unsupported_parameters"]:
             self.check_refused(400, None, field, "POST", "/v1/audio/speech", {"input": "Hello.", field: 2 if field == "speed" else "x"})
         speech = "POST", "/v1/audio/speech"
