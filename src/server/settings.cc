@@ -90,7 +90,7 @@ Rows recognition() {
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
            "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
-           "Languages of the recognising model, say en, for clients of Wyoming; needed where its files do not tell"),
+           "Languages of the recognising model, say en, for clients that name one; needed where its files do not tell"),
   };
 }
 
