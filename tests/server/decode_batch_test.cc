@@ -123,10 +123,12 @@ TEST_F(DecodeBatch, ARecordingIsAnsweredWhole) {
   EXPECT_EQ(numbers.head->status, 200);
   EXPECT_TRUE(numbers.whole);
   EXPECT_EQ(numbers.head->body, R"({"transcription":"beep beep","status":"COMPLETE",)"
-                                R"("metadata":{"audio_length_samples":32000,"tokens":2},"opaque":"own"})");
+                                R"("metadata":{"audio_length_samples":32000,"features_length":200,"encoded_length":25,)"
+                                R"("tokens":2},"opaque":"own"})");
   EXPECT_EQ(run(kBytes, sound, "of the query").head->body,
             R"({"transcription":"beep beep","status":"COMPLETE",)"
-            R"("metadata":{"audio_length_samples":32000,"tokens":2},"opaque":"of the query"})");
+            R"("metadata":{"audio_length_samples":32000,"features_length":200,"encoded_length":25,)"
+            R"("tokens":2},"opaque":"of the query"})");
   EXPECT_THAT(run(kBytes, sound).head->body, Not(HasSubstr("opaque")));
   EXPECT_THAT(log_, HasSubstr(R"("event":"transcription","id":"1")"));
   EXPECT_THAT(log_, HasSubstr(R"("stopped":"done","audio_seconds":2.0)"));
