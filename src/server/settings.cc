@@ -42,6 +42,11 @@ Setting secrets(const char* name, const char* value, Texts Settings::*member, co
 }
 
 using Rows = std::vector<Setting>;
+Setting also_called(const char* alias, Setting setting) {
+  setting.alias = alias;
+  return setting;
+}
+
 
 Rows place() {
   return {
@@ -195,8 +200,8 @@ Rows times() {
               "A client that takes nothing of its answer for so long is cut"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
               "Without a piece of speech for so long, /health says that the engine is stuck"),
-      seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
-              "Answers that are under way get so long to end after SIGTERM"),
+      also_called("--drain-timeout", seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
+                                             "Answers that are under way get so long to end after SIGTERM")),
   };
 }
 
@@ -447,13 +452,13 @@ std::string settings_as_markdown() {
   for (const Setting& setting : table()) {
     std::string value = wanted(setting);
     if (setting.is_list()) value += fmt::format(", each {}", setting.value);
-    std::string help = setting.help;
+    std::string help = setting.help, flags = setting.in_file_only ? "none" : "`" + setting.flag() + "`";
+    if (setting.alias != nullptr) flags += fmt::format(", `{}`", setting.alias);
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.replace(at, 1, "\\|");
     text += std::visit(
         [&](const auto& member) {
-          return fmt::format("| `{}` | {} | {} | `{}` | {} |\n", setting.name,
-                             setting.in_file_only ? "none" : "`" + setting.flag() + "`", value,
-                             written(defaults.*member), help);
+          return fmt::format("| `{}` | {} | {} | `{}` | {} |\n", setting.name, flags, value, written(defaults.*member),
+                             help);
         },
         setting.member);
   }

@@ -102,6 +102,7 @@ struct Setting {
   const char* help;
   std::vector<std::string> choices = {};  // of texts: these alone, where there are any
   bool in_file_only = false;              // secrets, a list: no flag, which all users can read, and never printed
+  const char* alias = nullptr;            // another name of the flag, "--drain-timeout"
 
   std::string flag() const;
   bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }

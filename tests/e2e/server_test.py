@@ -412,6 +412,9 @@ class Settings(Program):
         code, text, errors = self.run_it("serve", "--print-config", "--port", "1234")
         self.assertEqual((code, errors), (0, ""))
         self.assertIn(b"\nport = 1234\n", text)
+        for flag in ("--drain-timeout", "--drain-timeout-s"):
+            self.assertIn(b"\ndrain_timeout_s = 2.5\n", self.run_it("serve", "--print-config", flag, "2.5")[1])
+        self.assertIn(b"--drain-timeout-s,--drain-timeout SECONDS", self.run_it("serve", "--help")[1].replace(b", ", b","))
         config = self.folder / "syrinx.toml"
         config.write_bytes(text)
         self.assertEqual(self.run_it("serve", "--config", config, "--print-config")[1], text)
