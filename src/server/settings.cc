@@ -8,6 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/access.h"
 #include "server/model_id.h"
 #include "server/upstream/upstream_settings.h"
 #include "text/unicode.h"
@@ -364,7 +365,11 @@ const Setting* find_setting(std::string_view name) {
 }
 
 Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where) {
-  if (assign(settings, setting, value)) return {};
+  if (assign(settings, setting, value)) {
+    if (setting.in_file_only)
+      for (const std::string& key : std::get<Texts>(value)) SYRINX_TRY_VOID(check_key(key, where));
+    return {};
+  }
   return fail(Code::kInvalidArgument, "{} is {}; give {}", where,
               setting.in_file_only ? "something else" : shown(value), wanted(setting));
 }
@@ -408,8 +413,8 @@ Status check(const Settings& settings) {
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
-  for (const std::string& key : settings.api_keys)
-    if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
+  for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
+  for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())
     return fail(
         Code::kInvalidArgument,
@@ -429,6 +434,20 @@ Status check(const Settings& settings) {
   SYRINX_TRY_VOID(upstream::check_upstream(settings));
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
+}
+
+std::vector<std::string> doubts(const Settings& settings) {
+  constexpr int64_t kCharacterBytes = 4, kOtherBytes = 1024;  // at most, not escaped; of the rest of a request
+  std::vector<std::string> doubts;
+  const int64_t needed_kb = (kCharacterBytes * settings.max_text_characters + kOtherBytes + 1023) / 1024;
+  for (const auto& [name, kb] :
+       {std::pair("max_body_kb", settings.max_body_kb), std::pair("max_message_kb", settings.max_message_kb)})
+    if (kb < needed_kb && !settings.speech_model.empty())
+      doubts.push_back(fmt::format(
+          "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
+          "or fewer characters",
+          name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
+  return doubts;
 }
 
 std::string settings_as_toml(const Settings& settings) {

@@ -118,9 +118,11 @@ Status set(Settings& settings, const Setting& setting, const SettingValue& value
 // The same of what stands on the command line: one text, of a list each of them.
 Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where);
 
-// What no single setting shows: a key, or consent, where others than this machine can connect, sensible timeouts,
-// NAME=VALUE lists.
+// What no single setting shows, or is no matter of its kind: a key, or consent, where others than this machine can
+// connect, limits that agree, keys, origins, NAME=VALUE lists.
 Status check(const Settings& settings);
+// What makes sense but has an effect that the operator may not have in mind: sentences for warnings.
+std::vector<std::string> doubts(const Settings& settings);
 // Whether nobody but this machine reaches that address.
 bool is_loopback(std::string_view host);
 

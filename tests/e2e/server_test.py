@@ -444,6 +444,11 @@ class Settings(Program):
     def check_taken(self, port):
         code, _, errors = self.run_it("serve", "--port", port, *MODEL)
         self.assertEqual(code, 8)
+        bad.write_text("good\nsome secret\n")
+        self.check_fails(2, "line 2 holds a key with a blank", "serve", "--check", *MODEL, "--api-key-file", bad)
+        bad.write_text('\napi_keys = ["good", "schl\\u00fcssel"]\n')
+        self.check_fails(2, "line 2: 'api_keys' holds a key with a blank, a control character or one beyond ASCII", "serve",
+                         "--check", "--config", bad, *MODEL)
         self.assertIn(f"cannot listen on 127.0.0.1 port {port}", errors)
 
 
