@@ -42,12 +42,12 @@ Setting secrets(const char* name, const char* value, Texts Settings::*member, co
   return {.name = name, .value = value, .member = member, .help = help, .in_file_only = true};
 }
 
-using Rows = std::vector<Setting>;
 Setting also_called(const char* alias, Setting setting) {
   setting.alias = alias;
   return setting;
 }
 
+using Rows = std::vector<Setting>;
 
 Rows place() {
   return {

@@ -192,7 +192,7 @@ class Curl(Server):
         self.assertGreater(len(sound), 0)
         code, error = self.curl("/v1/audio/speech", "--data-raw", body + " " * 100000)
         self.assertEqual(code, 22)
-        self.assertIn("65536 bytes", json.loads(error)["error"]["message"])
+        self.assertIn("more than 64 KB, which is what the server's 'max_body_kb'", json.loads(error)["error"]["message"])
 
     def test_aac_where_its_encoder_is(self):
         hidden = self.folder / "hidden"  # empty files come before the machine's own

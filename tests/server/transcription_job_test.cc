@@ -207,6 +207,7 @@ TEST_F(TranscriptionJobTest, TheServiceTakesRoomAsAnUploadComes) {
   HttpService::Admission first = service.admit(head);
   EXPECT_EQ(first.refusal, nullptr);
   EXPECT_EQ(first.max_body_bytes, size_t{1} << 20);
+  EXPECT_EQ(first.body_setting, "max_upload_mb");
   EXPECT_NE(first.hold, nullptr);
   EXPECT_EQ(first.body_timeout_s, settings_.upload_timeout_s);
   HttpService::Admission second = service.admit(head);
