@@ -81,6 +81,8 @@ struct WyomingPort {
 
 class HttpServer {
  public:
+  // kInvalidArgument: it is neither an address nor localhost.  Whether it is one of this machine's listen() finds out.
+  static Status check_host(const std::string& host);
   // Listens and serves at once, HTTP over TLS where there is an identity.  The services must outlive it.  kUnavailable:
   // the address is taken or is not this machine's, or no thread can be made; kInvalidArgument: it is no address.
   static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service,

@@ -117,6 +117,7 @@ void drain(const Settings& settings, Service& service, HttpServer& transport) {
 
 Status check_everything(const Settings& settings) {
   SYRINX_TRY_VOID(check(settings));
+  SYRINX_TRY_VOID(HttpServer::check_host(settings.host));
   for (const std::string& doubt : doubts(settings)) log_warning("{}", doubt);
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());

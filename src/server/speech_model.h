@@ -33,7 +33,8 @@ class SpeechModel {
   // The same of files whose engine is there already.
   static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
                                                        std::shared_ptr<SpeechEngine> engine);
-  // What load() would look for, without loading: the files are there and `voice_names` and `voices` make sense.
+  // What load() would look for, without loading: the files are there, `precision` is one of the model's, `voices` are
+  // voices, and what `voice` and `voice_names` mean is there.
   static Status check(const Settings& settings);
 
   SpeechEngine& engine() const { return *engine_; }
