@@ -21,9 +21,7 @@ class Builder {
   bool number_integer(int64_t value) { return add(Json(value)); }
   bool number_unsigned(uint64_t value) {
     if (in_bytes_ && value <= 255) return add_byte(static_cast<char>(value));
-    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-      return add(Json(static_cast<double>(value)));
-    return add(Json(static_cast<int64_t>(value)));
+    return add(Json(size_t{value}));
   }
   bool number_float(double value, const std::string&) { return add(Json(value)); }
   bool string(std::string& value) { return add(Json(std::move(value))); }
@@ -165,6 +163,7 @@ nlohmann::ordered_json to_library(const Json& value) {
   if (value.is_null()) return nullptr;
   if (const bool* b = value.boolean()) return *b;
   if (const int64_t* whole = value.whole()) return *whole;
+  if (const auto natural = value.natural()) return *natural;
   if (const double* real = value.real()) return *real;
   if (const std::string* text = value.string()) return *text;
   if (const Json::Array* array = value.array()) {
@@ -184,7 +183,9 @@ Json::Json() = default;
 Json::Json(bool value) : value_(value) {}
 Json::Json(int value) : value_(static_cast<int64_t>(value)) {}
 Json::Json(int64_t value) : value_(value) {}
-Json::Json(size_t value) : value_(static_cast<int64_t>(value)) {}
+Json::Json(size_t value) : value_(static_cast<int64_t>(value)) {
+  if (value > size_t{std::numeric_limits<int64_t>::max()}) value_ = Large{value, static_cast<double>(value)};
+}
 Json::Json(double value) : value_(value) {}
 Json::Json(std::string value) : value_(std::move(value)) {}
 Json::Json(std::string_view value) : value_(std::string(value)) {}
@@ -200,7 +201,15 @@ Json::~Json() = default;
 bool Json::is_null() const { return std::holds_alternative<std::monostate>(value_); }
 const bool* Json::boolean() const { return std::get_if<bool>(&value_); }
 const int64_t* Json::whole() const { return std::get_if<int64_t>(&value_); }
-const double* Json::real() const { return std::get_if<double>(&value_); }
+const double* Json::real() const {
+  const Large* const large = std::get_if<Large>(&value_);
+  return large != nullptr ? &large->real : std::get_if<double>(&value_);
+}
+std::optional<uint64_t> Json::natural() const {
+  if (const Large* const large = std::get_if<Large>(&value_)) return large->whole;
+  const int64_t* const number = whole();
+  return number != nullptr && *number >= 0 ? std::optional(static_cast<uint64_t>(*number)) : std::nullopt;
+}
 const std::string* Json::string() const { return std::get_if<std::string>(&value_); }
 const Json::Array* Json::array() const { return std::get_if<Array>(&value_); }
 const Json::Object* Json::object() const { return std::get_if<Object>(&value_); }

@@ -1,6 +1,7 @@
 // JSON values, with a bounded parser and a writer.  The parsing library stays behind json.cc.
 // A value owns everything below it.  Lookups return null pointers instead of throwing; numbers keep the difference
-// between whole (i64) and real.  An object keeps the order of the file and has no duplicate keys.
+// between whole (i64) and real, and whole ones beyond i64 are both natural (u64) and real.  An object keeps the order
+// of the file and has no duplicate keys.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ class Json {
   // The value if it is of that kind, else null.
   const bool* boolean() const;
   const int64_t* whole() const;
-  const double* real() const;  // only numbers that are not whole
+  const double* real() const;  // only numbers that are not whole(), the nearest one to those that are too large for it
+  std::optional<uint64_t> natural() const;  // whole ones from 0 to 2^64 - 1
   const std::string* string() const;
   const Array* array() const;
   const Object* object() const;
@@ -61,7 +63,11 @@ class Json {
   std::string dump() const;
 
  private:
-  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
+  struct Large {  // whole, and more than an int64_t holds
+    uint64_t whole;
+    double real;
+  };
+  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object, Large> value_;
 };
 
 struct JsonMember {

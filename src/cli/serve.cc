@@ -69,13 +69,13 @@ void add_serve(Command& tree) {
     if (setting.in_file_only) continue;
     Given& given = arguments->given.emplace_back();
     given.setting = &setting;
-    const std::string flag = setting.flag();
+    const std::string flags = setting.alias == nullptr ? setting.flag() : setting.flag() + "," + setting.alias;
     if (setting.is_flag()) {
-      command.flag(flag.c_str(), given.on, setting.help);
+      command.flag(flags.c_str(), given.on, setting.help);
     } else if (setting.is_list()) {
-      command.option(flag.c_str(), given.texts, setting.help).type(setting.value);
+      command.option(flags.c_str(), given.texts, setting.help).type(setting.value);
     } else {
-      command.option(flag.c_str(), given.text, setting.help).type(setting.value);
+      command.option(flags.c_str(), given.text, setting.help).type(setting.value);
     }
   }
   command.examples(

@@ -16,8 +16,7 @@ using FrontEnd = Result<std::shared_ptr<const g2p::EnglishG2p>>;
 
 FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary, const std::string& cache_folder,
                         bool british) {
-  if (files.lexicon.empty())
-    return fail(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
+  SYRINX_TRY_VOID(KokoroEngine::check_lexicon(files));
   g2p::G2pFiles lexicon = lexicon_files(files.lexicon, british);
   lexicon.cache_dir = cache_folder;
   lexicon.user_dictionary = dictionary;
@@ -26,16 +25,6 @@ FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary,
   } catch (const std::exception& error) {
     return fail(Code::kInternal, "unexpected failure while loading the lexicon: {}", error.what());
   }
-}
-
-Result<kokoro::Precision> kokoro_precision(std::optional<Precision> precision) {
-  switch (precision.value_or(Precision::kInt8)) {
-    case Precision::kInt8: return kokoro::Precision::kInt8;
-    case Precision::kF32: return kokoro::Precision::kF32;
-    case Precision::kBf16:
-    case Precision::kInt4: break;
-  }
-  return fail(Code::kUnsupported, "Kokoro is computed in int8 or f32, not in {}", precision_name(*precision));
 }
 
 Status check_family(const SpeakOptions& options) {
@@ -47,8 +36,24 @@ Status check_family(const SpeakOptions& options) {
   return {};
 }
 
-// Voices of other languages can be given phonemes only.
-Status check_language(const std::string& voice) {
+}  // namespace
+
+Result<kokoro::Precision> KokoroEngine::precision_of(std::optional<Precision> precision) {
+  switch (precision.value_or(Precision::kInt8)) {
+    case Precision::kInt8: return kokoro::Precision::kInt8;
+    case Precision::kF32: return kokoro::Precision::kF32;
+    case Precision::kBf16:
+    case Precision::kInt4: break;
+  }
+  return fail(Code::kUnsupported, "Kokoro is computed in int8 or f32, not in {}", precision_name(*precision));
+}
+
+Status KokoroEngine::check_lexicon(const SpeechFiles& files) {
+  if (!files.lexicon.empty()) return {};
+  return fail(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
+}
+
+Status KokoroEngine::check_language(const std::string& voice) {
   SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
   for (const kokoro::VoicePart& part : parts) {
     const kokoro::VoiceInfo info = kokoro::describe_voice(part.name);
@@ -59,8 +64,6 @@ Status check_language(const std::string& voice) {
   }
   return {};
 }
-
-}  // namespace
 
 bool reads_texts_for(const kokoro::VoiceInfo& voice) {
   return voice.language_code == "und" || voice.language_code.starts_with("en");
@@ -124,7 +127,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
 
 Result<std::shared_ptr<SpeechEngine>> KokoroEngine::load(SpeechEngineOptions options) {
   const Stopwatch watch;
-  SYRINX_TRY(const kokoro::Precision precision, kokoro_precision(options.precision));
+  SYRINX_TRY(const kokoro::Precision precision, precision_of(options.precision));
   const std::string first_voice = options.first_voice.empty() ? kDefaultVoice : options.first_voice;
   const bool british = kokoro::speaks_british(first_voice);
   FrontEnd front_end = std::shared_ptr<const g2p::EnglishG2p>();

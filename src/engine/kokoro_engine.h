@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,6 +23,12 @@ bool reads_texts_for(const kokoro::VoiceInfo& voice);
 
 class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_this<KokoroEngine> {
  public:
+  // kUnsupported for one that it is not computed in.
+  static Result<kokoro::Precision> precision_of(std::optional<Precision> precision);
+  // kNotFound: there is nothing that reads text.
+  static Status check_lexicon(const SpeechFiles& files);
+  // Voices of other languages than English can be given phonemes only: kUnsupported.
+  static Status check_language(const std::string& voice);
   // The front end is read by a second thread while the model loads.  options.threads has been chosen.
   static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
 

@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/watched_file.h"
 #include "engine/pocket_speaker.h"
 #include "engine/remote_files.h"
-#include "models/pocket_tts/voice_recording.h"
 
 namespace syrinx {
 namespace {
@@ -45,9 +43,6 @@ pocket::SpeechSettings settings_of(const SpeakOptions& options) {
           .decode_steps = options.decode_steps,
           .seed = options.seed};
 }
-
-// safetensors begin with the length of a header that begins with a brace; no sound does.
-bool is_safetensors(std::span<const std::byte> content) { return content.size() > 8 && content[8] == std::byte{'{'}; }
 
 size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
   size_t bytes = 0;
@@ -159,29 +154,11 @@ size_t PocketEngine::room_of_files() const {
 
 Result<pocket::VoiceState> PocketEngine::read_voice(const PocketVoiceFile& file, bool truncate) {
   const int64_t due_ns = system_clock().now_ns();  // a session waits for it
-  SYRINX_TRY(const VoiceSource source, read_source(file.path, truncate));
+  SYRINX_TRY(const PocketVoiceContent source, read_pocket_voice(file.path, truncate, model_->config().flow_lm));
   return make_voice(source, due_ns);
 }
 
-// A file may be written anew at any time, also while the server speaks.
-Result<PocketEngine::VoiceSource> PocketEngine::read_source(const std::string& path, bool truncate) const {
-  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
-  auto source = read_source(file.bytes(), path, truncate);
-  SYRINX_TRY_VOID(file.check_all());
-  return source;
-}
-
-Result<PocketEngine::VoiceSource> PocketEngine::read_source(std::span<const std::byte> content, const std::string& name,
-                                                            bool truncate) const {
-  if (is_safetensors(content)) {
-    SYRINX_TRY(pocket::VoiceFile file, pocket::parse_voice_file(content, name, model_->config().flow_lm));
-    return VoiceSource(std::move(file));
-  }
-  SYRINX_TRY(std::vector<float> ready, pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
-  return VoiceSource(std::move(ready));
-}
-
-Result<pocket::VoiceState> PocketEngine::make_voice(const VoiceSource& source, int64_t due_ns) {
+Result<pocket::VoiceState> PocketEngine::make_voice(const PocketVoiceContent& source, int64_t due_ns) {
   // Sessions go on speaking meanwhile.
   const auto in_turn = [this, due_ns](const std::function<void()>& work) { pool_->alone(work, due_ns); };
   if (const auto* const file = std::get_if<pocket::VoiceFile>(&source))
@@ -191,7 +168,8 @@ Result<pocket::VoiceState> PocketEngine::make_voice(const VoiceSource& source, i
 
 Status PocketEngine::add_voice(const std::string& name, std::span<const std::byte> content) {
   SYRINX_TRY_VOID(check_voice_name(name));
-  SYRINX_TRY(const VoiceSource source, read_source(content, name, /*truncate=*/true));
+  SYRINX_TRY(const PocketVoiceContent source,
+             read_pocket_voice(content, name, /*truncate=*/true, model_->config().flow_lm));
   SYRINX_TRY(pocket::VoiceState made, make_voice(source, kNeverDue));
   const std::lock_guard lock(voices_mutex_);
   const auto replaced = added_voices_.find(name);

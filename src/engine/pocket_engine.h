@@ -51,17 +51,13 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   size_t waiting() const override { return pool_->waiting(); }
 
  private:
-  using VoiceSource = std::variant<pocket::VoiceFile, std::vector<float>>;  // exported; a recording made ready
-
   PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEngineOptions options, size_t max_voice_bytes);
   void prepare_default_voice();
   pocket::VoiceState added_voice(const std::string& name);
   Result<pocket::VoiceState> voice(const std::string& name);
   Result<pocket::VoiceState> marked_voice(const std::string& name);
   Result<pocket::VoiceState> read_voice(const PocketVoiceFile& file, bool truncate);
-  Result<VoiceSource> read_source(const std::string& path, bool truncate) const;
-  Result<VoiceSource> read_source(std::span<const std::byte> content, const std::string& name, bool truncate) const;
-  Result<pocket::VoiceState> make_voice(const VoiceSource& source, int64_t due_ns);
+  Result<pocket::VoiceState> make_voice(const PocketVoiceContent& source, int64_t due_ns);
   void keep(const std::string& name, const pocket::VoiceState& voice);
   size_t room_of_files() const;  // in bytes; by voices_mutex_
 

@@ -8,7 +8,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/watched_file.h"
 #include "engine/remote_files.h"
+#include "models/pocket_tts/model.h"
+#include "models/pocket_tts/voice_recording.h"
 
 namespace syrinx {
 namespace {
@@ -47,7 +50,28 @@ void list_folder(const fs::path& folder, std::vector<PocketVoiceFile>& voices) {
   }
 }
 
+// safetensors begin with the length of a header that begins with a brace; no sound does.
+bool is_safetensors(std::span<const std::byte> content) { return content.size() > 8 && content[8] == std::byte{'{'}; }
+
 }  // namespace
+
+Result<PocketVoiceContent> read_pocket_voice(std::span<const std::byte> content, const std::string& name, bool truncate,
+                                             const pocket::FlowLmConfig& config) {
+  if (is_safetensors(content)) {
+    SYRINX_TRY(pocket::VoiceFile file, pocket::parse_voice_file(content, name, config));
+    return PocketVoiceContent(std::move(file));
+  }
+  SYRINX_TRY(std::vector<float> ready, pocket::read_voice_recording(content, pocket::kSampleRateHz, truncate, name));
+  return PocketVoiceContent(std::move(ready));
+}
+
+Result<PocketVoiceContent> read_pocket_voice(const std::string& path, bool truncate,
+                                             const pocket::FlowLmConfig& config) {
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  auto content = read_pocket_voice(file.bytes(), path, truncate, config);
+  SYRINX_TRY_VOID(file.check_all());
+  return content;
+}
 
 std::string pocket_voice_names(const std::vector<PocketVoiceFile>& voices) {
   std::string names;

@@ -2,10 +2,14 @@
 // .mp3, .ogg, .opus (recordings to be cloned) in voices/ or, as in the maker's repositories, embeddings/.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "models/pocket_tts/voice_file.h"
 
 namespace syrinx {
 
@@ -24,6 +28,17 @@ std::string pocket_voice_names(const std::vector<PocketVoiceFile>& voices);
 // `voice` is a name, or a path: whatever holds a '/' or a '.'; hf:// and http(s):// are fetched unless they are here.
 // kNotFound says which names there are.
 Result<PocketVoiceFile> find_pocket_voice(const std::string& voice, const std::string& folder);
+
+// What is made of a voice's file: an exported voice, or a recording made ready to be cloned.
+using PocketVoiceContent = std::variant<pocket::VoiceFile, std::vector<float>>;
+
+// Of the file's bytes; `truncate`: of a recording the beginning alone.  `name` stands in messages.  Errors: those of
+// pocket::parse_voice_file() and read_voice_recording().
+Result<PocketVoiceContent> read_pocket_voice(std::span<const std::byte> content, const std::string& name, bool truncate,
+                                             const pocket::FlowLmConfig& config);
+// The same of a file that others may write anew meanwhile; errors also those of WatchedFile.
+Result<PocketVoiceContent> read_pocket_voice(const std::string& path, bool truncate,
+                                             const pocket::FlowLmConfig& config);
 
 // What is taken where no voice is named: alba, or what the maker takes for the language that the path tells of; else
 // the only voice there is; else nothing.

@@ -161,6 +161,12 @@ class Recogniser {
   // What finds speech for it, for whoever must know when somebody speaks: weights that any number of threads may use,
   // held once.  Null where no voice activity model is installed.
   virtual std::shared_ptr<const silero::SileroVad> voice_activity() const = 0;
+  // Frames of so many samples as one sound, of the features and of the encoder, by arithmetic alone: transcribe()
+  // leaves out silence, and hears what is long in pieces.
+  struct Frames {
+    size_t features = 0, encoded = 0;
+  };
+  virtual Frames frames_of(size_t samples) const = 0;
   virtual double load_ms() const = 0;     // without the warm-up
   virtual double warm_up_ms() const = 0;  // 0: none was asked for
   // The steps of its streams since it was loaded, and how many streams and recordings wait for their turns at this

@@ -153,6 +153,11 @@ std::vector<std::string> TransducerRecogniser::languages() const {
   return names;
 }
 
+Recogniser::Frames TransducerRecogniser::frames_of(size_t samples) const {
+  const size_t features = model_->features()->frames(samples);
+  return {.features = features, .encoded = model_->config().encoder.frames(features)};
+}
+
 Status TransducerRecogniser::check(const TranscribeOptions& options) const {
   if (options.translate)
     return fail(Code::kUnsupported, "'{}' writes what it hears; it does not translate", files_.name);

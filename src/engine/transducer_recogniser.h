@@ -51,6 +51,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   int threads() const override { return team_.size(); }
   std::vector<std::string> languages() const override;
   std::shared_ptr<const silero::SileroVad> voice_activity() const override { return gate_ ? gate_->vad() : nullptr; }
+  Frames frames_of(size_t samples) const override;
   double load_ms() const override { return load_ms_; }
   double warm_up_ms() const override { return warm_up_ms_; }
   StepFigures steps() const override { return turns_.steps(); }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/in_quotes.h"
 #include "engine/whisper_stream.h"
+#include "models/whisper/features.h"
 #include "text/unicode.h"
 
 namespace syrinx {
@@ -119,6 +120,12 @@ std::vector<std::string> WhisperRecogniser::languages() const {
   std::vector<std::string> codes;
   for (const whisper::Language& language : vocabulary_->tokens.languages) codes.push_back(language.code);
   return codes;
+}
+
+// Without the zeros that fill a window.
+Recogniser::Frames WhisperRecogniser::frames_of(size_t samples) const {
+  const size_t features = whisper::LogMel::frame_count(samples);
+  return {.features = features, .encoded = (features + whisper::kFramesPerPosition - 1) / whisper::kFramesPerPosition};
 }
 
 Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options) const {

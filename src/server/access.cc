@@ -1,6 +1,7 @@
 #include "server/access.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/in_quotes.h"
@@ -40,7 +41,60 @@ bool is_own_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return text::is_ascii_digit(c) || c == '.'; });
 }
 
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+// Of all origins together: a name of DNS, an address, the long numbers of a browser's extension.
+bool is_host(std::string_view host) {
+  const bool six = host.starts_with('[') && host.ends_with(']');
+  if (six) host = host.substr(1, host.size() - 2);
+  return !host.empty() && std::all_of(host.begin(), host.end(), [six](char c) {
+    return is_letter(c) || text::is_ascii_digit(c) || c == '.' || (six ? c == ':' : c == '-' || c == '_');
+  });
+}
+
+bool is_scheme(std::string_view scheme) {
+  return !scheme.empty() && is_letter(scheme.front()) && std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return is_letter(c) || text::is_ascii_digit(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+bool is_port(std::string_view port) {
+  int number = 0;
+  const auto [behind, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return error == std::errc() && behind == port.data() + port.size() && number > 0 && number <= 65535;
+}
+
 }  // namespace
+
+Status check_key(std::string_view key, const std::string& where) {
+  if (key.empty()) return fail(Code::kInvalidArgument, "{} holds an empty key; leave it out", where);
+  if (key.size() > kMaxKeyBytes)
+    return fail(Code::kLimitExceeded, "{} holds a key of {} bytes; give at most {}", where, key.size(), kMaxKeyBytes);
+  if (!std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c <= '~'; }))
+    return fail(
+        Code::kInvalidArgument,
+        "{} holds a key with a blank, a control character or one beyond ASCII, which no header can bear; choose "
+        "another one",
+        where);
+  return {};
+}
+
+Status check_origin(std::string_view origin) {
+  if (origin == "*") return {};
+  const size_t colon = origin.find("://");
+  const std::string_view scheme = origin.substr(0, colon);
+  const std::string_view place = colon == std::string_view::npos ? "" : origin.substr(colon + 3);
+  const std::string_view host = without_port(place), port = place.substr(host.size());
+  if (!is_scheme(scheme) || !is_host(host) || (!port.empty() && (!port.starts_with(':') || !is_port(port.substr(1)))))
+    return fail(Code::kInvalidArgument,
+                "'cors_origins' holds {}, which no browser sends; give scheme://host or scheme://host:port in small "
+                "letters, and nothing behind it, say https://example.org, or `*`",
+                in_quotes(origin));
+  if ((scheme == "http" && port == ":80") || (scheme == "https" && port == ":443"))
+    return fail(Code::kInvalidArgument, "'cors_origins' holds {}, and browsers leave that port out; leave it out, too",
+                in_quotes(origin));
+  return {};
+}
 
 Result<ApiKeys> ApiKeys::load(const Settings& settings) {
   ApiKeys keys;
@@ -53,13 +107,13 @@ Result<ApiKeys> ApiKeys::load(const Settings& settings) {
                 bytes.size(), kMaxKeyFileBytes);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t before = keys.digests_.size();
-  while (!rest.empty()) {
+  for (size_t line = 1; !rest.empty(); ++line) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view key = trimmed(rest.substr(0, end));
-    if (key.size() > kMaxKeyBytes)
-      return fail(Code::kLimitExceeded, "'{}' holds a key of {} bytes; give at most {}", settings.api_key_file,
-                  key.size(), kMaxKeyBytes);
-    if (!key.empty()) keys.digests_.push_back(digest(key));
+    if (!key.empty()) {
+      SYRINX_TRY_VOID(check_key(key, fmt::format("'{}', line {}", settings.api_key_file, line)));
+      keys.digests_.push_back(digest(key));
+    }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (keys.digests_.size() == before)

@@ -11,9 +11,16 @@
 
 namespace syrinx::server {
 
+// Whether a request's header can bear the key: printable ASCII without blanks, 512 bytes at most.  `where` stands in
+// messages, the key never.
+Status check_key(std::string_view key, const std::string& where);
+// Whether some browser may send this as its Origin, or it is `*`.  kInvalidArgument says how to write it.
+Status check_origin(std::string_view origin);
+
 class ApiKeys {
  public:
-  // Those of the settings and of their file.  The file's errors; kInvalidArgument where it holds none.
+  // Those of the settings, which check() has seen, and of their file.  The file's errors, and those of check_key();
+  // kInvalidArgument where it holds none.
   static Result<ApiKeys> load(const Settings& settings);
   bool asked_for() const { return !digests_.empty(); }
   // Whether an `Authorization` header bears one of them, "Bearer KEY".  Takes as long for every key that is wrong.

@@ -261,8 +261,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
     if (parser.is_done()) co_return co_await send_whole(*admission.refusal, /*close=*/false);
     co_return co_await refuse(std::move(*admission.refusal));
   }
-  if (parser.content_length().value_or(0) > admission.max_body_bytes)
-    co_return co_await refuse(too_long(admission.max_body_bytes));
+  if (parser.content_length().value_or(0) > admission.max_body_bytes) co_return co_await refuse(too_long(admission));
   parser.body_limit(admission.max_body_bytes);
   request_.hold = std::move(admission.hold);
   if (admission.body_timeout_s > 0 && !parser.is_done()) arrives_within(admission.body_timeout_s);
@@ -274,7 +273,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   }
   if (const error_code error = co_await read_body(parser, admission)) {
     if (admission.refusal) co_return co_await refuse(std::move(*admission.refusal));
-    if (error == http::error::body_limit) co_return co_await refuse(too_long(admission.max_body_bytes));
+    if (error == http::error::body_limit) co_return co_await refuse(too_long(admission));
     co_return co_await refuse_unread(error);
   }
   admission.grow = {};  // which holds the room, too

@@ -7,6 +7,18 @@ namespace syrinx::server {
 namespace http = boost::beast::http;
 using error_code = boost::system::error_code;
 
+namespace {
+
+// In the units of the settings where they are whole.
+std::string size_text(size_t bytes) {
+  constexpr size_t kKilobyte = 1024, kMegabyte = kKilobyte * kKilobyte;
+  if (bytes % kMegabyte == 0) return fmt::format("{} MB", bytes / kMegabyte);
+  if (bytes % kKilobyte == 0) return fmt::format("{} KB", bytes / kKilobyte);
+  return fmt::format("{} bytes", bytes);
+}
+
+}  // namespace
+
 bool is_malformed(const error_code& error) {
   return error.category() == http::make_error_code(http::error::bad_method).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
@@ -45,9 +57,15 @@ HttpReply too_early() {
       {.status = 400, .message = "something came behind the handshake, before its answer; wait for that"});
 }
 
-HttpReply too_long(size_t limit) {
+HttpReply too_long(const HttpService::Admission& admission) {
+  const size_t limit = admission.max_body_bytes;
+  if (limit == 0) return error_reply({.status = 413, .message = "this takes no body; send the request without one"});
   return error_reply(
-      {.status = 413, .message = fmt::format("the request's body has more than {} bytes; send a shorter one", limit)});
+      {.status = 413,
+       .message = fmt::format("the request's body has more than {}{}; send a shorter one", size_text(limit),
+                              admission.body_setting.empty()
+                                  ? ""
+                                  : fmt::format(", which is what the server's '{}' lets in", admission.body_setting))});
 }
 
 }  // namespace syrinx::server

@@ -54,6 +54,14 @@ std::string no_room() {
       body.size(), body);
 }
 
+Result<asio::ip::address> address_of(const std::string& host) {
+  error_code error;
+  const asio::ip::address address = asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, error);
+  if (!error) return address;
+  return fail(Code::kInvalidArgument, "'host' {} is no address; give one such as 127.0.0.1, ::1 or 0.0.0.0",
+              in_quotes(host));
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
@@ -87,12 +95,8 @@ struct HttpServer::Impl {
 
 Status HttpServer::Impl::open(Door& door, int port) const {
   const HttpLimits& limits = transport.limits;
+  SYRINX_TRY(const asio::ip::address address, address_of(limits.host));
   error_code error;
-  const asio::ip::address address =
-      asio::ip::make_address(limits.host == "localhost" ? "127.0.0.1" : limits.host, error);
-  if (error)
-    return fail(Code::kInvalidArgument, "'host' {} is no address; give one such as 127.0.0.1, ::1 or 0.0.0.0",
-                in_quotes(limits.host));
   const tcp::endpoint endpoint(address, static_cast<unsigned short>(port));
   tcp::acceptor& acceptor = door.acceptor;
   acceptor.open(endpoint.protocol(), error);
@@ -186,6 +190,12 @@ void HttpServer::Impl::close(std::initializer_list<Door*> doors) {
 }
 
 HttpServer::HttpServer() = default;
+
+Status HttpServer::check_host(const std::string& host) {
+  const auto address = address_of(host);
+  if (!address) return tl::unexpected(address.error());
+  return {};
+}
 
 HttpServer::~HttpServer() { stop(); }
 

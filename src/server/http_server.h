@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -38,7 +39,8 @@ class HttpService {
   virtual ~HttpService() = default;
 
   struct Admission {
-    size_t max_body_bytes = 0;
+    size_t max_body_bytes = 0;           // 0: none is taken
+    std::string_view body_setting = {};  // by which it is so, for whoever sends more; empty: by none
     // From now on; 0: the limits' request_timeout_s, from the first byte on.  One that has a time of its own must also
     // bring something within each stalled_reader_s.
     double body_timeout_s = 0;
@@ -79,6 +81,8 @@ struct WyomingPort {
 
 class HttpServer {
  public:
+  // kInvalidArgument: it is neither an address nor localhost.  Whether it is one of this machine's listen() finds out.
+  static Status check_host(const std::string& host);
   // Listens and serves at once, HTTP over TLS where there is an identity.  The services must outlive it.  kUnavailable:
   // the address is taken or is not this machine's, or no thread can be made; kInvalidArgument: it is no address.
   static Result<std::unique_ptr<HttpServer>> listen(const HttpLimits& limits, HttpService& service,

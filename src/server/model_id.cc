@@ -4,8 +4,19 @@
 #include <filesystem>
 
 #include "base/in_quotes.h"
+#include "text/unicode.h"
 
 namespace syrinx::server {
+namespace {
+
+// "-YYYY-MM-DD", whether or not there was such a day.
+bool is_edition(std::string_view text) {
+  constexpr std::string_view kForm = "-0000-00-00";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(),
+                    [](char c, char form) { return form == '0' ? text::is_ascii_digit(c) : c == form; });
+}
+
+}  // namespace
 
 std::string model_id(const std::string& model) {
   if (model.find('/') == std::string::npos) return model;
@@ -16,6 +27,12 @@ std::string model_id(const std::string& model) {
 bool names_one_of(std::string_view sentence, std::initializer_list<std::string_view> paths) {
   return std::any_of(paths.begin(), paths.end(), [&](std::string_view path) {
     return !path.empty() && sentence.find(path) != std::string_view::npos;
+  });
+}
+
+bool is_one_of(std::string_view name, std::span<const char* const> known) {
+  return std::any_of(known.begin(), known.end(), [&](std::string_view each) {
+    return name == each || (name.starts_with(each) && is_edition(name.substr(each.size())));
   });
 }
 

@@ -108,7 +108,7 @@ Status RecognitionModel::warm_up() const {
 }
 
 bool RecognitionModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+  return model.empty() || model == id_ || is_one_of(model, kModelNames);
 }
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
@@ -116,18 +116,19 @@ tl::expected<std::string, HttpError> RecognitionModel::language_called(std::stri
     return std::find_if(known.begin(), known.end(),
                         [&](const std::string& each) { return is_same_language(each, language); });
   };
-  if (languages_.empty()) return std::string(language);  // the recogniser says what is wrong with it
-  if (find(languages_) == languages_.end())
-    return tl::unexpected(
-        HttpError{.status = 404,
-                  .message = fmt::format("{} does not recognise {}; leave the language out, or name one of {} that "
-                                         "are listed, say {}",
-                                         id_, in_quotes(language), languages_.size(), in_quotes(languages_.front())),
-                  .param = "language",
-                  .code = "language_not_found"});
   const std::vector<std::string> told = recogniser_->languages();
-  const auto found = find(told);
-  return found == told.end() ? std::string() : *found;
+  if (const auto found = find(told); found != told.end()) return *found;
+  if (find(languages_) != languages_.end()) return std::string();
+  std::string message =
+      languages_.empty()
+          ? fmt::format(
+                "the files of {} do not tell which languages it recognises; leave the language out, or have the "
+                "operator list them in recognition_languages",
+                id_)
+          : fmt::format("{} does not recognise {}; leave the language out, or name one of {} that are listed, say {}",
+                        id_, in_quotes(language), languages_.size(), in_quotes(languages_.front()));
+  return tl::unexpected(
+      HttpError{.status = 404, .message = std::move(message), .param = "language", .code = "language_not_found"});
 }
 
 bool RecognitionModel::names_its_files(std::string_view sentence) const {

@@ -41,15 +41,15 @@ class RecognitionModel {
   double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
   RecogniserFamily family() const { return files_.family; }
   const std::string& id() const { return id_; }
-  // Whether a request may call the model so: by its id, or by a name of OpenAI's.
+  // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
   // Languages that it recognises, "en" or "en-US": what the operator says, else what the model does; empty: nobody
   // says.
   const std::vector<std::string>& languages() const { return languages_; }
   // Fields of a request of /v1/audio/transcriptions that it does not heed.
   const std::vector<std::string>& unheeded_fields() const { return unheeded_fields_; }
-  // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: of a
-  // model that cannot be told one, none for one that the operator has listed.  404 for another than languages().
+  // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: that
+  // of the model's own, or none for another one that the operator has listed.  404 for any other.
   tl::expected<std::string, HttpError> language_called(std::string_view language) const;
   // Whether a sentence of the engine's names one of the model's files.
   bool names_its_files(std::string_view sentence) const;

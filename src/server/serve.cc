@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "server/access.h"
+#include "server/descriptors.h"
 #include "server/http_server.h"
 #include "server/notify.h"
 #include "server/service.h"
@@ -116,6 +117,8 @@ void drain(const Settings& settings, Service& service, HttpServer& transport) {
 
 Status check_everything(const Settings& settings) {
   SYRINX_TRY_VOID(check(settings));
+  SYRINX_TRY_VOID(HttpServer::check_host(settings.host));
+  for (const std::string& doubt : doubts(settings)) log_warning("{}", doubt);
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());
   const auto identity = load_identity(settings);
@@ -129,6 +132,10 @@ Status check_everything(const Settings& settings) {
 
 Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY_VOID(check_everything(settings));
+  if (const Status room =
+          make_room_for(static_cast<size_t>(settings.max_connections), static_cast<size_t>(settings.max_sessions));
+      !room)
+    log_warning("{}", room.error().message);
   SYRINX_TRY(ApiKeys keys, ApiKeys::load(settings));
   SYRINX_TRY(Identity identity, load_identity(settings));
   const char* const scheme = identity ? "https" : "http";

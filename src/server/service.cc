@@ -48,6 +48,7 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/", &Service::page, false, Body::kNone},
       Route{"GET", "/assets/{name}", &Service::page, false, Body::kNone},
       Route{"GET", "/v1/models", &Service::models, true, Body::kNone},
+      Route{"GET", "/v1/models/{id}", &Service::model, true, Body::kNone},
       Route{"GET", "/v1/audio/voices", &Service::voices, true, Body::kNone},
       Route{"POST", "/v1/audio/voices", &Service::upload_voice, true, Body::kVoice},
       Route{"GET", "/v1/audio/voices/{id}", &Service::voice, true, Body::kNone},
@@ -165,10 +166,12 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   const Route* const route = find_route(head);
   if (route == nullptr || admission.refusal) return admission;
   if (route->body == Body::kNone) return admission;
-  if (route->body == Body::kJson)
+  if (route->body == Body::kJson) {
     admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
-  else
+    admission.body_setting = "max_body_kb";
+  } else {
     admit_upload(head, route->body, admission);
+  }
   return admission;
 }
 
@@ -176,9 +179,13 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
 // only says how much it will send keeps nobody out.
 void Service::admit_upload(const HttpRequest& head, Body body, Admission& admission) {
   admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
-  if (body == Body::kSound)
-    admission.max_body_bytes = std::min(
-        admission.max_body_bytes, decode::max_body_bytes(head.header("Content-Type"), settings_.decode_max_batch_s));
+  admission.body_setting = "max_upload_mb";
+  const std::string_view type = head.header("Content-Type");
+  if (const size_t most = decode::max_body_bytes(type, settings_.decode_max_batch_s);
+      body == Body::kSound && most < admission.max_body_bytes) {
+    admission.max_body_bytes = most;
+    admission.body_setting = most < decode::kMaxBatchBytes ? "decode_max_batch_s" : "";
+  }
   admission.body_timeout_s = settings_.upload_timeout_s;
   const std::string_view length = head.header("Content-Length");
   size_t bytes = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "server/access.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
@@ -107,6 +108,7 @@ class Service final : public HttpService {
   HttpReply openapi(HttpRequest& request);
   HttpReply page(HttpRequest& request);
   HttpReply models(HttpRequest& request);
+  HttpReply model(HttpRequest& request);
   HttpReply voices(HttpRequest& request);
   HttpReply voice(HttpRequest& request);
   HttpReply upload_voice(HttpRequest& request);
@@ -139,6 +141,7 @@ class Service final : public HttpService {
   JobReports reports();
   bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);
+  Json::Array listed_models(const Models& models) const;
   std::shared_ptr<const SpeechModel> speech_model() const;
   std::shared_ptr<const RecognitionModel> recognition_model() const;
   void begin_counters();

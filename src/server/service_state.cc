@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "engine/version.h"
+#include "server/decode/request.h"
+#include "server/model_id.h"
 #include "server/service.h"
 
 namespace syrinx::server {
@@ -148,7 +150,7 @@ HttpReply Service::metrics_page(HttpRequest& /*request*/) {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-HttpReply Service::models(HttpRequest& /*request*/) {
+Json::Array Service::listed_models(const Models& models) const {
   Json::Array list;
   const auto add = [&](const auto& model, const char* task) {
     Json item;
@@ -161,12 +163,28 @@ HttpReply Service::models(HttpRequest& /*request*/) {
     item.set("unsupported_parameters", json_list(model.unheeded_fields()));
     list.push_back(std::move(item));
   };
-  if (const auto speech = speech_model()) add(*speech, "text-to-speech");
-  if (const auto recognition = recognition_model()) add(*recognition, "automatic-speech-recognition");
+  if (models.speech) add(*models.speech, "text-to-speech");
+  if (models.recognition) add(*models.recognition, "automatic-speech-recognition");
+  return list;
+}
+
+HttpReply Service::models(HttpRequest& /*request*/) {
+  const auto loaded = loaded_models();
+  if (!loaded) return error_reply(loaded.error());
   Json json;
   json.set("object", "list");
-  json.set("data", std::move(list));
+  json.set("data", listed_models(*loaded));
   return json_reply(json);
+}
+
+// One of that list, by its own id: OpenAI's names for it are no models of their own.
+HttpReply Service::model(HttpRequest& request) {
+  const auto loaded = loaded_models();
+  if (!loaded) return error_reply(loaded.error());
+  const std::string id = decode::named_model(request.path);
+  for (const Json& item : listed_models(*loaded))
+    if (*item.find("id")->string() == id) return json_reply(item);
+  return error_reply(no_model(true, "", id));
 }
 
 }  // namespace syrinx::server

@@ -16,8 +16,10 @@ std::string named_voice(const HttpRequest& request) { return request.path.substr
 }  // namespace
 
 HttpReply Service::voices(HttpRequest& /*request*/) {
+  const auto models = loaded_models();
+  if (!models) return error_reply(models.error());
   Json::Array list;
-  const auto speech = speech_model();
+  const auto& speech = models->speech;
   if (speech)
     for (const ListedVoice& voice : speech->voices()) list.push_back(voice_json(*speech, voice));
   Json json;
@@ -27,7 +29,9 @@ HttpReply Service::voices(HttpRequest& /*request*/) {
 }
 
 HttpReply Service::voice(HttpRequest& request) {
-  const auto speech = speech_model();
+  const auto models = loaded_models();
+  if (!models) return error_reply(models.error());
+  const auto& speech = models->speech;
   const std::string name = named_voice(request);
   const auto found = speech ? speech->find_listed(name) : std::nullopt;
   if (!found) return error_reply(no_voice(name));

@@ -8,6 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/access.h"
 #include "server/model_id.h"
 #include "server/upstream/upstream_settings.h"
 #include "text/unicode.h"
@@ -39,6 +40,11 @@ Setting flag(const char* name, bool Settings::*member, const char* help) {
 // A list that no other user of the machine may read: never a flag, never printed.
 Setting secrets(const char* name, const char* value, Texts Settings::*member, const char* help) {
   return {.name = name, .value = value, .member = member, .help = help, .in_file_only = true};
+}
+
+Setting also_called(const char* alias, Setting setting) {
+  setting.alias = alias;
+  return setting;
 }
 
 using Rows = std::vector<Setting>;
@@ -92,7 +98,7 @@ Rows recognition() {
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
            "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
-           "Languages of the recognising model, say en, for clients of Wyoming; needed where its files do not tell"),
+           "Languages of the recognising model, say en, for clients that name one; needed where its files do not tell"),
   };
 }
 
@@ -197,8 +203,8 @@ Rows times() {
               "A client that takes nothing of its answer for so long is cut"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
               "Without a piece of speech for so long, /health says that the engine is stuck"),
-      seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
-              "Answers that are under way get so long to end after SIGTERM"),
+      also_called("--drain-timeout", seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
+                                             "Answers that are under way get so long to end after SIGTERM")),
   };
 }
 
@@ -361,7 +367,11 @@ const Setting* find_setting(std::string_view name) {
 }
 
 Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where) {
-  if (assign(settings, setting, value)) return {};
+  if (assign(settings, setting, value)) {
+    if (setting.in_file_only)
+      for (const std::string& key : std::get<Texts>(value)) SYRINX_TRY_VOID(check_key(key, where));
+    return {};
+  }
   return fail(Code::kInvalidArgument, "{} is {}; give {}", where,
               setting.in_file_only ? "something else" : shown(value), wanted(setting));
 }
@@ -405,8 +415,8 @@ Status check(const Settings& settings) {
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
-  for (const std::string& key : settings.api_keys)
-    if (key.empty()) return fail(Code::kInvalidArgument, "'api_keys' holds an empty key; leave it out");
+  for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
+  for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())
     return fail(
         Code::kInvalidArgument,
@@ -426,6 +436,20 @@ Status check(const Settings& settings) {
   SYRINX_TRY_VOID(upstream::check_upstream(settings));
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
+}
+
+std::vector<std::string> doubts(const Settings& settings) {
+  constexpr int64_t kCharacterBytes = 4, kOtherBytes = 1024;  // at most, not escaped; of the rest of a request
+  std::vector<std::string> doubts;
+  const int64_t needed_kb = (kCharacterBytes * settings.max_text_characters + kOtherBytes + 1023) / 1024;
+  for (const auto& [name, kb] :
+       {std::pair("max_body_kb", settings.max_body_kb), std::pair("max_message_kb", settings.max_message_kb)})
+    if (kb < needed_kb && !settings.speech_model.empty())
+      doubts.push_back(fmt::format(
+          "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
+          "or fewer characters",
+          name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
+  return doubts;
 }
 
 std::string settings_as_toml(const Settings& settings) {
@@ -449,13 +473,13 @@ std::string settings_as_markdown() {
   for (const Setting& setting : table()) {
     std::string value = wanted(setting);
     if (setting.is_list()) value += fmt::format(", each {}", setting.value);
-    std::string help = setting.help;
+    std::string help = setting.help, flags = setting.in_file_only ? "none" : "`" + setting.flag() + "`";
+    if (setting.alias != nullptr) flags += fmt::format(", `{}`", setting.alias);
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.replace(at, 1, "\\|");
     text += std::visit(
         [&](const auto& member) {
-          return fmt::format("| `{}` | {} | {} | `{}` | {} |\n", setting.name,
-                             setting.in_file_only ? "none" : "`" + setting.flag() + "`", value,
-                             written(defaults.*member), help);
+          return fmt::format("| `{}` | {} | {} | `{}` | {} |\n", setting.name, flags, value, written(defaults.*member),
+                             help);
         },
         setting.member);
   }

@@ -103,6 +103,7 @@ struct Setting {
   const char* help;
   std::vector<std::string> choices = {};  // of texts: these alone, where there are any
   bool in_file_only = false;              // secrets, a list: no flag, which all users can read, and never printed
+  const char* alias = nullptr;            // another name of the flag, "--drain-timeout"
 
   std::string flag() const;
   bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }
@@ -118,9 +119,11 @@ Status set(Settings& settings, const Setting& setting, const SettingValue& value
 // The same of what stands on the command line: one text, of a list each of them.
 Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where);
 
-// What no single setting shows: a key, or consent, where others than this machine can connect, sensible timeouts,
-// NAME=VALUE lists.
+// What no single setting shows, or is no matter of its kind: a key, or consent, where others than this machine can
+// connect, limits that agree, keys, origins, NAME=VALUE lists.
 Status check(const Settings& settings);
+// What makes sense but has an effect that the operator may not have in mind: sentences for warnings.
+std::vector<std::string> doubts(const Settings& settings);
 // Whether nobody but this machine reaches that address.
 bool is_loopback(std::string_view host);
 

@@ -20,6 +20,7 @@ class SpeechAnswer {
   struct Spoken {
     size_t characters = 0;
     double audio_seconds = 0;
+    const char* stopped = "";  // what ended it: stop_reason() of speech_report.h
   };
 
   virtual ~SpeechAnswer() = default;

@@ -91,7 +91,9 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
     if (!more) break;
   }
   SYRINX_TRY_VOID(encoder->finish());
-  return answer_->finish({.characters = characters(), .audio_seconds = session.statistics().audio_seconds});
+  const SpeechStatistics spoken = session.statistics();
+  return answer_->finish(
+      {.characters = characters(), .audio_seconds = spoken.audio_seconds, .stopped = stop_reason(spoken)});
 }
 
 Result<bool> SpeechJob::next(SpeechSession& session, SpeechChunk& chunk, SlotWatch& watch) {

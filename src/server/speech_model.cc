@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/in_quotes.h"
-#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "engine/add_voice_file.h"
+#include "engine/check_speech.h"
 #include "engine/kokoro_engine.h"
 #include "engine/paths.h"
 #include "engine/pocket_voices.h"
@@ -86,15 +86,18 @@ std::string shelf_folder(const Settings& settings, ModelFamily family, const std
 Status SpeechModel::check(const Settings& settings) {
   UserPaths paths;
   SYRINX_TRY(SpeechFiles files, find_files(settings, paths));
+  if (!settings.precision.empty()) {
+    SYRINX_TRY(const Precision precision, parse_precision(settings.precision));
+    SYRINX_TRY_VOID(check_precision(files.family, precision));
+  }
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    SYRINX_TRY_VOID(check_voice_name(pair.first));
-    const auto file = MappedFile::open(pair.second);
-    if (!file) return tl::unexpected(file.error());
+    SYRINX_TRY_VOID(check_voice_file(files, pair.first, pair.second));
   }
-  const auto model = make(settings, std::move(files), paths.data);
-  if (!model) return tl::unexpected(model.error());
-  return {};
+  SYRINX_TRY(const std::shared_ptr<SpeechModel> model, make(settings, std::move(files), paths.data));
+  std::string voice = settings.voice.empty() ? syrinx::default_voice(model->files_) : settings.voice;
+  if (voice.empty() && !model->voices_.empty()) voice = model->voices_.front().id;  // as take_engine() chooses
+  return model->is_added(settings, voice) ? Status() : check_voice(model->files_, voice);
 }
 
 // With the names of all voices, none of them read.
@@ -119,10 +122,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   const uint64_t before_bytes = current_rss_bytes();
   options.cache_folder = packed_folder(paths, model->files_);
   // What the settings add is there only after the model.
-  const bool added = model->shelf_->find(settings.voice) ||
-                     std::any_of(settings.voices.begin(), settings.voices.end(),
-                                 [&](const std::string& member) { return member.starts_with(settings.voice + "="); });
-  if (!added) options.first_voice = settings.voice;
+  if (!model->is_added(settings, settings.voice)) options.first_voice = settings.voice;
   SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, SpeechEngine::load(std::move(options)));
   SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
   model->memory_bytes_ = std::max(current_rss_bytes(), before_bytes) - before_bytes;
@@ -214,7 +214,12 @@ void SpeechModel::read_for_all_languages() const {
 }
 
 bool SpeechModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || std::find(kModelNames.begin(), kModelNames.end(), model) != kModelNames.end();
+  return model.empty() || model == id_ || is_one_of(model, kModelNames);
+}
+
+bool SpeechModel::is_added(const Settings& settings, const std::string& voice) const {
+  return shelf_->find(voice) || std::any_of(settings.voices.begin(), settings.voices.end(),
+                                            [&](const std::string& member) { return member.starts_with(voice + "="); });
 }
 
 bool SpeechModel::is_own(std::string_view id) const {

@@ -34,7 +34,8 @@ class SpeechModel {
   // The same of files whose engine is there already.
   static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
                                                        std::shared_ptr<SpeechEngine> engine);
-  // What load() would look for, without loading: the files are there and `voice_names` and `voices` make sense.
+  // What load() would look for, without loading: the files are there, `precision` is one of the model's, `voices` are
+  // voices, and what `voice` and `voice_names` mean is there.
   static Status check(const Settings& settings);
 
   SpeechEngine& engine() const { return *engine_; }
@@ -48,7 +49,7 @@ class SpeechModel {
   bool is_taken(std::string_view name) const;
   bool is_settled(std::string_view id) const;    // the settings name it
   VoiceShelf& shelf() const { return *shelf_; }  // closed where clients may upload none
-  // Whether a request may call the model so: by its id, or by a name of OpenAI's.
+  // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
   // Whether a sentence of the engine's names one of the model's files.
   bool names_its_files(std::string_view sentence) const;
@@ -73,7 +74,8 @@ class SpeechModel {
                                                    const std::string& data_folder);
   Status name_voices(const Settings& settings);
   bool is_listed(std::string_view id) const { return find_listed(id).has_value(); }
-  bool is_own(std::string_view id) const;  // not an uploaded one
+  bool is_own(std::string_view id) const;                                   // not an uploaded one
+  bool is_added(const Settings& settings, const std::string& voice) const;  // by them or by clients
   ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
   // Of a voice that is named or blended there and speaks a language that no text is read in: a sentence; else empty.

@@ -18,9 +18,11 @@ const char* field_of(const Error& error, const SpeechModel& model, bool has_spee
 
 }  // namespace
 
+const char* stop_reason(const SpeechStatistics& statistics) { return statistics.limited_pieces > 0 ? "limit" : "eos"; }
+
 void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   const bool done = speech.outcome == std::string_view("done");
-  const char* const reason = !done ? speech.outcome : speech.statistics.limited_pieces > 0 ? "limit" : "eos";
+  const char* const reason = done ? stop_reason(speech.statistics) : speech.outcome;
   reports.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
   reports.metrics.add("syrinx_audio_seconds_total", {{"model", speech.model}, {"direction", "out"}},
                       speech.statistics.audio_seconds);

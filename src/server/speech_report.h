@@ -22,6 +22,10 @@ struct SpeechOutcome {
   SpeechStatistics statistics = {};
 };
 
+// What ended a text that has been spoken, for metrics, log and client: "limit" where the model did not end a piece of
+// it and was cut, else "eos".
+const char* stop_reason(const SpeechStatistics& statistics);
+
 void report_speech(const JobReports& reports, const SpeechOutcome& speech);
 
 // An engine's error as the client is told it, who asked for `voice`: 404 where that has been deleted since it was

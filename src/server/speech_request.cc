@@ -63,9 +63,9 @@ Checked take_stream_format(const Json& value, const SpeechLimits& /*limits*/, Sp
 
 Checked take_seed(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
   if (value.is_null()) return {};
-  if (value.whole() == nullptr || *value.whole() < 0)
-    return refuse("seed", "'seed' must be a whole number that is not less than zero");
-  request.seed = static_cast<uint64_t>(*value.whole());
+  const auto seed = value.natural();
+  if (!seed) return refuse("seed", "'seed' must be a whole number from 0 to {}", UINT64_MAX);
+  request.seed = *seed;
   return {};
 }
 

@@ -145,6 +145,10 @@ Status TranscriptionJob::parse() {
   if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
+  if (request_.options.language.empty()) return {};
+  auto language = model().language_called(request_.options.language);
+  if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});
+  request_.options.language = std::move(*language);
   return {};
 }
 

@@ -12,7 +12,7 @@
 namespace syrinx::server {
 namespace {
 
-constexpr size_t kMaxTextBytes = 256;  // of a field but the file
+constexpr size_t kMaxTextBytes = 256;  // of a field that may be heeded, but the file
 constexpr size_t kMaxKeywords = 32;
 
 using Taken = tl::expected<void, HttpError>;
@@ -209,7 +209,8 @@ Taken take_part(const FormPart& part, bool translated, std::set<std::string_view
         .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
     return refuse(part.name.c_str(), "'{}' is given twice; give it once", part.name);
-  if (field->take != take_file && part.content.size() > kMaxTextBytes)
+  // Of one that is not heeded, shorter would be as wrong.
+  if (field->take != take_file && field->heeded && part.content.size() > kMaxTextBytes)
     return refuse(part.name.c_str(), "'{}' has {} bytes; give at most {}", part.name, part.content.size(),
                   kMaxTextBytes);
   return field->take(part, request);

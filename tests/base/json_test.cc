@@ -20,7 +20,13 @@ TEST(Json, KeepsKindsOrderAndText) {
   EXPECT_TRUE(*items[4].boolean());
   EXPECT_TRUE(items[5].is_null());
   EXPECT_EQ(*parsed->find("a")->string(), "ž\né");
-  EXPECT_EQ(parsed->find("big")->whole(), nullptr);
+  const Json& big = *parsed->find("big");
+  EXPECT_EQ(big.whole(), nullptr);
+  EXPECT_EQ(big.natural(), UINT64_MAX);
+  EXPECT_EQ(*big.real(), 0x1p64);
+  EXPECT_EQ(items[0].natural(), 1u);
+  for (const Json& other : {items[1], items[2], items[3], items[4], items[5], *parsed->find("a")})
+    EXPECT_FALSE(other.natural());
   EXPECT_EQ(parsed->find("none"), nullptr);
   EXPECT_EQ(items[0].find("x"), nullptr);
 }
@@ -66,10 +72,10 @@ TEST(Json, NoLongerPiecesThanAreAskedFor) {
 
 TEST(Json, WritesOneLineThatReadsBack) {
   Json out;
-  out.set("text", "a\"b\n").set("n", 3).set("x", 0.25).set("list", Json::Array{Json(true), Json(), Json(size_t{7})});
+  out.set("text", "a\"b\n").set("n", 3).set("x", 0.25).set("list", Json::Array{Json(true), Json(), Json(UINT64_MAX)});
   out.set("inner", Json().set("k", std::string("v")));
   const std::string text = out.dump();
-  EXPECT_EQ(text, R"({"text":"a\"b\n","n":3,"x":0.25,"list":[true,null,7],"inner":{"k":"v"}})");
+  EXPECT_EQ(text, R"({"text":"a\"b\n","n":3,"x":0.25,"list":[true,null,18446744073709551615],"inner":{"k":"v"}})");
   const auto again = parse_json(text, "again");
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->dump(), text);

@@ -1,6 +1,7 @@
 """`syrinx serve` through plain sockets: who may have how much of it for how long, what is no request, and how it ends."""
 import http.client
 import json
+import resource
 import signal
 import socket
 import time
@@ -162,8 +163,12 @@ class Transport(Server):
     def test_bodies_too_long(self):
         self.start_server("--max-body-kb", "1")
         big = b'{"input": "' + b"x" * 2000 + b'"}'
-        self.check_refused(413, None, None, "POST", "/v1/audio/speech", big)
-        self.check_refused(413, None, None, "GET", "/health", b"x")
+        _, message = self.check_refused(413, None, None, "POST", "/v1/audio/speech", big)
+        self.assertEqual(message, "the request's body has more than 1 KB, which is what the server's 'max_body_kb' lets in; send a "
+                         "shorter one")
+        self.assertIn("'max_body_kb' is 1, and a text of 'max_text_characters' 4096", "".join(self.lines))
+        _, message = self.check_refused(413, None, None, "GET", "/health", b"x")
+        self.assertIn("takes no body", message)
         chunks = b"400\r\n" + b"x" * 1024 + b"\r\n"
         self.raw(b"POST /v1/audio/speech HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + 3 * chunks + b"0\r\n\r\n",
                  b"HTTP/1.1 413 ")
@@ -275,6 +280,24 @@ class Transport(Server):
         self.wait_for(lambda: self.status_or_none() == 200)
         self.wait_for(lambda: self.status_or_none() == 200 and self.metric('syrinx_rejected_total{reason="connections"}') > 0)
         open_now[1].close()
+
+    def test_descriptors_for_all_connections(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = 400 + 64 + 128  # and of sessions, and the server's own
+
+        def start(limits):
+            self.start_server("--max-connections", "400",
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits))
+
+        start((256, hard))
+        self.assertEqual(self.metric("process_max_fds"), wanted)
+        self.assertFalse([line for line in self.lines if "warning" in line])
+        self.end_server()
+        start((256, 300))
+        self.assertEqual(self.metric("process_max_fds"), 300)
+        self.assertEqual([line.partition("warning: ")[2] for line in self.lines if "warning" in line], [
+            "'max_connections' is 400, for which the server needs 592 open files, and it may have 300; raise that limit "
+            "(LimitNOFILE of systemd, `ulimit -n`), or set 'max_connections' to 108 at most\n"])
 
     def test_the_size_of_a_header(self):
         request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: %s\r\n\r\n" % (b"x" * 10000)

@@ -38,8 +38,9 @@ class Server(Program):
         super().tearDown()
         self.check_statuses()
 
-    def start_server(self, *arguments, model=MODEL, variables=None):
-        self.server = self.start("serve", "--port", "0", *model, *arguments, stdout=subprocess.DEVNULL, variables=variables)
+    def start_server(self, *arguments, model=MODEL, variables=None, **options):
+        self.server = self.start("serve", "--port", "0", *model, *arguments, stdout=subprocess.DEVNULL, variables=variables,
+                                 **options)
         self.lines = []
         told = threading.Event()
 

@@ -54,6 +54,10 @@ class OpenAi(Server):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()], ["english"])
+        self.assertEqual(self.client.models.retrieve("english"), next(iter(self.client.models.list())))
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.models.retrieve("tts-1")
+        self.assertEqual(caught.exception.code, "model_not_found")
 
     def test_a_voice_is_made_spoken_with_and_deleted(self):
         with (DATA / "pocket_tts/voice.wav").open("rb") as sample:
@@ -188,7 +192,7 @@ class Curl(Server):
         self.assertGreater(len(sound), 0)
         code, error = self.curl("/v1/audio/speech", "--data-raw", body + " " * 100000)
         self.assertEqual(code, 22)
-        self.assertIn("65536 bytes", json.loads(error)["error"]["message"])
+        self.assertIn("more than 64 KB, which is what the server's 'max_body_kb'", json.loads(error)["error"]["message"])
 
     def test_aac_where_its_encoder_is(self):
         hidden = self.folder / "hidden"  # empty files come before the machine's own

@@ -70,6 +70,7 @@ class Speech(Server):
         sound = b"".join(base64.b64decode(event["audio"]) for event in events[:-1])
         self.check_same(sound, self.spoken())
         frames = len(sound) // 2 // 1920
+        self.assertIn(events[-1]["usage"].pop("stopped"), ("eos", "limit"))  # random weights end a text or do not
         self.assertEqual(events[-1], {"type": "speech.audio.done", "usage": {
             "input_tokens": 12, "output_tokens": frames, "total_tokens": 12 + frames}})
 
@@ -80,12 +81,15 @@ class Speech(Server):
         self.check_same(self.spoken(voice={"id": "bob"}), bob)
         for name in ("ann", "alloy", "verse"):
             self.check_same(self.spoken(voice=name, model="tts-1"), self.spoken(model="english"))
+        self.check_same(self.spoken(model="gpt-4o-mini-tts-2025-03-20"), self.spoken())
         self.check_same(self.spoken(voice="bob", language="en-GB"), bob)
         voices = json.loads(self.request("GET", "/v1/audio/voices")[2])["voices"]
         self.assertEqual([(voice["id"], voice["model"], voice["kind"]) for voice in voices],
                          [("ann", "english", "cloned"), ("bob", "english", "cloned")])
         models = json.loads(self.request("GET", "/v1/models")[2])
         self.assertEqual([(model["id"], model["object"]) for model in models["data"]], [("english", "model")])
+        self.assertEqual(json.loads(self.request("GET", "/v1/models/english")[2]), models["data"][0])
+        self.check_refused(404, "model_not_found", "model", "GET", "/v1/models/tts-1")
         self.assertEqual(models["data"][0]["languages"], ["en"])
         for field in models["data"][0]["unsupported_parameters"]:
             self.check_refused(400, None, field, "POST", "/v1/audio/speech", {"input": "Hello.", field: 2 if field == "speed" else "x"})
@@ -408,6 +412,9 @@ class Settings(Program):
         code, text, errors = self.run_it("serve", "--print-config", "--port", "1234")
         self.assertEqual((code, errors), (0, ""))
         self.assertIn(b"\nport = 1234\n", text)
+        for flag in ("--drain-timeout", "--drain-timeout-s"):
+            self.assertIn(b"\ndrain_timeout_s = 2.5\n", self.run_it("serve", "--print-config", flag, "2.5")[1])
+        self.assertIn(b"--drain-timeout-s,--drain-timeout SECONDS", self.run_it("serve", "--help")[1].replace(b", ", b","))
         config = self.folder / "syrinx.toml"
         config.write_bytes(text)
         self.assertEqual(self.run_it("serve", "--config", config, "--print-config")[1], text)
@@ -427,12 +434,45 @@ class Settings(Program):
         self.check_fails(2, "--port is ''", "serve", "--port", "")
         self.check_fails(2, "nothing to serve", "serve", "--speech-model", "", "--recognition-model", "")
         self.check_fails(2, "no API key is set", "serve", "--host", "0.0.0.0", *MODEL)
-        self.check_fails(2, "'localhos' is no address", "serve", "--host", "localhos", "--allow-no-key", *MODEL)
+        for check in ((), ("--check",)):  # before anything is loaded, and in the same words
+            self.check_fails(2, "'localhos' is no address", "serve", *check, "--host", "localhos", "--allow-no-key", *MODEL)
+            self.check_fails(2, "'cors_origins' holds 'example.org', which no browser sends", "serve", *check, *MODEL,
+                             "--cors-origins", "example.org")
+            self.check_fails(3, "there is no voice 'carl'", "serve", *check, *MODEL[:-1], "carl")
+            self.check_fails(3, "no voice file 'none.wav'", "serve", *check, *MODEL[:-1], "none.wav")
+            self.check_fails(5, "bad.toml", "serve", *check, *MODEL, "--voices", f"x={bad}")
         self.check_fails(3, "no voice 'carl'", "serve", "--check", *MODEL, "--voice-names", "x=carl")
         self.check_fails(3, "none.wav", "serve", "--check", *MODEL, "--voices", "x=none.wav")
         self.check_fails(3, "none", "serve", "--check", *MODEL, "--api-key-file", "none")
+        bad.write_text("good\nsome secret\n")
+        self.check_fails(2, "line 2 holds a key with a blank", "serve", "--check", *MODEL, "--api-key-file", bad)
+        bad.write_text('\napi_keys = ["good", "schl\\u00fcssel"]\n')
+        self.check_fails(2, "line 2: 'api_keys' holds a key with a blank, a control character or one beyond ASCII", "serve",
+                         "--check", "--config", bad, *MODEL)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.check_taken(taken.getsockname()[1])
+
+    def test_mistakes_with_kokoro(self):
+        """Whose files alone are looked at: the model need not be one."""
+        kokoro = self.folder / "kokoro"
+        (kokoro / "voices").mkdir(parents=True)
+        (kokoro / "model.onnx").write_bytes(b"x")
+        voice = bytes(510 * 4 * 8)
+        for name in ("af_heart", "ef_dora"):
+            (kokoro / f"voices/{name}.bin").write_bytes(voice)
+        model = ["--check", "--recognition-model", "", "--speech-model", kokoro]
+        self.check_fails(3, "the English lexicon is not installed", "serve", *model)
+        (kokoro / "g2p").mkdir()
+        (kokoro / "g2p/us_gold.json").write_text("{}")
+        self.assertEqual(self.run_it("serve", *model)[0], 0)
+        for precision in ("bf16", "int4"):
+            self.check_fails(5, f"Kokoro is computed in int8 or f32, not in {precision}", "serve", *model, "--precision", precision)
+        self.check_fails(3, "voice 'carl' is not installed", "serve", *model, "--voice", "af_heart:0.5+carl:0.5")
+        self.check_fails(5, "'ef_dora' speaks Spanish", "serve", *model, "--voice", "ef_dora")
+        (kokoro / "own.bin").write_bytes(voice[:-1])
+        self.check_fails(4, "voice 'x' has 16319 bytes", "serve", *model, "--voices", f"x={kokoro / 'own.bin'}")
+        (kokoro / "own.bin").write_bytes(voice)
+        self.assertEqual(self.run_it("serve", *model, "--voices", f"x={kokoro / 'own.bin'}", "--voice", "x")[0], 0)
 
     def check_taken(self, port):
         code, _, errors = self.run_it("serve", "--port", port, *MODEL)

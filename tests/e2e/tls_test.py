@@ -100,7 +100,7 @@ class Speech(Tls):
         connection.request("POST", SPEECH, b"x" * (100 << 10))
         reply = connection.getresponse()
         self.assertEqual(reply.status, 413)
-        self.assertIn("has more than 65536 bytes", json.loads(reply.read())["error"]["message"])
+        self.assertIn("has more than 64 KB, which is what the server's 'max_body_kb' lets in", json.loads(reply.read())["error"]["message"])
 
     def test_a_client_that_leaves_makes_room(self):
         self.start_tls("--speech-slots", "1", "--stalled-reader-s", "600")

@@ -148,6 +148,7 @@ class FakeRecogniser : public Recogniser {
   int threads() const override { return 1; }
   std::vector<std::string> languages() const override { return known_languages; }
   std::shared_ptr<const silero::SileroVad> voice_activity() const override { return vad; }
+  Frames frames_of(size_t samples) const override { return {.features = samples / 160, .encoded = samples / 1280}; }
   double load_ms() const override { return 0; }
   double warm_up_ms() const override { return 0; }
   StepFigures steps() const override { return figures; }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -57,6 +58,16 @@ class TransducerRecognition : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(All, TransducerRecognition,
                          ::testing::Values("rnnt.nemo", "tdt.nemo", "hybrid_streaming.nemo", "conformer_ctc.nemo"),
                          [](const auto& p) { return std::string(p.param, std::strcspn(p.param, ".")); });
+
+// Of 400 frames of features: three halvings, which round up or, of a causal model, add a frame; or two.
+TEST_P(TransducerRecognition, CountsTheFramesOfASound) {
+  const std::map<std::string, size_t> encoded = {
+      {"rnnt.nemo", 50}, {"tdt.nemo", 50}, {"hybrid_streaming.nemo", 51}, {"conformer_ctc.nemo", 100}};
+  const Recogniser::Frames frames = recogniser_->frames_of(64159);
+  EXPECT_EQ(frames.features, 400u);
+  EXPECT_EQ(frames.encoded, encoded.at(GetParam()));
+  EXPECT_EQ(recogniser_->frames_of(159).features + recogniser_->frames_of(159).encoded, 0u);
+}
 
 TEST_P(TransducerRecognition, SegmentsOfARecordingLieInIt) {
   const std::vector<float> sound = noise(6, 1);

@@ -41,6 +41,16 @@ TEST(ApiKeys, AFileHasOneALine) {
   EXPECT_THAT(ApiKeys::load(settings).error().message, HasSubstr("holds no API key; write one a line"));
   std::ofstream(settings.api_key_file) << std::string(513, 'k');
   EXPECT_THAT(ApiKeys::load(settings).error().message, HasSubstr("give at most 512"));
+  for (const char* bad : {"one\ntwo words\n", "\n\ttab\there\r\n", "one\ncaf\xc3\xa9\n", "one\n\x7f"}) {
+    std::ofstream(settings.api_key_file) << bad;
+    const auto loaded = ApiKeys::load(settings);
+    ASSERT_FALSE(loaded) << bad;
+    EXPECT_EQ(loaded.error().message, fmt::format("'{}', line 2 holds a key with a blank, a control character or one "
+                                                  "beyond ASCII, which no header can bear; choose another one",
+                                                  settings.api_key_file));
+  }
+  std::ofstream(settings.api_key_file) << "!#\"'~\n";
+  EXPECT_TRUE(ApiKeys::load(settings)->allow("Bearer !#\"'~"));
   EXPECT_FALSE(ApiKeys::load(Settings{})->asked_for());
 }
 

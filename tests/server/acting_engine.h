@@ -19,6 +19,7 @@ struct Act {
   size_t chunks = 1, chunk_samples = 1920;
   std::function<Status()> end = [] { return Status(); };
   std::function<void()> step = [] {};  // what making each of them takes
+  size_t limited_pieces = 0;           // of what it then says that it has spoken
   std::function<float(size_t)> wave = [](size_t /*sample*/) { return 0.1f; };
 };
 
@@ -36,6 +37,9 @@ class ActingSpeaker final : public Speaker {
       for (size_t at = 0; at < act_.chunk_samples; ++at) chunk.samples[at] = act_.wave(i * act_.chunk_samples + at);
       SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
     }
+    SpeechStatistics more;
+    more.limited_pieces = act_.limited_pieces;
+    stream.account(more);
     return act_.end();
   }
 

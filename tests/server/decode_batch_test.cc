@@ -123,10 +123,12 @@ TEST_F(DecodeBatch, ARecordingIsAnsweredWhole) {
   EXPECT_EQ(numbers.head->status, 200);
   EXPECT_TRUE(numbers.whole);
   EXPECT_EQ(numbers.head->body, R"({"transcription":"beep beep","status":"COMPLETE",)"
-                                R"("metadata":{"audio_length_samples":32000,"tokens":2},"opaque":"own"})");
+                                R"("metadata":{"audio_length_samples":32000,"features_length":200,"encoded_length":25,)"
+                                R"("tokens":2},"opaque":"own"})");
   EXPECT_EQ(run(kBytes, sound, "of the query").head->body,
             R"({"transcription":"beep beep","status":"COMPLETE",)"
-            R"("metadata":{"audio_length_samples":32000,"tokens":2},"opaque":"of the query"})");
+            R"("metadata":{"audio_length_samples":32000,"features_length":200,"encoded_length":25,)"
+            R"("tokens":2},"opaque":"of the query"})");
   EXPECT_THAT(run(kBytes, sound).head->body, Not(HasSubstr("opaque")));
   EXPECT_THAT(log_, HasSubstr(R"("event":"transcription","id":"1")"));
   EXPECT_THAT(log_, HasSubstr(R"("stopped":"done","audio_seconds":2.0)"));
@@ -178,10 +180,12 @@ TEST_F(DecodeBatch, TheServiceAdmitsWhatItCanHear) {
   EXPECT_EQ(refusal(), "");
   const HttpService::Admission admission = service.admit(head);
   EXPECT_EQ(admission.max_body_bytes, 960000U);  // of decode_max_batch_s: more would come for nothing
+  EXPECT_EQ(admission.body_setting, "decode_max_batch_s");
   EXPECT_EQ(admission.body_timeout_s, settings_.upload_timeout_s);
   EXPECT_NE(admission.hold, nullptr);
   head.headers[1].value = kJson;
   EXPECT_EQ(service.admit(head).max_body_bytes, size_t{100} << 20);
+  EXPECT_EQ(service.admit(head).body_setting, "");  // a constant
   head.headers[1].value = kBytes;
   head.path = "/v2/decode/batch/other";
   EXPECT_THAT(refusal(), HasSubstr("404 {\"error\":\"there is no model 'other'"));

@@ -18,7 +18,7 @@ inline std::vector<std::string> texts_of(const Json& list) {
   return texts;
 }
 
-inline Json answer_of(Service& service, const char* path) {
+inline Json answer_of(Service& service, const std::string& path) {
   HttpRequest request;
   request.method = "GET";
   request.path = path;
@@ -29,9 +29,10 @@ inline Json listed_model(Service& service) {
   const Json answer = answer_of(service, "/v1/models");
   EXPECT_EQ(answer.find("data")->array()->size(), 1U);
   Json model = answer.find("data")->array()->front();
+  EXPECT_EQ(answer_of(service, "/v1/models/" + *model.find("id")->string()).dump(), model.dump());
   const Json description = answer_of(service, "/openapi.json");
   const Json* schema = &description;
-  for (const char* key : {"components", "schemas", "Models", "properties", "data", "items"}) schema = schema->find(key);
+  for (const char* key : {"components", "schemas", "Model"}) schema = schema->find(key);
   std::vector<std::string> fields;
   for (const auto& [key, value] : *model.object()) {
     fields.push_back(key);

@@ -123,6 +123,10 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
   check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
+  check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
+  check({{"include[]", is_long}}, "include[]", "cannot be included");
+  check({{"known_speaker_references[]", is_long}}, "known_speaker_references[]", "tells speakers apart");
   for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
     check({{"temperature", bad}}, "temperature", "from 0 to 1");
   check({{"temperature", "0.5"}}, "temperature", "give 0");

@@ -108,7 +108,7 @@ void add_number_examples(const Json& schema, Examples& examples) {
   }
   if (const Json* const most = schema.find("maximum")) {
     examples.within.push_back(*most);
-    if (*most->whole() < INT64_MAX) examples.beyond.push_back(*most->whole() + 1);
+    if (*most->natural() < UINT64_MAX) examples.beyond.push_back(*most->natural() + 1);
   }
 }
 

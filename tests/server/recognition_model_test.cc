@@ -56,9 +56,11 @@ TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
   EXPECT_EQ(recogniser_->calls, 1);
   EXPECT_GT(model_->warm_up_ms(), recogniser_->warm_up_ms());
   EXPECT_EQ(model_->id(), "tiny");
-  for (const char* name : {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"})
+  for (const char* name : {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe",
+                           "gpt-4o-mini-transcribe-2025-12-15", "gpt-4o-transcribe-2025-03-20"})
     EXPECT_TRUE(model_->is_called(name)) << name;
-  for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny"})
+  for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny", "gpt-4o-transcribe-diarize", "whisper-1-",
+                           "gpt-4o-transcribe-2025-3-20", "gpt-4o-transcribe-2025-03-20-1", "tiny-2025-03-20"})
     EXPECT_FALSE(model_->is_called(name)) << name;
   EXPECT_TRUE(model_->names_its_files("'/secret/place/tiny/model.bin' is damaged"));
   EXPECT_TRUE(model_->names_its_files("'" + settings_.recognition_model + "' is no folder"));
@@ -113,11 +115,19 @@ TEST_F(RecognitionModelTest, WhileItLoadsTheServerIsNotReady) {
   EXPECT_THAT(loading.body, HasSubstr("\"code\":\"loading\""));
   ASSERT_EQ(loading.headers.size(), 1U);
   EXPECT_EQ(loading.headers[0].name, "Retry-After");
+  for (const char* path : {"/v1/models", "/v1/models/tiny", "/v1/audio/voices", "/v1/audio/voices/ann"}) {
+    const HttpReply early = ask(service, "GET", path);
+    EXPECT_EQ(early.status, 503) << path;  // that there is none would be untrue in a moment
+    EXPECT_THAT(early.body, HasSubstr("\"code\":\"loading\"")) << path;
+  }
   EXPECT_EQ(ask(service, "GET", "/health").status, 200);
   service.ready(nullptr, model_);
   const HttpReply ready = ask(service, "GET", "/ready");
   EXPECT_EQ(ready.status, 200);
   EXPECT_THAT(ready.body, HasSubstr("\"status\":\"ready\""));
+  for (const char* path : {"/v1/models", "/v1/models/tiny", "/v1/audio/voices"})
+    EXPECT_EQ(ask(service, "GET", path).status, 200) << path;
+  EXPECT_EQ(ask(service, "GET", "/v1/audio/voices/ann").status, 404);
 }
 
 TEST_F(RecognitionModelTest, OneThatGoesDownIsNotMadeReadyByAModel) {
@@ -152,6 +162,21 @@ TEST_F(RecognitionModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
   Settings settings = settings_;
   settings.recognition_languages = {"fr"};  // the operator's word for Wyoming, which makes nobody heed it
   EXPECT_THAT(unheeded(settings, R"(["fr"])"), testing::ElementsAre("language", "keywords[]"));
+}
+
+TEST_F(RecognitionModelTest, OneIsToldOfByItsOwnId) {
+  Settings settings = settings_;
+  settings.recognition_model = "/secret/place/one ten";
+  const auto model = RecognitionModel::of(settings, {}, recogniser_);
+  ASSERT_TRUE(model);
+  Service service(settings, *ApiKeys::load({}), nullptr);
+  service.ready(nullptr, *model);
+  EXPECT_THAT(ask(service, "GET", "/v1/models/one%20ten").body, HasSubstr("{\"id\":\"one ten\",\"object\":\"model\""));
+  for (const char* other : {"whisper-1", "one", "one%2", ""}) {
+    const HttpReply reply = ask(service, "GET", (std::string("/v1/models/") + other).c_str());
+    EXPECT_EQ(reply.status, 404) << other;
+    EXPECT_THAT(reply.body, HasSubstr("\"code\":\"model_not_found\"")) << other;
+  }
 }
 
 TEST_F(RecognitionModelTest, TheSettingsNameOneModelAtLeastAndNoNameTwice) {

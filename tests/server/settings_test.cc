@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <set>
 
 #include "server/settings_file.h"
 
@@ -101,6 +102,67 @@ TEST(Settings, KeysAreNeverShown) {
   EXPECT_THAT(settings_as_toml(settings), HasSubstr("\n# api_keys = [...]\n"));
   EXPECT_THAT(settings_as_toml(settings), testing::Not(HasSubstr("topsecret")));
   EXPECT_TRUE(read_settings(settings_as_toml(settings), "a.toml", settings));
+}
+
+TEST(Settings, AKeyIsWhatAHeaderCanBear) {
+  for (const char* bad :
+       {R"(api_keys = ["good", "two words"])", R"(api_keys = ["tab\t"])", R"(api_keys = ["caf\u00e9"])"})
+    EXPECT_EQ(fault(bad),
+              "'a.toml', line 1: 'api_keys' holds a key with a blank, a control character or one beyond ASCII, "
+              "which no header can bear; choose another one");
+  EXPECT_THAT(fault("\napi_keys = [\"\"]"), HasSubstr("line 2: 'api_keys' holds an empty key; leave it out"));
+  EXPECT_THAT(fault("api_keys = ['" + std::string(513, 'k') + "']"), HasSubstr("a key of 513 bytes; give at most 512"));
+  EXPECT_EQ(fault("api_keys = ['" + std::string(512, '~') + "', '!']"), "");
+  Settings settings;
+  settings.api_keys = {"two words"};
+  EXPECT_THAT(check(settings).error().message, HasSubstr("'api_keys' holds a key with a blank"));
+}
+
+TEST(Settings, OriginsAreWhatBrowsersSend) {
+  const auto fault_of = [](const char* origin) {
+    Settings settings;
+    settings.cors_origins = {"https://good.example", origin};
+    const Status checked = check(settings);
+    return checked ? "" : checked.error().message;
+  };
+  for (const char* good : {"*", "http://localhost:3000", "https://a-b.example.org", "http://[::1]:8080",
+                           "http://10.0.0.1", "chrome-extension://abcdef", "http://example.org:443"})
+    EXPECT_EQ(fault_of(good), "") << good;
+  for (const char* bad :
+       {"", "example.org", "https://", "https://example.org/", "https://example.org/page", "//example.org",
+        "https://Example.org", "HTTPS://example.org", "https://example.org:", "https://example.org:70000",
+        "https://example.org:x", "https://*.example.org", "https://a b", "null", "https://[::1", "1http://a"})
+    EXPECT_THAT(fault_of(bad), HasSubstr("which no browser sends; give scheme://host or scheme://host:port")) << bad;
+  for (const char* usual : {"https://example.org:443", "http://example.org:80"})
+    EXPECT_THAT(fault_of(usual), HasSubstr("browsers leave that port out")) << usual;
+}
+
+TEST(Settings, WhatDoesNotFitTogetherIsDoubted) {
+  Settings settings;
+  EXPECT_THAT(doubts(settings), testing::IsEmpty());
+  settings.max_text_characters = 16128;  // with four bytes each, and a kilobyte for the rest, 64 KB
+  EXPECT_THAT(doubts(settings), testing::IsEmpty());
+  settings.max_text_characters = 16129;
+  EXPECT_THAT(doubts(settings),
+              testing::ElementsAre("'max_body_kb' is 64, and a text of 'max_text_characters' 16129, of up to 4 bytes "
+                                   "each, may not fit; give 65, or fewer characters"));
+  settings.max_text_characters = 1000000;
+  EXPECT_THAT(doubts(settings),
+              testing::ElementsAre(HasSubstr("'max_body_kb' is 64"), HasSubstr("'max_message_kb' is")));
+  settings.speech_model = "";
+  EXPECT_THAT(doubts(settings), testing::IsEmpty());
+}
+
+TEST(Settings, AFlagMayHaveASecondName) {
+  std::set<std::string> names;
+  for (const Setting& setting : setting_table()) {
+    EXPECT_TRUE(names.insert(setting.flag()).second) << setting.name;
+    if (setting.alias != nullptr) {
+      EXPECT_TRUE(names.insert(setting.alias).second) << setting.alias;
+    }
+  }
+  EXPECT_STREQ(find_setting("drain_timeout_s")->alias, "--drain-timeout");
+  EXPECT_THAT(settings_as_markdown(), HasSubstr("| `drain_timeout_s` | `--drain-timeout-s`, `--drain-timeout` |"));
 }
 
 TEST(Settings, OtherMachinesNeedAKey) {

@@ -140,6 +140,17 @@ TEST_F(SpeechJobTest, WantOfMemoryIsNotTheRequestsFault) {
   EXPECT_THAT(news.head->headers, testing::Contains(testing::Field(&HttpHeader::name, "Retry-After")));
 }
 
+TEST_F(SpeechJobTest, EventsTellWhatEndedTheSpeech) {
+  for (const auto& [limited, stopped] : {std::pair(0, "eos"), std::pair(1, "limit")}) {
+    engine_->act.limited_pieces = static_cast<size_t>(limited);
+    run(events());
+    EXPECT_THAT(sent_, HasSubstr(fmt::format(R"("usage":{{"input_tokens":6,"output_tokens":1,"total_tokens":7,)"
+                                             R"("stopped":"{}"}})",
+                                             stopped)));
+    EXPECT_THAT(log_, HasSubstr(fmt::format(R"("stopped":"{}")", stopped)));
+  }
+}
+
 TEST_F(SpeechJobTest, EventsEndWithAnErrorEventWhateverEndsThem) {
   engine_->act = {.chunks = 2, .end = damaged};
   EXPECT_EQ(run(events()).end, ReplyStream::End::kFinished);

@@ -112,6 +112,14 @@ TEST_F(SpeechModelTest, AllVoicesOfPocketTtsSpeakItsLanguage) {
   EXPECT_EQ(pocket("/somewhere/german/model.yaml", {.voice = own})->find_voice("", "de"), own);
 }
 
+TEST_F(SpeechModelTest, GoesByOpenAisNamesAndTheirEditions) {
+  const auto model = kokoro();
+  for (const char* name : {"", "kokoro", "tts-1", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-03-20", "tts-1-hd"})
+    EXPECT_TRUE(model->is_called(name)) << name;
+  for (const char* name : {"whisper-1", "gpt-4o-mini-tts-latest", "gpt-4o-mini-tts-2025-03-2x", "kokoro-2025-03-20"})
+    EXPECT_FALSE(model->is_called(name)) << name;
+}
+
 TEST_F(SpeechModelTest, ARequestIsToldOfItsLanguage) {
   Service service({}, *ApiKeys::load({}), nullptr);
   service.ready(kokoro());

@@ -44,6 +44,7 @@ TEST(SpeechRequest, EveryField) {
   EXPECT_EQ(request.sample_rate_hz, 16000);
   EXPECT_EQ(request.temperature, 0.5);
   EXPECT_TRUE(good(R"({"input": "Hi", "stream": false})").whole);
+  EXPECT_EQ(good(R"({"input": "Hi", "seed": 18446744073709551615})").seed, UINT64_MAX);
   const SpeechRequest nulls = good(
       R"({"input": "Hi", "voice": null, "speed": null, "response_format": null, "stream": null, "seed": null,
           "stream_format": null, "sample_rate": null, "temperature": null, "instructions": null, "model": null})");
@@ -68,8 +69,9 @@ TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
       {"stream_format", R"({"input": "x", "stream_format": "ws"})", "choose audio or sse"},
       {"stream", R"({"input": "x", "stream": 1})", "true or false"},
       {"stream", R"({"input": "x", "stream": false, "stream_format": "sse"})", "exclude each other"},
-      {"seed", R"({"input": "x", "seed": -1})", "not less than zero"},
-      {"seed", R"({"input": "x", "seed": 1.5})", "not less than zero"},
+      {"seed", R"({"input": "x", "seed": -1})", "a whole number from 0 to 18446744073709551615"},
+      {"seed", R"({"input": "x", "seed": 1.5})", "a whole number from 0 to 18446744073709551615"},
+      {"seed", R"({"input": "x", "seed": 18446744073709551616})", "a whole number from 0 to 18446744073709551615"},
       {"sample_rate", R"({"input": "x", "sample_rate": 11025})", "must be 8000"},
       {"sample_rate", R"({"input": "x", "sample_rate": 44100, "response_format": "opus"})", "opus has no 44100"},
       {"temperature", R"({"input": "x", "temperature": 3})", "a number from 0 to 2"},

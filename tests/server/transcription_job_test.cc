@@ -134,6 +134,29 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_THAT(log_, HasSubstr("out of memory in a transcription"));
 }
 
+TEST_F(TranscriptionJobTest, ALanguageIsTheModelsOrListed) {
+  const auto told = [&](const char* language) {
+    const ReplyStream::News news = run(file_ + part("language", language));
+    if (news.head->status == 200) return "'" + recogniser_->last_language + "'";
+    EXPECT_EQ(news.head->status, 400) << language;
+    EXPECT_THAT(news.head->body, HasSubstr(R"("param":"language","code":null)"));
+    return news.head->body;
+  };
+  EXPECT_EQ(told("en"), "'en'");
+  EXPECT_EQ(told("en-US"), "'en'");
+  EXPECT_EQ(told("DE_at"), "'de'");
+  EXPECT_EQ(told(""), "''");
+  EXPECT_THAT(told("tlh"), HasSubstr("does not recognise 'tlh'; leave the language out, or name one of 2"));
+  // A transducer without a prompt: it cannot be told one, and needs none.
+  recogniser_->known_languages.clear();
+  SetUp();
+  EXPECT_THAT(told("en"), HasSubstr("have the operator list them in recognition_languages"));
+  settings_.recognition_languages = {"en"};
+  SetUp();
+  EXPECT_EQ(told("en-US"), "''");
+  EXPECT_THAT(told("de"), HasSubstr("does not recognise 'de'"));
+}
+
 TEST_F(TranscriptionJobTest, AClientThatLeavesEndsIt) {
   cancelled_ = true;
   const int before = recogniser_->calls;
@@ -184,6 +207,7 @@ TEST_F(TranscriptionJobTest, TheServiceTakesRoomAsAnUploadComes) {
   HttpService::Admission first = service.admit(head);
   EXPECT_EQ(first.refusal, nullptr);
   EXPECT_EQ(first.max_body_bytes, size_t{1} << 20);
+  EXPECT_EQ(first.body_setting, "max_upload_mb");
   EXPECT_NE(first.hold, nullptr);
   EXPECT_EQ(first.body_timeout_s, settings_.upload_timeout_s);
   HttpService::Admission second = service.admit(head);

@@ -372,12 +372,17 @@ TEST_F(WyomingUtteranceJob, ALanguageIsOneOfTheModels) {
   EXPECT_EQ(unknown.error().code, "language_not_found");
   recogniser_->known_languages.clear();
   SetUp();
-  EXPECT_EQ(*model_->language_called("tlh"), "tlh");  // for the recogniser to refuse
+  EXPECT_THAT(model_->language_called("en").error().message, HasSubstr("list them in recognition_languages"));
   settings_.recognition_languages = {"fr"};
   SetUp();
   EXPECT_THAT(model_->languages(), ElementsAre("fr"));
   EXPECT_EQ(*model_->language_called("fr-CA"), "");  // it cannot be told
   EXPECT_FALSE(model_->language_called("en"));
+  recogniser_->known_languages = {"en"};
+  SetUp();
+  EXPECT_EQ(model_->language_called("fr-CA").value_or("refused"), "");
+  EXPECT_EQ(model_->language_called("en-GB").value_or("refused"),
+            "en");  // what the operator lists comes to the model's own
 }
 
 TEST(Language, IsTheSameOrPartOfTheOther) {

@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/in_quotes.h"
-#include "base/watched_file.h"
 
 namespace syrinx::kokoro {
 namespace {
@@ -68,17 +67,20 @@ constexpr Language kLanguages[] = {
 };
 
 Result<Voice> load_part(const std::string& folder, const VoicePart& part, size_t style_width) {
-  const std::string path = part.is_path() ? part.name : folder + "/" + part.name + ".bin";
-  auto file = WatchedFile::open(path);
-  if (!file && file.error().code == Code::kNotFound && !part.is_path())
-    return fail(Code::kNotFound, "voice '{}' is not installed; `syrinx voices` lists those that are", part.name);
-  if (!file) return tl::unexpected(std::move(file).error());
-  auto voice = Voice::parse(file->bytes(), part.name, style_width);
-  SYRINX_TRY_VOID(file->check_all());
+  SYRINX_TRY(const WatchedFile file, open_voice(folder, part));
+  auto voice = Voice::parse(file.bytes(), part.name, style_width);
+  SYRINX_TRY_VOID(file.check_all());
   return voice;
 }
 
 }  // namespace
+
+Result<WatchedFile> open_voice(const std::string& folder, const VoicePart& part) {
+  auto file = WatchedFile::open(part.is_path() ? part.name : folder + "/" + part.name + ".bin");
+  if (!file && file.error().code == Code::kNotFound && !part.is_path())
+    return fail(Code::kNotFound, "voice '{}' is not installed; `syrinx voices` lists those that are", part.name);
+  return file;
+}
 
 bool VoicePart::is_path() const { return name.find('/') != std::string::npos || name.ends_with(".bin"); }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/watched_file.h"
 
 namespace syrinx::kokoro {
 
@@ -46,6 +47,8 @@ struct VoicePart {
 Result<std::vector<VoicePart>> parse_voice(std::string_view text);
 // Weighted mean of the rows; weights are shares of their sum.
 Result<Voice> blend(std::span<const Voice> voices, std::span<const float> weights, std::string name);
+// The file of a part: `folder`/NAME.bin, or its own path.  kNotFound names the voice and what to do.
+Result<WatchedFile> open_voice(const std::string& folder, const VoicePart& part);
 // Reads each part of `text` from `folder`/NAME.bin or from its own path and blends them.  kNotFound names the voice and
 // what to do.
 Result<Voice> load_voice(const std::string& folder, std::string_view text, size_t style_width);

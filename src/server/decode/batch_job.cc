@@ -71,8 +71,11 @@ Result<Transcript> BatchJob::transcribe(SlotWatch& watch) {
 void BatchJob::answer(const Transcript& transcript) {
   size_t tokens = 0;
   for (const TranscriptSegment& segment : transcript.segments) tokens += segment.tokens.size();
+  const size_t samples = request_.sound.size() / kSampleBytes;
+  const Recogniser::Frames frames = model().recogniser().frames_of(samples);
   Json metadata;
-  metadata.set("audio_length_samples", request_.sound.size() / kSampleBytes).set("tokens", tokens);
+  metadata.set("audio_length_samples", samples).set("features_length", frames.features);
+  metadata.set("encoded_length", frames.encoded).set("tokens", tokens);
   Json json;
   json.set("transcription", transcript.text()).set("status", "COMPLETE").set("metadata", std::move(metadata));
   if (request_.opaque) json.set("opaque", *request_.opaque);
