@@ -302,8 +302,8 @@ class Batch(Decode):
                                   (self.numbers(b"ab", opaque="x" * 10001), self.JSON, "'opaque' has 10001 characters"),
                                   (self.numbers(b"ab", model="x"), self.JSON, "no field 'model'")):
             self.refused(400, words, self.batch(body, kind=kind, headers=key))
-        self.refused(413, "1048576 bytes", self.batch(b" " * (2 << 20), kind=self.JSON, headers=key))
-        self.refused(413, "64000 bytes", self.batch(noise(2.1), headers=key))
+        self.refused(413, "more than 1 MB, which is what the server's 'max_upload_mb'", self.batch(b" " * (2 << 20), kind=self.JSON, headers=key))
+        self.refused(413, "64000 bytes, which is what the server's 'decode_max_batch_s'", self.batch(noise(2.1), headers=key))
         with self.stream(additional_headers=key) as client:
             headers = self.refused(503, "all 1 slots are busy", self.batch(noise(1), headers=key))
             self.assertEqual(headers["Retry-After"], "1")

@@ -219,7 +219,7 @@ TEST_F(LanguageTest, IsThatWhichTheOperatorLists) {
 
 TEST_F(LanguageTest, IsRefusedWhereNobodyKnowsThatOfTheModel) {
   ASSERT_NO_FATAL_FAILURE(start_with({}, {}));
-  expect_refused("en", "null", "found out");
+  expect_refused("en", "language_not_found", "recognition_languages");
 }
 
 TEST_F(HearingTest, WhoIsSilentForLongIsReminded) {
