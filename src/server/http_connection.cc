@@ -130,7 +130,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   HttpRequest request_;
   double arrival_s_ = 0;  // how long the request has had
   bool gone_ = false, watching_ = false, reading_ = false, lingering_ = false;
-  bool asks_first_ = true;  // what comes is the first request
+  bool asks_first_ = true;            // what comes is the first request
   std::optional<Counted> answering_;  // once the header is there
   std::shared_ptr<ReplyStream> reply_;
   std::shared_ptr<MessageStream> messages_;
