@@ -16,13 +16,20 @@ build() {  # PRESET [cmake arguments... -- targets...]
 # A folder is built by one at a time: a stage waits here for what begin_builds has under way, which is then no longer
 # built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.
 alone() {  # FOLDER COMMAND...
-  local folder=$1 lock=build/log/$1.lock group
+  local lock=build/log/$1.lock
   shift
   mkdir -p build/log
   if ! flock --nonblock "$lock" true; then
-    for group in "${background_groups[@]}"; do renice -n 0 -g "$group" >/dev/null 2>&1 || true; done
+    give_background 0
+    flock "$lock" true
+    give_background 19
   fi
   flock --close "$lock" "$@"
+}
+
+give_background() {  # PRIORITY
+  local group
+  for group in "${background_groups[@]}"; do renice -n "$1" -g "$group" >/dev/null 2>&1 || true; done
 }
 
 # Tests wait more than they compute, so what later stages compile is compiled meanwhile, at the lowest priority.  A stage

@@ -146,7 +146,7 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
     stream.account(more);
     return {};
   }
-  const auto is_wanted = [&stream] { return stream.go_on().has_value(); };
+  const auto is_wanted = [&stream] { return !stream.is_cancelled(); };
   SYRINX_TRY_VOID(
       maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), is_wanted, output_));
   std::span<float> kept = trim_silence(output_.samples, kokoro::kSampleRateHz, pause_rule(piece.phonemes));

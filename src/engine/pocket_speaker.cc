@@ -66,7 +66,7 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const Stopwatch watch(stream.clock());
   const double waited_ms = synthesizer_->waited_ms();
-  synthesizer_->ask_first([&stream] { return stream.go_on().has_value(); });
+  synthesizer_->ask_first([&stream] { return !stream.is_cancelled(); });
   SYRINX_TRY_VOID(synthesizer_->begin(chunk, stream.due_ns()));
   account_since(watch, waited_ms, stream);
   return {};

@@ -90,6 +90,8 @@ class SpeechStream {
   virtual Status hand_over(SpeechChunk chunk) = 0;
   // kCancelled once the session is.  Any thread; takes no lock.
   virtual Status go_on() = 0;
+  // The same without an error to be made, so that it may be asked under others' locks.
+  virtual bool is_cancelled() const noexcept = 0;
   // Adds the counts, compute_ms and waiting_ms; the other figures are the session's own.
   virtual void account(const SpeechStatistics& more) = 0;
   virtual const Clock& clock() const = 0;
@@ -148,6 +150,7 @@ class SpeechSession final : private SpeechStream {
   SpeechChunk spare() override;
   Status hand_over(SpeechChunk chunk) override;
   Status go_on() override;
+  bool is_cancelled() const noexcept override { return cancelled_; }
   void account(const SpeechStatistics& more) override;
   const Clock& clock() const override { return clock_; }
   int64_t due_ns() const override { return std::min(due_ns_, clock_.now_ns() + kMostAheadNs); }

@@ -24,4 +24,15 @@ bool is_same_language(std::string_view a, std::string_view b) {
   return first.compare(0, common, second, 0, common) == 0 && ends(first) && ends(second);
 }
 
+const std::string* closest_language(std::span<const std::string> known, std::string_view wanted) {
+  const std::string *closer = nullptr, *wider = nullptr;
+  for (const std::string& each : known) {
+    if (!is_same_language(each, wanted)) continue;
+    if (each.size() == wanted.size()) return &each;
+    const std::string*& found = each.size() > wanted.size() ? closer : wider;
+    if (found == nullptr) found = &each;
+  }
+  return closer != nullptr ? closer : wider;
+}
+
 }  // namespace syrinx::server

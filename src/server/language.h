@@ -1,6 +1,8 @@
 // Languages as clients name them.  Pure, thread-safe.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace syrinx::server {
@@ -8,5 +10,9 @@ namespace syrinx::server {
 // Whether one of them is the other or part of it: "en_US" and "en-us" are one, "en" is part of both; the empty one is
 // none.
 bool is_same_language(std::string_view a, std::string_view b);
+
+// Of those that are the same as `wanted`: itself, else the first that is more closely described ("pt-BR" for "pt"),
+// else the first that is less so ("pt" for "pt-PT"); null: none.
+const std::string* closest_language(std::span<const std::string> known, std::string_view wanted);
 
 }  // namespace syrinx::server

@@ -112,13 +112,9 @@ bool RecognitionModel::is_called(std::string_view model) const {
 }
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
-  const auto find = [&](const std::vector<std::string>& known) {
-    return std::find_if(known.begin(), known.end(),
-                        [&](const std::string& each) { return is_same_language(each, language); });
-  };
   const std::vector<std::string> told = recogniser_->languages();
-  if (const auto found = find(told); found != told.end()) return *found;
-  if (find(languages_) != languages_.end()) return std::string();
+  if (const std::string* const found = closest_language(told, language)) return *found;
+  if (closest_language(languages_, language) != nullptr) return std::string();
   std::string message =
       languages_.empty()
           ? fmt::format(

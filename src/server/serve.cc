@@ -109,8 +109,9 @@ void drain(const Settings& settings, Service& service, HttpServer& transport) {
   service.drain();
   transport.drain();
   const Stopwatch watch;
-  while (transport.answering() > 0 && watch.elapsed_ms() < settings.drain_timeout_s * 1000)
+  do {  // once at least: who has just connected is told
     std::this_thread::sleep_for(kTick);
+  } while (transport.answering() > 0 && watch.elapsed_ms() < settings.drain_timeout_s * 1000);
 }
 
 }  // namespace

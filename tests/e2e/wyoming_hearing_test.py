@@ -286,7 +286,7 @@ class Hearing(Wyoming):
             await client.write_event(Transcribe(language="en").event())
             return await self.refused(client, AudioStart(rate=16000, width=2, channels=1))
 
-        self.assertIn("leave it out", self.run_with_client(ask)[0])
+        self.assertIn("leave the language out", self.run_with_client(ask)[0])
         self.wait_for(lambda: self.free_slots("recognition") == 2)
 
 

@@ -385,6 +385,18 @@ TEST_F(WyomingUtteranceJob, ALanguageIsOneOfTheModels) {
             "en");  // what the operator lists comes to the model's own
 }
 
+// Another member of a prompt's dictionary writes other words.
+TEST(Language, TheClosestOneIsTaken) {
+  for (const std::vector<std::string>& known :
+       {std::vector<std::string>{"pt", "pt-BR", "pt-PT", "en"}, {"en", "pt-PT", "pt-BR", "pt"}})
+    for (const char* each : {"pt", "pt-BR", "pt-PT"}) EXPECT_EQ(*closest_language(known, each), each);
+  const std::vector<std::string> known = {"en-GB", "en", "de-AT", "de-DE"};
+  EXPECT_EQ(*closest_language(known, "EN_gb"), "en-GB");
+  EXPECT_EQ(*closest_language(known, "en-US"), "en");
+  EXPECT_EQ(*closest_language(known, "de"), "de-AT");
+  EXPECT_EQ(closest_language(known, "fr"), nullptr);
+}
+
 TEST(Language, IsTheSameOrPartOfTheOther) {
   EXPECT_TRUE(is_same_language("en_US", "en-us"));
   EXPECT_TRUE(is_same_language("en", "en-GB"));

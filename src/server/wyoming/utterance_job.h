@@ -1,7 +1,8 @@
 // Sound that a client says, on a slot's thread.  Where the model's streams are as good as its recordings it is heard
-// while it comes, with the words of `syrinx transcribe --all-sound`, else it is collected until it ends and then heard
-// as a recording is, with those of `syrinx transcribe`.  The reply is Wyoming's: transcript-start, a transcript-chunk
-// for what has been settled since the last one, transcript, transcript-stop; or an error.
+// while it comes, with the words of `syrinx transcribe --all-sound` up to two minutes of it, else it is collected until
+// it ends and then heard as a recording is, with those of `syrinx transcribe`.  The reply is Wyoming's:
+// transcript-start, a transcript-chunk for what has been settled since the last one, transcript, transcript-stop; or an
+// error.
 #pragma once
 
 #include <cstdint>

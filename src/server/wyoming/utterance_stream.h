@@ -1,7 +1,8 @@
 // An utterance through a stream of the recogniser's, for models that lose nothing by it: bytes in as they come, words
 // out as soon as they are settled.  On a slot's thread.
 //
-// One segment from its beginning to its end, whatever pauses are in it, so that its words are those of the whole.  What
+// One segment from its beginning to its end (an hour at most: EndpointChanges::kLongestS), whatever pauses are in it,
+// so that its words are those of the whole; recordings beyond two minutes are heard in pieces, which this is not.  What
 // waits of the sound counts for the metrics as that of sessions and streams does, and so does its first word.
 #pragma once
 
