@@ -20,7 +20,7 @@ import pathlib
 import subprocess
 import sys
 
-from load import saved_rows
+from load import saved_rows, sweep_counts
 
 HERE = pathlib.Path(__file__).resolve().parent
 SPEAKING = ("openai", "realtime", "wyoming")
@@ -52,7 +52,11 @@ def has(path: pathlib.Path, server: str, *, whole: bool) -> bool:
     """A capacity of that server, and with `whole` the sweep behind it, too."""
     rows = [row for row in saved_rows(path) if row["server"] == server]
     capacity = next((row["capacity"] for row in rows if "capacity" in row), None)
-    return capacity is not None and (not whole or {1, capacity} <= {row["streams"] for row in rows})
+    return capacity is not None and (not whole or set(sweep_counts(capacity)) <= {row["streams"] for row in rows})
+
+
+def has_borne(path: pathlib.Path, server: str) -> bool:
+    return any("capacity" in row for row in saved_rows(path) if row["server"] == server)
 
 
 def measure(args: argparse.Namespace) -> None:
@@ -65,6 +69,8 @@ def measure(args: argparse.Namespace) -> None:
         for command in ("capacity", "sweep"):
             if has(path, server, whole=command == "sweep"):
                 continue
+            if command == "sweep" and not has_borne(path, server):
+                break
             done = subprocess.run([sys.executable, HERE / "load.py", command, "--name", server, "--json", path, "--syrinx", args.syrinx, *arguments])
             if done.returncode != 0:
                 print(f"{name}, {server}: load.py {command} ended with {done.returncode}; the next one", file=sys.stderr, flush=True)

@@ -371,6 +371,7 @@ def chart(rows: list[dict], width: int = 60) -> list[str]:
 def plot(rows: list[dict], path: pathlib.Path) -> None:
     import matplotlib
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.fonttype"] = "none"  # letters, not their outlines
     from matplotlib import pyplot, ticker
     figure, axes = pyplot.subplots(figsize=(8, 5))
     for color, name in zip(pyplot.cm.tab10.colors, dict.fromkeys(row["server"] for row in rows)):
