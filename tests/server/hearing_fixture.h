@@ -60,6 +60,14 @@ class FixedAnswer final : public ReplySource {
   const std::string text_;
 };
 
+inline constexpr const char* kManual = R"({"turn_detection":null,"transcription":{"model":"whisper-1"}})";
+inline constexpr const char* kDetected =
+    R"({"transcription":{},"turn_detection":{"type":"server_vad","silence_duration_ms":200,"prefix_padding_ms":100}})";
+inline constexpr const char* kCommit = R"({"type":"input_audio_buffer.commit"})";
+inline constexpr const char* kDelta = "conversation.item.input_audio_transcription.delta";
+inline constexpr const char* kFailed = "conversation.item.input_audio_transcription.failed";
+inline constexpr const char* kCompleted = "conversation.item.input_audio_transcription.completed";
+
 class HearingTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -108,6 +116,18 @@ class HearingTest : public testing::Test {
     });
     EXPECT_EQ(hear(), "session.created");
     update(input);
+  }
+  // A session that answers by itself, and a turn that is over, whose words the recogniser holds back.
+  void say_a_turn_that_waits() {
+    start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
+    recogniser_->still = true;
+    append(noise(0.6));
+    append(silence(0.6));
+    hear_until("input_audio_buffer.committed");
+  }
+  void go_on_speaking() {
+    append(noise(0.6));
+    hear_until("input_audio_buffer.speech_started");
   }
   void say(const std::string& text) { session_->messages()->deliver({.bytes = text}); }
   // In samples of 16 bits, or in those of the session's format that are given.
@@ -191,6 +211,7 @@ class HearingTest : public testing::Test {
   const TempFolder folder_;
   const std::shared_ptr<ActingEngine> engine_ = std::make_shared<ActingEngine>();
   const std::shared_ptr<FakeRecogniser> recogniser_ = std::make_shared<FakeRecogniser>();
+  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
   std::shared_ptr<const RecognitionModel> recognition_;
   std::shared_ptr<const SpeechModel> speech_;
   Metrics metrics_;
@@ -202,13 +223,5 @@ class HearingTest : public testing::Test {
   bool stands_still_ = false;  // the session that has asked for a slot, until that hears something or is free again
   SlotPool slots_{1, clock_};  // last: its jobs use the above
 };
-
-inline constexpr const char* kManual = R"({"turn_detection":null,"transcription":{"model":"whisper-1"}})";
-inline constexpr const char* kDetected =
-    R"({"transcription":{},"turn_detection":{"type":"server_vad","silence_duration_ms":200,"prefix_padding_ms":100}})";
-inline constexpr const char* kCommit = R"({"type":"input_audio_buffer.commit"})";
-inline constexpr const char* kDelta = "conversation.item.input_audio_transcription.delta";
-inline constexpr const char* kFailed = "conversation.item.input_audio_transcription.failed";
-inline constexpr const char* kCompleted = "conversation.item.input_audio_transcription.completed";
 
 }  // namespace syrinx::server::realtime

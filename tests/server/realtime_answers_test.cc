@@ -41,13 +41,8 @@ TEST_F(HearingTest, AnAnswerWaitsForTheWordsThatItIsAbout) {
 class PauseTest : public HearingTest {
  protected:
   void say_two_turns(const std::string& fault_of_second = {}) {
-    start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
-    recogniser_->still = true;
-    append(noise(0.6));
-    append(silence(0.6));
-    hear_until("input_audio_buffer.committed");
-    append(noise(0.6));
-    hear_until("input_audio_buffer.speech_started");
+    say_a_turn_that_waits();
+    go_on_speaking();
     EXPECT_TRUE(streams_are(1));  // of the first, which has its sound waiting
     recogniser_->start_fault = fault_of_second;
     recogniser_->still = false;
@@ -64,8 +59,6 @@ class PauseTest : public HearingTest {
                             [](const Turn& turn) { return !turn.text.empty(); }),
               static_cast<std::ptrdiff_t>(heard));
   }
-
-  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
 };
 
 TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
@@ -182,7 +175,6 @@ class OwedAnswer : public HearingTest {
     EXPECT_EQ(answers_->asked.size(), 1u);
   }
 
-  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
   SlotPool places_{1, clock_};
   std::optional<SlotPool::Lease> taken_ = places_.try_take();
   std::atomic<int> asked_{0};

@@ -51,7 +51,6 @@ class EndTest : public HearingTest {
     };
   }
 
-  const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
   std::atomic<bool> is_asked_{false}, is_held_{true};
 };
 
@@ -111,13 +110,8 @@ TEST_F(EndTest, ATurnThatTheServerCutsIsNotAnswered) {
 
 // Nor with what was said before, behind a short pause.
 TEST_F(EndTest, ATurnBehindWhichTheServerCutsAnotherIsNotAnswered) {
-  start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
-  recogniser_->still = true;
-  append(noise(0.6));
-  append(silence(0.6));
-  hear_until("input_audio_buffer.committed");
-  append(noise(0.6));
-  hear_until("input_audio_buffer.speech_started");
+  say_a_turn_that_waits();
+  go_on_speaking();
   go_down();
   hear_until("input_audio_buffer.committed");
   recogniser_->still = false;
@@ -128,11 +122,7 @@ TEST_F(EndTest, ATurnBehindWhichTheServerCutsAnotherIsNotAnswered) {
 }
 
 TEST_F(EndTest, ATurnThatWasOverIsAnswered) {
-  start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
-  recogniser_->still = true;
-  append(noise(0.6));
-  append(silence(0.6));
-  hear_until("input_audio_buffer.committed");
+  say_a_turn_that_waits();
   go_down();
   recogniser_->still = false;
   hear_until(kCompleted);
