@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -25,6 +26,10 @@ from load import saved_rows, sweep_counts
 HERE = pathlib.Path(__file__).resolve().parent
 SPEAKING = ("openai", "realtime", "wyoming")
 HEARING = ("transcriptions", "realtime", "wyoming", "decode", "batch")
+
+
+def peer_name(command: str) -> str:
+    return pathlib.Path(shlex.split(command)[0]).name
 
 
 def cells(args: argparse.Namespace) -> list[tuple[str, str, list[str]]]:
@@ -41,10 +46,10 @@ def cells(args: argparse.Namespace) -> list[tuple[str, str, list[str]]]:
             found.append((pathlib.Path(model).stem, f"syrinx {protocol}",
                           [*common, "--model", model, "--precision", "int8", "--protocol", protocol, "--clip", str(clip)]))
     if args.peer_speech:
-        found.append(("pocket-tts", "peer", [*common, "--peer", args.peer_speech, "--port", str(args.peer_speech_port)]))
+        found.append(("pocket-tts", peer_name(args.peer_speech), [*common, "--peer", args.peer_speech, "--port", str(args.peer_speech_port)]))
     if args.peer_hearing:
-        found.append((pathlib.Path(args.whisper[0]).stem, "peer", [*common, "--peer", args.peer_hearing, "--port", str(args.peer_hearing_port),
-                                                                  "--clip", str(slow)]))
+        found.append((pathlib.Path(args.whisper[0]).stem, peer_name(args.peer_hearing),
+                      [*common, "--peer", args.peer_hearing, "--port", str(args.peer_hearing_port), "--clip", str(slow)]))
     return found
 
 

@@ -380,7 +380,7 @@ def plot(rows: list[dict], path: pathlib.Path) -> None:
             axes.plot([n for n, _ in points], [row["first_ms"][p] for _, row in points], style, color=color, label=f"{name} {p}")
         missed = [(n, row["first_ms"]["p50"]) for n, row in points if not is_borne(row)]
         if missed:
-            axes.plot([n for n, _ in missed], [y for _, y in missed], "x", color=color, label=f"{name}: deadlines missed")
+            axes.plot([n for n, _ in missed], [y for _, y in missed], "x", color=color, label=f"{name}: late or refused")
     axes.set(xlabel="clients at once", ylabel="first sound, or words behind the sound, ms", yscale="log", title=rows[0]["about"]["machine"])
     axes.title.set_fontsize(8)
     axes.yaxis.set_major_formatter(ticker.ScalarFormatter())
