@@ -60,10 +60,6 @@ def has(path: pathlib.Path, server: str, *, whole: bool) -> bool:
     return capacity is not None and (not whole or set(sweep_counts(capacity)) <= {row["streams"] for row in rows})
 
 
-def has_borne(path: pathlib.Path, server: str) -> bool:
-    return any("capacity" in row for row in saved_rows(path) if row["server"] == server)
-
-
 def measure(args: argparse.Namespace) -> None:
     if args.clip:
         subprocess.run(["sox", args.clip, "-r", "16000", args.out / "clip16.wav"], check=True)
@@ -74,7 +70,7 @@ def measure(args: argparse.Namespace) -> None:
         for command in ("capacity", "sweep"):
             if has(path, server, whole=command == "sweep"):
                 continue
-            if command == "sweep" and not has_borne(path, server):
+            if command == "sweep" and not has(path, server, whole=False):
                 break
             done = subprocess.run([sys.executable, HERE / "load.py", command, "--name", server, "--json", path, "--syrinx", args.syrinx, *arguments])
             if done.returncode != 0:
