@@ -1,6 +1,10 @@
 #include "base/signals.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "base/watched_pages.h"
 
@@ -11,6 +15,8 @@ namespace {
 std::atomic<bool> g_cancel{false};
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_reload{false};
+std::atomic<bool> g_outlives_terminal{false};
+std::atomic<pid_t> g_session{0};  // whose terminal it was started in
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void handle(int signal) {
@@ -18,7 +24,25 @@ void handle(int signal) {
   g_cancel.store(true, std::memory_order_release);
 }
 
-void handle_reload(int /*signal*/) { g_reload.store(true, std::memory_order_release); }
+bool is_without_terminal() {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (terminal < 0) return errno == ENXIO;
+  ::close(terminal);
+  return false;
+}
+
+// The kernel sends it of a terminal that is gone, and the shell that ends with it passes it on; which of the two comes
+// where both do is open.  All others send it of files that are new.
+void handle_hangup(int signal, siginfo_t* info, void* /*context*/) {
+  const int error = errno;
+  const bool is_passed_on =
+      info->si_code == SI_USER && info->si_pid == g_session.load(std::memory_order_relaxed) && is_without_terminal();
+  if (info->si_code != SI_KERNEL && !is_passed_on)
+    g_reload.store(true, std::memory_order_release);
+  else if (!g_outlives_terminal.load(std::memory_order_relaxed))
+    handle(signal);
+  errno = error;
+}
 
 }  // namespace
 
@@ -37,10 +61,14 @@ void install_signal_handlers() {
   catch_missing_pages();
 }
 
-void catch_reload() {
+void catch_hangup() {
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (!is_without_terminal()) g_session.store(::getsid(0), std::memory_order_relaxed);
+  if (before.sa_handler == SIG_IGN) g_outlives_terminal.store(true, std::memory_order_relaxed);
   struct sigaction action {};
-  action.sa_handler = handle_reload;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = handle_hangup;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGHUP, &action, nullptr);
 }

@@ -12,12 +12,13 @@ namespace syrinx {
 // that waits for its standard input also sees the flag.
 void install_signal_handlers();
 
-// From now on SIGHUP asks for files to be read again instead of ending the program.
-void catch_reload();
-// Whether it has since the last call.
+// From now on SIGHUP asks for files to be read again instead of ending the program.  That of a terminal that goes away
+// sets the flag below, as SIGTERM does, or is ignored as before in a program that `nohup` has started.
+void catch_hangup();
+// Whether files have been asked to be read again since the last call.
 bool take_reload_request();
 
-// True from the first SIGINT, SIGTERM or request_cancel().
+// True from the first SIGINT, SIGTERM, hangup or request_cancel().
 const std::atomic<bool>& cancel_flag();
 inline bool cancel_requested() { return cancel_flag().load(std::memory_order_relaxed); }
 int cancel_signal();  // the signal that set the flag, 0 when none did

@@ -90,6 +90,8 @@ Result<Identity> load_identity(const Settings& settings) {
 
 // A certificate that has been renewed; one that cannot be used leaves the old one in its place.
 void reload(const Settings& settings, HttpServer& transport, const Tell& tell) {
+  if (settings.tls_certificate.empty())
+    return tell("there is nothing to read again without a certificate; settings are read when the server starts");
   auto identity = load_identity(settings);
   if (!identity) return log_error("the certificate stays as it was: {}", identity.error().message);
   transport.renew(std::move(*identity));
@@ -132,6 +134,7 @@ Status check_everything(const Settings& settings) {
 }
 
 Status serve(const Settings& settings, const Tell& tell) {
+  catch_hangup();  // before anything else: it must end nobody's answer
   SYRINX_TRY_VOID(check_everything(settings));
   if (const Status room =
           make_room_for(static_cast<size_t>(settings.max_connections), static_cast<size_t>(settings.max_sessions));
@@ -140,7 +143,6 @@ Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY(ApiKeys keys, ApiKeys::load(settings));
   SYRINX_TRY(Identity identity, load_identity(settings));
   const char* const scheme = identity ? "https" : "http";
-  if (identity) catch_reload();
   std::optional<RequestLog> log;
   if (settings.log != "off") {
     log.emplace(STDERR_FILENO);

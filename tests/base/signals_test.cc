@@ -60,6 +60,16 @@ TEST(Signals, AFileAsLongAsItMayBecomeIsAnError) {
   std::fclose(file);
 }
 
+TEST(Signals, AHangupOfNoTerminalAsksForFilesToBeReadAgain) {
+  clear_cancel();
+  catch_hangup();
+  EXPECT_FALSE(take_reload_request());
+  raise(SIGHUP);
+  EXPECT_TRUE(take_reload_request());
+  EXPECT_FALSE(take_reload_request());
+  EXPECT_FALSE(cancel_requested());
+}
+
 TEST(Signals, BlockedReadIsInterrupted) {
   clear_cancel();
   install_signal_handlers();

@@ -1,13 +1,22 @@
 """`syrinx serve` through plain sockets: who may have how much of it for how long, what is no request, and how it ends."""
+import fcntl
 import http.client
 import json
+import os
+import pathlib
+import pty
+import re
 import resource
+import shlex
 import signal
 import socket
+import subprocess
+import termios
 import time
 import unittest
 
-from server import LONG, Server
+from program import BINARY
+from server import LONG, MODEL, Server
 
 
 class Slots(Server):
@@ -347,6 +356,64 @@ class Life(Server):
             self.ask(connection)
             connection.recv(100)
             self.end_server()  # which waits less than a reader has
+
+    def test_sighup_ends_nothing(self):
+        """What cares for logs and certificates sends it to every service, be there something to read again or not."""
+        self.start_server()
+        expected = self.spoken(LONG)
+        with self.connect(receive_bytes=4096) as connection:
+            self.ask(connection, response_format="pcm")
+            reply = http.client.HTTPResponse(connection)
+            reply.begin()
+            self.server.send_signal(signal.SIGHUP)
+            self.wait_for(lambda: any("there is nothing to read again without a certificate" in line for line in self.lines))
+            self.check_same(reply.read(), expected)
+        self.check_same(self.spoken(LONG), expected)
+
+    def close_terminal(self, *before):
+        """A server in the foreground of a terminal, its controlling one, that is closed; the process."""
+        ours, theirs = pty.openpty()
+        server = subprocess.Popen([*before, BINARY, "serve", "--port", "0", *map(str, MODEL)], cwd=self.out, env=self.environment(),
+                                  stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                                  preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait, 120)
+        self.addCleanup(server.kill)
+        lines = iter(server.stderr.readline, b"")
+        self.assertTrue(any(b"page: http" in line for line in lines))
+        os.close(ours)
+        return server, lines
+
+    def test_a_terminal_that_is_closed_ends_its_server(self):
+        server, _ = self.close_terminal()
+        self.assertEqual(server.wait(120), 0)
+
+    def test_a_terminal_whose_shell_is_closed_ends_its_servers(self):
+        """The shell passes the signal on, to what runs in the background as well."""
+        for job in ("", " &"):
+            shell, terminal = pty.fork()
+            if shell == 0:
+                os.chdir(self.out)
+                os.execvpe("bash", ["bash", "--norc", "-i"], self.environment())
+            command = shlex.join([BINARY, "serve", "--port", "0", *map(str, MODEL)])
+            os.write(terminal, f"{command}{job}\n".encode())
+            shown = b""
+            while (page := re.search(rb"page: http://127\.0\.0\.1:(\d+)/", shown)) is None:
+                shown += os.read(terminal, 4096)
+            os.close(terminal)
+            os.waitpid(shell, 0)
+            self.host, self.port = "127.0.0.1", int(page[1])
+            self.wait_for(lambda: self.status_or_none() is None)
+
+    def test_nohup_keeps_a_server_and_lets_it_read_files_again(self):
+        server, lines = self.close_terminal("nohup")
+        status = pathlib.Path(f"/proc/{server.pid}/status")
+        # Two at once would be one.
+        self.wait_for(lambda: not int(re.search(r"ShdPnd:\s*(\w+)", status.read_text())[1], 16))
+        server.send_signal(signal.SIGHUP)
+        self.assertTrue(any(b"there is nothing to read again" in line for line in lines))
+        self.assertIsNone(server.poll())
 
     def test_a_second_signal_ends_at_once(self):
         self.start_server("--drain-timeout-s", "600", "--stalled-reader-s", "600")
