@@ -35,4 +35,8 @@ const std::string* closest_language(std::span<const std::string> known, std::str
   return closer != nullptr ? closer : wider;
 }
 
+std::string language_expected(std::span<const std::string> languages) {
+  return languages.size() == 1 ? languages.front() : std::string();
+}
+
 }  // namespace syrinx::server

@@ -15,4 +15,7 @@ bool is_same_language(std::string_view a, std::string_view b);
 // else the first that is less so ("pt" for "pt-PT"); null: none.
 const std::string* closest_language(std::span<const std::string> known, std::string_view wanted);
 
+// That which a recogniser is told where these are expected: the only one, or of several none, as it finds out which.
+std::string language_expected(std::span<const std::string> languages);
+
 }  // namespace syrinx::server

@@ -8,6 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -31,6 +32,11 @@ Taken take_model(const FormPart& part, TranscriptionRequest& request) {
 
 Taken take_language(const FormPart& part, TranscriptionRequest& request) {
   request.options.language = part.content;
+  return {};
+}
+
+Taken take_expected(const FormPart& part, TranscriptionRequest& request) {
+  if (!part.content.empty()) request.languages.emplace_back(part.content);
   return {};
 }
 
@@ -104,10 +110,6 @@ Taken refuse_speakers(const FormPart& part, TranscriptionRequest& /*request*/) {
                 part.name);
 }
 
-Taken refuse_languages(const FormPart& /*part*/, TranscriptionRequest& /*request*/) {
-  return refuse("languages", "'languages' cannot be heeded; give one 'language', or none, and the model finds out");
-}
-
 Taken take_voice_number(const Json& value, const std::string& key, std::optional<double>& number) {
   if (value.whole() != nullptr) number = static_cast<double>(*value.whole());
   if (value.real() != nullptr) number = *value.real();
@@ -170,8 +172,8 @@ constexpr std::array kFields = {
     Field{"response_format", take_format, true},
     Field{"temperature", take_temperature, true, false, false},
     Field{"language", take_language},
-    Field{"languages[]", refuse_languages, false, true, false},
-    Field{"languages", refuse_languages, false, true, false},
+    Field{"languages[]", take_expected, false, true},
+    Field{"languages", take_expected, false, true},
     Field{"keywords[]", take_keyword, false, true},
     Field{"keywords", take_keyword, false, true},
     Field{"timestamp_granularities[]", take_granularity, false, true},
@@ -203,7 +205,7 @@ Taken take_part(const FormPart& part, bool translated, std::set<std::string_view
         .status = 400,
         .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
                                translated ? "file, model, prompt, response_format and temperature"
-                                          : "file, model, language, keywords, response_format, "
+                                          : "file, model, language, languages, keywords, response_format, "
                                             "timestamp_granularities[], stream, chunking_strategy and temperature"),
         .param = shortened(part.name),
         .code = "unknown_parameter"});
@@ -238,6 +240,7 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
       return tl::unexpected(std::move(taken).error());
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
+  if (request.options.language.empty()) request.options.language = language_expected(request.languages);
   return request;
 }
 

@@ -17,9 +17,10 @@ struct TranscriptionRequest {
   std::string_view file;  // a view into the body
   std::string model;      // empty: the server's
   TranscriptionFormat format = TranscriptionFormat::kJson;
-  bool events = false;        // `stream`
-  bool segments = false;      // of verbose_json
-  TranscribeOptions options;  // language, words, voice activity, favoured words
+  bool events = false;                 // `stream`
+  bool segments = false;               // of verbose_json
+  std::vector<std::string> languages;  // that are expected
+  TranscribeOptions options;           // language, words, voice activity, favoured words
 };
 
 using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError>;

@@ -108,6 +108,21 @@ TEST(TranscriptionRequest, EveryField) {
   EXPECT_EQ(apart->options.voice.min_silence_ms, 300);
 }
 
+// LiveKit's client names its one language so.
+TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
+  const auto language = [](Fields fields) {
+    fields.emplace_back("file", "x");
+    const auto request = parse(fields);
+    return request ? request->options.language : request.error().message;
+  };
+  for (const char* name : {"languages[]", "languages"}) {
+    EXPECT_EQ(language({{name, "en"}}), "en");
+    EXPECT_EQ(language({{name, ""}, {name, "de"}}), "de");
+    EXPECT_EQ(language({{name, "en"}, {name, "de"}}), "");
+    EXPECT_EQ(language({{name, "en"}, {"language", "de"}}), "de");
+  }
+}
+
 TEST(TranscriptionRequest, MisusesNameTheField) {
   const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
     fields.emplace_back("file", "sound");
@@ -135,7 +150,6 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"stream", "maybe"}}, "stream", "true or false");
   check({{"stream", "true"}, {"response_format", "srt"}}, "stream", "in place of srt");
   check({{"include[]", "logprobs"}}, "include[]", "'logprobs' cannot be included");
-  check({{"languages[]", "en"}}, "languages", "give one 'language'");
   check({{"known_speaker_names[]", "ann"}}, "known_speaker_names[]", "tells speakers apart");
   check({{"model", std::string(300, 'm')}}, "model", "has 300 bytes");
   for (const char* bad : {"loud", "{}", "[]", R"({"type": "semantic_vad"})"})

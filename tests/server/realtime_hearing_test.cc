@@ -210,6 +210,22 @@ TEST_F(LanguageTest, IsTakenWithACountryOrWithout) {
   expect_refused("pt-PT", "language_not_found", "'pt-PT'");
 }
 
+TEST_F(LanguageTest, IsTheOnlyOneThatIsExpected) {
+  ASSERT_NO_FATAL_FAILURE(start_with({"en", "de"}, {}));
+  const auto taken = [&](const char* fields) {
+    update(R"({"turn_detection":null,"transcription":{)" + std::string(fields) + "}}");
+    return text_in({"session", "audio", "input", "transcription", "language"});
+  };
+  EXPECT_EQ(taken(R"("languages":["de"])"), "de");
+  EXPECT_EQ(taken(R"("languages":["de"],"language":"en")"), "en");
+  for (const char* open : {R"("languages":["de","en"])", R"("languages":[])", R"("languages":null)"})
+    EXPECT_EQ(taken(open), "null");
+  refused(R"({"type":"session.update","session":{"audio":{"input":{"transcription":{"languages":["fr"]}}}}})",
+          "audio.input.transcription.language", "'fr'");
+  refused(R"({"type":"session.update","session":{"audio":{"input":{"transcription":{"languages":"de"}}}}})",
+          "audio.input.transcription.languages", "must be a list of at most 64 texts");
+}
+
 // Of a model that cannot be told one.
 TEST_F(LanguageTest, IsThatWhichTheOperatorLists) {
   ASSERT_NO_FATAL_FAILURE(start_with({}, {"en"}));

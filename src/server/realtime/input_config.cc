@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/in_quotes.h"
+#include "server/language.h"
 
 namespace syrinx::server::realtime {
 namespace {
@@ -71,15 +72,14 @@ Checked take_turns(const Json& value, const InputChecks& checks, std::optional<T
   return {};
 }
 
-Checked take_keywords(const Json& value, std::vector<std::string>& keywords) {
-  constexpr const char* kField = "transcription.keywords";
+Checked take_texts(const Json& value, const char* field, size_t most, std::vector<std::string>& texts) {
   if (value.is_null()) return {};
-  if (value.array() == nullptr || value.array()->size() > kMaxKeywords)
-    return refuse(kField, "'{}' must be a list of at most {} words", kField, kMaxKeywords);
+  if (value.array() == nullptr || value.array()->size() > most)
+    return refuse(field, "'{}' must be a list of at most {} texts", field, most);
   for (const Json& each : *value.array()) {
-    std::string word;
-    if (auto taken = take_text(each, kField, word); !taken) return taken;
-    if (!word.empty()) keywords.push_back(std::move(word));
+    std::string text;
+    if (auto taken = take_text(each, field, text); !taken) return taken;
+    if (!text.empty()) texts.push_back(std::move(text));
   }
   return {};
 }
@@ -88,7 +88,8 @@ Checked take_transcription_field(const JsonMember& member, Transcription& transc
   const auto& [key, value] = member;
   if (key == "model") return take_text(value, "transcription.model", transcription.model);
   if (key == "language") return take_text(value, "transcription.language", transcription.language);
-  if (key == "keywords") return take_keywords(value, transcription.keywords);
+  if (key == "languages") return take_texts(value, "transcription.languages", kMaxLanguages, transcription.languages);
+  if (key == "keywords") return take_texts(value, "transcription.keywords", kMaxKeywords, transcription.keywords);
   if (key == "prompt") {
     std::string prompt;
     if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
@@ -107,6 +108,7 @@ Checked take_transcription(const Json& value, const InputChecks& checks, std::op
   Transcription changed;
   for (const JsonMember& member : *value.object())
     if (auto taken = take_transcription_field(member, changed); !taken) return taken;
+  if (changed.language.empty()) changed.language = language_expected(changed.languages);
   if (!checks.can_hear) return {};
   if (auto checked = checks.transcription(changed); !checked) return checked;
   transcription = std::move(changed);

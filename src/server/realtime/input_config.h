@@ -27,9 +27,10 @@ struct TurnDetection {
 };
 
 struct Transcription {
-  std::string model = {}, language = {};   // empty: the server's, and what the model finds out
-  std::string told_language = {};          // that the recogniser is told for it; empty: none
-  std::vector<std::string> keywords = {};  // to be favoured; transducers alone
+  std::string model = {}, language = {};    // empty: the server's, and what the model finds out
+  std::vector<std::string> languages = {};  // that are expected
+  std::string told_language = {};           // that the recogniser is told for it; empty: none
+  std::vector<std::string> keywords = {};   // to be favoured; transducers alone
 };
 
 struct InputConfig {
@@ -45,7 +46,7 @@ struct InputChecks {
   std::function<Checked(Transcription&)> transcription = {};  // fills in told_language
 };
 
-inline constexpr size_t kMaxKeywords = 32;
+inline constexpr size_t kMaxKeywords = 32, kMaxLanguages = 64;
 
 // The `input` of the released names' `audio`.
 Checked take_input(const Json& value, const InputChecks& checks, InputConfig& input);
