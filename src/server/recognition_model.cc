@@ -21,6 +21,8 @@ namespace {
 constexpr std::array kModelNames = {"whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe",
                                     "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
 
+constexpr const char* kKeywords = "keywords[]";
+
 Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) {
   SYRINX_TRY(paths, user_paths());
   Result<RecognitionFiles> files = find_recognition_files(settings.recognition_model, models_folder(paths));
@@ -36,7 +38,7 @@ std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
     if (!checked && checked.error().code == code) fields.emplace_back(field);
   };
   add("language", Code::kUnsupported, {.language = "en"});
-  add("keywords[]", Code::kUnsupported, {.boost = {"a"}});
+  add(kKeywords, Code::kUnsupported, {.boost = {"a"}});
   add("chunking_strategy", Code::kNotFound, {.voice = {.threshold = 0.5}});
   return fields;
 }
@@ -125,6 +127,19 @@ tl::expected<std::string, HttpError> RecognitionModel::language_called(std::stri
                         id_, in_quotes(language), languages_.size(), in_quotes(languages_.front()));
   return tl::unexpected(
       HttpError{.status = 404, .message = std::move(message), .param = "language", .code = "language_not_found"});
+}
+
+tl::expected<void, HttpError> RecognitionModel::take_keywords(std::vector<std::string>& keywords, const char* field,
+                                                              bool ignored) const {
+  const bool is_heeded =
+      std::find(unheeded_fields_.begin(), unheeded_fields_.end(), kKeywords) == unheeded_fields_.end();
+  if (keywords.empty() || is_heeded) return {};
+  keywords.clear();
+  if (ignored) return {};
+  return refuse(field,
+                "'{}' cannot be heeded: {} cannot favour words; leave them out, or have the operator set "
+                "ignore_hints",
+                field, id_);
 }
 
 bool RecognitionModel::names_its_files(std::string_view sentence) const {

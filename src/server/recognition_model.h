@@ -48,6 +48,10 @@ class RecognitionModel {
   const std::vector<std::string>& languages() const { return languages_; }
   // Fields of a request of /v1/audio/transcriptions that it does not heed.
   const std::vector<std::string>& unheeded_fields() const { return unheeded_fields_; }
+  // Of a request's field with words to favour: all of them, or where this model favours none an error, or with
+  // `ignored` no words.
+  tl::expected<void, HttpError> take_keywords(std::vector<std::string>& keywords, const char* field,
+                                              bool ignored) const;
   // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: that
   // of the model's own, or none for another one that the operator has listed.  404 for any other.
   tl::expected<std::string, HttpError> language_called(std::string_view language) const;

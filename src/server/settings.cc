@@ -99,6 +99,9 @@ Rows recognition() {
            "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
            "Languages of the recognising model, say en, for clients that name one; needed where its files do not tell"),
+      flag("ignore_hints", &Settings::ignore_hints,
+           "Recognise speech for requests with a `prompt`, `keywords` or a `temperature` that the model cannot heed, "
+           "instead of refusing them"),
   };
 }
 

@@ -40,6 +40,7 @@ struct Settings {
   int64_t recognition_live_slots = 1;
   bool recognition_heartbeat = false;
   Texts recognition_languages = {};
+  bool ignore_hints = false;
 
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;

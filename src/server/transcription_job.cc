@@ -139,12 +139,15 @@ Status TranscriptionJob::parse() {
   };
   const auto parts = parse_multipart(order_.type, order_.body);
   if (!parts) return misused(parts.error());
-  auto request = parse_transcription_request(*parts, order_.translated);
+  auto request =
+      parse_transcription_request(*parts, {.translated = order_.translated, .ignore_hints = order_.ignore_hints});
   if (!request) return misused(request.error());
   request_ = std::move(*request);
   if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
+  if (auto heeded = model().take_keywords(request_.options.boost, "keywords", order_.ignore_hints); !heeded)
+    return misused(std::move(heeded).error());
   if (request_.options.language.empty()) return {};
   auto language = model().language_called(request_.options.language);
   if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});

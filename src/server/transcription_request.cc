@@ -17,42 +17,44 @@ constexpr size_t kMaxTextBytes = 256;  // of a field that may be heeded, but the
 constexpr size_t kMaxKeywords = 32;
 
 using Taken = tl::expected<void, HttpError>;
-using Take = Taken (*)(const FormPart& part, TranscriptionRequest& request);
+using Take = Taken (*)(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request);
 
-Taken take_file(const FormPart& part, TranscriptionRequest& request) {
+Taken take_file(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   if (part.content.empty()) return refuse("file", "'file' is empty; send a recording");
   request.file = part.content;
   return {};
 }
 
-Taken take_model(const FormPart& part, TranscriptionRequest& request) {
+Taken take_model(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   request.model = part.content;
   return {};
 }
 
-Taken take_language(const FormPart& part, TranscriptionRequest& request) {
+Taken take_language(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   request.options.language = part.content;
   return {};
 }
 
-Taken take_expected(const FormPart& part, TranscriptionRequest& request) {
+Taken take_expected(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   if (!part.content.empty()) request.languages.emplace_back(part.content);
   return {};
 }
 
-Taken take_keyword(const FormPart& part, TranscriptionRequest& request) {
+Taken take_keyword(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   if (request.options.boost.size() == kMaxKeywords)
     return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
   if (!part.content.empty()) request.options.boost.emplace_back(part.content);
   return {};
 }
 
-Taken take_prompt(const FormPart& part, TranscriptionRequest& /*request*/) {
-  if (part.content.empty()) return {};
-  return refuse("prompt", "'prompt' cannot be heeded: no model of this server takes one; leave it out");
+Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& /*request*/) {
+  if (part.content.empty() || rules.ignore_hints) return {};
+  return refuse("prompt",
+                "'prompt' cannot be heeded: no model of this server takes one; leave it out, or have the operator set "
+                "ignore_hints");
 }
 
-Taken take_format(const FormPart& part, TranscriptionRequest& request) {
+Taken take_format(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   static constexpr std::array<std::pair<std::string_view, TranscriptionFormat>, 5> kFormats = {
       {{"json", TranscriptionFormat::kJson},
        {"text", TranscriptionFormat::kText},
@@ -70,20 +72,20 @@ Taken take_format(const FormPart& part, TranscriptionRequest& request) {
   return {};
 }
 
-Taken take_temperature(const FormPart& part, TranscriptionRequest& /*request*/) {
+Taken take_temperature(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& /*request*/) {
   double temperature = 0;
   const char* const end = part.content.data() + part.content.size();
   const auto [behind, error] = std::from_chars(part.content.data(), end, temperature);
   if (error != std::errc() || behind != end || !(temperature >= 0 && temperature <= 1))
     return refuse("temperature", "'temperature' must be a number from 0 to 1");
-  if (temperature != 0)
+  if (temperature != 0 && !rules.ignore_hints)
     return refuse("temperature",
                   "'temperature' cannot be heeded: models raise it by themselves where they have to; "
-                  "give 0, or leave it out");
+                  "give 0, leave it out, or have the operator set ignore_hints");
   return {};
 }
 
-Taken take_granularity(const FormPart& part, TranscriptionRequest& request) {
+Taken take_granularity(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   if (part.content == "word")
     request.options.words = true;
   else if (part.content == "segment")
@@ -94,18 +96,19 @@ Taken take_granularity(const FormPart& part, TranscriptionRequest& request) {
   return {};
 }
 
-Taken take_stream(const FormPart& part, TranscriptionRequest& request) {
+Taken take_stream(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   request.events = part.content == "true" || part.content == "1" || part.content == "True";
   if (!request.events && part.content != "false" && part.content != "0" && part.content != "False")
     return refuse("stream", "'stream' must be true or false");
   return {};
 }
 
-Taken take_include(const FormPart& part, TranscriptionRequest& /*request*/) {
+Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
+  if (part.content == "logprobs") return {};  // may be missing of an answer, and is with every model here
   return refuse("include[]", "{} cannot be included in an answer; leave 'include[]' out", in_quotes(part.content));
 }
 
-Taken refuse_speakers(const FormPart& part, TranscriptionRequest& /*request*/) {
+Taken refuse_speakers(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
   return refuse(part.name.c_str(), "'{}' cannot be heeded: no model of this server tells speakers apart; leave it out",
                 part.name);
 }
@@ -125,7 +128,7 @@ std::optional<double>* voice_number(VoiceActivityChanges& voice, std::string_vie
 }
 
 // "auto", or {"type": "server_vad", ...}: what counts as speech.
-Taken take_chunking(const FormPart& part, TranscriptionRequest& request) {
+Taken take_chunking(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   if (part.content == "auto") return {};
   const auto json = parse_json(part.content, "'chunking_strategy'", {.max_bytes = kMaxTextBytes, .max_depth = 1});
   const Json* const type = json ? json->find("type") : nullptr;
@@ -145,12 +148,12 @@ Taken take_chunking(const FormPart& part, TranscriptionRequest& request) {
 }
 
 // The same in fields of their own, as OpenAI's Python client sends an object.
-Taken take_chunking_type(const FormPart& part, TranscriptionRequest& /*request*/) {
+Taken take_chunking_type(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
   if (part.content == "server_vad" || part.content == "auto") return {};
   return refuse("chunking_strategy", "'chunking_strategy[type]' must be server_vad");
 }
 
-Taken take_chunking_number(const FormPart& part, TranscriptionRequest& request) {
+Taken take_chunking_number(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   const size_t begin = part.name.find('[') + 1;
   const std::string key = part.name.substr(begin, part.name.size() - 1 - begin);
   const auto json = parse_json(part.content, "'chunking_strategy'", {.max_bytes = kMaxTextBytes, .max_depth = 1});
@@ -196,17 +199,18 @@ bool is_short_name(const Field& field) {
                      [&](const Field& other) { return other.name == std::string(field.name) + "[]"; });
 }
 
-Taken take_part(const FormPart& part, bool translated, std::set<std::string_view>& seen,
+Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<std::string_view>& seen,
                 TranscriptionRequest& request) {
   const auto field =
       std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == part.name; });
-  if (field == kFields.end() || (translated && !field->translated))
+  if (field == kFields.end() || (rules.translated && !field->translated))
     return tl::unexpected(HttpError{
         .status = 400,
-        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
-                               translated ? "file, model, prompt, response_format and temperature"
-                                          : "file, model, language, languages, keywords, response_format, "
-                                            "timestamp_granularities[], stream, chunking_strategy and temperature"),
+        .message =
+            fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
+                        rules.translated ? "file, model, prompt, response_format and temperature"
+                                         : "file, model, language, languages, keywords, response_format, "
+                                           "timestamp_granularities[], stream, chunking_strategy and temperature"),
         .param = shortened(part.name),
         .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
@@ -215,7 +219,7 @@ Taken take_part(const FormPart& part, bool translated, std::set<std::string_view
   if (field->take != take_file && field->heeded && part.content.size() > kMaxTextBytes)
     return refuse(part.name.c_str(), "'{}' has {} bytes; give at most {}", part.name, part.content.size(),
                   kMaxTextBytes);
-  return field->take(part, request);
+  return field->take(part, rules, request);
 }
 
 Taken check_together(const TranscriptionRequest& request) {
@@ -231,13 +235,13 @@ Taken check_together(const TranscriptionRequest& request) {
 
 }  // namespace
 
-TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts, bool translated) {
+TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts,
+                                                        const TranscriptionRules& rules) {
   TranscriptionRequest request;
-  request.options.translate = translated;
+  request.options.translate = rules.translated;
   std::set<std::string_view> seen;
   for (const FormPart& part : parts)
-    if (auto taken = take_part(part, translated, seen, request); !taken)
-      return tl::unexpected(std::move(taken).error());
+    if (auto taken = take_part(part, rules, seen, request); !taken) return tl::unexpected(std::move(taken).error());
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
   if (request.options.language.empty()) request.options.language = language_expected(request.languages);

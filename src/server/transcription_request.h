@@ -13,6 +13,11 @@ namespace syrinx::server {
 
 enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
 
+struct TranscriptionRules {
+  bool translated = false;    // of a translation, which takes fewer fields
+  bool ignore_hints = false;  // else a prompt or a temperature that no model heeds is refused
+};
+
 struct TranscriptionRequest {
   std::string_view file;  // a view into the body
   std::string model;      // empty: the server's
@@ -25,11 +30,12 @@ struct TranscriptionRequest {
 
 using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError>;
 
-// `translated`: of a translation, which takes fewer fields.  Errors name the field, its limit and what to give instead.
-TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts, bool translated);
+// Errors name the field, its limit and what to give instead.
+TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts,
+                                                        const TranscriptionRules& rules);
 
 // The names of all fields that it knows, those with [] without their other names, and of those among them that no model
-// heeds: refused, or taken with the one value that changes nothing.
+// heeds: refused, taken with the one value that changes nothing, or passed over.
 std::vector<std::string> transcription_fields(bool translated);
 std::vector<std::string> unheeded_transcription_fields();
 

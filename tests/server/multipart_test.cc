@@ -63,10 +63,10 @@ TEST(Multipart, WhatIsNoFormIsNamed) {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-TranscriptionRequestOrError parse(const Fields& fields, bool translated = false) {
+TranscriptionRequestOrError parse(const Fields& fields, bool translated = false, bool ignore_hints = false) {
   std::vector<FormPart> parts;
   for (const auto& [name, content] : fields) parts.push_back({.name = name, .content = content});
-  return parse_transcription_request(parts, translated);
+  return parse_transcription_request(parts, {.translated = translated, .ignore_hints = ignore_hints});
 }
 
 TEST(TranscriptionRequest, EveryField) {
@@ -123,6 +123,18 @@ TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
   }
 }
 
+TEST(TranscriptionRequest, HintsMayBeIgnored) {
+  const auto request =
+      parse({{"file", "x"}, {"prompt", std::string(300, 'x')}, {"temperature", "0.7"}, {"keywords[]", "Syrinx"}},
+            /*translated=*/false, /*ignore_hints=*/true);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});  // the model knows whether it heeds them
+  EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true, /*ignore_hints=*/true));
+  EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}, false, true).error().param, "temperature");
+  // An answer may lack them, by its type.
+  for (const char* name : {"include[]", "include"}) EXPECT_TRUE(parse({{"file", "x"}, {name, "logprobs"}}));
+}
+
 TEST(TranscriptionRequest, MisusesNameTheField) {
   const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
     fields.emplace_back("file", "sound");
@@ -138,18 +150,18 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
   check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  check({{"prompt", "Hello."}}, "prompt", "or have the operator set ignore_hints", /*translated=*/true);
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
   check({{"include[]", is_long}}, "include[]", "cannot be included");
   check({{"known_speaker_references[]", is_long}}, "known_speaker_references[]", "tells speakers apart");
   for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
     check({{"temperature", bad}}, "temperature", "from 0 to 1");
-  check({{"temperature", "0.5"}}, "temperature", "give 0");
+  check({{"temperature", "0.5"}}, "temperature", "give 0, leave it out, or have the operator set ignore_hints");
   check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
   check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
   check({{"stream", "maybe"}}, "stream", "true or false");
   check({{"stream", "true"}, {"response_format", "srt"}}, "stream", "in place of srt");
-  check({{"include[]", "logprobs"}}, "include[]", "'logprobs' cannot be included");
   check({{"known_speaker_names[]", "ann"}}, "known_speaker_names[]", "tells speakers apart");
   check({{"model", std::string(300, 'm')}}, "model", "has 300 bytes");
   for (const char* bad : {"loud", "{}", "[]", R"({"type": "semantic_vad"})"})

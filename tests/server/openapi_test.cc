@@ -211,7 +211,7 @@ std::string transcription_fault(const std::string& field, const Json& value, boo
   std::vector<FormPart> others = {{.name = "file", .content = "sound"}};
   if (field == "timestamp_granularities[]") others.push_back({.name = "response_format", .content = "verbose_json"});
   const std::vector<std::string> contents = contents_of(value);
-  const auto request = parse_transcription_request(parts_of(field, contents, others), translated);
+  const auto request = parse_transcription_request(parts_of(field, contents, others), {.translated = translated});
   return request ? "" : request.error().message;
 }
 

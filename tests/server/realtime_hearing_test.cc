@@ -152,6 +152,23 @@ TEST_F(HearingTest, WhatNothingHereUsesIsTakenAndNotRepeated) {
   refused(R"({"type":"output_audio_buffer.clear"})", "type", "there is no event 'output_audio_buffer.clear'");
 }
 
+TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
+  recogniser_->favours_words = false;
+  detect(0);
+  const auto update = [](const char* hint) {
+    return R"({"type":"session.update","session":{"audio":{"input":{"transcription":{)" + std::string(hint) + "}}}}}";
+  };
+  start(kManual);
+  refused(update(R"("prompt":"x")"), "audio.input.transcription.prompt", "ignore_hints");
+  refused(update(R"("keywords":["x"])"), "audio.input.transcription.keywords", "ignore_hints");
+  leave();
+  start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})", {.ignore_hints = true});
+  append(beeps({0.1}, 0.5, kRateHz));
+  say(kCommit);
+  hear_until(kCompleted);
+  EXPECT_EQ(text_in({"transcript"}), "beep");
+}
+
 // A transducer has as many streams as there are slots: one that a check took would be somebody's who holds a slot.
 TEST_F(HearingTest, WhatIsAskedForIsCheckedWithoutAStream) {
   start(R"({"turn_detection":null,"transcription":{"language":"de","keywords":["Syrinx"]}})");

@@ -48,8 +48,12 @@ class TranscriptionJobTest : public RecognitionJobTest {
  protected:
   // The whole life of a job; what it has sent as a stream is in sent_.
   ReplyStream::News run(const std::string& parts, bool translated = false) {
-    run_job<TranscriptionJob>(TranscriptionOrder{
-        .type = kType, .body = parts + "--b--\r\n", .translated = translated, .max_recording_s = 10, .id = "1"});
+    run_job<TranscriptionJob>(TranscriptionOrder{.type = kType,
+                                                 .body = parts + "--b--\r\n",
+                                                 .translated = translated,
+                                                 .ignore_hints = ignore_hints_,
+                                                 .max_recording_s = 10,
+                                                 .id = "1"});
     sent_ = sent_bytes(*reply_);
     return reply_->pop_news();
   }
@@ -61,6 +65,7 @@ class TranscriptionJobTest : public RecognitionJobTest {
 
   const std::string file_ = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)));
   std::string sent_;
+  bool ignore_hints_ = false;
 };
 
 TEST_F(TranscriptionJobTest, EveryFormat) {
@@ -132,6 +137,18 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_EQ(run(file_ + part("stream", "true")).end, ReplyStream::End::kFinished);
   EXPECT_THAT(sent_, HasSubstr("event: error\ndata: {\"error\":"));
   EXPECT_THAT(log_, HasSubstr("out of memory in a transcription"));
+}
+
+TEST_F(TranscriptionJobTest, WordsThatCannotBeFavouredMayBeIgnored) {
+  recogniser_->favours_words = false;
+  SetUp();
+  const std::string words = file_ + part("keywords[]", "Syrinx");
+  const ReplyStream::News refused = run(words);
+  EXPECT_EQ(refused.head->status, 400);
+  EXPECT_THAT(refused.head->body, HasSubstr("'keywords' cannot be heeded: fake cannot favour words; leave them out, or "
+                                            "have the operator set ignore_hints"));
+  ignore_hints_ = true;
+  EXPECT_EQ(*answer(words).find("text")->string(), "beep beep");
 }
 
 TEST_F(TranscriptionJobTest, ALanguageIsTheModelsOrListed) {

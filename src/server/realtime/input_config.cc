@@ -84,7 +84,7 @@ Checked take_texts(const Json& value, const char* field, size_t most, std::vecto
   return {};
 }
 
-Checked take_transcription_field(const JsonMember& member, Transcription& transcription) {
+Checked take_transcription_field(const JsonMember& member, const InputChecks& checks, Transcription& transcription) {
   const auto& [key, value] = member;
   if (key == "model") return take_text(value, "transcription.model", transcription.model);
   if (key == "language") return take_text(value, "transcription.language", transcription.language);
@@ -93,8 +93,10 @@ Checked take_transcription_field(const JsonMember& member, Transcription& transc
   if (key == "prompt") {
     std::string prompt;
     if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
-    if (!prompt.empty())
-      return refuse("transcription.prompt", "'transcription.prompt' is heeded by no model here; leave it out");
+    if (!prompt.empty() && !checks.ignore_hints)
+      return refuse("transcription.prompt",
+                    "'transcription.prompt' is heeded by no model here; leave it out, or have the operator set "
+                    "ignore_hints");
   }
   return {};
 }
@@ -107,7 +109,7 @@ Checked take_transcription(const Json& value, const InputChecks& checks, std::op
   if (value.object() == nullptr) return refuse("transcription", "'transcription' must be null or an object");
   Transcription changed;
   for (const JsonMember& member : *value.object())
-    if (auto taken = take_transcription_field(member, changed); !taken) return taken;
+    if (auto taken = take_transcription_field(member, checks, changed); !taken) return taken;
   if (changed.language.empty()) changed.language = language_expected(changed.languages);
   if (!checks.can_hear) return {};
   if (auto checked = checks.transcription(changed); !checked) return checked;

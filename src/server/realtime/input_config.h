@@ -41,8 +41,9 @@ struct InputConfig {
 
 // What the server can do with it.
 struct InputChecks {
-  bool can_hear = false;    // else transcription and detection are taken and not heeded
-  bool can_detect = false;  // turns
+  bool can_hear = false;      // else transcription and detection are taken and not heeded
+  bool can_detect = false;    // turns
+  bool ignore_hints = false;  // else a prompt is refused
   std::function<Checked(Transcription&)> transcription = {};  // fills in told_language
 };
 

@@ -41,6 +41,7 @@ struct SessionOrder {
   HasSlot has_slot = {};       // empty: nobody waits for one
   StartEar start_ear = {};
   bool is_transcription = false;  // the session's type
+  bool ignore_hints = false;      // of its transcription, that the model cannot heed; else they are refused
   double max_backlog_s = 10;      // of sound
   Ear::Times ear_times = {};
   std::string id = {};  // of the HTTP request

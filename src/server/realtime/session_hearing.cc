@@ -14,6 +14,7 @@ constexpr int64_t kSlotPatienceNs = 10'000'000'000;  // of somebody who has spok
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
+          .ignore_hints = order_.ignore_hints,
           .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
@@ -43,6 +44,10 @@ Checked Session::check_transcription(Transcription& transcription) const {
     return tl::unexpected(std::move(error));
   }
   if (auto checked = check_language(transcription); !checked) return checked;
+  if (auto taken =
+          order_.recognition->take_keywords(transcription.keywords, "transcription.keywords", order_.ignore_hints);
+      !taken)
+    return taken;
   if (transcription.keywords.empty()) return {};
   return check_options({.boost = transcription.keywords}, "transcription.keywords");
 }
