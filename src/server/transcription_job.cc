@@ -33,9 +33,8 @@ Json usage_of(const Transcript& transcript) {
   return usage;
 }
 
-Json or_null(const std::optional<TranscriptSegment::Window>& window, float TranscriptSegment::Window::*figure) {
-  return window ? Json(static_cast<double>((*window).*figure)) : Json();
-}
+// What Whisper alone knows, and clients' types have as plain numbers: of others that which says nothing is amiss.
+constexpr TranscriptSegment::Window kNoWindow{.temperature = 0, .compression_ratio = 1, .no_speech = 0};
 
 Json segment_json(const TranscriptSegment& segment, size_t id) {
   Json json;
@@ -46,10 +45,11 @@ Json segment_json(const TranscriptSegment& segment, size_t id) {
   Json::Array tokens;
   for (const int32_t token : segment.tokens) tokens.emplace_back(static_cast<int>(token));
   json.set("tokens", std::move(tokens));
-  json.set("temperature", or_null(segment.window, &TranscriptSegment::Window::temperature));
+  const TranscriptSegment::Window window = segment.window.value_or(kNoWindow);
+  json.set("temperature", static_cast<double>(window.temperature));
   json.set("avg_logprob", std::log(std::max(static_cast<double>(segment.confidence), 1e-10)));
-  json.set("compression_ratio", or_null(segment.window, &TranscriptSegment::Window::compression_ratio));
-  json.set("no_speech_prob", or_null(segment.window, &TranscriptSegment::Window::no_speech));
+  json.set("compression_ratio", static_cast<double>(window.compression_ratio));
+  json.set("no_speech_prob", static_cast<double>(window.no_speech));
   return json;
 }
 
