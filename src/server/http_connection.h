@@ -30,7 +30,7 @@ struct Transport {
   bool draining = false;
   std::shared_ptr<const TlsIdentity> identity;  // of HTTP's connections from now on; null: they are in the clear
   std::set<HttpConnection*> connections;
-  std::map<boost::asio::ip::address, size_t> by_address;
+  std::map<boost::asio::ip::address, size_t> by_address;  // as they are counted (counted_address.h), here and elsewhere
   HandshakePace<boost::asio::ip::address> handshakes;
   boost::asio::io_context io{1};  // last: the coroutines that end with it use the above
 };

@@ -27,7 +27,7 @@ struct HttpRequest {
   std::vector<HttpHeader> headers;
   std::string body;
   std::shared_ptr<const void> hold;  // of the room that the body takes; who takes the body takes this, too
-  std::string address;               // of the client
+  std::string address;               // of the client, as it is counted (counted_address.h)
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/in_quotes.h"
 #include "base/log.h"
+#include "server/counted_address.h"
 #include "server/http_connection.h"
 #include "server/http_sender.h"
 #include "server/wyoming/connection.h"
@@ -128,7 +129,7 @@ asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::millisec
     if (!door.acceptor.is_open()) break;
     pause = error ? kPause : std::chrono::milliseconds(0);  // no descriptor is free: until some have been closed
     if (error) continue;
-    const asio::ip::address address = socket.remote_endpoint(error).address();
+    const asio::ip::address address = counted_as(socket.remote_endpoint(error).address());
     if (!error) take(door, std::move(socket), address);  // or it is gone again
   }
 }

@@ -188,7 +188,7 @@ Rows limits() {
       seconds("max_utterance_s", &Settings::max_utterance_s, 1, 86400, "Of what is said at once over Wyoming"),
       number("max_connections", "N", &Settings::max_connections, 1, 65536, "Open connections; one more is refused"),
       number("max_connections_per_address", "N", &Settings::max_connections_per_address, 1, 65536,
-             "Of them from one address"),
+             "Of them from one address, or one network of 64 bits where it is of IPv6"),
   };
 }
 
