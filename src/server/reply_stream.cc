@@ -1,6 +1,7 @@
 #include "server/reply_stream.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -15,7 +16,10 @@ void ReplyStream::begin(HttpReply head, bool whole) {
     head_ = std::move(head);
     whole_ = whole;
   }
-  waker_.tell();
+  try {
+    waker_.tell();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the head stays, and is told with the next news
+  }
 }
 
 bool ReplyStream::begun() const {

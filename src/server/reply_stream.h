@@ -29,7 +29,8 @@ class ReplyStream {
   enum class End { kOpen, kFinished, kAborted };
 
   // Of the producer; one thread at a time.
-  // Once, first of all.  A whole head is the answer, which goes out with finish() or abort().
+  // Once, first of all.  A whole head is the answer, which goes out with finish() or abort().  Where telling of it
+  // throws, whatever comes next does.
   void begin(HttpReply head, bool whole);
   bool begun() const;
   bool has_room() const { return blocks_.size() < blocks_.capacity(); }  // for a block

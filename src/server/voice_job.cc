@@ -220,6 +220,7 @@ HttpError VoiceJob::told(const Error& error) const { return refusal_ ? *refusal_
 // OpenAI's clients ask again after 409 and 5xx by themselves: a name that is taken stays so, and a voice for which
 // there is no room would be made of its recording each time.
 bool VoiceJob::fail_answer(const HttpError& error) {
+  if (reply_->begun()) return false;
   HttpReply told = error_reply(error);
   if (error.status == 409 || error.status == 507) told.headers.push_back({"x-should-retry", "false"});
   reply_->begin(std::move(told), /*whole=*/true);

@@ -161,6 +161,22 @@ TEST_F(VoiceJobTest, WithoutMemoryForItsFileNothingIsKept) {
   EXPECT_EQ(upload().status, 200);
 }
 
+TEST_F(VoiceJobTest, WithoutMemoryToTellOfItTheVoiceIsThereAndTheAnswerToo) {
+  for (const bool is_deleted : {false, true}) {
+    VoiceOrder order{.type = kType, .body = kForm, .max_voices = 2};
+    if (is_deleted) order = {.deleted = "me"};
+    VoiceJob job(model_, std::move(order), {.metrics = metrics_});
+    int told = 0;
+    job.reply()->on_news([&] {
+      if (++told == 1) throw std::bad_alloc();
+    });
+    run_whole(job);
+    EXPECT_EQ(told, 2);
+    EXPECT_EQ(job.reply()->pop_news().head->status, 200);
+    EXPECT_EQ(is_kept(), !is_deleted);
+  }
+}
+
 TEST_F(VoiceJobTest, WhatCannotBeWrittenIsTakenBack) {
   engine_->before_export = [&] { write_text(folder_.path() + "/shelf", "no folder"); };
   const HttpReply reply = upload();
