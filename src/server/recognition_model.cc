@@ -18,8 +18,9 @@
 namespace syrinx::server {
 namespace {
 
-constexpr std::array kModelNames = {"whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe",
-                                    "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
+constexpr std::array kModelNames = {
+    "whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe", "gpt-4o-transcribe-diarize",
+    "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
 
 constexpr const char* kKeywords = "keywords[]";
 

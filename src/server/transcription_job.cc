@@ -148,6 +148,7 @@ Status TranscriptionJob::parse() {
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
   if (auto heeded = model().take_keywords(request_.options.boost, "keywords", order_.ignore_hints); !heeded)
     return misused(std::move(heeded).error());
+  if (request_.options.language == "auto") request_.options.language.clear();
   if (request_.options.language.empty()) return {};
   auto language = model().language_called(request_.options.language);
   if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});

@@ -119,19 +119,22 @@ class Transcriptions(Server):
 
     def setUp(self):
         super().setUp()
-        self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny"),
-                                 "--recognition-precision", "f32"])
-        self.client = openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0)
+        self.model = tiny_whisper(self.folder / "tiny")
+        self.start_recogniser()
         self.sound = self.folder / "tone.wav"
         self.sound.write_bytes(wav(tone(1)))
+
+    def start_recogniser(self, *arguments):
+        self.start_server(*arguments, model=["--speech-model", "", "--recognition-model", self.model, "--recognition-precision", "f32"])
+        self.client = openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0)
 
     def tearDown(self):
         self.client.close()
         super().tearDown()
 
-    def create(self, **fields):
+    def create(self, model="whisper-1", **fields):
         with self.sound.open("rb") as file:
-            return self.client.audio.transcriptions.create(model="whisper-1", file=file, **fields)
+            return self.client.audio.transcriptions.create(model=model, file=file, **fields)
 
     def test_every_format(self):
         heard = self.create()
@@ -153,6 +156,22 @@ class Transcriptions(Server):
         self.assertIsNone(events[-1].usage)  # which is one of tokens, for this client
         with self.sound.open("rb") as file:
             self.assertIsInstance(self.client.audio.translations.create(model="whisper-1", file=file).text, str)
+
+    def test_what_clients_send_without_being_asked(self):
+        heard = self.create(language="en").text
+        self.assertEqual(self.create(model="gpt-transcribe", languages=["en"]).text, heard)  # LiveKit's
+        self.assertEqual(self.create(languages=["en", "de"]).text, self.create(language="auto").text)
+        self.assertEqual(self.create(model="gpt-4o-transcribe-diarize", include=["logprobs"], language="en").text, heard)
+        hints = {"prompt": "Syrinx", "temperature": 0.5, "keywords": ["Syrinx"]}
+        for name, value in hints.items():
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.create(**{name: value})
+            self.assertEqual(caught.exception.param, name)
+            self.assertIn("ignore_hints", caught.exception.message)
+        self.client.close()
+        self.end_server()
+        self.start_recogniser("--ignore-hints")
+        self.assertEqual(self.create(language="en", **hints).text, heard)
 
     def test_errors_are_its_own_exceptions(self):
         with self.assertRaises(openai.BadRequestError) as caught:

@@ -56,11 +56,12 @@ TEST_F(RecognitionModelTest, IsWarmAndGoesByItsNames) {
   EXPECT_EQ(recogniser_->calls, 1);
   EXPECT_GT(model_->warm_up_ms(), recogniser_->warm_up_ms());
   EXPECT_EQ(model_->id(), "tiny");
-  for (const char* name : {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe",
-                           "gpt-4o-mini-transcribe-2025-12-15", "gpt-4o-transcribe-2025-03-20"})
+  for (const char* name :
+       {"", "tiny", "whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-4o-mini-transcribe-2025-12-15",
+        "gpt-4o-transcribe-2025-03-20", "gpt-4o-transcribe-diarize"})
     EXPECT_TRUE(model_->is_called(name)) << name;
-  for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny", "gpt-4o-transcribe-diarize", "whisper-1-",
-                           "gpt-4o-transcribe-2025-3-20", "gpt-4o-transcribe-2025-03-20-1", "tiny-2025-03-20"})
+  for (const char* name : {"tts-1", "whisper-base", "/secret/place/tiny", "whisper-1-", "gpt-4o-transcribe-2025-3-20",
+                           "gpt-4o-transcribe-2025-03-20-1", "tiny-2025-03-20"})
     EXPECT_FALSE(model_->is_called(name)) << name;
   EXPECT_TRUE(model_->names_its_files("'/secret/place/tiny/model.bin' is damaged"));
   EXPECT_TRUE(model_->names_its_files("'" + settings_.recognition_model + "' is no folder"));

@@ -166,6 +166,7 @@ TEST_F(TranscriptionJobTest, ALanguageIsTheModelsOrListed) {
   EXPECT_EQ(told("en-US"), "'en'");
   EXPECT_EQ(told("DE_at"), "'de'");
   EXPECT_EQ(told(""), "''");
+  EXPECT_EQ(told("auto"), "''");  // as over other protocols
   EXPECT_THAT(told("tlh"), HasSubstr("does not recognise 'tlh'; leave the language out, or name one of 2"));
   // A transducer without a prompt: it cannot be told one, and needs none.
   recogniser_->known_languages.clear();
