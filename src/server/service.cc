@@ -49,6 +49,7 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/assets/{name}", &Service::page, false, Body::kNone},
       Route{"GET", "/v1/models", &Service::models, true, Body::kNone},
       Route{"GET", "/v1/models/{id}", &Service::model, true, Body::kNone},
+      Route{"GET", "/v1/audio/models", &Service::speaking_models, true, Body::kNone},
       Route{"GET", "/v1/audio/voices", &Service::voices, true, Body::kNone},
       Route{"POST", "/v1/audio/voices", &Service::upload_voice, true, Body::kVoice},
       Route{"GET", "/v1/audio/voices/{id}", &Service::voice, true, Body::kNone},

@@ -109,6 +109,7 @@ class Service final : public HttpService {
   HttpReply page(HttpRequest& request);
   HttpReply models(HttpRequest& request);
   HttpReply model(HttpRequest& request);
+  HttpReply speaking_models(HttpRequest& request);
   HttpReply voices(HttpRequest& request);
   HttpReply voice(HttpRequest& request);
   HttpReply upload_voice(HttpRequest& request);

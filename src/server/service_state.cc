@@ -177,7 +177,17 @@ HttpReply Service::models(HttpRequest& /*request*/) {
   return json_reply(json);
 }
 
-// One of that list, by its own id: OpenAI's names for it are no models of their own.
+// For Open WebUI, which looks here for what may speak.
+HttpReply Service::speaking_models(HttpRequest& /*request*/) {
+  auto loaded = loaded_models();
+  if (!loaded) return error_reply(loaded.error());
+  loaded->recognition.reset();
+  Json json;
+  json.set("models", listed_models(*loaded));
+  return json_reply(json);
+}
+
+// One of the models, by its own id: OpenAI's names for it are no models of their own.
 HttpReply Service::model(HttpRequest& request) {
   const auto loaded = loaded_models();
   if (!loaded) return error_reply(loaded.error());

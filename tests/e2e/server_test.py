@@ -89,6 +89,7 @@ class Speech(Server):
         models = json.loads(self.request("GET", "/v1/models")[2])
         self.assertEqual([(model["id"], model["object"]) for model in models["data"]], [("english", "model")])
         self.assertEqual(json.loads(self.request("GET", "/v1/models/english")[2]), models["data"][0])
+        self.assertEqual(json.loads(self.request("GET", "/v1/audio/models")[2]), {"models": models["data"]})
         self.check_refused(404, "model_not_found", "model", "GET", "/v1/models/tts-1")
         self.assertEqual(models["data"][0]["languages"], ["en"])
         for field in models["data"][0]["unsupported_parameters"]:
@@ -129,7 +130,7 @@ class Access(Server):
         self.start_server("--api-key-file", keys)
         for path in ("/health", "/ready"):
             self.assertEqual(self.request("GET", path)[0], 200)
-        for path in ("/metrics", "/v1/models", "/v1/audio/voices"):
+        for path in ("/metrics", "/v1/models", "/v1/audio/models", "/v1/audio/voices"):
             headers, message = self.check_refused(401, "invalid_api_key", None, "GET", path)
             self.assertEqual(headers["WWW-Authenticate"], "Bearer")
             self.assertIn("Authorization: Bearer KEY", message)

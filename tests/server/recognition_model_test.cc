@@ -104,6 +104,7 @@ TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   EXPECT_THAT(models, HasSubstr("\"task\":\"automatic-speech-recognition\""));
   EXPECT_THAT(models, Not(HasSubstr("text-to-speech")));
   EXPECT_EQ(ask(service, "GET", "/v1/audio/voices").body, "{\"voices\":[],\"uploads\":false}");
+  EXPECT_EQ(ask(service, "GET", "/v1/audio/models").body, "{\"models\":[]}");
   const HttpReply speech = ask(service, "POST", "/v1/audio/speech");
   EXPECT_EQ(speech.status, 404);
   EXPECT_THAT(speech.body, HasSubstr("no model of this server speaks"));
@@ -116,7 +117,8 @@ TEST_F(RecognitionModelTest, WhileItLoadsTheServerIsNotReady) {
   EXPECT_THAT(loading.body, HasSubstr("\"code\":\"loading\""));
   ASSERT_EQ(loading.headers.size(), 1U);
   EXPECT_EQ(loading.headers[0].name, "Retry-After");
-  for (const char* path : {"/v1/models", "/v1/models/tiny", "/v1/audio/voices", "/v1/audio/voices/ann"}) {
+  for (const char* path :
+       {"/v1/models", "/v1/models/tiny", "/v1/audio/models", "/v1/audio/voices", "/v1/audio/voices/ann"}) {
     const HttpReply early = ask(service, "GET", path);
     EXPECT_EQ(early.status, 503) << path;  // that there is none would be untrue in a moment
     EXPECT_THAT(early.body, HasSubstr("\"code\":\"loading\"")) << path;
