@@ -235,8 +235,8 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// As TOML writes it: JSON's strings are among its own.  Beyond what can be seen in ASCII as numbers, since the file is
-// to be ASCII.
+// As TOML writes it: JSON's strings are among its own.  Beyond what can be seen in ASCII as numbers, so that every
+// terminal shows what is there.
 std::string written(const std::string& text) {
   std::string quoted = Json(text).dump();
   if (text::find_invalid(quoted)) return quoted;  // a file name of other bytes; no file of settings can hold it

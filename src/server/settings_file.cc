@@ -10,6 +10,7 @@
 
 #include "base/in_quotes.h"
 #include "base/mapped_file.h"
+#include "text/unicode.h"
 
 namespace syrinx::server {
 namespace {
@@ -31,15 +32,56 @@ std::optional<SettingValue> value_of(const toml::node& node) {
   return SettingValue(std::move(texts));
 }
 
+// Behind the text in quotes that begins at `at`; one that does not end is cut at its line, where toml++ stops, too.
+size_t behind_text(std::string_view file, size_t at) {
+  const char quote = file[at];
+  const std::string three(3, quote);
+  const bool has_lines = file.substr(at).starts_with(three);
+  for (at += has_lines ? three.size() : 1; at < file.size(); ++at) {
+    if (file[at] == '\\' && quote == '"')
+      ++at;
+    else if (!has_lines && file[at] == '\n')
+      return at;
+    else if (!has_lines && file[at] == quote)
+      return at + 1;
+    else if (has_lines && file.substr(at).starts_with(three))
+      return std::min(file.find_first_not_of(quote, at), file.size());  // up to two are the text's own last ones
+  }
+  return file.size();
+}
+
+// The first character beyond ASCII outside texts and comments.  toml++ 3.3 reaches what it calls unreachable at some.
+std::optional<size_t> find_foreign(std::string_view file) {
+  for (size_t at = 0; at < file.size();) {
+    if (static_cast<unsigned char>(file[at]) > 127) return at;
+    if (file[at] == '#')
+      at = std::min(file.find('\n', at), file.size());
+    else
+      at = file[at] == '"' || file[at] == '\'' ? behind_text(file, at) : at + 1;
+  }
+  return std::nullopt;
+}
+
+Status check_characters(std::string_view file, const std::string& name) {
+  const auto line = [&](size_t at) {
+    return 1 + std::count(file.begin(), file.begin() + static_cast<ptrdiff_t>(at), '\n');
+  };
+  if (const auto malformed = text::find_invalid(file))
+    return fail(Code::kInvalidArgument, "'{}', line {}: a byte that is not UTF-8; save the file as UTF-8", name,
+                line(*malformed));
+  if (const auto foreign = find_foreign(file))
+    return fail(Code::kInvalidArgument,
+                "'{}', line {}: a character that is not ASCII outside of a text; put quotes around the text", name,
+                line(*foreign));
+  return {};
+}
+
 }  // namespace
 
 Status read_settings(std::string_view text, const std::string& name, Settings& settings) {
-  // toml++ 3.3 reaches what it calls unreachable at some of them.
-  const auto foreign =
-      std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 127; });
-  if (foreign != text.end())
-    return fail(Code::kInvalidArgument, "'{}', line {}: a byte that is not ASCII; write \\uXXXX in a text instead",
-                name, 1 + std::count(text.begin(), foreign, '\n'));
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // which some editors put before everything
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  SYRINX_TRY_VOID(check_characters(text, name));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return fail(Code::kInvalidArgument, "'{}', line {}: {}; the file must be TOML", name,

@@ -93,6 +93,28 @@ class Chart(Program):
         self.assertIn(server["args"][-1], at)
         self.assertEqual([each["args"] for each in pod["initContainers"]], [["pull", "kokoro"], ["pull", "whisper-base"]])
 
+    def test_a_setting_may_be_in_any_language(self):
+        told = 'Antworte höflich, sage "du"; 日本語'
+        objects = self.objects({"settings.upstream": "http://ollama:11434/v1", "settings.upstream_instructions": told})
+        self.assertEqual(json.loads(self.settings(objects)["upstream_instructions"]), told)
+
+    def test_its_settings_are_the_programs(self):
+        """With the kinds and limits of docs/server.md, whose table is the program's."""
+        def kind(words, default):
+            number = re.fullmatch(r"a (whole )?number from (\S+) to (\S+)", words)
+            if number:
+                return {"type": "integer" if number[1] else "number", "minimum": json.loads(number[2]), "maximum": json.loads(number[3])}
+            if words.startswith("one of "):
+                return {"enum": ([""] if default == '""' else []) + words.removeprefix("one of ").split(", ")}
+            return {"a text": {"type": "string"}, "true or false": {"type": "boolean"}}.get(words) or {"type": "array", "items": {"type": "string"}}
+
+        page = (SCALE.parents[1] / "docs/server.md").read_text().split("\n## Settings\n")[1].split("\n## ")[0]
+        table = {name: kind(words, default) for name, words, default in re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \| `([^|]*)` \|", page, re.MULTILINE)}
+        schema = json.loads((SCALE / "chart/values.schema.json").read_text())["properties"]["settings"]["properties"]
+        its_own = {name for name, values in schema.items() if values is False}
+        self.assertEqual(its_own, {"host", "port", "api_keys", "api_key_file", "max_connections_per_address", "tls_certificate", "tls_key"})
+        self.assertEqual(schema, {**table, **dict.fromkeys(its_own, False)})
+
     def test_pods_may_do_nothing_but_their_work(self):
         container = (SCALE.parent / "container/Containerfile").read_text()
         objects = self.objects()
@@ -117,6 +139,8 @@ class Chart(Program):
         self.check_refused("busyShare", {"autoscaling.busyShare": 1.5})
         self.check_refused("port", {"settings.port": 1})
         self.check_refused("kokro", {"kokro": 1})
+        self.check_refused("max_conections", {"settings.max_conections": 5})
+        self.check_refused("speech_slots", {"settings.speech_slots": "4"})
         self.check_refused("pull", {"models.pull": ["../../etc"]})
 
     def check_haproxy(self, values):

@@ -260,16 +260,38 @@ TEST(Settings, TheThreatModelHasTheirDefaults) {
   EXPECT_GT(settings, 35);
 }
 
-// toml++ runs into undefined behaviour at some of them (fuzz/corpus/settings_file/unreachable.toml).
-TEST(Settings, TheFileIsAscii) {
+std::string instructions(const std::string& toml) {
   Settings settings;
-  const Status read = read_settings("port = 1\n[ \xEF\xBB\xAF\n", "a.toml", settings);
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message, "'a.toml', line 2: a byte that is not ASCII; write \\uXXXX in a text instead");
+  const Status read = read_settings(toml, "a.toml", settings);
+  return read ? settings.upstream_instructions : read.error().message;
+}
+
+TEST(Settings, TheFileIsUtf8) {
+  const std::string text = "h\xC3\xB6\u200Bflich \xF0\x9F\x98\x80";
+  EXPECT_EQ(instructions("\xEF\xBB\xBF# \xC3\xA4 \" '\nupstream_instructions = \"" + text + "\" # \xC3\xA4"), text);
+  EXPECT_EQ(instructions("upstream_instructions = '" + text + "\\'"), text + "\\");
+  EXPECT_EQ(instructions("upstream_instructions = \"\"\"\n" + text + "\\\"\n\"\"" + text + "\"\"\"\""),
+            text + "\"\n\"\"" + text + "\"");
+  EXPECT_EQ(instructions("upstream_instructions = '''" + text + "''\n" + text + "'''''\nport = 1"),
+            text + "''\n" + text + "''");
+  EXPECT_EQ(instructions("upstream_instructions = \"\" # \xC3\xA4\nupstream_model = \"\\\\\" # \xC3\xA4"), "");
+  for (const char* malformed : {"\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\x80"})
+    EXPECT_EQ(instructions(std::string("port = 1\n\nupstream_instructions = \"") + malformed + "\""),
+              "'a.toml', line 3: a byte that is not UTF-8; save the file as UTF-8");
+  Settings settings, again;
   settings.voice = "caf\xC3\xA9 \xF0\x9F\x98\x80 \x7f";
-  Settings again;
   ASSERT_TRUE(read_settings(settings_as_toml(settings), "b.toml", again));
   EXPECT_EQ(again.voice, settings.voice);
+}
+
+// toml++ runs into undefined behaviour at some of them (fuzz/corpus/settings_file/unreachable.toml).
+TEST(Settings, OutsideOfTextsAndCommentsTheFileIsAscii) {
+  for (const char* foreign :
+       {"\n[ \xEF\xBB\xAF\n", "\nvoice = \xC3\xA9", "\ncaf\xC3\xA9 = 1", "\nvoice = \"a\"\xC2\xA0",
+        "\nvoice = \"\"\xC3\xA9\"\"", "\nvoice = ''''''\xC3\xA9", "\nvoice = \"\"\"\"\"\"\xC3\xA9", "\"open\n\xC3\xA9"})
+    EXPECT_EQ(fault(foreign),
+              "'a.toml', line 2: a character that is not ASCII outside of a text; put quotes around the text")
+        << foreign;
 }
 
 }  // namespace
