@@ -67,6 +67,16 @@ install(FILES ${printed}/syrinx.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 REN
 install(FILES ${printed}/syrinx.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME syrinx)
 install(FILES ${printed}/syrinx.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _syrinx)
 install(FILES ${printed}/syrinx.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+# The unit names the program by its whole path, which `cmake --install --prefix` chooses.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_BINDIR})
+  set(unit_bindir ${CMAKE_INSTALL_BINDIR})
+else()
+  set(unit_bindir "\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}")
+endif()
+install(CODE "
+  set(SYRINX_BINDIR \"${unit_bindir}\")
+  configure_file(\"${CMAKE_SOURCE_DIR}/packaging/systemd/syrinx.service.in\" \"${CMAKE_BINARY_DIR}/packaging/syrinx.service\" @ONLY)
+  file(INSTALL \"${CMAKE_BINARY_DIR}/packaging/syrinx.service\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system\")")
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/docs/third_party.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # `cmake --build FOLDER --target uninstall` removes what the last install of that folder put in place.

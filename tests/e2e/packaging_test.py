@@ -92,11 +92,11 @@ class Notify(Server):
 
 class SystemdUnit(Program):
     def unit(self):
-        """As it is, but for the place of the program, which is this build's."""
-        text = (PACKAGING / "systemd/syrinx.service").read_text()
-        self.assertIn("ExecStart=/usr/bin/syrinx serve ", text)
+        """As it is installed, but for the place of the program, which is this build's."""
+        text = (PACKAGING / "systemd/syrinx.service.in").read_text()
+        self.assertIn("ExecStart=@SYRINX_BINDIR@/syrinx serve ", text)
         path = self.folder / "syrinx.service"
-        path.write_text(text.replace("ExecStart=/usr/bin/syrinx", f"ExecStart={BINARY}"))
+        path.write_text(text.replace("@SYRINX_BINDIR@", str(pathlib.Path(BINARY).parent)))
         return path
 
     def test_systemd_finds_no_fault(self):
@@ -109,7 +109,7 @@ class SystemdUnit(Program):
 
     def test_the_service_may_end_within_its_time(self):
         """TimeoutStopSec is longer than drain_timeout_s, LimitNOFILE more than max_connections."""
-        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        unit = (PACKAGING / "systemd/syrinx.service.in").read_text()
         settings = self.run_it("serve", "--print-config")[1].decode()
 
         def number(text, name):
@@ -120,7 +120,7 @@ class SystemdUnit(Program):
 
 
     def test_a_fault_of_the_settings_is_not_tried_again(self):
-        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        unit = (PACKAGING / "systemd/syrinx.service.in").read_text()
         status, _, errors = self.run_it("serve", "--check")  # no model has been pulled
         self.assertIn("is not installed", errors)
         self.assertIn(str(status), re.search(r"^RestartPreventExitStatus=(.*)$", unit, re.MULTILINE)[1].split())
@@ -133,7 +133,7 @@ class Heads(Program):
         self.assertEqual(len(models), 2)
         container = (PACKAGING / "container/Containerfile").read_text()
         self.assertEqual(re.findall(r"^#.* syrinx pull (\S+)$", container, re.MULTILINE), models)
-        unit = (PACKAGING / "systemd/syrinx.service").read_text()
+        unit = (PACKAGING / "systemd/syrinx.service.in").read_text()
         self.assertEqual(re.search(r"^# +for model in (.*); do$", unit, re.MULTILINE)[1].split(), models)
 
 
@@ -233,6 +233,9 @@ class ContainerFile(Program):
         for name in ("bin/syrinx", "share/man/man1/syrinx.1", "share/bash-completion/completions/syrinx", "lib/libsyrinx.so",
                      "share/doc/syrinx/third_party.md"):
             self.assertTrue((prefix / name).exists(), name)
+        unit = (prefix / "lib/systemd/system/syrinx.service").read_text()
+        self.assertIn(f"ExecStart={prefix}/bin/syrinx serve ", unit)
+        self.assertIn(f" {prefix}/bin/syrinx pull ", unit)
 
     def test_without_the_page_nothing_is_built(self):
         context = self.context()
