@@ -115,6 +115,19 @@ class Chart(Program):
         self.assertEqual(its_own, {"host", "port", "api_keys", "api_key_file", "max_connections_per_address", "tls_certificate", "tls_key"})
         self.assertEqual(schema, {**table, **dict.fromkeys(its_own, False)})
 
+    def test_pods_pull_whatever_the_catalogue_has(self):
+        names = [model["name"] for model in json.loads(self.run_it("list", "--json")[1])]
+        self.assertIn("pocket-tts:german", names)
+        objects = self.objects({"models.pull": names})
+        for each in objects.values():
+            kubernetes_validate.validate(each, KUBERNETES, strict=True)
+        pulls = objects["Deployment", "speech-syrinx"]["spec"]["template"]["spec"]["initContainers"]
+        self.assertEqual([each["args"] for each in pulls], [["pull", name] for name in names])
+        called = {each["name"] for each in pulls}
+        self.assertEqual(len(called), len(names))
+        for name in called:
+            self.assertRegex(name, r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")  # a label of DNS, which the schema does not ask for
+
     def test_pods_may_do_nothing_but_their_work(self):
         container = (SCALE.parent / "container/Containerfile").read_text()
         objects = self.objects()
