@@ -2,9 +2,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
+#include "base/in_quotes.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "engine/version.h"
@@ -26,6 +28,28 @@ Json json_list(const std::vector<std::string>& texts) {
 HttpError no_free_slot(const std::string& what) {
   return {
       .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
+}
+
+// Who mistypes what a proxy is to ask for must not take every answer for a free slot.
+std::optional<HttpError> ready_misuse(std::string_view query) {
+  constexpr std::array<std::string_view, 3> kTaken = {"slots=speech", "slots=recognition", "slots=1"};
+  while (!query.empty()) {
+    const std::string_view asked = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(asked.size() + 1, query.size()));
+    if (!asked.empty() && std::find(kTaken.begin(), kTaken.end(), asked) == kTaken.end())
+      return HttpError{.status = 400,
+                       .message = fmt::format("{} is nothing that /ready takes; ask for slots=speech, "
+                                              "slots=recognition or slots=1",
+                                              in_quotes(asked)),
+                       .param = "slots"};
+  }
+  return std::nullopt;
+}
+
+HttpError no_such_slots(const char* kind) {
+  return {.status = 503,
+          .message = fmt::format("no model of this server is for {}, so it has no such slot; ask another one", kind),
+          .code = "model_not_found"};
 }
 
 size_t open_descriptors() {
@@ -55,6 +79,7 @@ HttpReply Service::health(HttpRequest& /*request*/) {
 }
 
 HttpReply Service::ready_or_not(HttpRequest& request) {
+  if (const auto misuse = ready_misuse(request.query)) return error_reply(*misuse);
   const State state = state_;
   if (state == State::kLoading)
     return error_reply(
@@ -73,6 +98,7 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
        {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
     const bool hears = slots == &recognition_slots_;
     const size_t free = slots->free(SlotPool::Work::kLive), for_recordings = slots->free(SlotPool::Work::kBatch);
+    if (wanted == kind && slots->size() == 0) return error_reply(no_such_slots(kind));
     // Whoever sends a recording to where it says so: one that is refused behind its sound would have to be sent again.
     if (wanted == kind && (hears ? for_recordings : free) == 0)
       return error_reply(no_free_slot(fmt::format("no slot of {} is free{}", kind, hears ? " for a recording" : "")));

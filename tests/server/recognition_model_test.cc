@@ -87,6 +87,19 @@ TEST_F(RecognitionModelTest, OneThatCannotHearIsNotReady) {
   EXPECT_THROW(static_cast<void>(RecognitionModel::of(settings_, {}, recogniser_)), std::bad_alloc);
 }
 
+TEST_F(RecognitionModelTest, ReadyTakesNoOtherWords) {
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  service.ready(nullptr, model_);
+  for (const char* good : {"", "slots=1", "slots=recognition", "&slots=1&"})
+    EXPECT_EQ(ask(service, "GET", "/ready", good).status, 200) << good;
+  for (const char* bad : {"slots=foo", "slots=Speech", "slots=2", "slots=", "slots", "slot=speech", "slots=1&x=1"}) {
+    const HttpReply reply = ask(service, "GET", "/ready", bad);
+    EXPECT_EQ(reply.status, 400) << bad;
+    EXPECT_THAT(reply.body, HasSubstr("ask for slots=speech, slots=recognition or slots=1")) << bad;
+    EXPECT_THAT(reply.body, HasSubstr("\"param\":\"slots\"")) << bad;
+  }
+}
+
 TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   Service service(settings_, *ApiKeys::load({}), nullptr);
   EXPECT_THAT(ask(service, "GET", "/metrics").body, Not(HasSubstr("syrinx_slots")));
@@ -96,7 +109,9 @@ TEST_F(RecognitionModelTest, StandsBesideNoVoiceWhereThatIsOff) {
   EXPECT_EQ(*ready->find("recognition")->find("free_slots")->whole(), 3);
   EXPECT_EQ(*ready->find("speech")->find("slots")->whole(), 0);
   EXPECT_EQ(ask(service, "GET", "/ready", "slots=recognition").status, 200);
-  EXPECT_EQ(ask(service, "GET", "/ready", "slots=speech").status, 503);
+  const HttpReply no_voice = ask(service, "GET", "/ready", "slots=speech");
+  EXPECT_EQ(no_voice.status, 503);
+  EXPECT_THAT(no_voice.body, HasSubstr("no model of this server is for speech, so it has no such slot"));
   EXPECT_THAT(ask(service, "GET", "/metrics").body, HasSubstr("syrinx_slots{model=\"tiny\",state=\"free\"} 3\n"));
   EXPECT_THAT(ask(service, "GET", "/metrics").body, HasSubstr("syrinx_audio_backlog_seconds{model=\"tiny\"} 0\n"));
   const std::string models = ask(service, "GET", "/v1/models").body;
