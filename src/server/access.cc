@@ -1,5 +1,7 @@
 #include "server/access.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -100,24 +102,26 @@ Result<ApiKeys> ApiKeys::load(const Settings& settings) {
   ApiKeys keys;
   for (const std::string& key : settings.api_keys) keys.digests_.push_back(digest(key));
   if (settings.api_key_file.empty()) return keys;
-  SYRINX_TRY(const MappedFile file, MappedFile::open(settings.api_key_file));
-  const std::span<const std::byte> bytes = file.bytes();
+  const auto file = MappedFile::open(settings.api_key_file);
+  if (!file) return fail(file.error().code, "'api_key_file': {}", file.error().message);
+  const std::span<const std::byte> bytes = file->bytes();
+  const std::string where = fmt::format("'api_key_file': '{}'", settings.api_key_file);
   if (bytes.size() > kMaxKeyFileBytes)
-    return fail(Code::kLimitExceeded, "'{}' has {} bytes; a file of API keys has at most {}", settings.api_key_file,
-                bytes.size(), kMaxKeyFileBytes);
+    return fail(Code::kLimitExceeded, "{} has {} bytes; a file of API keys has at most {}", where, bytes.size(),
+                kMaxKeyFileBytes);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t before = keys.digests_.size();
   for (size_t line = 1; !rest.empty(); ++line) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view key = trimmed(rest.substr(0, end));
-    if (!key.empty()) {
-      SYRINX_TRY_VOID(check_key(key, fmt::format("'{}', line {}", settings.api_key_file, line)));
+    if (!key.empty() && !key.starts_with('#')) {
+      SYRINX_TRY_VOID(check_key(key, fmt::format("{}, line {}", where, line)));
       keys.digests_.push_back(digest(key));
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (keys.digests_.size() == before)
-    return fail(Code::kInvalidArgument, "'{}' holds no API key; write one a line", settings.api_key_file);
+    return fail(Code::kInvalidArgument, "{} holds no API key; write one a line", where);
   return keys;
 }
 
@@ -129,6 +133,11 @@ bool ApiKeys::allow(std::string_view authorization) const {
   bool allowed = false;
   for (const std::string& known : digests_) allowed = same(given, known) || allowed;
   return allowed && bearer;
+}
+
+bool others_can_read(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0;
 }
 
 bool is_listed(std::string_view origin, const Texts& origins) {

@@ -19,8 +19,8 @@ Status check_origin(std::string_view origin);
 
 class ApiKeys {
  public:
-  // Those of the settings, which check() has seen, and of their file.  The file's errors, and those of check_key();
-  // kInvalidArgument where it holds none.
+  // Those of the settings, which check() has seen, and of their file, one a line, where a line that begins with '#' is
+  // none.  The file's errors, and those of check_key(); kInvalidArgument where it holds none.
   static Result<ApiKeys> load(const Settings& settings);
   bool asked_for() const { return !digests_.empty(); }
   // Whether an `Authorization` header bears one of them, "Bearer KEY".  Takes as long for every key that is wrong.
@@ -29,6 +29,9 @@ class ApiKeys {
  private:
   std::vector<std::string> digests_;  // SHA-256, so that their lengths do not show either
 };
+
+// Whether a file, of keys, is open to users of this machine who neither own it nor are in its group.
+bool others_can_read(const std::string& path);
 
 // Whether a page of `origin` may ask a server that was addressed as `host`: it is the server's own page, or listed.  A
 // server's own name is an address or localhost, so that no foreign name that leads here passes for it.

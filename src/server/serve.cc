@@ -128,6 +128,9 @@ Status check_everything(const Settings& settings) {
   if (!identity) return tl::unexpected(identity.error());
   if (!settings.upstream.empty())
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
+  for (const std::string& file : {settings.api_key_file, settings.upstream_key_file})
+    if (others_can_read(file))
+      log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", file);
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
   if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
   return {};

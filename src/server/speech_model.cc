@@ -65,10 +65,16 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files,
   return voices;
 }
 
+// What is wrong with a file, and the setting that names it.
+Status of_voices(const std::string& member, const Status& checked) {
+  if (checked) return {};
+  return fail(checked.error().code, "'voices' holds {}: {}", in_quotes(member), checked.error().message);
+}
+
 Status add_voices(const Settings& settings, SpeechEngine& engine) {
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    SYRINX_TRY_VOID(add_voice_file(engine, pair.first, pair.second));
+    SYRINX_TRY_VOID(of_voices(member, add_voice_file(engine, pair.first, pair.second)));
   }
   return {};
 }
@@ -92,7 +98,7 @@ Status SpeechModel::check(const Settings& settings) {
   }
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    SYRINX_TRY_VOID(check_voice_file(files, pair.first, pair.second));
+    SYRINX_TRY_VOID(of_voices(member, check_voice_file(files, pair.first, pair.second)));
   }
   SYRINX_TRY(const std::shared_ptr<SpeechModel> model, make(settings, std::move(files), paths.data));
   std::string voice = settings.voice.empty() ? syrinx::default_voice(model->files_) : settings.voice;

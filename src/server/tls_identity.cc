@@ -5,7 +5,6 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <sys/stat.h>
 
 #include <new>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/watched_file.h"
+#include "server/access.h"
 
 namespace syrinx::server {
 namespace {
@@ -139,8 +139,7 @@ Status use_key(SSL_CTX* context, const WatchedFile& file, const std::string& pat
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1)
     return fail(Code::kInvalidArgument, "the key in '{}' cannot be used: {}; make another one", path, reason());
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0)
+  if (others_can_read(path))
     log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", path);
   return {};
 }

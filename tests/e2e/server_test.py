@@ -441,17 +441,31 @@ class Settings(Program):
                              "--cors-origins", "example.org")
             self.check_fails(3, "there is no voice 'carl'", "serve", *check, *MODEL[:-1], "carl")
             self.check_fails(3, "no voice file 'none.wav'", "serve", *check, *MODEL[:-1], "none.wav")
-            self.check_fails(5, "bad.toml", "serve", *check, *MODEL, "--voices", f"x={bad}")
+            self.check_fails(5, f"'voices' holds 'x={bad}': ", "serve", *check, *MODEL, "--voices", f"x={bad}")
         self.check_fails(3, "no voice 'carl'", "serve", "--check", *MODEL, "--voice-names", "x=carl")
         self.check_fails(3, "none.wav", "serve", "--check", *MODEL, "--voices", "x=none.wav")
-        self.check_fails(3, "none", "serve", "--check", *MODEL, "--api-key-file", "none")
+        self.check_fails(3, "'api_key_file': ", "serve", "--check", *MODEL, "--api-key-file", "none")
+        self.check_fails(2, "'port' and 'wyoming_port' are both 9000", "serve", "--check", *MODEL, "--port", "9000", "--wyoming-port", "9000")
         bad.write_text("good\nsome secret\n")
+        bad.chmod(0o640)
         self.check_fails(2, "line 2 holds a key with a blank", "serve", "--check", *MODEL, "--api-key-file", bad)
         bad.write_text('\napi_keys = ["good", "schl\\u00fcssel"]\n')
         self.check_fails(2, "line 2: 'api_keys' holds a key with a blank, a control character or one beyond ASCII", "serve",
                          "--check", "--config", bad, *MODEL)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.check_taken(taken.getsockname()[1])
+
+    def test_keys_that_others_can_read_are_warned_of(self):
+        keys = self.folder / "keys"
+        keys.write_text("secret\n")
+        upstream = ("--upstream", "http://127.0.0.1:9/v1", "--upstream-key-file", keys)
+        for arguments in (("--api-key-file", keys), upstream):
+            for mode, told in ((0o644, f"warning: the key in '{keys}' can be read by every user"), (0o640, "")):
+                keys.chmod(mode)
+                code, _, errors = self.run_it("serve", "--check", *MODEL, *arguments)
+                self.assertEqual(code, 0, errors)
+                self.assertEqual("warning: " in errors, bool(told), errors)
+                self.assertIn(told, errors)
 
     def test_mistakes_with_kokoro(self):
         """Whose files alone are looked at: the model need not be one."""

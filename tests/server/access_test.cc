@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <span>
+#include <utility>
 
 #include "server/base64.h"
 #include "server/request_id.h"
@@ -32,6 +35,7 @@ TEST(ApiKeys, AFileHasOneALine) {
   Settings settings;
   settings.api_key_file = folder.path() + "/keys";
   EXPECT_EQ(ApiKeys::load(settings).error().code, Code::kNotFound);
+  EXPECT_THAT(ApiKeys::load(settings).error().message, testing::StartsWith("'api_key_file': "));
   std::ofstream(settings.api_key_file) << "\n  one \r\ntwo";
   const auto keys = ApiKeys::load(settings);
   ASSERT_TRUE(keys);
@@ -45,13 +49,30 @@ TEST(ApiKeys, AFileHasOneALine) {
     std::ofstream(settings.api_key_file) << bad;
     const auto loaded = ApiKeys::load(settings);
     ASSERT_FALSE(loaded) << bad;
-    EXPECT_EQ(loaded.error().message, fmt::format("'{}', line 2 holds a key with a blank, a control character or one "
-                                                  "beyond ASCII, which no header can bear; choose another one",
-                                                  settings.api_key_file));
+    EXPECT_EQ(loaded.error().message,
+              fmt::format("'api_key_file': '{}', line 2 holds a key with a blank, a control character or one "
+                          "beyond ASCII, which no header can bear; choose another one",
+                          settings.api_key_file));
   }
   std::ofstream(settings.api_key_file) << "!#\"'~\n";
   EXPECT_TRUE(ApiKeys::load(settings)->allow("Bearer !#\"'~"));
+  std::ofstream(settings.api_key_file) << "# of the lobby\nnew#1\n  #old\n#old key\n";
+  EXPECT_TRUE(ApiKeys::load(settings)->allow("Bearer new#1"));
+  EXPECT_FALSE(ApiKeys::load(settings)->allow("Bearer #old"));
+  std::ofstream(settings.api_key_file) << "#old\n";
+  EXPECT_THAT(ApiKeys::load(settings).error().message, HasSubstr("holds no API key; write one a line"));
   EXPECT_FALSE(ApiKeys::load(Settings{})->asked_for());
+}
+
+TEST(ApiKeys, AFileMayBeOpenToEverybody) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/keys";
+  EXPECT_FALSE(others_can_read(path));
+  std::ofstream(path) << "key";
+  for (const auto& [mode, open] : {std::pair(0600, false), std::pair(0640, false), std::pair(0644, true)}) {
+    ASSERT_EQ(::chmod(path.c_str(), static_cast<mode_t>(mode)), 0);
+    EXPECT_EQ(others_can_read(path), open) << mode;
+  }
 }
 
 TEST(Origins, OnesOwnPageAndThoseListed) {
