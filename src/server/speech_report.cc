@@ -16,14 +16,23 @@ const char* field_of(const Error& error, const SpeechModel& model, bool has_spee
   return "voice";
 }
 
+// What the client has been told by a 4xx is no error that whoever runs the server could mend.
+bool is_refused(const SpeechOutcome& speech) {
+  return speech.outcome == std::string_view("error") && speech.fault.empty();
+}
+
+const char* reason_of(const SpeechOutcome& speech) {
+  if (speech.outcome == std::string_view("done")) return stop_reason(speech.statistics);
+  return is_refused(speech) ? "refused" : speech.outcome;
+}
+
 }  // namespace
 
 const char* stop_reason(const SpeechStatistics& statistics) { return statistics.limited_pieces > 0 ? "limit" : "eos"; }
 
 void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
-  const bool done = speech.outcome == std::string_view("done");
-  const char* const reason = done ? stop_reason(speech.statistics) : speech.outcome;
-  reports.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
+  const char* const reason = reason_of(speech);
+  if (!is_refused(speech)) reports.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
   reports.metrics.add("syrinx_audio_seconds_total", {{"model", speech.model}, {"direction", "out"}},
                       speech.statistics.audio_seconds);
   reports.metrics.add("syrinx_compute_seconds_total", {{"model", speech.model}}, speech.statistics.compute_ms / 1000);
@@ -34,8 +43,9 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   if (!line) return;
   line->set("characters", speech.characters);
   line->set("audio_seconds", speech.statistics.audio_seconds);
-  line->set("first_audio_ms", milliseconds(speech.first_audio_s));
-  line->set("engine_first_audio_ms", milliseconds(speech.statistics.first_audio_ms / 1000));
+  const bool was_heard = speech.statistics.audio_seconds > 0;
+  line->set("first_audio_ms", was_heard ? milliseconds(speech.first_audio_s) : Json());
+  line->set("engine_first_audio_ms", was_heard ? milliseconds(speech.statistics.first_audio_ms / 1000) : Json());
   line->set("compute_ms", milliseconds(speech.statistics.compute_ms / 1000));
   reports.log->write(line->dump());
 }

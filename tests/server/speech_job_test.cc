@@ -89,6 +89,7 @@ TEST_F(SpeechJobTest, WhatGoesWellEndsTheAnswer) {
   EXPECT_EQ(news.end, ReplyStream::End::kFinished);
   EXPECT_EQ(sent_.size(), 3840U);
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"eos\""));
+  EXPECT_THAT(log_, Not(HasSubstr("null")));
   EXPECT_THAT(log_, Not(HasSubstr("\"error\"")));
   run({}, /*faults_alone=*/true);
   EXPECT_EQ(log_, "");
@@ -129,6 +130,10 @@ TEST_F(SpeechJobTest, WhatIsTheRequestsFaultIsToldAndNotLogged) {
   EXPECT_EQ(news.head->status, 400);
   EXPECT_THAT(news.head->body, HasSubstr("there is nothing to say"));
   EXPECT_EQ(log_, "");
+  EXPECT_EQ(run({}).head->status, 400);
+  EXPECT_THAT(log_, HasSubstr("\"stopped\":\"refused\""));
+  EXPECT_THAT(log_, HasSubstr("\"first_audio_ms\":null,\"engine_first_audio_ms\":null"));
+  EXPECT_THAT(metrics_.text(), Not(HasSubstr("syrinx_generation_stopped_total{")));
 }
 
 TEST_F(SpeechJobTest, WantOfMemoryIsNotTheRequestsFault) {
