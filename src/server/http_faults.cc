@@ -25,11 +25,15 @@ bool is_malformed(const error_code& error) {
 }
 
 HttpReply parse_fault(const error_code& error, const HttpLimits& limits, size_t buffer_bytes) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return error_reply(
-        {.status = 431,
-         .message = fmt::format("the request's header or trailer has more than {} bytes; send a shorter one",
-                                error == http::error::header_limit ? limits.max_header_bytes : buffer_bytes)});
+  if (error == http::error::header_limit)
+    return error_reply({.status = 431,
+                        .message = fmt::format("the request's header has more than {}, which is what the server's "
+                                               "'max_header_kb' lets in; send a shorter one",
+                                               size_text(limits.max_header_bytes))});
+  if (error == http::error::buffer_overflow)
+    return error_reply({.status = 431,
+                        .message = fmt::format("the request's header or trailer has more than {}; send a shorter one",
+                                               size_text(buffer_bytes))});
   return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
 }
 

@@ -87,10 +87,10 @@ const Service::Route* Service::find_route(const HttpRequest& request) {
 }
 
 // Of what is at that path, whatever the method.
-ErrorForm Service::error_form(std::string_view path) {
+const Service::Route* Service::find_path(std::string_view path) {
   for (const Route& route : routes())
-    if (route.is_at(path)) return route.error_form;
-  return error_body;
+    if (route.is_at(path)) return &route;
+  return nullptr;
 }
 
 Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
@@ -163,7 +163,7 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
     admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
   }
   admission.refusal = refuse_early(head);
-  admission.error_form = error_form(head.path);
+  if (const Route* const there = find_path(head.path)) admission.error_form = there->error_form;
   const Route* const route = find_route(head);
   if (route == nullptr || admission.refusal) return admission;
   if (route->body == Body::kNone) return admission;
@@ -288,7 +288,7 @@ HttpReply Service::answer(HttpRequest& request) { return (this->*find_route(requ
 
 // Never what a user sent: the route as it is written above, not its path, and no query.
 void Service::answered(const HttpRequest& request, const Answered& answered) {
-  const Route* const route = find_route(request);
+  const Route* const route = find_path(request.path);  // a 405's, too
   this->answered(
       {.route = route != nullptr ? route->path : "other", .id = request.id, .arrived_ns = request.arrived_ns},
       answered);

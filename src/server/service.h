@@ -100,7 +100,7 @@ class Service final : public HttpService {
   };
   static std::span<const Route> routes();
   static const Route* find_route(const HttpRequest& request);
-  static ErrorForm error_form(std::string_view path);
+  static const Route* find_path(std::string_view path);  // whatever the method
 
   HttpReply health(HttpRequest& request);
   HttpReply ready_or_not(HttpRequest& request);

@@ -166,6 +166,8 @@ class Transport(Server):
         self.assertEqual(self.request("HEAD", "/health")[2], b"")
         headers, _ = self.check_refused(405, None, None, "GET", "/v1/audio/speech")
         self.assertEqual(headers["Allow"], "POST")
+        self.assertEqual(self.metric('syrinx_requests_total{route="/v1/audio/speech",code="405"}'), 1)
+        self.assertIn("/openapi.json lists what there is", self.request("GET", "/index.html")[2].decode())
         for path in ("/index.html", "//health", "/health/", "/v1/audio/../../health", "/%68ealth", "*"):
             self.check_refused(404, "unknown_url", None, "GET", path)
 
@@ -311,7 +313,7 @@ class Transport(Server):
     def test_the_size_of_a_header(self):
         request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: %s\r\n\r\n" % (b"x" * 10000)
         for kilobytes, begin, sentence in (("16", b"HTTP/1.1 200 OK\r\n", b'"status":"ok"'),
-                                           ("4", b"HTTP/1.1 431 ", b"header or trailer has more than 4096 bytes; send a shorter one")):
+                                           ("4", b"HTTP/1.1 431 ", b"the request's header has more than 4 KB, which is what the server's 'max_header_kb' lets in; send a shorter one")):
             self.start_server("--max-header-kb", kilobytes)
             self.assertIn(sentence, self.raw(request, begin))
             self.end_server()
