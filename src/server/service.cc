@@ -259,7 +259,7 @@ std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const 
   if (auto reply = wrong_method(head)) return reply;
   return refusal(
       {.status = 404,
-       .message = fmt::format("there is nothing at {}; docs/server.md lists what there is", in_quotes(head.path)),
+       .message = fmt::format("there is nothing at {}; /openapi.json lists what there is", in_quotes(head.path)),
        .code = "unknown_url"});
 }
 
