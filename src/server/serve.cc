@@ -57,6 +57,10 @@ std::string page_of(const char* scheme, const Settings& settings, int port) {
   return all ? fmt::format("{}://localhost:{}/", scheme, port) : address_of(scheme, settings, port) + "/";
 }
 
+std::string counted(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 // Stops between two models when the server is to end.
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
   std::shared_ptr<const SpeechModel> speech;
@@ -72,11 +76,11 @@ Status load_models(const Settings& settings, Service& service, const std::string
   if (cancel_requested()) return {};
   service.ready(speech, recognition);
   if (speech)
-    tell(
-        fmt::format("{} speaks at {}/v1/audio/speech, {} texts at once", speech->id(), address, settings.speech_slots));
+    tell(fmt::format("{} speaks at {}/v1/audio/speech, {} at once", speech->id(), address,
+                     counted(settings.speech_slots, "text")));
   if (recognition)
-    tell(fmt::format("{} transcribes at {}/v1/audio/transcriptions, {} recordings at once", recognition->id(), address,
-                     service.recordings_at_once()));
+    tell(fmt::format("{} transcribes at {}/v1/audio/transcriptions, {} at once", recognition->id(), address,
+                     counted(static_cast<int64_t>(service.recordings_at_once()), "recording")));
   return {};
 }
 
@@ -124,13 +128,13 @@ Status check_everything(const Settings& settings) {
   for (const std::string& doubt : doubts(settings)) log_warning("{}", doubt);
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());
+  for (const std::string& file : {settings.api_key_file, settings.upstream_key_file})
+    if (others_can_read(file))
+      log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", file);
   const auto identity = load_identity(settings);
   if (!identity) return tl::unexpected(identity.error());
   if (!settings.upstream.empty())
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
-  for (const std::string& file : {settings.api_key_file, settings.upstream_key_file})
-    if (others_can_read(file))
-      log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", file);
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
   if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
   return {};

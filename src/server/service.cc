@@ -370,15 +370,16 @@ Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<
   return job;
 }
 
-HttpError Service::all_busy(size_t count, const char* what) {
-  return unavailable("no_free_slot",
-                     fmt::format("all {} {} are busy; ask again in a second, or another server", count, what));
+HttpError Service::all_busy(size_t count, const char* what, const char* of) {
+  const std::string all =
+      count == 1 ? fmt::format("the only {}{} is", what, of) : fmt::format("all {} {}s{} are", count, what, of);
+  return unavailable("no_free_slot", all + " busy; ask again in a second, or another server");
 }
 
 // Of all slots, unless some are none for such work.
 HttpError Service::all_busy(const SlotPool& slots, SlotPool::Work work) {
   const size_t count = slots.size(work);
-  return all_busy(count, count < slots.size() ? "slots for recordings" : "slots");
+  return all_busy(count, "slot", count < slots.size() ? " for recordings" : "");
 }
 
 tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition(const MakeJob& make) {
@@ -417,7 +418,7 @@ HttpReply Service::realtime(HttpRequest& request) {
   if (!is_heard && !is_spoken && !is_upstream && !realtime::is_realtime_model(handshake.model))
     return error_reply(no_model(true, "", handshake.model));
   // Before one is built; the last place may still go to somebody else.
-  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_.size(), "sessions"));
+  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_.size(), "session"));
   const auto session = std::make_shared<realtime::Session>(
       realtime::SessionOrder{.speech = std::move(models->speech),
                              .recognition = std::move(models->recognition),
@@ -436,7 +437,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .idle_s = settings_.session_idle_s},
       reports());
   if (!sessions_.try_start([session](SlotWatch&) { session->run(); }, [session] { session->end(); }))
-    return error_reply(all_busy(sessions_.size(), "sessions"));
+    return error_reply(all_busy(sessions_.size(), "session"));
   HttpReply reply{.messages = session->messages()};
   if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
   return reply;

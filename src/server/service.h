@@ -128,7 +128,7 @@ class Service final : public HttpService {
   std::optional<HttpError> upload_misuse(const HttpRequest& head, Body body);
   static std::optional<HttpError> voice_misuse(const SpeechModel* speech);
   HttpError uploads_full(size_t bytes);
-  HttpError all_busy(size_t count, const char* what);
+  HttpError all_busy(size_t count, const char* what, const char* of = "");  // "slot", " for recordings"
   HttpError all_busy(const SlotPool& slots, SlotPool::Work work = SlotPool::Work::kLive);
   tl::expected<SlotPool::Lease, HttpError> take_speech_slot();
   static tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> decoding_model(

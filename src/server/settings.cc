@@ -418,6 +418,9 @@ Status check(const Settings& settings) {
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
+  if (settings.port > 0 && settings.port == settings.wyoming_port)
+    return fail(Code::kInvalidArgument, "'port' and 'wyoming_port' are both {}; give them different values",
+                settings.port);
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())

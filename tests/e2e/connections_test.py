@@ -31,7 +31,7 @@ class Slots(Server):
             self.wait_for(lambda: self.metric('syrinx_slots{model="english",state="busy"}') == 1)
             headers, message = self.check_refused(503, "no_free_slot", None, "POST", "/v1/audio/speech", {"input": "x"})
             self.assertEqual(headers["Retry-After"], "1")
-            self.assertIn("all 1 slots are busy", message)
+            self.assertIn("the only slot is busy", message)
             self.check_refused(503, "no_free_slot", None, "GET", "/ready?slots=1")
             self.assertEqual(self.request("GET", "/ready")[0], 200)
             self.assertEqual(self.request("GET", "/health")[0], 200)

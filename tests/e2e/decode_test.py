@@ -305,7 +305,7 @@ class Batch(Decode):
         self.refused(413, "more than 1 MB, which is what the server's 'max_upload_mb'", self.batch(b" " * (2 << 20), kind=self.JSON, headers=key))
         self.refused(413, "64000 bytes, which is what the server's 'decode_max_batch_s'", self.batch(noise(2.1), headers=key))
         with self.stream(additional_headers=key) as client:
-            headers = self.refused(503, "all 1 slots are busy", self.batch(noise(1), headers=key))
+            headers = self.refused(503, "the only slot is busy", self.batch(noise(1), headers=key))
             self.assertEqual(headers["Retry-After"], "1")
             client.send(END)
             self.assertEqual(self.hear_to_the_end(client)[1], 1000)

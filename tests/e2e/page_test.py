@@ -161,7 +161,7 @@ class Speaking(Page):
         self.ask(busy)
         self.wait_for_text("#slots", "1 of 1 slots busy")
         self.browser.click("#say")
-        self.wait_for_text("#speak-fault", "all 1 slots are busy")
+        self.wait_for_text("#speak-fault", "the only slot is busy")
         self.wait_for_text("#refused", "1")
         busy.close()
         self.wait_for_text("#slots", "0 of 1 slots busy")

@@ -193,6 +193,16 @@ TEST(Settings, TlsTakesACertificateAndItsKey) {
   EXPECT_TRUE(check(settings));
 }
 
+TEST(Settings, EachProtocolHasItsOwnPort) {
+  Settings settings;
+  settings.wyoming_port = settings.port;
+  const Status same = check(settings);
+  ASSERT_FALSE(same);
+  EXPECT_EQ(same.error().message, "'port' and 'wyoming_port' are both 8080; give them different values");
+  settings.port = settings.wyoming_port = 0;  // any free ones
+  EXPECT_TRUE(check(settings));
+}
+
 TEST(Settings, PairsHaveTwoParts) {
   Settings settings;
   for (const char* member : {"alloy", "=x", "x=", ""}) {
