@@ -242,11 +242,11 @@ std::string written(const std::string& text) {
   if (text::find_invalid(quoted)) return quoted;  // a file name of other bytes; no file of settings can hold it
   std::string out;
   for (size_t at = 0; at < quoted.size();) {
-    const auto c = static_cast<uint32_t>(text::decode(quoted, at));
+    const char32_t c = text::decode(quoted, at);
     if (c < 0x7f)
       out += static_cast<char>(c);
     else
-      out += c <= 0xffff ? fmt::format("\\u{:04X}", c) : fmt::format("\\U{:08X}", c);
+      out += toml_escape(c);
   }
   return out;
 }
@@ -391,6 +391,11 @@ Status set_from_texts(Settings& settings, const Setting& setting, const Texts& t
   return set(settings, setting, value, where);
 }
 
+std::string toml_escape(char32_t c) {
+  const auto number = static_cast<uint32_t>(c);
+  return number <= 0xffff ? fmt::format("\\u{:04X}", number) : fmt::format("\\U{:08X}", number);
+}
+
 bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
 Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting) {
@@ -413,14 +418,14 @@ Status check(const Settings& settings) {
         "'host' {} can be reached by other machines, and 'wyoming_port' asks nobody for a key; leave it out, or "
         "set allow_no_key if anybody may use it",
         in_quotes(settings.host));
+  if (settings.port > 0 && settings.port == settings.wyoming_port)
+    return fail(Code::kInvalidArgument, "'port' and 'wyoming_port' are both {}; give them different values",
+                settings.port);
   if (settings.tls_certificate.empty() != settings.tls_key.empty())
     return fail(Code::kInvalidArgument,
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
-  if (settings.port > 0 && settings.port == settings.wyoming_port)
-    return fail(Code::kInvalidArgument, "'port' and 'wyoming_port' are both {}; give them different values",
-                settings.port);
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())

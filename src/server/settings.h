@@ -131,6 +131,7 @@ bool is_loopback(std::string_view host);
 // "name=value" of a list; kInvalidArgument naming the setting.
 Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting);
 
+std::string toml_escape(char32_t c);                     // as a text in double quotes may hold it: \u00E9
 std::string settings_as_toml(const Settings& settings);  // with each setting's help, and without secrets
 std::string settings_as_markdown();                      // the table of docs/server.md
 

@@ -45,21 +45,64 @@ size_t behind_text(std::string_view file, size_t at) {
     else if (!has_lines && file[at] == quote)
       return at + 1;
     else if (has_lines && file.substr(at).starts_with(three))
-      return std::min(file.find_first_not_of(quote, at), file.size());  // up to two are the text's own last ones
+      return std::min({file.find_first_not_of(quote, at), at + 2 + three.size(), file.size()});  // two may be its own
   }
   return file.size();
 }
 
-// The first character beyond ASCII outside texts and comments.  toml++ 3.3 reaches what it calls unreachable at some.
+// Behind the text or the comment that begins at `at`, or the character there.
+size_t behind_part(std::string_view file, size_t at) {
+  if (file[at] == '#') return std::min(file.find('\n', at), file.size());
+  return file[at] == '"' || file[at] == '\'' ? behind_text(file, at) : at + 1;
+}
+
+bool is_ascii(char c) { return static_cast<unsigned char>(c) <= 127; }
+
+// Where a part begins that is neither text nor comment, and is not ASCII.
 std::optional<size_t> find_foreign(std::string_view file) {
-  for (size_t at = 0; at < file.size();) {
-    if (static_cast<unsigned char>(file[at]) > 127) return at;
-    if (file[at] == '#')
-      at = std::min(file.find('\n', at), file.size());
-    else
-      at = file[at] == '"' || file[at] == '\'' ? behind_text(file, at) : at + 1;
-  }
+  for (size_t at = 0; at < file.size(); at = behind_part(file, at))
+    if (!is_ascii(file[at])) return at;
   return std::nullopt;
+}
+
+// Whether a backslash ends it that escapes what comes next, and is not escaped itself.
+bool ends_escaping(std::string_view written) { return (written.size() - 1 - written.find_last_not_of('\\')) % 2 == 1; }
+
+// What cannot be escaped, behind a backslash, is as wrong as it was.
+void write_in_ascii(std::string_view part, std::string& written) {
+  for (size_t at = 0; at < part.size();) {
+    const char32_t c = text::decode(part, at);
+    if (c <= 127)
+      written += static_cast<char>(c);
+    else
+      written += ends_escaping(written) ? "?" : toml_escape(c);
+  }
+}
+
+// A text in single quotes, which know no escapes, in double ones.
+std::string in_double_quotes(std::string_view part) {
+  std::string written;
+  const size_t quotes = part.starts_with("'''") ? 3 : 1;
+  const bool has_end = part.size() >= 2 * quotes && part.substr(part.size() - quotes) == part.substr(0, quotes);
+  written.append(quotes, '"');
+  for (const char c : part.substr(quotes, part.size() - quotes - (has_end ? quotes : 0))) {
+    if (c == '"' || c == '\\') written += '\\';
+    written += c;
+  }
+  if (has_end) written.append(quotes, '"');
+  return written;
+}
+
+// toml++ 3.3 reaches what it calls unreachable at some characters beyond ASCII, so none goes there as it is.
+std::string in_ascii(std::string_view file) {
+  std::string written;
+  for (size_t at = 0; at < file.size();) {
+    const std::string_view part = file.substr(at, behind_part(file, at) - at);
+    at += part.size();
+    const bool is_plain = std::all_of(part.begin(), part.end(), is_ascii);
+    write_in_ascii(is_plain || part.front() != '\'' ? std::string(part) : in_double_quotes(part), written);
+  }
+  return written;
 }
 
 Status check_characters(std::string_view file, const std::string& name) {
@@ -82,7 +125,7 @@ Status read_settings(std::string_view text, const std::string& name, Settings& s
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // which some editors put before everything
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   SYRINX_TRY_VOID(check_characters(text, name));
-  const toml::parse_result parsed = toml::parse(text);
+  const toml::parse_result parsed = toml::parse(in_ascii(text));
   if (!parsed) {
     return fail(Code::kInvalidArgument, "'{}', line {}: {}; the file must be TOML", name,
                 parsed.error().source().begin.line, parsed.error().description());

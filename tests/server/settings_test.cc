@@ -284,7 +284,11 @@ TEST(Settings, TheFileIsUtf8) {
             text + "\"\n\"\"" + text + "\"");
   EXPECT_EQ(instructions("upstream_instructions = '''" + text + "''\n" + text + "'''''\nport = 1"),
             text + "''\n" + text + "''");
+  EXPECT_EQ(instructions("upstream_instructions = '\xC3\xA9\\\\ \\\"'"), "\xC3\xA9\\\\ \\\"");
+  EXPECT_THAT(instructions("upstream_instructions = '''\xC3\xA9''''''"), HasSubstr("line 1: "));
   EXPECT_EQ(instructions("upstream_instructions = \"\" # \xC3\xA4\nupstream_model = \"\\\\\" # \xC3\xA4"), "");
+  EXPECT_EQ(instructions("upstream_instructions = \"\"\"a\\\n  \xC3\xA9\\\\\xC3\xA9\"\"\""), "a\xC3\xA9\\\xC3\xA9");
+  EXPECT_THAT(instructions("upstream_instructions = \"\"\"\\\xC3\xA9\"\"\""), HasSubstr("line 1: "));
   for (const char* malformed : {"\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\x80"})
     EXPECT_EQ(instructions(std::string("port = 1\n\nupstream_instructions = \"") + malformed + "\""),
               "'a.toml', line 3: a byte that is not UTF-8; save the file as UTF-8");
