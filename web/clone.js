@@ -2,7 +2,7 @@
 // made, to choose or to delete.
 
 import { isResting, setResting, setWords } from "./button.js";
-import { openMicrophone } from "./listener.js";
+import { loadCapture, openMicrophone } from "./listener.js";
 import { ask } from "./server.js";
 import { kRate, wavOf } from "./sound.js";
 import { Waveform } from "./waveform.js";
@@ -105,7 +105,7 @@ export class ClonePanel {
       microphone = await openMicrophone({ echoCancellation: false, noiseSuppression: false, autoGainControl: false });
       context = new AudioContext();
       await context.resume();
-      await context.audioWorklet.addModule("/assets/capture.js");
+      await loadCapture(context);
       if (attempt === this.#attempt) this.#listen(microphone, context);
       else release(microphone, context);
     } catch (fault) {

@@ -23,11 +23,12 @@ export class DictatePanel {
   #state = "off";  // or starting, on, ending
   #ending = 0;
   #turns = new Set();  // the items whose words are still to come
+  #stateWords = "";    // what is told of the state, where no button's press is told of
 
   // `model` gives the recogniser's name.
   constructor(model) {
     this.#toggle.addEventListener("click", () => this.#press(model()));
-    document.getElementById("dictate-clear").addEventListener("click", () => this.#transcript.clear());
+    document.getElementById("dictate-clear").addEventListener("click", () => this.#clear());
     document.getElementById("dictate-copy").addEventListener("click", () => this.#copy());
     document.getElementById("dictate-save").addEventListener("click", () => this.#save());
   }
@@ -94,9 +95,19 @@ export class DictatePanel {
     setResting(this.#toggle, false);
     setWords(this.#toggle, this.#state === "off" ? "Start dictation" : "Stop dictation");
     setWords(this.#told, words);
+    this.#stateWords = words;
+  }
+
+  #clear() {
+    this.#transcript.clear();
+    setWords(this.#told, this.#stateWords);
   }
 
   async #copy() {
+    if (!this.#transcript.text) {
+      this.#told.textContent = "There is nothing to copy yet.";
+      return;
+    }
     try {
       await navigator.clipboard.writeText(this.#transcript.text);
       this.#told.textContent = "Copied.";

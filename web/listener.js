@@ -1,6 +1,6 @@
 // A session of /v1/realtime with the microphone: what is said goes to the server, and its events come back.
 
-import { Fault, key } from "./server.js";
+import { ask, Fault, key } from "./server.js";
 
 export const base64Of = (samples) =>
   btoa(String.fromCharCode(...new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)));
@@ -14,6 +14,25 @@ export async function openMicrophone(cleaning = { echoCancellation: true, noiseS
     return await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, ...cleaning } });
   } catch (error) {
     throw new Fault(error.name === "NotAllowedError" ? "the browser does not give this page the microphone" : "there is no microphone");
+  }
+}
+
+// The worklet that hands over what a microphone hears; the browser does not say why it has not come.
+export async function loadCapture(context) {
+  try {
+    await context.audioWorklet.addModule("/assets/capture.js");
+  } catch {
+    throw new Fault("the server cannot be reached");
+  }
+}
+
+// Nor why a WebSocket did not open: a request does.
+async function whyNoSession() {
+  try {
+    await ask("/v1/models", { quiet: true });
+    return new Fault("the server gives no session; it may be busy");
+  } catch (fault) {
+    return fault;
   }
 }
 
@@ -34,7 +53,7 @@ function openSocket() {
       return;
     }
     socket.addEventListener("open", () => resolve(socket), { once: true });
-    socket.addEventListener("error", () => reject(new Fault("the server gives no session; it may be busy")), { once: true });
+    socket.addEventListener("error", async () => reject(await whyNoSession()), { once: true });
   });
 }
 
@@ -57,7 +76,7 @@ export class Listener {
       this.#microphone = await openMicrophone();
       this.#context = new AudioContext();
       await this.#context.resume();
-      await this.#context.audioWorklet.addModule("/assets/capture.js");
+      await loadCapture(this.#context);
       this.#socket = await openSocket();
     } catch (error) {
       this.stop();

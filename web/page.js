@@ -9,12 +9,13 @@ import { TalkPanel } from "./talk.js";
 
 const keyDialog = document.getElementById("key-dialog");
 const keyField = document.getElementById("key");
+const keyFault = document.getElementById("key-fault");
 
 onKeyWanted(
-  () =>
+  (why) =>
     new Promise((resolve) => {
       keyDialog.returnValue = "";
-      keyField.value = "";
+      keyField.value = keyFault.textContent = "";
       keyDialog.addEventListener(
         "close",
         () => {
@@ -25,6 +26,7 @@ onKeyWanted(
         { once: true },
       );
       keyDialog.showModal();
+      keyFault.textContent = why && `${why[0].toUpperCase()}${why.slice(1)}.`;
     }),
 );
 

@@ -1,7 +1,7 @@
 // The server that this page comes from: requests with the key of this tab, and its errors as sentences.
 
 const kKeyName = "syrinx-key";
-let askForKey = async () => false;
+let askForKey = async (_why) => false;
 let asking = null;
 
 export class Fault extends Error {
@@ -17,13 +17,14 @@ export function keepKey(value) {
   sessionStorage.setItem(kKeyName, value);
 }
 
-// `ask` resolves to whether the user has given a key.  Requests that are refused at the same time ask once.
+// `ask`, told why another key is wanted (empty: there was none), resolves to whether the user has given one.  Requests
+// that are refused at the same time ask once.
 export function onKeyWanted(ask) {
   askForKey = ask;
 }
 
-function wantKey() {
-  asking ??= askForKey().finally(() => {
+function wantKey(why) {
+  asking ??= askForKey(why).finally(() => {
     asking = null;
   });
   return asking;
@@ -49,6 +50,8 @@ async function askOnce(path, options) {
     if (error.name === "AbortError") throw error;
     throw new Fault("the server cannot be reached");
   }
+  // The server's own sentence is for who writes a client: it names a header.
+  if (reply.status === 401) throw new Fault(used ? "this key was not accepted" : "the server asks for an API key", 401);
   if (!reply.ok) throw new Fault(await sentenceOf(reply), reply.status);
   return reply;
 }
@@ -56,10 +59,13 @@ async function askOnce(path, options) {
 // Resolves to an answer that is 200, or else throws a Fault with the server's sentence.  `quiet`: does not ask for a key.
 export async function ask(path, { quiet = false, ...options } = {}) {
   for (;;) {
+    const used = key();
     try {
       return await askOnce(path, options);
     } catch (fault) {
-      if (fault.status !== 401 || quiet || !(await wantKey())) throw fault;
+      if (fault.status !== 401 || quiet) throw fault;
+      const isNew = key() !== used;  // another request has asked meanwhile
+      if (!isNew && !(await wantKey(used && fault.message))) throw fault;
     }
   }
 }

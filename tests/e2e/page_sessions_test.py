@@ -72,6 +72,10 @@ class Listening(Page):
         self.open_page()
         self.browser.click("#dictate-save")
         self.wait_for_text("#dictate-told", "There is nothing to save yet.")
+        self.browser.click("#dictate-clear")
+        self.assertEqual(self.browser.text("#dictate-told"), "")
+        self.browser.click("#dictate-copy")
+        self.wait_for_text("#dictate-told", "There is nothing to copy yet.")
         self.hold_sessions()
         self.begin("dictate")
         self.tell(self.found("a", "grüne"), self.found("a", " Bäume"))
@@ -138,6 +142,23 @@ class Listening(Page):
         return line["source"] in ("network", "javascript") and "WebSocket connection" in line["message"] and "503" in line["message"]
 
 
+class Gone(Page):
+    def test_that_the_server_has_gone_is_told(self):
+        self.start_recogniser()
+        self.open_page()
+        self.browser.wait_for(lambda: self.browser.run("return document.getElementById('dictate').checkVisibility()"))
+        self.end_server()
+        for panel, words in (("dictate", "Dictation did not begin"), ("talk", "The talk did not begin")):
+            self.browser.click(f"#{panel}-toggle")
+            self.wait_for_text(f"#{panel}-fault", f"{words}: the server cannot be reached.")
+        self.browser.click("#clone-record")
+        self.wait_for_text("#clone-fault", "Nothing was recorded: the server cannot be reached.")
+
+    def is_expected(self, line):
+        gone = {"network": "ERR_CONNECTION_REFUSED", "worker": "(Network error)"}
+        return gone.get(line["source"], "not expected") in line["message"]
+
+
 class Keys(Page):
     def test_the_page_asks_for_the_key(self):
         keys = self.folder / "keys"
@@ -145,11 +166,17 @@ class Keys(Page):
         self.start_server("--api-key-file", keys)
         self.open_page()
         self.wait_for_question()
+        self.assertEqual(self.browser.text("#key-fault"), "")
+        self.assertNotIn("Authorization", self.browser.text("body"))
         self.browser.write("#key", "wrong")
         self.browser.press("enter")
-        self.browser.wait_for(lambda: self.browser.run("return document.getElementById('key').value") == "")
+        self.wait_for_text("#key-fault", "This key was not accepted.")
+        self.assertEqual(self.browser.run("return document.getElementById('key').value"), "")
+        self.assertEqual(self.browser.run("return document.getElementById('key-fault').getAttribute('role')"), "alert")
         self.browser.press("escape")
-        self.wait_for_text("#page-fault", "no valid API key")
+        self.wait_for_text("#page-fault", "The models are not known: this key was not accepted.")
+        self.wait_for_text("#state-fault", "this key was not accepted")
+        self.assertNotIn("Authorization", self.browser.text("body"))
         self.browser.click("#give-key")
         self.wait_for_question()
         self.browser.write("#key", "secret")
@@ -185,7 +212,7 @@ class Keys(Page):
         self.start_with_key("secret")
         self.browser.write("#key", "ключ")
         self.browser.press("enter")
-        self.browser.wait_for(lambda: self.browser.run("return document.getElementById('key').value") == "")
+        self.wait_for_text("#key-fault", "No request can bear an API key with other letters than ASCII's")
         self.wait_for_question()
         self.browser.press("escape")
         self.wait_for_text("#page-fault", "no request can bear an API key with other letters than ASCII's")
