@@ -11,6 +11,9 @@ namespace syrinx {
 namespace {
 
 constexpr size_t kMaxKeptVoices = 64;
+// Nobody else is served while a piece is computed, and memory grows to the longest.  15 s is what the longest phoneme
+// takes at the slowest speed, with the silence around it, so that any piece can be cut until it fits.
+constexpr size_t kMaxPieceFrames = 600;
 
 using FrontEnd = Result<std::shared_ptr<const g2p::EnglishG2p>>;
 
@@ -104,13 +107,14 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.speed = speed_;
     input.noise = noise_;
     input.seed = seed;
+    input.max_frames = kMaxPieceFrames;
     const int64_t deadline_ns = gapless_until_ns(due_ns, system_clock().now_ns());
     const Stopwatch asked;
     Turns::Turn turn(engine_->turns_, due_ns, is_wanted);
     if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a piece of it");
     turn.set_deadline(deadline_ns);
     waited_ms_ += asked.elapsed_ms();
-    return engine_->synthesizer_.synthesize(input, output);
+    return engine_->synthesizer_.synthesize(input, output, is_wanted);
   }
 
   double waited_ms() const override { return waited_ms_; }

@@ -147,8 +147,10 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
     return {};
   }
   const auto is_wanted = [&stream] { return !stream.is_cancelled(); };
-  SYRINX_TRY_VOID(
-      maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), is_wanted, output_));
+  const Status made =
+      maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), is_wanted, output_);
+  if (!made && made.error().code == Code::kLimitExceeded && tokens.ids.size() > 1) return make_halves(piece, stream);
+  SYRINX_TRY_VOID(made);
   std::span<float> kept = trim_silence(output_.samples, kokoro::kSampleRateHz, pause_rule(piece.phonemes));
   if (kept.empty()) kept = output_.samples;  // a piece that is silent altogether
   const auto cut = static_cast<size_t>(kept.data() - output_.samples.data());
@@ -167,6 +169,13 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
   more.pieces = 1;
   stream.account(more);
   return stream.hand_over(std::move(chunk));
+}
+
+// How long a piece lasts shows when its durations have been computed: phonemes that are drawn out, many marks.
+Status KokoroSpeaker::make_halves(const g2p::Phonemized& piece, SpeechStream& stream) {
+  for (const g2p::Phonemized& half : kokoro::split_for_model(piece, (piece.id_count() + 1) / 2))
+    SYRINX_TRY_VOID(make(half, stream));
+  return {};
 }
 
 // Each id lasts its duration in frames; the first frame count belongs to the silence before the first id.

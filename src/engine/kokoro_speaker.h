@@ -25,8 +25,8 @@ class SpeechMaker {
   virtual Status use_voice(const std::string& name) = 0;
   virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
   // `ids` without the zeros; `symbols` chooses the row of the voice; `due_ns`: SpeechStream::due_ns(); `is_wanted` is
-  // asked while it waits for its turn and when that has come (turns.h), and kCancelled the end where it says no;
-  // `output` is reused.
+  // asked while it waits for its turn, when that has come (turns.h) and between stages, and kCancelled the end where it
+  // says no; kLimitExceeded: it would take too long for one turn; `output` is reused.
   virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
                             const std::function<bool()>& is_wanted, kokoro::PieceOutput& output) = 0;
   // How long synthesize() has waited for other sessions, all together.
@@ -38,7 +38,11 @@ class KokoroSpeaker final : public SentenceSpeaker {
   static constexpr size_t kPiecesAhead = 2;
 
   KokoroSpeaker(std::unique_ptr<SpeechMaker> maker, const SpeakOptions& options)
-      : SentenceSpeaker(options.plain), maker_(std::move(maker)), seed_(options.seed), phonemes_(options.phonemes) {}
+      : SentenceSpeaker(options.plain),
+        maker_(std::move(maker)),
+        seed_(options.seed),
+        phonemes_(options.phonemes),
+        planner_(kokoro::PiecePolicy::at_speed(options.speed)) {}
   size_t chunks_ahead() const override { return kPiecesAhead; }
 
  private:
@@ -54,6 +58,7 @@ class KokoroSpeaker final : public SentenceSpeaker {
 
   Result<std::optional<Sentence>> next_phonemes(Moment moment);
   Status make(const g2p::Phonemized& piece, SpeechStream& stream);
+  Status make_halves(const g2p::Phonemized& piece, SpeechStream& stream);
   std::vector<WordTime> word_times(const g2p::Phonemized& piece, const std::vector<uint32_t>& offsets,
                                    size_t first_sample, size_t kept) const;
   std::string source_text(text::Range range) const;

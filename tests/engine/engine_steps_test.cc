@@ -2,6 +2,7 @@
 // are taken (turns_test.cc, models/pocket_tts/stream_pool_test.cc).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@ const std::string kData = SYRINX_TEST_DATA;
 struct Said {
   StepFigures steps;
   size_t chunks = 0;
+  double longest_s = 0;  // of the chunks
 };
 
 // By an engine of its own.
@@ -42,6 +44,7 @@ Said say(const std::string& model, const SpeakOptions& options, const std::strin
     const auto more = (*session)->next(chunk);
     EXPECT_TRUE(more.has_value()) << more.error().message;
     if (!more || !*more) break;
+    said.longest_s = std::max(said.longest_s, static_cast<double>(chunk.samples.size()) / kSpeechRateHz);
   }
   said.steps = (*engine)->steps().since(before);
   EXPECT_EQ((*engine)->waiting(), 0u);
@@ -64,6 +67,16 @@ TEST(EngineSteps, OfKokoroAreItsPieces) {
   EXPECT_EQ(one.steps.count(), 1u);
   EXPECT_EQ(one.chunks, 1u);
   EXPECT_EQ(one.steps.late, 0u);
+}
+
+// Others are served between the steps: none makes more than 15 s of sound, however much is asked for at once, and
+// slowly.
+TEST(EngineSteps, OfKokoroAreNotLong) {
+  SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .speed = 0.25f, .phonemes = true};
+  std::string endless;
+  for (int i = 0; i < 80; ++i) endless += "həlˈO ";
+  const Said said = say(kData + "/kokoro/tiny.onnx", options, endless);
+  EXPECT_LE(said.longest_s, 15.0);
 }
 
 // Who leaves while others have their turns leaves at once, and no step of his follows: the second of two sessions waits

@@ -22,6 +22,7 @@ constexpr int kFrames = 4;                        // sound of each id
 struct Log {
   std::atomic<int> phonemized{0}, synthesized{0};
   std::atomic<bool> hold{false}, asked{false};  // synthesize() was asked, and waits while it is to be held
+  std::atomic<size_t> most_ids{1000};           // more of them would take too long
 };
 
 // Spells: each ASCII letter is its own phoneme.  Sound is a square wave; its seed decides the level.
@@ -76,6 +77,7 @@ class SpellingMaker final : public SpeechMaker {
     log_->asked = true;
     while (log_->hold) std::this_thread::yield();
     waited_ms_ += asked.elapsed_ms();
+    if (ids.size() > log_->most_ids) return fail(Code::kLimitExceeded, "a piece of too many seconds");
     ++log_->synthesized;
     EXPECT_GE(symbols, ids.size());
     output.durations.assign(ids.size() + 2, kFrames);
@@ -149,6 +151,25 @@ TEST(SpeechSession, SpeaksAndTellsWhenEachWordIsHeard) {
   EXPECT_LT(heard.words[0].start_s, 0.06);
   EXPECT_GE(heard.words[1].start_s, heard.words[0].end_s);
   EXPECT_LT(heard.words[2].end_s, static_cast<double>(heard.samples.size()) / 24000.0);
+}
+
+TEST(SpeechSession, SaysInPartsWhatTakesTooLongAtOnce) {
+  const auto log = std::make_shared<Log>();
+  log->most_ids = 7;
+  auto speech = session(log);
+  ASSERT_TRUE(speech->speak("one two three four, five six seven eight incomparably."));
+  const Heard heard = hear(*speech);
+  ASSERT_TRUE(heard.status) << heard.status.error().message;
+  EXPECT_GT(heard.chunks, 5u);
+  std::string words;
+  for (const WordTime& word : heard.words) {
+    if (!words.ends_with(word.text)) words += " " + word.text;  // the last one is in parts
+  }
+  EXPECT_EQ(words, " one two three four five six seven eight incomparably");
+  log->most_ids = 0;
+  auto never = session(log);
+  ASSERT_TRUE(never->speak("one."));
+  EXPECT_EQ(hear(*never).status.error().code, Code::kLimitExceeded);
 }
 
 TEST(SpeechSession, GivesTheSameSoundForTheSameTextAndSeed) {

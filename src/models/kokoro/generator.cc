@@ -39,7 +39,7 @@ Generator::Rows Generator::body(nn::Plane& plane, size_t rows, size_t channels) 
 void Generator::upsample(size_t index, const nn::Plane& features, size_t rows) {
   const PackedMatrix& up = w_.up[index];
   const size_t stride = kUpsample[index], spill = stride / 2;
-  const Rows out = body(hidden_, rows, w_.config.generator >> (index + 1));
+  const Rows out = body(hidden_, rows, channels_of(index));
   runner_.stats(features, feature_stats_);
   kernels::ConvInput in{.data = features.row(0),
                         .storage = features.storage(),
@@ -74,8 +74,9 @@ void Generator::reflect_first_row(size_t width) {
   kernels::write_row(out, storage(), width, hidden_.row(kGuard));
 }
 
-void Generator::stage(size_t index, const nn::Plane& features, StyleNorm& style) {
-  const size_t channels = w_.config.generator >> (index + 1);
+// x_ and its statistics: what the three blocks read.
+void Generator::begin_stage(size_t index, const nn::Plane& features, StyleNorm& style) {
+  const size_t channels = channels_of(index);
   const size_t rows = kUpsample[index] * features.rows() + index;
   Rows x = body(x_, rows, channels);
   runner_.conv(w_.noise_conv[index],
@@ -90,10 +91,15 @@ void Generator::stage(size_t index, const nn::Plane& features, StyleNorm& style)
   runner_.split(stats->tiles(), [&](size_t begin, size_t end) {
     kernels::column_stats(x.data, storage(), x.stride, rows, stats->columns, *stats, {begin, end});
   });
+}
+
+void Generator::add_block(size_t stage, size_t block, StyleNorm& style) {
+  const size_t rows = x_.rows() - 2 * kGuard, channels = channels_of(stage);
+  const Rows x{x_.row(kGuard), rows, x_.stride()};
   const Rows work = body(work_, rows, channels);
-  sum_.prepare(rows, channels, storage());
+  if (block == 0) sum_.prepare(rows, channels, storage());
   const Rows sum{sum_.row(0), rows, sum_.stride()};
-  for (size_t j = 0; j < 3; ++j) snake_block(w_.resblocks[3 * index + j], style, x, x_stats_, work, sum, j > 0);
+  snake_block(w_.resblocks[3 * stage + block], style, x, x_stats_, work, sum, block > 0);
 }
 
 void Generator::snake_block(const SnakeBlock& b, StyleNorm& style, const Rows& x, const nn::PlaneStats& x_stats,

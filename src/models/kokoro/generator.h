@@ -21,14 +21,19 @@ class Generator {
 
   // f0 [2F] (a plane, column 0) -> the spectrum of the source, [120F + 1, 22].
   void source(const nn::Plane& f0, const SourceNoise& noise);
-  // The two upsampling stages; `features` [2F, 512].  after_stage(i, plane) sees the mean of the three blocks times 3.
-  template <class AfterStage>
-  void run(const nn::Plane& features, StyleNorm& style, const AfterStage& after_stage) {
-    stage(0, features, style);
-    after_stage(0, sum_);
-    stage(1, sum_, style);
-    after_stage(1, sum_);
+  // The two upsampling stages; `features` [2F, 512].  goes_on() is asked before each block: false where it said no, and
+  // nothing has come of it.
+  template <class GoesOn>
+  bool run(const nn::Plane& features, StyleNorm& style, const GoesOn& goes_on) {
+    for (size_t i = 0; i < 2; ++i) {
+      begin_stage(i, i == 0 ? features : sum_, style);
+      for (size_t block = 0; block < 3; ++block) {
+        if (!goes_on()) return false;
+        add_block(i, block, style);
+      }
+    }
     spectrum(sum_);
+    return true;
   }
   void release();  // gives the scratch back
   // samples [600F]
@@ -46,7 +51,9 @@ class Generator {
     size_t stride = 0;
   };
   Rows body(nn::Plane& plane, size_t rows, size_t channels) const;
-  void stage(size_t index, const nn::Plane& features, StyleNorm& style);
+  size_t channels_of(size_t stage) const { return w_.config.generator >> (stage + 1); }
+  void begin_stage(size_t index, const nn::Plane& features, StyleNorm& style);
+  void add_block(size_t stage, size_t block, StyleNorm& style);
   void upsample(size_t index, const nn::Plane& features, size_t rows);
   void reflect_first_row(size_t width);
   // x stays as it is unless work is x.  The block's result goes to `out`, on top of what is there when `add`.

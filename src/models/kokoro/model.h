@@ -22,6 +22,7 @@ inline constexpr int kSampleRateHz = 24000;
 inline constexpr int kSamplesPerFrame = 600;  // one duration unit: 25 ms
 inline constexpr size_t kStyleWidth = 256;    // of the published model: decoder style, then prosody style
 inline constexpr size_t kMaxIds = 510;        // phoneme ids of a piece, without the zero at either end
+inline constexpr size_t kMaxFrames = 6000;    // of a piece, 150 s: what 510 ids give at the slowest speed, with room
 
 enum class Precision { kF32, kInt8 };
 const char* precision_name(Precision precision);
@@ -56,6 +57,7 @@ struct PieceInput {
   bool noise = false;            // the reference's source noise, drawn from `seed`
   uint64_t seed = 0;
   std::span<const int32_t> durations = {};  // ids + 2 frame counts that replace the predicted ones (tests, alignment)
+  size_t max_frames = kMaxFrames;           // kLimitExceeded where it would be longer, before most of it is computed
 };
 
 struct PieceOutput {
@@ -72,8 +74,9 @@ class Synthesizer {
   // see.  For parity tests and tools only.
   using Probe = std::function<void(const char* stage, size_t rows, size_t columns, float* values)>;
   void set_probe(Probe probe);
-  // `output` is reused: its vectors keep their capacity.  Memory grows to the longest piece seen.
-  Status synthesize(const PieceInput& input, PieceOutput& output);
+  // `output` is reused: its vectors keep their capacity.  Memory grows to the longest piece seen.  `is_wanted` is asked
+  // between the stages, on this thread: kCancelled where it says no.  Empty: always.
+  Status synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted = {});
 
  private:
   struct Impl;

@@ -82,12 +82,20 @@ size_t behind_last(const Phonemized& text, size_t begin, size_t end, std::initia
   return begin;
 }
 
-// Where to cut before `end`, by the order of section 8.5.
-size_t cut_before(const Phonemized& text, size_t begin, size_t end) {
+// Between words, where the rest is cut into as few parts as max_ids allows, and no single word is left for the last.
+size_t even_cut(const Phonemized& text, size_t begin, size_t max_ids) {
+  const size_t rest = ids_of(text, begin, text.words.size());
+  const size_t parts = (rest + max_ids - 1) / max_ids;
+  const size_t each = (rest + parts - 1) / parts;
+  return fitting(text, begin, each - 1) + 1;
+}
+
+// Where to cut before `end`, the first word that does not fit, by the order of section 8.5.
+size_t cut_before(const Phonemized& text, size_t begin, size_t end, size_t max_ids) {
   for (const auto& marks : {std::initializer_list<std::string_view>{"!", ".", "?", "…"}, {":", ";"}, {",", "—"}}) {
     if (const size_t cut = behind_last(text, begin, end, marks); cut > begin) return cut;
   }
-  return end;
+  return std::min(end, even_cut(text, begin, max_ids));
 }
 
 // One word longer than max_ids (an escape, a run of letters): cut between code points.
@@ -116,12 +124,20 @@ std::vector<Phonemized> split_for_model(const Phonemized& text, size_t max_ids) 
       ++begin;
       continue;
     }
-    const size_t cut = end == text.words.size() ? end : cut_before(text, begin, end);
+    const size_t cut = end == text.words.size() ? end : cut_before(text, begin, end, max_ids);
     out.push_back(slice(text, begin, cut));
     begin = cut;
   }
   if (!out.empty()) out.front().dropped = text.dropped;
   return out;
+}
+
+PiecePolicy PiecePolicy::at_speed(float speed) {
+  PiecePolicy policy;
+  const float share = std::min(speed, 1.0f);
+  policy.max_ids = std::max(policy.shortest_ids, static_cast<size_t>(share * static_cast<float>(policy.max_ids)));
+  policy.packed_ids = std::min(policy.packed_ids, policy.max_ids);
+  return policy;
 }
 
 void PiecePlanner::add(const Phonemized& sentence) {

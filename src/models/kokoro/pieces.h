@@ -13,15 +13,20 @@
 namespace syrinx::kokoro {
 
 struct PiecePolicy {
-  size_t max_ids = 510;      // the model's limit
+  // For what is said at `speed` (0.25 to 4): the slower it is, the fewer phonemes make as much sound.
+  static PiecePolicy at_speed(float speed);
+
+  // Of any piece, some 11 s of sound: the model takes 510, but nobody else is served while a piece is computed.
+  size_t max_ids = 200;
   size_t first_ids = 40;     // the first piece ends at the last clause end within so many phonemes, or soon after
-  size_t packed_ids = 250;   // later sentences are packed together up to so many
+  size_t packed_ids = 200;   // later sentences are packed together up to so many
   size_t shortest_ids = 10;  // a piece of fewer phonemes sounds clipped: it joins a neighbour
   size_t growth = 4;         // a piece is at most so many times the one before: it is made while that one plays
 };
 
 // Cuts where a piece is longer than max_ids: after the last of ! . ? … that fits, else : ; else , — (a closing bracket
-// or quotation goes with it), else between words, else anywhere.  One code point is one id.
+// or quotation goes with it), else between words, into parts of about the same length, else anywhere.  One code point
+// is one id.
 std::vector<g2p::Phonemized> split_for_model(const g2p::Phonemized& text, size_t max_ids = 510);
 
 // Hands out pieces while sentences still arrive.

@@ -12,7 +12,7 @@ namespace {
 // From here (10 s) on a piece gives back what its generator does not need: the generator's planes then are the larger
 // part of memory, and taking pages again costs less than a hundredth of the piece's time.
 constexpr size_t kLongFrames = 400;
-constexpr size_t kMaxFrames = 6000;  // 150 s: what 510 ids give at the slowest speed, with room
+constexpr size_t kFramesPerSecond = kSampleRateHz / kSamplesPerFrame;
 }  // namespace
 
 struct Synthesizer::Impl {
@@ -25,7 +25,10 @@ struct Synthesizer::Impl {
         generator(w, runner) {}
 
   Status check(const PieceInput& input) const;
+  Status plan(const PieceInput& input, std::vector<int32_t>& durations);
   Status plan_durations(const PieceInput& input, std::vector<int32_t>& durations);
+  bool make(const PieceInput& input, const std::function<bool()>& is_wanted, std::vector<float>& samples);
+  bool is_long() const { return token_of_frame.size() >= kLongFrames; }
   void show(const char* stage, const nn::Plane& plane, size_t columns) const;
 
   std::shared_ptr<const Model> model;
@@ -80,9 +83,9 @@ Status Synthesizer::Impl::plan_durations(const PieceInput& input, std::vector<in
   size_t total = 0;
   for (const int32_t d : durations) {
     if (d < 1) return fail(Code::kInvalidArgument, "a duration of {} frames; each is at least 1", d);
-    if (total + static_cast<size_t>(d) > kMaxFrames)
+    if (total + static_cast<size_t>(d) > input.max_frames)
       return fail(Code::kLimitExceeded, "a piece of more than {} s; split the text or raise the speed",
-                  kMaxFrames / 40);
+                  input.max_frames / kFramesPerSecond);
     total += static_cast<size_t>(d);
   }
   token_of_frame.clear();
@@ -101,43 +104,58 @@ void Synthesizer::Impl::show(const char* stage, const nn::Plane& plane, size_t c
   for (size_t t = 0; t < plane.rows(); ++t) std::copy_n(values.data() + t * columns, columns, writable.f32(t));
 }
 
-Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output) {
-  Impl& s = *impl_;
-  const Config& c = s.w.config;
-  SYRINX_TRY_VOID(s.check(input));
-  s.tokens.assign(input.ids.size() + 2, 0);
-  std::copy(input.ids.begin(), input.ids.end(), s.tokens.begin() + 1);
+// Durations, and the token that each frame belongs to.
+Status Synthesizer::Impl::plan(const PieceInput& input, std::vector<int32_t>& durations) {
+  const Config& c = w.config;
+  tokens.assign(input.ids.size() + 2, 0);
+  std::copy(input.ids.begin(), input.ids.end(), tokens.begin() + 1);
   const auto decoder_half = input.style.first(c.style), prosody_half = input.style.subspan(c.style);
-  s.decoder_style.set(decoder_half);
-  s.prosody_style.set(prosody_half);
+  decoder_style.set(decoder_half);
+  prosody_style.set(prosody_half);
 
-  s.text.run(s.tokens, prosody_half, s.prosody_style);
-  s.show("bert", s.text.bert(), c.bert);
-  s.show("duration_encoder", s.text.encoded(), c.hidden + c.style);
-  s.show("text", s.text.text(), c.hidden);
-  if (s.probe) s.probe("duration_raw", s.tokens.size(), 1, s.text.raw_durations().data());
-  SYRINX_TRY_VOID(s.plan_durations(input, output.durations));
+  text.run(tokens, prosody_half, prosody_style);
+  show("bert", text.bert(), c.bert);
+  show("duration_encoder", text.encoded(), c.hidden + c.style);
+  show("text", text.text(), c.hidden);
+  if (probe) probe("duration_raw", tokens.size(), 1, text.raw_durations().data());
+  return plan_durations(input, durations);
+}
 
-  s.frames.prosody(s.text.encoded(), s.token_of_frame, s.prosody_style);
-  s.show("f0", s.frames.f0(), 1);
-  s.show("n", s.frames.energy(), 1);
-  s.frames.decode(s.text.text(), s.token_of_frame, s.decoder_style);
-  s.show("asr", s.frames.asr(), c.hidden);
-  s.show("decoder", s.frames.output(), c.generator);
+// False: it is not wanted any more.
+bool Synthesizer::Impl::make(const PieceInput& input, const std::function<bool()>& is_wanted,
+                             std::vector<float>& samples) {
+  const Config& c = w.config;
+  const auto goes_on = [&is_wanted] { return !is_wanted || is_wanted(); };
+  if (!goes_on()) return false;
+  frames.prosody(text.encoded(), token_of_frame, prosody_style);
+  show("f0", frames.f0(), 1);
+  show("n", frames.energy(), 1);
+  if (!goes_on()) return false;
+  frames.decode(text.text(), token_of_frame, decoder_style);
+  show("asr", frames.asr(), c.hidden);
+  show("decoder", frames.output(), c.generator);
 
-  const bool is_long = s.token_of_frame.size() >= kLongFrames;
-  if (is_long) {
-    s.text.release();
-    s.frames.release();
-    s.w.release_all_but_generator();
+  if (is_long()) {
+    text.release();
+    frames.release();
+    w.release_all_but_generator();
   }
-  s.generator.source(s.frames.f0(), {.enabled = input.noise, .seed = input.seed});
-  s.show("har", s.generator.spectrum_plane(), kSpectrum);
-  s.generator.run(s.frames.output(), s.decoder_style, [](int, const nn::Plane&) {});
-  s.show("spectrum", s.generator.spectrum_plane(), kSpectrum);
-  output.samples.resize(s.token_of_frame.size() * kSamplesPerFrame);
-  s.generator.inverse(output.samples);
-  if (is_long) s.generator.release();
+  generator.source(frames.f0(), {.enabled = input.noise, .seed = input.seed});
+  show("har", generator.spectrum_plane(), kSpectrum);
+  if (!generator.run(frames.output(), decoder_style, goes_on)) return false;
+  show("spectrum", generator.spectrum_plane(), kSpectrum);
+  samples.resize(token_of_frame.size() * kSamplesPerFrame);
+  generator.inverse(samples);
+  return true;
+}
+
+Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted) {
+  Impl& s = *impl_;
+  SYRINX_TRY_VOID(s.check(input));
+  SYRINX_TRY_VOID(s.plan(input, output.durations));
+  const bool is_made = s.make(input, is_wanted, output.samples);
+  if (s.is_long()) s.generator.release();
+  if (!is_made) return fail(Code::kCancelled, "the piece was cancelled while it was made");
   // Faults are gathered, not branched on: in f32 a value that is not finite anywhere reaches the sound, and the sum
   // shows it.  Bytes of int8 activations cannot hold one; against those, weights are tested when they are packed.
   float sum = 0.0f;

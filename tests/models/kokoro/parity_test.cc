@@ -153,6 +153,27 @@ TEST(Kokoro, APieceDoesNotDependOnThoseBefore) {
   EXPECT_EQ(out.samples, expected.samples);
 }
 
+TEST(Kokoro, StopsBetweenStagesAndLeavesNothingBehind) {
+  const Speaking s;
+  const auto model = load("tiny.onnx", Precision::kInt8);
+  ThreadTeam team(2);
+  Synthesizer synthesizer(model, team), fresh(model, team);
+  PieceOutput out, expected;
+  ASSERT_TRUE(fresh.synthesize(s.input(false), expected));
+  for (int stages = 0;; ++stages) {
+    int left = stages;
+    const Status status = synthesizer.synthesize(s.input(false), out, [&left] { return left-- > 0; });
+    if (status) {
+      EXPECT_GE(stages, 8) << "asked too seldom";
+      break;
+    }
+    EXPECT_EQ(status.error().code, Code::kCancelled);
+    ASSERT_TRUE(synthesizer.synthesize(s.input(false), out));
+    EXPECT_EQ(out.samples, expected.samples);
+  }
+  EXPECT_EQ(out.samples, expected.samples);
+}
+
 TEST(Kokoro, NothingIsAllocatedOnceWarm) {
   const Speaking s;
   for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
@@ -238,6 +259,9 @@ TEST(Kokoro, RefusesWhatItCannotSpeak) {
   std::vector<int32_t> endless(s.durations.size(), 5000);
   in = s.input(true);
   in.durations = endless;
+  EXPECT_EQ(code(in), Code::kLimitExceeded);
+  in = s.input(false);
+  in.max_frames = in.ids.size();  // it has two silences, too
   EXPECT_EQ(code(in), Code::kLimitExceeded);
   std::vector<float> broken = s.style;
   broken[1] = NAN;

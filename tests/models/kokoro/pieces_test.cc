@@ -48,6 +48,7 @@ TEST(SplitForModel, CutsAtTheStrongestPauseThatFits) {
   EXPECT_EQ(phonemes(split_for_model(said("aaa, bbb ccc"), 9)), (Lines{"aaa,", "bbb ccc"}));
   EXPECT_EQ(phonemes(split_for_model(said("(aaa.) bbb ccc"), 10)), (Lines{"(aaa.)", "bbb ccc"}));
   EXPECT_EQ(phonemes(split_for_model(said("aaa bbb ccc"), 8)), (Lines{"aaa bbb", "ccc"}));
+  EXPECT_EQ(phonemes(split_for_model(said("a a a a a a a a"), 13)), (Lines{"a a a a a", "a a a"}));
   EXPECT_EQ(phonemes(split_for_model(said("aaaaaaaaaa b"), 4)), (Lines{"aaaa", "aaaa", "aa", "b"}));
   EXPECT_EQ(phonemes(split_for_model(said("short"), 510)), Lines{"short"});
   EXPECT_TRUE(split_for_model(Phonemized{}, 510).empty());
@@ -108,9 +109,9 @@ TEST(PlanPieces, LaterSentencesArePacked) {
   size_t total = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const size_t ids = pieces[i].id_count();
-    EXPECT_LE(ids, 250u);
+    EXPECT_LE(ids, 200u);
     if (i >= 2 && i + 1 < pieces.size()) {
-      EXPECT_GT(ids, 200u);
+      EXPECT_GT(ids, 150u);
     }
     total += pieces[i].words.size();
   }
@@ -125,6 +126,34 @@ TEST(PlanPieces, APieceIsNotMuchLongerThanTheOneBefore) {
   ASSERT_GE(pieces.size(), 3u);
   EXPECT_LE(pieces[0].id_count(), 40u);
   for (size_t i = 1; i < pieces.size(); ++i) EXPECT_LE(pieces[i].id_count(), 4 * pieces[i - 1].id_count());
+}
+
+// Nobody else is served while a piece is computed.
+TEST(PlanPieces, NoPieceIsLongHoweverSlowItIsSaid) {
+  std::string endless = "word";
+  for (int i = 0; i < 200; ++i) endless += " word";
+  const std::vector<Phonemized> sentences(2, said(endless));
+  const auto longest = [&](float speed) {
+    size_t ids = 0, words = 0;
+    for (const Phonemized& piece : plan_pieces(sentences, PiecePolicy::at_speed(speed))) {
+      ids = std::max(ids, piece.id_count());
+      EXPECT_GE(piece.words.size(), 2u) << "a word is alone at speed " << speed;
+      words += piece.words.size();
+    }
+    EXPECT_EQ(words, 2 * sentences[0].words.size());
+    return ids;
+  };
+  EXPECT_LE(longest(4.0f), 200u);
+  EXPECT_LE(longest(1.0f), 200u);
+  EXPECT_LE(longest(0.5f), 100u);
+  EXPECT_LE(longest(0.25f), 50u);
+}
+
+TEST(PlanPieces, ASentenceThatIsSaidInTenSecondsStaysWhole) {
+  std::string lengthy;
+  for (int i = 0; i < 60; ++i) lengthy += "so ";
+  lengthy += "on.";
+  EXPECT_EQ(phonemes(plan_pieces({said(lengthy)})), Lines{lengthy});
 }
 
 TEST(PlanPieces, WhatSaysNothingMakesNoPiece) {
