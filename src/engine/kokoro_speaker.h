@@ -38,7 +38,7 @@ class KokoroSpeaker final : public SentenceSpeaker {
   static constexpr size_t kPiecesAhead = 2;
 
   KokoroSpeaker(std::unique_ptr<SpeechMaker> maker, const SpeakOptions& options)
-      : SentenceSpeaker(options.plain),
+      : SentenceSpeaker(options),
         maker_(std::move(maker)),
         seed_(options.seed),
         phonemes_(options.phonemes),

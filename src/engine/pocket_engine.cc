@@ -106,8 +106,8 @@ Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& o
     if (!name.empty()) return self->marked_voice(name);
     return voice != nullptr ? voice : self->voice("");
   };
-  return std::make_unique<SpeechSession>(std::make_unique<PocketSpeaker>(find_voice, std::move(synthesizer),
-                                                                         std::move(planner), has_voice, options.plain));
+  return std::make_unique<SpeechSession>(
+      std::make_unique<PocketSpeaker>(find_voice, std::move(synthesizer), std::move(planner), has_voice, options));
 }
 
 // A text may come from anybody: it chooses among the voices by name, and opens no file of this machine or another.

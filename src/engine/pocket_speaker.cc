@@ -5,8 +5,8 @@
 namespace syrinx {
 
 PocketSpeaker::PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer,
-                             pocket::ChunkPlanner planner, bool has_voice, bool plain)
-    : SentenceSpeaker(plain),
+                             pocket::ChunkPlanner planner, bool has_voice, const SpeakOptions& options)
+    : SentenceSpeaker(options),
       find_voice_(std::move(find_voice)),
       synthesizer_(std::move(synthesizer)),
       planner_(std::move(planner)),

@@ -24,7 +24,7 @@ class PocketSpeaker final : public SentenceSpeaker {
   // `find_voice` keeps alive what the synthesizer uses.  A synthesizer without a voice is given the first one when a
   // sentence comes before a mark that names another.
   PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer, pocket::ChunkPlanner planner,
-                bool has_voice, bool plain);
+                bool has_voice, const SpeakOptions& options);
   size_t chunks_ahead() const override { return kFramesAhead; }
 
  private:

@@ -29,7 +29,9 @@ Status SentenceSpeaker::speak(SpeechStream& stream) {
     ended = arrival == Arrival::kEnd;
   }
   SYRINX_TRY_VOID(say_rest(stream));
-  return end();
+  Status said = end();
+  if (said || !silence_for_nothing_) return said;
+  return hand_over_silence(kSilenceForNothingMs * kSpeechRateHz / 1000, stream);
 }
 
 // As if the text ended here.
@@ -56,18 +58,22 @@ Status SentenceSpeaker::heed_mark(SpeechStream& stream) {
 }
 
 Status SentenceSpeaker::pause(const MarkedText::Mark& mark, SpeechStream& stream) {
-  auto left = static_cast<size_t>(std::llround(mark.pause_s * kSpeechRateHz));
-  silence_ += left;
+  const auto samples = static_cast<size_t>(std::llround(mark.pause_s * kSpeechRateHz));
+  silence_ += samples;
   if (silence_ > kMaxSilenceS * kSpeechRateHz)
     return fail(Code::kLimitExceeded, "line {} of the text: its pauses add up to more than {} s; leave some out",
                 mark.line, kMaxSilenceS);
-  while (left > 0) {
-    const size_t count = std::min(left, kSilenceAtOnce);
+  return hand_over_silence(samples, stream);
+}
+
+Status SentenceSpeaker::hand_over_silence(size_t samples, SpeechStream& stream) {
+  while (samples > 0) {
+    const size_t count = std::min(samples, kSilenceAtOnce);
     SpeechChunk silence = stream.spare();
     silence.samples.assign(count, 0.0f);
     SYRINX_TRY_VOID(stream.hand_over(std::move(silence)));
     be_silent(count);
-    left -= count;
+    samples -= count;
   }
   return {};
 }

@@ -24,8 +24,9 @@ class SentenceSpeaker : public Speaker {
  public:
   static constexpr size_t kMaxSilenceS = 3600;  // of all pauses of a text
 
-  // plain: the text holds no marks.
-  explicit SentenceSpeaker(bool plain) : marked_(plain) {}
+  // Of its options it heeds `plain` and `silence_for_nothing`.
+  explicit SentenceSpeaker(const SpeakOptions& options)
+      : silence_for_nothing_(options.silence_for_nothing), marked_(options.plain) {}
   Status speak(SpeechStream& stream) final;
 
  protected:
@@ -62,7 +63,9 @@ class SentenceSpeaker : public Speaker {
   Status say_rest(SpeechStream& stream);
   Status heed_mark(SpeechStream& stream);
   Status pause(const MarkedText::Mark& mark, SpeechStream& stream);
+  Status hand_over_silence(size_t samples, SpeechStream& stream);
 
+  const bool silence_for_nothing_;
   MarkedText marked_;
   text::SentenceStream sentences_;
   std::string arrived_;

@@ -26,12 +26,14 @@
 namespace syrinx {
 
 inline constexpr int kSpeechRateHz = 24000;  // of every family
+inline constexpr size_t kSilenceForNothingMs = 100;
 
 // A family refuses what only another one heeds.
 struct SpeakOptions {
-  std::string voice;   // a name or a path; empty: the default
-  uint64_t seed = 0;   // of all noise
-  bool plain = false;  // the text holds no marks (marked_text.h): all of it is read out
+  std::string voice;                 // a name or a path; empty: the default
+  uint64_t seed = 0;                 // of all noise
+  bool plain = false;                // the text holds no marks (marked_text.h): all of it is read out
+  bool silence_for_nothing = false;  // a text with nothing to say is kSilenceForNothingMs of silence, not an error
 
   // Kokoro.
   float speed = 1.0f;     // 0.25 to 4

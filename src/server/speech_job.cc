@@ -1,6 +1,7 @@
 #include "server/speech_job.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "audio/stream_resampler.h"
@@ -10,6 +11,18 @@
 
 namespace syrinx::server {
 namespace {
+
+// Marks and pictures alone: what an agent sends that speaks sentence by sentence, and takes an error for the end.  Of
+// letters that the model does not read it is told, and of an empty input.
+bool is_wordless(std::string_view input) {
+  bool is_blank = true;
+  for (size_t at = 0; at < input.size();) {
+    const char32_t c = text::decode(input, at);
+    if (text::is_letter(c) || text::digit_value(c) >= 0) return false;
+    is_blank = is_blank && text::is_space(c);
+  }
+  return !is_blank;
+}
 
 // As long as it lives, a client that goes ends the session.
 class CancelledBy {
@@ -67,6 +80,7 @@ Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
   options.voice = order_.voice;
   options.seed = order_.request.seed;
   options.plain = true;  // what looks like a mark is a client's text
+  options.silence_for_nothing = !order_.text && is_wordless(order_.request.input);
   options.speed = static_cast<float>(order_.request.speed);
   if (order_.request.temperature) options.temperature = static_cast<float>(*order_.request.temperature);
   return model_->engine().start(options);

@@ -105,6 +105,16 @@ class Speech(Server):
         for fields in ({}, {"voice": "alloy"}, {"voice": ""}):
             self.check_same(self.spoken(**fields), expected)
 
+    def test_marks_and_pictures_alone_are_silence(self):
+        """Agents send such pieces of an answer, and end with a refused one."""
+        self.start_server()
+        for text in ("...", "\U0001f600", "\u2014 !?"):
+            self.check_same(self.spoken(text), bytes(4800))
+        for form, begins in (("wav", b"RIFF"), ("mp3", b""), ("flac", b"fLaC"), ("opus", b"OggS")):
+            status, _, body = self.speak("...", response_format=form)
+            self.assertEqual(status, 200, body)
+            self.assertTrue(len(body) > 100 and body.startswith(begins), (form, len(body)))
+
     def test_misuses_are_named(self):
         self.start_server("--max-text-characters", "20")
         speech = "POST", "/v1/audio/speech"
@@ -118,6 +128,7 @@ class Speech(Server):
             self.check_refused(400, code, param, *speech, body)
         _, message = self.check_refused(400, None, "input", *speech, {"input": "\u4f60\u597d"})
         self.assertIn("nothing to say", message)
+        self.check_refused(400, None, "input", *speech, {"input": " \n\t"})
         self.assertEqual(self.free_slots(), 4)
         sound = self.spoken("Still here.")
         self.assertTrue(sound and len(sound) % 3840 == 0, len(sound))

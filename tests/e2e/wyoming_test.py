@@ -137,6 +137,19 @@ class Speech(Wyoming):
             self.check_same(b"".join(payload for _, _, payload in sound), expected)
         self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="413"}') == 2)
 
+    def test_a_text_without_a_word_is_silence(self):
+        async def speak(client):
+            sounds = []
+            for text in ("...", "\U0001F600", TEXT):
+                await client.write_event(Synthesize(text=text, voice=SynthesizeVoice(name="ann")).event())
+                sounds.append(await self.hear(client, AudioStop))
+            return sounds
+
+        dots, picture, words = self.run_with_client(speak)
+        self.check_same(dots, bytes(4800))
+        self.check_same(picture, bytes(4800))
+        self.check_same(words, self.spoken(TEXT))
+
     def test_a_text_in_parts_without_a_word(self):
         async def say_nothing(client):
             for text in ("\U0001F600", ""):

@@ -256,6 +256,17 @@ TEST(SpeechSession, SaysWhenThereIsNothingToSay) {
   }
 }
 
+TEST(SpeechSession, IsSilentForNothingToSayWhereThatIsAskedFor) {
+  SpeakOptions options;
+  options.silence_for_nothing = true;
+  for (const char* text : {"#emoji.", " , . "}) {
+    const Heard heard = speak(text, options);
+    ASSERT_TRUE(heard.status) << text << heard.status.error().message;
+    EXPECT_EQ(heard.samples, std::vector<float>(kSilenceForNothingMs * 24));
+  }
+  EXPECT_EQ(speak("hello.", options).samples, speak("hello.").samples);
+}
+
 TEST(SpeechSession, CountsWhatItLeavesOut) {
   auto speech = session();
   ASSERT_TRUE(speech->speak("hello #x world gg."));
@@ -388,7 +399,7 @@ struct Counts {
 class SentenceCounter final : public SentenceSpeaker {
  public:
   explicit SentenceCounter(std::shared_ptr<Counts> counts)
-      : SentenceSpeaker(/*plain=*/false), counts_(std::move(counts)) {}
+      : SentenceSpeaker(SpeakOptions()), counts_(std::move(counts)) {}
   size_t chunks_ahead() const override { return 1; }
 
  private:
