@@ -34,6 +34,7 @@ class Stretches {
     return {};
   }
   Status add(std::span<const float> samples) {
+    if (options_.is_wanted && !options_.is_wanted()) return fail(Code::kCancelled, "stopped while it was read");
     resampler_->push(samples, waiting_);
     while (waiting_.size() > longest_) {
       const size_t cut = quietest(std::span(waiting_).first(longest_), longest_ - std::min(search_, longest_));

@@ -85,7 +85,16 @@ Result<SpeechGate> SpeechGate::load(const std::string& path, const GateOptions& 
 
 std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording,
                                             const silero::SegmentOptions& segments) const {
-  const std::vector<float> probabilities = silero::speech_probabilities(*vad_, recording);
+  return *pieces(recording, segments, {});
+}
+
+Result<std::vector<SpeechPiece>> SpeechGate::pieces(std::span<const float> recording,
+                                                    const silero::SegmentOptions& segments,
+                                                    const std::function<bool()>& is_wanted) const {
+  const std::vector<float> probabilities =
+      silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried, is_wanted);
+  if (probabilities.empty() && !recording.empty())
+    return fail(Code::kCancelled, "stopped while the speech of a recording was looked for");
   return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);
 }
 

@@ -5,6 +5,7 @@
 // Immutable, thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,6 +60,10 @@ class SpeechGate {
   }
   // By other rules than its own, which must be valid.
   std::vector<SpeechPiece> pieces(std::span<const float> recording, const silero::SegmentOptions& segments) const;
+  // Likewise, for somebody who may leave meanwhile: `is_wanted` is asked before each minute of sound, on this thread,
+  // and kCancelled the end where it says no.  Empty: always.
+  Result<std::vector<SpeechPiece>> pieces(std::span<const float> recording, const silero::SegmentOptions& segments,
+                                          const std::function<bool()>& is_wanted) const;
 
   // For a stream's own SpeechDetector.
   const std::shared_ptr<const silero::SileroVad>& vad() const { return vad_; }

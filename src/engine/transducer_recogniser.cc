@@ -222,7 +222,8 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   size_t told = 0;
   double done_s = 0;
   const auto stopped = [&] { return fail(Code::kCancelled, "stopped after {:.1f} s of sound", done_s); };
-  for (const SpeechPiece& piece : pieces(sound, voice)) {
+  SYRINX_TRY(const std::vector<SpeechPiece> all, pieces(sound, voice, options.is_wanted));
+  for (const SpeechPiece& piece : all) {
     {
       const Turns::Turn own(recordings_, kNeverDue, options.is_wanted);
       if (!own.is_mine()) return stopped();
@@ -239,9 +240,10 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   return transcript;
 }
 
-std::vector<SpeechPiece> TransducerRecogniser::pieces(std::span<const float> sound,
-                                                      const std::optional<silero::SegmentOptions>& voice) const {
-  if (voice) return gate_->pieces(sound, *voice);
+Result<std::vector<SpeechPiece>> TransducerRecogniser::pieces(std::span<const float> sound,
+                                                              const std::optional<silero::SegmentOptions>& voice,
+                                                              const std::function<bool()>& is_wanted) const {
+  if (voice) return gate_->pieces(sound, *voice, is_wanted);
   return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
 }
 

@@ -190,10 +190,11 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   if (settings.language != nullptr) transcript.language = settings.language->code;
   SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   std::vector<SpeechPiece> pieces;
-  if (voice)
-    pieces = gate_->pieces(samples, *voice);
-  else if (!samples.empty())
+  if (voice) {
+    SYRINX_TRY(pieces, gate_->pieces(samples, *voice, options.is_wanted));
+  } else if (!samples.empty()) {
     pieces = {{{{0, samples.size()}}}};
+  }
   size_t told = 0;
   for (const SpeechPiece& piece : pieces) {
     SYRINX_TRY_VOID(hear_piece(piece, samples, settings, options, progress, transcript));

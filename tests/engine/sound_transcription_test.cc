@@ -70,6 +70,20 @@ TEST(SoundTranscription, StopsWhenToldTo) {
   EXPECT_EQ(recogniser.calls, 0);
 }
 
+// Before a stretch is full: reading alone may take its time.
+TEST(SoundTranscription, ReadsNoFurtherForWhoLeaves) {
+  FakeRecogniser recogniser;
+  const std::vector<float> sound(160'000);
+  int asked = 0;
+  TranscribeOptions options;
+  options.is_wanted = [&] { return ++asked < 3; };
+  const auto got = transcribe_sound(recogniser, source_of(sound, 16000), options, nullptr);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::kCancelled);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(recogniser.calls, 0);
+}
+
 TEST(SoundTranscription, PassesOnWhatTheSourceSays) {
   FakeRecogniser recogniser;
   const auto broken = [](const SoundSink& sink) -> Status {

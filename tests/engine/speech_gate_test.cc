@@ -60,6 +60,35 @@ TEST(SpeechGate, ThePieceSoundsAsItsStretches) {
   EXPECT_EQ(piece.sound(recording), (std::vector<float>{3, 4, 90, 91, 92}));
 }
 
+// Who leaves is not looked for to the end: he is asked for before each minute of three.
+TEST(SpeechGate, StopsForWhoLeaves) {
+  const TempFolder folder;
+  const std::string path = folder.file("voice.bin");
+  const auto bytes = silero::write_container(silero::random_tensors(5)).bytes;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const auto gate = SpeechGate::load(path);
+  ASSERT_TRUE(gate) << gate.error().message;
+  Rng rng(1);
+  std::vector<float> recording(180 * kSecond);
+  for (float& sample : recording) sample = 0.1f * rng.normal();
+  silero::SegmentOptions rules;
+  rules.threshold = 0.3;
+  const auto whole = gate->pieces(recording, rules);
+  for (int stays = 0; stays <= 3; ++stays) {
+    int asked = 0;
+    const auto found = gate->pieces(recording, rules, [&] { return ++asked <= stays; });
+    EXPECT_EQ(asked, std::min(stays + 1, 3));
+    ASSERT_EQ(found.has_value(), stays == 3);
+    if (!found) {
+      EXPECT_EQ(found.error().code, Code::kCancelled);
+      continue;
+    }
+    ASSERT_EQ(found->size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ((*found)[i].spans, whole[i].spans);
+  }
+}
+
 // A file of random weights says something about noise; what the gate makes of it is what its parts make of it.
 TEST(SpeechGate, FindsJoinsAndRefuses) {
   const silero::Tensors tensors = silero::random_tensors(5);
@@ -82,6 +111,7 @@ TEST(SpeechGate, FindsJoinsAndRefuses) {
   options.segments.threshold = 1;
   EXPECT_TRUE(SpeechGate::load(path, options)->pieces(recording).empty());
   EXPECT_TRUE(gate->pieces({}).empty());
+  EXPECT_TRUE(gate->pieces({}, options.segments, [] { return false; })->empty());
   const auto strict = VoiceActivityChanges{.threshold = 1}.apply(gate->options().segments);
   ASSERT_TRUE(strict);
   EXPECT_EQ(strict->speech_pad_ms, 400);

@@ -207,12 +207,19 @@ void SileroVad::step(std::span<const float> samples, VadState& state, VadScratch
   }
 }
 
-std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples, Framing framing) {
+std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples, Framing framing,
+                                        const std::function<bool()>& is_wanted) {
+  constexpr size_t kWindowsAMinute = 160 * kWindowsAtOnce;
   const size_t whole = samples.size() / kWindowSamples, rest = samples.size() % kWindowSamples;
   std::vector<float> probabilities(whole + (rest > 0 ? 1 : 0));
   VadState state(framing);
   VadScratch scratch;
-  vad.step(samples.first(whole * kWindowSamples), state, scratch, std::span(probabilities).first(whole));
+  for (size_t first = 0; first < whole; first += kWindowsAMinute) {
+    if (is_wanted && !is_wanted()) return {};
+    const size_t count = std::min(kWindowsAMinute, whole - first);
+    vad.step(samples.subspan(first * kWindowSamples, count * kWindowSamples), state, scratch,
+             std::span(probabilities).subspan(first, count));
+  }
   if (rest > 0) {
     std::array<float, kWindowSamples> last{};
     std::copy_n(samples.end() - static_cast<ptrdiff_t>(rest), rest, last.begin());

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -81,7 +82,9 @@ class SileroVad {
 };
 
 // The probabilities of a whole recording, ceil(samples / 512) of them; the last window is filled up with silence.
+// `is_wanted` is asked before each minute of sound, on this thread: none at all where it says no.  Empty: always.
 std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples,
-                                        Framing framing = Framing::kCarried);
+                                        Framing framing = Framing::kCarried,
+                                        const std::function<bool()>& is_wanted = {});
 
 }  // namespace syrinx::silero
