@@ -191,11 +191,6 @@ TEST(PocketEngine, SaysWhatItCannotSpeak) {
     EXPECT_THAT(heard.status.error().message, HasSubstr("nothing to say"));
     EXPECT_TRUE(heard.samples.empty());
   }
-  SpeakOptions options = with_voice();
-  options.silence_for_nothing = true;
-  const auto silent = start(*engine, options);
-  ASSERT_TRUE(silent->speak("... !?"));
-  EXPECT_EQ(hear(*silent).samples, std::vector<float>(kSilenceForNothingMs * 24));
   const auto session = start(*engine);
   ASSERT_TRUE(session->speak("Hello.\n\n😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀."));
   ASSERT_TRUE(hear(*session).status.has_value());
