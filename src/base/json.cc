@@ -123,15 +123,19 @@ class Builder {
   Error error_;
 };
 
-// The bytes of the longest string, number, word or run of blanks, quotes included.
-size_t longest_piece(std::string_view text) {
+// The bytes of the longest string, quotes included, and of the longest number, word or run of blanks.
+struct Longest {
+  size_t string = 0, bare = 0;
+};
+
+Longest longest_pieces(std::string_view text) {
   enum class Kind : uint8_t { kBlank, kMark, kWord, kString };
   const auto kind_of = [](char c) {
     if (c == '"') return Kind::kString;
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return Kind::kBlank;
     return std::string_view("[]{},:").find(c) != std::string_view::npos ? Kind::kMark : Kind::kWord;
   };
-  size_t longest = 0;
+  Longest longest;
   for (size_t at = 0; at < text.size();) {
     const Kind kind = kind_of(text[at]);
     size_t end = at + 1;
@@ -141,18 +145,29 @@ size_t longest_piece(std::string_view text) {
     } else {
       while (end < text.size() && kind_of(text[end]) == kind) ++end;
     }
-    if (kind != Kind::kMark) longest = std::max(longest, end - at);
+    if (kind == Kind::kString) longest.string = std::max(longest.string, end - at);
+    if (kind == Kind::kBlank || kind == Kind::kWord) longest.bare = std::max(longest.bare, end - at);
     at = end;
   }
   return longest;
 }
 
+Status check_pieces(std::string_view text, const std::string& name, const JsonLimits& limits) {
+  if (std::min(limits.max_piece_bytes, limits.max_bare_bytes) >= text.size()) return {};
+  const Longest longest = longest_pieces(text);
+  if (std::max(longest.string, longest.bare) > limits.max_piece_bytes)
+    return fail(Code::kLimitExceeded, "'{}': a text, a number or blanks of more than {} bytes in JSON", name,
+                limits.max_piece_bytes);
+  if (longest.bare > limits.max_bare_bytes)
+    return fail(Code::kLimitExceeded, "'{}': a number or blanks of more than {} bytes in JSON", name,
+                limits.max_bare_bytes);
+  return {};
+}
+
 Result<Json> parse(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes* bytes) {
   if (text.size() > limits.max_bytes)
     return fail(Code::kLimitExceeded, "'{}': {} bytes of JSON, the limit is {}", name, text.size(), limits.max_bytes);
-  if (limits.max_piece_bytes < text.size() && longest_piece(text) > limits.max_piece_bytes)
-    return fail(Code::kLimitExceeded, "'{}': a text, a number or blanks of more than {} bytes in JSON", name,
-                limits.max_piece_bytes);
+  SYRINX_TRY_VOID(check_pieces(text, name, limits));
   Builder builder(name, limits, bytes);
   if (!nlohmann::json::sax_parse(text, &builder)) return tl::unexpected(builder.error());
   return builder.take();

@@ -81,6 +81,8 @@ struct JsonLimits {
   size_t max_values = SIZE_MAX;  // each takes some 40 bytes, however short it is written
   // Of a string, a number or the blanks between two of them, of which the parser takes up to 35 times the memory.
   size_t max_piece_bytes = SIZE_MAX;
+  // The same without strings, which take a few times theirs and may have to be long.
+  size_t max_bare_bytes = SIZE_MAX;
 };
 
 // A member of the outermost object that is an array of whole numbers from 0 to 255: as values they would take many

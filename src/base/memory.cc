@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -34,6 +35,14 @@ uint64_t status_bytes(const char* key) {
 
 uint64_t peak_rss_bytes() { return status_bytes("VmHWM"); }
 uint64_t current_rss_bytes() { return status_bytes("VmRSS"); }
+// Setting this threshold, to glibc's own first one, is what stops it from growing with what is freed.
+void give_back_what_is_freed() {
+#ifdef __GLIBC__
+  constexpr int kMappedFromBytes = 128 << 10;
+  mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
+#endif
+}
+
 uint64_t virtual_memory_bytes() { return status_bytes("VmSize"); }
 
 double process_cpu_seconds() {

@@ -15,6 +15,10 @@ uint64_t virtual_memory_bytes();  // of this process, mapped (VmSize)
 
 double process_cpu_seconds();  // that all threads of this process have computed
 
+// Blocks of some hundred kilobytes go back to the system as soon as they are freed, by any thread, from now on.  glibc
+// by itself keeps them where one has been freed before, and so the most that many threads ever used at once.
+void give_back_what_is_freed();
+
 // Space that this user may still fill on the file system of `path`, which need not exist yet: its nearest existing
 // parent counts.  Errors: kIo.
 Result<uint64_t> free_disk_bytes(const std::string& path);

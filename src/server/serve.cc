@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/signals.h"
 #include "server/access.h"
 #include "server/descriptors.h"
@@ -143,6 +144,7 @@ Status check_everything(const Settings& settings) {
 Status serve(const Settings& settings, const Tell& tell) {
   catch_hangup();  // before anything else: it must end nobody's answer
   SYRINX_TRY_VOID(check_everything(settings));
+  give_back_what_is_freed();
   if (const Status room =
           make_room_for(static_cast<size_t>(settings.max_connections), static_cast<size_t>(settings.max_sessions));
       !room)

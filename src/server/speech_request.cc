@@ -13,6 +13,7 @@ namespace syrinx::server {
 namespace {
 
 constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
+constexpr size_t kMaxValues = 1024, kMaxBareBytes = 4096;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 constexpr const char* kNoInstructions =
     "no model of this server takes them; leave them out, or have the operator set ignore_instructions";
@@ -163,7 +164,9 @@ Checked check_together(const SpeechRequest& request) {
 }  // namespace
 
 SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLimits& limits) {
-  const auto json = parse_json(body, "the body", {.max_bytes = body.size(), .max_depth = kMaxDepth});
+  const auto json = parse_json(
+      body, "the body",
+      {.max_bytes = body.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
   if (!json) {
     return tl::unexpected(
         HttpError{.status = 400, .message = json.error().message + "; give a JSON object", .code = "invalid_json"});

@@ -70,6 +70,16 @@ TEST(Json, NoLongerPiecesThanAreAskedFor) {
   }
 }
 
+TEST(Json, NoLongerBlanksAndNumbersThanAreAskedFor) {
+  const JsonLimits limits{.max_bare_bytes = 8};
+  EXPECT_TRUE(parse_json(R"({"a": "a text of any length", "b":        12345678})", "me", limits));
+  for (const char* const text : {"[123456789]", "[         1]", "\n\n\n\n\n\n\n\n\nx", "123456789x"}) {
+    const auto got = parse_json(text, "me", limits);
+    ASSERT_FALSE(got) << text;
+    EXPECT_EQ(got.error().message, "'me': a number or blanks of more than 8 bytes in JSON") << text;
+  }
+}
+
 TEST(Json, WritesOneLineThatReadsBack) {
   Json out;
   out.set("text", "a\"b\n").set("n", 3).set("x", 0.25).set("list", Json::Array{Json(true), Json(), Json(UINT64_MAX)});

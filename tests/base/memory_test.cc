@@ -8,6 +8,20 @@
 namespace syrinx {
 namespace {
 
+// Sanitizers have allocators of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SYRINX_KEEPS_FREED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SYRINX_KEEPS_FREED
+#endif
+#endif
+#if defined(SYRINX_KEEPS_FREED)
+constexpr bool kKeepsFreed = true;
+#else
+constexpr bool kKeepsFreed = false;
+#endif
+
 TEST(Memory, ResidentGrowsWithTouchedPages) {
   constexpr size_t kBytes = size_t{48} << 20;
   const uint64_t before = current_rss_bytes();
@@ -19,6 +33,22 @@ TEST(Memory, ResidentGrowsWithTouchedPages) {
   block = {};
   EXPECT_GE(peak_rss_bytes(), before + kBytes - (8u << 20));
   EXPECT_GE(total_memory_bytes(), peak_rss_bytes());
+}
+
+// Behind each block that is freed stands one that is not, as where other sessions go on.
+TEST(Memory, GivesBackWhatIsFreed) {
+  constexpr size_t kBlocks = 96, kBlockBytes = size_t{512} << 10;
+  give_back_what_is_freed();
+  { const std::vector<char> longer(8 * kBlockBytes, 1); }  // behind which glibc would keep any such block
+  const uint64_t before = current_rss_bytes();
+  std::vector<std::vector<char>> blocks, others;
+  for (size_t i = 0; i < kBlocks; ++i) {
+    blocks.emplace_back(kBlockBytes, 1);
+    others.emplace_back(1024, 1);
+  }
+  EXPECT_GE(current_rss_bytes() + (8u << 20), before + kBlocks * kBlockBytes);
+  blocks.clear();
+  EXPECT_LE(current_rss_bytes(), kKeepsFreed ? UINT64_MAX : before + (8u << 20));
 }
 
 // Until it has, however long that takes.

@@ -118,6 +118,10 @@ TEST(SpeechRequest, BodiesThatAreNone) {
     EXPECT_EQ(error.status, 400);
     EXPECT_EQ(error.code, "invalid_json") << body;
   }
+  std::string many = R"({"extra": [1)";
+  for (int i = 0; i < 1024; ++i) many += ",1";
+  EXPECT_THAT(bad(many + "]}").message, HasSubstr("more than 1024 values"));
+  EXPECT_THAT(bad(std::string(4097, '\n') + "x").message, HasSubstr("blanks of more than 4096 bytes"));
 }
 
 TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {

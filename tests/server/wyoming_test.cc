@@ -72,6 +72,10 @@ TEST(WyomingEvent, WhatIsTooLargeIsRefusedBeforeItIsThere) {
   EXPECT_THAT(refused("{\"type\": \"x\", \"data\": {" + fields + "}}\n").message, HasSubstr("at most 64 fields"));
   EXPECT_THAT(refused("{" + fields + "}\n").message, HasSubstr("give at most 64"));
   EXPECT_EQ(refused("{\"type\": \"x\", \"data\": {\"a\":" + std::string(9, '[') + "}}\n").code, Code::kLimitExceeded);
+  std::string list = "1";
+  for (int i = 0; i < 1024; ++i) list += ",1";
+  EXPECT_THAT(refused("{\"type\": \"x\", \"data\": {\"a\": [" + list + "]}}\n").message, HasSubstr("1024 values"));
+  EXPECT_THAT(refused(std::string(4097, '\t') + "x\n").message, HasSubstr("blanks of more than 4096 bytes"));
   EXPECT_THAT(refused("{\"type\": \"" + std::string(65, 'x') + "\"}\n").message, HasSubstr("at most 64 bytes"));
 }
 

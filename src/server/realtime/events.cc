@@ -8,7 +8,9 @@
 namespace syrinx::server::realtime {
 namespace {
 
-constexpr size_t kMaxDepth = 24;  // of schemas of tools, which nothing here reads
+constexpr size_t kMaxDepth = 24;        // of schemas of tools, which nothing here reads
+constexpr size_t kMaxValues = 8192;     // as many as a hundred such tools have
+constexpr size_t kMaxBareBytes = 4096;  // blanks and numbers; sound is a long text
 constexpr size_t kMaxEventIdBytes = 512;
 
 struct ClientName {
@@ -92,7 +94,9 @@ const char* event_name(ServerEvent event, Dialect dialect) {
 }
 
 tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text) {
-  auto json = parse_json(text, "the event", {.max_bytes = text.size(), .max_depth = kMaxDepth});
+  auto json = parse_json(
+      text, "the event",
+      {.max_bytes = text.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
   if (!json) return tl::unexpected(fault("", "", "invalid_json", json.error().message + "; send a JSON object"));
   if (json->object() == nullptr)
     return tl::unexpected(fault("", "", "invalid_json", "the event is no JSON object; send one with a 'type'"));

@@ -77,7 +77,7 @@ struct EventFault {
   std::string event_id = {};
 };
 
-// Text of any length; its depth and the lengths of its names are bounded.
+// Text of any length; its depth, its values, the blanks between them and the lengths of its names are bounded.
 tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text);
 
 // A mistake of the client's; `param`: the field that it is in, or nothing.

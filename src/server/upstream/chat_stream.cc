@@ -8,7 +8,9 @@
 namespace syrinx::server::upstream {
 namespace {
 
-constexpr size_t kMaxDepth = 32;  // of an event
+constexpr size_t kMaxDepth = 32;      // of an event
+constexpr size_t kMaxValues = 65536;  // of it: a delta with the likelihoods of other words has thousands
+constexpr size_t kMaxBareBytes = 4096;
 constexpr char32_t kReplacement = 0xfffd;
 constexpr char32_t kRawByte = 0x10ff00;  // + the byte: private, the last plane's
 
@@ -100,7 +102,10 @@ Status ChatStream::take_event(std::string& text) {
   }
   const bool has_raw_bytes = text::find_invalid(data_).has_value();
   const auto json = parse_json(has_raw_bytes ? with_raw_bytes_named(data_) : data_, "the upstream's event",
-                               {.max_bytes = 4 * kMaxEventBytes, .max_depth = kMaxDepth});
+                               {.max_bytes = 4 * kMaxEventBytes,
+                                .max_depth = kMaxDepth,
+                                .max_values = kMaxValues,
+                                .max_bare_bytes = kMaxBareBytes});
   if (!json || json->object() == nullptr) return no_completions();
   if (const Json* const error = json->find("error"); error != nullptr && !error->is_null())
     return fail(Code::kUnavailable, "the upstream told of an error in the middle of its answer; ask again");

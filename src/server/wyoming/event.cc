@@ -11,7 +11,11 @@ namespace {
 constexpr size_t kMaxTypeBytes = 64;
 
 Result<Json> parse_object(std::string_view text, const char* name, const EventLimits& limits) {
-  SYRINX_TRY(Json json, parse_json(text, name, {.max_bytes = text.size(), .max_depth = EventLimits::kMaxDepth}));
+  SYRINX_TRY(Json json, parse_json(text, name,
+                                   {.max_bytes = text.size(),
+                                    .max_depth = limits.kMaxDepth,
+                                    .max_values = limits.kMaxValues,
+                                    .max_bare_bytes = limits.kMaxBareBytes}));
   if (json.object() == nullptr) return fail(Code::kDataLoss, "{} is no JSON object; give one", name);
   if (json.object()->size() > limits.kMaxFields)
     return fail(Code::kLimitExceeded, "{} has {} fields; give at most {}", name, json.object()->size(),

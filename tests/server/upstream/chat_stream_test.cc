@@ -109,5 +109,17 @@ TEST(ChatStream, ALineOrAnEventHasALimit) {
   EXPECT_FALSE(event.feed("data: " + much + "\n", text));
 }
 
+// A megabyte of either would take the parser thirty.
+TEST(ChatStream, AnEventsValuesAndBlanksHaveALimit) {
+  const std::string choice = R"("choices":[{"delta":{"content":"Hi"}}])";
+  std::string list = "1";
+  for (int i = 0; i < 65536; ++i) list += ",1";
+  ChatStream good, values, blanks;
+  std::string text;
+  EXPECT_TRUE(good.feed("data: {\"x\":[1,1]," + choice + "}\n\n", text));
+  EXPECT_FALSE(values.feed("data: {\"x\":[" + list + "]," + choice + "}\n\n", text));
+  EXPECT_FALSE(blanks.feed("data: {" + std::string(4097, ' ') + choice + "}\n\n", text));
+}
+
 }  // namespace
 }  // namespace syrinx::server::upstream
