@@ -24,6 +24,12 @@ int status_of(Code code) {
   return 500;
 }
 
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char letter = text::ascii_lower(c);
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
@@ -48,6 +54,22 @@ std::string_view HttpRequest::query_value(std::string_view name) const {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};
+}
+
+std::optional<std::string> percent_decoded(std::string_view coded, bool plus_is_blank) {
+  std::string plain;
+  for (size_t at = 0; at < coded.size(); ++at) {
+    if (coded[at] != '%') {
+      plain += plus_is_blank && coded[at] == '+' ? ' ' : coded[at];
+      continue;
+    }
+    if (at + 2 >= coded.size()) return std::nullopt;
+    const int high = hex_value(coded[at + 1]), low = hex_value(coded[at + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    plain += static_cast<char>(16 * high + low);
+    at += 2;
+  }
+  return plain;
 }
 
 const char* status_phrase(int status) {

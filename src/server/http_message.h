@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,7 @@ struct HttpRequest {
 
   // Of the first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
-  // Of `name=value` in the query; nothing is decoded.
+  // Of `name=value` in the query; nothing is decoded (percent_decoded()).
   std::string_view query_value(std::string_view name) const;
 };
 
@@ -65,6 +66,10 @@ tl::unexpected<HttpError> refuse(const char* field, fmt::format_string<Args...> 
   return tl::unexpected(
       HttpError{.status = 400, .message = fmt::format(format, std::forward<Args>(args)...), .param = field});
 }
+
+// Of a part of an address, in which %XX stands for a byte and, in a query, + for a blank.  Nothing where a `%` is
+// followed by anything but two hexadecimal digits.
+std::optional<std::string> percent_decoded(std::string_view coded, bool plus_is_blank);
 
 bool same_name(std::string_view a, std::string_view b);  // of headers: whatever the case of their letters
 

@@ -45,9 +45,9 @@ class Upstream(Realtime):
         for line in self.lines:
             self.assertNotIn(KEY, line)
 
-    def serve(self, *arguments, model=MODEL, tls=None, **options):
+    def serve(self, *arguments, model=MODEL, name="tiny", tls=None, **options):
         self.endpoint = ChatEndpoint(lambda handler, body: self.answer(handler, body), tls)
-        self.start_server("--upstream", self.endpoint.url, "--upstream-model", "tiny", "--upstream-key-file", self.key, *arguments,
+        self.start_server("--upstream", self.endpoint.url, "--upstream-model", name, "--upstream-key-file", self.key, *arguments,
                           model=model, variables={"no_proxy": "127.0.0.1"}, **options)
 
     def respond(self, client, **response):
@@ -89,6 +89,16 @@ class Answers(Upstream):
         self.assertEqual(body, {"model": "tiny", "stream": True, "max_tokens": 50, "messages": [
             {"role": "system", "content": "Be benevolent."}, {"role": "user", "content": "Hello there."}]})
         self.check_log_without("response", "benevolent", "hello", "everything", route="/v1/realtime")
+
+    def test_openais_client_names_the_language_model(self):
+        self.serve(name="meta/llama3.2:1b")
+        with openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0) as openais, \
+                openais.realtime.connect(model="meta/llama3.2:1b") as connection:
+            self.assertEqual(connection.recv().type, "session.created")
+            connection.conversation.item.create(item=SPOKEN)
+            connection.response.create()
+            self.assertEqual(heard_by(connection)[1], "Hello. How are you?")
+        self.assertEqual(self.asked()["model"], "meta/llama3.2:1b")
 
     def test_the_next_turn_has_the_history(self):
         self.serve("--upstream-history-items", "3", "--upstream-instructions", "")

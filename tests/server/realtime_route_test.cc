@@ -110,6 +110,22 @@ TEST_F(RealtimeRoute, TheLanguageModelsNameIsOneWhereItAnswers) {
   EXPECT_EQ(status_of(service, "llama3.3"), 404);
 }
 
+// OpenAI's package writes every name so.
+TEST_F(RealtimeRoute, AModelsNameIsDecoded) {
+  settings_.upstream_model = "meta/llama3.2:1b";
+  Service service(settings_, *ApiKeys::load({}), nullptr);
+  service.answer_by(std::make_shared<ReadAloud>());
+  load(service);
+  EXPECT_EQ(status_of(service, "meta%2Fllama3.2%3A1b"), 101);
+  EXPECT_EQ(status_of(service, "meta/llama3.2:1b"), 101);
+  EXPECT_EQ(status_of(service, "meta%2Fllama3.2%3A1b%2"), 404);
+  HttpRequest request;
+  request.query = "model=a%3Ab%";
+  EXPECT_EQ(read_handshake(request, "auto").model, "a%3Ab%");  // as it came
+  request.query = "intent=%74ranscription";
+  EXPECT_TRUE(read_handshake(request, "auto").is_transcription);
+}
+
 TEST_F(RealtimeRoute, TheLanguageModelsNameIsNoneWhereNothingAnswers) {
   Service service(settings_, *ApiKeys::load({}), nullptr);
   load(service);

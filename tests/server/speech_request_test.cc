@@ -163,5 +163,11 @@ TEST(HttpMessage, HeadersAndQueriesAreFoundByName) {
   EXPECT_EQ(request.query_value("lots"), "");
 }
 
+TEST(HttpMessage, PartsOfAnAddressAreDecoded) {
+  EXPECT_EQ(percent_decoded("meta%2Fllama3.2%3a1b+x", true), "meta/llama3.2:1b x");
+  EXPECT_EQ(percent_decoded("a+b", false), "a+b");
+  for (const char* const coded : {"%", "a%2", "%2x", "%x2"}) EXPECT_FALSE(percent_decoded(coded, true)) << coded;
+}
+
 }  // namespace
 }  // namespace syrinx::server

@@ -6,32 +6,6 @@
 #include "text/unicode.h"
 
 namespace syrinx::server::decode {
-namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char letter = text::ascii_lower(c);
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
-// Nothing where a `%` is followed by anything but two hexadecimal digits.
-std::optional<std::string> percent_decoded(std::string_view coded, bool plus_is_blank) {
-  std::string plain;
-  for (size_t at = 0; at < coded.size(); ++at) {
-    if (coded[at] != '%') {
-      plain += plus_is_blank && coded[at] == '+' ? ' ' : coded[at];
-      continue;
-    }
-    if (at + 2 >= coded.size()) return std::nullopt;
-    const int high = hex_value(coded[at + 1]), low = hex_value(coded[at + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    plain += static_cast<char>(16 * high + low);
-    at += 2;
-  }
-  return plain;
-}
-
-}  // namespace
 
 tl::expected<Opaque, HttpError> bounded_opaque(std::string opaque) {
   const size_t characters = text::count_code_points(opaque);

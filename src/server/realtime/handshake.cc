@@ -30,6 +30,12 @@ std::string_view find_member(std::string_view list, Predicate is_it) {
   return {};
 }
 
+// What is no proper encoding stays as it came.
+std::string plain_value(const HttpRequest& request, std::string_view name) {
+  const std::string_view coded = request.query_value(name);
+  return percent_decoded(coded, /*plus_is_blank=*/true).value_or(std::string(coded));
+}
+
 bool offers(const HttpRequest& request, std::string_view protocol) {
   return !find_member(request.header("Sec-WebSocket-Protocol"), [&](std::string_view each) {
             return each == protocol;
@@ -88,8 +94,8 @@ bool is_realtime_model(std::string_view name) {
 }
 
 Handshake read_handshake(const HttpRequest& request, std::string_view setting) {
-  Handshake handshake{.model = std::string(request.query_value("model")),
-                      .is_transcription = request.query_value("intent") == "transcription"};
+  Handshake handshake{.model = plain_value(request, "model"),
+                      .is_transcription = plain_value(request, "intent") == "transcription"};
   const bool is_beta = setting == "auto"
                            ? request.header("OpenAI-Beta").find("realtime=v1") != std::string_view::npos ||
                                  offers(request, kBetaProtocol)
