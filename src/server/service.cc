@@ -427,6 +427,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .take_slot = [this] { return take_speech_slot(); },
                              .has_slot = [this] { return speech_slots_.busy() < speech_slots_.size(); },
                              .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
+                             .asked_model = handshake.model,
                              .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
                              .ignore_hints = settings_.ignore_hints,
                              .max_backlog_s = settings_.max_backlog_s,

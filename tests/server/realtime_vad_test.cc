@@ -23,6 +23,28 @@ std::vector<float> a_turn() {
   return sound;
 }
 
+// Such models take no turn detection, so their clients say nothing of it and find the turns themselves.
+TEST_F(HearingTest, WhoNamesAModelWithoutTurnsCommits) {
+  const auto turns = [&] { return text_in({"session", "audio", "input", "turn_detection", "type"}); };
+  start(R"({"transcription":{"model":"gpt-realtime-whisper"}})");
+  EXPECT_EQ(turns(), "(nothing)");
+  append(noise(0.6));
+  append(silence(0.6));
+  say(kCommit);
+  EXPECT_EQ(hear(), "input_audio_buffer.committed");
+  hear_until(kCompleted);
+  update(R"({"transcription":{"model":"whisper-1"}})");
+  EXPECT_EQ(turns(), "server_vad");
+  update(R"({"transcription":{"model":"gpt-live-transcribe"},"turn_detection":{"type":"semantic_vad"}})");
+  EXPECT_EQ(turns(), "semantic_vad");
+  update(R"({"transcription":{"model":"whisper-1"},"turn_detection":null})");
+  update(R"({"transcription":{"model":"gpt-4o-transcribe"}})");
+  EXPECT_EQ(turns(), "(nothing)");
+  leave();
+  start("{}", {.asked_model = "gpt-live-transcribe"});
+  EXPECT_EQ(turns(), "(nothing)");
+}
+
 // The client decides itself what is answered, and when.
 TEST_F(HearingTest, WithoutCreateResponseATurnIsHeardAndNotAnswered) {
   const auto answers = std::make_shared<FixedAnswer>("You said it.");

@@ -1,5 +1,6 @@
 #include "server/realtime/input_config.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,6 +11,8 @@ namespace syrinx::server::realtime {
 namespace {
 
 constexpr double kMinThreshold = 0.01;  // below it no window is surely silent, so a turn would not end
+
+constexpr std::array<std::string_view, 2> kModelsWithoutTurns = {"gpt-realtime-whisper", "gpt-live-transcribe"};
 
 struct Eagerness {
   const char* name;
@@ -50,9 +53,10 @@ Checked take_turn_field(const JsonMember& member, TurnDetection& turns) {
   return key == "idle_timeout_ms" ? take_timeout(value, turns.idle_timeout_ms) : Checked();
 }
 
-Checked take_turns(const Json& value, const InputChecks& checks, std::optional<TurnDetection>& turns) {
+Checked take_turns(const Json& value, const InputChecks& checks, InputConfig& input) {
+  input.is_turns_given = true;
   if (value.is_null()) {
-    turns.reset();
+    input.turns.reset();
     return {};
   }
   const Json* const type = value.find("type");
@@ -68,7 +72,7 @@ Checked take_turns(const Json& value, const InputChecks& checks, std::optional<T
     return refuse("turn_detection",
                   "no voice activity model is installed, so turns cannot be detected; set 'turn_detection' to null and "
                   "commit, or have the operator run `syrinx pull silero-vad`");
-  turns = std::move(changed);
+  input.turns = std::move(changed);
   return {};
 }
 
@@ -165,6 +169,14 @@ double TurnDetection::silence_ms() const {
   return silence_duration_ms;
 }
 
+std::optional<TurnDetection> default_turns(const InputConfig& input, const InputChecks& checks,
+                                           std::string_view model) {
+  const std::string_view heard_by = input.transcription ? std::string_view(input.transcription->model) : "";
+  const bool commits = std::any_of(kModelsWithoutTurns.begin(), kModelsWithoutTurns.end(),
+                                   [&](std::string_view each) { return each == model || each == heard_by; });
+  return checks.can_detect && !commits ? std::optional(TurnDetection{}) : std::nullopt;
+}
+
 Checked take_input(const Json& value, const InputChecks& checks, InputConfig& input) {
   if (value.is_null()) return {};
   if (value.object() == nullptr) return refuse("audio.input", "'audio.input' must be an object");
@@ -172,7 +184,7 @@ Checked take_input(const Json& value, const InputChecks& checks, InputConfig& in
     Checked taken;
     if (key == "format") taken = take_format(field, "audio.input.format", input.format);
     if (key == "transcription") taken = take_transcription(field, checks, input.transcription);
-    if (key == "turn_detection") taken = take_turns(field, checks, input.turns);
+    if (key == "turn_detection") taken = take_turns(field, checks, input);
     if (key == "noise_reduction") taken = check_noise_reduction(field);
     if (taken) continue;
     if (!taken.error().param.starts_with("audio.")) taken.error().param = "audio.input." + taken.error().param;
@@ -185,7 +197,7 @@ Checked take_beta_input(const JsonMember& member, const InputChecks& checks, Inp
   const auto& [key, value] = member;
   Checked taken;
   if (key == "input_audio_format") return take_format(value, "input_audio_format", input.format);
-  if (key == "turn_detection") return take_turns(value, checks, input.turns);
+  if (key == "turn_detection") return take_turns(value, checks, input);
   if (key == "input_audio_transcription") taken = take_transcription(value, checks, input.transcription);
   if (key == "input_audio_noise_reduction") taken = check_noise_reduction(value);
   if (!taken) taken.error().param = "input_audio_" + taken.error().param;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -37,6 +38,7 @@ struct InputConfig {
   SoundFormat format = SoundFormat::kPcm;
   std::optional<Transcription> transcription = {};
   std::optional<TurnDetection> turns = {};  // absent: the client commits
+  bool is_turns_given = false;              // by the client, be it null; else it is default_turns()
 };
 
 // What the server can do with it.
@@ -48,6 +50,10 @@ struct InputChecks {
 };
 
 inline constexpr size_t kMaxKeywords = 32, kMaxLanguages = 64;
+
+// Of sessions that say nothing of it.  Clients that name certain models of OpenAI's, which take no turn detection,
+// commit by themselves: `model`, of the handshake, or the transcription's.
+std::optional<TurnDetection> default_turns(const InputConfig& input, const InputChecks& checks, std::string_view model);
 
 // The `input` of the released names' `audio`.
 Checked take_input(const Json& value, const InputChecks& checks, InputConfig& input);

@@ -61,7 +61,7 @@ Session::Session(SessionOrder order, const JobReports& reports, const Clock& clo
   const InputChecks checks = input_checks();
   config_.is_transcription = order_.is_transcription && checks.can_hear;
   if (config_.is_transcription) config_.input.transcription.emplace();
-  if (checks.can_detect) config_.input.turns.emplace();
+  config_.input.turns = default_turns(config_.input, checks, order_.asked_model);
   configure_hearing();
 }
 
@@ -196,6 +196,7 @@ Session::Handled Session::create_item(const Json& fields) {
   const std::string before = conversation_.id_before(id);
   Json told;
   told.set("previous_item_id", before.empty() ? Json() : Json(before)).set("item", std::move(as_told));
+  if (!changed.input.is_turns_given) changed.input.turns = default_turns(changed.input, checks, order_.asked_model);
   events_.send(ServerEvent::kItemAdded, told);
   events_.send(ServerEvent::kItemDone, std::move(told));
   return {};

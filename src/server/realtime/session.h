@@ -43,6 +43,7 @@ struct SessionOrder {
   bool is_transcription = false;  // the session's type
   bool ignore_hints = false;      // of its transcription, that the model cannot heed; else they are refused
   double max_backlog_s = 10;      // of sound
+  std::string asked_model = {};   // by the handshake
   Ear::Times ear_times = {};
   std::string id = {};  // of the HTTP request
   Dialect dialect = Dialect::kReleased;
