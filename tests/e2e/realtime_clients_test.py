@@ -17,6 +17,7 @@ from server import LONG, Server, form
 
 HANDSHAKE = (b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
              b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+NO_ITEM = "item_retrieve_invalid_item_id"
 SPOKEN = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello there."}]}
 
 
@@ -190,7 +191,9 @@ class Speech(Realtime):
             self.assertTrue(LONG.startswith(heard))
             self.say(client, "conversation.item.delete", item_id=item["id"])
             self.assertEqual(self.hear(client)["type"], "conversation.item.deleted")
-            self.check_error(client, "item_not_found", "item_id", "conversation.item.retrieve", item_id=item["id"])
+            for kind in ("retrieve", "delete", "truncate"):
+                self.check_error(client, f"item_{kind}_invalid_item_id", "item_id", f"conversation.item.{kind}",
+                                 item_id=item["id"], content_index=0, audio_end_ms=0)
             self.ask_for(client, "Hello there.")
             self.check_same(self.sound_of(self.hear_until(client, "response.done")), self.spoken())
 
@@ -283,11 +286,11 @@ class Hearing(Realtime):
         self.assertNotIn(base64.b64encode(self.sound[:30]).decode(), "".join(self.lines))
 
     def code_behind(self, client, sound):
-        """Of the first error behind this sound; item_not_found: there was none, and all of it has been looked at."""
+        """Of the first error behind this sound; NO_ITEM: there was none, and all of it has been looked at."""
         self.append(client, sound)
         self.say(client, "conversation.item.retrieve", item_id="none")
         codes = []
-        while "item_not_found" not in codes:
+        while NO_ITEM not in codes:
             codes.append(self.hear_until(client, "error")[-1]["error"]["code"])
         return codes[0]
 
@@ -297,7 +300,7 @@ class Hearing(Realtime):
             self.say(each, "input_audio_buffer.clear")
             self.hear_until(each, "input_audio_buffer.cleared")
         self.wait_for(lambda: self.free_slots("recognition") == 1)
-        self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+        self.assertEqual(self.code_behind(client, self.sound), NO_ITEM)
         return self.code_behind(other, self.sound[:9600]) == "no_free_slot"
 
     def test_who_sends_too_much_or_leaves_costs_nobody_anything(self):
@@ -311,7 +314,7 @@ class Hearing(Realtime):
                 self.say(other, "session.update", session={"type": "transcription",
                                                            "audio": {"input": {"turn_detection": None}}})
                 self.assertEqual(self.hear_until(other, "session.updated")[-1]["type"], "session.updated")
-                self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+                self.assertEqual(self.code_behind(client, self.sound), NO_ITEM)
                 self.wait_for(lambda: self.free_slots("recognition") == 1)  # a turn in which nothing comes for long gives its slot up
                 self.wait_for(lambda: self.is_refused_beside(client, other))
         self.wait_for(lambda: (self.sessions(), self.free_slots("recognition")) == (0, 1))
@@ -321,7 +324,7 @@ class Hearing(Realtime):
         with self.session("?intent=transcription") as client:
             self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
             self.assertEqual(self.hear(client)["type"], "session.updated")
-            self.assertEqual(self.code_behind(client, self.sound), "item_not_found")
+            self.assertEqual(self.code_behind(client, self.sound), NO_ITEM)
             self.server.terminate()
             events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
             self.assertEqual(" ".join(events[-1]["transcript"].split()), expected)

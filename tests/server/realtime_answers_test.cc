@@ -166,7 +166,7 @@ class OwedAnswer : public HearingTest {
     for (int round = 0; round < 2; ++round) {
       say(R"({"type":"conversation.item.retrieve","item_id":"none"})");
       ASSERT_EQ(hear(), "error") << last_.dump();
-      ASSERT_EQ(text_in({"error", "code"}), "item_not_found") << last_.dump();
+      ASSERT_EQ(text_in({"error", "code"}), "item_retrieve_invalid_item_id") << last_.dump();
     }
   }
   void expect_an_answer() {

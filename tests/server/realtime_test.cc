@@ -142,6 +142,37 @@ TEST_F(RealtimeTest, ACancelledResponseEndsAndIsCutToWhatWasHeard) {
   EXPECT_LT(text_in(last_, {"item", "content", "transcript"}).size(), std::string("Hello there, you.").size());
 }
 
+// OpenAI's agents say so before they cancel.
+TEST_F(RealtimeTest, AnItemIsCutThoughItIsStillBeingSpoken) {
+  engine_->act.chunks = 100000;
+  start();
+  say(kSpeak);
+  hear_until("response.output_item.added");
+  const std::string id = text_in(last_, {"item", "id"});
+  hear_until("response.output_audio.delta");
+  const auto truncate = [&](const std::string& ms) {
+    say(R"({"type":"conversation.item.truncate","item_id":")" + id + R"(","content_index":0,"audio_end_ms":)" + ms +
+        "}");
+  };
+  truncate("1000000000");
+  hear_until("error");
+  EXPECT_EQ(error("param"), "audio_end_ms");
+  truncate("1");
+  hear_until("conversation.item.truncated");
+  EXPECT_EQ(text_in(last_, {"audio_end_ms"}), "1");
+  truncate("2");  // not more again
+  EXPECT_THAT(hear_until("conversation.item.truncated"), testing::Not(testing::Contains("response.done")));
+  say(R"({"type":"response.cancel"})");
+  hear_until("response.done");
+  EXPECT_EQ(text_in(last_, {"response", "status_details", "reason"}), "client_cancelled");
+  say(R"({"type":"conversation.item.retrieve","item_id":")" + id + R"("})");
+  EXPECT_EQ(hear(), "conversation.item.retrieved");
+  EXPECT_EQ(text_in(last_, {"item", "content", "transcript"}), "");
+  truncate("2");
+  hear_until("error");
+  EXPECT_EQ(error("param"), "audio_end_ms");
+}
+
 TEST_F(RealtimeTest, SoundThatWaitsForItsReaderIsTakenBackWithItsResponse) {
   engine_->act.chunks = 100000;
   start();
@@ -354,7 +385,7 @@ TEST_F(BusySession, EndsInItsTimeThoughItSpeaks) {
   for (int round = 0; round < 2; ++round) {  // the second is taken at 99 s
     say(R"({"type":"conversation.item.retrieve","item_id":"none"})");
     hear_until("error");
-    ASSERT_EQ(error("code"), "item_not_found");
+    ASSERT_EQ(error("code"), "item_retrieve_invalid_item_id");
   }
   clock_.advance_ns(int64_t{2} * 1'000'000'000);
   ends_in_its_time();

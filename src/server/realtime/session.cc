@@ -29,8 +29,14 @@ tl::expected<std::string, HttpError> name_in(const Json& fields, const char* key
   return name;
 }
 
-HttpError no_item(const char* param, const std::string& id) {
-  return bad(param, fmt::format("there is no item {} in the conversation", in_quotes(id)), "item_not_found");
+// By the codes of OpenAI's server, some of which clients pass over.
+HttpError no_item(const char* param, const std::string& id, const char* code) {
+  return bad(param, fmt::format("there is no item {} in the conversation", in_quotes(id)), code);
+}
+
+void cut(Item& item, double heard_ms) {
+  item.text = heard_text(item, heard_ms);
+  item.audio_ms = std::min(item.audio_ms, heard_ms);
 }
 
 Checked check_metadata(const Json& metadata) {
@@ -188,7 +194,7 @@ Session::Handled Session::create_item(const Json& fields) {
   const bool is_history = item->role == Role::kAssistant;
   Json as_told = item_json(*item, order_.dialect);
   if (!conversation_.add(std::move(*item), previous, &dropped_))
-    return tl::unexpected(no_item("previous_item_id", previous));
+    return tl::unexpected(no_item("previous_item_id", previous, "item_not_found"));
   for (Item& each : conversation_.items()) {
     each.is_answered = each.is_answered || is_history;
     if (each.id == id) break;
@@ -206,7 +212,7 @@ Session::Handled Session::retrieve_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
   const Item* const item = conversation_.find(*id);
-  if (item == nullptr) return tl::unexpected(no_item("item_id", *id));
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_truncate_invalid_item_id"));
   Json told;
   events_.send(ServerEvent::kItemRetrieved, told.set("item", item_json(*item, order_.dialect)));
   return {};
@@ -215,30 +221,33 @@ Session::Handled Session::retrieve_item(const Json& fields) {
 Session::Handled Session::delete_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
-  if (!conversation_.erase(*id)) return tl::unexpected(no_item("item_id", *id));
+  if (!conversation_.erase(*id)) return tl::unexpected(no_item("item_id", *id, "item_delete_invalid_item_id"));
   Json told;
   events_.send(ServerEvent::kItemDeleted, told.set("item_id", *id));
   return {};
 }
 
-// What the listener has not heard was not said.
+// What the listener has not heard was not said.  A response under way goes on, as clients cancel it behind this; its
+// item is cut when it ends.
 Session::Handled Session::truncate_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
   Item* const item = conversation_.find(*id);
-  if (item == nullptr) return tl::unexpected(no_item("item_id", *id));
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_retrieve_invalid_item_id"));
   if (!item->is_sound || item->role != Role::kAssistant)
     return tl::unexpected(bad("item_id", "the item is none that was spoken; only those can be truncated"));
-  if (response_ && response_->item().id == *id)
-    return tl::unexpected(bad("item_id", "the item is still being spoken; send response.cancel first"));
+  const bool is_under_way = response_ && response_->item().id == *id;
+  const double spoken_ms = std::ceil(is_under_way ? response_->item().audio_ms : item->audio_ms);
   double index = 0, end_ms = -1;
   if (const Json* const given = fields.find("content_index"); given != nullptr)
     if (auto taken = take_number(*given, "content_index", 0, 0, index); !taken) return taken;
   if (const Json* const given = fields.find("audio_end_ms"); given != nullptr)
-    if (auto taken = take_number(*given, "audio_end_ms", 0, std::ceil(item->audio_ms), end_ms); !taken) return taken;
+    if (auto taken = take_number(*given, "audio_end_ms", 0, spoken_ms, end_ms); !taken) return taken;
   if (end_ms < 0) return tl::unexpected(bad("audio_end_ms", "'audio_end_ms' is missing", "missing_required_parameter"));
-  item->text = heard_text(*item, end_ms);
-  item->audio_ms = std::min(item->audio_ms, end_ms);
+  if (is_under_way)
+    heard_ms_ = std::min(heard_ms_.value_or(end_ms), end_ms);
+  else
+    cut(*item, end_ms);
   Json told;
   told.set("item_id", *id).set("content_index", 0).set("audio_end_ms", static_cast<int64_t>(end_ms));
   events_.send(ServerEvent::kItemTruncated, std::move(told));
@@ -416,7 +425,11 @@ void Session::speak_on() {
 
 // Sound of a cancelled one is played no further.
 void Session::end_response(bool is_cancelled) {
-  if (Item* const item = conversation_.find(response_->item().id); item != nullptr) *item = response_->item();
+  if (Item* const item = conversation_.find(response_->item().id); item != nullptr) {
+    *item = response_->item();
+    if (heard_ms_) cut(*item, *heard_ms_);
+  }
+  heard_ms_.reset();
   if (!response_->has_failed())  // else it may be asked for again
     for (const std::string& id : asked_)
       if (Item* const item = conversation_.find(id); item != nullptr) item->is_answered = true;

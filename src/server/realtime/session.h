@@ -129,6 +129,7 @@ class Session {
   Hearing hearing_;                           // which uses the above
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
+  std::optional<double> heard_ms_;  // of its item, which is cut to that when it ends
   bool owes_answer_ = false;                        // a turn had words, and no response has begun since
   std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
   bool did_something_ = false;                      // in this round
