@@ -410,7 +410,7 @@ Session::Handled Session::cancel_response(const Json& fields) {
   if (const Json* const given = fields.find("response_id"); given != nullptr)
     if (auto taken = take_text(*given, "response_id", id); !taken) return taken;
   if (!response_ || (!id.empty() && id != response_->id()))
-    return tl::unexpected(bad("", "no such response is under way", "response_cancel_not_active"));
+    return tl::unexpected(bad("", "Cancellation failed: no such response is under way", "response_cancel_not_active"));
   response_->cancel("client_cancelled");
   end_response(/*is_cancelled=*/true);
   return {};
@@ -430,6 +430,7 @@ void Session::end_response(bool is_cancelled) {
     if (heard_ms_) cut(*item, *heard_ms_);
   }
   heard_ms_.reset();
+// Clients know a cancellation that comes too late by the words that OpenAI's message begins with.
   if (!response_->has_failed())  // else it may be asked for again
     for (const std::string& id : asked_)
       if (Item* const item = conversation_.find(id); item != nullptr) item->is_answered = true;
