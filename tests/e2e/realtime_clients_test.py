@@ -42,9 +42,9 @@ class Realtime(Server):
                        ping_interval=None, **options)
 
     @contextlib.contextmanager
-    def session(self, *arguments, **options):
+    def session(self, *arguments, created="session.created", **options):
         with self.realtime(*arguments, close_timeout=2, **options) as client:
-            self.assertEqual(self.hear(client)["type"], "session.created")
+            self.assertEqual(self.hear(client)["type"], created)
             yield client
 
     def sessions(self, headers=()):
@@ -270,7 +270,8 @@ class Hearing(Realtime):
                 ("?intent=transcription", {"OpenAI-Beta": "realtime=v1"}, {"type": "transcription_session.update", "session": {
                     "input_audio_format": "pcm16", "input_audio_transcription": {"model": "gpt-4o-transcribe"},
                     "turn_detection": None}})):
-            with self.session(query, additional_headers=headers) as client:
+            created = "transcription_session.created" if headers else "session.created"
+            with self.session(query, created=created, additional_headers=headers) as client:
                 client.send(json.dumps(update))
                 told = self.hear(client)
                 self.assertEqual(told["type"], "transcription_session.updated" if headers else "session.updated", told)

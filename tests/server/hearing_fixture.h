@@ -98,6 +98,7 @@ class HearingTest : public testing::Test {
     recognition_ = *recognition;
   }
   void start(const std::string& input, SessionOrder order = {}, RequestLog* log = nullptr) {
+    const bool has_own_name = order.is_transcription && order.dialect == Dialect::kBeta;
     order.recognition = recognition_;
     if (!order.replies) order.replies = std::make_shared<ReadAloud>();
     order.start_ear = [this](const std::shared_ptr<Ear>& ear) -> std::optional<HttpError> {
@@ -114,7 +115,7 @@ class HearingTest : public testing::Test {
       session_->run();
       session_->end();
     });
-    EXPECT_EQ(hear(), "session.created");
+    EXPECT_EQ(hear(), has_own_name ? "transcription_session.created" : "session.created");
     update(input);
   }
   // A session that answers by itself, and a turn that is over, whose words the recogniser holds back.

@@ -68,6 +68,11 @@ TEST_F(HearingTest, ASpokenResponseHasTheBetaNames) {
 }
 
 // Not by those of the released names' objects, which the client has never sent.
+TEST_F(HearingTest, ASessionOfTranscriptionHasABetaName) {
+  start(kManual, {.is_transcription = true, .dialect = Dialect::kBeta});
+  EXPECT_EQ(text_in({"session", "object"}), "realtime.transcription_session");
+}
+
 TEST_F(HearingTest, WhatTheBetaNamesRefuseIsNamedByThem) {
   start(kManual, {.dialect = Dialect::kBeta});
   const auto update = [](const char* session) {

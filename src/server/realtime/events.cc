@@ -38,6 +38,7 @@ struct ServerName {
 };
 constexpr std::array kServerNames = {
     ServerName{ServerEvent::kSessionCreated, "session.created", "session.created"},
+    ServerName{ServerEvent::kTranscriptionSessionCreated, "session.created", "transcription_session.created"},
     ServerName{ServerEvent::kSessionUpdated, "session.updated", "session.updated"},
     ServerName{ServerEvent::kTranscriptionSessionUpdated, "session.updated", "transcription_session.updated"},
     ServerName{ServerEvent::kError, "error", "error"},

@@ -32,6 +32,7 @@ enum class ClientEvent : uint8_t {
 
 enum class ServerEvent : uint8_t {
   kSessionCreated,
+  kTranscriptionSessionCreated,
   kSessionUpdated,
   kTranscriptionSessionUpdated,
   kError,

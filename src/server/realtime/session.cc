@@ -90,7 +90,8 @@ void Session::run() {
 
 void Session::converse() {
   began_ns_ = heard_ns_ = clock_.now_ns();
-  events_.send(ServerEvent::kSessionCreated, session_event());
+  events_.send(config_.is_transcription ? ServerEvent::kTranscriptionSessionCreated : ServerEvent::kSessionCreated,
+               session_event());
   while (!is_over()) {
     did_something_ = false;
     tell_of_dropped();
