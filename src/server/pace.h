@@ -15,15 +15,26 @@ class Pace {
   // False: it would be further ahead of the clock, counted from the first part on, and nothing is taken.  Who has sent
   // little for long has no more than that to his credit.
   bool take(double seconds, int64_t now_ns) {
-    if (!first_ns_) first_ns_ = now_ns;
-    const double passed_s = static_cast<double>(now_ns - *first_ns_) * 1e-9;
+    const double passed_s = this->passed_s(now_ns);
     taken_s_ = std::max(taken_s_, passed_s - most_ahead_s_);
     if (taken_s_ + seconds - passed_s > most_ahead_s_) return false;
     taken_s_ += seconds;
     return true;
   }
 
+  // For what is taken first and priced then: charge() takes it however far ahead it is, and wait_s() is how long
+  // nothing more should be taken until it is no further ahead than may come at once; 0: something may.
+  void charge(double seconds, int64_t now_ns) {
+    taken_s_ = std::max(taken_s_, passed_s(now_ns) - most_ahead_s_) + seconds;
+  }
+  double wait_s(int64_t now_ns) { return std::max(0.0, taken_s_ - passed_s(now_ns) - most_ahead_s_); }
+
  private:
+  double passed_s(int64_t now_ns) {
+    if (!first_ns_) first_ns_ = now_ns;
+    return static_cast<double>(now_ns - *first_ns_) * 1e-9;
+  }
+
   const double most_ahead_s_;
   double taken_s_ = 0;
   std::optional<int64_t> first_ns_;

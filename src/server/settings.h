@@ -45,6 +45,9 @@ struct Settings {
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;
   double max_backlog_s = 10;
+  double max_clip_s = 60;
+  int64_t session_events_per_s = 400;
+  int64_t session_kb_per_s = 512;
 
   int64_t decode_end_byte = 0x00;
   int64_t decode_keepalive_byte = 0x01;

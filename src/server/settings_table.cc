@@ -104,6 +104,14 @@ Rows sessions() {
       seconds("max_backlog_s", &Settings::max_backlog_s, 0.1, 3600,
               "Of a session's sound that waits to be heard, or comes ahead of the clock; more is refused with an error "
               "event"),
+      seconds("max_clip_s", &Settings::max_clip_s, 0.1, 3600,
+              "Of a session's sound in their place where turn_detection is null: who commits may send a whole turn at "
+              "once"),
+      number("session_events_per_s", "N", &Settings::session_events_per_s, 1, 1000000,
+             "Events that a session is heeded at on an average of 10 s; what comes faster waits, and a refused one "
+             "counts four times"),
+      number("session_kb_per_s", "KB", &Settings::session_kb_per_s, 1, 1048576,
+             "Of events that a session is heeded at, likewise; sound at the pace of speech has 64"),
       seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
               "A session in which nothing is asked for so long is closed"),
       seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),

@@ -480,21 +480,5 @@ TEST(ConversationTest, HeardTextEndsWithAWord) {
   EXPECT_EQ(heard_text(item, 700), "One");
 }
 
-TEST(ClientEvents, ValuesAndBlanksAreCountedAndSoundMayBeLong) {
-  const std::string begin = R"({"type":"input_audio_buffer.append","audio":")";
-  EXPECT_TRUE(parse_client_event(begin + std::string(size_t{4} << 20, 'A') + "\"}"));
-  std::string list = "1";
-  for (int i = 0; i < 8192; ++i) list += ",1";
-  for (const auto& [text, why] :
-       {std::pair(begin + "\",\"x\":[" + list + "]}", "more than 8192 values"),
-        std::pair(std::string(4097, '\n') + "x", "blanks of more than 4096 bytes"),
-        std::pair(begin + "\",\"x\":" + std::string(4097, '1') + "}", "a number or blanks")}) {
-    const auto refused = parse_client_event(text);
-    ASSERT_FALSE(refused) << why;
-    EXPECT_EQ(refused.error().error.code, "invalid_json");
-    EXPECT_THAT(refused.error().error.message, HasSubstr(why));
-  }
-}
-
 }  // namespace
 }  // namespace syrinx::server::realtime

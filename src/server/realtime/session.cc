@@ -16,6 +16,8 @@ namespace {
 constexpr std::chrono::milliseconds kTick{1000};                     // how soon the session's times are heeded
 constexpr std::chrono::milliseconds kSlotTick{100};                  // and a slot that has become free
 constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
+constexpr double kBurstS = 10;       // of events or bytes, at their pace, that may come at once
+constexpr double kRefusedCosts = 4;  // times what the same would that is right
 constexpr size_t kMaxInputItems = 64;
 constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
 
@@ -63,7 +65,8 @@ Session::Session(SessionOrder order, const JobReports& reports, const Clock& clo
       clock_(clock),
       events_(messages_, order_.dialect),
       id_(events_.new_id("sess")),
-      hearing_(hearing_order(), events_, conversation_, dropped_, reports, clock) {
+      hearing_(hearing_order(), events_, conversation_, dropped_, reports, clock),
+      pace_(kBurstS) {
   const InputChecks checks = input_checks();
   config_.is_transcription = order_.is_transcription && checks.can_hear;
   if (config_.is_transcription) config_.input.transcription.emplace();
@@ -99,7 +102,7 @@ void Session::converse() {
     hear_on();
     speak_on();
     watch_engine();
-    if (!did_something_) messages_->wait(owes_answer_ && no_slot_ns_ ? kSlotTick : kTick);
+    if (!did_something_) messages_->wait(patience());
   }
 }
 
@@ -111,17 +114,38 @@ void Session::watch_engine() {
   if (slot_) waits ? slot_->watch().wait_begins() : slot_->watch().wait_ends();
 }
 
+std::chrono::nanoseconds Session::patience() {
+  constexpr double kLeastS = 1e-3;  // the clock may not be there yet, to a hair
+  const std::chrono::nanoseconds tick = owes_answer_ && no_slot_ns_ ? kSlotTick : kTick;
+  const double wait_s = pace_.wait_s(clock_.now_ns());
+  if (wait_s <= 0 || wait_s > std::chrono::duration<double>(tick).count()) return tick;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wait_s + kLeastS));
+}
+
+// Reading an event takes the processor's time from everybody's sound, and who sends wrong ones is in no hurry.
 void Session::take_message(const MessageStream::Message& message) {
   did_something_ = true;
-  if (!message.is_text)
-    return events_.send_error(
-        {.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
+  const double kb = static_cast<double>(message.bytes.size()) / 1024;
+  const double price_s = std::max(1 / order_.events_per_s, kb / order_.kb_per_s);
+  const bool is_right = heed(message);
+  const int64_t now_ns = clock_.now_ns();
+  pace_.charge(is_right ? price_s : kRefusedCosts * price_s, now_ns);
+  if (is_right) heard_ns_ = now_ns;  // what is no event asks for nothing
+}
+
+bool Session::heed(const MessageStream::Message& message) {
+  if (!message.is_text) {
+    events_.send_error({.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
+    return false;
+  }
   const auto parsed = parse_client_event(message.bytes);
-  if (!parsed) return events_.send_error(parsed.error());
-  if (auto handled = handle(*parsed); !handled)
-    events_.send_error({.error = std::move(handled).error(), .event_id = parsed->event_id});
-  else
-    heard_ns_ = clock_.now_ns();  // what is no event asks for nothing
+  if (!parsed) {
+    events_.send_error(parsed.error());
+    return false;
+  }
+  auto handled = handle(*parsed);
+  if (!handled) events_.send_error({.error = std::move(handled).error(), .event_id = parsed->event_id});
+  return handled.has_value();
 }
 
 Session::Handled Session::handle(const ClientMessage& message) {
@@ -172,6 +196,7 @@ Session::Handled Session::update(const ClientMessage& message) {
   SessionConfig changed = config_;
   changed.is_transcription = changed.is_transcription || (is_of_transcription && checks.can_hear);
   if (auto taken = update_session(*session, output_checks(), checks, changed); !taken) return taken;
+  if (!changed.input.is_turns_given) changed.input.turns = default_turns(changed.input, checks, order_.asked_model);
   config_ = std::move(changed);
   configure_hearing();
   events_.send(is_of_transcription ? ServerEvent::kTranscriptionSessionUpdated : ServerEvent::kSessionUpdated,
@@ -203,7 +228,6 @@ Session::Handled Session::create_item(const Json& fields) {
   const std::string before = conversation_.id_before(id);
   Json told;
   told.set("previous_item_id", before.empty() ? Json() : Json(before)).set("item", std::move(as_told));
-  if (!changed.input.is_turns_given) changed.input.turns = default_turns(changed.input, checks, order_.asked_model);
   events_.send(ServerEvent::kItemAdded, told);
   events_.send(ServerEvent::kItemDone, std::move(told));
   return {};
@@ -213,7 +237,7 @@ Session::Handled Session::retrieve_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
   const Item* const item = conversation_.find(*id);
-  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_truncate_invalid_item_id"));
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_retrieve_invalid_item_id"));
   Json told;
   events_.send(ServerEvent::kItemRetrieved, told.set("item", item_json(*item, order_.dialect)));
   return {};
@@ -234,7 +258,7 @@ Session::Handled Session::truncate_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
   Item* const item = conversation_.find(*id);
-  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_retrieve_invalid_item_id"));
+  if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_truncate_invalid_item_id"));
   if (!item->is_sound || item->role != Role::kAssistant)
     return tl::unexpected(bad("item_id", "the item is none that was spoken; only those can be truncated"));
   const bool is_under_way = response_ && response_->item().id == *id;
@@ -406,6 +430,7 @@ Session::Handled Session::start_speech(ResponseOrder& order) {
   return {};
 }
 
+// Clients know a cancellation that comes too late by the words that OpenAI's message begins with.
 Session::Handled Session::cancel_response(const Json& fields) {
   std::string id;
   if (const Json* const given = fields.find("response_id"); given != nullptr)
@@ -431,7 +456,6 @@ void Session::end_response(bool is_cancelled) {
     if (heard_ms_) cut(*item, *heard_ms_);
   }
   heard_ms_.reset();
-// Clients know a cancellation that comes too late by the words that OpenAI's message begins with.
   if (!response_->has_failed())  // else it may be asked for again
     for (const std::string& id : asked_)
       if (Item* const item = conversation_.find(id); item != nullptr) item->is_answered = true;

@@ -7,6 +7,7 @@
 // slows its own session alone; the transport cuts one that reads nothing.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "server/pace.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/event_sender.h"
 #include "server/realtime/hearing.h"
@@ -40,10 +42,13 @@ struct SessionOrder {
   TakeSlot take_slot = {};     // empty: none is needed
   HasSlot has_slot = {};       // empty: nobody waits for one
   StartEar start_ear = {};
+  std::string asked_model = {};   // by the handshake
   bool is_transcription = false;  // the session's type
   bool ignore_hints = false;      // of its transcription, that the model cannot heed; else they are refused
   double max_backlog_s = 10;      // of sound
-  std::string asked_model = {};   // by the handshake
+  double max_clip_s = 60;         // of it where the client commits
+  // That it is heeded at, on an average of some seconds; what comes faster waits.
+  double events_per_s = 400, kb_per_s = 512;
   Ear::Times ear_times = {};
   std::string id = {};  // of the HTTP request
   Dialect dialect = Dialect::kReleased;
@@ -70,6 +75,8 @@ class Session {
   void converse();
   void take_next();
   void take_message(const MessageStream::Message& message);
+  bool heed(const MessageStream::Message& message);
+  std::chrono::nanoseconds patience();
   Handled handle(const ClientMessage& message);
   Handled update(const ClientMessage& message);
   Handled create_item(const Json& fields);
@@ -122,6 +129,7 @@ class Session {
   Conversation conversation_;
   std::optional<SlotPool::Lease> slot_;  // of the response
   std::optional<Response> response_;
+  std::optional<double> heard_ms_;  // of its item, which is cut to that when it ends
   uint64_t responses_ = 0;
   std::optional<int64_t> questions_paid_ns_;  // when those that were asked will have been made up for
   std::vector<std::string> asked_;            // the conversation's items that it answers
@@ -129,9 +137,9 @@ class Session {
   Hearing hearing_;                           // which uses the above
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
-  std::optional<double> heard_ms_;  // of its item, which is cut to that when it ends
   bool owes_answer_ = false;                        // a turn had words, and no response has begun since
   std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
+  Pace pace_;                                       // of the client's messages
   bool did_something_ = false;                      // in this round
   size_t left_to_heed_ = MessageStream::kMessages;  // of the client's messages, when the server goes down
   bool begins_nothing_ = false;                     // behind them

@@ -29,6 +29,7 @@ bool Session::is_over() {
 void Session::take_next() {
   if (!dropped_.empty() || !hearing_.is_quiet() || !events_.has_room()) return;
   const bool is_ending = messages_->is_ending();  // first: what came before that is heeded
+  if ((!is_ending || begins_nothing_) && pace_.wait_s(clock_.now_ns()) > 0) return;
   MessageStream::Message message;
   if ((begins_nothing_ || left_to_heed_ > 0) && messages_->try_receive(message)) {
     take_message(message);
