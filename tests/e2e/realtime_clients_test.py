@@ -246,7 +246,8 @@ class Hearing(Realtime):
         super().setUp()
         noise = random.Random(1)
         self.sound = array.array("h", (noise.randrange(-9000, 9000) for _ in range(24000 * 2))).tobytes()
-        self.start_server("--recognition-slots", "1", model=["--speech-model", "", "--recognition-model", self.MODEL])
+        self.start_server("--recognition-slots", "1", "--max-clip-s", "10",
+                          model=["--speech-model", "", "--recognition-model", self.MODEL])
 
     def transcribed(self):
         code, output, errors = self.run_it("transcribe", "--model", self.MODEL, "--raw", "s16", "--rate", "24000", "--stream",

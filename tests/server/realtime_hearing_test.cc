@@ -109,7 +109,7 @@ TEST_F(HearingTest, ATurnThatPausesGivesItsSlotUpAndGoesOn) {
 }
 
 TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
-  start(kManual);
+  start(kManual, {.max_clip_s = 10});
   const auto update = [](const std::string& input) {
     return R"({"type":"session.update","session":{"audio":{"input":)" + input + "}}}";
   };

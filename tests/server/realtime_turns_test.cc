@@ -147,7 +147,7 @@ TEST_F(HearingTest, ARecogniserThatBreaksFailsTheTurnAndNotTheSession) {
 // Sound that nobody has heard yet counts, wherever it waits.
 TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsBounded) {
   recogniser_->still = true;
-  start(kManual);
+  start(kManual, {.max_clip_s = 10});
   append(beeps({0.1}, 6, kRateHz));
   clock_.advance_ns(int64_t{60} * 1'000'000'000);
   say(R"({"type":"input_audio_buffer.append","audio":")" + pcm_base64(silence(6)) + "\"}");
@@ -158,6 +158,27 @@ TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsBounded) {
   say(kCommit);
   hear_until(kCompleted);
   EXPECT_EQ(text_in({"usage", "seconds"}), "6.0");
+}
+
+// As of who holds a button, speaks and lets it go.
+TEST_F(HearingTest, AClipThatIsCommittedComesAtOnce) {
+  start(kManual, {.kb_per_s = 1e6});  // the clock stands still
+  append(beeps({0.1}, 11, kRateHz));
+  say(kCommit);
+  hear_until(kCompleted);
+  EXPECT_EQ(text_in({"usage", "seconds"}), "11.0");
+  append(silence(30));
+  append(silence(20));  // more than a minute in all
+  ASSERT_EQ(hear_until("error").back(), "error");
+  EXPECT_THAT(text_in({"error", "message"}), HasSubstr("more than 60 s"));
+  say(kCommit);
+  hear_until(kCompleted);
+  EXPECT_EQ(text_in({"usage", "seconds"}), "30.0");
+  update(kDetected);  // where voice ends the turns, nobody has so much to say at once
+  clock_.advance_ns(int64_t{60} * 1'000'000'000);
+  append(silence(11));
+  EXPECT_EQ(hear(), "error");
+  EXPECT_THAT(text_in({"error", "message"}), HasSubstr("more than 10 s"));
 }
 
 // By the clock, from its coming until it is heard: what it waits in the recogniser for its turn counts, too.

@@ -92,16 +92,17 @@ void Hearing::use_format(SoundFormat format) {
 }
 
 // Sound that has been heard, or that nobody has to, counts until the clock has come as far: looking for speech in it
-// costs as much as silence does.
+// costs as much as silence does.  Who commits sends what was recorded while a button was held, and all of it at once.
 Checked Hearing::check_backlog(double seconds) {
+  const double limit_s = input_.turns ? order_.max_backlog_s : std::max(order_.max_backlog_s, order_.max_clip_s);
   const int64_t now_ns = clock_.now_ns();
   if (!first_sound_ns_) first_sound_ns_ = now_ns;
   // Who has sent little for long has no more to his credit than what a stalled network may bring at once.
   const double passed_s = static_cast<double>(now_ns - *first_sound_ns_) * 1e-9;
-  taken_s_ = std::max(taken_s_, passed_s - order_.max_backlog_s);
+  taken_s_ = std::max(taken_s_, passed_s - limit_s);
   const double ahead_s = taken_s_ - passed_s;
   const double waiting_s = std::max(ahead_s, static_cast<double>(waiting_samples()) / kRecognitionRateHz);
-  if (seconds + waiting_s <= order_.max_backlog_s) {
+  if (seconds + waiting_s <= limit_s) {
     taken_s_ += seconds;
     return {};
   }
@@ -111,7 +112,7 @@ Checked Hearing::check_backlog(double seconds) {
                 .message = fmt::format(
                     "{:.1f} s of sound wait to be heard, or came ahead of time, and with these {:.1f} s they would be "
                     "more than {} s; nothing of them was taken: send them at the pace of speech",
-                    waiting_s, seconds, order_.max_backlog_s),
+                    waiting_s, seconds, limit_s),
                 .param = "audio",
                 .code = "audio_backlog"});
 }

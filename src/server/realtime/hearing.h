@@ -2,8 +2,9 @@
 // said in each.  On the session's thread, which waits for nothing here: voice activity takes a window at a time, and
 // the recogniser works on a slot of recognition (ear.h), which is taken when a turn begins and given up behind it.
 //
-// Sound that waits, to be looked at or to be heard, is at most max_backlog_s, and all that has come is at most so much
-// ahead of the clock since the first of it: beyond either an append is refused, and nothing of it is taken.
+// Sound that waits, to be looked at or to be heard, is at most max_backlog_s, or max_clip_s while no turn is looked
+// for, and all that has come is at most so much ahead of the clock since the first of it: beyond either an append is
+// refused, and nothing of it is taken.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct HearingOrder {
   std::shared_ptr<const RecognitionModel> model = {};  // null: the server hears nothing
   StartEar start_ear = {};
   double max_backlog_s = 10;
+  double max_clip_s = 60;  // in its place while no turn is looked for
   Ear::Times ear_times = {};
   std::string id = {};                      // of the HTTP request
   std::function<void()> speech_began = {};  // when a turn's beginning has been told

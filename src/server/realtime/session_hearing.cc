@@ -56,6 +56,7 @@ HearingOrder Session::hearing_order() {
   return {.model = order_.recognition,
           .start_ear = order_.start_ear,
           .max_backlog_s = order_.max_backlog_s,
+          .max_clip_s = order_.max_clip_s,
           .ear_times = order_.ear_times,
           .id = order_.id,
           .speech_began = [this] { note_speech(); },
