@@ -1,7 +1,8 @@
 // What an operator may set, in one table: from it come the flags of `syrinx serve`, the keys of its TOML file, the
 // checks of both, the file that --print-config writes and the table in docs/server.md.
 //
-// A new setting: a member with its default, a row in settings_table.cc, and one in the schema of the chart (packaging/scale).
+// A new setting: a member with its default, a row in settings_table.cc, and one in the schema of the chart
+// (packaging/scale).
 #pragma once
 
 #include <cstdint>
