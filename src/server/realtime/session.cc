@@ -143,8 +143,8 @@ bool Session::heed(const MessageStream::Message& message) {
     events_.send_error(parsed.error());
     return false;
   }
-  auto handled = handle(*parsed);
-  if (!handled) events_.send_error({.error = std::move(handled).error(), .event_id = parsed->event_id});
+  const auto handled = handle(*parsed);
+  if (!handled) events_.send_error({.error = handled.error(), .event_id = parsed->event_id});
   return handled.has_value();
 }
 
