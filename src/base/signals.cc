@@ -36,7 +36,7 @@ bool is_without_terminal() {
 void handle_hangup(int signal, siginfo_t* info, void* /*context*/) {
   const int error = errno;
   const bool is_passed_on =
-      info->si_code == SI_USER && info->si_pid == g_session.load(std::memory_order_relaxed) && is_without_terminal();
+      is_from_leader(info->si_code, info->si_pid, g_session.load(std::memory_order_relaxed)) && is_without_terminal();
   if (info->si_code != SI_KERNEL && !is_passed_on)
     g_reload.store(true, std::memory_order_release);
   else if (!g_outlives_terminal.load(std::memory_order_relaxed))
@@ -45,6 +45,10 @@ void handle_hangup(int signal, siginfo_t* info, void* /*context*/) {
 }
 
 }  // namespace
+
+bool is_from_leader(int code, pid_t sender, pid_t session) {
+  return session != 0 && code == SI_USER && sender == session;
+}
 
 void install_signal_handlers() {
   struct sigaction action {};

@@ -102,6 +102,14 @@ TEST(Signals, BlockedReadIsInterrupted) {
   close(ends[1]);
 }
 
+// As docker and podman send theirs: from outside of the container, where a sender has no number.
+TEST(Signals, TheLeaderOfASessionIsNobodyWithoutATerminal) {
+  EXPECT_TRUE(is_from_leader(SI_USER, 7, 7));
+  EXPECT_FALSE(is_from_leader(SI_USER, 8, 7));
+  EXPECT_FALSE(is_from_leader(SI_USER, 0, 0));
+  EXPECT_FALSE(is_from_leader(SI_QUEUE, 7, 7));
+}
+
 TEST(SignalsDeathTest, TheSecondEndsTheProcess) {
   EXPECT_EXIT(
       {
