@@ -149,7 +149,17 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
   const auto is_wanted = [&stream] { return !stream.is_cancelled(); };
   const Status made =
       maker_->synthesize(tokens.ids, tokens.symbols, piece_seed(seed_, pieces_), stream.due_ns(), is_wanted, output_);
-  if (!made && made.error().code == Code::kLimitExceeded && tokens.ids.size() > 1) return make_halves(piece, stream);
+  const auto account = [&](size_t pieces) {
+    more.waiting_ms = maker_->waited_ms() - waited_ms;
+    more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
+    more.pieces = pieces;
+    stream.account(more);
+  };
+  if (!made && made.error().code == Code::kLimitExceeded && tokens.ids.size() > 1) {
+    more.unknown_phonemes = 0;  // the halves have them
+    account(0);
+    return make_halves(piece, stream);
+  }
   SYRINX_TRY_VOID(made);
   std::span<float> kept = trim_silence(output_.samples, kokoro::kSampleRateHz, pause_rule(piece.phonemes));
   if (kept.empty()) kept = output_.samples;  // a piece that is silent altogether
@@ -164,10 +174,7 @@ Status KokoroSpeaker::make(const g2p::Phonemized& piece, SpeechStream& stream) {
   while (!spoken_.empty() && !piece.words.empty() &&
          spoken_.front().offset + spoken_.front().text.size() <= piece.words.back().source.begin)
     spoken_.pop_front();
-  more.waiting_ms = maker_->waited_ms() - waited_ms;
-  more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
-  more.pieces = 1;
-  stream.account(more);
+  account(1);
   return stream.hand_over(std::move(chunk));
 }
 
