@@ -7,6 +7,7 @@ import pathlib
 import pty
 import re
 import resource
+import select
 import shlex
 import signal
 import socket
@@ -391,6 +392,12 @@ class Life(Server):
         server, _ = self.close_terminal()
         self.assertEqual(server.wait(120), 0)
 
+    @staticmethod
+    def end_shell(shell):
+        """Of a test that has failed; one that has ended is taken note of."""
+        os.kill(shell, signal.SIGKILL)
+        os.waitpid(shell, 0)
+
     def test_a_terminal_whose_shell_is_closed_ends_its_servers(self):
         """The shell passes the signal on, to what runs in the background as well."""
         for job in ("", " &"):
@@ -398,13 +405,15 @@ class Life(Server):
             if shell == 0:
                 os.chdir(self.out)
                 os.execvpe("bash", ["bash", "--norc", "-i"], self.environment())
+            self.addCleanup(self.end_shell, shell)
             command = shlex.join([BINARY, "serve", "--port", "0", *map(str, MODEL)])
             os.write(terminal, f"{command}{job}\n".encode())
             shown = b""
             while (page := re.search(rb"page: http://127\.0\.0\.1:(\d+)/", shown)) is None:
+                self.assertTrue(select.select([terminal], [], [], 120)[0], shown)
                 shown += os.read(terminal, 4096)
             os.close(terminal)
-            os.waitpid(shell, 0)
+            self.wait_for(lambda shell=shell: os.waitid(os.P_PID, shell, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
             self.host, self.port = "127.0.0.1", int(page[1])
             self.wait_for(lambda: self.status_or_none() is None)
 
