@@ -108,7 +108,7 @@ Rows sessions() {
               "Of a session's sound in their place where turn_detection is null: who commits may send a whole turn at "
               "once"),
       number("session_events_per_s", "N", &Settings::session_events_per_s, 1, 1000000,
-             "Events that a session is heeded at on an average of 10 s; what comes faster waits, and a refused one "
+             "Events that a session is heeded at on an average of 10 s; what comes faster waits, and a wrong one "
              "counts four times"),
       number("session_kb_per_s", "KB", &Settings::session_kb_per_s, 1, 1048576,
              "Of events that a session is heeded at, likewise; sound at the pace of speech has 64"),

@@ -41,7 +41,7 @@ TEST_F(HearingTest, WhoNamesAModelWithoutTurnsCommits) {
   update(R"({"transcription":{"model":"gpt-4o-transcribe"}})");
   EXPECT_EQ(turns(), "(nothing)");
   leave();
-  start("{}", {.asked_model = "gpt-live-transcribe"});
+  start("{}", {.asked_model = "gpt-live-transcribe-2026-03-20"});
   EXPECT_EQ(turns(), "(nothing)");
 }
 

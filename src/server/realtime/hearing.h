@@ -97,6 +97,7 @@ class Hearing {
   Checked has_ears() const;
   void note_transcription();
   Checked check_backlog(double seconds);
+  double passed_s() const;  // since the first sound
   void use_format(SoundFormat format);
   void use_rules(bool changed);
   void detect_anew();

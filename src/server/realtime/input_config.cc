@@ -1,18 +1,18 @@
 #include "server/realtime/input_config.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/in_quotes.h"
 #include "server/language.h"
+#include "server/model_id.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
 constexpr double kMinThreshold = 0.01;  // below it no window is surely silent, so a turn would not end
 
-constexpr std::array<std::string_view, 2> kModelsWithoutTurns = {"gpt-realtime-whisper", "gpt-live-transcribe"};
+constexpr std::array kModelsWithoutTurns = {"gpt-realtime-whisper", "gpt-live-transcribe"};
 
 struct Eagerness {
   const char* name;
@@ -172,8 +172,7 @@ double TurnDetection::silence_ms() const {
 std::optional<TurnDetection> default_turns(const InputConfig& input, const InputChecks& checks,
                                            std::string_view model) {
   const std::string_view heard_by = input.transcription ? std::string_view(input.transcription->model) : "";
-  const bool commits = std::any_of(kModelsWithoutTurns.begin(), kModelsWithoutTurns.end(),
-                                   [&](std::string_view each) { return each == model || each == heard_by; });
+  const bool commits = is_one_of(model, kModelsWithoutTurns) || is_one_of(heard_by, kModelsWithoutTurns);
   return checks.can_detect && !commits ? std::optional(TurnDetection{}) : std::nullopt;
 }
 

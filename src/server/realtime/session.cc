@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::milliseconds kTick{1000};                     // how soon the session's times are heeded
 constexpr std::chrono::milliseconds kSlotTick{100};                  // and a slot that has become free
 constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
-constexpr double kBurstS = 10;       // of events or bytes, at their pace, that may come at once
-constexpr double kRefusedCosts = 4;  // times what the same would that is right
+constexpr double kBurstS = 10;     // of events or bytes, at their pace, that may come at once
+constexpr double kWrongCosts = 4;  // times what the same would that is right
 constexpr size_t kMaxInputItems = 64;
 constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
 
@@ -127,25 +127,26 @@ void Session::take_message(const MessageStream::Message& message) {
   did_something_ = true;
   const double kb = static_cast<double>(message.bytes.size()) / 1024;
   const double price_s = std::max(1 / order_.events_per_s, kb / order_.kb_per_s);
-  const bool is_right = heed(message);
+  const Heeded heeded = heed(message);
   const int64_t now_ns = clock_.now_ns();
-  pace_.charge(is_right ? price_s : kRefusedCosts * price_s, now_ns);
-  if (is_right) heard_ns_ = now_ns;  // what is no event asks for nothing
+  pace_.charge(heeded == Heeded::kIsWrong ? kWrongCosts * price_s : price_s, now_ns);
+  if (heeded == Heeded::kYes) heard_ns_ = now_ns;  // what is no event asks for nothing
 }
 
-bool Session::heed(const MessageStream::Message& message) {
+Session::Heeded Session::heed(const MessageStream::Message& message) {
   if (!message.is_text) {
     events_.send_error({.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
-    return false;
+    return Heeded::kIsWrong;
   }
   const auto parsed = parse_client_event(message.bytes);
   if (!parsed) {
     events_.send_error(parsed.error());
-    return false;
+    return Heeded::kIsWrong;
   }
   const auto handled = handle(*parsed);
-  if (!handled) events_.send_error({.error = handled.error(), .event_id = parsed->event_id});
-  return handled.has_value();
+  if (handled) return Heeded::kYes;
+  events_.send_error({.error = handled.error(), .event_id = parsed->event_id});
+  return handled.error().status == 503 ? Heeded::kHasNoRoom : Heeded::kIsWrong;
 }
 
 Session::Handled Session::handle(const ClientMessage& message) {
