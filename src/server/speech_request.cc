@@ -13,7 +13,7 @@ namespace syrinx::server {
 namespace {
 
 constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
-constexpr size_t kMaxValues = 1024, kMaxBareBytes = 4096;
+constexpr size_t kMaxValues = 1024, kMaxBareBytes = 64 << 10;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 constexpr const char* kNoInstructions =
     "no model of this server takes them; leave them out, or have the operator set ignore_instructions";

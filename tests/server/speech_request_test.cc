@@ -121,7 +121,7 @@ TEST(SpeechRequest, BodiesThatAreNone) {
   std::string many = R"({"extra": [1)";
   for (int i = 0; i < 1024; ++i) many += ",1";
   EXPECT_THAT(bad(many + "]}").message, HasSubstr("more than 1024 values"));
-  EXPECT_THAT(bad(std::string(4097, '\n') + "x").message, HasSubstr("blanks of more than 4096 bytes"));
+  EXPECT_THAT(bad(std::string(65537, '\n') + "x").message, HasSubstr("blanks of more than 65536 bytes"));
 }
 
 TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
