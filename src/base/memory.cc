@@ -35,14 +35,6 @@ uint64_t status_bytes(const char* key) {
 
 uint64_t peak_rss_bytes() { return status_bytes("VmHWM"); }
 uint64_t current_rss_bytes() { return status_bytes("VmRSS"); }
-// Setting this threshold, to glibc's own first one, is what stops it from growing with what is freed.
-void give_back_what_is_freed() {
-#ifdef __GLIBC__
-  constexpr int kMappedFromBytes = 128 << 10;
-  mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
-#endif
-}
-
 uint64_t virtual_memory_bytes() { return status_bytes("VmSize"); }
 
 double process_cpu_seconds() {
@@ -54,6 +46,14 @@ double process_cpu_seconds() {
 uint64_t total_memory_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+}
+
+// Setting this threshold, to glibc's own first one, is what stops it from growing with what is freed.
+void give_back_what_is_freed() {
+#ifdef __GLIBC__
+  constexpr int kMappedFromBytes = 128 << 10;
+  mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
+#endif
 }
 
 Result<uint64_t> free_disk_bytes(const std::string& path) {

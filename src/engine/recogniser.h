@@ -88,8 +88,8 @@ struct TranscribeOptions {
   std::function<void(const TranscriptSegment&)> heard = {};
   // Whether somebody still waits for what is heard.  Asked on the calling thread while a recording, or a stream of
   // Whisper's, waits for its turn, and when that has come, and while a recording is read and its speech is looked for;
-  // must neither wait nor throw.  False ends it with kCancelled
-  // and without another step.  A transducer's stream waits for a step at most, and is not asked.
+  // must neither wait nor throw.  False ends it with kCancelled and without another step.  A transducer's stream waits
+  // for a step at most, and is not asked.
   std::function<bool()> is_wanted = {};
 };
 

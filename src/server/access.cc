@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/in_quotes.h"
+#include "base/log.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "text/unicode.h"
@@ -138,6 +139,12 @@ bool ApiKeys::allow(std::string_view authorization) const {
 bool others_can_read(const std::string& path) {
   struct stat status = {};
   return ::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0;
+}
+
+void warn_of_readers(const std::string& key_file) {
+  if (others_can_read(key_file))
+    log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)",
+                key_file);
 }
 
 bool is_listed(std::string_view origin, const Texts& origins) {

@@ -32,6 +32,8 @@ class ApiKeys {
 
 // Whether a file, of keys, is open to users of this machine who neither own it nor are in its group.
 bool others_can_read(const std::string& path);
+// Says so in the log.
+void warn_of_readers(const std::string& key_file);
 
 // Whether a page of `origin` may ask a server that was addressed as `host`: it is the server's own page, or listed.  A
 // server's own name is an address or localhost, so that no foreign name that leads here passes for it.

@@ -129,9 +129,8 @@ Status check_everything(const Settings& settings) {
   for (const std::string& doubt : doubts(settings)) log_warning("{}", doubt);
   const auto keys = ApiKeys::load(settings);
   if (!keys) return tl::unexpected(keys.error());
-  for (const std::string& file : {settings.api_key_file, settings.upstream_key_file})
-    if (others_can_read(file))
-      log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", file);
+  warn_of_readers(settings.api_key_file);
+  warn_of_readers(settings.upstream_key_file);
   const auto identity = load_identity(settings);
   if (!identity) return tl::unexpected(identity.error());
   if (!settings.upstream.empty())

@@ -139,8 +139,7 @@ Status use_key(SSL_CTX* context, const WatchedFile& file, const std::string& pat
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1)
     return fail(Code::kInvalidArgument, "the key in '{}' cannot be used: {}; make another one", path, reason());
-  if (others_can_read(path))
-    log_warning("the key in '{}' can be read by every user of this machine; take that right away (chmod o-rw)", path);
+  warn_of_readers(path);
   return {};
 }
 
