@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "models/kokoro/model.h"
 
 namespace syrinx::kokoro {
 namespace {
@@ -140,6 +141,8 @@ PiecePolicy PiecePolicy::at_speed(float speed) {
   return policy;
 }
 
+size_t PiecePolicy::most_joined() const { return std::min(max_ids + shortest_ids, kMaxIds); }
+
 void PiecePlanner::add(const Phonemized& sentence) {
   for (Phonemized& part : split_for_model(sentence, policy_.max_ids)) waiting_.push_back(std::move(part));
 }
@@ -172,7 +175,7 @@ std::optional<Phonemized> PiecePlanner::next(bool now) {
   if (waiting_.empty()) return std::nullopt;
   // A very short sentence ("Hello.") joins the next one before that is cut.
   while (waiting_.size() > 1 && waiting_.front().id_count() < policy_.shortest_ids &&
-         waiting_[0].id_count() + 1 + waiting_[1].id_count() <= policy_.max_ids) {
+         waiting_[0].id_count() + 1 + waiting_[1].id_count() <= policy_.most_joined()) {
     append(waiting_[0], waiting_[1]);
     waiting_.erase(waiting_.begin() + 1);
   }
@@ -190,7 +193,7 @@ std::optional<Phonemized> PiecePlanner::next(bool now) {
     const size_t ids = piece.id_count();
     const size_t joined = (ids == 0 ? 0 : ids + 1) + waiting_[taken].id_count();
     const bool too_short = ids < policy_.shortest_ids || !piece.speaks();
-    if (ids > 0 && joined > (too_short ? policy_.max_ids : std::max(wanted, policy_.shortest_ids))) break;
+    if (ids > 0 && joined > (too_short ? policy_.most_joined() : std::max(wanted, policy_.shortest_ids))) break;
     append(piece, waiting_[taken]);
   }
   const size_t ids = piece.id_count();
@@ -198,7 +201,7 @@ std::optional<Phonemized> PiecePlanner::next(bool now) {
   if (could_grow && !now) return std::nullopt;
   // A short last sentence joins this piece rather than being left alone.
   if (taken + 1 == waiting_.size() && now && waiting_[taken].id_count() < policy_.shortest_ids &&
-      ids + 1 + waiting_[taken].id_count() <= policy_.max_ids) {
+      ids + 1 + waiting_[taken].id_count() <= policy_.most_joined()) {
     append(piece, waiting_[taken]);
     ++taken;
   }

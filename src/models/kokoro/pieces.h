@@ -22,6 +22,9 @@ struct PiecePolicy {
   size_t packed_ids = 200;   // later sentences are packed together up to so many
   size_t shortest_ids = 10;  // a piece of fewer phonemes sounds clipped: it joins a neighbour
   size_t growth = 4;         // a piece is at most so many times the one before: it is made while that one plays
+
+  // Of a piece that is too short with a neighbour, which may be as long as any: "He said:" and what was said.
+  size_t most_joined() const;
 };
 
 // Cuts where a piece is longer than max_ids: after the last of ! . ? … that fits, else : ; else , — (a closing bracket

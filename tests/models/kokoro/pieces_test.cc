@@ -149,6 +149,24 @@ TEST(PlanPieces, NoPieceIsLongHoweverSlowItIsSaid) {
   EXPECT_LE(longest(0.25f), 50u);
 }
 
+// Nor is a short one alone because the next to it is as long as any.
+TEST(PlanPieces, AShortBeginningOfALongSentenceIsNotAlone) {
+  const auto words = [](int count) {
+    std::string text = " so";
+    for (int i = 1; i < count; ++i) text += " so";
+    return text;
+  };
+  const std::string text = "He said:" + words(64) + "," + words(20) + ".";
+  size_t shortest = text.size(), longest = 0;
+  for (const Phonemized& piece : plan_pieces({said(text)}, {.first_ids = 200})) {
+    shortest = std::min(shortest, piece.id_count());
+    longest = std::max(longest, piece.id_count());
+  }
+  EXPECT_GE(shortest, PiecePolicy().shortest_ids);
+  EXPECT_LE(longest, PiecePolicy().most_joined());
+  EXPECT_EQ(PiecePolicy{.max_ids = 510}.most_joined(), 510u);  // the model takes no more
+}
+
 TEST(PlanPieces, ASentenceThatIsSaidInTenSecondsStaysWhole) {
   std::string lengthy;
   for (int i = 0; i < 60; ++i) lengthy += "so ";
