@@ -70,12 +70,13 @@ void add_serve(Command& tree) {
     Given& given = arguments->given.emplace_back();
     given.setting = &setting;
     const std::string flags = setting.alias == nullptr ? setting.flag() : setting.flag() + "," + setting.alias;
+    const std::string help = setting.flag_help();
     if (setting.is_flag()) {
-      command.flag(flags.c_str(), given.on, setting.help);
+      command.flag(flags.c_str(), given.on, help.c_str());
     } else if (setting.is_list()) {
-      command.option(flags.c_str(), given.texts, setting.help).type(setting.value);
+      command.option(flags.c_str(), given.texts, help.c_str()).type(setting.value);
     } else {
-      command.option(flags.c_str(), given.text, setting.help).type(setting.value);
+      command.option(flags.c_str(), given.text, help.c_str()).type(setting.value);
     }
   }
   command.examples(

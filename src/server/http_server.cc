@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "server/counted_address.h"
 #include "server/http_connection.h"
 #include "server/http_sender.h"
+#include "server/request_id.h"
 #include "server/wyoming/connection.h"
 
 namespace syrinx::server {
@@ -46,13 +48,12 @@ void turn_away(tcp::socket& socket, const std::string& words) {
 }
 
 // Also of whom only its own address has no room: behind a proxy that is everybody's, and another server may have some.
-std::string no_room() {
-  const std::string body = error_body(
-      {.status = 503, .message = "the server has too many connections; ask again in a second", .code = "connections"});
+std::string no_room(const std::string& why) {
+  const std::string body = error_body({.status = 503, .message = why, .code = "connections"});
   return fmt::format(
-      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\nX-Request-Id: {}\r\n"
       "Content-Length: {}\r\nConnection: close\r\n\r\n{}",
-      body.size(), body);
+      new_request_id(), body.size(), body);
 }
 
 Result<asio::ip::address> address_of(const std::string& host) {
@@ -73,7 +74,8 @@ struct HttpServer::Impl {
     int port = 0;
     tcp::acceptor acceptor;
     std::function<void(tcp::socket socket, const asio::ip::address& address)> start;
-    std::string full = {};  // what a client is told whom there is no room for; by TLS it could not be read
+    // What a client is told whom there is no room for, and why; none where it could not be read, by TLS.
+    std::string (*no_room)(const std::string& why) = nullptr;
   };
 
   Impl(const HttpLimits& wanted, HttpService& asked) : transport(wanted, asked) {}
@@ -83,7 +85,7 @@ struct HttpServer::Impl {
   void start_accepting(Door& door, std::chrono::milliseconds pause);
   asio::awaitable<void> accept(Door& door, std::chrono::milliseconds pause);
   void take(const Door& door, tcp::socket socket, const asio::ip::address& address);
-  bool has_room(const asio::ip::address& address) const;
+  std::optional<std::string> fullness(const asio::ip::address& address) const;
   Door* wyoming_door() { return wyoming ? &*wyoming : nullptr; }
   void close(std::initializer_list<Door*> doors);
 
@@ -111,11 +113,19 @@ Status HttpServer::Impl::open(Door& door, int port) const {
   return {};
 }
 
-bool HttpServer::Impl::has_room(const asio::ip::address& address) const {
+// Why there is no room for one more from that address; none: there is.
+std::optional<std::string> HttpServer::Impl::fullness(const asio::ip::address& address) const {
   const HttpLimits& limits = transport.limits;
+  if (transport.connections.size() >= limits.max_connections)
+    return fmt::format("the server has too many connections: 'max_connections' is {}; ask again in a second",
+                       limits.max_connections);
   const auto count = transport.by_address.find(address);
-  return transport.connections.size() < limits.max_connections &&
-         (count == transport.by_address.end() || count->second < limits.max_connections_per_address);
+  if (count != transport.by_address.end() && count->second >= limits.max_connections_per_address)
+    return fmt::format(
+        "there are too many connections from your address: 'max_connections_per_address' is {}; close some, or ask "
+        "again in a second",
+        limits.max_connections_per_address);
+  return std::nullopt;
 }
 
 asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::milliseconds pause) {
@@ -138,8 +148,8 @@ asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::millisec
 void HttpServer::Impl::take(const Door& door, tcp::socket socket, const asio::ip::address& address) {
   error_code ignored;
   try {
-    if (!has_room(address)) {
-      turn_away(socket, door.full);
+    if (const auto why = fullness(address)) {
+      turn_away(socket, door.no_room == nullptr ? "" : door.no_room(*why));
       transport.service.refused();
       return;
     }
@@ -211,14 +221,14 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpLimits& limits,
     start_connection(impl.transport, std::move(socket), address);
   };
   impl.transport.identity = std::move(identity);
-  if (!impl.transport.identity) impl.http.full = no_room();
+  if (!impl.transport.identity) impl.http.no_room = no_room;
   SYRINX_TRY_VOID(impl.open(impl.http, limits.port));
   if (wyoming) {
     impl.wyoming.emplace(impl.transport.io, "--wyoming-port");
     impl.wyoming->start = [&impl, &asked = wyoming->service](tcp::socket socket, const asio::ip::address& address) {
       wyoming::start_connection(impl.transport, std::move(socket), address, asked, impl.description);
     };
-    impl.wyoming->full = wyoming::no_room();
+    impl.wyoming->no_room = wyoming::no_room;
     SYRINX_TRY_VOID(impl.open(*impl.wyoming, wyoming->port));
   }
   SYRINX_TRY_VOID(impl.start());

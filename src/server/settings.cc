@@ -148,6 +148,23 @@ std::string Setting::flag() const {
   return text;
 }
 
+std::string Setting::flag_help() const {
+  constexpr size_t kShort = 40;
+  const Settings defaults;
+  std::string values = std::visit(Overloaded{[&](std::string Settings::*) { return joined(choices); },
+                                             [&](bool Settings::*) { return std::string(); },
+                                             [&](Texts Settings::*) { return std::string("once for each"); },
+                                             [&](const auto&) { return fmt::format("{} to {}", min, max); }},
+                                  member);
+  const std::string usual = std::visit(
+      Overloaded{[&](std::string Settings::*text) { return defaults.*text; },
+                 [&](bool Settings::*) { return std::string(); }, [&](Texts Settings::*) { return std::string(); },
+                 [&](const auto& number) { return fmt::format("{}", defaults.*number); }},
+      member);
+  if (!usual.empty() && usual.size() <= kShort) values += (values.empty() ? "default " : "; default ") + usual;
+  return values.empty() ? help : fmt::format("{} [{}]", help, values);
+}
+
 const Setting* find_setting(std::string_view name) {
   for (const Setting& setting : setting_table())
     if (name == setting.name) return &setting;
@@ -190,6 +207,17 @@ Result<std::pair<std::string, std::string>> split_pair(std::string_view text, st
   return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
 }
 
+// As a client names one: "en", "en-GB", "zh-Hans".
+Status check_languages(const Texts& languages) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
+  for (const std::string& language : languages)
+    if (language.empty() || !is_letter(language[0]) || !std::all_of(language.begin(), language.end(), may_follow))
+      return fail(Code::kInvalidArgument, "'recognition_languages' holds {}; give a code such as en or en-GB",
+                  in_quotes(language));
+  return {};
+}
+
 Status check(const Settings& settings) {
   if (!is_loopback(settings.host) && settings.api_keys.empty() && settings.api_key_file.empty() &&
       !settings.allow_no_key)
@@ -230,6 +258,7 @@ Status check(const Settings& settings) {
                 "'decode_end_byte' and 'decode_keepalive_byte' are both {}; give them different values",
                 settings.decode_end_byte);
   SYRINX_TRY_VOID(upstream::check_upstream(settings));
+  SYRINX_TRY_VOID(check_languages(settings.recognition_languages));
   SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
   return check_pairs(settings.voice_names, "voice_names");
 }
@@ -245,13 +274,20 @@ std::vector<std::string> doubts(const Settings& settings) {
           "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
           "or fewer characters",
           name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
+  constexpr int64_t kAverageS = 10;  // over which a session's events are counted (realtime/session.cc)
+  if (settings.max_message_kb > kAverageS * settings.session_kb_per_s)
+    doubts.push_back(fmt::format(
+        "'session_kb_per_s' is {}, at which a session waits for over {} s behind a message of 'max_message_kb' {}; "
+        "give {}, or shorter messages",
+        settings.session_kb_per_s, kAverageS, settings.max_message_kb,
+        (settings.max_message_kb + kAverageS - 1) / kAverageS));
   return doubts;
 }
 
 std::string settings_as_toml(const Settings& settings) {
   std::string text = "# syrinx serve --config FILE\n";
   for (const Setting& setting : setting_table()) {
-    text += fmt::format("\n# {}.\n", setting.help);
+    text += fmt::format("\n# {}.\n# Takes {}.\n", setting.help, wanted(setting));
     if (setting.in_file_only && !(settings.*std::get<Texts Settings::*>(setting.member)).empty()) {
       text += fmt::format("# There are some, which are not printed.\n# {} = [...]\n", setting.name);
       continue;

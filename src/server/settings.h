@@ -111,6 +111,7 @@ struct Setting {
   const char* alias = nullptr;            // another name of the flag, "--drain-timeout"
 
   std::string flag() const;
+  std::string flag_help() const;  // `help`, the values that it takes and, where it is short, the default
   bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }
   bool is_list() const { return std::holds_alternative<Texts Settings::*>(member); }
 };

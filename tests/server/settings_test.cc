@@ -13,7 +13,9 @@
 namespace syrinx::server {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string fault(std::string_view toml) {
   Settings settings;
@@ -268,6 +270,41 @@ TEST(Settings, TheThreatModelHasTheirDefaults) {
     settings += check_defaults(cells[2], cells[3], line);
   }
   EXPECT_GT(settings, 35);
+}
+
+TEST(Settings, AFlagTellsWhatItTakes) {
+  EXPECT_EQ(find_setting("port")->flag_help(), "TCP port; 0: any free one [0 to 65535; default 8080]");
+  EXPECT_THAT(find_setting("idle_timeout_s")->flag_help(), EndsWith(" [0.1 to 3600; default 75]"));
+  EXPECT_THAT(find_setting("realtime_dialect")->flag_help(), EndsWith(" [auto, released, beta; default auto]"));
+  EXPECT_THAT(find_setting("precision")->flag_help(), EndsWith(" [int8, f32, bf16, int4]"));
+  EXPECT_THAT(find_setting("voices")->flag_help(), EndsWith(" [once for each]"));
+  EXPECT_THAT(find_setting("speech_model")->flag_help(), EndsWith(" [default kokoro]"));
+  EXPECT_EQ(find_setting("allow_no_key")->flag_help(), find_setting("allow_no_key")->help);
+  EXPECT_EQ(find_setting("upstream_instructions")->flag_help(), find_setting("upstream_instructions")->help);
+}
+
+TEST(Settings, ALanguageIsACode) {
+  Settings settings;
+  settings.recognition_languages = {"en", "en-GB", "zh_Hans", "es-419"};
+  EXPECT_TRUE(check(settings));
+  for (const char* wrong : {"--check", "", "en,de", "en de", "4", "\xC3\xA4"}) {
+    settings.recognition_languages = {"en", wrong};
+    const Status status = check(settings);
+    ASSERT_FALSE(status) << wrong;
+    EXPECT_THAT(status.error().message, StartsWith("'recognition_languages' holds '")) << wrong;
+    EXPECT_THAT(status.error().message, EndsWith("'; give a code such as en or en-GB")) << wrong;
+  }
+}
+
+TEST(Settings, AMessageThatHoldsASessionUpIsDoubted) {
+  Settings settings;
+  EXPECT_TRUE(doubts(settings).empty());
+  settings.session_kb_per_s = 64;
+  settings.max_message_kb = 640;
+  EXPECT_TRUE(doubts(settings).empty());
+  settings.max_message_kb = 641;
+  ASSERT_EQ(doubts(settings).size(), 1U);
+  EXPECT_THAT(doubts(settings)[0], EndsWith("; give 65, or shorter messages"));
 }
 
 std::string instructions(const std::string& toml) {

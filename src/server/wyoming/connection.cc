@@ -342,9 +342,8 @@ void start_connection(Transport& transport, tcp::socket socket, const asio::ip::
   }
 }
 
-std::string no_room() {
-  return written(error_event(
-      {.status = 503, .message = "the server has too many connections; ask again in a second", .code = "connections"}));
+std::string no_room(const std::string& why) {
+  return written(error_event({.status = 503, .message = why, .code = "connections"}));
 }
 
 }  // namespace syrinx::server::wyoming

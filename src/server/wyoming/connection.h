@@ -16,6 +16,6 @@ namespace syrinx::server::wyoming {
 void start_connection(Transport& transport, boost::asio::ip::tcp::socket socket,
                       const boost::asio::ip::address& address, Service& service, Description& description);
 // What a client is told whom there is no room for.
-std::string no_room();
+std::string no_room(const std::string& why);
 
 }  // namespace syrinx::server::wyoming
