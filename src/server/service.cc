@@ -37,6 +37,13 @@ bool is_header_list(std::string_view text) {
   });
 }
 
+// Balancers, Kubernetes, Prometheus and the page ask several times a second for as long as the server lives, and would
+// fill the log.  That there is no slot is no fault; an engine that is stuck is one.
+bool is_look(std::string_view route, int status) {
+  if (route == "/ready") return status == 200 || status == 503;
+  return (route == "/health" || route == "/metrics") && status == 200;
+}
+
 }  // namespace
 
 std::span<const Service::Route> Service::routes() {
@@ -300,6 +307,7 @@ void Service::answered(const Asked& asked, const Answered& answered) {
   metrics_.add("syrinx_requests_total", {{"route", path}, {"code", fmt::format("{}", answered.status)}});
   metrics_.observe("syrinx_request_duration_seconds", {{"route", path}}, took_s);
   if (log_ == nullptr || (settings_.log == "error" && answered.status < 500)) return;
+  if (settings_.log != "all" && is_look(path, answered.status)) return;
   Json line;
   line.set("time", utc_now());
   line.set("event", "request");

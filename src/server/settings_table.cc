@@ -211,8 +211,9 @@ Rows times() {
 
 Rows report() {
   return {
-      choice("log", "LEVEL", &Settings::log, {"info", "error", "off"},
-             "JSON lines on the standard error: each request, faults alone, or nothing"),
+      choice("log", "LEVEL", &Settings::log, {"all", "info", "error", "off"},
+             "JSON lines on the standard error: each request, all but the looks of balancers at /health, /ready and "
+             "/metrics, faults alone, or nothing"),
   };
 }
 

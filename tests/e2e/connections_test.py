@@ -472,6 +472,16 @@ class Life(Server):
         self.assertEqual([(line["route"], line["status"]) for line in requests], [("/v1/audio/speech", 200), ("other", 404)])
         self.assertEqual(requests[0]["id"], speech["id"])
 
+    def test_who_looks_all_the_time_is_not_in_the_log_unless_asked(self):
+        looks = ["/health", "/ready", "/ready?slots=1", "/metrics"]
+        for level, expected in (("info", [("/ready", 400), ("/v1/models", 200)]),
+                                ("all", [("/health", 200), ("/ready", 200), ("/ready", 200), ("/metrics", 200), ("/ready", 400), ("/v1/models", 200)])):
+            self.start_server("--log", level)
+            for path in [*looks, "/ready?slots=no", "/v1/models"]:
+                self.request("GET", path)
+            self.end_server()
+            self.assertEqual([(line["route"], line["status"]) for line in self.logged("request")], expected)
+
     def test_a_quiet_log(self):
         self.start_server("--log", "off")
         self.spoken()

@@ -69,7 +69,7 @@ TEST(Settings, WhatIsPrintedIsReadAgain) {
 TEST(Settings, FaultsNameFileLineSettingLimitAndRemedy) {
   EXPECT_EQ(fault("\nport = 70000"), "'a.toml', line 2: 'port' is 70000; give a whole number from 0 to 65535");
   EXPECT_EQ(fault("port = 1.5"), "'a.toml', line 1: 'port' is 1.5; give a whole number from 0 to 65535");
-  EXPECT_EQ(fault("log = \"loud\""), "'a.toml', line 1: 'log' is 'loud'; give one of info, error, off");
+  EXPECT_EQ(fault("log = \"loud\""), "'a.toml', line 1: 'log' is 'loud'; give one of all, info, error, off");
   EXPECT_EQ(fault("allow_no_key = 1"), "'a.toml', line 1: 'allow_no_key' is 1; give true or false");
   EXPECT_EQ(fault("voices = [\"a\", 2]"), "'a.toml', line 1: 'voices' has a value of a kind that no setting has");
   EXPECT_THAT(fault("voices = \"a=b\""), HasSubstr("give a list of texts"));
