@@ -16,7 +16,7 @@ std::atomic<bool> g_cancel{false};
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_reload{false};
 std::atomic<bool> g_outlives_terminal{false};
-std::atomic<pid_t> g_session{0};  // whose terminal it was started in
+std::atomic<pid_t> g_session{kNoSession};  // whose terminal it was started in
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void handle(int signal) {
@@ -46,9 +46,7 @@ void handle_hangup(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-bool is_from_leader(int code, pid_t sender, pid_t session) {
-  return session != 0 && code == SI_USER && sender == session;
-}
+bool is_from_leader(int code, pid_t sender, pid_t session) { return code == SI_USER && sender == session; }
 
 void install_signal_handlers() {
   struct sigaction action {};

@@ -17,8 +17,9 @@ void install_signal_handlers();
 // From now on SIGHUP asks for files to be read again instead of ending the program.  That of a terminal that goes away
 // sets the flag below, as SIGTERM does, or is ignored as before in a program that `nohup` has started.
 void catch_hangup();
-// Whether a signal with this si_code and si_pid is one of the shell that leads `session`, which is 0 where there is no
-// terminal, as is the sender's number of who sits outside of a container.
+// Whether a signal with this si_code and si_pid is one of the shell that leads `session`.  Both are 0 of who sits
+// outside of a container.
+constexpr pid_t kNoSession = -1;  // there is no terminal
 bool is_from_leader(int code, pid_t sender, pid_t session);
 // Whether files have been asked to be read again since the last call.
 bool take_reload_request();

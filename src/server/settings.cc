@@ -63,24 +63,28 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string wanted(const Setting& setting) {
-  return std::visit(Overloaded{[&](std::string Settings::*) -> std::string {
-                                 return setting.choices.empty() ? "a text" : "one of " + joined(setting.choices);
-                               },
-                               [&](int64_t Settings::*) -> std::string {
-                                 return fmt::format("a whole number from {} to {}", setting.min, setting.max);
-                               },
-                               [&](double Settings::*) -> std::string {
-                                 return fmt::format("a number from {} to {}", setting.min, setting.max);
-                               },
-                               [&](bool Settings::*) -> std::string { return "true or false"; },
-                               [&](Texts Settings::*) -> std::string { return "a list of texts"; }},
-                    setting.member);
-}
-
 bool takes(const Setting& setting, const std::string& text) {
   return text.size() <= 4096 && (setting.choices.empty() || std::find(setting.choices.begin(), setting.choices.end(),
                                                                       text) != setting.choices.end());
+}
+
+std::string wanted(const Setting& setting) {
+  return std::visit(
+      Overloaded{
+          [&](std::string Settings::*) -> std::string {
+            if (setting.choices.empty()) return "a text";
+            const bool may_be_empty = takes(setting, std::string());
+            return "one of " + joined(setting.choices) + (may_be_empty ? ", or an empty text" : "");
+          },
+          [&](int64_t Settings::*) -> std::string {
+            return fmt::format("a whole number from {} to {}", setting.min, setting.max);
+          },
+          [&](double Settings::*) -> std::string {
+            return fmt::format("a number from {} to {}", setting.min, setting.max);
+          },
+          [&](bool Settings::*) -> std::string { return "true or false"; },
+          [&](Texts Settings::*) -> std::string { return fmt::format("a list of texts, each {}", setting.value); }},
+      setting.member);
 }
 
 template <class Number>
@@ -277,9 +281,9 @@ std::vector<std::string> doubts(const Settings& settings) {
   constexpr int64_t kAverageS = 10;  // over which a session's events are counted (realtime/session.cc)
   if (settings.max_message_kb > kAverageS * settings.session_kb_per_s)
     doubts.push_back(fmt::format(
-        "'session_kb_per_s' is {}, at which a session waits for over {} s behind a message of 'max_message_kb' {}; "
-        "give {}, or shorter messages",
-        settings.session_kb_per_s, kAverageS, settings.max_message_kb,
+        "'session_kb_per_s' is {}, and a message of 'max_message_kb' {} is more than the {} s of it that may come at "
+        "once: a session may wait behind it; give {}, or shorter messages",
+        settings.session_kb_per_s, settings.max_message_kb, kAverageS,
         (settings.max_message_kb + kAverageS - 1) / kAverageS));
   return doubts;
 }
@@ -303,8 +307,7 @@ std::string settings_as_markdown() {
   const Settings defaults;
   std::string text = "| key of the file | flag | value | default | meaning |\n| --- | --- | --- | --- | --- |\n";
   for (const Setting& setting : setting_table()) {
-    std::string value = wanted(setting);
-    if (setting.is_list()) value += fmt::format(", each {}", setting.value);
+    const std::string value = wanted(setting);
     std::string help = setting.help, flags = setting.in_file_only ? "none" : "`" + setting.flag() + "`";
     if (setting.alias != nullptr) flags += fmt::format(", `{}`", setting.alias);
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.replace(at, 1, "\\|");

@@ -106,7 +106,8 @@ TEST(Signals, BlockedReadIsInterrupted) {
 TEST(Signals, TheLeaderOfASessionIsNobodyWithoutATerminal) {
   EXPECT_TRUE(is_from_leader(SI_USER, 7, 7));
   EXPECT_FALSE(is_from_leader(SI_USER, 8, 7));
-  EXPECT_FALSE(is_from_leader(SI_USER, 0, 0));
+  EXPECT_FALSE(is_from_leader(SI_USER, 0, kNoSession));
+  EXPECT_TRUE(is_from_leader(SI_USER, 0, 0));  // the terminal is that of a shell outside
   EXPECT_FALSE(is_from_leader(SI_QUEUE, 7, 7));
 }
 

@@ -261,7 +261,9 @@ class Transport(Server):
         for connection in open_now:
             connection.sendall(b"G")
         with self.connect() as one_more:
-            self.assertTrue(one_more.recv(100).startswith(b"HTTP/1.1 503 "))
+            answer = b"".join(iter(lambda: one_more.recv(65536), b""))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer)
+            self.assertIn(b"from your address: 'max_connections_per_address' is 20; ", answer)
         for connection in open_now:
             connection.close()
         self.wait_for(lambda: self.status_or_none() == 200)

@@ -279,7 +279,7 @@ class Limits(Wyoming):
                 open_ones.append(self.connect(port=port))
                 open_ones[-1].sendall(asked)
                 self.assertTrue(open_ones[-1].recv(65536))
-            self.assertIn(b"too many connections", self.raw(b""))
+            self.assertIn(b"from your address: 'max_connections_per_address' is 3; ", self.raw(b""))
             with self.connect() as connection:
                 self.assertTrue(connection.recv(65536).startswith(b"HTTP/1.1 503 "))
             open_ones[-1].sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -181,6 +181,28 @@ TEST_F(HearingTest, AClipThatIsCommittedComesAtOnce) {
   EXPECT_THAT(text_in({"error", "message"}), HasSubstr("with these 2.0 s they would be more than 10 s"));
 }
 
+// Or a session could be heard for ever as fast as it can be sent.
+TEST_F(HearingTest, WhoSwitchesDetectionToAndFroIsNotForgivenWhatCameAhead) {
+  start(kManual, {.max_clip_s = 20, .kb_per_s = 1e6});  // the clock stands still
+  const auto switch_to = [&](const std::string& detection) {
+    say(R"({"type":"session.update","session":{"audio":{"input":)" + detection + "}}}");
+    hear_until("session.updated");
+  };
+  append(silence(19));
+  say(R"({"type":"input_audio_buffer.clear"})");
+  hear_until("input_audio_buffer.cleared");
+  switch_to(kDetected);
+  append(silence(9));
+  switch_to(kManual);
+  append(silence(2));
+  ASSERT_EQ(hear_until("error").back(), "error");
+  EXPECT_THAT(text_in({"error", "message"}), HasSubstr("with these 2.0 s they would be more than 20 s"));
+  switch_to(kDetected);
+  append(silence(2));
+  ASSERT_EQ(hear_until("error").back(), "error");
+  EXPECT_THAT(text_in({"error", "message"}), HasSubstr("with these 2.0 s they would be more than 10 s"));
+}
+
 // By the clock, from its coming until it is heard: what it waits in the recogniser for its turn counts, too.
 TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsMeasured) {
   constexpr int64_t kSecond = 1'000'000'000;

@@ -98,7 +98,8 @@ TEST(Settings, TheCommandLineSaysThemAsTexts) {
 }
 
 TEST(Settings, KeysAreNeverShown) {
-  EXPECT_EQ(fault("api_keys = \"topsecret\""), "'a.toml', line 1: 'api_keys' is something else; give a list of texts");
+  EXPECT_EQ(fault("api_keys = \"topsecret\""),
+            "'a.toml', line 1: 'api_keys' is something else; give a list of texts, each KEY");
   Settings settings;
   settings.api_keys = {"topsecret"};
   EXPECT_THAT(settings_as_toml(settings), HasSubstr("\n# api_keys = [...]\n"));

@@ -16,7 +16,8 @@ struct PiecePolicy {
   // For what is said at `speed` (0.25 to 4): the slower it is, the fewer phonemes make as much sound.
   static PiecePolicy at_speed(float speed);
 
-  // Of any piece, some 11 s of sound: the model takes 510, but nobody else is served while a piece is computed.
+  // Of a piece, some 11 s of sound (one that a short one has joined: most_joined()): the model takes 510, but nobody
+  // else is served while a piece is computed.
   size_t max_ids = 200;
   size_t first_ids = 40;     // the first piece ends at the last clause end within so many phonemes, or soon after
   size_t packed_ids = 200;   // later sentences are packed together up to so many
@@ -45,7 +46,7 @@ class PiecePlanner {
   std::optional<g2p::Phonemized> opening(size_t limit);
 
   PiecePolicy policy_;
-  std::vector<g2p::Phonemized> waiting_;  // in order; each at most max_ids
+  std::vector<g2p::Phonemized> waiting_;  // in order; each at most most_joined()
   size_t given_ = 0;                      // pieces
   size_t last_ids_ = 0;                   // length of the last of them
 };

@@ -61,13 +61,14 @@ void Hearing::note_transcription() {
 // looked for, which is over where one begins.
 void Hearing::use_rules(bool changed) {
   if (!input_.turns || !order_.model) {
+    if (detector_) std::swap(taken_s_, taken_otherwise_s_);
     detector_.reset();
     history_.clear();
     has_new_rules_ = false;
     return;
   }
   if (detector_ && !changed) return;
-  if (!detector_ && first_sound_ns_) taken_s_ = std::min(taken_s_, passed_s());  // a clip came ahead as it might
+  if (!detector_) std::swap(taken_s_, taken_otherwise_s_);  // a clip came ahead as it might
   if (Turn* const open = open_turn(); open != nullptr && !detector_)
     open->ms() < kMinCommitMs ? drop_turn() : commit_turn(*open);
   has_new_rules_ = detector_ && open_turn() != nullptr;
@@ -92,15 +93,13 @@ void Hearing::use_format(SoundFormat format) {
   resampler_.emplace(std::move(*resampler));  // these rates are within its bounds
 }
 
-double Hearing::passed_s() const { return static_cast<double>(clock_.now_ns() - *first_sound_ns_) * 1e-9; }
-
 // Sound that has been heard, or that nobody has to, counts until the clock has come as far: looking for speech in it
 // costs as much as silence does.  Who commits sends what was recorded while a button was held, and all of it at once.
 Checked Hearing::check_backlog(double seconds) {
   const double limit_s = input_.turns ? order_.max_backlog_s : std::max(order_.max_backlog_s, order_.max_clip_s);
   if (!first_sound_ns_) first_sound_ns_ = clock_.now_ns();
   // Who has sent little for long has no more to his credit than what a stalled network may bring at once.
-  const double passed_s = this->passed_s();
+  const double passed_s = static_cast<double>(clock_.now_ns() - *first_sound_ns_) * 1e-9;
   taken_s_ = std::max(taken_s_, passed_s - limit_s);
   const double ahead_s = taken_s_ - passed_s;
   const double waiting_s = std::max(ahead_s, static_cast<double>(waiting_samples()) / kRecognitionRateHz);

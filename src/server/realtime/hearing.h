@@ -3,8 +3,8 @@
 // the recogniser works on a slot of recognition (ear.h), which is taken when a turn begins and given up behind it.
 //
 // Sound that waits, to be looked at or to be heard, is at most max_backlog_s, or max_clip_s while no turn is looked
-// for, and all that has come is at most so much ahead of the clock since the first of it: beyond either an append is
-// refused, and nothing of it is taken.
+// for, and all that has come in either way is at most so much ahead of the clock since the first of it: beyond that an
+// append is refused, and nothing of it is taken.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,6 @@ class Hearing {
   Checked has_ears() const;
   void note_transcription();
   Checked check_backlog(double seconds);
-  double passed_s() const;  // since the first sound
   void use_format(SoundFormat format);
   void use_rules(bool changed);
   void detect_anew();
@@ -127,7 +126,8 @@ class Hearing {
   bool always_ = false, early_ = false;
   std::shared_ptr<const TranscribeOptions> options_;
   std::optional<StreamResampler> resampler_;
-  double taken_s_ = 0;  // of sound, in all
+  double taken_s_ = 0;            // of sound, in all that came while turns were looked for as they are now, or not
+  double taken_otherwise_s_ = 0;  // in all that came while they were not, or were
   std::optional<int64_t> first_sound_ns_;
   std::vector<float> unheard_;  // at 16 kHz, from at_ on
   size_t at_ = 0;
