@@ -100,16 +100,17 @@ class Chart(Program):
 
     def test_its_settings_are_the_programs(self):
         """With the kinds and limits of docs/server.md, whose table is the program's."""
-        def kind(words, default):
+        def kind(words):
             number = re.fullmatch(r"a (whole )?number from (\S+) to (\S+)", words)
             if number:
                 return {"type": "integer" if number[1] else "number", "minimum": json.loads(number[2]), "maximum": json.loads(number[3])}
             if words.startswith("one of "):
-                return {"enum": ([""] if default == '""' else []) + words.removeprefix("one of ").split(", ")}
+                named, empty, _ = words.removeprefix("one of ").partition(", or an empty text")
+                return {"enum": ([""] if empty else []) + named.split(", ")}
             return {"a text": {"type": "string"}, "true or false": {"type": "boolean"}}.get(words) or {"type": "array", "items": {"type": "string"}}
 
         page = (SCALE.parents[1] / "docs/server.md").read_text().split("\n## Settings\n")[1].split("\n## ")[0]
-        table = {name: kind(words, default) for name, words, default in re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \| `([^|]*)` \|", page, re.MULTILINE)}
+        table = {name: kind(words) for name, words in re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|", page, re.MULTILINE)}
         schema = json.loads((SCALE / "chart/values.schema.json").read_text())["properties"]["settings"]["properties"]
         its_own = {name for name, values in schema.items() if values is False}
         self.assertEqual(its_own, {"host", "port", "api_keys", "api_key_file", "max_connections_per_address", "tls_certificate", "tls_key"})
