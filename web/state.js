@@ -73,7 +73,10 @@ export class StatePanel {
   async #askMetrics() {
     try {
       const reply = await ask("/metrics", { quiet: true });
-      this.#show(readMetrics(await reply.text()));
+      const text = await reply.text().catch(() => {
+        throw new Fault("the server cannot be reached");
+      });
+      this.#show(readMetrics(text));
       document.getElementById("state-fault").textContent = "";
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;

@@ -163,6 +163,15 @@ class Speaking(Page):
         self.browser.click("#say")
         self.wait_for_text("#speak-fault", "the only slot is busy")
         self.wait_for_text("#refused", "1")
+        self.browser.run("""const real = window.fetch;
+            window.fetch = async (path, options) => {
+              const reply = await real(path, options);
+              if (String(path) !== "/metrics") return reply;
+              window.fetch = real;
+              reply.text = () => Promise.reject(new TypeError("the connection broke"));
+              return reply;
+            };""")
+        self.wait_for_text("#state-fault", "No figures: the server cannot be reached.")  # and asks again
         busy.close()
         self.wait_for_text("#slots", "0 of 1 slots busy")
         self.end_server()

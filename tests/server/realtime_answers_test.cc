@@ -84,6 +84,96 @@ TEST_F(PauseTest, WhatIsClearedBehindThemLeavesNoWordsUnanswered) {
   expect_one_answer(1);
 }
 
+// Thinks until it is let go.
+class HeldAnswer final : public ReplySource {
+ public:
+  Result<std::unique_ptr<Reply>> start(Prompt prompt, std::function<void()> /*wake*/) override {
+    asked.push_back(std::move(prompt));
+    return std::make_unique<Held>(*this);
+  }
+  std::vector<Prompt> asked;  // of the session's thread, until it has told of what was answered
+  std::atomic<bool> thinks{true};
+
+ private:
+  struct Held final : Reply {
+    explicit Held(const HeldAnswer& source) : source(source) {}
+    Result<bool> take(std::string& text) override {
+      if (source.thinks) return true;
+      text += "You said it.";
+      return false;
+    }
+    const HeldAnswer& source;
+  };
+};
+
+class ThinkingTest : public HearingTest {
+ protected:
+  // Answers as text, since the acting engine's speech ends whether its text has come or not.
+  void start_session() {
+    start(kDetected, {.speech = speech_, .replies = held_, .answers_turns = true});
+    say(R"({"type":"session.update","session":{"output_modalities":["text"]}})");
+    hear_until("session.updated");
+  }
+  void expect_done(const char* status) {
+    hear_until("response.done");
+    EXPECT_EQ(text_in({"response", "status"}), status);
+  }
+  void let_go() {
+    held_->thinks = false;
+    session_->messages()->poke();
+  }
+  const std::shared_ptr<HeldAnswer> held_ = std::make_shared<HeldAnswer>();
+};
+
+TEST_F(ThinkingTest, ACoughMeanwhileLeavesTheQuestionOwed) {
+  start_session();
+  append(noise(0.6));
+  append(silence(0.6));
+  hear_until("response.created");
+  go_on_speaking();
+  expect_done("cancelled");
+  nothing_comes();
+  let_go();
+  say(R"({"type":"input_audio_buffer.clear"})");
+  expect_done("completed");
+  ASSERT_EQ(held_->asked.size(), 2u);
+  EXPECT_EQ(held_->asked[1].turns[0].text, held_->asked[0].turns[0].text);
+}
+
+TEST_F(ThinkingTest, WhatTheClientHasCancelledIsNotOwed) {
+  start_session();
+  append(noise(0.6));
+  append(silence(0.6));
+  hear_until("response.created");
+  say(R"({"type":"response.cancel"})");
+  expect_done("cancelled");
+  go_on_speaking();
+  say(R"({"type":"input_audio_buffer.clear"})");
+  hear_until("input_audio_buffer.cleared");
+  nothing_comes();
+  EXPECT_EQ(held_->asked.size(), 1u);
+}
+
+// As of a client that has each question looked at by a model meanwhile.
+TEST_F(ThinkingTest, AResponseOutsideOfTheConversationDelaysTheAnswer) {
+  start_session();
+  recogniser_->still = true;
+  append(noise(0.6));
+  append(silence(0.6));
+  hear_until("input_audio_buffer.committed");
+  say(R"({"type":"response.create","response":{"conversation":"none","input":[{"type":"message","role":"user",)"
+      R"("content":[{"type":"input_text","text":"Is it rude?"}]}]}})");
+  hear_until("response.created");
+  recogniser_->still = false;
+  hear_until(kCompleted);
+  nothing_comes();
+  let_go();
+  expect_done("completed");
+  expect_done("completed");
+  ASSERT_EQ(held_->asked.size(), 2u);
+  EXPECT_THAT(held_->asked[1].turns[0].text, testing::HasSubstr("beep"));
+}
+
 // Answers everything with a text that is not all of it.
 class CutAnswer final : public ReplySource, public Reply {
  public:

@@ -65,6 +65,24 @@ TEST_F(PacedSession, BytesCountToo) {
   heeds(1);
 }
 
+// That is too much to be spoken, so that it may be asked for again and again.
+TEST_F(PacedSession, TextsThatAreLookedAtCountEachTime) {
+  start(kManual, {.speech = speech_, .kb_per_s = 1, .max_text_characters = 5000});
+  for (int i = 0; i < 2; ++i) {
+    say(R"({"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text",)"
+        R"("text":")" +
+        std::string(4000, 'x') + "\"}]}}");
+    hear_until("conversation.item.done");
+  }
+  say(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+  hear_until("response.done");
+  EXPECT_EQ(text_in({"response", "status"}), "failed");
+  say(kUpdate);
+  heeds_nothing();
+  pass_s(7);
+  heeds(1);
+}
+
 // What had come by then.
 TEST_F(PacedSession, AServerThatGoesDoesNotWaitForIt) {
   start(kManual, {.events_per_s = 1});

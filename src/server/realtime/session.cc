@@ -284,11 +284,12 @@ Prompt Session::prompt() {
   return {.instructions = config_.instructions, .turns = turns(), .max_tokens = config_.max_output_tokens};
 }
 
+// Where texts are read aloud, what has been answered is not read again.
 std::vector<Turn> Session::turns() {
   std::vector<Turn> turns;
   for (const Item& item : conversation_.items())
     turns.push_back({.role = name_of(item.role),
-                     .text = item.text.substr(0, item.spoken_bytes),
+                     .text = order_.answers_turns || !item.is_answered ? item.text.substr(0, item.spoken_bytes) : "",
                      .is_answered = item.is_answered,
                      .is_heard = item.is_sound && item.role == Role::kUser});
   return turns;
@@ -360,6 +361,14 @@ Session::Handled Session::pace_question() {
   return {};
 }
 
+// A short event that has 1 MB of text looked at costs what that cost when it came; questions have a pace of their own.
+void Session::charge_texts(const Prompt& prompt) {
+  if (order_.answers_turns) return;
+  double bytes = 0;
+  for (const Turn& turn : prompt.turns) bytes += static_cast<double>(turn.text.size());
+  pace_.charge(bytes / 1024 / order_.kb_per_s, clock_.now_ns());
+}
+
 Session::Handled Session::create_response(const Json& fields) {
   if (response_)
     return tl::unexpected(bad("", "a response is under way; wait for its end, or send response.cancel",
@@ -374,6 +383,7 @@ Session::Handled Session::create_response(const Json& fields) {
                       .asked_ns = clock_.now_ns(),
                       .number = ++responses_};
   Prompt prompt = this->prompt();
+  charge_texts(prompt);
   if (const Json* const given = fields.find("response"); given != nullptr && !given->is_null()) {
     if (given->object() == nullptr) return tl::unexpected(bad("response", "'response' must be an object"));
     if (auto taken = read_response(*given, order, prompt); !taken) return taken;
@@ -396,6 +406,7 @@ Session::Handled Session::begin_response(ResponseOrder order, Prompt prompt, boo
   order.reply = std::move(*reply);
   if (order.is_generated && order.output.is_spoken) order.reply = std::make_unique<SpokenReply>(std::move(order.reply));
   asked_.clear();
+  answers_turn_ = false;
   owes_answer_ = owes_answer_ && !is_of_conversation;
   if (is_of_conversation)
     for (const Item& item : conversation_.items()) asked_.push_back(item.id);

@@ -97,6 +97,7 @@ class Session {
   Handled take_input(const Json& input, Prompt& prompt) const;
   Handled start_speech(ResponseOrder& order);
   Handled pace_question();
+  void charge_texts(const Prompt& prompt);
   Handled begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation);
   InputChecks input_checks() const;
   Checked check_options(const TranscribeOptions& options, const char* field) const;
@@ -139,6 +140,7 @@ class Session {
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
   bool owes_answer_ = false;                        // a turn had words, and no response has begun since
+  bool answers_turn_ = false;                       // the newest response, which nobody asked for
   std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
   Pace pace_;                                       // of the client's messages
   bool did_something_ = false;                      // in this round

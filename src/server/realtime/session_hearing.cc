@@ -72,12 +72,19 @@ void Session::hear_on() {
   if (owes_answer_) answer_turns();
 }
 
-// Somebody speaks while being spoken to.  An update that ends detection may itself bring the speech out.
+// Somebody speaks while being spoken to.  An update that ends detection may itself bring the speech out.  Of whom the
+// answer has not reached it is still owed: it may have been a cough while a language model thought.
 void Session::note_speech() {
   const auto& turns = config_.input.turns;
   if (!response_ || !response_->is_in_conversation() || !turns || !turns->interrupt_response) return;
+  const Item& item = response_->item();
+  const bool is_unheard = item.is_sound ? item.audio_ms == 0 : item.text.empty();
+  const bool is_owed = answers_turn_ && is_unheard;
   response_->cancel("turn_detected");
   end_response(/*is_cancelled=*/true);
+  if (!is_owed) return;
+  owes_answer_ = true;
+  no_slot_ns_.reset();
 }
 
 bool Session::answers_turns() const {
@@ -96,10 +103,12 @@ bool Session::is_patient() const { return no_slot_ns_ && clock_.now_ns() - *no_s
 
 // Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
 // when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
-// is answered then.  Where no slot is free, one is waited for: nobody would ask again for an answer that is owed.
+// is answered then, but behind one that is outside of the conversation.  Where no slot is free, one is waited for:
+// nobody would ask again for an answer that is owed.
 void Session::answer_turns() {
   if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
   if (answers_turns() && !response_ && is_patient() && !order_.has_slot()) return;
+  if (answers_turns() && response_ && !response_->is_in_conversation()) return;
   owes_answer_ = false;
   if (!answers_turns() || response_) return;
   ResponseOrder order{.output = config_.output,
@@ -108,6 +117,7 @@ void Session::answer_turns() {
                       .asked_ns = clock_.now_ns(),
                       .number = ++responses_};
   auto begun = begin_response(std::move(order), prompt(), /*is_of_conversation=*/true);
+  answers_turn_ = begun.has_value();
   if (begun) return;
   if (!no_slot_ns_) no_slot_ns_ = clock_.now_ns();
   owes_answer_ = order_.has_slot && begun.error().code == "no_free_slot" && is_patient();

@@ -1,6 +1,7 @@
 #include "server/upstream/chat_request.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "base/json.h"
@@ -14,16 +15,37 @@ Json message(const std::string& role, const std::string& content) {
   return json.set("role", role).set("content", content);
 }
 
-// The first of the turns that are sent: the newest ones, as far as there is room.
-size_t first_sent(const std::vector<realtime::Turn>& turns, const ChatForm& form) {
+using Turns = std::vector<realtime::Turn>;
+
+// The first of the turns that are sent: the newest ones, as far as there is room, and no answer whose question is left
+// out, unless there is nothing else.
+size_t first_sent(const Turns& turns, const ChatForm& form) {
   size_t first = turns.size(), items = 0, characters = 0;
-  for (size_t i = turns.size(); i-- > 0;) {
+  bool is_all = true;
+  for (size_t i = turns.size(); i-- > 0 && is_all;) {
     if (turns[i].text.empty()) continue;
     characters += text::count_code_points(turns[i].text);
-    if (++items > form.max_items || (items > 1 && characters > form.max_characters)) break;
-    first = i;
+    is_all = ++items <= form.max_items && (items == 1 || characters <= form.max_characters);
+    if (is_all) first = i;
   }
-  return first;
+  if (is_all) return first;
+  const auto is_asked = [](const auto& turn) { return turn.role != "assistant" && !turn.text.empty(); };
+  const auto asked = std::find_if(turns.begin() + static_cast<std::ptrdiff_t>(first), turns.end(), is_asked);
+  return asked == turns.end() ? first : static_cast<size_t>(asked - turns.begin());
+}
+
+// The templates of some models (Gemma's, Mistral's) refuse two messages of one role behind each other: who pauses amid
+// a question has said two turns, and an answer that was interrupted before its first word is none.
+Turns joined(Turns turns) {
+  Turns joined;
+  for (realtime::Turn& turn : turns) {
+    if (turn.text.empty()) continue;
+    if (!joined.empty() && joined.back().role == turn.role)
+      joined.back().text += "\n" + turn.text;
+    else
+      joined.push_back(std::move(turn));
+  }
+  return joined;
 }
 
 }  // namespace
@@ -34,12 +56,11 @@ bool asks_something(const realtime::Prompt& prompt) {
 }
 
 std::string chat_body(const realtime::Prompt& prompt, const ChatForm& form) {
+  Turns turns = {{.role = "system", .text = prompt.instructions.empty() ? form.instructions : prompt.instructions}};
+  turns.insert(turns.end(), prompt.turns.begin() + static_cast<std::ptrdiff_t>(first_sent(prompt.turns, form)),
+               prompt.turns.end());
   Json::Array messages;
-  const std::string& instructions = prompt.instructions.empty() ? form.instructions : prompt.instructions;
-  if (!instructions.empty()) messages.push_back(message("system", instructions));
-  for (size_t i = first_sent(prompt.turns, form); i < prompt.turns.size(); ++i)
-    if (const realtime::Turn& turn = prompt.turns[i]; !turn.text.empty())
-      messages.push_back(message(turn.role, turn.text));
+  for (const realtime::Turn& turn : joined(std::move(turns))) messages.push_back(message(turn.role, turn.text));
   Json json;
   if (!form.model.empty()) json.set("model", form.model);
   json.set("messages", std::move(messages)).set("stream", true);

@@ -26,7 +26,7 @@ TEST(ChatRequest, TheConversationIsSentInItsOrder) {
   const realtime::Prompt prompt{.turns = {said("system", "Now."), said("user", "Hi \"you\""), said("assistant", ""),
                                           said("assistant", "Hello."), said("user", "Why?")}};
   EXPECT_EQ(chat_body(prompt, {.model = "m", .instructions = "Be brief."}),
-            R"({"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"system","content":"Now."},)"
+            R"({"model":"m","messages":[{"role":"system","content":"Be brief.\nNow."},)"
             R"({"role":"user","content":"Hi \"you\""},{"role":"assistant","content":"Hello."},)"
             R"({"role":"user","content":"Why?"}],"stream":true})");
   EXPECT_EQ(chat_body({.instructions = "Mine.", .max_tokens = 7}, {.instructions = "Be brief."}),
@@ -41,12 +41,23 @@ TEST(ChatRequest, OfALongConversationTheNewestIsSent) {
     return chat_body(prompt, {.max_items = items, .max_characters = characters});
   };
   EXPECT_THAT(body(3, 12), HasSubstr("aaaa"));
-  for (const std::string& shorter : {body(2, 12), body(3, 11)}) {
-    EXPECT_THAT(shorter, Not(HasSubstr("aaaa")));
-    EXPECT_THAT(shorter, HasSubstr("bbbb"));
-  }
-  EXPECT_THAT(body(3, 1), Not(HasSubstr("bbbb")));
-  EXPECT_THAT(body(3, 1), HasSubstr("ññññ"));
+  for (const std::string& shorter : {body(2, 12), body(3, 11), body(3, 1)})  // no answer without its question
+    EXPECT_THAT(shorter, HasSubstr(R"("messages":[{"role":"user","content":"ññññ"}])"));
+  EXPECT_THAT(chat_body({.turns = {said("user", "aaaa"), said("assistant", "bbbb")}}, {.max_items = 1}),
+              HasSubstr(R"("messages":[{"role":"assistant","content":"bbbb"}])"));
+}
+
+// As the templates of Gemma and Mistral want them.
+TEST(ChatRequest, RolesAlternate) {
+  EXPECT_THAT(
+      chat_body({.turns = {said("user", "What is the capital"), said("assistant", ""), said("user", "of Ontario?"),
+                           said("assistant", "Toronto."), said("assistant", "It is."), said("user", "Thanks.")}},
+                {}),
+      HasSubstr(R"("messages":[{"role":"user","content":"What is the capital\nof Ontario?"},)"
+                R"({"role":"assistant","content":"Toronto.\nIt is."},{"role":"user","content":"Thanks."}])"));
+  EXPECT_THAT(
+      chat_body({.turns = {said("assistant", "Hello, who is there?"), said("user", "Me.")}}, {}),
+      HasSubstr(R"("messages":[{"role":"assistant","content":"Hello, who is there?"},)"));  // what is there is sent
 }
 
 TEST(ChatRequest, WithoutAWordThereIsNothingToAnswer) {
