@@ -152,10 +152,11 @@ bool is_listed(std::string_view origin, const Texts& origins) {
                      [&](const std::string& listed) { return listed == "*" || listed == origin; });
 }
 
-bool may_ask(std::string_view origin, std::string_view host, const Texts& origins) {
+bool may_ask(std::string_view origin, std::string_view host, const Texts& origins, bool keys_asked_for) {
   if (origin.empty() || is_listed(origin, origins)) return true;
   for (const std::string_view scheme : {"http://", "https://"})
-    if (origin.starts_with(scheme) && origin.substr(scheme.size()) == host) return is_own_name(without_port(host));
+    if (origin.starts_with(scheme) && origin.substr(scheme.size()) == host)
+      return keys_asked_for || is_own_host(host, {});
   return false;
 }
 

@@ -36,8 +36,9 @@ bool others_can_read(const std::string& path);
 void warn_of_readers(const std::string& key_file);
 
 // Whether a page of `origin` may ask a server that was addressed as `host`: it is the server's own page, or listed.  A
-// server's own name is an address or localhost, so that no foreign name that leads here passes for it.
-bool may_ask(std::string_view origin, std::string_view host, const Texts& origins);
+// server's own name is one of is_own_host(), so that no foreign name that leads here passes for it; where keys are
+// asked for it is any, as no browser sends one of itself.
+bool may_ask(std::string_view origin, std::string_view host, const Texts& origins, bool keys_asked_for);
 bool is_listed(std::string_view origin, const Texts& origins);
 // Whether `host`, of a request's header, may be this machine's own name: an address, localhost, a name without a dot,
 // which nobody can have in public, or that of a listed origin.  A page whose own name was made to lead here sends no

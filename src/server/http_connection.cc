@@ -365,9 +365,10 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
     whole = co_await sender_.send_head(*news.head, chunked);
     if (whole && !sender_.head().head_only) whole = co_await send_blocks(*reply_, chunked);
   }
-  const bool by_us = !gone_ && !reply_->cancelled() && reply_->pop_news().end == ReplyStream::End::kAborted;
+  news = reply_->pop_news();
+  const bool by_us = !gone_ && !reply_->cancelled() && news.end == ReplyStream::End::kAborted;
   drop_reply();
-  done(whole ? status : by_us ? 500 : 499);
+  done(!whole ? (by_us ? 500 : 499) : news.failure != 0 ? news.failure : status);
   co_await end_watch();
   if (!whole) co_return Next::kClose;
   co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;

@@ -18,7 +18,9 @@ bool tell_failure(ReplyStream& reply, const HttpError& error, bool events) {
     reply.begin(std::move(told), /*whole=*/true);
     return true;
   }
-  return events && reply.write("event: error\ndata: " + told.body + "\n\n").has_value();
+  if (!events) return false;
+  reply.note_failure(error.status);
+  return reply.write("event: error\ndata: " + told.body + "\n\n").has_value();
 }
 
 void end_reply(ReplyStream& reply, bool complete, const char* what) {

@@ -38,6 +38,11 @@ Status ReplyStream::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+void ReplyStream::note_failure(int status) {
+  const std::lock_guard lock(mutex_);
+  failure_ = status;
+}
+
 // False when the client is gone.
 bool ReplyStream::wait_for_room() {
   if (!has_room()) {
@@ -72,7 +77,7 @@ void ReplyStream::on_cancel(std::function<void()> action) {
 ReplyStream::News ReplyStream::pop_news() {
   waker_.taken();
   const std::lock_guard lock(mutex_);
-  return {.head = head_ ? &*head_ : nullptr, .whole = whole_, .end = end_};
+  return {.head = head_ ? &*head_ : nullptr, .whole = whole_, .end = end_, .failure = failure_};
 }
 
 bool ReplyStream::try_pop(Block& block) {

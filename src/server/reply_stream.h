@@ -37,6 +37,8 @@ class ReplyStream {
   // Waits while the queue is full.  kCancelled once the client is gone.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
+  // What was begun has failed, as an event has told or will: how the answer counts, whose head said something else.
+  void note_failure(int status);
   // `last` comes behind what was written, is seen no earlier than the end, and waits for nothing: a client that leaves
   // when it has heard an answer's last words has heard all of it.
   void finish(std::string_view last = {}) { end(End::kFinished, last); }
@@ -54,6 +56,7 @@ class ReplyStream {
     const HttpReply* head = nullptr;  // null: not begun; stays where it is
     bool whole = false;
     End end = End::kOpen;
+    int failure = 0;  // its status, where it has failed behind its head
   };
   News pop_news();
   bool try_pop(Block& block);
@@ -71,6 +74,7 @@ class ReplyStream {
   std::optional<HttpReply> head_;  // the following by mutex_
   bool whole_ = false;
   End end_ = End::kOpen;
+  int failure_ = 0;
   Block last_;  // behind the blocks
   std::mutex action_mutex_;
   std::function<void()> action_;  // by action_mutex_

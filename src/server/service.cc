@@ -234,7 +234,7 @@ HttpError Service::uploads_full(size_t bytes) {
 
 // In this order: a page that may not ask learns nothing, and a key is asked for before a body is read.
 std::unique_ptr<HttpReply> Service::refuse_early(const HttpRequest& head) const {
-  if (!may_ask(head.header("Origin"), head.header("Host"), settings_.cors_origins))
+  if (!may_ask(head.header("Origin"), head.header("Host"), settings_.cors_origins, keys_.asked_for()))
     return refusal(
         {.status = 403,
          .message = fmt::format("pages of {} may not ask this server; the operator can list it in cors_origins",

@@ -76,17 +76,21 @@ TEST(ApiKeys, AFileMayBeOpenToEverybody) {
 }
 
 TEST(Origins, OnesOwnPageAndThoseListed) {
-  EXPECT_TRUE(may_ask("", "anything", {}));
+  EXPECT_TRUE(may_ask("", "anything", {}, false));
   for (const char* host : {"localhost:8080", "127.0.0.1:8080", "[::1]:8080", "192.168.1.2"}) {
-    EXPECT_TRUE(may_ask(std::string("http://") + host, host, {})) << host;
-    EXPECT_TRUE(may_ask(std::string("https://") + host, host, {})) << host;
+    EXPECT_TRUE(may_ask(std::string("http://") + host, host, {}, false)) << host;
+    EXPECT_TRUE(may_ask(std::string("https://") + host, host, {}, false)) << host;
   }
-  EXPECT_FALSE(may_ask("http://evil.example:8080", "evil.example:8080", {}));  // a name that leads here
-  EXPECT_FALSE(may_ask("http://localhost:3000", "localhost:8080", {}));
-  EXPECT_FALSE(may_ask("null", "localhost:8080", {}));
-  EXPECT_FALSE(may_ask("https://good.example", "localhost", {"https://better.example"}));
-  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"https://good.example"}));
-  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}));
+  EXPECT_FALSE(may_ask("http://evil.example:8080", "evil.example:8080", {}, false));  // a name that leads here
+  EXPECT_TRUE(may_ask("http://speech:8080", "speech:8080", {}, false));
+  // As websocket-client of Python says it of whatever server it asks.
+  EXPECT_TRUE(may_ask("https://speech.example", "speech.example", {}, true));
+  EXPECT_FALSE(may_ask("https://evil.example", "speech.example", {}, true));
+  EXPECT_FALSE(may_ask("http://localhost:3000", "localhost:8080", {}, false));
+  EXPECT_FALSE(may_ask("null", "localhost:8080", {}, false));
+  EXPECT_FALSE(may_ask("https://good.example", "localhost", {"https://better.example"}, false));
+  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"https://good.example"}, false));
+  EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}, false));
 }
 
 TEST(Origins, AForeignNameThatLeadsHereIsNotOurs) {

@@ -137,7 +137,9 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_THAT(run(part("file", "GIF89a") + part("language", "xx")).head->body, HasSubstr("\"param\":\"language\""));
   recogniser_->throws_at = 2;
   EXPECT_EQ(run(file_).head->status, 503);
-  EXPECT_EQ(run(file_ + part("stream", "true")).end, ReplyStream::End::kFinished);
+  const ReplyStream::News failed = run(file_ + part("stream", "true"));
+  EXPECT_EQ(failed.end, ReplyStream::End::kFinished);
+  EXPECT_EQ(failed.failure, 503);
   EXPECT_THAT(sent_, HasSubstr("event: error\ndata: {\"error\":"));
   EXPECT_THAT(log_, HasSubstr("out of memory in a transcription"));
 }
