@@ -114,7 +114,7 @@ class Answers(Upstream):
             self.respond(client, output_modalities=["text"])
         said = [[message["content"] for message in body["messages"]] for _, _, body in self.endpoint.requests]
         self.assertEqual(said, [["One."], ["One.", "Hello. How are you?", "Two."],
-                                ["Hello. How are you?", "Two.", "Three."]])  # what nobody heard was not said
+                                ["Two.\nThree."]])  # what nobody heard was not said, and an answer needs its question
 
     def test_what_is_said_is_answered(self):
         noise = random.Random(1)

@@ -105,6 +105,7 @@ TEST_F(WyomingConnection, WhoSpeaksOnWithoutReadingIsHeard) {
     std::this_thread::sleep_for(milliseconds(10));
   }
   ASSERT_TRUE(send(written(Event{.type = "audio-stop"})));
+  std::this_thread::sleep_for(std::chrono::duration<double>(0.5 * kStalledS));  // so long again he has, from here on
   EventReader reader({.max_json_bytes = size_t{8} << 20});
   std::string text, last;
   std::vector<char> bytes(65536);

@@ -92,7 +92,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::steady_timer patience_;                              // until the client must have said something
   std::chrono::steady_clock::time_point text_end_ = kNever;  // until all of its text or sound must have come
   asio::steady_timer stalled_;                               // until it must have taken something of what is sent
-  std::chrono::steady_clock::time_point heard_at_;           // when something came last
+  std::chrono::steady_clock::time_point spoke_at_;           // when something came last amid a sound, its end too
   asio::steady_timer news_;                                  // cancelled when there is something to be sent
   asio::steady_timer room_;                                  // cancelled when events may be taken again
   const double text_timeout_s_;
@@ -137,7 +137,7 @@ asio::awaitable<void> Connection::read() {
     }
     const auto [error, count] = co_await stream_.async_read_some(asio::buffer(bytes), kAwait);
     if (error) break;
-    heard_at_ = std::chrono::steady_clock::now();
+    if (session_.sound() != nullptr) spoke_at_ = std::chrono::steady_clock::now();
     if (closing_) {  // a connection that is closed while something is unread is reset, and its client might not see why
       left -= std::min(left, count);
     } else {
@@ -269,18 +269,18 @@ asio::awaitable<void> Connection::write() {
   }
 }
 
-// Who takes nothing of what is sent is cut, but not while he speaks: one may read only what comes behind his last word.
+// Who takes nothing of what is sent is cut, but not while he speaks, and has as long behind it: one may read only what
+// comes behind his last word.
 void Connection::expect_reader(std::chrono::steady_clock::time_point from) {
   stalled_.expires_at(from + seconds(transport_.limits.stalled_reader_s));
   stalled_.async_wait([weak = weak_from_this(), from](const error_code& error) {
     const auto self = weak.lock();
     const auto now = std::chrono::steady_clock::now();
     if (error || !self || self->stalled_.expiry() > now) return;  // it has taken something meanwhile
-    const bool is_listened_to = self->session_.sound() != nullptr && self->session_.takes_events();
-    if (is_listened_to && self->heard_at_ > from)
-      self->expect_reader(self->heard_at_);
-    else if (self->session_.sound() != nullptr && !is_listened_to)
+    if (self->session_.sound() != nullptr && !self->session_.takes_events())
       self->expect_reader(now);
+    else if (self->spoke_at_ > from)
+      self->expect_reader(self->spoke_at_);
     else
       self->cut();
   });
