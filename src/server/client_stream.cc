@@ -1,5 +1,7 @@
 #include "server/client_stream.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -83,6 +85,13 @@ void ClientStream::start_tls_write(Moved done) {
     tls_->writing = error.failed();  // then a part of the record may be on the wire, and nothing can follow it
     std::move(done)(error, count);
   });
+}
+
+bool ClientStream::has_left() {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (::getsockopt(tcp_.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE;
 }
 
 void ClientStream::end_sending() {

@@ -46,6 +46,8 @@ class ClientStream {
   void expires_never() { tcp_.expires_never(); }
   void cancel() { tcp_.cancel(); }  // what is under way; the connection goes on
   void close() { tcp_.close(); }    // as a fault: by TLS the client sees that something is missing
+  // The client has closed its connection, or its half of it, also behind bytes that nobody reads here.
+  bool has_left();
   // What has been sent is all that there is: the client is told so, without waiting.  Nothing may be written any more;
   // what is read comes as it is on the wire, to be thrown away.
   void end_sending();

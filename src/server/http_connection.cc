@@ -43,6 +43,7 @@ constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that
 constexpr std::chrono::seconds kLastLingerTime{2};  // at the server's end, which waits for it
 constexpr std::chrono::seconds kMissedTime{10};     // behind a deadline that nobody has heeded
 constexpr std::chrono::milliseconds kCancelTime{10};
+constexpr std::chrono::milliseconds kLookTime{500};
 
 // Counted as long as it lives, whatever ends it.
 class Counted {
@@ -64,6 +65,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         stream_(std::move(socket), transport.identity.get()),
         news_(transport.io),
         deadline_(transport.io),
+        look_(transport.io),
         sender_(stream_, transport.limits.stalled_reader_s),
         membership_(transport, *this, address) {}
   ~Connection() override {
@@ -113,6 +115,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<void> linger();
   void take_head(const http::request<http::string_body>& message);
   void watch();
+  void watch_from_afar();
   asio::awaitable<void> end_watch();
   void drop_reply();
   void end_keep_alive(bool close);
@@ -126,6 +129,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   beast::flat_buffer buffer_{kBufferBytes};
   asio::steady_timer news_;      // cancelled when there are any
   asio::steady_timer deadline_;  // of the request's arrival
+  asio::steady_timer look_;      // at a client who has sent ahead more than is read
   HttpSender sender_;
   HttpRequest request_;
   double arrival_s_ = 0;  // how long the request has had
@@ -368,7 +372,8 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
   news = reply_->pop_news();
   const bool by_us = !gone_ && !reply_->cancelled() && news.end == ReplyStream::End::kAborted;
   drop_reply();
-  done(!whole ? (by_us ? 500 : 499) : news.failure != 0 ? news.failure : status);
+  // Who has heard that it failed may leave before its end has come.
+  done(news.failure != 0 ? news.failure : whole ? status : by_us ? 500 : 499);
   co_await end_watch();
   if (!whole) co_return Next::kClose;
   co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;
@@ -429,7 +434,8 @@ asio::awaitable<void> Connection::wait_for_news() {
 // Hears of a client that closes its connection while its answer is made, behind what it has sent ahead too, which is
 // for the next request.
 void Connection::watch() {
-  if (watching_ || buffer_.size() >= kAheadBytes) return;
+  if (watching_) return;
+  if (buffer_.size() >= kAheadBytes) return watch_from_afar();
   const auto room = buffer_.prepare(kReadBytes);
   stream_.expires_never();
   watching_ = true;
@@ -445,6 +451,19 @@ void Connection::watch() {
   });
 }
 
+// Of one who has sent more ahead no more is read, nor, therefore, the end behind it.
+void Connection::watch_from_afar() {
+  look_.expires_after(kLookTime);
+  look_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->reply_) return;
+    if (self->stream_.has_left())
+      self->cut();
+    else
+      self->watch_from_afar();
+  });
+}
+
 // Cancelled again where it could not be at once: a record may have to be written first.
 asio::awaitable<void> Connection::end_watch() {
   while (watching_) {
@@ -455,6 +474,7 @@ asio::awaitable<void> Connection::end_watch() {
 }
 
 void Connection::drop_reply() {
+  look_.cancel();
   if (!reply_) return;
   reply_->on_news({});
   reply_->cancel();

@@ -294,6 +294,9 @@ class Batch(Decode):
         self.refused(401, "no valid API key", self.batch(noise(1)))
         key = {"Authorization": "Bearer secret"}
         self.refused(403, "may not ask", self.batch(noise(1), headers={**key, "Origin": "https://evil.example"}))
+        # As websocket-client of Python says it of whatever server it asks; no browser has a key of itself.
+        named = {**key, "Host": "asr.example", "Origin": "https://asr.example"}
+        self.refused(415, "application/octet-stream", self.batch(noise(1), kind="text/plain", headers=named))
         self.refused(404, "there is no model 'other'", self.batch(noise(1), model="other", headers=key))
         self.refused(415, "application/octet-stream", self.batch(noise(1), kind="text/plain", headers=key))
         for body, kind, words in ((b"abc", self.BYTES, "whole ones"), (b"", self.BYTES, "no sound"),

@@ -167,11 +167,13 @@ class Speaking(Page):
             window.fetch = async (path, options) => {
               const reply = await real(path, options);
               if (String(path) !== "/metrics") return reply;
-              window.fetch = real;
               reply.text = () => Promise.reject(new TypeError("the connection broke"));
               return reply;
-            };""")
-        self.wait_for_text("#state-fault", "No figures: the server cannot be reached.")  # and asks again
+            };
+            window.whole = () => { window.fetch = real; };""")
+        self.wait_for_text("#state-fault", "No figures: the server cannot be reached.")
+        self.browser.run("window.whole()")
+        self.browser.wait_for(lambda: self.browser.text("#state-fault") == "")
         busy.close()
         self.wait_for_text("#slots", "0 of 1 slots busy")
         self.end_server()

@@ -71,6 +71,7 @@ class ThrowingService : public HttpService {
     if (request.path == "/memory") throw std::bad_alloc();
     if (request.path == "/answer") throw std::runtime_error("no answer");
     if (request.path == "/stream") return {.stream = said("fine")};
+    if (request.path == "/failure") return {.stream = said("event: error\n\n", 503)};
     return {.body = "fine"};
   }
   void answered(const HttpRequest& /*request*/, const Answered& answered) override { last_status = answered.status; }
@@ -82,9 +83,10 @@ class ThrowingService : public HttpService {
   std::atomic<int> last_status{0}, refusals{0}, failed_handshakes{0};
 
  private:
-  static std::shared_ptr<ReplyStream> said(std::string_view words) {
+  static std::shared_ptr<ReplyStream> said(std::string_view words, int failure = 0) {
     auto stream = std::make_shared<ReplyStream>();
     stream->begin({.status = 200}, /*whole=*/false);
+    if (failure != 0) stream->note_failure(failure);
     EXPECT_TRUE(stream->write(words));
     stream->finish();
     return stream;
@@ -129,6 +131,13 @@ TEST_F(HttpServerTest, OfAStreamTheHeadAloneComesWhereItIsAskedFor) {
   const std::string answers = send_and_hear(server_->port(), "HEAD /stream HTTP/1.1\r\n\r\n" + next);
   EXPECT_THAT(answers, HasSubstr("Transfer-Encoding: chunked\r\n\r\nHTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answers, EndsWith("fine"));
+}
+
+TEST_F(HttpServerTest, AStreamThatTellsOfItsFailureIsCountedAsOne) {
+  listen({});
+  EXPECT_THAT(ask(server_->port(), "/failure"), testing::StartsWith("HTTP/1.1 200 OK\r\n"));
+  wait_until_idle();
+  EXPECT_EQ(service_.last_status, 503);
 }
 
 TEST_F(HttpServerTest, AConnectionThatIsGivenUpIsNotCountedForEver) {

@@ -140,6 +140,38 @@ TEST_F(ThinkingTest, ACoughMeanwhileLeavesTheQuestionOwed) {
   EXPECT_EQ(held_->asked[1].turns[0].text, held_->asked[0].turns[0].text);
 }
 
+// Who types beside the microphone.
+TEST_F(ThinkingTest, NobodyIsAskedForEverForOneQuestion) {
+  start_session();
+  append(noise(0.6));
+  append(silence(0.6));
+  for (int times = 0; times < 3; ++times) {
+    hear_until("response.created");
+    go_on_speaking();
+    expect_done("cancelled");
+    say(R"({"type":"input_audio_buffer.clear"})");
+  }
+  hear_until("input_audio_buffer.cleared");
+  nothing_comes();
+  EXPECT_EQ(held_->asked.size(), 3u);
+}
+
+// The engine goes on for as long as it is heard.
+TEST_F(HearingTest, AnAnswerThatHasBeenHeardIsNotOwed) {
+  engine_->act.chunks = 20000;
+  start(kDetected, {.speech = speech_, .replies = answers_, .answers_turns = true});
+  append(noise(0.6));
+  append(silence(0.6));
+  hear_until("response.output_audio.delta");
+  go_on_speaking();
+  hear_until("response.done");
+  EXPECT_EQ(text_in({"response", "status"}), "cancelled");
+  say(R"({"type":"input_audio_buffer.clear"})");
+  hear_until("input_audio_buffer.cleared");
+  nothing_comes();
+  EXPECT_EQ(answers_->asked.size(), 1u);
+}
+
 TEST_F(ThinkingTest, WhatTheClientHasCancelledIsNotOwed) {
   start_session();
   append(noise(0.6));
@@ -155,23 +187,29 @@ TEST_F(ThinkingTest, WhatTheClientHasCancelledIsNotOwed) {
 }
 
 // As of a client that has each question looked at by a model meanwhile.
-TEST_F(ThinkingTest, AResponseOutsideOfTheConversationDelaysTheAnswer) {
-  start_session();
-  recogniser_->still = true;
-  append(noise(0.6));
-  append(silence(0.6));
-  hear_until("input_audio_buffer.committed");
-  say(R"({"type":"response.create","response":{"conversation":"none","input":[{"type":"message","role":"user",)"
-      R"("content":[{"type":"input_text","text":"Is it rude?"}]}]}})");
-  hear_until("response.created");
-  recogniser_->still = false;
-  hear_until(kCompleted);
-  nothing_comes();
-  let_go();
-  expect_done("completed");
-  expect_done("completed");
-  ASSERT_EQ(held_->asked.size(), 2u);
-  EXPECT_THAT(held_->asked[1].turns[0].text, testing::HasSubstr("beep"));
+TEST_F(ThinkingTest, AnAsideDelaysTheAnswer) {
+  for (const char* const conversation : {"none", "auto"}) {
+    held_->asked.clear();
+    held_->thinks = true;
+    start_session();
+    recogniser_->still = true;
+    append(noise(0.6));
+    append(silence(0.6));
+    hear_until("input_audio_buffer.committed");
+    say(fmt::format(R"({{"type":"response.create","response":{{"conversation":"{}","input":[{{"type":"message",)"
+                    R"("role":"user","content":[{{"type":"input_text","text":"Is it rude?"}}]}}]}}}})",
+                    conversation));
+    hear_until("response.created");
+    recogniser_->still = false;
+    hear_until(kCompleted);
+    nothing_comes();
+    let_go();
+    expect_done("completed");
+    expect_done("completed");
+    ASSERT_EQ(held_->asked.size(), 2u);
+    EXPECT_THAT(held_->asked[1].turns[0].text, testing::HasSubstr("beep"));
+    leave();
+  }
 }
 
 // Answers everything with a text that is not all of it.

@@ -407,6 +407,7 @@ Session::Handled Session::begin_response(ResponseOrder order, Prompt prompt, boo
   if (order.is_generated && order.output.is_spoken) order.reply = std::make_unique<SpokenReply>(std::move(order.reply));
   asked_.clear();
   answers_turn_ = false;
+  is_aside_ = !is_of_conversation;
   owes_answer_ = owes_answer_ && !is_of_conversation;
   if (is_of_conversation)
     for (const Item& item : conversation_.items()) asked_.push_back(item.id);

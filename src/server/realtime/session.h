@@ -139,8 +139,10 @@ class Session {
   Hearing hearing_;                           // which uses the above
   int64_t began_ns_ = 0, heard_ns_ = 0;       // the session, and the last that was to do
   bool is_watched_ = false;
-  bool owes_answer_ = false;                        // a turn had words, and no response has begun since
+  bool owes_answer_ = false;                        // a turn had words, and nothing has been heard in answer
   bool answers_turn_ = false;                       // the newest response, which nobody asked for
+  bool is_aside_ = false;                           // it, which has an input of its own or is outside the conversation
+  int asked_again_ = 0;                             // for an answer of which nothing was heard
   std::optional<int64_t> no_slot_ns_;               // since when that has found no slot
   Pace pace_;                                       // of the client's messages
   bool did_something_ = false;                      // in this round

@@ -8,6 +8,7 @@ namespace syrinx::server::realtime {
 namespace {
 
 constexpr int64_t kSlotPatienceNs = 10'000'000'000;  // of somebody who has spoken and hears nothing
+constexpr int kMostAskedAgain = 2;
 
 }  // namespace
 
@@ -73,16 +74,18 @@ void Session::hear_on() {
 }
 
 // Somebody speaks while being spoken to.  An update that ends detection may itself bring the speech out.  Of whom the
-// answer has not reached it is still owed: it may have been a cough while a language model thought.
+// answer has not reached it is still owed: it may have been a cough while a language model thought.  A noise that comes
+// sooner than the model's first word each time does not have it asked for ever.
 void Session::note_speech() {
   const auto& turns = config_.input.turns;
   if (!response_ || !response_->is_in_conversation() || !turns || !turns->interrupt_response) return;
   const Item& item = response_->item();
   const bool is_unheard = item.is_sound ? item.audio_ms == 0 : item.text.empty();
-  const bool is_owed = answers_turn_ && is_unheard;
+  const bool is_owed = answers_turn_ && is_unheard && asked_again_ < kMostAskedAgain;
   response_->cancel("turn_detected");
   end_response(/*is_cancelled=*/true);
   if (!is_owed) return;
+  ++asked_again_;
   owes_answer_ = true;
   no_slot_ns_.reset();
 }
@@ -96,6 +99,7 @@ void Session::note_turn(const std::string& transcript) {
   heard_ns_ = clock_.now_ns();
   if (transcript.empty()) return;
   owes_answer_ = true;
+  asked_again_ = 0;
   no_slot_ns_.reset();
 }
 
@@ -103,12 +107,12 @@ bool Session::is_patient() const { return no_slot_ns_ && clock_.now_ns() - *no_s
 
 // Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
 // when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
-// is answered then, but behind one that is outside of the conversation.  Where no slot is free, one is waited for:
+// is answered then, but behind one that answers something else.  Where no slot is free, one is waited for:
 // nobody would ask again for an answer that is owed.
 void Session::answer_turns() {
   if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
   if (answers_turns() && !response_ && is_patient() && !order_.has_slot()) return;
-  if (answers_turns() && response_ && !response_->is_in_conversation()) return;
+  if (answers_turns() && response_ && is_aside_) return;
   owes_answer_ = false;
   if (!answers_turns() || response_) return;
   ResponseOrder order{.output = config_.output,

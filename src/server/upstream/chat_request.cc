@@ -29,22 +29,25 @@ size_t first_sent(const Turns& turns, const ChatForm& form) {
     if (is_all) first = i;
   }
   if (is_all) return first;
-  const auto is_asked = [](const auto& turn) { return turn.role != "assistant" && !turn.text.empty(); };
+  const auto is_asked = [](const auto& turn) { return turn.role == "user" && !turn.text.empty(); };
   const auto asked = std::find_if(turns.begin() + static_cast<std::ptrdiff_t>(first), turns.end(), is_asked);
   return asked == turns.end() ? first : static_cast<size_t>(asked - turns.begin());
 }
 
-// The templates of some models (Gemma's, Mistral's) refuse two messages of one role behind each other: who pauses amid
-// a question has said two turns, and an answer that was interrupted before its first word is none.
+// The templates of some models (Gemma's, Mistral's) refuse two messages of one role behind each other, and instructions
+// anywhere but in front: who pauses amid a question has said two turns, and an answer that was interrupted before its
+// first word is none.
 Turns joined(Turns turns) {
-  Turns joined;
+  Turns joined = {{.role = "system", .text = ""}};
   for (realtime::Turn& turn : turns) {
     if (turn.text.empty()) continue;
-    if (!joined.empty() && joined.back().role == turn.role)
-      joined.back().text += "\n" + turn.text;
+    realtime::Turn& before = turn.role == "system" ? joined.front() : joined.back();
+    if (before.role == turn.role)
+      before.text += (before.text.empty() ? "" : "\n") + turn.text;
     else
       joined.push_back(std::move(turn));
   }
+  if (joined.front().text.empty()) joined.erase(joined.begin());
   return joined;
 }
 

@@ -55,6 +55,13 @@ TEST(ChatRequest, RolesAlternate) {
                 {}),
       HasSubstr(R"("messages":[{"role":"user","content":"What is the capital\nof Ontario?"},)"
                 R"({"role":"assistant","content":"Toronto.\nIt is."},{"role":"user","content":"Thanks."}])"));
+  const realtime::Prompt told{
+      .turns = {said("user", "Q1"), said("system", "In French."), said("assistant", "A1"), said("user", "Q2")}};
+  EXPECT_THAT(chat_body(told, {.instructions = "Be brief.", .max_items = 3}),
+              HasSubstr(R"("messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Q2"}])"));
+  EXPECT_THAT(chat_body(told, {.instructions = "Be brief."}),
+              HasSubstr(R"("messages":[{"role":"system","content":"Be brief.\nIn French."},)"
+                        R"({"role":"user","content":"Q1"},{"role":"assistant","content":"A1"},)"));
   EXPECT_THAT(
       chat_body({.turns = {said("assistant", "Hello, who is there?"), said("user", "Me.")}}, {}),
       HasSubstr(R"("messages":[{"role":"assistant","content":"Hello, who is there?"},)"));  // what is there is sent
