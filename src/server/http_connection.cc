@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/counted.h"
 #include "server/http_faults.h"
 #include "server/http_sender.h"
 #include "server/message_stream.h"
@@ -43,19 +44,6 @@ constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that
 constexpr std::chrono::seconds kLastLingerTime{2};  // at the server's end, which waits for it
 constexpr std::chrono::seconds kMissedTime{10};     // behind a deadline that nobody has heeded
 constexpr std::chrono::milliseconds kCancelTime{10};
-constexpr std::chrono::milliseconds kLookTime{500};
-
-// Counted as long as it lives, whatever ends it.
-class Counted {
- public:
-  explicit Counted(std::atomic<size_t>& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::atomic<size_t>& count_;
-};
 
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
@@ -303,10 +291,7 @@ HttpReply Connection::answer() {
 
 void Connection::take_head(const http::request<http::string_body>& message) {
   request_.method = std::string(message.method_string());
-  const std::string_view target(message.target().data(), message.target().size());
-  const size_t question = std::min(target.find('?'), target.size());
-  request_.path = std::string(target.substr(0, question));
-  request_.query = std::string(target.substr(std::min(question + 1, target.size())));
+  request_.take_target({message.target().data(), message.target().size()});
   for (const auto& field : message)
     request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;
@@ -316,7 +301,6 @@ void Connection::take_head(const http::request<http::string_body>& message) {
                  .head_only = message.method() == http::verb::head});
 }
 
-// Of a request that has not come whole.
 asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {
   if (error == beast::error::timeout) co_return co_await refuse(too_late(arrival_s_));
   if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits, kBufferBytes));
@@ -453,14 +437,11 @@ void Connection::watch() {
 
 // Of one who has sent more ahead no more is read, nor, therefore, the end behind it.
 void Connection::watch_from_afar() {
-  look_.expires_after(kLookTime);
+  look_.expires_after(std::chrono::milliseconds(500));
   look_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (error || !self || !self->reply_) return;
-    if (self->stream_.has_left())
-      self->cut();
-    else
-      self->watch_from_afar();
+    self->stream_.has_left() ? self->cut() : self->watch_from_afar();
   });
 }
 
@@ -512,8 +493,7 @@ void start_connection(Transport& transport, tcp::socket socket, const asio::ip::
   asio::co_spawn(transport.io, connection->serve(), [connection](const std::exception_ptr& thrown) {
     if (!thrown) return;
     log_error("a connection was given up after an exception");
-    connection
-        ->cut();  // whoever waits for the client to leave, and the slot of its answer, would stay as long as it does
+    connection->cut();  // or who waits for the client to leave, and the slot of its answer, stay as long as it does
   });
 }
 

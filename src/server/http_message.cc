@@ -34,6 +34,12 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 
 }  // namespace
 
+void HttpRequest::take_target(std::string_view target) {
+  const size_t question = std::min(target.find('?'), target.size());
+  path = std::string(target.substr(0, question));
+  query = std::string(target.substr(std::min(question + 1, target.size())));
+}
+
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return text::ascii_lower(x) == text::ascii_lower(y); });

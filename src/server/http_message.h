@@ -32,6 +32,8 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 
+  // Path and query, of "/path?query".
+  void take_target(std::string_view target);
   // Of the first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
   // Of `name=value` in the query; nothing is decoded (percent_decoded()).
