@@ -48,19 +48,29 @@ class Browser:
     """Of one window; quit() ends it.  `microphone` is a WAV file that it hears again and again."""
 
     def __init__(self, folder, microphone=None, size=(1280, 800), dark=False):
-        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder)
         self.session = None
+        self._start_driver(folder)
         try:
             self._begin(folder, microphone, size, dark)
         except BaseException:
             self.quit()
             raise
 
+    def _start_driver(self, folder):
+        """It ends where the port that it has found free over IPv4 is taken over IPv6, as it may be beside other tests."""
+        for _ in range(10):
+            self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder)
+            told = []
+            for line in self.driver.stdout:
+                told.append(line)
+                if found := re.search(rb"on port (\d+)\.", line):
+                    self.port = int(found[1])
+                    return
+            self.driver.wait(120)
+            self.driver.stdout.close()
+        raise AssertionError(f"chromedriver does not start: {told}")
+
     def _begin(self, folder, microphone, size, dark):
-        for line in self.driver.stdout:
-            if found := re.search(rb"on port (\d+)\.", line):
-                break
-        self.port = int(found[1])
         arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", f"--user-data-dir={folder}/profile",
                      f"--window-size={size[0]},{size[1]}", "--autoplay-policy=no-user-gesture-required",
                      "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--lang=en-GB"]
