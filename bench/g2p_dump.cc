@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/g2p/english.h"
-#include "text/normalize.h"
+#include "text/speech/normalize.h"
 
 namespace {
 

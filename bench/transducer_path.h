@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/heartbeat.h"
-#include "engine/transducer_frames.h"
+#include "engine/families/transducer/transducer_frames.h"
+#include "engine/schedule/heartbeat.h"
 #include "models/transducer/head_decoder.h"
 #include "state_layout.h"
 #include "target_lookup.h"

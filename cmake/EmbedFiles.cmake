@@ -1,6 +1,6 @@
 # cmake -DOUTPUT=x.cc -DFILES="a|b" -P EmbedFiles.cmake
 # Writes a C++ source with an array of (file name, content) pairs: syrinx::embedded_catalogue.
-set(body "// Made by cmake/EmbedFiles.cmake.\n#include \"engine/embedded_catalogue.h\"\n\nnamespace syrinx {\n\nconst EmbeddedFile embedded_catalogue[] = {\n")
+set(body "// Made by cmake/EmbedFiles.cmake.\n#include \"store/embedded_catalogue.h\"\n\nnamespace syrinx {\n\nconst EmbeddedFile embedded_catalogue[] = {\n")
 set(count 0)
 string(REPLACE "|" ";" FILES "${FILES}")
 foreach(path IN LISTS FILES)

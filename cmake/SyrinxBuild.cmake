@@ -89,6 +89,7 @@ function(syrinx_test name)
   endif()
   target_compile_options(${name} PRIVATE ${syrinx_test_options})
   target_precompile_headers(${name} REUSE_FROM syrinx_empty_test)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})  # "tests/...", shared by tests of several folders
   target_compile_definitions(${name} PRIVATE SYRINX_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   get_filename_component(label ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   # One word, models-real: discovery takes no list of labels, and ctest -L and -LE look for parts of a label.

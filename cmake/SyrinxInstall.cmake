@@ -3,7 +3,7 @@
 #   libsyrinx.a    the same parts in one archive, for `pkg-config --static`
 include(CMakePackageConfigHelpers)
 
-set(syrinx_parts base tensor kernels nn audio text models engine)
+set(syrinx_parts base tensor kernels store nn audio text models engine capi)
 set(part_targets)
 set(part_files)
 foreach(part ${syrinx_parts})
@@ -17,7 +17,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/library/empty.cc CONTENT "// The shared library is made of the parts' archives.\n")
 add_library(syrinx_shared SHARED ${CMAKE_BINARY_DIR}/library/empty.cc)
 target_link_libraries(syrinx_shared PRIVATE
-  -Wl,--whole-archive $<TARGET_FILE:syrinx_engine> -Wl,--no-whole-archive syrinx_engine)
+  -Wl,--whole-archive $<TARGET_FILE:syrinx_capi> -Wl,--no-whole-archive syrinx_capi)
 target_link_options(syrinx_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/syrinx.map)
 set_target_properties(syrinx_shared PROPERTIES
   OUTPUT_NAME syrinx EXPORT_NAME syrinx VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

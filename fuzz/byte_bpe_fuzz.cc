@@ -1,6 +1,6 @@
 // Any bytes as a tokenizer.json and as a vocabulary.txt; what loads must encode a text and decode it again.
 #include "base/check.h"
-#include "text/bpe_files.h"
+#include "text/tokens/bpe_files.h"
 #include "text/unicode.h"
 
 namespace {

@@ -1,5 +1,5 @@
-#include "engine/catalogue.h"
-#include "engine/catalogue_values.h"
+#include "store/catalogue.h"
+#include "store/catalogue_values.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto entries = syrinx::parse_catalogue({reinterpret_cast<const char*>(data), size}, "fuzz");

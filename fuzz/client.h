@@ -15,8 +15,8 @@
 #include <string_view>
 #include <utility>
 
-#include "server/http_connection.h"
-#include "server/http_server.h"
+#include "server/http/http_connection.h"
+#include "server/http/http_server.h"
 
 namespace syrinx::fuzz {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../tests/engine/fake_recogniser.h"
+#include "../tests/engine/recognition/fake_recogniser.h"
 #include "base/json.h"
 #include "server/decode/stream_session.h"
 #include "text/unicode.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client.h"
-#include "server/reply_stream.h"
+#include "server/http/reply_stream.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "engine/model_manifest.h"
+#include "store/model_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = syrinx::parse_manifest({reinterpret_cast<const char*>(data), size}, "/folder");

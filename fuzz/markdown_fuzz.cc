@@ -1,5 +1,5 @@
 // Any text with what may be marks: the same comes out however it is cut, no longer than it, and still UTF-8.
-#include "text/markdown.h"
+#include "text/speech/markdown.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "engine/marked_text.h"
+#include "engine/speech/marked_text.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "base/json.h"
-#include "server/multipart.h"
-#include "server/transcription_request.h"
+#include "server/http/multipart.h"
+#include "server/openai/transcription_request.h"
 
 // A Content-Type up to the first line feed, and the body behind it.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "audio/pcm_stream.h"
+#include "audio/decode/pcm_stream.h"
 #include "base/check.h"
 
 namespace {

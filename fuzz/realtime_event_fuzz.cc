@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "server/base64.h"
+#include "server/http/base64.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/events.h"
 #include "server/realtime/session_config.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "audio/recording.h"
+#include "audio/decode/recording.h"
 #include "base/check.h"
 
 extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);  // libFuzzer's

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "models/transducer/phrase_labels.h"
 #include "models/transducer/words.h"
-#include "text/sentencepiece_file.h"
+#include "text/tokens/sentencepiece_file.h"
 #include "text/unicode.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "server/settings_file.h"
+#include "server/settings/settings_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace syrinx::server;

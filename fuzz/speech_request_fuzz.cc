@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "server/speech_request.h"
+#include "server/openai/speech_request.h"
 #include "text/unicode.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "models/g2p/english.h"
 #include "models/kokoro/pieces.h"
-#include "text/split.h"
+#include "text/speech/split.h"
 
 namespace {
 

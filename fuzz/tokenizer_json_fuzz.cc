@@ -1,8 +1,8 @@
 // Any bytes as a tokenizer.json; what loads must encode a text and decode it to UTF-8.  The pieces alone are read of
 // other kinds of models too.
 #include "base/check.h"
-#include "text/pieces_json.h"
-#include "text/tokenizer_json.h"
+#include "text/tokens/pieces_json.h"
+#include "text/tokens/tokenizer_json.h"
 #include "text/unicode.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "client.h"
-#include "server/message_stream.h"
+#include "server/http/message_stream.h"
 #include "text/unicode.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "audio/recording.h"
+#include "audio/decode/recording.h"
 #include "base/cpu_info.h"
 #include "base/json.h"
 #include "models/whisper/transcriber.h"

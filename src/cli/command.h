@@ -96,10 +96,9 @@ class CommandTree {
   Action chosen_;
 };
 
-// Adds every command.
+// Adds every command but `bench`, which is above this library (bench/suite).
 void add_commands(Command& tree);
 
-void add_bench(Command& tree);
 void add_doctor(Command& tree);
 void add_generate(Command& tree);
 void add_inspect(Command& tree);

@@ -6,22 +6,26 @@
 #include <optional>
 #include <string>
 
-#include "audio/capture.h"
-#include "audio/playback.h"
+#include "audio/device/capture.h"
+#include "audio/device/playback.h"
 #include "base/cpu_info.h"
 #include "base/memory.h"
 #include "base/signals.h"
 #include "base/thread_team.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "engine/paths.h"
-#include "engine/pocket_voices.h"
-#include "engine/recogniser.h"
-#include "engine/speech_engine.h"
-#include "engine/speech_files.h"
-#include "engine/version.h"
+#include "engine/families/families.h"
+#include "engine/families/find_speech_files.h"
+#include "engine/families/pocket_tts/pocket_voices.h"
+#include "engine/recognition/recogniser.h"
+#include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_files.h"
+#include "engine/threads.h"
+#include "kernels/describe_targets.h"
 #include "kernels/limits.h"
 #include "models/kokoro/voice.h"
+#include "store/paths.h"
 
 namespace syrinx::cli {
 namespace {
@@ -64,7 +68,8 @@ void look_at_build(Report& report) {
 void look_at_processor(Report& report, bool quick) {
   const CpuInfo& cpu = cpu_info();
   report.line("processor", fmt::format("{}, {} cores for this process", cpu.model, cpu.logical_cores));
-  report.line("dispatch", fmt::format("{} of {}", chosen_target(), built_targets()));
+  report.line("dispatch",
+              fmt::format("{} of {}", kernels::describe_chosen_target(), kernels::describe_built_targets()));
   if (const char* limit = std::getenv("SYRINX_CPU"); limit != nullptr && *limit != '\0')
     report.advice(fmt::format("SYRINX_CPU={} lowers the target; unset it for full speed", limit));
   const int threads = default_threads();
@@ -148,7 +153,7 @@ void look_at_model(Report& report, const UserPaths& paths, const std::string& mo
   options.files = *files;
   options.cache_folder = packed_folder(paths, *files);
   options.first_is_phonemes = files->family == ModelFamily::kKokoro && files->lexicon.empty();
-  const auto engine = SpeechEngine::load(std::move(options));
+  const auto engine = load_speech_engine(std::move(options));
   if (!engine) {
     report.fault(engine.error().code, engine.error().message);
   } else {
@@ -189,7 +194,7 @@ void look_at_recogniser(Report& report, const UserPaths& paths) {
                               kVoiceActivityModel));
   options.cache_folder = packed_folder(paths, *files);
   options.files = std::move(*files);
-  const auto recogniser = Recogniser::load(std::move(options));
+  const auto recogniser = load_recogniser(std::move(options));
   if (!recogniser) {
     report.fault(recogniser.error().code, recogniser.error().message);
   } else {

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/output.h"
-#include "engine/version.h"
 
 namespace syrinx::cli {
 namespace {

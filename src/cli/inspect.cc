@@ -1,5 +1,5 @@
 // syrinx inspect FILE: what kind of file it is, and what it holds.
-#include "engine/inspect.h"
+#include "engine/families/inspect.h"
 
 #include <memory>
 

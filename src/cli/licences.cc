@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/version.h"
 #include "cli/output.h"
 #include "cli/third_party.h"
-#include "engine/model_store.h"
-#include "engine/version.h"
+#include "store/model_store.h"
 
 namespace syrinx::cli {
 namespace {

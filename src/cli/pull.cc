@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/pull_report.h"
 #include "cli/store.h"
-#include "engine/checkpoint_source.h"
+#include "store/checkpoint_source.h"
 
 namespace syrinx::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "engine/model_store.h"
+#include "store/model_store.h"
 
 namespace syrinx::cli {
 

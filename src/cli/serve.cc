@@ -8,8 +8,8 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
-#include "server/settings.h"
-#include "server/settings_file.h"
+#include "server/settings/settings.h"
+#include "server/settings/settings_file.h"
 
 namespace syrinx::cli {
 namespace {

@@ -19,8 +19,9 @@
 #include "cli/remote_parts.h"
 #include "cli/speak_output.h"
 #include "cli/text_feed.h"
-#include "engine/paths.h"
-#include "engine/speech_files.h"
+#include "engine/families/find_speech_files.h"
+#include "engine/speech/speech_files.h"
+#include "store/paths.h"
 #include "syrinx/engine.hpp"
 
 namespace syrinx::cli {

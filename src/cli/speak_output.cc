@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
-#include "engine/speech_session.h"
+#include "engine/speech/speech_session.h"
 
 namespace syrinx::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "audio/encoder.h"
-#include "audio/playback.h"
+#include "audio/device/playback.h"
+#include "audio/encode/encoder.h"
 #include "base/result.h"
 #include "base/scoped_file.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/model_store.h"
+#include "store/model_store.h"
 
 namespace syrinx::cli {
 

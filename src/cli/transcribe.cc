@@ -8,17 +8,19 @@
 #include <system_error>
 #include <vector>
 
-#include "audio/pcm_stream.h"
-#include "audio/sound_file.h"
+#include "audio/decode/pcm_stream.h"
+#include "audio/decode/sound_file.h"
 #include "base/in_quotes.h"
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/transcribe_files.h"
 #include "cli/transcribe_live.h"
-#include "engine/recognition_files.h"
-#include "engine/speech_engine.h"
-#include "engine/speech_files.h"
+#include "engine/families/families.h"
+#include "engine/recognition/recognition_files.h"
+#include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_files.h"
+#include "engine/threads.h"
 
 namespace syrinx::cli {
 namespace {
@@ -122,7 +124,7 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   options.threads = threads;
   options.warm_up = is_live(arguments);
   options.cache_folder = packed_folder(paths, options.files);
-  return Recogniser::load(std::move(options));
+  return load_recogniser(std::move(options));
 }
 
 TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTimes times) {

@@ -14,16 +14,16 @@
 #include <thread>
 #include <utility>
 
-#include "audio/pcm_stream.h"
-#include "audio/sound_file.h"
+#include "audio/decode/pcm_stream.h"
+#include "audio/decode/sound_file.h"
 #include "base/clock.h"
 #include "base/in_quotes.h"
 #include "base/scoped_file.h"
 #include "base/signals.h"
 #include "base/watched_file.h"
 #include "cli/output.h"
-#include "engine/paths.h"
-#include "engine/sound_transcription.h"
+#include "engine/recognition/sound_transcription.h"
+#include "store/paths.h"
 
 namespace syrinx::cli {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "audio/wav.h"
 #include "base/result.h"
-#include "engine/recogniser.h"
-#include "engine/transcript_format.h"
+#include "engine/recognition/recogniser.h"
+#include "engine/recognition/transcript_format.h"
 
 namespace syrinx::cli {
 

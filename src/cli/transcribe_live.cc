@@ -7,7 +7,7 @@
 #include <cmath>
 #include <thread>
 
-#include "audio/capture.h"
+#include "audio/device/capture.h"
 #include "audio/stream_resampler.h"
 #include "base/clock.h"
 #include "base/signals.h"

@@ -8,8 +8,8 @@
 
 #include "audio/mono_mixer.h"
 #include "base/result.h"
-#include "engine/recogniser.h"
-#include "engine/transcript_format.h"
+#include "engine/recognition/recogniser.h"
+#include "engine/recognition/transcript_format.h"
 
 namespace syrinx::cli {
 

@@ -9,7 +9,6 @@ void add_commands(Command& tree) {
   add_voices(tree);
   add_doctor(tree);
   add_inspect(tree);
-  add_bench(tree);
   add_generate(tree);
   add_pull(tree);
   add_list(tree);

@@ -11,10 +11,11 @@
 #include "cli/library.h"
 #include "cli/output.h"
 #include "cli/remote_parts.h"
-#include "engine/paths.h"
-#include "engine/pocket_voices.h"
-#include "engine/speech_files.h"
+#include "engine/families/find_speech_files.h"
+#include "engine/families/pocket_tts/pocket_voices.h"
+#include "engine/speech/speech_files.h"
 #include "models/kokoro/voice.h"
+#include "store/paths.h"
 #include "syrinx/engine.hpp"
 
 namespace syrinx::cli {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 
 namespace syrinx::server {
 

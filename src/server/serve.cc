@@ -10,16 +10,19 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/key_file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/signals.h"
-#include "server/access.h"
-#include "server/descriptors.h"
-#include "server/http_server.h"
-#include "server/notify.h"
+#include "server/host/descriptors.h"
+#include "server/host/notify.h"
+#include "server/http/http_server.h"
+#include "server/http/tls_identity.h"
 #include "server/service.h"
-#include "server/tls_identity.h"
+#include "server/settings/access.h"
 #include "server/upstream/chat_replies.h"
+#include "server/upstream/upstream_settings.h"
+#include "server/wyoming/connection.h"
 
 namespace syrinx::server {
 namespace {
@@ -42,9 +45,9 @@ HttpLimits limits_of(const Settings& settings) {
           .stalled_reader_s = settings.stalled_reader_s};
 }
 
-std::optional<WyomingPort> wyoming_of(const Settings& settings, Service& service) {
+std::optional<ProtocolPort> wyoming_of(const Settings& settings, Service& service) {
   if (settings.wyoming_port < 0) return {};
-  return WyomingPort{.port = static_cast<int>(settings.wyoming_port), .service = service};
+  return wyoming::wyoming_port(static_cast<int>(settings.wyoming_port), service);
 }
 
 std::string address_of(const char* scheme, const Settings& settings, int port) {
@@ -125,6 +128,7 @@ void drain(const Settings& settings, Service& service, HttpServer& transport) {
 
 Status check_everything(const Settings& settings) {
   SYRINX_TRY_VOID(check(settings));
+  SYRINX_TRY_VOID(upstream::check_upstream(settings));
   SYRINX_TRY_VOID(HttpServer::check_host(settings.host));
   for (const std::string& doubt : doubts(settings)) log_warning("{}", doubt);
   const auto keys = ApiKeys::load(settings);
@@ -162,7 +166,7 @@ Status serve(const Settings& settings, const Tell& tell) {
   SYRINX_TRY(const std::unique_ptr<HttpServer> transport,
              HttpServer::listen(limits_of(settings), service, wyoming_of(settings, service), std::move(identity)));
   if (settings.wyoming_port >= 0)
-    tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->wyoming_port())));
+    tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->protocol_port())));
   SYRINX_TRY_VOID(load_models(settings, service, address_of(scheme, settings, transport->port()), tell));
   if (!cancel_requested()) tell(fmt::format("page: {}", page_of(scheme, settings, transport->port())));
   if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready", kReadyPatience, cancel_flag());

@@ -9,13 +9,14 @@
 #include "base/in_quotes.h"
 #include "base/json.h"
 #include "server/decode/batch_request.h"
-#include "server/model_id.h"
-#include "server/multipart.h"
+#include "server/http/multipart.h"
+#include "server/openai/http_speech_answer.h"
+#include "server/openai/speech_request.h"
+#include "server/openai/transcription_job.h"
 #include "server/page.h"
 #include "server/realtime/handshake.h"
 #include "server/realtime/session.h"
-#include "server/speech_request.h"
-#include "server/transcription_job.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server {
 namespace {
@@ -346,7 +347,7 @@ HttpReply Service::speech(HttpRequest& request) {
   return {.stream = (*job)->reply()};
 }
 
-tl::expected<Service::Models, HttpError> Service::loaded_models() {
+tl::expected<Host::Models, HttpError> Service::loaded_models() {
   if (state_ == State::kLoading)
     return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
   return Models{.speech = speech_model(), .recognition = recognition_model()};
@@ -363,7 +364,7 @@ std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_p
   return all_busy(slots, work);
 }
 
-Service::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
+Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
   auto models = serving_models();
   if (!models) return tl::unexpected(std::move(models).error());
   auto speech = std::move(models->speech);

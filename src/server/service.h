@@ -14,17 +14,15 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "server/access.h"
-#include "server/http_server.h"
-#include "server/metrics.h"
+#include "server/host/host.h"
+#include "server/host/metrics.h"
+#include "server/host/request_log.h"
+#include "server/host/slots.h"
+#include "server/host/upload_room.h"
+#include "server/http/http_server.h"
 #include "server/openapi.h"
-#include "server/recognition_model.h"
-#include "server/request_log.h"
-#include "server/settings.h"
-#include "server/slots.h"
-#include "server/speech_job.h"
-#include "server/speech_model.h"
-#include "server/upload_room.h"
+#include "server/settings/access.h"
+#include "server/settings/settings.h"
 
 namespace syrinx::server::realtime {
 class Ear;
@@ -33,7 +31,7 @@ class ReplySource;
 
 namespace syrinx::server {
 
-class Service final : public HttpService {
+class Service final : public HttpService, public Host {
  public:
   // The log (null: none) must outlive it.
   Service(const Settings& settings, ApiKeys keys, RequestLog* log);
@@ -49,33 +47,15 @@ class Service final : public HttpService {
   void answer_by(std::shared_ptr<realtime::ReplySource> replies);
   void drain();  // from now on /ready and new work are refused
 
-  // Gives a slot to a speech, of whatever protocol; order.voice is found here.  Any thread; does not wait.
-  // 404 for another model or voice, 503 while there is no model, or no slot is free.
-  using StartedSpeech = tl::expected<std::shared_ptr<SpeechJob>, HttpError>;
-  StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer);
-
-  // The same of what hears somebody who speaks, with the model and whom to tell of it; the reply fills while the job
-  // works.  404 where no model recognises.
-  using MakeJob = std::function<std::shared_ptr<SlotJob>(std::shared_ptr<const RecognitionModel>, JobReports)>;
-  tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make);
-
-  struct Models {  // null: of a kind that is switched off
-    std::shared_ptr<const SpeechModel> speech;
-    std::shared_ptr<const RecognitionModel> recognition;
-  };
-  tl::expected<Models, HttpError> loaded_models();  // 503 while they are being loaded
-  size_t max_text_characters() const { return static_cast<size_t>(settings_.max_text_characters); }
-  double text_timeout_s() const { return settings_.text_timeout_s; }
-  double max_utterance_s() const { return settings_.max_utterance_s; }
+  StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) override;
+  tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make) override;
+  tl::expected<Models, HttpError> loaded_models() override;
+  size_t max_text_characters() const override { return static_cast<size_t>(settings_.max_text_characters); }
+  double text_timeout_s() const override { return settings_.text_timeout_s; }
+  double max_utterance_s() const override { return settings_.max_utterance_s; }
+  size_t max_body_bytes() const override { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
+  void answered(const Asked& asked, const Answered& answered) override;
   size_t recordings_at_once() const { return recognition_slots_.size(SlotPool::Work::kBatch); }
-  size_t max_body_bytes() const { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
-  // For metrics and log: a request of any protocol.
-  struct Asked {
-    const char* route = "";  // never what a client sent
-    std::string id = {};
-    int64_t arrived_ns = 0;
-  };
-  void answered(const Asked& asked, const Answered& answered);
 
   Admission admit(const HttpRequest& head) override;
   HttpReply answer(HttpRequest& request) override;

@@ -4,9 +4,9 @@
 
 #include "server/decode/batch_job.h"
 #include "server/decode/stream_session.h"
-#include "server/model_id.h"
 #include "server/realtime/handshake.h"
 #include "server/service.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server {
 

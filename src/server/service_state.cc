@@ -9,10 +9,13 @@
 #include "base/in_quotes.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "engine/version.h"
+#include "base/version.h"
+#include "kernels/describe_targets.h"
 #include "server/decode/request.h"
-#include "server/model_id.h"
+#include "server/openai/speech_request.h"
+#include "server/openai/transcription_request.h"
 #include "server/service.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server {
 namespace {
@@ -134,7 +137,8 @@ void Service::begin_counters() {
 }
 
 void Service::set_gauges() {
-  metrics_.set("syrinx_build_info", {{"version", version()}, {"backend", "cpu"}, {"simd", chosen_target()}}, 1);
+  metrics_.set("syrinx_build_info",
+               {{"version", version()}, {"backend", "cpu"}, {"simd", kernels::describe_chosen_target()}}, 1);
   metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
   metrics_.set("syrinx_realtime_sessions", {}, static_cast<double>(sessions_.busy()));
   metrics_.set("syrinx_upload_bytes", {}, static_cast<double>(upload_room_.held()));
@@ -178,7 +182,9 @@ HttpReply Service::metrics_page(HttpRequest& /*request*/) {
 
 Json::Array Service::listed_models(const Models& models) const {
   Json::Array list;
-  const auto add = [&](const auto& model, const char* task) {
+  // `ignored`: fields that no model of the kind heeds.
+  const auto add = [&](const auto& model, const char* task, std::vector<std::string> ignored) {
+    for (const std::string& field : model.unheeded_fields()) ignored.push_back(field);
     Json item;
     item.set("id", model.id());
     item.set("object", "model");
@@ -186,11 +192,11 @@ Json::Array Service::listed_models(const Models& models) const {
     item.set("owned_by", "syrinx");
     item.set("task", task);
     item.set("languages", json_list(model.languages()));
-    item.set("unsupported_parameters", json_list(model.unheeded_fields()));
+    item.set("unsupported_parameters", json_list(ignored));
     list.push_back(std::move(item));
   };
-  if (models.speech) add(*models.speech, "text-to-speech");
-  if (models.recognition) add(*models.recognition, "automatic-speech-recognition");
+  if (models.speech) add(*models.speech, "text-to-speech", unheeded_speech_fields());
+  if (models.recognition) add(*models.recognition, "automatic-speech-recognition", unheeded_transcription_fields());
   return list;
 }
 

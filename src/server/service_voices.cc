@@ -4,8 +4,8 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
+#include "server/openai/voice_job.h"
 #include "server/service.h"
-#include "server/voice_job.h"
 
 namespace syrinx::server {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../base/temp_folder.h"
-#include "audio/encoder.h"
+#include "audio/encode/encoder.h"
 #include "base/scoped_file.h"
 
 namespace syrinx {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "audio/byte_sink.h"
+#include "audio/encode/byte_sink.h"
 #include "base/rng.h"
 
 namespace syrinx {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../base/temp_folder.h"
-#include "audio/pcm_stream.h"
+#include "audio/decode/pcm_stream.h"
 #include "base/mapped_file.h"
 #include "sound_tools.h"
 

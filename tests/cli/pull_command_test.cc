@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "base/json.h"
-#include "engine/child_process.h"
-#include "tests/engine/files.h"
-#include "tests/engine/http_server.h"
+#include "store/child_process.h"
+#include "tests/store/files.h"
+#include "tests/store/http_server.h"
 
 namespace syrinx {
 namespace {

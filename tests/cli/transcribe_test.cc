@@ -7,13 +7,13 @@
 #include <functional>
 
 #include "../base/temp_folder.h"
-#include "../engine/fake_recogniser.h"
 #include "audio/wav.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/live_line.h"
 #include "cli/transcribe_files.h"
 #include "cli/transcribe_live.h"
+#include "tests/engine/recognition/fake_recogniser.h"
 
 namespace syrinx::cli {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "base/json.h"
 #include "server/decode/batch_request.h"
+#include "server/openai/speech_request.h"
+#include "server/openai/transcription_request.h"
+#include "server/openai/voice_job.h"
 #include "server/service.h"
-#include "server/speech_request.h"
-#include "server/transcription_request.h"
-#include "server/voice_job.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {

@@ -11,8 +11,8 @@
 
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
-#include "tests/engine/fake_recogniser.h"
-#include "tests/server/acting_engine.h"
+#include "tests/engine/recognition/fake_recogniser.h"
+#include "tests/server/host/acting_engine.h"
 
 namespace syrinx::server {
 namespace {

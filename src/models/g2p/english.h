@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/normalize.h"
+#include "text/speech/normalize.h"
 
 namespace syrinx::g2p {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/normalize.h"
+#include "text/speech/normalize.h"
 
 namespace syrinx::g2p {
 

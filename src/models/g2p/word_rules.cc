@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/abbreviations.h"
+#include "text/speech/abbreviations.h"
 #include "text/unicode.h"
 
 namespace syrinx::g2p {

@@ -10,8 +10,8 @@
 #include "kernels/matrix_store.h"
 #include "models/pocket_tts/config_file.h"
 #include "tensor/content_key.h"
-#include "text/sentencepiece_file.h"
-#include "text/tokenizer_json.h"
+#include "text/tokens/sentencepiece_file.h"
+#include "text/tokens/tokenizer_json.h"
 
 namespace syrinx::pocket {
 namespace {

@@ -19,7 +19,7 @@
 #include "models/pocket_tts/flow_lm_weights.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
-#include "text/unigram_tokenizer.h"
+#include "text/tokens/unigram_tokenizer.h"
 
 namespace syrinx::pocket {
 

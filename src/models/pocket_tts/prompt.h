@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/pocket_tts/config.h"
-#include "text/unigram_tokenizer.h"
+#include "text/tokens/unigram_tokenizer.h"
 
 namespace syrinx::pocket {
 

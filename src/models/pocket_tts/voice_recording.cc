@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "audio/sound_file.h"
+#include "audio/decode/sound_file.h"
 #include "audio/stream_resampler.h"
 
 namespace syrinx::pocket {

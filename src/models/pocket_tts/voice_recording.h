@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "audio/recording.h"
+#include "audio/decode/recording.h"
 #include "base/result.h"
 
 namespace syrinx::pocket {

@@ -15,7 +15,7 @@
 #include "tensor/tar.h"
 #include "tensor/torch_file.h"
 #include "tensor/zip.h"
-#include "text/pieces_json.h"
+#include "text/tokens/pieces_json.h"
 
 namespace syrinx::transducer {
 namespace {

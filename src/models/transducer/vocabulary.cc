@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "text/tokens/unigram_tokenizer.h"
 #include "text/unicode.h"
-#include "text/unigram_tokenizer.h"
 
 namespace syrinx::transducer {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/sentencepiece_file.h"
+#include "text/tokens/sentencepiece_file.h"
 
 namespace syrinx::transducer {
 

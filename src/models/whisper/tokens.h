@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/byte_bpe.h"
+#include "text/tokens/byte_bpe.h"
 
 namespace syrinx::whisper {
 

@@ -7,7 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "models/whisper/words.h"
-#include "text/bpe_files.h"
+#include "text/tokens/bpe_files.h"
 
 namespace syrinx::whisper {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/whisper/segments.h"
-#include "text/byte_bpe.h"
+#include "text/tokens/byte_bpe.h"
 
 namespace syrinx::whisper {
 

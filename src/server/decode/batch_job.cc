@@ -8,8 +8,8 @@
 
 #include "audio/wav.h"
 #include "base/clock.h"
-#include "engine/sound_transcription.h"
-#include "server/reply_events.h"
+#include "engine/recognition/sound_transcription.h"
+#include "server/http/reply_events.h"
 
 namespace syrinx::server::decode {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "engine/transcript.h"
+#include "engine/recognition/transcript.h"
 #include "server/decode/batch_request.h"
-#include "server/recognition_job.h"
+#include "server/host/recognition_job.h"
 
 namespace syrinx::server::decode {
 

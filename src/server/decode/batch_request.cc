@@ -6,7 +6,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "engine/recogniser.h"
+#include "engine/recognition/recogniser.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::decode {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 
 namespace syrinx::server::decode {
 

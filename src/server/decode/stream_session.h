@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/recogniser.h"
+#include "engine/recognition/recogniser.h"
 #include "server/decode/request.h"
-#include "server/first_word.h"
-#include "server/message_stream.h"
-#include "server/pace.h"
-#include "server/recognition_model.h"
-#include "server/slot_job.h"
-#include "server/waiting_sound.h"
+#include "server/host/first_word.h"
+#include "server/host/recognition_model.h"
+#include "server/host/slot_job.h"
+#include "server/host/waiting_sound.h"
+#include "server/http/message_stream.h"
+#include "server/http/pace.h"
 
 namespace syrinx::server::decode {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/in_quotes.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::realtime {

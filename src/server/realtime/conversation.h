@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/speech_session.h"
-#include "server/http_message.h"
-#include "server/json_fields.h"
+#include "engine/speech/speech_session.h"
+#include "server/http/http_message.h"
+#include "server/http/json_fields.h"
 #include "server/realtime/events.h"
 
 namespace syrinx::server::realtime {

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/recogniser.h"
-#include "server/first_word.h"
-#include "server/recognition_model.h"
-#include "server/slot_job.h"
-#include "server/waiting_sound.h"
+#include "engine/recognition/recogniser.h"
+#include "server/host/first_word.h"
+#include "server/host/recognition_model.h"
+#include "server/host/slot_job.h"
+#include "server/host/waiting_sound.h"
 
 namespace syrinx::server::realtime {
 

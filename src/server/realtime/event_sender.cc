@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 
 namespace syrinx::server::realtime {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/message_stream.h"
+#include "server/http/message_stream.h"
 #include "server/realtime/events.h"
 
 namespace syrinx::server::realtime {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 
 namespace syrinx::server::realtime {
 

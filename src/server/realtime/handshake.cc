@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "server/base64.h"
+#include "server/http/base64.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::realtime {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 #include "server/realtime/events.h"
 
 namespace syrinx::server::realtime {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "server/base64.h"
+#include "server/http/base64.h"
 
 namespace syrinx::server::realtime {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/in_quotes.h"
-#include "server/language.h"
-#include "server/model_id.h"
+#include "server/host/language.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server::realtime {
 namespace {

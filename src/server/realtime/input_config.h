@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "server/json_fields.h"
+#include "server/http/json_fields.h"
 #include "server/realtime/events.h"
 #include "server/realtime/sound_format.h"
 

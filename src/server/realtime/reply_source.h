@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/markdown.h"
+#include "text/speech/markdown.h"
 
 namespace syrinx::server::realtime {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "audio/g711.h"
-#include "server/base64.h"
+#include "server/http/base64.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::realtime {

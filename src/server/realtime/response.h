@@ -13,12 +13,12 @@
 #include "audio/pcm.h"
 #include "audio/stream_resampler.h"
 #include "base/clock.h"
-#include "engine/speech_session.h"
+#include "engine/speech/speech_session.h"
+#include "server/host/speech_report.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/event_sender.h"
 #include "server/realtime/reply_source.h"
 #include "server/realtime/session_config.h"
-#include "server/speech_report.h"
 
 namespace syrinx::server::realtime {
 

@@ -8,7 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/log.h"
-#include "server/model_id.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server::realtime {
 namespace {

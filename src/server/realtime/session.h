@@ -17,15 +17,15 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "server/pace.h"
+#include "server/host/slots.h"
+#include "server/host/speech_report.h"
+#include "server/http/pace.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/event_sender.h"
 #include "server/realtime/hearing.h"
 #include "server/realtime/reply_source.h"
 #include "server/realtime/response.h"
 #include "server/realtime/session_config.h"
-#include "server/slots.h"
-#include "server/speech_report.h"
 
 namespace syrinx::server::realtime {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "server/http_message.h"
-#include "server/json_fields.h"
+#include "server/http/http_message.h"
+#include "server/http/json_fields.h"
 #include "server/realtime/events.h"
 #include "server/realtime/input_config.h"
 #include "server/realtime/sound_format.h"

@@ -1,8 +1,8 @@
 // What a session does about what it hears.
 #include <utility>
 
-#include "server/model_id.h"
 #include "server/realtime/session.h"
+#include "server/settings/model_id.h"
 
 namespace syrinx::server::realtime {
 namespace {

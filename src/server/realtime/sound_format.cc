@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/in_quotes.h"
-#include "engine/speech_session.h"
+#include "engine/speech/speech_session.h"
 
 namespace syrinx::server::realtime {
 namespace {

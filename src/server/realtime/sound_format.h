@@ -8,7 +8,7 @@
 
 #include "audio/wav.h"
 #include "base/json.h"
-#include "server/json_fields.h"
+#include "server/http/json_fields.h"
 
 namespace syrinx::server::realtime {
 

@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/curl_session.h"
+#include "server/http/waker.h"
 #include "server/upstream/chat_stream.h"
-#include "server/waker.h"
+#include "store/curl_session.h"
 
 namespace syrinx::server::upstream {
 namespace {

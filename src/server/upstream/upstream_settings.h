@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "server/settings.h"
+#include "server/settings/settings.h"
 #include "server/upstream/chat_client.h"
 #include "server/upstream/chat_request.h"
 

@@ -15,8 +15,8 @@
 #include "audio/wav.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "server/waiting_sound.h"
-#include "server/waker.h"
+#include "server/host/waiting_sound.h"
+#include "server/http/waker.h"
 
 namespace syrinx::server::wyoming {
 

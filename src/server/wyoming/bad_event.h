@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "server/http_message.h"
+#include "server/http/http_message.h"
 
 namespace syrinx::server::wyoming {
 

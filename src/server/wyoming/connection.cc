@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "base/log.h"
-#include "server/http_sender.h"
-#include "server/reply_stream.h"
+#include "server/http/connection_starter.h"
+#include "server/http/http_sender.h"
+#include "server/http/reply_stream.h"
+#include "server/wyoming/info.h"
 #include "server/wyoming/session.h"
 #include "server/wyoming/speech_answer.h"
 
@@ -39,7 +41,7 @@ constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 // brings.
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service,
+  Connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Host& host,
              Description& description)
       : membership_(transport, *this, address),
         transport_(transport),
@@ -48,9 +50,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         stalled_(transport.io),
         news_(transport.io),
         room_(transport.io),
-        text_timeout_s_(service.text_timeout_s()),
-        events_({.max_json_bytes = service.max_body_bytes()}),
-        session_(service, description) {}
+        text_timeout_s_(host.text_timeout_s()),
+        events_({.max_json_bytes = host.max_body_bytes()}),
+        session_(host, description) {}
   ~Connection() override { end_reply(499); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -323,11 +325,9 @@ asio::awaitable<bool> Connection::send_blocks(std::shared_ptr<ReplyStream> reply
   co_return true;
 }
 
-}  // namespace
-
-void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Service& service,
+void start_connection(Transport& transport, tcp::socket socket, const asio::ip::address& address, Host& host,
                       Description& description) {
-  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address, service, description);
+  const auto connection = std::make_shared<Connection>(transport, std::move(socket), address, host, description);
   const auto ended = [connection](const std::exception_ptr& thrown) {
     if (!thrown) return;
     log_error("a connection was given up after an exception");
@@ -342,8 +342,25 @@ void start_connection(Transport& transport, tcp::socket socket, const asio::ip::
   }
 }
 
-std::string no_room(const std::string& why) {
-  return written(error_event({.status = 503, .message = why, .code = "connections"}));
+class Starter final : public ConnectionStarter {
+ public:
+  explicit Starter(Host& host) : host_(host) {}
+  void start(Transport& transport, tcp::socket socket, const asio::ip::address& address) override {
+    start_connection(transport, std::move(socket), address, host_, description_);
+  }
+  std::string no_room(const std::string& why) const override {
+    return written(error_event({.status = 503, .message = why, .code = "connections"}));
+  }
+
+ private:
+  Host& host_;
+  Description description_;  // of the models, for all connections
+};
+
+}  // namespace
+
+ProtocolPort wyoming_port(int port, Host& host) {
+  return {.port = port, .flag = "--wyoming-port", .protocol = std::make_shared<Starter>(host)};
 }
 
 }  // namespace syrinx::server::wyoming

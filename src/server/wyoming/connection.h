@@ -1,21 +1,14 @@
-// One client's connection over Wyoming.  Everything here runs on the transport's thread.  Inside the server alone.
+// Wyoming at a port of its own.
 #pragma once
-
-#include <boost/asio/ip/tcp.hpp>
 
 #include <string>
 
-#include "server/http_connection.h"
-#include "server/service.h"
-#include "server/wyoming/info.h"
+#include "server/host/host.h"
+#include "server/http/http_server.h"
 
 namespace syrinx::server::wyoming {
 
-// Serves a client until the connection is closed; the connection is in `transport.connections` for so long.  Throws
-// std::bad_alloc, and nothing has then begun.
-void start_connection(Transport& transport, boost::asio::ip::tcp::socket socket,
-                      const boost::asio::ip::address& address, Service& service, Description& description);
-// What a client is told whom there is no room for.
-std::string no_room(const std::string& why);
+// For HttpServer::listen(); port 0: any free one.  The host must outlive the transport.
+ProtocolPort wyoming_port(int port, Host& host);
 
 }  // namespace syrinx::server::wyoming

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/version.h"
+#include "base/version.h"
 
 namespace syrinx::server::wyoming {
 namespace {
@@ -87,7 +87,7 @@ Event info(const SpeechModel* speech, const RecognitionModel* recognition) {
   return event;
 }
 
-const std::string& Description::of(const Service::Models& models) {
+const std::string& Description::of(const Host::Models& models) {
   const uint64_t changes = models.speech ? models.speech->shelf().changes() : 0;
   if (written_.empty() || models.speech != speech_ || models.recognition != recognition_ || changes != changes_) {
     speech_ = models.speech;

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "server/service.h"
-#include "server/speech_model.h"
+#include "server/host/host.h"
+#include "server/host/speech_model.h"
 #include "server/wyoming/event.h"
 
 namespace syrinx::server::wyoming {
@@ -18,7 +18,7 @@ Event info(const SpeechModel* speech, const RecognitionModel* recognition);
 // it is asked for.  On the transport's thread.
 class Description {
  public:
-  const std::string& of(const Service::Models& models);
+  const std::string& of(const Host::Models& models);
 
  private:
   std::shared_ptr<const SpeechModel> speech_;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/in_quotes.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 #include "server/wyoming/bad_event.h"
 #include "server/wyoming/info.h"
 #include "server/wyoming/speech_answer.h"
@@ -16,7 +16,7 @@ constexpr const char* kSpeechRoute = "wyoming synthesize";
 constexpr const char* kDescribeRoute = "wyoming describe";
 constexpr const char* kOrder = "wyoming";  // of what is no event, or not in its place
 
-// What the service says of routes means nothing here.
+// What the host says of routes means nothing here.
 HttpError in_our_words(HttpError error, const std::string& voice) {
   if (error.code == "voice_not_found")
     error.message =
@@ -67,16 +67,16 @@ Session::Said Session::answer(const Event& event) {
 }
 
 Session::Said Session::describe() {
-  const Service::Asked asked{.route = kDescribeRoute, .id = new_request_id(), .arrived_ns = system_clock().now_ns()};
-  const auto models = service_.loaded_models();
+  const Host::Asked asked{.route = kDescribeRoute, .id = new_request_id(), .arrived_ns = system_clock().now_ns()};
+  const auto models = host_.loaded_models();
   if (!models) return refuse(kDescribeRoute, models.error());
   Said said{.bytes = description_.of(*models)};
-  service_.answered(asked, {.status = 200, .bytes = said.bytes.size()});
+  host_.answered(asked, {.status = 200, .bytes = said.bytes.size()});
   return said;
 }
 
 tl::expected<std::string, HttpError> Session::voice_speaking(const std::string& language) const {
-  const auto models = service_.loaded_models();
+  const auto models = host_.loaded_models();
   if (!models) return tl::unexpected(models.error());
   std::string voice = models->speech ? models->speech->voice_of_language(language) : std::string();
   if (!voice.empty()) return voice;
@@ -125,7 +125,7 @@ Session::Said Session::synthesize(const Event& event) {
   const std::string* const text = event.text("text");
   if (text == nullptr || text->empty())
     return refuse(kSpeechRoute, bad_event("'text' is missing or empty; give the text to be spoken"));
-  ArrivingText limited(service_.max_text_characters());
+  ArrivingText limited(host_.max_text_characters());
   if (const Status fits = limited.append(*text); !fits) return refuse(kSpeechRoute, http_error(fits.error()));
   request->input = *text;
   return start(kSpeechRoute, std::move(*request), nullptr);
@@ -137,7 +137,7 @@ Session::Said Session::synthesize_start(const Event& event) {
                   bad_event("'synthesize-start' came before the last text's 'synthesize-stop'; send that first"));
   auto request = request_of(event);
   if (!request) return refuse(kSpeechRoute, request.error());
-  return start(kSpeechRoute, std::move(*request), std::make_shared<ArrivingText>(service_.max_text_characters()));
+  return start(kSpeechRoute, std::move(*request), std::make_shared<ArrivingText>(host_.max_text_characters()));
 }
 
 Session::Said Session::start(const char* route, SpeechRequest request, std::shared_ptr<ArrivingText> text) {
@@ -145,7 +145,7 @@ Session::Said Session::start(const char* route, SpeechRequest request, std::shar
   sent_ = 0;
   refused_ = 0;
   const std::string voice = request.voice;
-  auto job = service_.start_speech(
+  auto job = host_.start_speech(
       {.request = std::move(request), .id = asked_.id, .arrived_ns = asked_.arrived_ns, .text = text},
       std::make_unique<EventAnswer>(text));
   if (!job) return refuse(route, in_our_words(job.error(), voice));
@@ -190,8 +190,8 @@ Session::Said Session::refuse(const char* route, const HttpError& error) {
   if (reply_ != nullptr) {
     reply_ended(error.status);
   } else {
-    service_.answered({.route = route, .id = new_request_id(), .arrived_ns = system_clock().now_ns()},
-                      {.status = error.status});
+    host_.answered({.route = route, .id = new_request_id(), .arrived_ns = system_clock().now_ns()},
+                   {.status = error.status});
   }
   return {.bytes = written(error_event(error)), .closes = true};
 }
@@ -204,7 +204,7 @@ void Session::reply_ended(int status) {
   text_.reset();
   if (sound_) sound_->on_room({});
   sound_.reset();
-  service_.answered(asked_, {.status = refused_ != 0 && status >= 500 ? refused_ : status, .bytes = sent_});
+  host_.answered(asked_, {.status = refused_ != 0 && status >= 500 ? refused_ : status, .bytes = sent_});
 }
 
 }  // namespace syrinx::server::wyoming

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "server/service.h"
+#include "server/host/host.h"
 #include "server/wyoming/arriving_sound.h"
 #include "server/wyoming/event.h"
 #include "server/wyoming/info.h"
@@ -17,8 +17,8 @@ namespace syrinx::server::wyoming {
 
 class Session {
  public:
-  // The service and the description must outlive it.
-  Session(Service& service, Description& description) : service_(service), description_(description) {}
+  // The host and the description must outlive it.
+  Session(Host& host, Description& description) : host_(host), description_(description) {}
 
   // Whether the next event may be given: nothing is under way, or more is to come for it.
   bool takes_events() const { return reply_ == nullptr || text_ != nullptr || (sound_ && sound_->has_room()); }
@@ -57,9 +57,9 @@ class Session {
   tl::expected<SpeechRequest, HttpError> request_of(const Event& event) const;
   tl::expected<std::string, HttpError> voice_speaking(const std::string& language) const;
 
-  Service& service_;
+  Host& host_;
   Description& description_;
-  Service::Asked asked_;
+  Host::Asked asked_;
   uint64_t sent_ = 0;  // bytes of the reply
   int refused_ = 0;    // with this status, what came of a text behind its limit; 0: nothing
   std::shared_ptr<ReplyStream> reply_;

@@ -4,7 +4,7 @@
 #include "audio/sound_limits.h"
 #include "base/clock.h"
 #include "base/in_quotes.h"
-#include "server/request_id.h"
+#include "server/http/request_id.h"
 #include "server/wyoming/bad_event.h"
 #include "server/wyoming/session.h"
 #include "server/wyoming/utterance_job.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kRoute = "wyoming transcribe";
 constexpr int kMaxWidth = 4;  // bytes of a sample
 
-// What the service says of routes means nothing here.
+// What the host says of routes means nothing here.
 HttpError no_such_model(const std::string& name) {
   return {.status = 404,
           .message = name.empty()
@@ -63,7 +63,7 @@ Session::Said Session::transcribe(const Event& event) {
     if (value->string() == nullptr || value->string()->size() > kMaxNameBytes)
       return refuse(kRoute, bad_event(fmt::format("'{}' must be a text of at most {} bytes", field, kMaxNameBytes)));
   }
-  const auto models = service_.loaded_models();
+  const auto models = host_.loaded_models();
   if (!models) return refuse(kRoute, models.error());
   const std::string* const name = event.text("name");
   const std::string model = name != nullptr ? *name : "";
@@ -92,13 +92,12 @@ Session::Said Session::start_sound(const PcmFormat& format) {
   asked_ = {.route = kRoute, .id = new_request_id(), .arrived_ns = system_clock().now_ns()};
   sent_ = 0;
   refused_ = 0;
-  const auto sound = std::make_shared<ArrivingSound>(format, service_.max_utterance_s());
+  const auto sound = std::make_shared<ArrivingSound>(format, host_.max_utterance_s());
   UtteranceOrder order{
-      .sound = sound, .language = std::exchange(language_, {}), .max_s = service_.max_utterance_s(), .id = asked_.id};
-  auto reply =
-      service_.start_recognition([&](std::shared_ptr<const RecognitionModel> model, const JobReports& reports) {
-        return std::make_shared<UtteranceJob>(std::move(model), std::move(order), reports);
-      });
+      .sound = sound, .language = std::exchange(language_, {}), .max_s = host_.max_utterance_s(), .id = asked_.id};
+  auto reply = host_.start_recognition([&](std::shared_ptr<const RecognitionModel> model, const JobReports& reports) {
+    return std::make_shared<UtteranceJob>(std::move(model), std::move(order), reports);
+  });
   if (!reply) return refuse(kRoute, reply.error().code == "model_not_found" ? no_such_model("") : reply.error());
   reply_ = std::move(*reply);
   sound_ = sound;

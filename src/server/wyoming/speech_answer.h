@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "server/arriving_text.h"
-#include "server/speech_answer.h"
+#include "server/host/arriving_text.h"
+#include "server/host/speech_answer.h"
 #include "server/wyoming/event.h"
 
 namespace syrinx::server::wyoming {

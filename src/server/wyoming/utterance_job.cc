@@ -4,9 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "audio/pcm_stream.h"
+#include "audio/decode/pcm_stream.h"
 #include "base/clock.h"
-#include "engine/sound_transcription.h"
+#include "engine/recognition/sound_transcription.h"
 #include "server/wyoming/speech_answer.h"
 
 namespace syrinx::server::wyoming {

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/recogniser.h"
-#include "server/recognition_job.h"
+#include "engine/recognition/recogniser.h"
+#include "server/host/recognition_job.h"
 #include "server/wyoming/arriving_sound.h"
 #include "server/wyoming/event.h"
 #include "server/wyoming/utterance_stream.h"

@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "audio/pcm_stream.h"
+#include "audio/decode/pcm_stream.h"
 #include "audio/sound_limits.h"
 #include "audio/stream_resampler.h"
-#include "engine/recogniser.h"
-#include "server/first_word.h"
-#include "server/recognition_model.h"
-#include "server/slot_job.h"
-#include "server/waiting_sound.h"
+#include "engine/recognition/recogniser.h"
+#include "server/host/first_word.h"
+#include "server/host/recognition_model.h"
+#include "server/host/slot_job.h"
+#include "server/host/waiting_sound.h"
 #include "server/wyoming/arriving_sound.h"
 
 namespace syrinx::server::wyoming {

@@ -5,7 +5,7 @@
 
 #include "models/pocket_tts/speech_end.h"
 #include "pocket_files.h"
-#include "text/sentencepiece_file.h"
+#include "text/tokens/sentencepiece_file.h"
 #include "text/unicode.h"
 
 namespace syrinx::pocket {

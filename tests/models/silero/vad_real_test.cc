@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "audio/recording.h"
+#include "audio/decode/recording.h"
 #include "models/silero/speech_detector.h"
 
 namespace syrinx::silero {

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "models/whisper/tokens.h"
-#include "text/bpe_files.h"
+#include "text/tokens/bpe_files.h"
 
 namespace syrinx::test {
 

@@ -77,21 +77,22 @@ TEST(UpstreamSettings, AnAddressIsOneOfAnInterface) {
   Settings settings;
   for (const char* const good : {"http://127.0.0.1:11434/v1", "https://example.org", "http://[::1]:8000/v1/"}) {
     settings.upstream = good;
-    EXPECT_TRUE(check(settings)) << good;
+    EXPECT_TRUE(check_upstream(settings)) << good;
   }
   for (const char* const bad :
        {"example.org", "ftp://x/v1", "http://", "http:///v1", "http://a:0/", "http://a:x/", "http://a:/",
         "http://me:secret@a/v1", "http://a/v1?key=secret", "http://a b/", "http://[::1/", "http://\xc3\xbc/"}) {
     settings.upstream = bad;
-    const Status status = check(settings);
+    const Status status = check_upstream(settings);
     ASSERT_FALSE(status) << bad;
     EXPECT_THAT(status.error().message, HasSubstr("'upstream'"));
     EXPECT_THAT(status.error().message, Not(HasSubstr("secret")));
   }
   settings.upstream = "http://a/v1";
   settings.speech_model = "";
-  EXPECT_THAT(check(settings).error().message, HasSubstr("speech_model"));
-  EXPECT_THAT(check({.upstream_key_file = "key"}).error().message, HasSubstr("'upstream_key_file' is set without"));
+  EXPECT_THAT(check_upstream(settings).error().message, HasSubstr("speech_model"));
+  EXPECT_THAT(check_upstream({.upstream_key_file = "key"}).error().message,
+              HasSubstr("'upstream_key_file' is set without"));
 }
 
 TEST(UpstreamSettings, FilesAreReadAndTheirFaultsNamed) {

@@ -8,7 +8,7 @@
 
 #include "server/realtime/turn_detector.h"
 #include "server/upstream/chat_replies.h"
-#include "tests/server/hearing_fixture.h"
+#include "tests/server/realtime/hearing_fixture.h"
 #include "tests/server/upstream/chat_endpoint.h"
 
 namespace syrinx::server::realtime {

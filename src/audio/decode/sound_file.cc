@@ -1,0 +1,95 @@
+#include "audio/decode/sound_file.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "audio/decode/flac_decoder.h"
+#include "audio/decode/libav_decoder.h"
+#include "audio/decode/mp3_decoder.h"
+#include "audio/decode/opus_decoder.h"
+#include "audio/decode/sndfile_decoder.h"
+#include "audio/decode/vorbis_decoder.h"
+#include "audio/guards/ogg_pages.h"
+#include "audio/guards/sound_container.h"
+#include "audio/wav.h"
+#include "base/watched_file.h"
+
+namespace syrinx {
+namespace {
+
+constexpr size_t kTagHeaderBytes = 10;
+// What was read leaves our memory again after so many samples, so that a file of hours does not fill it.
+constexpr uint64_t kReleaseAfter = uint64_t{1} << 22;
+
+bool begins_with(std::span<const std::byte> bytes, std::string_view tag) {
+  return bytes.size() >= tag.size() && std::memcmp(bytes.data(), tag.data(), tag.size()) == 0;
+}
+
+// ID3v2 (id3.org, section 3.1 of version 2.4.0): three letters, version, flags, size in four bytes of seven bits.
+std::span<const std::byte> after_tags(std::span<const std::byte> file) {
+  while (file.size() >= kTagHeaderBytes && begins_with(file, "ID3")) {
+    size_t size = 0;
+    for (size_t i = 6; i < kTagHeaderBytes; ++i) size = size << 7 | (std::to_integer<size_t>(file[i]) & 0x7F);
+    const bool has_footer = (std::to_integer<unsigned>(file[5]) & 0x10) != 0;
+    size += has_footer ? 2 * kTagHeaderBytes : kTagHeaderBytes;
+    if (size >= file.size()) return {};
+    file = file.subspan(size);
+  }
+  return file;
+}
+
+Status decode(std::span<const std::byte> sound, const std::string& name, const SoundLimits& limits, MonoMixer& mixer) {
+  if (begins_with(sound, "RIFF")) {
+    Status status = decode_wav(sound, name, limits, mixer);
+    if (status || status.error().code != Code::kUnsupported) return status;
+    // Kinds that our reader leaves to libsndfile: ADPCM, GSM, floats of 64 bits.
+    Status other = decode_sndfile(sound, name, mixer);
+    return !other && other.error().code == Code::kUnsupported ? status : other;
+  }
+  if (begins_with(sound, "fLaC")) return decode_flac(sound, name, mixer);
+  if (begins_with(sound, "OggS")) {
+    SYRINX_TRY(const OggCodec codec, check_ogg_pages(sound, name));
+    return codec == OggCodec::kOpus ? decode_opus(sound, name, mixer) : decode_vorbis(sound, name, mixer);
+  }
+  if (const auto container = container_of(sound)) return decode_libav(sound, *container, name, mixer);
+  if (looks_like_mp3(sound)) return decode_mp3(sound, name, mixer);
+  return decode_sndfile(sound, name, mixer);
+}
+
+}  // namespace
+
+Status read_sound(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
+                  const SoundSink& sink) {
+  if (file.empty()) return fail(Code::kDataLoss, "'{}' is empty; a recording is needed", name);
+  MonoMixer mixer(limits, name, sink);
+  SYRINX_TRY_VOID(decode(after_tags(file), name, limits, mixer));
+  if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  return {};
+}
+
+SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink) {
+  return {.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
+            SYRINX_TRY_VOID(file.check());
+            return sink.add(samples);
+          }};
+}
+
+Status read_sound(const std::string& path, const SoundLimits& limits, const SoundSink& sink) {
+  SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
+  const SoundSink unchanged = while_unchanged(file, sink);
+  uint64_t since_release = 0;
+  const SoundSink releasing{.begin = sink.begin, .add = [&](std::span<const float> samples) {
+                              since_release += samples.size();
+                              if (since_release >= kReleaseAfter) {
+                                since_release = 0;
+                                file.release();
+                              }
+                              return unchanged.add(samples);
+                            }};
+  Status status = read_sound(file.bytes(), path, limits, releasing);
+  SYRINX_TRY_VOID(file.check());
+  return status;
+}
+
+}  // namespace syrinx

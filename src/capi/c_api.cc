@@ -1,0 +1,374 @@
+// The C interface over SpeechEngine and SpeechSession.  Every function catches: nothing is thrown across it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/scoped_file.h"
+#include "base/version.h"
+#include "engine/families/families.h"
+#include "engine/families/find_speech_files.h"
+#include "engine/speech/speech_engine.h"
+#include "store/paths.h"
+#include "syrinx/syrinx.h"
+
+namespace {
+
+using syrinx::Code;
+using syrinx::Error;
+using syrinx::Result;
+using syrinx::SpeechChunk;
+using syrinx::SpeechEngine;
+using syrinx::SpeechEngineOptions;
+using syrinx::SpeechFiles;
+using syrinx::SpeechSession;
+using syrinx::Status;
+
+syrinx_code to_c(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument: return SYRINX_INVALID_ARGUMENT;
+    case Code::kNotFound: return SYRINX_NOT_FOUND;
+    case Code::kDataLoss: return SYRINX_DATA_LOSS;
+    case Code::kUnsupported: return SYRINX_UNSUPPORTED;
+    case Code::kLimitExceeded: return SYRINX_LIMIT_EXCEEDED;
+    case Code::kIo: return SYRINX_IO;
+    case Code::kUnavailable: return SYRINX_UNAVAILABLE;
+    case Code::kCancelled: return SYRINX_CANCELLED;
+    case Code::kInternal: return SYRINX_INTERNAL;
+  }
+  return SYRINX_INTERNAL;
+}
+
+// The last sentence of a handle; asked for by any thread.
+class LastError {
+ public:
+  syrinx_code keep(Error error) {
+    const std::lock_guard lock(mutex_);
+    message_ = std::move(error.message);
+    return to_c(error.code);
+  }
+  const char* read() const {
+    thread_local std::string copy;
+    const std::lock_guard lock(mutex_);
+    copy = message_;
+    return copy.c_str();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string message_;
+};
+
+// Runs `body`, which returns a Status; its error, or what it threw, is kept in `errors`.
+template <class Body>
+syrinx_code guarded(LastError& errors, Body&& body) noexcept {
+  try {
+    Status status;
+    try {
+      status = body();
+    } catch (const std::bad_alloc&) {
+      status = syrinx::fail(Code::kLimitExceeded, "out of memory");
+    } catch (const std::exception& error) {
+      status = syrinx::fail(Code::kInternal, "unexpected failure: {}", error.what());
+    }
+    return status ? SYRINX_OK : errors.keep(std::move(status).error());
+  } catch (...) {
+    return SYRINX_INTERNAL;  // no memory left even for the sentence
+  }
+}
+
+// Copies the fields that the caller's version of a structure has.
+template <class T>
+T read_options(const T* given, void (*init)(T*)) {
+  T options;
+  init(&options);
+  if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
+  return options;
+}
+
+template <class T>
+void write_facts(const T& facts, T* target) {
+  const size_t size = std::min(target->struct_size, sizeof(T));
+  if (size <= sizeof(size_t)) return;
+  // All but the size, which is the caller's.
+  std::memcpy(reinterpret_cast<char*>(target) + sizeof(size_t), reinterpret_cast<const char*>(&facts) + sizeof(size_t),
+              size - sizeof(size_t));
+}
+
+std::string text_or(const char* text, std::string otherwise) { return text != nullptr ? text : std::move(otherwise); }
+
+// What is below zero becomes larger than any limit.
+std::optional<size_t> count_or_default(int given, int initial) {
+  if (given == initial) return std::nullopt;
+  return given < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(given);
+}
+
+syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
+  const syrinx_speak_options options = read_options(given, syrinx_speak_options_init);
+  syrinx::SpeakOptions made;
+  made.voice = text_or(options.voice, "");
+  made.speed = options.speed;
+  made.noise = options.noise != 0;
+  made.seed = options.seed;
+  made.phonemes = options.phonemes != 0;
+  if (!std::isnan(options.temperature)) made.temperature = options.temperature;
+  if (!std::isnan(options.noise_clamp)) made.noise_clamp = options.noise_clamp;
+  if (!std::isnan(options.eos_threshold)) made.eos_threshold = options.eos_threshold;
+  made.frames_after_eos = count_or_default(options.frames_after_eos, -1);
+  made.decode_steps = count_or_default(options.decode_steps, 0);
+  made.plain = options.plain != 0;
+  made.max_tokens = count_or_default(options.max_tokens, 0);
+  return made;
+}
+
+void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
+  if (to == nullptr) return;
+  const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,  from.compute_ms,
+                                from.audio_seconds,        from.rtf(),          from.pieces,    from.dropped_characters,
+                                from.unknown_phonemes,     from.limited_pieces, from.waiting_ms};
+  write_facts(facts, to);
+}
+
+Result<std::optional<syrinx::Precision>> precision_of(const syrinx_precision& stored) {
+  // A C program may have put any number there, which must not be read as the enumeration.
+  int given = 0;
+  static_assert(sizeof given == sizeof stored);
+  std::memcpy(&given, &stored, sizeof given);
+  switch (given) {
+    case SYRINX_PRECISION_DEFAULT: return std::optional<syrinx::Precision>();
+    case SYRINX_PRECISION_INT8: return syrinx::Precision::kInt8;
+    case SYRINX_PRECISION_F32: return syrinx::Precision::kF32;
+    case SYRINX_PRECISION_BF16: return syrinx::Precision::kBf16;
+    case SYRINX_PRECISION_INT4: return syrinx::Precision::kInt4;
+  }
+  return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant", given);
+}
+
+Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
+  SpeechEngineOptions options;
+  const auto paths = syrinx::user_paths();
+  const std::string models = paths ? syrinx::models_folder(*paths) : std::string();
+  const bool has_file = given.model_data != nullptr || given.model_descriptor >= 0;
+  if (has_file) {
+    // Voices and the lexicon may still come from the installed model, if there is one.
+    if (auto installed = syrinx::find_speech_files("", models)) options.files = std::move(*installed);
+    options.files.name = given.model_data != nullptr ? "(memory)" : "(descriptor)";
+    options.files.checkpoint.clear();
+  } else {
+    SYRINX_TRY(options.files, syrinx::find_speech_files(text_or(given.model, ""), models));
+  }
+  if (given.model_data != nullptr) {
+    const std::span bytes(static_cast<const std::byte*>(given.model_data), given.model_size);
+    options.checkpoint = syrinx::MappedFile::borrow(bytes, options.files.name);
+  } else if (given.model_descriptor >= 0) {
+    SYRINX_TRY(options.checkpoint, syrinx::MappedFile::from_descriptor(given.model_descriptor, options.files.name));
+  }
+  options.files.voices = text_or(given.voices, options.files.voices);
+  options.files.lexicon = text_or(given.lexicon, options.files.lexicon);
+  options.dictionary = text_or(given.dictionary, "");
+  options.first_voice = text_or(given.voice, "");
+  options.first_is_phonemes = given.phonemes_only != 0;
+  SYRINX_TRY(options.precision, precision_of(given.precision));
+  options.threads = given.threads;
+  if (given.without_cache == 0 && paths) options.cache_folder = syrinx::packed_folder(*paths, options.files);
+  return options;
+}
+
+// A chunk in C's terms, pointing into the C++ one.
+class ChunkView {
+ public:
+  void show(SpeechChunk chunk, syrinx_chunk* to) {
+    chunk_ = std::move(chunk);
+    words_.clear();
+    for (const syrinx::WordTime& word : chunk_.words)
+      words_.push_back({word.text.c_str(), word.source_begin, word.source_end, word.start_s, word.end_s});
+    *to = {chunk_.samples.data(), chunk_.samples.size(), chunk_.start_s,
+           words_.data(),         words_.size(),         chunk_.phonemes.c_str()};
+  }
+
+ private:
+  SpeechChunk chunk_;
+  std::vector<syrinx_word> words_;
+};
+
+}  // namespace
+
+struct syrinx_engine {
+  std::shared_ptr<SpeechEngine> engine;  // null until loaded
+  mutable LastError errors;
+
+  Result<SpeechEngine*> loaded() const {
+    if (engine == nullptr) return syrinx::fail(Code::kInvalidArgument, "the engine has not been loaded");
+    return engine.get();
+  }
+};
+
+struct syrinx_session {
+  std::unique_ptr<SpeechSession> session;
+  ChunkView view;
+  mutable LastError errors;
+};
+
+const char* syrinx_version(void) { return syrinx::version(); }
+
+const char* syrinx_code_name(syrinx_code code) {
+  constexpr const char* kNames[] = {"ok", "invalid_argument", "not_found", "data_loss", "unsupported", "limit_exceeded",
+                                    "io", "unavailable",      "cancelled", "internal"};
+  const auto index = static_cast<size_t>(code);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+void syrinx_load_options_init(syrinx_load_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->model_descriptor = -1;
+  options->precision = SYRINX_PRECISION_DEFAULT;
+}
+
+void syrinx_speak_options_init(syrinx_speak_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->speed = 1.0f;
+  options->temperature = options->noise_clamp = options->eos_threshold = std::numeric_limits<float>::quiet_NaN();
+  options->frames_after_eos = -1;
+}
+
+void syrinx_statistics_init(syrinx_statistics* statistics) {
+  *statistics = {};
+  statistics->struct_size = sizeof *statistics;
+}
+
+void syrinx_engine_facts_init(syrinx_engine_facts* facts) {
+  *facts = {};
+  facts->struct_size = sizeof *facts;
+}
+
+syrinx_engine* syrinx_engine_new(void) { return new (std::nothrow) syrinx_engine(); }
+
+void syrinx_engine_free(syrinx_engine* engine) { delete engine; }
+
+syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options* options) {
+  if (engine == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    if (engine->engine != nullptr) return syrinx::fail(Code::kInvalidArgument, "the engine is loaded already");
+    SYRINX_TRY(SpeechEngineOptions made, load_options(read_options(options, syrinx_load_options_init)));
+    SYRINX_TRY(engine->engine, load_speech_engine(std::move(made)));
+    return {};
+  });
+}
+
+const char* syrinx_engine_error(const syrinx_engine* engine) {
+  return engine != nullptr ? engine->errors.read() : "there is no engine";
+}
+
+syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_facts* facts) {
+  if (engine == nullptr || facts == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(const SpeechEngine* loaded, engine->loaded());
+    write_facts({sizeof *facts, loaded->name().c_str(), syrinx::precision_name(loaded->precision()), loaded->threads(),
+                 loaded->load_ms(), loaded->default_voice().c_str()},
+                facts);
+    return {};
+  });
+}
+
+syrinx_code syrinx_engine_add_voice(syrinx_engine* engine, const char* name, const void* data, size_t size) {
+  if (engine == nullptr || name == nullptr || data == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    return loaded->add_voice(name, {static_cast<const std::byte*>(data), size});
+  });
+}
+
+syrinx_code syrinx_engine_export_voice(syrinx_engine* engine, const char* voice, const char* path) {
+  if (engine == nullptr || voice == nullptr || path == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    SYRINX_TRY(syrinx::ScopedFile file, syrinx::ScopedFile::create(path));
+    SYRINX_TRY(const std::string content, loaded->export_voice(voice));
+    SYRINX_TRY_VOID(file.write(content));
+    return file.commit();
+  });
+}
+
+syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options* options, syrinx_session** session) {
+  if (session != nullptr) *session = nullptr;
+  if (engine == nullptr || session == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    auto made = std::make_unique<syrinx_session>();
+    SYRINX_TRY(made->session, loaded->start(speak_options(options)));
+    *session = made.release();
+    return {};
+  });
+}
+
+void syrinx_session_free(syrinx_session* session) { delete session; }
+
+syrinx_code syrinx_session_write(syrinx_session* session, const char* text, size_t text_bytes) {
+  if (session == nullptr || (text == nullptr && text_bytes > 0)) return SYRINX_INVALID_ARGUMENT;
+  return guarded(session->errors, [&] { return session->session->write({text, text_bytes}); });
+}
+
+syrinx_code syrinx_session_speak(syrinx_session* session, const char* text, size_t text_bytes) {
+  if (session == nullptr || (text == nullptr && text_bytes > 0)) return SYRINX_INVALID_ARGUMENT;
+  return guarded(session->errors, [&] { return session->session->speak({text, text_bytes}); });
+}
+
+syrinx_code syrinx_session_finish(syrinx_session* session) {
+  if (session == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(session->errors, [&]() -> Status {
+    session->session->finish();
+    return {};
+  });
+}
+
+syrinx_code syrinx_session_next(syrinx_session* session, syrinx_chunk* chunk) {
+  if (chunk != nullptr) *chunk = {};
+  if (session == nullptr || chunk == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(session->errors, [&]() -> Status {
+    SYRINX_TRY(std::optional<SpeechChunk> made, session->session->next());
+    if (made) session->view.show(std::move(*made), chunk);
+    return {};
+  });
+}
+
+void syrinx_session_cancel(syrinx_session* session) {
+  if (session != nullptr) session->session->cancel();
+}
+
+syrinx_code syrinx_session_get_statistics(const syrinx_session* session, syrinx_statistics* statistics) {
+  if (session == nullptr || statistics == nullptr) return SYRINX_INVALID_ARGUMENT;
+  fill(session->session->statistics(), statistics);
+  return SYRINX_OK;
+}
+
+const char* syrinx_session_error(const syrinx_session* session) {
+  return session != nullptr ? session->errors.read() : "there is no session";
+}
+
+syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_bytes,
+                         const syrinx_speak_options* options, syrinx_chunk_callback callback, void* user,
+                         syrinx_statistics* statistics) {
+  if (engine == nullptr || (text == nullptr && text_bytes > 0) || callback == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, loaded->start(speak_options(options)));
+    SYRINX_TRY_VOID(session->speak({text, text_bytes}));
+    ChunkView view;
+    for (;;) {
+      SYRINX_TRY(std::optional<SpeechChunk> made, session->next());
+      if (!made) break;
+      syrinx_chunk chunk{};
+      view.show(std::move(*made), &chunk);
+      if (callback(&chunk, user) != 0) return syrinx::fail(Code::kCancelled, "the listener stopped the speech");
+    }
+    fill(session->statistics(), statistics);
+    return {};
+  });
+}

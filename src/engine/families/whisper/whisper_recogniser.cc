@@ -1,0 +1,228 @@
+#include "engine/families/whisper/whisper_recogniser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/in_quotes.h"
+#include "engine/families/whisper/whisper_stream.h"
+#include "models/whisper/features.h"
+#include "text/unicode.h"
+
+namespace syrinx {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  size_t begin = text.size(), end = 0;
+  for (size_t i = 0; i < text.size();) {
+    const size_t at = i;
+    if (text::is_space(text::decode(text, i))) continue;
+    begin = std::min(begin, at);
+    end = i;
+  }
+  return begin < end ? text.substr(begin, end - begin) : std::string_view();
+}
+
+float probability_of(float log_probability) { return std::clamp(std::exp(log_probability), 0.0f, 1.0f); }
+
+// The bytes of a character may be shared among tokens: they come with its last one.  What is malformed in the whole
+// word too does not wait for more.
+std::vector<TranscriptToken> tokens_of(const whisper::Word& word, const text::ByteBpe& bpe) {
+  std::vector<TranscriptToken> out;
+  const std::string whole = bpe.decode(word.tokens);
+  std::string_view rest = whole;  // that has not been told
+  size_t begin = 0;               // of its tokens
+  for (size_t i = 0; i < word.token_times.size(); ++i) {
+    const std::string text = bpe.decode(std::span(word.tokens).subspan(begin, i + 1 - begin));
+    const bool is_last = i + 1 == word.token_times.size();  // it has whatever is left
+    std::string_view told;
+    if (is_last || rest.starts_with(text)) {
+      told = is_last ? rest : rest.substr(0, text.size());
+      begin = i + 1;
+    }
+    rest.remove_prefix(told.size());
+    const whisper::TokenTime& time = word.token_times[i];
+    out.push_back({.id = word.tokens[i],
+                   .text = std::string(trimmed(told)),
+                   .start_s = time.start_s,
+                   .end_s = time.end_s,
+                   .confidence = std::clamp(time.probability, 0.0f, 1.0f)});
+  }
+  return out;
+}
+
+}  // namespace
+
+TranscriptSegment transcript_segment(const whisper::Segment& segment, const whisper::Tokens& tokens,
+                                     const text::ByteBpe* bpe) {
+  TranscriptSegment out;
+  out.text = trimmed(segment.text);
+  out.start_s = segment.start_s;
+  out.end_s = segment.end_s;
+  out.confidence = probability_of(segment.mean_log_probability);
+  out.window = {.temperature = segment.temperature,
+                .compression_ratio = segment.compression_ratio,
+                .no_speech = segment.no_speech};
+  std::ranges::copy_if(segment.tokens, std::back_inserter(out.tokens), [&](int32_t id) { return tokens.is_text(id); });
+  bool spaced = false;
+  for (const whisper::Word& word : segment.words) {
+    const std::string_view text = trimmed(word.text);
+    if (text.empty()) {
+      spaced |= !word.text.empty();
+      continue;
+    }
+    const auto begin = static_cast<size_t>(text.data() - word.text.data());
+    out.words.push_back({.text = std::string(text),
+                         .start_s = word.start_s,
+                         .end_s = word.end_s,
+                         .confidence = std::clamp(word.probability, 0.0f, 1.0f),
+                         .spaced = spaced || begin > 0,
+                         .tokens = word.tokens});
+    if (bpe != nullptr) out.words.back().timed_tokens = tokens_of(word, *bpe);
+    spaced = begin + text.size() < word.text.size();
+  }
+  return out;
+}
+
+Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOptions& options) {
+  const Stopwatch watch;
+  if (options.look_ahead || options.window)
+    return fail(Code::kUnsupported,
+                "Whisper hears the sound of a stream again and again; look-ahead and windows are for transducers");
+  if (options.head)
+    return fail(Code::kUnsupported, "Whisper has one decoder and no heads; a choice of a head is for transducers");
+  SYRINX_TRY(std::shared_ptr<const whisper::Model> model,
+             whisper::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
+                                                             .cache_folder = options.cache_folder}));
+  SYRINX_TRY(std::shared_ptr<const whisper::Vocabulary> vocabulary, whisper::Vocabulary::load(*model));
+  std::shared_ptr<WhisperRecogniser> recogniser(new WhisperRecogniser(model, options));
+  recogniser->vocabulary_ = vocabulary;
+  SYRINX_TRY(recogniser->transcriber_,
+             whisper::Transcriber::create(std::move(model), std::move(vocabulary), recogniser->team_));
+  if (!options.files.voice_activity.empty()) {
+    SYRINX_TRY(recogniser->gate_, SpeechGate::load(options.files.voice_activity));
+  }
+  recogniser->load_ms_ = watch.elapsed_ms();
+  if (options.warm_up) {
+    if (recogniser->gate_) recogniser->gate_->pieces(std::vector<float>(kRecognitionRateHz), {});
+    recogniser->transcriber_->warm_up();
+    recogniser->warm_up_ms_ = watch.elapsed_ms() - recogniser->load_ms_;
+  }
+  return std::shared_ptr<Recogniser>(std::move(recogniser));
+}
+
+WhisperRecogniser::WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options)
+    : files_(options.files), model_(std::move(model)), team_(options.threads) {}
+
+std::vector<std::string> WhisperRecogniser::languages() const {
+  if (!vocabulary_->tokens.multilingual) return {"en"};
+  std::vector<std::string> codes;
+  for (const whisper::Language& language : vocabulary_->tokens.languages) codes.push_back(language.code);
+  return codes;
+}
+
+// Without the zeros that fill a window.
+Recogniser::Frames WhisperRecogniser::frames_of(size_t samples) const {
+  const size_t features = whisper::LogMel::frame_count(samples);
+  return {.features = features, .encoded = (features + whisper::kFramesPerPosition - 1) / whisper::kFramesPerPosition};
+}
+
+Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options) const {
+  const whisper::Tokens& tokens = vocabulary_->tokens;
+  if (!options.boost.empty())
+    return fail(Code::kUnsupported, "Whisper cannot favour words; leave them out, or use a transducer");
+  if (options.beam > 1) return fail(Code::kUnsupported, "Whisper has no beam search here; use a transducer for one");
+  if (options.translate && !tokens.multilingual)
+    return fail(Code::kUnsupported, "'{}' knows English alone and does not translate; use a multilingual Whisper",
+                files_.name);
+  whisper::TranscriberSettings settings;
+  settings.translate = options.translate;
+  settings.words = options.words || options.tokens;
+  // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
+  settings.long_form.condition_on_previous = false;
+  if (!tokens.multilingual) settings.language = tokens.find_language("en");  // there is nothing to find out
+  if (options.language.empty()) return settings;
+  const std::string code = text::ascii_lower(options.language);
+  settings.language = tokens.find_language(code);
+  if (settings.language == nullptr || (!tokens.multilingual && code != "en"))
+    return fail(Code::kInvalidArgument, "'{}' does not know the language {}; give a code such as {}, or leave it out",
+                files_.name, in_quotes(options.language), tokens.multilingual ? "en, de or zh" : "en");
+  return settings;
+}
+
+// The times of the piece become those of the recording; the language stays that was found in the first one of some
+// length that says something.
+Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const float> samples,
+                                     whisper::TranscriberSettings& settings, const TranscribeOptions& options,
+                                     const Progress& progress, Transcript& transcript) {
+  const std::vector<float> sound = piece.sound(samples);
+  const whisper::Language* found = nullptr;
+  const auto mapped = [&](double done_s) { return !progress || progress(piece.end_in_recording(done_s)); };
+  Result<std::vector<whisper::Segment>> heard =
+      fail(Code::kCancelled, "the transcription was stopped before a piece of it");
+  with_transcriber(kNeverDue, options.is_wanted, [&](whisper::Transcriber& transcriber) {
+    heard = transcriber.transcribe(sound, settings, mapped);
+    found = transcriber.language();
+  });
+  SYRINX_TRY(const std::vector<whisper::Segment> segments, std::move(heard));
+  const bool says =
+      std::ranges::any_of(segments, [](const whisper::Segment& segment) { return !segment.text.empty(); });
+  if (found != nullptr && (says || transcript.language.empty())) transcript.language = found->code;
+  if (says && static_cast<double>(sound.size()) >= kLanguageSeconds * kRecognitionRateHz) settings.language = found;
+  for (const whisper::Segment& segment : segments) {
+    if (segment.text.empty()) continue;
+    TranscriptSegment result =
+        transcript_segment(segment, vocabulary_->tokens, options.tokens ? &vocabulary_->bpe : nullptr);
+    map_times(
+        result, [&](double piece_s) { return piece.start_in_recording(piece_s); },
+        [&](double piece_s) { return piece.end_in_recording(piece_s); });
+    transcript.segments.push_back(std::move(result));
+  }
+  return {};
+}
+
+Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                                 const Progress& progress) {
+  SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options));
+  Transcript transcript;
+  transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
+  if (settings.language != nullptr) transcript.language = settings.language->code;
+  SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
+  std::vector<SpeechPiece> pieces;
+  if (voice) {
+    SYRINX_TRY(pieces, gate_->pieces(samples, *voice, options.is_wanted));
+  } else if (!samples.empty()) {
+    pieces = {{{{0, samples.size()}}}};
+  }
+  size_t told = 0;
+  for (const SpeechPiece& piece : pieces) {
+    SYRINX_TRY_VOID(hear_piece(piece, samples, settings, options, progress, transcript));
+    tell_heard(options, transcript, told);
+  }
+  if (progress && !progress(transcript.audio_s)) return fail(Code::kCancelled, "the transcription was stopped");
+  if (!vocabulary_->tokens.multilingual) transcript.language = "en";
+  return transcript;
+}
+
+Result<WhisperRecogniser::StreamRules> WhisperRecogniser::stream_rules(const TranscribeOptions& options) const {
+  StreamRules rules;
+  SYRINX_TRY(rules.settings, settings_of(options));
+  SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
+  SYRINX_TRY(rules.endpoints, options.endpoints.apply(WhisperStream::kEndpoints));
+  return rules;
+}
+
+Status WhisperRecogniser::check_stream(const TranscribeOptions& options) const {
+  const auto rules = stream_rules(options);
+  if (!rules) return tl::unexpected(rules.error());
+  return {};
+}
+
+Result<std::unique_ptr<RecognitionStream>> WhisperRecogniser::start(const TranscribeOptions& options) {
+  SYRINX_TRY(const StreamRules rules, stream_rules(options));
+  return std::make_unique<WhisperStream>(shared_from_this(), rules.settings, options.tokens, rules.voice,
+                                         rules.endpoints, options.is_wanted);
+}
+
+}  // namespace syrinx

@@ -1,0 +1,92 @@
+// Whisper behind the recogniser's interface: recordings in the pieces that voice activity finds, streams by decoding
+// the sound so far again and again (whisper_stream.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/thread_team.h"
+#include "engine/recognition/recogniser.h"
+#include "engine/recognition/speech_gate.h"
+#include "engine/schedule/turns.h"
+#include "models/whisper/transcriber.h"
+
+namespace syrinx {
+
+class WhisperRecogniser final : public Recogniser, public std::enable_shared_from_this<WhisperRecogniser> {
+ public:
+  static constexpr Precision kDefaultPrecision = Precision::kInt8;
+  static constexpr double kLanguageSeconds = 3;  // a "hm" is taken for many a language, and is not kept
+
+  // options.threads has been chosen.  Where no voice activity model is installed, all sound is heard.
+  static Result<std::shared_ptr<Recogniser>> load(const RecogniserOptions& options);
+
+  Result<Transcript> transcribe(std::span<const float> samples, const TranscribeOptions& options,
+                                const Progress& progress) override;
+  Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
+  Status check_stream(const TranscribeOptions& options) const override;
+  bool hears_streams_as_recordings() const override { return false; }
+
+  const std::string& name() const override { return files_.name; }
+  Precision precision() const override { return model_->precision(); }
+  int threads() const override { return team_.size(); }
+  std::vector<std::string> languages() const override;
+  std::shared_ptr<const silero::SileroVad> voice_activity() const override { return gate_ ? gate_->vad() : nullptr; }
+  Frames frames_of(size_t samples) const override;
+  double load_ms() const override { return load_ms_; }
+  double warm_up_ms() const override { return warm_up_ms_; }
+  StepFigures steps() const override { return turns_.steps(); }
+  size_t waiting() const override { return turns_.waiting(); }
+
+  // Null where no voice activity model is installed.
+  const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }
+  // Of the model's tokens; any thread.
+  const whisper::Vocabulary& vocabulary() const { return *vocabulary_; }
+  // The caller that has the transcriber, and those that wait for it.  Any thread.
+  uint64_t asking() const { return turns_.asking(); }
+  // One caller at a time, whose work is due first (turns.h): `use` is called with the transcriber while others wait.
+  template <class Use>
+  auto with_transcriber(int64_t due_ns, Use&& use) {
+    const Turns::Turn turn(turns_, due_ns);
+    return use(*transcriber_);
+  }
+  // The same for somebody who may leave meanwhile (TranscribeOptions::is_wanted): false when he has, and `use` was not
+  // called.
+  template <class Use>
+  bool with_transcriber(int64_t due_ns, const std::function<bool()>& is_wanted, Use&& use) {
+    const Turns::Turn turn(turns_, due_ns, is_wanted);
+    if (turn.is_mine()) use(*transcriber_);
+    return turn.is_mine();
+  }
+
+ private:
+  WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options);
+  struct StreamRules {
+    whisper::TranscriberSettings settings;
+    std::optional<silero::SegmentOptions> voice;
+    EndpointOptions endpoints;
+  };
+  Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options) const;
+  Result<StreamRules> stream_rules(const TranscribeOptions& options) const;
+  Status hear_piece(const SpeechPiece& piece, std::span<const float> samples, whisper::TranscriberSettings& settings,
+                    const TranscribeOptions& options, const Progress& progress, Transcript& transcript);
+
+  const RecognitionFiles files_;
+  const std::shared_ptr<const whisper::Model> model_;
+  std::shared_ptr<const whisper::Vocabulary> vocabulary_;
+  std::optional<SpeechGate> gate_;
+  double load_ms_ = 0, warm_up_ms_ = 0;
+
+  ThreadTeam team_;
+  Turns turns_;  // at the transcriber, and by it at the team
+  std::unique_ptr<whisper::Transcriber> transcriber_;
+};
+
+// A segment as the interface gives it: text and words without blanks around them, tokens of text alone; where `bpe` is
+// given, with times of tokens in its words.
+TranscriptSegment transcript_segment(const whisper::Segment& segment, const whisper::Tokens& tokens,
+                                     const text::ByteBpe* bpe = nullptr);
+
+}  // namespace syrinx

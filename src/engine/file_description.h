@@ -1,0 +1,29 @@
+// What describe_file() (inspect.h) says of a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace syrinx {
+
+struct TensorDescription {
+  std::string name;
+  std::string dtype;  // "f32", "i8", "text", ...
+  std::vector<size_t> dims;
+  uint64_t size_bytes = 0;
+};
+
+struct FileDescription {
+  std::string path;
+  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml, ctranslate2, ggml, nemo
+  std::string model;  // "kokoro", "pocket-tts", "whisper", "transducer" or "silero-vad": whose part the file is
+  uint64_t size_bytes = 0;
+  std::vector<std::pair<std::string, std::string>> facts;  // what else there is to say: nodes, producer, rate, ...
+  std::vector<TensorDescription> tensors;                  // as the file names them
+  std::vector<TensorDescription> weights;                  // of a known model, under its maker's names
+};
+
+}  // namespace syrinx

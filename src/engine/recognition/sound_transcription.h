@@ -1,0 +1,31 @@
+// A sound of any length and rate through a recogniser, in bounded memory.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "audio/mono_mixer.h"
+#include "base/result.h"
+#include "engine/recognition/recogniser.h"
+
+namespace syrinx {
+
+// A sound longer than `longest_s` goes to the recogniser in stretches that end where the last `search_s` of them are
+// quietest; what it hears in one is not known in the next, but for the language.
+struct StretchLimits {
+  double longest_s = 1200;
+  double search_s = 60;
+};
+
+// Called with seconds done, and how many there are where that is known; false stops (kCancelled).
+using SoundProgress = std::function<bool(double done_s, std::optional<double> total_s)>;
+
+// Memory: a stretch at kRecognitionRateHz.  Errors: the source's and the recogniser's.
+Result<Transcript> transcribe_sound(Recogniser& recogniser, const SoundSource& source, const TranscribeOptions& options,
+                                    const SoundProgress& progress, const StretchLimits& limits = {});
+
+// Where a sound is quietest from sample `begin` on: the middle of the 0.3 s with the least energy.  The end, if there
+// are not so many samples.
+size_t quietest(std::span<const float> sound, size_t begin);
+
+}  // namespace syrinx

@@ -1,0 +1,59 @@
+// A transcript as people and programs read it.  Pure, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "engine/recognition/recogniser.h"
+#include "engine/recognition/transcript.h"
+
+namespace syrinx {
+
+enum class TranscriptFormat : uint8_t { kText, kJson, kSrt, kVtt };
+enum class TranscriptTimes : uint8_t { kNone, kSegment, kWord, kToken };
+
+Result<TranscriptFormat> parse_transcript_format(std::string_view name);  // "text", "json", "srt", "vtt"
+Result<TranscriptTimes> parse_transcript_times(std::string_view name);    // "", "segment", "word", "token"
+const char* transcript_ending(TranscriptFormat format);                   // ".txt", ".json", ".srt", ".vtt"
+
+// What stands on the screen at once: two lines of 42 columns for at most seven seconds, as broadcasters have it.
+struct CueLimits {
+  size_t max_columns = 42;
+  size_t max_lines = 2;
+  double max_seconds = 7;
+};
+
+struct Cue {
+  double start_s = 0, end_s = 0;
+  std::vector<std::string> lines;
+  bool operator==(const Cue&) const = default;
+};
+
+// A segment cut into cues; where the words' times are not known, they are spread by the words' lengths.  A cue rather
+// ends behind a punctuation mark.  kWord, kToken: a cue a word.  Empty text gives none.
+std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& limits = {});
+
+// "00:01:02,345" and "00:01:02.345"; to the nearest millisecond, hours of two digits or more.
+std::string srt_time(double seconds);
+std::string vtt_time(double seconds);
+// With the empty line behind.  `number` counts from 1.
+std::string srt_cue(size_t number, const Cue& cue);
+std::string vtt_cue(const Cue& cue);
+inline constexpr std::string_view kVttHeader = "WEBVTT\n\n";
+
+// kNone: the text on one line.  kSegment, kWord, kToken: a line each, "[00:00:01.000 --> 00:00:02.500] text".
+std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times);
+// All of it, as the content of a file.
+std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times);
+
+// docs/cli.md describes the members.  From kWord on each segment has its words, even where it has none.
+Json to_json(const TranscriptWord& word);
+Json to_json(const TranscriptSegment& segment, TranscriptTimes times);
+Json to_json(const Transcript& transcript, TranscriptTimes times);
+Json to_json(const RecognitionEvent& event, TranscriptTimes times);
+
+}  // namespace syrinx

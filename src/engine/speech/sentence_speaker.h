@@ -1,0 +1,75 @@
+// When text that arrives is spoken: the part of a Speaker that all families share.
+//
+// A sentence is complete once what follows shows it.  What could still be joined with the next one is spoken at once
+// when text has been quiet for 50 ms: long enough for a pipe from a file to deliver, short enough not to be heard. What
+// only looks like the end of a sentence counts as one after 0.3 s: longer than the steps in which a language model or a
+// slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
+//
+// Marks of the text (marked_text.h): what stands before one is spoken to its end, as if the text ended there; then it
+// is heeded, and the text goes on.  A mark that makes no sense ends the speech there.  Pauses are bounded all together
+// (kMaxSilenceS, then kLimitExceeded), and say nothing: a text of pauses alone ends as one without a word.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "engine/speech/marked_text.h"
+#include "engine/speech/speech_session.h"
+#include "text/speech/split.h"
+
+namespace syrinx {
+
+class SentenceSpeaker : public Speaker {
+ public:
+  static constexpr size_t kMaxSilenceS = 3600;  // of all pauses of a text
+
+  // Of its options it heeds `plain` and `silence_for_nothing`.
+  explicit SentenceSpeaker(const SpeakOptions& options)
+      : silence_for_nothing_(options.silence_for_nothing), marked_(options.plain) {}
+  Status speak(SpeechStream& stream) final;
+
+ protected:
+  enum class Moment { kFlow, kPause, kEnd };  // of the text: more may follow, follows later, never follows
+  struct Sentence {
+    std::string text;
+    size_t offset = 0;  // of its first byte, in the whole text
+  };
+
+  // How text becomes sentences; by default by the rules of written text.  begin_text() at the start, and after each
+  // mark.
+  virtual void begin_text(size_t offset);
+  virtual Status feed(std::string_view text);
+  virtual Status finish_text();
+  virtual Result<std::optional<Sentence>> next_sentence(Moment moment);
+
+  // Takes a sentence in.
+  virtual Status read(const Sentence& sentence, SpeechStream& stream) = 0;
+  // Says the next piece of what has been taken in, if one is certain, or with `now` what there is.  False: nothing.
+  virtual Result<bool> say(bool now, SpeechStream& stream) = 0;
+  // After the last piece: an error if nothing has been said.
+  virtual Status end() = 0;
+  // Another voice from here on, by its name; empty: the first.  Nothing waits to be said.
+  virtual Status use_voice(const std::string& name) = 0;
+  // So many samples of silence have been handed over.
+  virtual void be_silent(size_t samples) = 0;
+
+ private:
+  using Arrival = SpeechStream::Arrival;
+  Result<bool> absorb(Moment moment, SpeechStream& stream);
+  Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
+  Result<Arrival> wait_for_text(SpeechStream& stream);
+  Status feed_until_mark();
+  Status say_rest(SpeechStream& stream);
+  Status heed_mark(SpeechStream& stream);
+  Status pause(const MarkedText::Mark& mark, SpeechStream& stream);
+  Status hand_over_silence(size_t samples, SpeechStream& stream);
+
+  const bool silence_for_nothing_;
+  MarkedText marked_;
+  text::SentenceStream sentences_;
+  std::string arrived_;
+  size_t silence_ = 0;  // samples, of all pauses so far
+};
+
+}  // namespace syrinx

@@ -1,0 +1,150 @@
+#include "server/host/recognition_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/in_quotes.h"
+#include "base/memory.h"
+#include "engine/families/families.h"
+#include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_files.h"
+#include "server/host/language.h"
+#include "server/settings/model_id.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr std::array kModelNames = {
+    "whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe", "gpt-4o-transcribe-diarize",
+    "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
+
+constexpr const char* kKeywords = "keywords[]";
+
+Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) {
+  SYRINX_TRY(paths, user_paths());
+  Result<RecognitionFiles> files = find_recognition_files(settings.recognition_model, models_folder(paths));
+  if (files || files.error().code != Code::kNotFound) return files;
+  return fail(Code::kNotFound, "{}; or switch recognition off with --recognition-model \"\"", files.error().message);
+}
+
+// The fields that this model refuses.
+std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
+  std::vector<std::string> fields;
+  const auto add = [&](const char* field, Code code, const TranscribeOptions& options) {
+    const Status checked = recogniser.check_stream(options);
+    if (!checked && checked.error().code == code) fields.emplace_back(field);
+  };
+  add("language", Code::kUnsupported, {.language = "en"});
+  add(kKeywords, Code::kUnsupported, {.boost = {"a"}});
+  add("chunking_strategy", Code::kNotFound, {.voice = {.threshold = 0.5}});
+  return fields;
+}
+
+}  // namespace
+
+Status RecognitionModel::check(const Settings& settings) {
+  UserPaths paths;
+  const auto files = find_files(settings, paths);
+  if (!files) return tl::unexpected(files.error());
+  return {};
+}
+
+Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Settings& settings) {
+  UserPaths paths;
+  RecogniserOptions options;
+  SYRINX_TRY(options.files, find_files(settings, paths));
+  if (!settings.recognition_precision.empty()) {
+    SYRINX_TRY(options.precision, parse_precision(settings.recognition_precision));
+  }
+  options.threads = static_cast<int>(settings.recognition_threads);
+  options.max_streams = static_cast<size_t>(settings.recognition_slots);
+  options.heartbeat = settings.recognition_heartbeat;
+  options.warm_up = true;
+  options.cache_folder = packed_folder(paths, options.files);
+  RecognitionFiles files = options.files;
+  options.files.name = model_id(settings.recognition_model);  // which its messages to clients name
+  const uint64_t before_bytes = current_rss_bytes();
+  SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, load_recogniser(std::move(options)));
+  SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
+  model->memory_bytes_ = std::max(current_rss_bytes(), before_bytes) - before_bytes;
+  return std::shared_ptr<const RecognitionModel>(model);
+}
+
+Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::of(const Settings& settings, RecognitionFiles files,
+                                                                     std::shared_ptr<Recogniser> recogniser) {
+  SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
+  return std::shared_ptr<const RecognitionModel>(model);
+}
+
+Result<std::shared_ptr<RecognitionModel>> RecognitionModel::warmed(const Settings& settings, RecognitionFiles files,
+                                                                   std::shared_ptr<Recogniser> recogniser) {
+  std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
+  const Stopwatch watch;
+  SYRINX_TRY_VOID(model->warm_up());
+  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + watch.elapsed_ms();
+  return model;
+}
+
+RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles files,
+                                   std::shared_ptr<Recogniser> recogniser)
+    : files_(std::move(files)),
+      id_(model_id(settings.recognition_model)),
+      path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
+      recogniser_(std::move(recogniser)),
+      languages_(settings.recognition_languages.empty() ? recogniser_->languages() : settings.recognition_languages),
+      unheeded_fields_(find_unheeded_fields(*recogniser_)),
+      voice_activity_(recogniser_->voice_activity()) {}
+
+// The whole way once; voice activity would leave out what is no speech.
+Status RecognitionModel::warm_up() const {
+  std::vector<float> hum(kRecognitionRateHz);
+  for (size_t i = 0; i < hum.size(); ++i) hum[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
+  TranscribeOptions options;
+  options.voice_activity = false;
+  const auto heard = recogniser_->transcribe(hum, options, {});
+  if (!heard) return tl::unexpected(heard.error());
+  return {};
+}
+
+bool RecognitionModel::is_called(std::string_view model) const {
+  return model.empty() || model == id_ || is_one_of(model, kModelNames);
+}
+
+tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
+  const std::vector<std::string> told = recogniser_->languages();
+  if (const std::string* const found = closest_language(told, language)) return *found;
+  if (closest_language(languages_, language) != nullptr) return std::string();
+  std::string message =
+      languages_.empty()
+          ? fmt::format(
+                "the files of {} do not tell which languages it recognises; leave the language out, or have the "
+                "operator list them in recognition_languages",
+                id_)
+          : fmt::format("{} does not recognise {}; leave the language out, or name one of {} that are listed, say {}",
+                        id_, in_quotes(language), languages_.size(), in_quotes(languages_.front()));
+  return tl::unexpected(
+      HttpError{.status = 404, .message = std::move(message), .param = "language", .code = "language_not_found"});
+}
+
+tl::expected<void, HttpError> RecognitionModel::take_keywords(std::vector<std::string>& keywords, const char* field,
+                                                              bool ignored) const {
+  const bool is_heeded =
+      std::find(unheeded_fields_.begin(), unheeded_fields_.end(), kKeywords) == unheeded_fields_.end();
+  if (keywords.empty() || is_heeded) return {};
+  keywords.clear();
+  if (ignored) return {};
+  return refuse(field,
+                "'{}' cannot be heeded: {} cannot favour words; leave them out, or have the operator set "
+                "ignore_hints",
+                field, id_);
+}
+
+bool RecognitionModel::names_its_files(std::string_view sentence) const {
+  return names_one_of(sentence, {files_.checkpoint, files_.voice_activity, path_});
+}
+
+}  // namespace syrinx::server

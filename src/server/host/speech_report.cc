@@ -1,0 +1,62 @@
+#include "server/host/speech_report.h"
+
+#include <string_view>
+#include <utility>
+
+#include "base/json.h"
+
+namespace syrinx::server {
+namespace {
+
+// Which field the engine speaks of, of those that only some models heed.
+const char* field_of(const Error& error, const SpeechModel& model, bool has_speed, bool has_temperature) {
+  if (error.code != Code::kUnsupported) return error.code == Code::kInvalidArgument ? "input" : "";
+  if (model.family() == ModelFamily::kPocketTts && has_speed) return "speed";
+  if (model.family() == ModelFamily::kKokoro && has_temperature) return "temperature";
+  return "voice";
+}
+
+// What the client has been told by a 4xx is no error that whoever runs the server could mend.
+bool is_refused(const SpeechOutcome& speech) {
+  return speech.outcome == std::string_view("error") && speech.fault.empty();
+}
+
+const char* reason_of(const SpeechOutcome& speech) {
+  if (speech.outcome == std::string_view("done")) return stop_reason(speech.statistics);
+  return is_refused(speech) ? "refused" : speech.outcome;
+}
+
+}  // namespace
+
+const char* stop_reason(const SpeechStatistics& statistics) { return statistics.limited_pieces > 0 ? "limit" : "eos"; }
+
+void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
+  const char* const reason = reason_of(speech);
+  if (!is_refused(speech)) reports.metrics.add("syrinx_generation_stopped_total", {{"reason", reason}});
+  reports.metrics.add("syrinx_audio_seconds_total", {{"model", speech.model}, {"direction", "out"}},
+                      speech.statistics.audio_seconds);
+  reports.metrics.add("syrinx_compute_seconds_total", {{"model", speech.model}}, speech.statistics.compute_ms / 1000);
+  if (speech.statistics.audio_seconds > 0)
+    reports.metrics.observe("syrinx_queue_delay_seconds", {{"model", speech.model}},
+                            speech.statistics.waiting_ms / 1000);
+  auto line = begin_log_line(reports, speech.fault, speech.event, speech.id, speech.model, reason);
+  if (!line) return;
+  line->set("characters", speech.characters);
+  line->set("audio_seconds", speech.statistics.audio_seconds);
+  const bool was_heard = speech.statistics.audio_seconds > 0;
+  line->set("first_audio_ms", was_heard ? milliseconds(speech.first_audio_s) : Json());
+  line->set("engine_first_audio_ms", was_heard ? milliseconds(speech.statistics.first_audio_ms / 1000) : Json());
+  line->set("compute_ms", milliseconds(speech.statistics.compute_ms / 1000));
+  reports.log->write(line->dump());
+}
+
+HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice, bool has_speed,
+                       bool has_temperature) {
+  if (error.code == Code::kNotFound)
+    if (auto found = model.find_voice(voice); !found) return std::move(found).error();
+  if (error.code == Code::kNotFound || model.names_its_files(error.message))
+    return http_error({Code::kInternal, error.message});
+  return http_error(error, field_of(error, model, has_speed, has_temperature));
+}
+
+}  // namespace syrinx::server

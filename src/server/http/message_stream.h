@@ -1,0 +1,94 @@
+// Two bounded queues of messages between a WebSocket and the thread that answers it.
+//
+// Neither side waits for the other in a queue: a session that finds no room for what it has to say makes no more of it
+// until there is some, and a transport that finds none stops reading.  Memory: each way kWaitingBytes and what is added
+// to them at once, a client's message or the answer to one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/spsc_queue.h"
+#include "server/http/waker.h"
+
+namespace syrinx::server {
+
+class MessageStream {
+ public:
+  static constexpr size_t kMessages = 64;                     // each way
+  static constexpr size_t kWaitingBytes = size_t{256} << 10;  // each way, above which there is no room for more
+
+  struct Message {
+    std::string bytes;
+    bool is_text = true;  // else binary
+    // What revoke() names; 0: it is sent whatever comes.
+    uint64_t group = 0;
+    std::optional<int64_t> came_ns = {};  // of a client's, by system_clock(), where the transport says so
+  };
+  // How a connection is closed: a code of RFC 6455, section 7.4, and at most 120 bytes of UTF-8.
+  struct End {
+    int code = 1000;
+    std::string reason = {};
+  };
+  static End going_away() { return {.code = 1001, .reason = "the server is going down"}; }
+
+  // Of the session; one thread at a time.
+  bool try_receive(Message& message);
+  size_t room() const { return outgoing_.capacity() - outgoing_.size(); }
+  // Whether so many more may be made: not where what waits already is long.
+  bool has_room(size_t messages) const { return room() >= messages && outgoing_bytes_.load() < kWaitingBytes; }
+  // Whether no more work is to begin.
+  bool is_ending() const { return ending_.load(std::memory_order_acquire); }
+  // Whether so much more may be made that may have to be taken back: half of the queue is left for what may not.
+  bool has_room_for_groups(size_t messages) const {
+    return room() >= kMessages / 2 + messages && outgoing_bytes_.load() < kWaitingBytes / 2;
+  }
+  // Messages of that group, and of those with lower numbers, that are not on their way yet are not sent any more.
+  void revoke(uint64_t group) { revoked_.store(group, std::memory_order_release); }
+  // There must be room(); dropped when the client is gone.
+  void send(Message message);
+  // Behind what was sent; the first one counts.
+  void end(End end);
+  // Until something has changed since the last wait: a message, room, the client, a poke; or for `limit`.
+  void wait(std::chrono::nanoseconds limit);
+
+  // Any thread.
+  void poke();  // ends a wait
+  bool is_gone() const { return gone_.load(std::memory_order_acquire); }
+  // The client is gone or, with an end, is to go at once, whatever it has not been sent yet.
+  void leave(std::optional<End> end = {});
+  // The server goes down: the session is to end as soon as nothing is under way in it.
+  void end_when_idle();
+
+  // Of the transport; one thread.
+  // `wake` is called, from any thread, when there is something to send, room to deliver, or an end; once, until
+  // taken().
+  void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }
+  void taken() { waker_.taken(); }
+  bool takes_more() const { return incoming_.size() < kMessages && incoming_bytes_.load() < kWaitingBytes; }
+  void deliver(Message message);  // takes_more() must have said so
+  bool try_pop(Message& message);
+  // Messages that were sent before can still be popped.
+  std::optional<End> ended() const;
+
+ private:
+  SpscQueue<Message> incoming_{kMessages}, outgoing_{kMessages};
+  std::atomic<size_t> incoming_bytes_{0}, outgoing_bytes_{0};
+  std::atomic<uint64_t> revoked_{0};
+  std::atomic<bool> gone_{false}, ending_{false};
+  Waker waker_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool poked_ = false;      // by mutex_
+  std::optional<End> end_;  // by mutex_
+};
+
+}  // namespace syrinx::server

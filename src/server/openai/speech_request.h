@@ -1,0 +1,31 @@
+// The body of POST /v1/audio/speech: OpenAI's fields and ours, as docs/server.md lists them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audio/encode/encoder.h"
+#include "server/host/speech_order.h"
+#include "server/http/http_message.h"
+
+namespace syrinx::server {
+
+struct SpeechLimits {
+  size_t max_text_characters = 4096;
+  bool ignore_instructions = false;
+};
+
+using SpeechRequestOrError = tl::expected<SpeechRequest, HttpError>;
+
+// Errors name the field, its limit and what to give instead.
+SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLimits& limits);
+
+// The names of all fields that it knows, and of those among them that no model heeds: refused unless absent or empty.
+std::vector<std::string> speech_fields();
+std::vector<std::string> unheeded_speech_fields();
+
+const char* media_type(AudioFormat format);  // "audio/mpeg"
+
+}  // namespace syrinx::server

@@ -1,0 +1,213 @@
+#include "server/openai/transcription_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "audio/decode/sound_file.h"
+#include "base/clock.h"
+#include "engine/recognition/sound_transcription.h"
+#include "engine/recognition/transcript_format.h"
+#include "server/http/reply_events.h"
+#include "server/settings/model_id.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr const char* kFileName = "file";  // in messages: the field's
+
+double rounded_s(double seconds) { return std::round(seconds * 1e3) / 1e3; }
+
+// Else it is the server that could not read it.
+bool is_of_recording(Code code) {
+  return code == Code::kDataLoss || code == Code::kUnsupported || code == Code::kLimitExceeded ||
+         code == Code::kInvalidArgument;
+}
+
+// Seconds of sound are what a transcription is paid by where it is.
+Json usage_of(const Transcript& transcript) {
+  Json usage;
+  usage.set("type", "duration");
+  usage.set("seconds", rounded_s(transcript.audio_s));
+  return usage;
+}
+
+// What Whisper alone knows, and clients' types have as plain numbers: of others that which says nothing is amiss.
+constexpr TranscriptSegment::Window kNoWindow{.temperature = 0, .compression_ratio = 1, .no_speech = 0};
+
+Json segment_json(const TranscriptSegment& segment, size_t id) {
+  Json json;
+  json.set("id", id);
+  json.set("seek", static_cast<int64_t>(std::floor(segment.start_s * 100)));
+  json.set("start", rounded_s(segment.start_s)).set("end", rounded_s(segment.end_s));
+  json.set("text", segment.text);
+  Json::Array tokens;
+  for (const int32_t token : segment.tokens) tokens.emplace_back(static_cast<int>(token));
+  json.set("tokens", std::move(tokens));
+  const TranscriptSegment::Window window = segment.window.value_or(kNoWindow);
+  json.set("temperature", static_cast<double>(window.temperature));
+  json.set("avg_logprob", std::log(std::max(static_cast<double>(segment.confidence), 1e-10)));
+  json.set("compression_ratio", static_cast<double>(window.compression_ratio));
+  json.set("no_speech_prob", static_cast<double>(window.no_speech));
+  return json;
+}
+
+Json verbose_json(const Transcript& transcript, const TranscriptionRequest& request) {
+  Json json;
+  json.set("task", request.options.translate ? "translate" : "transcribe");
+  json.set("language", transcript.language).set("duration", rounded_s(transcript.audio_s));
+  json.set("text", transcript.text());
+  Json::Array segments, words;
+  for (size_t i = 0; i < transcript.segments.size(); ++i) {
+    const TranscriptSegment& segment = transcript.segments[i];
+    segments.push_back(segment_json(segment, i));
+    for (const TranscriptWord& word : segment.words) {
+      Json item;
+      item.set("word", word.text).set("start", rounded_s(word.start_s)).set("end", rounded_s(word.end_s));
+      words.push_back(std::move(item));
+    }
+  }
+  if (request.segments) json.set("segments", std::move(segments));
+  if (request.options.words) json.set("words", std::move(words));
+  json.set("usage", usage_of(transcript));
+  return json;
+}
+
+HttpReply reply_of(const Transcript& transcript, const TranscriptionRequest& request) {
+  const auto written = [&](const char* type, TranscriptFormat format) -> HttpReply {
+    return {.type = type, .body = format_transcript(transcript, format, TranscriptTimes::kNone)};
+  };
+  switch (request.format) {
+    case TranscriptionFormat::kText: return written("text/plain; charset=utf-8", TranscriptFormat::kText);
+    case TranscriptionFormat::kSrt: return written("application/x-subrip; charset=utf-8", TranscriptFormat::kSrt);
+    case TranscriptionFormat::kVtt: return written("text/vtt; charset=utf-8", TranscriptFormat::kVtt);
+    case TranscriptionFormat::kVerboseJson: return {.body = verbose_json(transcript, request).dump()};
+    case TranscriptionFormat::kJson: break;
+  }
+  Json json;
+  json.set("text", transcript.text());
+  json.set("usage", usage_of(transcript));
+  return {.body = json.dump()};
+}
+
+}  // namespace
+
+TranscriptionJob::TranscriptionJob(std::shared_ptr<const RecognitionModel> model, TranscriptionOrder order,
+                                   JobReports reports)
+    : RecognitionJob(std::move(model), order.id, reports), order_(std::move(order)) {}
+
+Status TranscriptionJob::work(SlotWatch& watch) {
+  SYRINX_TRY_VOID(parse());
+  // Before the file is decoded.  What holds for a stream's options does for a recording's: no field asks for a beam.
+  SYRINX_TRY_VOID(model().recogniser().check_stream(request_.options));
+  const Stopwatch took;
+  const Result<Transcript> transcript = transcribe(watch);
+  watch.wait_ends();
+  note_took(took.elapsed_ms());
+  if (!transcript) return tl::unexpected(transcript.error());
+  note_audio(transcript->audio_s);
+  return answer(*transcript);
+}
+
+Status TranscriptionJob::answer(const Transcript& transcript) {
+  if (!request_.events) {
+    reply()->begin(reply_of(transcript, request_), /*whole=*/true);
+    return {};
+  }
+  if (!reply()->begun()) reply()->begin(event_head(), /*whole=*/false);
+  Json done;
+  done.set("type", "transcript.text.done");
+  done.set("text", transcript.text());  // and no usage: OpenAI's clients take it for one of tokens in this event
+  return reply()->write(event_text(done));
+}
+
+bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure(*reply(), error, request_.events); }
+
+// Who hears of the end finds the room free that the recording took.
+void TranscriptionJob::end_answer(bool complete) {
+  order_.body = {};
+  order_.hold = {};
+  end_reply(*reply(), complete, "the transcription");
+}
+
+// What the client has got wrong is kept as its answer.
+Status TranscriptionJob::parse() {
+  const auto misused = [this](HttpError error) {
+    misuse_ = std::move(error);
+    return fail(Code::kInvalidArgument, "{}", misuse_->message);
+  };
+  const auto parts = parse_multipart(order_.type, order_.body);
+  if (!parts) return misused(parts.error());
+  auto request =
+      parse_transcription_request(*parts, {.translated = order_.translated, .ignore_hints = order_.ignore_hints});
+  if (!request) return misused(request.error());
+  request_ = std::move(*request);
+  if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
+  const auto voice = request_.options.voice.apply({});
+  if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
+  if (auto heeded = model().take_keywords(request_.options.boost, "keywords", order_.ignore_hints); !heeded)
+    return misused(std::move(heeded).error());
+  if (request_.options.language == "auto") request_.options.language.clear();
+  if (request_.options.language.empty()) return {};
+  auto language = model().language_called(request_.options.language);
+  if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});
+  request_.options.language = std::move(*language);
+  return {};
+}
+
+// Batch work: the engine has live streams go before it.
+Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
+  const auto file = std::as_bytes(std::span(request_.file.data(), request_.file.size()));
+  const SoundLimits limits{.max_seconds = order_.max_recording_s};
+  const SoundSource source = [&](const SoundSink& sink) {
+    bool unheard = false;
+    const SoundSink heard{.begin = sink.begin, .add = [&](std::span<const float> samples) {
+                            Status added = sink.add(samples);
+                            watch.wait_ends();
+                            unheard = !added;
+                            return added;
+                          }};
+    Status read = read_sound(file, kFileName, limits, heard);
+    bad_recording_ = !read && !unheard && is_of_recording(read.error().code);
+    return read;
+  };
+  TranscribeOptions options = request_.options;
+  options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
+  options.is_wanted = is_wanted();
+  return transcribe_sound(model().recogniser(), source, options, progress(watch));
+}
+
+// A client that has gone is noticed behind the piece; one that reads slowly is not waited for as the engine is.
+void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) {
+  if (segment.text.empty()) return;
+  note_first_word(static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9);
+  if (!request_.events) return;
+  watch.wait_ends();
+  const bool first = !reply()->begun();
+  if (first) reply()->begin(event_head(), /*whole=*/false);
+  Json delta;  // as Transcript::text() joins them
+  delta.set("type", "transcript.text.delta");
+  delta.set("delta", (first ? "" : " ") + segment.text);
+  static_cast<void>(reply()->write(event_text(delta)));
+  watch.wait_begins();
+}
+
+HttpError TranscriptionJob::told(const Error& error) const {
+  if (misuse_) return *misuse_;
+  if (bad_recording_) {
+    HttpError answer = http_error({Code::kInvalidArgument, error.message}, kFileName);
+    if (error.code == Code::kLimitExceeded) answer.status = 413;
+    if (error.code != Code::kUnsupported) return answer;
+    answer.status = 415;
+    return answer;
+  }
+  if (model().names_its_files(error.message)) return http_error({Code::kInternal, error.message});
+  // There is no voice activity model that could heed it.
+  if (error.code == Code::kNotFound) return http_error({Code::kUnsupported, error.message}, "chunking_strategy");
+  const bool of_options = error.code == Code::kInvalidArgument || error.code == Code::kUnsupported;
+  if (!of_options || request_.options.translate) return http_error(error);
+  return http_error(error, request_.options.boost.empty() ? "language" : "keywords");
+}
+
+}  // namespace syrinx::server

@@ -1,0 +1,42 @@
+// The body of POST /v1/audio/transcriptions and /v1/audio/translations: OpenAI's fields, as docs/server.md lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/recognition/recogniser.h"
+#include "server/http/http_message.h"
+#include "server/http/multipart.h"
+
+namespace syrinx::server {
+
+enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
+
+struct TranscriptionRules {
+  bool translated = false;    // of a translation, which takes fewer fields
+  bool ignore_hints = false;  // else a prompt or a temperature that no model heeds is refused
+};
+
+struct TranscriptionRequest {
+  std::string_view file;  // a view into the body
+  std::string model;      // empty: the server's
+  TranscriptionFormat format = TranscriptionFormat::kJson;
+  bool events = false;                 // `stream`
+  bool segments = false;               // of verbose_json
+  std::vector<std::string> languages;  // that are expected
+  TranscribeOptions options;           // language, words, voice activity, favoured words
+};
+
+using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError>;
+
+// Errors name the field, its limit and what to give instead.
+TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts,
+                                                        const TranscriptionRules& rules);
+
+// The names of all fields that it knows, those with [] without their other names, and of those among them that no model
+// heeds: refused, taken with the one value that changes nothing, or passed over.
+std::vector<std::string> transcription_fields(bool translated);
+std::vector<std::string> unheeded_transcription_fields();
+
+}  // namespace syrinx::server

@@ -1,0 +1,48 @@
+#include "server/settings/model_id.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/in_quotes.h"
+#include "text/unicode.h"
+
+namespace syrinx::server {
+namespace {
+
+// "-YYYY-MM-DD", whether or not there was such a day.
+bool is_edition(std::string_view text) {
+  constexpr std::string_view kForm = "-0000-00-00";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(),
+                    [](char c, char form) { return form == '0' ? text::is_ascii_digit(c) : c == form; });
+}
+
+}  // namespace
+
+std::string model_id(const std::string& model) {
+  if (model.find('/') == std::string::npos) return model;
+  const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+  return path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
+}
+
+bool names_one_of(std::string_view sentence, std::initializer_list<std::string_view> paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](std::string_view path) {
+    return !path.empty() && sentence.find(path) != std::string_view::npos;
+  });
+}
+
+bool is_one_of(std::string_view name, std::span<const char* const> known) {
+  return std::any_of(known.begin(), known.end(), [&](std::string_view each) {
+    return name == each || (name.starts_with(each) && is_edition(name.substr(each.size())));
+  });
+}
+
+HttpError no_model(bool is_there, const char* does, std::string_view name) {
+  return {.status = 404,
+          .message = is_there
+                         ? fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(name))
+                         : fmt::format("no model of this server {}; GET /v1/models lists those there are", does),
+          .param = "model",
+          .code = "model_not_found"};
+}
+
+}  // namespace syrinx::server

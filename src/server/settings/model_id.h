@@ -1,0 +1,27 @@
+// How a model of the settings is called to clients.  Pure, thread-safe.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/http/http_message.h"
+
+namespace syrinx::server {
+
+// `model` is what the operator calls it: an installed model's name stays, of a path only its last part does, without
+// its ending, so that no folder of this machine is told to anybody.
+std::string model_id(const std::string& model);
+
+// Whether a sentence of the engine's names one of these paths; empty ones are none.
+bool names_one_of(std::string_view sentence, std::initializer_list<std::string_view> paths);
+
+// Whether `name` is one of OpenAI's names `known`, or one of its editions, which have a date behind the name:
+// "gpt-4o-mini-tts-2025-03-20".
+bool is_one_of(std::string_view name, std::span<const char* const> known);
+
+// 404 for a model of another name, or where the operator has switched off all that does this ("speaks").
+HttpError no_model(bool is_there, const char* does, std::string_view name);
+
+}  // namespace syrinx::server

@@ -1,0 +1,36 @@
+#include "store/installed_model.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "store/catalogue.h"
+
+namespace syrinx {
+
+namespace fs = std::filesystem;
+
+std::string installed_folder(const std::string& name, const std::string& models_folder) {
+  const fs::path folder = fs::path(models_folder) / model_folder_name(name);
+  std::error_code error;
+  if (fs::exists(folder, error)) return folder.string();
+  const auto catalogue = Catalogue::built_in();
+  if (!catalogue) return folder.string();
+  const auto entry = catalogue->find(name);
+  return entry ? (fs::path(models_folder) / model_folder_name((*entry)->name)).string() : folder.string();
+}
+
+tl::unexpected<Error> not_installed(const std::string& name) {
+  const auto catalogue = Catalogue::built_in();
+  if (catalogue && !catalogue->find(name))
+    return fail(Code::kNotFound,
+                "no model is called '{}'; `syrinx list` names those that can be had, and a path holds a '/' or a '.'",
+                name);
+  return fail(Code::kNotFound, "model '{}' is not installed; fetch it with `syrinx pull {}`", name, name);
+}
+
+std::string packed_folder_of(const UserPaths& paths, const std::string& checkpoint, bool is_path) {
+  const std::string folder = fs::path(checkpoint).parent_path().filename().string();
+  return paths.cache + "/packed/" + (is_path || folder.empty() ? "files" : folder);
+}
+
+}  // namespace syrinx

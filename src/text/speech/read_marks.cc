@@ -1,0 +1,113 @@
+// Punctuation and signs.
+#include <array>
+
+#include "text/speech/readers.h"
+
+namespace syrinx::text {
+namespace {
+
+struct Sign {
+  char32_t sign;
+  std::string_view words;
+};
+
+constexpr Sign kSigns[] = {
+    {'%', "percent"},   {'&', "and"},         {'+', "plus"},           {'@', "at"},     {'=', "equals"},
+    {U'×', "times"},    {U'÷', "divided by"}, {U'±', "plus or minus"}, {U'≈', "about"}, {U'≤', "at most"},
+    {U'≥', "at least"}, {U'≠', "is not"},     {U'°', "degrees"},       {U'→', "to"},    {'$', "dollars"},
+    {U'£', "pounds"},   {U'€', "euros"},      {U'¥', "yen"},           {U'¢', "cents"}, {U'²', "squared"},
+    {U'³', "cubed"},
+};
+
+constexpr std::array<std::string_view, 24> kGreek = {
+    "alpha", "beta", "gamma",   "delta", "epsilon", "zeta",  "eta", "theta",   "iota", "kappa", "lambda", "mu",
+    "nu",    "xi",   "omicron", "pi",    "rho",     "sigma", "tau", "upsilon", "phi",  "chi",   "psi",    "omega"};
+
+std::string_view greek_name(char32_t c) {
+  if (c >= 0x391 && c <= 0x3A9) c += 0x20;
+  if (c < 0x3B1 || c > 0x3C9) return {};
+  size_t index = c - 0x3B1;
+  if (index >= 18) --index;  // two forms of sigma
+  return kGreek[index];
+}
+
+// A dash says something behind a word, a closing quotation or a bracket; behind another pause it does not.
+bool takes_dash(const Token& token) {
+  return token.kind != TokenKind::kPunctuation || token.text == "”" || token.text == ")";
+}
+
+// A straight quote opens where white space or an opening mark stands before it.
+char32_t direction(const Input& in, size_t i) {
+  const bool opens = i == 0 || in.space(i - 1) || in.at(i - 1) == '(' || in.at(i - 1) == '[' || in.at(i - 1) == U'—';
+  return opens ? U'“' : U'”';
+}
+
+size_t read_dash(const Input& in, size_t i, Output& out) {
+  size_t end = i;
+  while (in.at(end) == '-' || in.at(end) == U'–' || in.at(end) == U'—') ++end;
+  const bool lone_hyphen = end == i + 1 && in.at(i) == '-';
+  const bool spaced = (i == 0 || in.space(i - 1)) && in.space(end);
+  if (lone_hyphen && !spaced) return end;  // a hyphen at the edge of a word is silent
+  if (!out.tokens().empty() && takes_dash(out.tokens().back())) out.punctuation(U'—', i, end);
+  return end;
+}
+
+}  // namespace
+
+size_t read_mark(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+  const char32_t c = in.at(i);
+  switch (c) {
+    case ';':
+    case ':':
+    case ',':
+    case '!':
+    case '?':
+    case U'…':
+    case U'“':
+    case U'”': out.punctuation(c, i, i + 1); return i + 1;
+    case '.': {
+      size_t end = i;
+      while (in.at(end) == '.' || (in.at(end) == ' ' && in.at(end + 1) == '.')) ++end;
+      out.punctuation(end - i > 1 ? U'…' : U'.', i, end);
+      return end;
+    }
+    case '(':
+    case '[':
+    case '{': out.punctuation('(', i, i + 1); return i + 1;
+    case ')':
+    case ']':
+    case '}': out.punctuation(')', i, i + 1); return i + 1;
+    case '"': out.punctuation(direction(in, i), i, i + 1); return i + 1;
+    case '-':
+    case U'–':
+    case U'—': return read_dash(in, i, out);
+    case '\'':
+    case '*':
+    case '_':
+    case '`':
+    case '^':
+    case '|':
+    case '\\':
+    case '~':
+    case '/':
+    case '#':
+    case '<':
+    case '>':
+      out.space();  // says nothing
+      return i + 1;
+    default: break;
+  }
+  for (const Sign& sign : kSigns) {
+    if (sign.sign == c) {
+      out.numbers(sign.words, i, i + 1);
+      return i + 1;
+    }
+  }
+  if (const std::string_view name = greek_name(c); !name.empty()) {
+    out.word(name, i, i + 1);
+    return i + 1;
+  }
+  return 0;
+}
+
+}  // namespace syrinx::text

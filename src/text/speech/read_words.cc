@@ -1,0 +1,183 @@
+// Words, abbreviations, initialisms and Roman numerals.
+#include "text/speech/abbreviations.h"
+#include "text/speech/numbers.h"
+#include "text/speech/readers.h"
+
+namespace syrinx::text {
+namespace {
+
+bool listed(std::string_view word, std::string_view list) {
+  return list.find(" " + ascii_lower(word) + " ") != std::string_view::npos;
+}
+
+constexpr std::string_view kRulers =
+    " henry louis charles george james edward william richard elizabeth mary philip philippe john paul pius benedict "
+    "gregory "
+    "leo alexander frederick ferdinand catherine peter nicholas ivan napoleon ramses rameses francis francois victor "
+    "otto "
+    "clement innocent urban boniface xerxes darius ptolemy umberto carlos juan felipe alfonso christian gustav harald "
+    "haakon olaf oscar wilhelm franz josef joseph maximilian leopold albert malcolm robert david kenneth constantine "
+    "justinian theodosius valentinian margaret anne mohammed mehmed murad selim suleiman cleopatra artaxerxes ";
+constexpr std::string_view kCounted =
+    " chapter part volume book act scene section war type phase class appendix article level stage title figure table "
+    "apollo bowl mark rocky fantasy episode season canto psalm unit version grade world vol. ";
+// Verbs after which "Elizabeth I" is a queen and not two speakers.
+constexpr std::string_view kAfterFirst = " was is had of ruled reigned died became came went made and in ";
+
+// "w/o", "w/": returns the end and the word.
+size_t read_with(const Input& in, size_t i, Output& out) {
+  if (!in.matches(i, "w/") || !in.begins_word(i)) return 0;
+  if (in.matches(i, "w/o") && in.ends_word(i + 3)) {
+    out.word("without", i, i + 3);
+    return i + 3;
+  }
+  if (!in.space(i + 2)) return 0;
+  out.word("with", i, i + 2);
+  return i + 2;
+}
+
+const Token* last_word(const Output& out) {
+  return out.tokens().empty() || out.tokens().back().kind == TokenKind::kPunctuation ? nullptr : &out.tokens().back();
+}
+
+bool capitalised(std::string_view word) { return !word.empty() && is_ascii_upper(static_cast<unsigned char>(word[0])); }
+
+// "St." and "Dr." behind a name are a street's.
+std::string_view spoken_form(const Abbreviation& found, const Input& in, size_t end, const Output& out) {
+  const bool name_follows = in.at(end) == ' ' && in.upper(end + 1);
+  const Token* before = last_word(out);
+  const bool after_name = before != nullptr && (capitalised(before->text) || before->number);
+  if (found.written == "st" && after_name && !name_follows) return "street";
+  if (found.written == "dr" && after_name && !name_follows) return "drive";
+  if (found.written == "ft" && !name_follows) return "feet";
+  return found.spoken;
+}
+
+// "U.S.", "J.R.R.", "e.g.", "Ph.D.": letters and points, behind which the word ends.  `last_point` is the end with it.
+size_t dotted_end(const Input& in, size_t i) {
+  size_t end = i;
+  while (in.letter(end)) {
+    end = in.letters_end(end);
+    if (in.at(end) != '.' || !in.letter(end + 1)) break;
+    ++end;
+  }
+  return end;
+}
+
+// Does a sentence end here, so that the point of an abbreviation must also be said?
+bool ends_sentence(const Input& in, size_t behind_point) {
+  size_t next = behind_point;
+  while (next < in.size() && (in.at(next) == '"' || in.at(next) == U'”' || in.at(next) == '\'' || in.at(next) == ')'))
+    ++next;
+  if (next < in.size() && !in.space(next)) return false;
+  next = in.skip_spaces(next);
+  return next >= in.size();
+}
+
+size_t read_initialism(const Input& in, size_t i, size_t end, Output& out) {
+  const std::string written = in.ascii(i, end);
+  const bool point_follows = in.at(end) == '.';
+  if (!is_initialism(written)) return 0;
+  out.letters(written, i, end);
+  return point_follows && !ends_sentence(in, end + 1) ? end + 1 : end;
+}
+
+}  // namespace
+
+size_t read_roman(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+  if (!in.upper(i) || !in.begins_word(i) || (i > 0 && in.at(i - 1) != ' ')) return 0;
+  const size_t end = in.letters_end(i);
+  const std::string letters = in.ascii(i, end);
+  const int value = roman_value(letters);
+  const Token* before = last_word(out);
+  if (value == 0 || before == nullptr || !capitalised(before->text)) return 0;
+  if (in.at(end) == '\'' && !(in.at(end + 1) == 's' && letters != "I")) return 0;
+  if (in.at(end) == '.' && letters.size() == 1 && !ends_sentence(in, end + 1)) return 0;  // an initial
+  const bool ruler = listed(before->text, kRulers);
+  const bool counted = listed(before->text, kCounted);
+  if (letters == "I" && ruler) {
+    const size_t next = in.skip_spaces(end);
+    const bool stops = next >= in.size() || !in.space(end);
+    if (!stops && !listed(in.ascii(next, in.letters_end(next)), kAfterFirst)) return 0;
+  } else if (!ruler && !counted && letters.size() < 2) {
+    return 0;
+  }
+  const std::string words = cardinal(std::to_string(value));
+  const bool possessive = in.at(end) == '\'';
+  out.numbers((ruler ? "the " + to_ordinal(words) : words) + (possessive ? "'s" : ""), i, end);
+  return possessive ? end + 2 : end;
+}
+
+size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+  if (!in.letter(i) || !in.begins_word(i)) return 0;
+  if (const size_t end = read_with(in, i, out); end > 0) return end;
+  const size_t end = dotted_end(in, i);
+  const std::string written = in.ascii(i, end);
+  const Abbreviation* found = find_abbreviation(written);
+  const bool pointed = in.at(end) == '.';
+  const bool bare_title = !pointed && found != nullptr && found->use == AbbreviationUse::kTitle && in.upper(i) &&
+                          in.at(end) == ' ' && in.upper(end + 1) && listed(written, " mr mrs ms dr prof st ");
+  if (found != nullptr && (pointed || bare_title || written == "vs" || written.find('.') != std::string::npos)) {
+    const bool number_follows = in.digit(in.skip_spaces(end + 1));
+    const bool title = found->use == AbbreviationUse::kTitle && !in.upper(i);
+    if ((found->use == AbbreviationUse::kBeforeNumber && !number_follows) || title) return 0;
+    const bool keep_point = pointed && ends_sentence(in, end + 1);
+    const size_t behind = pointed && !keep_point ? end + 1 : end;
+    if (found->spoken.empty()) {
+      out.letters(written, i, behind);
+      return behind;
+    }
+    std::string spoken(spoken_form(*found, in, end + 1, out));
+    if (in.upper(i)) spoken[0] = ascii_upper(spoken[0]);
+    for (std::string_view rest = spoken; !rest.empty();) {
+      const size_t gap = std::min(rest.find(' '), rest.size());
+      out.word(rest.substr(0, gap), i, behind);
+      rest.remove_prefix(std::min(gap + 1, rest.size()));
+    }
+    return behind;
+  }
+  if (const size_t behind = read_initialism(in, i, end, out); behind > 0) return behind;
+  // A single initial before a name: the point says nothing.
+  if (pointed && written.size() == 1 && in.upper(i) && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
+    out.letters(written, i, end + 1);
+    return end + 1;
+  }
+  return 0;
+}
+
+size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+  if (!in.letter(i) && !(in.at(i) == '\'' && in.letter(i + 1))) return 0;
+  size_t end = i + 1;
+  while (end < in.size()) {
+    if (in.letter(end) || ((in.at(end) == '\'' || in.at(end) == '-') && in.letter(end + 1) && in.letter(end - 1))) {
+      ++end;
+    } else {
+      break;
+    }
+  }
+  // "AT&T", "R&B"; "A4", "MP3s": single letters and capitals before digits are spelled.
+  const std::string written = in.ascii(i, end);
+  const bool capitals = written == ascii_upper(written) && written.find_first_of("'-") == std::string::npos;
+  if (capitals && end - i <= 3 && in.at(end) == '&' && in.upper(end + 1) && in.letters_end(end + 1) - end <= 3) {
+    const size_t second = in.letters_end(end + 1);
+    out.letters(written, i, end);
+    out.numbers("and", end, end + 1);
+    out.letters(in.ascii(end + 1, second), end + 1, second);
+    return second;
+  }
+  const bool digits_follow = in.digit(end) || (in.at(end) == '-' && in.digit(end + 1));
+  if (digits_follow && (end - i == 1 || (capitals && end - i <= 2))) {
+    out.letters(written, i, end);
+    return end;
+  }
+  // A lone capital in the middle of a sentence, before a pause, is a letter: "vitamin A."
+  if (written == "A" && last_word(out) != nullptr && !in.space(end)) {
+    out.letters(written, i, end);
+    return end;
+  }
+  if (in.at(end) == '\'' && in.at(end - 1) == 's') ++end;
+  out.word(in.ascii(i, end), i, end);
+  return end;
+}
+
+}  // namespace syrinx::text

@@ -1,0 +1,208 @@
+// Forms, and the recordings in them: what is taken of each, and what is refused how.
+#include "server/http/multipart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/host/upload_room.h"
+#include "server/openai/transcription_request.h"
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kType = "multipart/form-data; boundary=b";
+
+std::string field(std::string_view name, std::string_view content, std::string_view more = "") {
+  return fmt::format("--b\r\nContent-Disposition: form-data; name=\"{}\"{}\r\n\r\n{}\r\n", name, more, content);
+}
+
+std::string fault(std::string_view body, const char* type = kType) {
+  const auto parts = parse_multipart(type, body);
+  return parts ? "" : parts.error().message;
+}
+
+TEST(Multipart, FieldsAndFilesInTheirOrder) {
+  const std::string body =
+      "preamble\r\n" + field("file", "\r\n--\x00 \xff--b", "; filename=\"a \\\"b\\\" c:\\d.wav\"") +
+      "--b  \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION:form-data;name=plain\r\n\r\n\r\n--b--";
+  const std::string with_more = body + "epilogue";  // which the parts look into
+  const auto parts = parse_multipart("Multipart/Form-Data; charset=x; boundary=\"b\"", with_more);
+  ASSERT_TRUE(parts) << parts.error().message;
+  ASSERT_EQ(parts->size(), 2U);
+  EXPECT_EQ((*parts)[0].name, "file");
+  EXPECT_EQ((*parts)[0].file_name, "a \"b\" c:\\d.wav");
+  EXPECT_EQ((*parts)[0].content, std::string_view("\r\n--\x00 \xff--b", 9).substr(0, 4));
+  EXPECT_EQ((*parts)[1].name, "plain");
+  EXPECT_EQ((*parts)[1].content, "");
+  EXPECT_TRUE(parse_multipart(kType, "--b--")->empty());
+  const auto path = parse_multipart(
+      kType, "--b\r\nContent-Disposition: form-data; filename=\"C:\\dir\\\"; name=\"file\"\r\n\r\nx\r\n--b--");
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_EQ((*path)[0].name, "file");
+  EXPECT_EQ((*path)[0].file_name, "C:\\dir\\");
+}
+
+TEST(Multipart, WhatIsNoFormIsNamed) {
+  EXPECT_EQ(parse_multipart("application/json", "{}").error().status, 415);
+  EXPECT_THAT(fault("", "multipart/form-data"), HasSubstr("no boundary of 1 to 70 bytes"));
+  EXPECT_THAT(fault("", ("multipart/form-data; boundary=" + std::string(71, 'x')).c_str()), HasSubstr("no boundary"));
+  EXPECT_THAT(fault("hello"), HasSubstr("the body holds no boundary"));
+  EXPECT_THAT(fault("--bb\r\n"), HasSubstr("followed by something else"));
+  EXPECT_THAT(fault("--b\r\nX: y"), HasSubstr("does not end within 4096 bytes"));
+  EXPECT_THAT(fault("--b\r\nX: y\r\n\r\nz\r\n--b--"), HasSubstr("has no name"));
+  EXPECT_THAT(fault("--b\r\nContent-Disposition: attachment; name=x\r\n\r\nz\r\n--b--"),
+              HasSubstr("no field of a form"));
+  EXPECT_THAT(fault(field("model", "tiny").substr(0, 60)), HasSubstr("cut off in the field 'model'"));
+  EXPECT_THAT(fault(field(std::string(300, 'n'), "") + "--b--"), HasSubstr("has 300 bytes, more than 256"));
+  std::string many;
+  for (size_t i = 0; i <= FormLimits::kMaxParts; ++i) many += field("x", "");
+  EXPECT_THAT(fault(many + "--b--"), HasSubstr("more than 64 parts"));
+}
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+TranscriptionRequestOrError parse(const Fields& fields, bool translated = false, bool ignore_hints = false) {
+  std::vector<FormPart> parts;
+  for (const auto& [name, content] : fields) parts.push_back({.name = name, .content = content});
+  return parse_transcription_request(parts, {.translated = translated, .ignore_hints = ignore_hints});
+}
+
+TEST(TranscriptionRequest, EveryField) {
+  const Fields fields = {
+      {"file", "sound"},
+      {"model", "whisper-1"},
+      {"language", "en"},
+      {"prompt", ""},
+      {"response_format", "verbose_json"},
+      {"temperature", "0.0"},
+      {"timestamp_granularities[]", "word"},
+      {"timestamp_granularities[]", "segment"},
+      {"stream", "false"},
+      {"keywords[]", "Syrinx"},
+      {"chunking_strategy",
+       R"({"type": "server_vad", "threshold": 0.6, "prefix_padding_ms": 100, "silence_duration_ms": 300})"}};
+  const auto request = parse(fields);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->file, "sound");
+  EXPECT_EQ(request->model, "whisper-1");
+  EXPECT_EQ(request->format, TranscriptionFormat::kVerboseJson);
+  EXPECT_EQ(request->options.language, "en");
+  EXPECT_TRUE(request->options.words && request->segments && !request->events && !request->options.translate);
+  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});
+  EXPECT_EQ(request->options.voice.threshold, 0.6);
+  EXPECT_EQ(request->options.voice.speech_pad_ms, 100);
+  EXPECT_EQ(request->options.voice.min_silence_ms, 300);
+  EXPECT_TRUE(parse({{"file", "x"}}, true)->options.translate);
+  EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
+  EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
+  const auto apart = parse({{"file", "x"},
+                            {"chunking_strategy[type]", "server_vad"},
+                            {"chunking_strategy[threshold]", "0.6"},
+                            {"chunking_strategy[prefix_padding_ms]", "100"},
+                            {"chunking_strategy[silence_duration_ms]", "300"}});
+  ASSERT_TRUE(apart) << apart.error().message;
+  EXPECT_EQ(apart->options.voice.threshold, 0.6);
+  EXPECT_EQ(apart->options.voice.speech_pad_ms, 100);
+  EXPECT_EQ(apart->options.voice.min_silence_ms, 300);
+}
+
+// LiveKit's client names its one language so.
+TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
+  const auto language = [](Fields fields) {
+    fields.emplace_back("file", "x");
+    const auto request = parse(fields);
+    return request ? request->options.language : request.error().message;
+  };
+  for (const char* name : {"languages[]", "languages"}) {
+    EXPECT_EQ(language({{name, "en"}}), "en");
+    EXPECT_EQ(language({{name, ""}, {name, "de"}}), "de");
+    EXPECT_EQ(language({{name, "en"}, {name, "de"}}), "");
+    EXPECT_EQ(language({{name, "en"}, {"language", "de"}}), "de");
+  }
+}
+
+TEST(TranscriptionRequest, HintsMayBeIgnored) {
+  const auto request =
+      parse({{"file", "x"}, {"prompt", std::string(300, 'x')}, {"temperature", "0.7"}, {"keywords[]", "Syrinx"}},
+            /*translated=*/false, /*ignore_hints=*/true);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});  // the model knows whether it heeds them
+  EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true, /*ignore_hints=*/true));
+  EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}, false, true).error().param, "temperature");
+  // An answer may lack them, by its type.
+  for (const char* name : {"include[]", "include"}) EXPECT_TRUE(parse({{"file", "x"}, {name, "logprobs"}}));
+}
+
+TEST(TranscriptionRequest, MisusesNameTheField) {
+  const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
+    fields.emplace_back("file", "sound");
+    const auto request = parse(fields, translated);
+    ASSERT_FALSE(request) << param;
+    EXPECT_EQ(request.error().status, 400);
+    EXPECT_EQ(request.error().param, param);
+    EXPECT_THAT(request.error().message, HasSubstr(words));
+  };
+  EXPECT_EQ(parse({}).error().param, "file");
+  EXPECT_EQ(parse({{"file", ""}}).error().param, "file");
+  check({{"file", "a"}}, "file", "given twice");
+  check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
+  check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
+  check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  check({{"prompt", "Hello."}}, "prompt", "or have the operator set ignore_hints", /*translated=*/true);
+  const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
+  check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
+  check({{"include[]", is_long}}, "include[]", "cannot be included");
+  check({{"known_speaker_references[]", is_long}}, "known_speaker_references[]", "tells speakers apart");
+  for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
+    check({{"temperature", bad}}, "temperature", "from 0 to 1");
+  check({{"temperature", "0.5"}}, "temperature", "give 0, leave it out, or have the operator set ignore_hints");
+  check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
+  check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
+  check({{"stream", "maybe"}}, "stream", "true or false");
+  check({{"stream", "true"}, {"response_format", "srt"}}, "stream", "in place of srt");
+  check({{"known_speaker_names[]", "ann"}}, "known_speaker_names[]", "tells speakers apart");
+  check({{"model", std::string(300, 'm')}}, "model", "has 300 bytes");
+  for (const char* bad : {"loud", "{}", "[]", R"({"type": "semantic_vad"})"})
+    check({{"chunking_strategy", bad}}, "chunking_strategy", "must be auto");
+  check({{"chunking_strategy", R"({"type": "server_vad", "eagerness": 1})"}}, "chunking_strategy",
+        "has no 'eagerness'");
+  check({{"chunking_strategy", R"({"type": "server_vad", "threshold": "x"})"}}, "chunking_strategy",
+        "must be a number");
+  check({{"chunking_strategy[type]", "semantic_vad"}}, "chunking_strategy", "must be server_vad");
+  for (const char* bad : {"", "x", "\"1\"", "[1]"})
+    check({{"chunking_strategy[threshold]", bad}}, "chunking_strategy", "'threshold' of 'chunking_strategy' must be");
+  check({{"chunking_strategy[eagerness]", "1"}}, "chunking_strategy[eagerness]", "there is no field");
+  check({{"pitch", "1"}}, "pitch", "there is no field 'pitch'");
+  check({{"language", "en"}}, "language", "a request may have file, model, prompt", /*translated=*/true);
+  Fields many;
+  for (int i = 0; i < 33; ++i) many.emplace_back("keywords[]", "word");
+  check(many, "keywords", "more than 32 words");
+}
+
+TEST(UploadRoom, IsTakenAsBytesComeAndGivenBackWithWhatHoldsIt) {
+  auto room = std::make_unique<UploadRoom>(100, 60);
+  auto first = room->begin("a");
+  EXPECT_EQ(room->held(), 0U);  // who brings nothing holds nothing
+  EXPECT_TRUE(first->fits(60));
+  EXPECT_TRUE(first->grow_to(10));
+  EXPECT_TRUE(first->grow_to(50));
+  EXPECT_TRUE(first->grow_to(20));  // it stays as large
+  EXPECT_EQ(room->held(), 50U);
+  const auto beside = room->begin("a");
+  EXPECT_FALSE(beside->grow_to(11));  // an address's share
+  EXPECT_TRUE(beside->grow_to(10));
+  const auto second = room->begin("b");
+  EXPECT_FALSE(second->fits(41));
+  EXPECT_FALSE(second->grow_to(41));
+  EXPECT_TRUE(second->grow_to(40));
+  EXPECT_EQ(room->held(), 100U);
+  first.reset();
+  EXPECT_EQ(room->held(), 50U);
+  EXPECT_TRUE(beside->grow_to(60));
+  room.reset();  // who holds some may live longer
+}
+
+}  // namespace
+}  // namespace syrinx::server

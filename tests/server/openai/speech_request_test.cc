@@ -1,0 +1,173 @@
+#include "server/openai/speech_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syrinx::server {
+namespace {
+
+using testing::HasSubstr;
+
+SpeechRequest good(std::string_view body, const SpeechLimits& limits = {}) {
+  auto request = parse_speech_request(body, limits);
+  EXPECT_TRUE(request) << body << ": " << request.error().message;
+  return request ? *request : SpeechRequest{};
+}
+
+HttpError bad(std::string_view body, const SpeechLimits& limits = {}) {
+  auto request = parse_speech_request(body, limits);
+  EXPECT_FALSE(request) << body;
+  return request ? HttpError{} : request.error();
+}
+
+TEST(SpeechRequest, DefaultsAreThoseOfOpenAi) {
+  const SpeechRequest request = good(R"({"input": "Hello."})");
+  EXPECT_EQ(request.input, "Hello.");
+  EXPECT_EQ(request.model + request.voice, "");
+  EXPECT_EQ(request.format, AudioFormat::kMp3);
+  EXPECT_EQ(request.speed, 1);
+  EXPECT_EQ(request.sample_rate_hz, 24000);
+  EXPECT_FALSE(request.events || request.whole || request.temperature.has_value());
+}
+
+TEST(SpeechRequest, EveryField) {
+  const SpeechRequest request = good(
+      R"({"input": "Hi", "model": "m", "voice": {"id": "v"}, "language": "en-GB", "instructions": "", "response_format": "pcm",
+               "speed": 2, "stream_format": "sse", "stream": true, "seed": 7, "sample_rate": 16000, "temperature": 0.5})");
+  EXPECT_EQ(request.model, "m");
+  EXPECT_EQ(request.voice, "v");
+  EXPECT_EQ(request.language, "en-GB");
+  EXPECT_EQ(request.format, AudioFormat::kPcm);
+  EXPECT_EQ(request.speed, 2);
+  EXPECT_TRUE(request.events);
+  EXPECT_EQ(request.seed, 7U);
+  EXPECT_EQ(request.sample_rate_hz, 16000);
+  EXPECT_EQ(request.temperature, 0.5);
+  EXPECT_TRUE(good(R"({"input": "Hi", "stream": false})").whole);
+  EXPECT_EQ(good(R"({"input": "Hi", "seed": 18446744073709551615})").seed, UINT64_MAX);
+  const SpeechRequest nulls = good(
+      R"({"input": "Hi", "voice": null, "speed": null, "response_format": null, "stream": null, "seed": null,
+          "stream_format": null, "sample_rate": null, "temperature": null, "instructions": null, "model": null})");
+  EXPECT_EQ(nulls.format, AudioFormat::kMp3);
+  EXPECT_FALSE(nulls.whole || nulls.temperature.has_value());
+}
+
+TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
+  const struct {
+    const char *field, *body, *words;
+  } cases[] = {
+      {"input", R"({})", "is missing or empty"},
+      {"input", R"({"input": ""})", "is missing or empty"},
+      {"input", R"({"input": 3})", "must be the text"},
+      {"model", R"({"input": "x", "model": 3})", "must be a text"},
+      {"voice", R"({"input": "x", "voice": {"name": "v"}})", "an 'id' and nothing else"},
+      {"voice", R"({"input": "x", "voice": {"id": "v", "x": 1}})", "an 'id' and nothing else"},
+      {"voice", R"({"input": "x", "voice": []})", "must be a text"},
+      {"response_format", R"({"input": "x", "response_format": "aiff"})", "choose mp3, opus, aac, flac, wav or pcm"},
+      {"speed", R"({"input": "x", "speed": 0.2})", "a number from 0.25 to 4"},
+      {"speed", R"({"input": "x", "speed": "fast"})", "a number from 0.25 to 4"},
+      {"stream_format", R"({"input": "x", "stream_format": "ws"})", "choose audio or sse"},
+      {"stream", R"({"input": "x", "stream": 1})", "true or false"},
+      {"stream", R"({"input": "x", "stream": false, "stream_format": "sse"})", "exclude each other"},
+      {"seed", R"({"input": "x", "seed": -1})", "a whole number from 0 to 18446744073709551615"},
+      {"seed", R"({"input": "x", "seed": 1.5})", "a whole number from 0 to 18446744073709551615"},
+      {"seed", R"({"input": "x", "seed": 18446744073709551616})", "a whole number from 0 to 18446744073709551615"},
+      {"sample_rate", R"({"input": "x", "sample_rate": 11025})", "must be 8000"},
+      {"sample_rate", R"({"input": "x", "sample_rate": 44100, "response_format": "opus"})", "opus has no 44100"},
+      {"temperature", R"({"input": "x", "temperature": 3})", "a number from 0 to 2"},
+      {"instructions", R"({"input": "x", "instructions": "cheerfully"})", "leave them out"},
+      {"instructions", R"({"input": "x", "instructions": 1})", "must be a text"},
+      {"language", R"({"input": "x", "language": 1})", "must be a text"},
+      {"pitch", R"({"input": "x", "pitch": 3})", "there is no field 'pitch'; a request may have input"},
+  };
+  for (const auto& each : cases) {
+    const HttpError error = bad(each.body);
+    EXPECT_EQ(error.status, 400) << each.body;
+    EXPECT_EQ(error.param, each.field) << each.body;
+    EXPECT_THAT(error.message, HasSubstr(each.words)) << each.body;
+  }
+}
+
+TEST(SpeechRequest, FieldsOfOtherServersAreKnownAndSayWhatToDoInstead) {
+  const struct {
+    const char *field, *value, *instead;
+  } cases[] = {
+      {"top_k", "50", "give Pocket TTS a 'temperature'"},   {"top_p", "0.9", "give Pocket TTS a 'temperature'"},
+      {"max_new_tokens", "2048", "a shorter 'input'"},      {"ref_audio", R"("UklGRg==")", "POST /v1/audio/voices"},
+      {"ref_text", R"("Hello.")", "POST /v1/audio/voices"}, {"task_type", R"("Base")", "choose by 'model' and 'voice'"},
+      {"instructions", R"("sing")", "ignore_instructions"},
+  };
+  std::vector<std::string> unheeded;
+  for (const auto& each : cases) {
+    unheeded.emplace_back(each.field);
+    const std::string begin = fmt::format(R"({{"input": "x", "{}": )", each.field);
+    const HttpError error = bad(begin + each.value + "}");
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.param, each.field);
+    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' cannot be heeded: ", each.field)));
+    EXPECT_THAT(error.message, HasSubstr(each.instead));
+    good(begin + "null}");
+  }
+  EXPECT_THAT(unheeded_speech_fields(), testing::UnorderedElementsAreArray(unheeded));
+}
+
+TEST(SpeechRequest, BodiesThatAreNone) {
+  for (const char* body : {"", "[", "[1]", "3", "{\"input\": \"\xff\"}", "{\"input\": \"x\", \"input\": \"y\"}",
+                           R"({"voice": [[[[[[[[[[1]]]]]]]]]]})"}) {
+    const HttpError error = bad(body);
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.code, "invalid_json") << body;
+  }
+  std::string many = R"({"extra": [1)";
+  for (int i = 0; i < 1024; ++i) many += ",1";
+  EXPECT_THAT(bad(many + "]}").message, HasSubstr("more than 1024 values"));
+  EXPECT_THAT(bad(std::string(65537, '\n') + "x").message, HasSubstr("blanks of more than 65536 bytes"));
+}
+
+TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
+  const SpeechLimits limits{.max_text_characters = 3, .ignore_instructions = true};
+  EXPECT_EQ(good("{\"input\": \"\xc3\xa4\xc3\xb6\xc3\xbc\", \"instructions\": \"sing\"}", limits).input.size(), 6U);
+  const HttpError error = bad(R"({"input": "four"})", limits);
+  EXPECT_EQ(error.code, "string_above_max_length");
+  EXPECT_EQ(error.param, "input");
+  EXPECT_THAT(error.message, HasSubstr("4 characters; give at most 3"));
+  EXPECT_THAT(bad(R"({"input": "x", "model": ")" + std::string(257, 'm') + "\"}").message, HasSubstr("at most 256"));
+}
+
+TEST(HttpMessage, ErrorsAreOpenAiObjects) {
+  EXPECT_EQ(
+      error_body({.status = 404, .message = "no \"x\"", .param = "model", .code = "model_not_found"}),
+      R"({"error":{"message":"no \"x\"","type":"invalid_request_error","param":"model","code":"model_not_found"}})");
+  EXPECT_EQ(error_body({.status = 500, .message = "m"}),
+            R"({"error":{"message":"m","type":"server_error","param":null,"code":null}})");
+  const HttpReply busy = error_reply(http_error({Code::kUnavailable, "full"}));
+  EXPECT_EQ(busy.status, 503);
+  ASSERT_EQ(busy.headers.size(), 1U);
+  EXPECT_EQ(busy.headers[0].name, "Retry-After");
+  const std::pair<Code, int> statuses[] = {
+      {Code::kInvalidArgument, 400}, {Code::kNotFound, 404},  {Code::kUnsupported, 400}, {Code::kLimitExceeded, 413},
+      {Code::kDataLoss, 500},        {Code::kCancelled, 499}, {Code::kIo, 500},          {Code::kInternal, 500}};
+  for (const auto& [code, status] : statuses) EXPECT_EQ(http_error({code, "m"}).status, status);
+}
+
+TEST(HttpMessage, HeadersAndQueriesAreFoundByName) {
+  HttpRequest request;
+  request.headers = {{"content-TYPE", "a"}, {"X", "1"}, {"x", "2"}};
+  EXPECT_EQ(request.header("Content-Type"), "a");
+  EXPECT_EQ(request.header("x"), "1");
+  EXPECT_EQ(request.header("Y"), "");
+  request.query = "a=1&slots=1&b&=c&&d=";
+  EXPECT_EQ(request.query_value("slots"), "1");
+  EXPECT_EQ(request.query_value("a"), "1");
+  EXPECT_EQ(request.query_value("b"), "");
+  EXPECT_EQ(request.query_value("lots"), "");
+}
+
+TEST(HttpMessage, PartsOfAnAddressAreDecoded) {
+  EXPECT_EQ(percent_decoded("meta%2Fllama3.2%3a1b+x", true), "meta/llama3.2:1b x");
+  EXPECT_EQ(percent_decoded("a+b", false), "a+b");
+  for (const char* const coded : {"%", "a%2", "%2x", "%x2"}) EXPECT_FALSE(percent_decoded(coded, true)) << coded;
+}
+
+}  // namespace
+}  // namespace syrinx::server
