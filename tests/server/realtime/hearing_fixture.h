@@ -88,7 +88,8 @@ class HearingTest : public testing::Test {
     if (!thread_.joinable()) return;
     session_->messages()->leave();
     thread_.join();
-    session_.reset();  // its ear gives the slot up
+    session_.reset();
+    EXPECT_TRUE(slots_are_busy(0));  // the thread of its ear may still be in the slot, which the next session needs
   }
 
   void detect(float doubt, float gain = 64) {
