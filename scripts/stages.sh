@@ -7,7 +7,8 @@ declare -A scope=()  # what the change asks for: the lines of tools/change_scope
 
 read_scope() {
   local key words
-  tools/change_scope.py >build/log/scope.log || { echo "test: tools/change_scope.py failed" >&2; return 1; }
+  # shellcheck disable=SC2086
+  tools/change_scope.py ${since-} >build/log/scope.log || { echo "test: tools/change_scope.py failed" >&2; return 1; }
   while IFS=: read -r key words; do
     if [ "$key" = note ]; then echo "change: ${words# }"; else scope[$key]=${words# }; fi
   done <build/log/scope.log
