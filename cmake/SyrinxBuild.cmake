@@ -58,10 +58,13 @@ if(SYRINX_COVERAGE)
       -fprofile-list=${uncounted})
   target_link_options(syrinx_options INTERFACE -fprofile-instr-generate)
 endif()
-# Checked builds need not compile each kernel for every processor: what differs is the width, and each costs seconds.
-if(SYRINX_LEAVE_OUT_TARGETS)
-  target_compile_definitions(syrinx_options INTERFACE "HWY_DISABLED_TARGETS=(${SYRINX_LEAVE_OUT_TARGETS})")
-endif()
+# Checked builds need not compile each kernel for every processor: what differs is the width, and each costs seconds.  For the
+# kernels and their tests, which alone see Highway, so that another choice compiles nothing else anew.
+function(syrinx_leave_out_targets target)
+  if(SYRINX_LEAVE_OUT_TARGETS)
+    target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(${SYRINX_LEAVE_OUT_TARGETS})")
+  endif()
+endfunction()
 
 # What nearly every file includes, parsed once a build.  A file still includes what it uses: clang-tidy reads without.
 set(syrinx_precompiled <fmt/format.h> <algorithm> <array> <functional> <memory> <mutex> <optional> <span> <string>
@@ -120,6 +123,9 @@ function(syrinx_test name)
     endif()
   endif()
   syrinx_test_timing(timing ${ARG_SOURCES})
+  if(room STREQUAL "kernels")
+    syrinx_leave_out_targets(${name})
+  endif()
   if(timing)
     list(PREPEND ARG_LABELS timing)
     list(REMOVE_DUPLICATES ARG_LABELS)
