@@ -84,9 +84,8 @@ class Scope:
             if is_test and stage in ONLY_PROGRAM:
                 continue
             if stage == "numeric_asan":
-                room = layers.room_of(source.removeprefix("src/"))
-                parts = source.split("/")
-                self.numeric.add("/".join(parts[1:3]) if room == "models" and len(parts) > 3 else room)
+                parts = source.split("/")[1:]
+                self.numeric.add("/".join(parts[:2]) if parts[0] == "models" and len(parts) > 2 else parts[0])
             if stage == "tsan":
                 self.tsan |= {*layers.TSAN.get(layers.longest(layers.TSAN, source), layers.ALL_TSAN)}
             self.added.setdefault(stage, path)

@@ -55,6 +55,7 @@ ADDS = {
     "src/models/pocket_tts/stream_pool": ("numeric_asan", "x86", "tsan"),
     "src/models/pocket_tts/chunk_speaker": ("numeric_asan", "x86", "tsan"),
     "src/engine": ("tsan",),  # streams, sessions, queues
+    "src/capi": ("install",),
     "src/server": ("tsan", "clients"),
     "include": ("install",),
     "examples": ("install",),

@@ -90,7 +90,6 @@ class Map(unittest.TestCase):
             self.assertLessEqual(set(stages), known, path)
 
     def test_rooms_go_by_longest_name(self):
-        self.assertEqual(layers.room_of("kernels/cpu/conv.cc"), "kernels")
         self.assertEqual(layers.longest(["src/nn", "src/nn/crew"], "src/nn/crew_test.cc"), "src/nn/crew")
         self.assertEqual(layers.longest(["src/nn", "src/nn/crew"], "src/nn/crewed.cc"), "src/nn")
         self.assertIsNone(layers.longest(["src/nn"], "src/nnx/a.cc"))
