@@ -1,8 +1,11 @@
 # Flags and helper functions shared by every folder.
 #   syrinx_library(NAME SOURCES ... LINKS ...)   one static library a folder: target syrinx_NAME.  Without SOURCES it is
 #                                                an interface, until the folder has its first source file
-#   syrinx_test(NAME SOURCES ... LINKS ... [LABELS real] [TIMEOUT seconds])
-#       one gtest binary, discovered by ctest with the label of its folder.  `real`: needs the installed voice.
+#   syrinx_test(NAME SOURCES ... LINKS ... [KIND memory|numeric] [LABELS real|slow|timing] [TIMEOUT seconds])
+#       one gtest binary, discovered by ctest with one label, FOLDER-KIND[-timing][-LABELS]: models/kokoro-numeric.  KIND says
+#       in which build the gate runs it (tools/layers.py: numeric in the release build, memory under the sanitizers), LABELS
+#       `real` that it needs the installed voice.  `timing`, for what has threads, sockets or clocks, comes by itself where a
+#       source names one of them.  Targets for scripts/test: KIND_tests, KIND_tests.FOLDER, real_tests, timing_tests.TOP_FOLDER
 #   syrinx_fuzz(NAME LINKS ...)                  fuzz/NAME_fuzz.cc with the seeds of fuzz/corpus/NAME: a libFuzzer binary
 #       where SYRINX_FUZZ is on, else a program that feeds it the seeds and their beginnings; ctest NAME_replay runs either
 set(CMAKE_CXX_STANDARD 20)
@@ -16,8 +19,7 @@ endif()
 
 find_program(SYRINX_CCACHE_PROGRAM ccache)
 if(SYRINX_CCACHE AND SYRINX_CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${SYRINX_CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/compile_cached ${SYRINX_CCACHE_PROGRAM} ${CMAKE_SOURCE_DIR})
 endif()
 
 add_library(syrinx_options INTERFACE)
@@ -34,26 +36,47 @@ if(SYRINX_SANITIZE)
                          -fno-sanitize=function)
   target_link_options(syrinx_options INTERFACE -fsanitize=${SYRINX_SANITIZE})
 endif()
+# A file that an option names: a copy with its sum in its name, seen from the build folder, where compilers run.  So the compiler
+# cache finds what another clone compiled, and nothing that was compiled with another text.
+function(syrinx_file_for_compiler result name)
+  set(file ${CMAKE_SOURCE_DIR}/cmake/${name}.txt)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(SHA256 ${file} sum)
+  string(SUBSTRING ${sum} 0 12 sum)
+  configure_file(${file} ${CMAKE_BINARY_DIR}/${name}_${sum}.txt COPYONLY)
+  set(${result} ${name}_${sum}.txt PARENT_SCOPE)
+endfunction()
 # Threads that run the same line write to the same counter, which costs a kernel's loops twenty times what they compute:
 # nothing is counted in the headers of others, whose functions these loops are made of, and no fuzzing guided by kernels.
 if(SYRINX_FUZZ)  # src/ and the targets: nothing fuzzes the tests
-  set(syrinx_guide_fuzzing -fsanitize=fuzzer-no-link -fsanitize-coverage-ignorelist=${CMAKE_SOURCE_DIR}/cmake/unguided_sources.txt)
+  syrinx_file_for_compiler(unguided unguided_sources)
+  set(syrinx_guide_fuzzing -fsanitize=fuzzer-no-link -fsanitize-coverage-ignorelist=${unguided})
 endif()
 if(SYRINX_COVERAGE)
+  syrinx_file_for_compiler(uncounted uncounted_sources)
   set(syrinx_count_lines -fprofile-instr-generate -fcoverage-mapping  # of src/ alone: the tests cost a tenth less
-      -fprofile-list=${CMAKE_SOURCE_DIR}/cmake/uncounted_sources.txt)
+      -fprofile-list=${uncounted})
   target_link_options(syrinx_options INTERFACE -fprofile-instr-generate)
 endif()
-# Checked builds need not compile each kernel for every processor: what differs is the width, and each costs seconds.
-if(SYRINX_LEAVE_OUT_TARGETS)
-  target_compile_definitions(syrinx_options INTERFACE "HWY_DISABLED_TARGETS=(${SYRINX_LEAVE_OUT_TARGETS})")
-endif()
+# Checked builds need not compile each kernel for every processor: what differs is the width, and each costs seconds.  For the
+# kernels and their tests, which alone see Highway, so that another choice compiles nothing else anew.
+function(syrinx_leave_out_targets target)
+  if(SYRINX_LEAVE_OUT_TARGETS)
+    target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(${SYRINX_LEAVE_OUT_TARGETS})")
+  endif()
+endfunction()
 
 # What nearly every file includes, parsed once a build.  A file still includes what it uses: clang-tidy reads without.
 set(syrinx_precompiled <fmt/format.h> <algorithm> <array> <functional> <memory> <mutex> <optional> <span> <string>
     <string_view> <tl/expected.hpp> <utility> <vector>)
 set(syrinx_test_options -O1)  # what a test costs is mostly its own compilation; at -O0 it runs longer than that saves
 set(syrinx_precompiled_tests ${syrinx_precompiled} <gmock/gmock.h> <gtest/gtest.h> <fstream> <filesystem> <random>)
+
+# NUMERIC = ("kernels", ...)
+set(syrinx_layers ${CMAKE_SOURCE_DIR}/tools/layers.py)
+set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${syrinx_layers})
+file(STRINGS ${syrinx_layers} syrinx_numeric_line REGEX "^NUMERIC = ")
+string(REGEX MATCHALL "[a-z]+" syrinx_numeric_rooms "${syrinx_numeric_line}")
 
 function(syrinx_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
@@ -73,7 +96,7 @@ function(syrinx_library name)
 endfunction()
 
 function(syrinx_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "KIND;TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1200)
   endif()
@@ -91,14 +114,83 @@ function(syrinx_test name)
   target_precompile_headers(${name} REUSE_FROM syrinx_empty_test)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})  # "tests/...", shared by tests of several folders
   target_compile_definitions(${name} PRIVATE SYRINX_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
-  get_filename_component(label ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-  # One word, models-real: discovery takes no list of labels, and ctest -L and -LE look for parts of a label.
+  syrinx_test_room(room ${ARG_SOURCES})
+  string(REGEX MATCH "^[^/]*" top ${room})
+  if(NOT ARG_KIND)
+    set(ARG_KIND memory)
+    if(top IN_LIST syrinx_numeric_rooms)
+      set(ARG_KIND numeric)
+    endif()
+  endif()
+  syrinx_test_timing(timing ${ARG_SOURCES})
+  if(room STREQUAL "kernels")
+    syrinx_leave_out_targets(${name})
+  endif()
+  if(timing)
+    list(PREPEND ARG_LABELS timing)
+    list(REMOVE_DUPLICATES ARG_LABELS)
+  endif()
+  string(REPLACE "/" "." target_room ${room})
+  if("real" IN_LIST ARG_LABELS)
+    syrinx_test_group(real_tests ${name})
+  else()
+    syrinx_test_group(${ARG_KIND}_tests ${name})
+    syrinx_test_group(${ARG_KIND}_tests.${target_room} ${name})
+  endif()
+  if("timing" IN_LIST ARG_LABELS)
+    syrinx_test_group(timing_tests.${top} ${name})
+  endif()
+  # One word, as discovery takes no list of labels, and ctest -L and -LE look for parts of a label.
   list(JOIN ARG_LABELS "-" more_labels)
+  set(label ${room}-${ARG_KIND})
   if(more_labels)
     string(APPEND label "-${more_labels}")
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600
                        PROPERTIES LABELS ${label} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# Builds as one target what scripts/test runs together.
+function(syrinx_test_group group)
+  if(NOT TARGET ${group})
+    add_custom_target(${group})
+  endif()
+  add_dependencies(${group} ${ARGN})
+endfunction()
+
+# The folder below tests/ that the first source lies in: models/kokoro.
+function(syrinx_test_room result first)
+  get_filename_component(path ${first} ABSOLUTE)
+  get_filename_component(folder ${path} DIRECTORY)
+  file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR}/tests ${folder})
+  set(${result} ${room} PARENT_SCOPE)
+endfunction()
+
+# Whether a source of a test, or a header of tests/ beside it, has threads, sockets or clocks.
+set(syrinx_timing_words "std::(jthread|thread|async|condition_variable|promise)|[a-z]Clock|clock[(_]|sleep_for|socket|wait_for|loopback_server|http_server")
+function(syrinx_test_timing result)
+  set(found OFF)
+  foreach(source ${ARGN})
+    get_filename_component(path ${source} ABSOLUTE)
+    set(files ${path})
+    get_filename_component(folder ${path} DIRECTORY)
+    file(STRINGS ${path} includes REGEX "^#include \"")
+    foreach(line ${includes})
+      string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" header "${line}")
+      foreach(place ${folder} ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/tests)
+        if(EXISTS ${place}/${header})
+          list(APPEND files ${place}/${header})
+        endif()
+      endforeach()
+    endforeach()
+    foreach(file ${files})
+      file(STRINGS ${file} lines REGEX "${syrinx_timing_words}" LIMIT_COUNT 1)
+      if(lines)
+        set(found ON)
+      endif()
+    endforeach()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
 function(syrinx_fuzz name)
