@@ -177,7 +177,7 @@ TEST(Wav, EveryPrefixIsAnAnswer) {
   EXPECT_TRUE(read(file));
 }
 
-// What comes through a pipe, in pieces of any size.
+// Reads `bytes` through a pipe, in pieces of any size.
 std::vector<float> through_pipe(std::optional<PcmFormat> format, const std::string& bytes, size_t piece, int& rate_hz,
                                 Status& status) {
   const std::string name = "standard input";

@@ -32,7 +32,7 @@ void write_wav(const std::string& path, const std::vector<float>& sound, int rat
   write_text(path, file);
 }
 
-// What `run` shows on a terminal that is standard output meanwhile.  Little, as nobody reads yet; no expectations.
+// Output of `run` on a terminal in place of standard output.  Short, as it is read only afterwards; no expectations.
 std::string shown_by(const std::function<void()>& run) {
   int screen = -1, terminal = -1;
   EXPECT_EQ(::openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
@@ -168,7 +168,7 @@ TEST_F(TranscribeFiles, AnOutputThatCannotBeWrittenIsFoundFirst) {
   one.out = file("none/out.txt");
   EXPECT_EQ(run(one).error().code, Code::kIo);
   EXPECT_EQ(loaded_, 0);
-  // Of several: before the work that would fail otherwise.
+  // With several files, before the work that would fail otherwise.
   throws_at_ = 1;
   fs::create_directory(file("a.txt"));
   EXPECT_EQ(run([this] {
@@ -279,7 +279,7 @@ TEST_F(TranscribeFiles, RawSamples) {
   EXPECT_EQ(printed_, "beep beep\n");
 }
 
-// What a stream writes, and what it shows meanwhile.
+// Output of a stream, and its display meanwhile.
 struct Live {
   std::string written;
   std::vector<std::string> shown;

@@ -156,7 +156,7 @@ TEST(MatrixStore, AFlippedByteIsSeen) {
     if (in_array) {
       ASSERT_TRUE(now == whole) << "byte " << at << " of an array";
     } else {
-      // What nobody reads, between the arrays and behind the key, may stay as it is.
+      // Unread bytes, between the arrays and behind the key, may stay as they are.
       ASSERT_TRUE(now == whole || (now == damaged && whole[at] == 0)) << "byte " << at;
     }
   };

@@ -32,7 +32,7 @@ struct Stored {
   StoredRows rows;
 };
 
-// What pack.h makes an element at a time, in every type and from several parts.
+// The reference is pack.h, which packs by element; in every type and from several parts.
 TEST(PackRows, GivesWhatPackingByElementGives) {
   ThreadTeam one_thread(1), two_threads(2);
   uint32_t seed = 1;

@@ -179,7 +179,7 @@ TEST(RelativeHeadDeathTest, EveryOffsetThatIsSeenHasAPosition) {
   }
 }
 
-// What a query gets does not depend on the queries beside it, nor on how far the positions reach.
+// A query's result does not depend on the queries beside it, nor on how far the positions reach.
 TEST(RelativeHead, QueriesAreIndependent) {
   for_each_target([] {
     Head near({96, 40, 8, 8}), far({96, 40, 8, 8, 77});

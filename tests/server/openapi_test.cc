@@ -25,7 +25,7 @@ const Json& description() {
   return json;
 }
 
-// Of "a/b": the member b of the member a.
+// at(json, {"a", "b"}): the member b of the member a.
 const Json& at(const Json& json, std::initializer_list<std::string_view> keys) {
   static const Json nothing;
   const Json* found = &json;
@@ -265,7 +265,7 @@ TEST(OpenApi, ABatchTakesWhatIsDescribed) {
   for (const Json& value : of_query.beyond) EXPECT_FALSE(decode::parse_opaque(*value.string()));
 }
 
-// What no model heeds is described, and no value but one that changes nothing is taken.
+// Ignored fields are described, and refuse every value except one that changes nothing.
 TEST(OpenApi, WhatNoModelHeedsIsRefused) {
   for (const std::string& field : unheeded_speech_fields()) {
     EXPECT_NE(fields_of("SpeechRequest").find(field), nullptr) << field;

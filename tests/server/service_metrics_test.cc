@@ -1,4 +1,4 @@
-// What the page of metrics says of the engines and the process, and what is on it before anything happens.
+// Metrics of the engines and the process, and the metrics that exist before anything happens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

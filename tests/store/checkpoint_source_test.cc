@@ -150,7 +150,7 @@ TEST_F(Source, TheHubsCacheComesFirst) {
   EXPECT_EQ(cached_hash(snapshot + "/model.safetensors"), linked_hash_);
   write_text(repository + "/refs/main", kCommit);
   EXPECT_EQ(*get("hf://kyutai/pocket-tts/languages/english/model.safetensors"), snapshot + "/model.safetensors");
-  // What a name that climbs would reach is there.
+  // The file that a climbing name would reach exists.
   write_text(repository + "/refs/main", "../../../../etc");
   write_text(folder_ / "etc/languages/english/model.safetensors", "not from the cache");
   ASSERT_EQ(read_text(repository + "/snapshots/../../../../etc/languages/english/model.safetensors"),

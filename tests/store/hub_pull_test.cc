@@ -381,7 +381,7 @@ TEST_F(HubPull, NamesBecomeFoldersAndFiles) {
   EXPECT_EQ(fetch(large.url("/config.yml")).error().code, Code::kLimitExceeded);
 }
 
-// What the terms refuse is not replaced behind the user's back by what is free.
+// Weights behind terms are not silently replaced by free ones.
 TEST_F(HubPull, ARefusalHoldsForTheWholeConfiguration) {
   const auto locate = remote_locator();
   EXPECT_TRUE(locate("hf://birds/open/small/voice.safetensors@" + commit_));

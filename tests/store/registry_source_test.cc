@@ -78,7 +78,7 @@ TEST_P(Members, ALinkIsRefused) {
   expect_error(extract({{"a", "", "/etc/passwd", false}}, {"a"}), Code::kDataLoss, "not a plain file");
 }
 
-// Nobody asks for them, so nothing happens: no path of the archive is ever used.
+// Members outside are not requested, so nothing happens: no path of the archive is ever used.
 TEST_P(Members, PathsThatLeadOutsideAreInert) {
   ASSERT_TRUE(
       extract({{"../../outside", "x", "", false}, {"/etc/outside", "x", "", false}, {"a", "1", "", false}}, {"a"}));

@@ -113,7 +113,7 @@ TEST_P(WholeLibavKinds, AreRefusedWhenCutOff) {
   expect_fault(file.substr(0, file.size() - 1), Code::kDataLoss, "cut off");
 }
 
-// Who stops a recording that has no length loses what came later, and nothing else changes.
+// A recording without a length that is cut off loses its end, and nothing else changes.
 TEST_P(LiveLibavKinds, EndBehindAnyPart) {
   const TempFolder folder;
   const std::string file = read_text(make(folder, GetParam(), 0.5));

@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"english_18m", "  decoder_transformer:\n", "  no:\n", Code::kUnsupported,
               "mimi.decoder_transformer on line 36 is 16 wide"}));
 
-// What tells which reader the tokenizer wants: the kind, or the path's ending (spec, section 2.1).
+// The kind, or else the path's ending, selects the tokenizer's reader (spec, section 2.1).
 TEST(ConfigFile, KnowsTheTokenizersForm) {
   const auto kind_of = [](const std::string& kind, const std::string& path) {
     const auto read =

@@ -96,7 +96,7 @@ TEST(TransducerCheckpoint, SpellsText) {
   // baa, _daa, eaa, _gaa: the first piece does not begin a word, specials say nothing.
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{1, 3, 4, 24, 6, 25, 99, -1}), "baa daaeaa gaa");
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{3}), "daa");
-  // Of many pieces the last ones too; the second file's configuration lists no labels.
+  // The last of many pieces too; the second file's configuration lists no labels.
   const Checkpoint many = opened("tdt_v3.nemo"), more = opened("prompt_multilingual.nemo");
   EXPECT_EQ(many.vocabulary().text(std::vector<int32_t>{8190, 8191}), "admbdm");
   EXPECT_EQ(many.vocabulary().find("bdm"), 8191);

@@ -59,7 +59,7 @@ TEST(TransducerConfig, ReadsTheMakersTree) {
   EXPECT_EQ(config->features.preemphasis, 0.97f);
   EXPECT_EQ(config->features.log_guard, 0x1p-24f);
   EXPECT_TRUE(config->features.per_feature);
-  // What the file does not say.
+  // Defaults of keys that the file lacks.
   EXPECT_TRUE(config->encoder.use_bias);
   EXPECT_TRUE(config->encoder.xscaling);
   EXPECT_FALSE(config->encoder.layer_norm);
@@ -122,7 +122,7 @@ TEST(TransducerConfig, StreamsAreBounded) {
   EXPECT_NE(none.error().message.find("hold 76546048 values"), std::string::npos) << none.error().message;
 }
 
-// What is absent has the default of the maker's class; null means none.
+// An absent key has the default of the maker's class; null means none.
 TEST(TransducerConfig, TellsNullFromAbsent) {
   const auto features = [](const std::string& from, const std::string& to) {
     const auto config = parse_config(replaced(from, to), "m.yaml");

@@ -96,7 +96,7 @@ TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
   EXPECT_EQ(Model::load(folder.path()).error().code, Code::kNotFound);
 }
 
-// What lacks a tensor is the whole of the files: none of them is named alone.
+// A missing tensor is missing in all of the files: none of them is named alone.
 TEST(WhisperCheckpoint, FaultsOfSeveralFilesAreTheIndexs) {
   const Shards shards;
   const TempFolder& folder = shards.folder;

@@ -117,7 +117,7 @@ class DecodeStream : public testing::Test {
     while (!messages_->ended() && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
     return messages_->ended() ? messages_->ended()->code : 0;
   }
-  // What is said last, before the stream is closed so.
+  // The last message before the stream is closed with `code`.
   void expect_end(const char* sentence, int code) {
     hear_until("ERROR");
     EXPECT_THAT(text("message"), HasSubstr(sentence));
@@ -317,7 +317,7 @@ TEST_F(DecodeStream, SoundThatWaitsIsMeasured) {
   EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_queue_delay_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
 }
 
-// Of all words of a stream, from its sound's coming.
+// Over all words of a stream, from the time their audio came.
 TEST_F(DecodeStream, TheFirstWordIsMeasured) {
   recogniser_->still = true;
   clock_.advance_s(5);
@@ -396,7 +396,7 @@ TEST_F(DecodeStream, NoWordIsLostWithTheTime) {
   EXPECT_EQ(text("transcription"), "beep");
 }
 
-// What it has sent waits behind what it does not read: the stream cannot know that nothing comes.
+// The client's messages wait behind the answers that it does not read: the stream cannot know that nothing comes.
 TEST_F(DecodeStream, WhoReadsNothingIsNotCalledIdle) {
   std::string opaque;
   for (size_t i = 0; i < kMaxOpaqueCharacters; ++i) opaque += "\xF0\x9F\x98\x80";

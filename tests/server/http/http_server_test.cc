@@ -44,7 +44,7 @@ int connect_and_send(int port, const std::string& request) {
   return client;
 }
 
-// What the server says until it closes, which is no reset.
+// The server's answers until it closes the connection, without a reset.
 std::string send_and_hear(int port, const std::string& requests) {
   const int client = connect_and_send(port, requests);
   std::string answers;
@@ -204,7 +204,7 @@ class StreamService final : public ThrowingService {
   const std::shared_ptr<ReplyStream> stream = std::make_shared<ReplyStream>();
 };
 
-// Who was refused, or had been promised that the connection stays, and does not close it.
+// Clients that were refused, or that keep their connections open, do not delay the end.
 TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
   constexpr double kPatienceMs = 60000;
   StreamService service;
@@ -297,7 +297,7 @@ std::string frame(char first_byte, size_t bytes) {
   return first_byte + std::string(length, sizeof(length)) + std::string(4, '\0') + std::string(bytes, 'x');
 }
 
-// What a session gets of them, and what the client then hears first behind the handshake's answer.
+// Sends frames; `check` sees the session's messages, with the client's socket behind the handshake's answer.
 void send_frames(const std::string& frames, const std::function<void(MessageStream& got, int client)>& check) {
   SessionService service;
   const auto server = HttpServer::listen({.max_message_bytes = 1000}, service);
@@ -311,7 +311,7 @@ void send_frames(const std::string& frames, const std::function<void(MessageStre
   ::close(client);
 }
 
-// Of a message that comes in several frames, all together count.
+// The frames of one message count together.
 TEST_F(HttpServerTest, AMessageOfSeveralFramesHasTheLimitOfOne) {
   constexpr char kFirst = '\x01', kMiddle = '\0', kLast = '\x80', kWhole = '\x81';
   send_frames(frame(kFirst, 400) + frame(kMiddle, 300) + frame(kLast, 300), [](MessageStream& got, int /*client*/) {

@@ -1,4 +1,4 @@
-// What answers in a realtime session: when it is asked, with what, and how its answer ends.
+// The source of replies in a realtime session: when it is asked, with which text, and how its reply ends.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -140,7 +140,7 @@ TEST_F(ThinkingTest, ACoughMeanwhileLeavesTheQuestionOwed) {
   EXPECT_EQ(held_->asked[1].turns[0].text, held_->asked[0].turns[0].text);
 }
 
-// Who types beside the microphone.
+// Typing beside the microphone.
 TEST_F(ThinkingTest, NobodyIsAskedForEverForOneQuestion) {
   start_session();
   append(noise(0.6));
@@ -266,7 +266,7 @@ TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
   EXPECT_TRUE(answers->asked.empty());
 }
 
-// Somebody has spoken, and the only place for an answer is taken.
+// A turn is due an answer, and the only slot is taken.
 class OwedAnswer : public HearingTest {
  protected:
   void say_a_turn() {
@@ -382,7 +382,7 @@ TEST_F(HearingTest, AVoiceThatIsDeletedMeanwhileIsNotThere) {
   leave();
 }
 
-// What is heard has no marks, what is read has them; what a client has written is its own.
+// Spoken answers have no Markdown marks, written ones keep them; the client's own text stays as it is.
 TEST_F(HearingTest, TheMarksOfAnAnswerAreNotSpoken) {
   const auto answers = std::make_shared<FixedAnswer>("# Tea\n- **Green** [tea](http://x.org) at `80`\n- 2 * 3");
   for (const bool generated : {true, false}) {

@@ -1,4 +1,4 @@
-// What a realtime session hears: sound in, turns and their words out, without a socket.
+// Input of a realtime session: audio in, turns and their words out, without a socket.
 #include <algorithm>
 
 #include "server/http/base64.h"
@@ -30,7 +30,7 @@ TEST_F(HearingTest, WhatIsCommittedIsTranscribed) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
   EXPECT_TRUE(slots_are_busy(0));  // behind its last turn the slot is for others
   EXPECT_THAT(metrics_.text(), HasSubstr("direction=\"in\"} 2\n"));
-  // Of three words, once a turn.
+  // One for three words of a turn.
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_time_to_first_word_seconds_count[{]model=[^}]*[}] 2\n"));
 }
 
@@ -243,7 +243,7 @@ TEST_F(LanguageTest, IsTheOnlyOneThatIsExpected) {
           "audio.input.transcription.languages", "must be a list of at most 64 texts");
 }
 
-// Of a model that cannot be told one.
+// For a model without a choice of languages.
 TEST_F(LanguageTest, IsThatWhichTheOperatorLists) {
   ASSERT_NO_FATAL_FAILURE(start_with({}, {"en"}));
   for (const char* language : {"en", "en-US", "auto"}) expect_taken(language);

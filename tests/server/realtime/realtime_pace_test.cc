@@ -83,7 +83,7 @@ TEST_F(PacedSession, TextsThatAreLookedAtCountEachTime) {
   heeds(1);
 }
 
-// What had come by then.
+// Events that had come by then are handled.
 TEST_F(PacedSession, AServerThatGoesDoesNotWaitForIt) {
   start(kManual, {.events_per_s = 1});
   for (int i = 0; i < 12; ++i) say(kUpdate);

@@ -76,7 +76,7 @@ class RealtimeRoute : public testing::Test {
     settings_.upstream = "http://127.0.0.1:1/v1";
     settings_.upstream_model = "llama3.2";
   }
-  // Of a request that names the model: 101 where a session begins.
+  // Status of a request that names the model: 101 where a session begins.
   int status_of(Service& service, const std::string& model) {
     HttpRequest request;
     request.method = "GET";

@@ -461,7 +461,7 @@ TEST(ConversationTest, LongTextsMakeRoomTooAndTheNewestStays) {
   EXPECT_TRUE(conversation.add({.id = "d", .text = half + half + half}));
   ASSERT_EQ(conversation.items().size(), 1U);
   EXPECT_EQ(conversation.items().front().id, "d");
-  // What is heard comes by its text, when the item is long there.
+  // A spoken item gets its text long after it was added.
   std::vector<std::string> dropped;
   for (const char* id : {"e", "f"}) EXPECT_TRUE(conversation.add({.id = id}, {}, &dropped));
   for (const char* id : {"e", "f", "nobody"}) conversation.set_text(id, half + "x", &dropped);

@@ -1,4 +1,4 @@
-// What the parameters of turn detection change: each test fails where its parameter is not heeded.
+// Effects of the parameters of turn detection: each test fails where its parameter is ignored.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ std::string server_vad(const std::string& fields) {
   return R"({"transcription":{},"turn_detection":{"type":"server_vad","silence_duration_ms":200,)" + fields + "}}";
 }
 
-// Somebody speaks, and has ended.
+// Speech, and the silence behind it.
 std::vector<float> a_turn() {
   std::vector<float> sound = noise(0.6);
   sound.resize(sound.size() + silence(0.6).size());

@@ -231,7 +231,7 @@ std::string default_of(const Setting& setting) {
   return "no number";
 }
 
-// Of server's files the page leaves out src/server/.
+// Files of the server are named without src/server/.
 void check_files(const std::string& cell, const std::string& line) {
   const std::regex file(R"(`([a-z0-9_/]+\.(cc|h))`)");
   const std::sregex_iterator first(cell.begin(), cell.end(), file), end;

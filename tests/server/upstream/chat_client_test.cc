@@ -71,7 +71,7 @@ class ChatClientTest : public testing::Test {
       if (HasFatalFailure()) return text;
     }
   }
-  // What the one who asked is told.
+  // The caller's error.
   std::string fault_of(const ChatEndpoint::Handler& handler, double timeout_s = 60, size_t max_answer_bytes = 1 << 20) {
     const ChatEndpoint endpoint(handler);
     start(endpoint.url(), timeout_s, max_answer_bytes);
@@ -193,7 +193,7 @@ TEST_F(ChatClientTest, AConnectionThatTheEndpointHasClosedIsNoFault) {
   }
 }
 
-// Nobody asks any more, and the endpoint would keep it open for ever.
+// After the last question, an endpoint would keep the connection open for ever.
 TEST_F(ChatClientTest, AConnectionThatIsKeptIsClosedInTheEnd) {
   const ChatEndpoint endpoint(say_one, ChatEndpoint::Behind::kStaysOpen);
   auto client =
@@ -330,7 +330,7 @@ TEST_F(ChatClientTest, AnAnswerHasALimit) {
   EXPECT_LE(heard_.size(), 4096u);
 }
 
-// What waits for one who takes it slowly is bounded by what they will take.
+// The answer that waits for a slow reader is bounded by the length that the reader will take.
 TEST_F(ChatClientTest, WhatIsMoreThanAnybodyTakesEndsTheAnswer) {
   std::atomic<int> left{0};
   const ChatEndpoint endpoint([&](const ChatEndpoint::Answer& answer) {

@@ -1,4 +1,4 @@
-// What is sent upstream, what the settings may say of it, and what becomes of an answer.
+// The request sent upstream, its settings, and the reading of an answer.
 #include "server/upstream/chat_request.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is said over Wyoming without sockets: how it waits, what its job makes of it, and which languages are known.
+// Transcription over Wyoming without sockets: waiting, the job's transcript, and the known languages.
 // tests/e2e/wyoming_hearing_test.py has the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ TEST_F(WyomingUtteranceJob, TellsWordsInPartsAndAsAWhole) {
   EXPECT_THAT(log_, Not(HasSubstr("beep")));
 }
 
-// Of no sound, and of silence.
+// For no audio, and for silence.
 template <class Run>
 void expect_nothing_is_heard(Run run) {
   for (const std::string& sound : {std::string(), s16(std::vector<float>(1600))}) {
@@ -203,7 +203,7 @@ TEST_F(WyomingUtteranceJob, WhatNobodyWaitsForIsNotHeard) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-// Of a model that hears streams as it hears recordings.
+// With a model that transcribes streams as it does recordings.
 class WyomingUtteranceStream : public WyomingUtteranceJob {
  protected:
   WyomingUtteranceStream() { recogniser_->streams_are_whole = true; }
@@ -220,7 +220,7 @@ class WyomingUtteranceStream : public WyomingUtteranceJob {
     reply_->cancel();
     slot_.join();
   }
-  // What the chunks say until they have said all that.
+  // Reads chunks until their text is as long as `words`.
   std::string read_until(const std::string& words) {
     const Stopwatch waited;
     EventReader reader({});

@@ -168,7 +168,7 @@ TEST(WyomingSpeechAnswer, EachEventIsOneBlockButForTheLast) {
   EXPECT_EQ(answer.reply()->pop_news().head->status, 200);
 }
 
-// What was accepted is heard; that it was not all stands behind it, instead of the end.
+// The accepted text is spoken; the error stands behind it, instead of the end.
 TEST(WyomingSpeechAnswer, ATextThatWasTooLongEndsWithTheError) {
   const auto text = std::make_shared<ArrivingText>(3);
   EventAnswer answer(text);

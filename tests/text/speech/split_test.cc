@@ -164,7 +164,7 @@ TEST(SentenceStream, GivesASentenceAsSoonAsItIsCertain) {
   EXPECT_EQ(stream.next(), std::nullopt);
 }
 
-// What a stream gives out at a pause behind `text`.
+// Text that a stream gives out at a pause behind `text`.
 std::optional<std::string> at_pause(std::string_view text) {
   SentenceStream stream;
   EXPECT_TRUE(stream.feed(text));

@@ -265,7 +265,7 @@ TEST(StoredPieces, OfAUnigramModelAreAllOfIt) {
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_FALSE(read->bpe);
   EXPECT_EQ(read->pieces.size(), 400u);
-  // What a tokenizer has no use for stays a piece; a file that does not say is of the first type.
+  // A piece of an unused type is kept; a file without a type is of the first type.
   const auto odd = read_pieces(piece("a", -1, 5) + piece("b", -2, 4) + of_type(1));
   ASSERT_TRUE(odd.has_value()) << odd.error().message;
   EXPECT_FALSE(odd->bpe);
