@@ -296,7 +296,7 @@ TEST(CApi, SpeaksEachTextWithItsVoices) {
   EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
 }
 
-TEST(CApi, RefusesWhatPocketTtsDoesNotHeed) {
+TEST(CApi, PocketTtsRefusesOptionsOfOthers) {
   syrinx::Engine engine;
   syrinx::LoadOptions load = pocket();
   load.dictionary = "words.txt";

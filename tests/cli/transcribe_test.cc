@@ -146,7 +146,7 @@ TEST_F(TranscribeFiles, TheOthersGoOn) {
   EXPECT_LE(loaded_, 2);
 }
 
-TEST_F(TranscribeFiles, WhatIsThrownIsAnErrorOfItsFile) {
+TEST_F(TranscribeFiles, ExceptionFailsOnlyItsFile) {
   throws_at_ = 2;
   for (const int jobs : {1, 2}) {
     TranscribeTask all = task({"a.wav", "b.wav", "c.wav"});
@@ -182,7 +182,7 @@ TEST_F(TranscribeFiles, AnOutputThatCannotBeWrittenIsFoundFirst) {
   EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
 }
 
-TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
+TEST_F(TranscribeFiles, FinishedOutputsAreKept) {
   TranscribeTask all = task({"a.wav", "b.wav"});
   all.out_dir = file("texts/of/mine");
   ASSERT_TRUE(run(all));
@@ -198,7 +198,7 @@ TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
   EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "beep\n");
 }
 
-TEST_F(TranscribeFiles, WhatIsOlderThanItsSoundIsNotLost) {
+TEST_F(TranscribeFiles, OlderOutputsAreKept) {
   TranscribeTask both = task({"a.wav", "b.wav"});
   const auto age = [this] {
     fs::last_write_time(file("b.txt"), fs::last_write_time(file("b.wav")) - std::chrono::hours(1));
@@ -250,7 +250,7 @@ TEST_F(TranscribeFiles, AnOutputThatIsThereIsNotLost) {
   EXPECT_EQ(read_text(one.files[0]), recording);
 }
 
-TEST_F(TranscribeFiles, RefusesWhatWouldWriteOver) {
+TEST_F(TranscribeFiles, RefusesOutputsThatCollide) {
   TranscribeTask twice = task({"a.wav", "sub/a.wav"});
   twice.out_dir = file("texts");
   EXPECT_THAT(run(twice).error().message, HasSubstr("would both become"));
@@ -338,14 +338,14 @@ TEST(TranscribeLive, JsonHasALineAnEventAChunkAndTheEnd) {
   EXPECT_NE(last.find("latency_ms")->find("p99"), nullptr);
 }
 
-TEST(TranscribeLive, WhatWasHeardBeforeAFaultIsTold) {
+TEST(TranscribeLive, WordsBeforeAFaultAreWritten) {
   const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kIo, "the microphone is gone"));
   EXPECT_EQ(got.written, "beep\n");
   ASSERT_FALSE(got.status);
   EXPECT_EQ(got.status.error().code, Code::kIo);
 }
 
-TEST(TranscribeLive, WhatWasHeardBeforeControlCIsTold) {
+TEST(TranscribeLive, WordsBeforeControlCAreWritten) {
   const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kCancelled, "stopped while reading"));
   EXPECT_EQ(got.written, "beep\n");
   ASSERT_FALSE(got.status);

@@ -52,7 +52,7 @@ void expect_right(const Made& made) {
   expect_equal(made.int8.view, fresh.int8.view);
 }
 
-TEST(MatrixStore, GivesBackWhatWasPackedOnce) {
+TEST(MatrixStore, SecondOpenReturnsThePackedArrays) {
   const TempFolder folder;
   const std::string path = folder.file("weights.packed");
   MatrixStore first = MatrixStore::open(path, "key");
@@ -168,7 +168,7 @@ TEST(MatrixStore, AFlippedByteIsSeen) {
   EXPECT_GT(inside, whole.size() / 197 / 2);
 }
 
-TEST(MatrixStore, MakesAgainWhatIsNotItsOwn) {
+TEST(MatrixStore, ForeignFilesAreMadeAnew) {
   const TempFolder folder;
   const std::string path = folder.file("weights.packed");
   {

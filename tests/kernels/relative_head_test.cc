@@ -148,7 +148,7 @@ TEST(RelativeHead, GreatScoresOfExactInputs) {
 }
 
 // A score that overflows, or is none, is seen in what the query gets, and in no query that does not see the key.
-TEST(RelativeHead, WhatIsNoNumberIsNotWashedOut) {
+TEST(RelativeHead, NonFiniteValuesReachTheResult) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   constexpr size_t kRows = 60, kWidth = 40, kBad = 30;

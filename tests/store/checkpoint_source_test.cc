@@ -246,7 +246,7 @@ TEST_F(Source, TheTokenIsNotSentInTheClear) {
   for (const auto& request : hub_.requests()) EXPECT_THAT(request.authorization, ::testing::Not(HasSubstr("hf_good")));
 }
 
-TEST_F(Source, GatedWeightsSayWhatToDo) {
+TEST_F(Source, GatedWeightsNameTheRemedy) {
   gated_ = true;
   expect_error(get(kPinned, GetOptions{.hint = "--without-cloning takes others"}), Code::kUnavailable,
                "accept them at " + hub_.url("/kyutai/pocket-tts"));
@@ -263,7 +263,7 @@ TEST_F(Source, GatedWeightsSayWhatToDo) {
   EXPECT_EQ(storage_.count(), 0u);
 }
 
-TEST_F(Source, WhatIsMissingIsNamed) {
+TEST_F(Source, MissingFileIsNamed) {
   expect_error(get("hf://kyutai/pocket-tts/none.bin@" + kCommit), Code::kNotFound, "has no file 'none.bin'");
   HttpServer empty([](const HttpRequest& request) {
     return HttpAnswer{404,

@@ -291,7 +291,7 @@ TEST_F(HubPull, WrongBytesAreNeverInstalled) {
   EXPECT_TRUE(pull());
 }
 
-TEST_F(HubPull, TakesWhatTheHubsCacheHasAndChecksIt) {
+TEST_F(HubPull, TakesAndVerifiesCachedFiles) {
   const std::string repository = folder_ / "hf/models--birds--gated";
   const std::string weights = of_hub("gated", "model.safetensors");
   const std::string blob = repository + "/blobs/" + testing::hash_of(weights);
@@ -317,7 +317,7 @@ TEST_F(HubPull, FilesBroughtByHandAreTakenAfterACheck) {
   EXPECT_EQ(store().find("bird")->files.size(), 3u);
 }
 
-TEST_F(HubPull, OfflineAsksNobody) {
+TEST_F(HubPull, OfflineMakesNoRequest) {
   options_.offline = true;
   EXPECT_EQ(pull().error().code, Code::kUnavailable);
   options_.offline = false;
@@ -327,7 +327,7 @@ TEST_F(HubPull, OfflineAsksNobody) {
 }
 
 // Voices have no size in the catalogue: that nothing is known to be missing does not mean that nothing is.
-TEST_F(HubPull, OfflineTakesWhatTheHubsCacheHas) {
+TEST_F(HubPull, OfflineTakesCachedFiles) {
   give_token();
   ASSERT_TRUE(pull());
   const size_t requests = hub_.count();

@@ -77,7 +77,7 @@ TEST(Tar, ReadsLongNamesAndSizes) {
   EXPECT_EQ(text_of(sized->members()[0].bytes), "con");
 }
 
-TEST(Tar, RefusesWhatLies) {
+TEST(Tar, RefusesMisleadingEntries) {
   for (const char* name : {"../a", "/etc/passwd", "a/../../b", "..", "./../a"})
     EXPECT_EQ(code_of(entry(name, "x") + kEnd), Code::kDataLoss) << name;
   EXPECT_EQ(code_of(entry("a", "x") + entry("./a", "y")), Code::kDataLoss);

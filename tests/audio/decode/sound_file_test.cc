@@ -182,7 +182,7 @@ TEST(SoundFile, BoundsHugeSamples) {
   }
 }
 
-TEST(SoundFile, RefusesWhatIsNoNumberAndWhatIsTooMuch) {
+TEST(SoundFile, RefusesNonFiniteAndExcessSamples) {
   const TempFolder folder;
   std::vector<float> sound(9000, 0.1f);
   sound[8000] = std::numeric_limits<float>::quiet_NaN();

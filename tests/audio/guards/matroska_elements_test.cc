@@ -84,7 +84,7 @@ TEST_F(MatroskaElements, TablesThatSoundDoesNotNeedCostNothing) {
   }
 }
 
-TEST_F(MatroskaElements, WhatTheReaderCouldTakeForATableHasALimit) {
+TEST_F(MatroskaElements, PossibleTablesAreLimited) {
   const std::string file = make("");
   const std::string tracks = element(kTracks, times(kMaxMatroskaEntries + 1, "\xAE\x80"));
   for (const std::string& table : {tracks, element("\xEC", "x" + tags(kMaxMatroskaEntries)),

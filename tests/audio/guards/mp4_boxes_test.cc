@@ -151,7 +151,7 @@ TEST(Mp4Boxes, RefuseFragmentsThatTheFileCannotHold) {
 }
 
 // Unneeded boxes may hold anything: neither a table out of its place nor a packed header reaches FFmpeg.
-TEST(Mp4Boxes, HideWhatIsNotNeeded) {
+TEST(Mp4Boxes, UnneededBoxesAreHidden) {
   const std::string greedy = track(table(11000000, 1));
   for (const std::string name : {"free", "hoov", "uuid", "sidx", "wide", "cmov", "udta", "stbl"}) {
     const std::string file = kFtyp + box(name, box("moov", greedy)) + greedy + kMdat;

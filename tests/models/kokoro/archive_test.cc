@@ -85,7 +85,7 @@ struct Packed {
   }
 };
 
-TEST(KokoroArchive, BindsOnlyWhatTheKernelsMayRead) {
+TEST(KokoroArchive, BindsOnlyShapesThatKernelsRead) {
   EXPECT_TRUE(Packed().bind().has_value());
   const auto refuses = [](const auto& damage) {
     Packed p;

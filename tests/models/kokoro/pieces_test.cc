@@ -174,7 +174,7 @@ TEST(PlanPieces, ASentenceThatIsSaidInTenSecondsStaysWhole) {
   EXPECT_EQ(phonemes(plan_pieces({said(lengthy)})), Lines{lengthy});
 }
 
-TEST(PlanPieces, WhatSaysNothingMakesNoPiece) {
+TEST(PlanPieces, SilentTextMakesNoPiece) {
   EXPECT_TRUE(plan_pieces({}).empty());
   EXPECT_TRUE(plan_pieces({said("...")}).empty());
   EXPECT_EQ(phonemes(plan_pieces({said("..."), said(kSecond)})), Lines{std::string("... ") + kSecond});

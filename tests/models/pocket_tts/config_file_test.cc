@@ -138,7 +138,7 @@ TEST(ConfigFile, ReadsEveryArchitecture) {
   EXPECT_EQ(least.mimi.decoder.filters, 3u);
 }
 
-TEST(ConfigFile, FillsInWhatIsLeftOut) {
+TEST(ConfigFile, AbsentKeysGetDefaults) {
   std::string text = changed("english", "  inner_dim: 8\n  outer_dim: 16\n", "  inner_dim: null\n");
   text.replace(text.find("  insert_bos_before_voice: true\n"), 32, "");
   const auto read = parse_config(text, "c");
@@ -325,7 +325,7 @@ TEST(ConfigFile, KnowsTheTokenizersForm) {
 }
 
 // Dimensions that are each in their range, but that no codec can be built from.
-TEST(ConfigFile, RefusesWhatTheCodecRefuses) {
+TEST(ConfigFile, RefusesDimensionsOfNoCodec) {
   expect_fault(changed("english", "    kernel_size: 7", "    kernel_size: 18"), Code::kUnsupported,
                "'c.yaml': mimi: the kernel of a SEANet is 18; it must lie between 1 and 17");
   expect_fault(changed("english", "    context: 40", "    context: 16385"), Code::kLimitExceeded,

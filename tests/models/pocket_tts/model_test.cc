@@ -253,7 +253,7 @@ TEST(PocketCheckpoint, TheCodecMayHaveWeightsOfItsOwn) {
   EXPECT_EQ(load_error(folder.path()).code, Code::kUnsupported);
 }
 
-TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
+TEST(PocketCheckpoint, FaultsNameTheirPart) {
   struct Case {
     const char *from, *to;
     Code code;

@@ -88,7 +88,7 @@ TEST(VoiceRecording, TruncatesToHalfAMinuteOfTheSource) {
   EXPECT_EQ(converted->size(), size_t{16000} * 30 + 1280);
 }
 
-TEST(VoiceRecording, RefusesWhatMakesNoVoice) {
+TEST(VoiceRecording, RefusesUnusableRecordings) {
   const auto expect_fault = [](const Recording& recording, Code code, const char* part) {
     const auto prepared = prepare_recording(recording, kRate, false, "v.wav");
     ASSERT_FALSE(prepared) << part;

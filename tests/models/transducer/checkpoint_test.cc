@@ -140,7 +140,7 @@ std::string transposed_views(size_t count) {
       .make();
 }
 
-TEST(TransducerCheckpoint, BoundsWhatIsTurnedRound) {
+TEST(TransducerCheckpoint, TransposedTensorsAreLimited) {
   const TempFolder folder;
   fs::copy_file(data("tdt_mlx/config.json"), folder.file("config.json"));
   const auto opened_with = [&](size_t count) {
@@ -195,7 +195,7 @@ TEST(TransducerCheckpoint, NamesOfTheFileCannotWriteToTheTerminal) {
   EXPECT_LT(message.size(), 1000u);
 }
 
-TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
+TEST(TransducerCheckpoint, RefusesOtherFiles) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("syrinx_transducer_{}", ::getpid());
   fs::remove_all(folder);
   fs::create_directories(folder);

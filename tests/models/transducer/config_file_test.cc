@@ -136,7 +136,7 @@ TEST(TransducerConfig, TellsNullFromAbsent) {
   EXPECT_EQ(features("dither: 1e-05", "preemph: 0.5").preemphasis, 0.5f);
 }
 
-TEST(TransducerConfig, NamesWhatCannotBeRun) {
+TEST(TransducerConfig, UnsupportedSettingsAreNamed) {
   struct Case {
     std::string from, to;
     Code code;
@@ -192,7 +192,7 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
 }
 
 // The frames that each block waits for count twice where a stream holds them, and not at all in other models.
-TEST(TransducerConfig, BoundsWhatBlocksThatSeeAheadHold) {
+TEST(TransducerConfig, FramesHeldByLookaheadAreLimited) {
   const auto read = [](const std::string& more, const std::string& context) {
     return parse_config(replaced("d_model: 32\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
                                  "  subsampling_conv_channels: 16\n  att_context_size: [-1, -1]",

@@ -157,7 +157,7 @@ TEST(WhisperCheckpoint, ReadsQuantisedFiles) {
   EXPECT_NE(variables.refusal().find("no scale a row"), std::string::npos);
 }
 
-TEST(WhisperCheckpoint, NamesWhatIsWrong) {
+TEST(WhisperCheckpoint, FaultsNameTheirVariable) {
   {
     Variables variables;
     variables.at("encoder/layer_1/ffn/linear_1/bias").name = "another";

@@ -199,7 +199,7 @@ TEST(WhisperLayouts, DecodesAsItsMaker) {
 }
 
 // Languages found or given, translations, what came before, and times of words and tokens.
-TEST(WhisperLayouts, SayWhatTheMakersSay) {
+TEST(WhisperLayouts, TranscriptsAreTheMakers) {
   for (const char* const name : kLayouts) {
     const Layout layout(name);
     ThreadTeam team(1);

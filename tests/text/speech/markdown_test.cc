@@ -93,7 +93,7 @@ TEST(Markdown, EndsAnywhere) {
   EXPECT_EQ(spoken(""), "");
 }
 
-TEST(Markdown, WhatIsTooLongForAMarkIsNone) {
+TEST(Markdown, TooLongMarksAreText) {
   const std::string many(3 * MarkdownReader::kMaxHeldBytes, 'x');
   for (const std::string& text : {"[" + many + "](y)", "[x](" + many + ")", "<https://" + many + ">",
                                   std::string(5000, '-'), std::string(5000, '#')}) {
