@@ -177,7 +177,7 @@ std::string speech_fault(const std::string& field, const Json& value) {
   return request ? "" : request.error().message;
 }
 
-TEST(OpenApi, TheSpeechRequestTakesWhatIsDescribed) {
+TEST(OpenApi, SpeechRequestMatchesItsSchema) {
   check_schema("SpeechRequest", speech_fields(), speech_fault);
   EXPECT_EQ(required_of("SpeechRequest"), "[\"input\"]");
   for (const std::string& field : speech_fields()) {
@@ -215,7 +215,7 @@ std::string transcription_fault(const std::string& field, const Json& value, boo
   return request ? "" : request.error().message;
 }
 
-TEST(OpenApi, TranscriptionsAndTranslationsTakeWhatIsDescribed) {
+TEST(OpenApi, TranscriptionRequestsMatchTheirSchemas) {
   for (const bool translated : {false, true}) {
     const char* const name = translated ? "TranslationRequest" : "TranscriptionRequest";
     const auto fault = [&](const std::string& field, const Json& value) {
@@ -229,7 +229,7 @@ TEST(OpenApi, TranscriptionsAndTranslationsTakeWhatIsDescribed) {
   EXPECT_EQ(transcription_fault("stream", true, false), "");
 }
 
-TEST(OpenApi, AVoiceTakesWhatIsDescribed) {
+TEST(OpenApi, VoiceRequestMatchesItsSchema) {
   const std::vector<FormPart> others = {{.name = "name", .content = "me"},
                                         {.name = "audio_sample", .content = "sound"}};
   const auto fault = [&](const std::string& field, const Json& value) -> std::string {
@@ -244,7 +244,7 @@ TEST(OpenApi, AVoiceTakesWhatIsDescribed) {
   EXPECT_TRUE(parse_voice_request({others[0], {.name = "file", .content = "sound"}}));
 }
 
-TEST(OpenApi, ABatchTakesWhatIsDescribed) {
+TEST(OpenApi, BatchRequestMatchesItsSchema) {
   const auto fault = [](const std::string& field, const Json& value) -> std::string {
     Json body;
     if (field != "audio_buffer") body.set("audio_buffer", Json::Array(2, 0));
@@ -266,7 +266,7 @@ TEST(OpenApi, ABatchTakesWhatIsDescribed) {
 }
 
 // Ignored fields are described, and refuse every value except one that changes nothing.
-TEST(OpenApi, WhatNoModelHeedsIsRefused) {
+TEST(OpenApi, FieldsWithoutEffectAreRefused) {
   for (const std::string& field : unheeded_speech_fields()) {
     EXPECT_NE(fields_of("SpeechRequest").find(field), nullptr) << field;
     EXPECT_THAT(speech_fault(field, "0.5"), testing::HasSubstr("cannot be heeded")) << field;

@@ -72,7 +72,7 @@ TEST(DecodeRequest, LongPiecesAreNotParsed) {
   EXPECT_TRUE(parse_batch_request(kJson, kept + opaque + "\"}", 1));
 }
 
-TEST(DecodeRequest, WhatIsWrongIsNamed) {
+TEST(DecodeRequest, FaultsAreNamed) {
   EXPECT_THAT(fault(""), HasSubstr("give a JSON object with 'audio_buffer'"));
   EXPECT_THAT(fault("[1, 2]"), HasSubstr("JSON"));
   EXPECT_THAT(fault("7"), HasSubstr("the body is no object"));
@@ -160,7 +160,7 @@ TEST_F(DecodeBatch, MisusesAndFaults) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-TEST_F(DecodeBatch, TheServiceAdmitsWhatItCanHear) {
+TEST_F(DecodeBatch, ServiceAdmitsRecordingsWithinItsLimits) {
   settings_.max_upload_mb = 200;
   settings_.max_uploads_mb = 200;
   settings_.recognition_slots = 1;

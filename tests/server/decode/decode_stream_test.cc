@@ -334,7 +334,7 @@ TEST_F(DecodeStream, TheFirstWordIsMeasured) {
               HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
 }
 
-TEST_F(DecodeStream, WhatIsNotHeardAnyMoreDoesNotWait) {
+TEST_F(DecodeStream, AbandonedAudioDoesNotWait) {
   recogniser_->still = true;
   start();
   say(beeping({0.1}, 2));
@@ -397,7 +397,7 @@ TEST_F(DecodeStream, NoWordIsLostWithTheTime) {
 }
 
 // The client's messages wait behind the answers that it does not read: the stream cannot know that nothing comes.
-TEST_F(DecodeStream, WhoReadsNothingIsNotCalledIdle) {
+TEST_F(DecodeStream, ClientReadingNothingIsNotIdle) {
   std::string opaque;
   for (size_t i = 0; i < kMaxOpaqueCharacters; ++i) opaque += "\xF0\x9F\x98\x80";
   start({.opaque = opaque, .idle_s = 5});
@@ -412,7 +412,7 @@ TEST_F(DecodeStream, WhoReadsNothingIsNotCalledIdle) {
   EXPECT_THAT(heard, Each("PAUSED"));
 }
 
-TEST_F(DecodeStream, WhoLeavesFreesTheSlot) {
+TEST_F(DecodeStream, LeavingClientFreesTheSlot) {
   start();
   say(beeping({0.1}, 0.5));
   EXPECT_EQ(hear(), "ACTIVE");
@@ -421,7 +421,7 @@ TEST_F(DecodeStream, WhoLeavesFreesTheSlot) {
 }
 
 // The engine is asked for what nobody waits for any more, and busy with others.
-TEST_F(DecodeStream, WhoLeavesDoesNotWaitForHisTurn) {
+TEST_F(DecodeStream, LeavingClientWaitsForNoTurn) {
   const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
     start({}, &lines);
     recogniser_->still = true;
@@ -443,7 +443,7 @@ TEST_F(DecodeStream, TheServersEndIsTheStreams) {
   EXPECT_EQ(closed_with(), 1001);
 }
 
-TEST_F(DecodeStream, WhoReadsNothingHearsOfAllInTheEnd) {
+TEST_F(DecodeStream, LateReaderGetsAllWords) {
   std::vector<double> at_s;
   std::string words;
   for (int i = 0; i < 80; ++i) {

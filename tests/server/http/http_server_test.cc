@@ -113,7 +113,7 @@ class HttpServerTest : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpServerTest, WhatTheServiceThrowsIsAnAnswer) {
+TEST_F(HttpServerTest, ServiceExceptionBecomesAnAnswer) {
   listen({});
   EXPECT_THAT(ask(server_->port(), "/answer"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(ask(server_->port(), "/memory"), StartsWith("HTTP/1.1 503 "));
@@ -148,7 +148,7 @@ TEST_F(HttpServerTest, AConnectionThatIsGivenUpIsNotCountedForEver) {
   EXPECT_THAT(ask(server_->port(), "/"), HasSubstr("fine"));
 }
 
-TEST_F(HttpServerTest, AnExceptionOfOneConnectionKeepsNobodyOut) {
+TEST_F(HttpServerTest, ExceptionAffectsOneConnectionOnly) {
   listen({.max_connections = 0});
   for (int i = 1; i <= 3; ++i) {
     ask(server_->port(), "/");
@@ -205,7 +205,7 @@ class StreamService final : public ThrowingService {
 };
 
 // Clients that were refused, or that keep their connections open, do not delay the end.
-TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
+TEST_F(HttpServerTest, LingeringClientsDelayNoShutdown) {
   constexpr double kPatienceMs = 60000;
   StreamService service;
   service.stream->begin({.status = 200}, /*whole=*/false);
@@ -232,7 +232,7 @@ TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
 }
 
 // Beast throws at such a header, while the client is watched for leaving, which it does not.
-TEST_F(HttpServerTest, WhatIsThrownInAnAnswerEndsItsConnectionAndItsWork) {
+TEST_F(HttpServerTest, ExceptionInAnswerEndsItsWork) {
   StreamService service;
   service.stream->begin({.status = 200, .headers = {{"X", std::string(70000, 'x')}}}, /*whole=*/false);
   const auto server = HttpServer::listen({.stalled_reader_s = 3600}, service);

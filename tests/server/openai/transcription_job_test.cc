@@ -188,7 +188,7 @@ TEST_F(TranscriptionJobTest, AClientThatLeavesEndsIt) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-TEST_F(TranscriptionJobTest, WhoReadsSlowlyIsNotWaitedForAsTheEngineIs) {
+TEST_F(TranscriptionJobTest, SlowReaderIsNoEngineWait) {
   TranscriptionJob job(model_,
                        {.type = kType, .body = file_ + part("stream", "true") + "--b--\r\n", .max_recording_s = 10},
                        {.metrics = metrics_});

@@ -61,7 +61,7 @@ class PauseTest : public HearingTest {
   }
 };
 
-TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
+TEST_F(PauseTest, SpeechAcrossPauseIsAnsweredOnce) {
   say_two_turns();
   append(silence(0.6));
   hear_until(kCompleted);
@@ -69,7 +69,7 @@ TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
   expect_one_answer(2);
 }
 
-TEST_F(PauseTest, WhatNobodyUnderstandsBehindThemLeavesNoWordsUnanswered) {
+TEST_F(PauseTest, WordsBeforeFailedTurnAreAnswered) {
   say_two_turns("nothing can be heard");
   append(silence(0.6));
   hear_until(kFailed);
@@ -77,7 +77,7 @@ TEST_F(PauseTest, WhatNobodyUnderstandsBehindThemLeavesNoWordsUnanswered) {
   expect_one_answer(1);
 }
 
-TEST_F(PauseTest, WhatIsClearedBehindThemLeavesNoWordsUnanswered) {
+TEST_F(PauseTest, WordsBeforeClearedTurnAreAnswered) {
   say_two_turns();
   say(R"({"type":"input_audio_buffer.clear"})");
   hear_until("response.done");
@@ -141,7 +141,7 @@ TEST_F(ThinkingTest, ACoughMeanwhileLeavesTheQuestionOwed) {
 }
 
 // Typing beside the microphone.
-TEST_F(ThinkingTest, NobodyIsAskedForEverForOneQuestion) {
+TEST_F(ThinkingTest, QuestionIsNotRepeatedForEver) {
   start_session();
   append(noise(0.6));
   append(silence(0.6));
@@ -172,7 +172,7 @@ TEST_F(HearingTest, AnAnswerThatHasBeenHeardIsNotOwed) {
   EXPECT_EQ(answers_->asked.size(), 1u);
 }
 
-TEST_F(ThinkingTest, WhatTheClientHasCancelledIsNotOwed) {
+TEST_F(ThinkingTest, CancelledAnswerIsNotDue) {
   start_session();
   append(noise(0.6));
   append(silence(0.6));
@@ -254,7 +254,7 @@ TEST_F(HearingTest, AnAnswerThatCannotBeSaidIsToldWithoutSound) {
   }
 }
 
-TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
+TEST_F(HearingTest, WithoutASlotNothingIsAsked) {
   const auto answers = std::make_shared<FixedAnswer>("You said it.");
   const auto busy = []() -> tl::expected<SlotPool::Lease, HttpError> {
     return tl::unexpected(HttpError{.status = 503, .message = "all slots are busy", .code = "no_free_slot"});
@@ -433,7 +433,7 @@ TEST(SpokenText, OfABrokenAnswerNoMoreIsKeptThanItsSoundCanHave) {
 }
 
 // The text of an answer may be far ahead of its sound.
-TEST_F(HearingTest, WhatWasNotSpokenIsNotSentUpstream) {
+TEST_F(HearingTest, UnspokenTextIsNotSentUpstream) {
   engine_->act.chunks = 100000;
   std::string text;
   for (int i = 0; i < 800; ++i) text += "word ";

@@ -73,7 +73,7 @@ TEST_F(HearingTest, ASessionOfTranscriptionHasABetaName) {
   EXPECT_EQ(text_in({"session", "object"}), "realtime.transcription_session");
 }
 
-TEST_F(HearingTest, WhatTheBetaNamesRefuseIsNamedByThem) {
+TEST_F(HearingTest, BetaRefusalsUseBetaNames) {
   start(kManual, {.dialect = Dialect::kBeta});
   const auto update = [](const char* session) {
     return fmt::format(R"({{"type":"session.update","session":{}}})", session);

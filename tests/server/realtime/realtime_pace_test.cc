@@ -46,7 +46,7 @@ TEST_F(PacedSession, EventsThatComeFasterWait) {
   heeds_nothing();
 }
 
-TEST_F(PacedSession, WhatIsWrongCostsMore) {
+TEST_F(PacedSession, InvalidEventsCostMore) {
   start(kManual, {.events_per_s = 1});
   for (int i = 0; i < 4; ++i) say("{");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(hear(), "error");

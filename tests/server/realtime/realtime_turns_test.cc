@@ -64,7 +64,7 @@ TEST_F(HearingTest, ATurnThatNoDetectorFollowsIsOverWhereOneBegins) {
   EXPECT_NE(text_in({"item_id"}), item);
 }
 
-TEST_F(HearingTest, WhatIsTooShortForATurnIsForgottenWhereDetectionBegins) {
+TEST_F(HearingTest, DetectionDropsShortAudioBefore) {
   detect(6);
   start(kManual);
   append(noise(0.05));
@@ -181,7 +181,7 @@ TEST_F(HearingTest, AClipThatIsCommittedComesAtOnce) {
 }
 
 // Or a session could be heard for ever as fast as it can be sent.
-TEST_F(HearingTest, WhoSwitchesDetectionToAndFroIsNotForgivenWhatCameAhead) {
+TEST_F(HearingTest, SwitchingDetectionKeepsTheBacklog) {
   start(kManual, {.max_clip_s = 20, .kb_per_s = 1e6});  // the clock stands still
   const auto switch_to = [&](const std::string& detection) {
     say(R"({"type":"session.update","session":{"audio":{"input":)" + detection + "}}}");
@@ -227,7 +227,7 @@ TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsMeasured) {
 }
 
 // On no slot yet, so that all of it waits.
-TEST_F(HearingTest, SoundThatNobodyWillHearDoesNotWait) {
+TEST_F(HearingTest, DroppedAudioDoesNotWait) {
   Ear ear(
       {.model = recognition_}, {.metrics = metrics_, .waiting_samples = &waiting_samples_}, [] {}, clock_);
   const auto options = std::make_shared<const TranscribeOptions>();
