@@ -42,7 +42,7 @@ inline void print_row(const char* name, std::vector<double> us) {
               us.size());
 }
 
-// What the program does beside what it does without a principle, in turns, so that both meet the same machine.
+// Times the program with a principle and without it, in turns, so that both meet the same machine.
 inline void compare(const char* with, const std::function<void()>& one, const char* without,
                     const std::function<void()>& other, size_t rounds) {
   std::vector<double> a, b;

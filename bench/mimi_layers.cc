@@ -113,7 +113,7 @@ Work encoder_work(const mimi::Config& config) {
   return work;
 }
 
-// What this machine can do at most, GFLOP/s by name.
+// Peak rates of this machine, GFLOP/s by name.
 using Peaks = std::vector<std::pair<const char*, double>>;
 
 // Time since the last stage, of each stage.

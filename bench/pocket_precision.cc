@@ -1,4 +1,4 @@
-// What the narrow precisions cost a Pocket TTS checkpoint, teacher-forced against f32: all precisions get the same
+// Cost of the narrow precisions of a Pocket TTS checkpoint, teacher-forced against f32: all precisions get the same
 // voice, text and latents, so that each step stands for itself; the head gets the f32 model's hidden vector.
 //
 //   pocket_precision FOLDER [VOICE_FRAMES [TOKENS [STEPS]]]      FOLDER holds config.yaml and model.safetensors

@@ -1,5 +1,5 @@
-// What a stream's decoder remembers, in one block as the program has it or scattered over the heap, and a decoder that
-// reads either: what the fourth principle of the hot path is worth (spec transducer-asr.md, section 5.6 (4)).
+// State of a stream's decoder, in one block as the program has it or scattered over the heap, and a decoder that reads
+// either, to measure the fourth principle of the hot path (spec transducer-asr.md, section 5.6 (4)).
 #pragma once
 
 #include <algorithm>

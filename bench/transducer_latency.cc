@@ -116,7 +116,7 @@ void compare_layouts(Path& path, size_t chunks) {
   std::printf("  the same bits: %s\n", same ? "yes" : "no");
 }
 
-// What a call through the table of targets takes, work included, and what it takes where each one asks the processor.
+// Times a call through the table of targets, work included, and a call that asks the processor first.
 void compare_dispatch(Path& path) {
   constexpr int kCalls = 1000000, kQuestions = 1000;
   const float one = 1.0f;

@@ -152,7 +152,7 @@ class Path {
       case Form::kScattered: scattered_decoder_.decode(own.scattered, frames(0, rows_), labels_); break;
     }
   }
-  // What keeps the program awake while it is idle, for engine/heartbeat.h.
+  // Keeps the program awake while it is idle, for engine/schedule/heartbeat.h.
   double beat() { return hear_silence(*model_, {turns_, runner_, beat_encoder_, beat_decoder_, beat_room_}); }
   // Whether the states of both layouts hold the same bits.
   bool layouts_agree() {
@@ -183,7 +183,7 @@ class Path {
     transducer::EncoderState encoder;
     BlockState block;
     ScatteredState scattered;
-    // Of each form, as what is left to do depends on the durations found before.
+    // One a form, as the remaining work depends on the durations found before.
     std::vector<transducer::DecoderState> greedy;
   };
 

@@ -4,7 +4,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto entries = syrinx::parse_catalogue({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!entries) return entries.error().message.empty() ? (__builtin_trap(), 0) : 0;
-  // What was taken is safe to use as a path and to show.
+  // Accepted names are safe as a path and to print.
   for (const auto& entry : *entries) {
     if (!syrinx::is_model_name(entry.name)) __builtin_trap();
     for (const auto& group : entry.groups) {

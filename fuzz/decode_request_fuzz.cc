@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto request =
       decode::parse_batch_request(type, std::string(input.substr(std::min(line + 1, input.size()))), kMaxS);
   if (!request) {
-    // What a client reads: JSON, whatever it has sent, and always a sentence.
+    // The answer to any input is JSON with a sentence.
     const auto told = syrinx::parse_json(decode::error_body(request.error()), "the answer");
     if (!told || request.error().message.empty() || request.error().status != 400) __builtin_trap();
     return 0;

@@ -1,5 +1,5 @@
-// What a client of /v2/decode/stream may say: messages of any kind and length, one after another, up to the end.  A
-// byte says how long the next message is and whether it is text.
+// A client of /v2/decode/stream: messages of any kind and length, one after another, up to the end.  A byte gives the
+// length of the next message and whether it is text.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// What a client may send to the transport: requests one behind the other, in pieces of any size.
+// A client of the transport: requests one behind the other, in pieces of any size.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view body = input.substr(std::min(line + 1, input.size()));
   const auto parts = syrinx::server::parse_multipart(input.substr(0, line), body);
   const auto check_told = [](const syrinx::server::HttpError& error) {
-    // What a client reads: JSON, whatever it has sent, and always a sentence.
+    // The answer to any input is JSON with a sentence.
     const auto told = syrinx::parse_json(syrinx::server::error_body(error), "the answer");
     if (!told || error.message.empty() || (error.status != 400 && error.status != 415)) __builtin_trap();
   };

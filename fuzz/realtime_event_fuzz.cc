@@ -10,7 +10,7 @@ namespace {
 namespace realtime = syrinx::server::realtime;
 constexpr size_t kMaxCharacters = 100;
 
-// What a client reads: JSON, whatever it has sent, and always a sentence.
+// The answer to any input is JSON with a sentence.
 void check_told(const syrinx::server::HttpError& error) {
   if (error.message.empty() || error.status != 400) __builtin_trap();
   if (!syrinx::parse_json(realtime::error_json({.error = error}).dump(), "the answer")) __builtin_trap();

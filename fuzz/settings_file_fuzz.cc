@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (read.error().message.empty()) __builtin_trap();
     return 0;
   }
-  // What is taken is within its limits, and is written as it is read.
+  // Accepted values are within their limits, and are read back as they are written.
   if (settings.port < 0 || settings.port > 65535 || !(settings.idle_timeout_s >= 0.1)) __builtin_trap();
   Settings again;
   if (!read_settings(settings_as_toml(settings), "b.toml", again)) __builtin_trap();

@@ -11,7 +11,7 @@ constexpr syrinx::server::SpeechLimits kLimits{.max_text_characters = 100};
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto request = syrinx::server::parse_speech_request({reinterpret_cast<const char*>(data), size}, kLimits);
   if (!request) {
-    // What a client reads: JSON, whatever it has sent, and always a sentence.
+    // The answer to any input is JSON with a sentence.
     const auto body = syrinx::parse_json(syrinx::server::error_body(request.error()), "the answer");
     if (!body || request.error().message.empty() || request.error().status != 400) __builtin_trap();
     return 0;

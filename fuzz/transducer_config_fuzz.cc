@@ -1,7 +1,7 @@
 #include "models/transducer/config_file.h"
 #include "models/transducer/encoder_state.h"
 
-// What can be read must also make the state of a stream.  Behind a zero byte stands transformers'
+// A configuration that can be read must also make the state of a stream.  Behind a zero byte stands transformers'
 // processor_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace syrinx::transducer;

@@ -1,5 +1,4 @@
-// What a client may send once its connection is a WebSocket: frames of every kind, in pieces of any size, to a session
-// that says back what it hears.
+// A client of a WebSocket: frames of every kind, in pieces of any size, to a session that echoes its messages.
 #include <memory>
 #include <string>
 #include <string_view>

@@ -7,7 +7,7 @@ using syrinx::server::wyoming::EventReader;
 
 constexpr syrinx::server::wyoming::EventLimits kLimits{.max_json_bytes = 200, .max_payload_bytes = 100};
 
-// What is read is small, and stands on the wire again as it was.
+// An event that was read is small, and is written as it was on the wire.
 void check(const Event& event) {
   if (event.data.object() == nullptr || event.payload.size() > kLimits.max_payload_bytes) __builtin_trap();
   EventReader reader({});

@@ -27,7 +27,7 @@ Status run_bench_kernels(const BenchKernelsOptions& options);
 struct Timing {
   double median_us = 0, min_us = 0, max_us = 0;
 };
-// Of one run of the case, from `runs` samples of at least a few milliseconds each.
+// Timing of one run of the case, from `runs` samples of at least a few milliseconds each.
 Timing time_case(const KernelCase& item, ThreadTeam& team, int runs);
 
 }  // namespace syrinx::bench

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kMaxThreads = 64;
 constexpr int kMaxCount = 100000;
-// Of the folder of random checkpoints: another one when their bytes change.
+// Version of the folder of random checkpoints: raised when their bytes change.
 constexpr int kRandomVersion = 1;
 
 struct Arguments {

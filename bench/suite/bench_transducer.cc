@@ -126,7 +126,7 @@ double recording_rtf(const Figures& figures) {
   return (figures.features.median() + figures.encode.median() + decode_ms) / 1000 / figures.sound_s;
 }
 
-// Of sound.
+// Length of a chunk's audio.
 double chunk_ms(const transducer::Model& model, transducer::AttentionContext context) {
   return 1000 * model.config().frame_s() * static_cast<double>(context.right + 1);
 }

@@ -23,7 +23,7 @@ namespace syrinx::bench {
 namespace {
 
 constexpr int kMaxThreads = 64, kMaxCount = 10000;
-// Of the folder of random checkpoints: another one when their bytes change.
+// Version of the folder of random checkpoints: raised when their bytes change.
 constexpr int kRandomVersion = 1;
 
 struct Arguments {

@@ -1,4 +1,4 @@
-// What `syrinx bench kernels` measures: one case a kernel and shape, taken from the models that use it.
+// Cases of `syrinx bench kernels`: one a kernel and shape, taken from the models that use it.
 #pragma once
 
 #include <functional>

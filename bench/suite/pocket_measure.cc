@@ -24,7 +24,7 @@ constexpr size_t kStreamRounds = 40;
 constexpr uint64_t kSeed = 1;
 constexpr float kNoEnd = std::numeric_limits<float>::infinity();
 
-// What every measurement uses.
+// Shared by all measurements.
 struct Bench {
   const pocket::Model& model;
   nn::Runner& runner;

@@ -1,4 +1,4 @@
-// What `syrinx bench pocket-tts` measures: one checkpoint, one text, one voice, everything in one process.
+// Measurements of `syrinx bench pocket-tts`: one checkpoint, one text, one voice, everything in one process.
 //
 // The text and the voice are random numbers of the right count, since their values cost no time, and the end of speech
 // is switched off, so that every run makes the same number of frames.
@@ -51,17 +51,17 @@ struct PocketFigures {
 // kInvalidArgument: more tokens, frames or streams than the model takes.  kCancelled after a signal.
 Result<PocketFigures> measure_pocket(const pocket::Model& model, ThreadTeam& team, const PocketWork& work);
 
-// What a frame cannot do without: weights that are read and multiplications of the codec's matrices and
-// convolutions (a multiply-add is two; attention would be 3 % more).
+// Minimal work of a frame: weights that are read and multiplications of the codec's matrices and convolutions (a
+// multiply-add is two; attention would be 3 % more).
 struct FrameCost {
   double flow_lm_weights = 0;  // numbers, the head's included
   double codec_flop = 0;
 };
 FrameCost frame_cost(const pocket::Config& config, size_t evaluations);
 
-// What a frame is held against on this machine: its weights at the best read rate, then its codec at a peak, one after
-// the other on all threads of the limits.  `codec_f32_ms` takes the f32 peak whatever the codec multiplies in, so that
-// all precisions share one yardstick; a codec in bf16 can come below it.  `codec_bf16_ms` takes the bf16 peak, which a
+// Bound of a frame on this machine: its weights at the best read rate, then its codec at a peak, one after the other on
+// all threads of the limits.  `codec_f32_ms` takes the f32 peak whatever the codec multiplies in, so that all
+// precisions share one yardstick; a codec in bf16 can come below it.  `codec_bf16_ms` takes the bf16 peak, which a
 // frame that multiplies in bf16 cannot come below; 0 where this machine's kernels have no such peak.
 struct FrameFloor {
   double codec_f32_ms = 0;

@@ -23,7 +23,7 @@ using pocket::HeadType;
 constexpr size_t kPieces = 4000;
 constexpr uint64_t kSeed = 12;
 
-// What distinguishes the architectures (section 1.2); zero means that the file does not give it.
+// Differences between the architectures (section 1.2); zero means that the file does not give it.
 struct Architecture {
   const char* name;
   size_t width, heads, layers, hidden_scale;
@@ -102,7 +102,7 @@ class Tensors {
   void add(std::string name, std::vector<size_t> dims, float centre, float deviation) {
     list_.push_back({std::move(name), std::move(dims), centre, deviation});
   }
-  // Of [outputs, inputs...].
+  // Dims are [outputs, inputs...].
   void matrix(std::string name, std::vector<size_t> dims, float scale = 1.0f) {
     const size_t inputs = std::accumulate(dims.begin() + 1, dims.end(), size_t{1}, std::multiplies<>());
     add(std::move(name), std::move(dims), 0.0f, scale / std::sqrt(static_cast<float>(inputs)));

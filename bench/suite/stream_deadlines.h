@@ -23,7 +23,7 @@ struct DeadlineTrial {
   double labels_per_s = 0;  // of sound
 };
 
-// What the streams share.  ChunkedFrames::fits() and check_streaming() hold; all is borrowed.
+// Shared by the streams.  ChunkedFrames::fits() and check_streaming() hold; all is borrowed.
 struct DeadlineWork {
   const transducer::Model& model;
   transducer::AttentionContext context;

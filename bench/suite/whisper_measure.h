@@ -1,5 +1,5 @@
-// What `syrinx bench whisper` measures: one checkpoint in one process, stage by stage, and recordings decoded greedily
-// window by window without times, the plain loop that the race's peers run too.
+// Measurements of `syrinx bench whisper`: one checkpoint in one process, stage by stage, and recordings decoded
+// greedily window by window without times, the plain loop that the race's peers run too.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct WhisperFigures {
 Result<WhisperFigures> measure_whisper(const std::shared_ptr<const whisper::Model>& model, ThreadTeam& team,
                                        const WhisperWork& work);
 
-// What a window and a step cannot do without.  A multiply-add is two.
+// Minimal work of a window and a step.  A multiply-add is two.
 struct WhisperCost {
   double linear_flop = 0;     // the encoder's matrices and the cross keys and values
   double attention_flop = 0;  // of the encoder

@@ -1,5 +1,5 @@
 // Syrinx for C++: the C interface of syrinx.h with owners for its handles, and nothing more.  Needs C++17.
-// Nothing here throws except std::bad_alloc from copies.  Codes and sentences are those of the C interface.
+// Nothing here throws except std::bad_alloc from copies.  Codes and messages are those of the C interface.
 //
 //   syrinx::Engine engine;
 //   if (engine.load(syrinx::LoadOptions())) return fail(engine.error());
@@ -43,7 +43,7 @@ class Session {
     syrinx_session_get_statistics(session_.get(), &statistics);
     return statistics;
   }
-  // Gives the handle away, to be freed by syrinx_session_free().
+  // Releases the handle; the caller frees it with syrinx_session_free().
   syrinx_session* release() { return session_.release(); }
 
  private:
@@ -71,14 +71,14 @@ class Engine {
   syrinx_code export_voice(const char* voice, const char* path) {
     return syrinx_engine_export_voice(engine_.get(), voice, path);
   }
-  // On failure `session` is empty and error() has the sentence.
+  // On failure `session` is empty and error() has the message.
   syrinx_code start(const VoiceOptions& options, Session& session) {
     syrinx_session* made = nullptr;
     const syrinx_code code = syrinx_session_new(engine_.get(), &options, &made);
     session = Session(made);
     return code;
   }
-  // `hear(const syrinx_chunk&)` is called with each stretch of sound; false cancels.
+  // `hear(const syrinx_chunk&)` is called with each chunk of audio; false cancels.
   template <class Hear>
   syrinx_code speak(std::string_view text, const VoiceOptions& options, Hear&& hear, Statistics* statistics = nullptr) {
     const auto call = [](const syrinx_chunk* chunk, void* user) -> int {

@@ -1,25 +1,25 @@
 /* Syrinx: real-time speech, as a C library.
  *
  * No function throws, exits, prints or installs a signal handler.  Functions that can fail return a syrinx_code; the
- * sentence that goes with it is kept by the handle (syrinx_engine_error, syrinx_session_error).
+ * handle keeps the error message (syrinx_engine_error, syrinx_session_error).
  *
  * Two families of models: Kokoro (built-in voices, English) and Pocket TTS (cloned voices).  An option that the loaded
- * family does not heed is SYRINX_UNSUPPORTED unless it has the value that its _init function gave it.
+ * family does not support gives SYRINX_UNSUPPORTED unless it has the value that its _init function gave it.
  *
  * Threads: an engine may be used by any number of threads at once; its sessions take turns at the model, piece by
  * piece of Kokoro, frame by frame (80 ms) of Pocket TTS. A session may be written by one thread, read by another, and
  * cancelled by any.
  *
  * Structures begin with their size and are filled by their _init function, so that later versions can add fields.
- * Strings are UTF-8 and end with a zero byte; those that are given are copied, those that are returned belong to the
- * handle.  Sound is mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
+ * Strings are UTF-8 and end with a zero byte; arguments are copied, returned strings belong to the handle.  Audio is
+ * mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
  *
  * Marks in a text, unless syrinx_speak_options.plain is set: [pause:500ms] and [pause:1.5s] are silence of at most 60
- * s; [voice: NAME] lets another voice speak from there on, an installed one or one of syrinx_engine_add_voice, and
- * [voice:] the first again.  A backslash before it, \[pause:1s], has a mark read out.  A mark that makes no sense is
- * SYRINX_INVALID_ARGUMENT, a voice that is not there SYRINX_NOT_FOUND, pauses of more than an hour all together
- * SYRINX_LIMIT_EXCEEDED, with the line of the text; what stands before is heard.  A text of pauses alone ends with
- * "nothing to say", SYRINX_INVALID_ARGUMENT.  A text opens no files.
+ * s; [voice: NAME] switches to another voice, an installed one or one of syrinx_engine_add_voice, and [voice:] back to
+ * the first.  A mark behind a backslash, \[pause:1s], is read out.  An invalid mark gives SYRINX_INVALID_ARGUMENT, an
+ * unknown voice SYRINX_NOT_FOUND, pauses of more than an hour in all SYRINX_LIMIT_EXCEEDED, with the line of the text;
+ * the text before is spoken.  A text of pauses alone ends with "nothing to say", SYRINX_INVALID_ARGUMENT.  A text opens
+ * no files.
  */
 #ifndef SYRINX_SYRINX_H_
 #define SYRINX_SYRINX_H_
@@ -35,21 +35,21 @@ extern "C" {
 
 typedef enum syrinx_code {
   SYRINX_OK = 0,
-  SYRINX_INVALID_ARGUMENT = 1, /* what was asked for makes no sense: an option, the text, a voice's name */
-  SYRINX_NOT_FOUND = 2,        /* a file, model or voice is not there */
+  SYRINX_INVALID_ARGUMENT = 1, /* an invalid option, text or voice name */
+  SYRINX_NOT_FOUND = 2,        /* a file, model or voice does not exist */
   SYRINX_DATA_LOSS = 3,        /* a file is truncated or malformed */
-  SYRINX_UNSUPPORTED = 4,      /* well-formed, but nothing we can run */
+  SYRINX_UNSUPPORTED = 4,      /* well-formed, but not supported */
   SYRINX_LIMIT_EXCEEDED = 5,   /* larger than a stated limit */
-  SYRINX_IO = 6,               /* the system refused */
-  SYRINX_UNAVAILABLE = 7,      /* not now */
+  SYRINX_IO = 6,               /* an error of the system */
+  SYRINX_UNAVAILABLE = 7,      /* not now: offline, no device, no memory */
   SYRINX_CANCELLED = 8,        /* by syrinx_session_cancel or the callback */
-  SYRINX_INTERNAL = 9          /* our own fault */
+  SYRINX_INTERNAL = 9          /* a fault of Syrinx */
 } syrinx_code;
 
-/* How large matrices are held and multiplied.  Kokoro: int8 (the default) or f32; Pocket TTS: int8 (the default) or any
- * other. */
+/* Format in which large matrices are stored and multiplied.  Kokoro: int8 (the default) or f32; Pocket TTS: int8 (the
+ * default) or any other. */
 typedef enum syrinx_precision {
-  SYRINX_PRECISION_DEFAULT = -1, /* the model's family's */
+  SYRINX_PRECISION_DEFAULT = -1, /* of the model's family */
   SYRINX_PRECISION_INT8 = 0,
   SYRINX_PRECISION_F32 = 1,
   SYRINX_PRECISION_BF16 = 2,
@@ -57,59 +57,59 @@ typedef enum syrinx_precision {
 } syrinx_precision;
 
 typedef struct syrinx_engine syrinx_engine;   /* a loaded model with its front end and voices */
-typedef struct syrinx_session syrinx_session; /* one stream of text in, of sound out */
+typedef struct syrinx_session syrinx_session; /* one stream of text in, of audio out */
 
 typedef struct syrinx_load_options {
   size_t struct_size;
-  /* The checkpoint, by one of three ways: the name of an installed model, a folder or a file (NULL: "kokoro"); of
+  /* The checkpoint, in one of three ways: the name of an installed model, a folder or a file (NULL: "kokoro"); for
    * Pocket TTS a folder with config.yaml, a .yaml, or a .safetensors with its .yaml beside it ... */
   const char* model;
-  /* ... or, of Kokoro, its bytes, which must stay until syrinx_engine_load returns ... */
+  /* ... or, for Kokoro, its bytes, which must stay until syrinx_engine_load returns ... */
   const void* model_data;
   size_t model_size;
-  /* ... or an open file, which stays the caller's (-1: none). */
+  /* ... or an open file, which the caller closes (-1: none). */
   int model_descriptor;
-  /* Kokoro: folder of NAME.bin; NULL: beside the checkpoint, else of the installed model.  Pocket TTS: folder whose
+  /* Kokoro: folder of NAME.bin; NULL: beside the checkpoint, else the installed model's.  Pocket TTS: folder whose
    * voices/ or embeddings/ has NAME.safetensors or recordings; NULL: the configuration's. */
   const char* voices;
   const char* lexicon;    /* Kokoro: folder of the English lexicon; NULL: beside the checkpoint, or the installed one */
   const char* dictionary; /* Kokoro: the user's own words; NULL: none */
-  const char* voice;      /* is made ready at load; NULL: the default, unless that is a recording to be cloned */
+  const char* voice;      /* prepared at load; NULL: the default, unless that is a recording to be cloned */
   syrinx_precision precision;
   int threads;       /* 1 to 64; 0: the default of this machine */
-  int phonemes_only; /* Kokoro, not 0: no text will be spoken, only phonemes; no lexicon is needed */
+  int phonemes_only; /* Kokoro, not 0: only phonemes will be spoken; no lexicon is needed */
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
 } syrinx_load_options;
 
 typedef struct syrinx_speak_options {
   size_t struct_size;
-  /* NULL: the default; where Pocket TTS has none, the text's first mark names one.  Kokoro: "af_heart", a blend
+  /* NULL: the default; where Pocket TTS has none, the text must begin with a voice mark.  Kokoro: "af_heart", a blend
    * "af_heart:0.6+am_adam:0.4", or a voice file.  Pocket TTS: a name, or the path of an exported voice (.safetensors)
    * or of a recording (wav, flac, mp3, ogg), which is cloned. */
   const char* voice;
-  float speed;   /* Kokoro: 0.25 to 4; 1 at first */
-  uint64_t seed; /* of the noise: the same seed, text, build and threads give the same samples */
+  float speed;   /* Kokoro: 0.25 to 4; initially 1 */
+  uint64_t seed; /* for the noise: the same seed, text, build and threads give the same samples */
   int noise;     /* Kokoro, not 0: the source noise that the model was trained with */
   int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
-  /* Pocket TTS; each is at first a value that stands for the checkpoint's own. */
-  float temperature;    /* 0 to 100; NaN at first */
-  float noise_clamp;    /* above 0: noise stays within it; NaN at first: anywhere */
-  float eos_threshold;  /* of the end-of-speech logit: lower ends earlier; NaN at first */
-  int frames_after_eos; /* 0 to 1000 frames of 80 ms are spoken after the end; -1 at first */
-  int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; 0 at first */
-  int max_tokens;       /* 1 to 200 of a chunk of text; 0 at first: 50 */
-  int plain;            /* not 0: the text holds no marks, all of it is read out */
+  /* Pocket TTS; the initial values stand for the checkpoint's own. */
+  float temperature;    /* 0 to 100; initially NaN */
+  float noise_clamp;    /* above 0: limit of the noise; initially NaN: none */
+  float eos_threshold;  /* for the end-of-speech logit: lower ends earlier; initially NaN */
+  int frames_after_eos; /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
+  int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; initially 0 */
+  int max_tokens;       /* 1 to 200 for a chunk of text; initially 0: 50 */
+  int plain;            /* not 0: the text has no marks, all of it is read out */
 } syrinx_speak_options;
 
 typedef struct syrinx_word {
-  const char* text;    /* as written; of an escape, [word](/phonemes/), the word alone */
+  const char* text;    /* as written; for an escape, [word](/phonemes/), only the word */
   size_t source_begin; /* bytes of the whole text */
   size_t source_end;
   double start_s; /* seconds from the first sample of the session */
   double end_s;
 } syrinx_word;
 
-/* Kokoro: a piece of text.  Pocket TTS: a frame of 80 ms, without words.  Of a pause at most 1 s. */
+/* Kokoro: a piece of text.  Pocket TTS: a frame of 80 ms, without words.  For a pause at most 1 s. */
 typedef struct syrinx_chunk {
   const float* samples; /* NULL at the end */
   size_t sample_count;
@@ -121,17 +121,17 @@ typedef struct syrinx_chunk {
 
 typedef struct syrinx_statistics {
   size_t struct_size;
-  double first_audio_ms; /* from the first text to the first sound */
-  double total_ms;       /* from the first text to the last sound */
-  double compute_ms;     /* without waiting for text, for the listener or for other sessions; what is computed together
-                          * with other sessions' sound counts whole */
+  double first_audio_ms; /* from the first text to the first audio */
+  double total_ms;       /* from the first text to the last audio */
+  double compute_ms;     /* without waiting for text, for the listener or for other sessions; work shared with other
+                          * sessions counts in full */
   double audio_seconds;
   double rtf; /* compute over audio */
   size_t pieces;
-  size_t dropped_characters; /* of the text, that cannot be spoken */
+  size_t dropped_characters; /* characters of the text that cannot be spoken */
   size_t unknown_phonemes;   /* outside the alphabet, left out */
-  size_t limited_pieces;     /* of Pocket TTS: cut at their limit of time before the model ended them */
-  double waiting_ms;         /* for other sessions of the engine */
+  size_t limited_pieces;     /* Pocket TTS: cut at their time limit before the model ended them */
+  double waiting_ms;         /* waiting for other sessions of the engine */
 } syrinx_statistics;
 
 typedef struct syrinx_engine_facts {
@@ -140,7 +140,7 @@ typedef struct syrinx_engine_facts {
   const char* precision; /* "int8", "f32", "bf16", "int4" */
   int threads;
   double load_ms;
-  const char* default_voice; /* "" when there is none to choose */
+  const char* default_voice; /* "" when there is none */
 } syrinx_engine_facts;
 
 const char* syrinx_version(void);
@@ -151,49 +151,48 @@ void syrinx_speak_options_init(syrinx_speak_options* options);
 void syrinx_statistics_init(syrinx_statistics* statistics);
 void syrinx_engine_facts_init(syrinx_engine_facts* facts);
 
-/* NULL only when memory has run out.  An engine is empty until it is loaded; it may be loaded once. */
+/* NULL only when memory has run out.  An engine is empty until it is loaded, which happens once. */
 syrinx_engine* syrinx_engine_new(void);
 /* NULL is allowed.  Sessions may outlive their engine's handle. */
 void syrinx_engine_free(syrinx_engine* engine);
 syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options* options);
-/* The sentence of this engine's last failure, or "".  The pointer is good until this thread asks again. */
+/* The message of this engine's last error, or "".  The pointer is valid until this thread's next call. */
 const char* syrinx_engine_error(const syrinx_engine* engine);
 syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_facts* facts);
-/* Adds a voice from the content of its file, under a name that syrinx_speak_options can then give.  Pocket TTS: an
- * exported voice or a recording, of which the first 30 s count. */
+/* Adds a voice from the content of its file, under a name for syrinx_speak_options.  Pocket TTS: an exported voice or
+ * a recording, of which the first 30 s are used. */
 syrinx_code syrinx_engine_add_voice(syrinx_engine* engine, const char* name, const void* data, size_t size);
 
-/* Writes a voice of Pocket TTS (a name, or a path as in syrinx_speak_options) as a file that speaks at once, here and
- * in its maker's programs; of a recording the first 30 s count.  The file appears whole or not at all. */
+/* Writes a voice of Pocket TTS (a name, or a path as in syrinx_speak_options) as a file that loads without cloning,
+ * here and in its maker's programs; the first 30 s of a recording are used.  The file appears whole or not at all. */
 syrinx_code syrinx_engine_export_voice(syrinx_engine* engine, const char* voice, const char* path);
 
-/* Called with each stretch of sound, in the thread that called syrinx_speak; the chunk is good until it returns.
- * Anything but 0 cancels. */
+/* Called with each chunk of audio, in the thread that called syrinx_speak; the chunk is valid until it returns.  A
+ * result other than 0 cancels. */
 typedef int (*syrinx_chunk_callback)(const syrinx_chunk* chunk, void* user);
 
-/* Speaks the whole text and returns when the callback has had all of it.  `statistics` may be NULL. */
+/* Speaks the whole text and returns after the last callback.  `statistics` may be NULL. */
 syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_bytes,
                          const syrinx_speak_options* options, syrinx_chunk_callback callback, void* user,
                          syrinx_statistics* statistics);
 
-/* A session for text that arrives in parts.  On failure *session is NULL and the engine has the sentence. */
+/* A session for text that arrives in parts.  On failure *session is NULL and the engine has the message. */
 syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options* options, syrinx_session** session);
-/* NULL is allowed.  Waits for the piece that is being computed. */
+/* NULL is allowed.  Waits for the piece in progress. */
 void syrinx_session_free(syrinx_session* session);
-/* Adds text, possibly ending inside a word or a character.  Waits when 1 MiB is waiting to be spoken, until some has
- * been heard: who writes more than that and reads in the same thread must read in between, or waits for ever.  A
- * sentence is spoken once what follows shows that it has ended, or when it looks so and nothing has followed for 0.3 s.
- */
+/* Adds text, possibly ending inside a word or a character.  Waits while 1 MiB of text is unspoken, until some audio is
+ * read: a thread that both writes more than that and reads must alternate, or it waits for ever.  A sentence is spoken
+ * once the following text shows that it has ended, or when it looks complete and nothing has followed for 0.3 s. */
 syrinx_code syrinx_session_write(syrinx_session* session, const char* text, size_t text_bytes);
-/* All of the text at once, and the end: the same text then always gives the same sound.  At most 1 MiB. */
+/* Writes the whole text and finishes: the same text then always gives the same audio.  At most 1 MiB. */
 syrinx_code syrinx_session_speak(syrinx_session* session, const char* text, size_t text_bytes);
-/* No more text comes. */
+/* Ends the text. */
 syrinx_code syrinx_session_finish(syrinx_session* session);
-/* Waits for the next stretch of sound, which is good until the next call.  At the end `chunk->samples` is NULL. */
+/* Waits for the next chunk of audio, which is valid until the next call.  At the end `chunk->samples` is NULL. */
 syrinx_code syrinx_session_next(syrinx_session* session, syrinx_chunk* chunk);
 void syrinx_session_cancel(syrinx_session* session);
 syrinx_code syrinx_session_get_statistics(const syrinx_session* session, syrinx_statistics* statistics);
-/* The sentence of this session's last failure, or "".  The pointer is good until this thread asks again. */
+/* The message of this session's last error, or "".  The pointer is valid until this thread's next call. */
 const char* syrinx_session_error(const syrinx_session* session);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ namespace syrinx {
 // all that is heard beside it.
 inline constexpr float kLoudestSample = 1000.0f;
 
-// What is not finite counts as silence.
+// A sample that is not finite counts as silence.
 inline float bounded_sample(float sample) {
   return std::isfinite(sample) ? std::clamp(sample, -kLoudestSample, kLoudestSample) : 0.0f;
 }

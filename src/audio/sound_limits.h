@@ -2,7 +2,7 @@
 
 namespace syrinx {
 
-// What a reader of sound files accepts; more is kLimitExceeded.
+// Limits of the readers of sound files; more is kLimitExceeded.
 struct SoundLimits {
   double max_seconds = 3600;
   int max_channels = 8;

@@ -86,7 +86,7 @@ void StreamResampler::step() {
   phase_ %= up_;
 }
 
-// What no sample will read any more.
+// Drops the samples that no later output reads.
 void StreamResampler::forget() {
   const uint64_t begin = at_ > reach_ ? at_ - reach_ : 0;
   const size_t old = static_cast<size_t>(std::min<uint64_t>(begin - first_, kept_.size()));

@@ -36,7 +36,7 @@ bool has_tag(std::span<const std::byte> bytes, size_t offset, std::string_view t
   return std::memcmp(bytes.data() + offset, tag.data(), tag.size()) == 0;
 }
 
-// What the format number and the bits mean, if they are of a kind that we read.
+// Coding for a format number and its bits, if it is one that we read.
 std::optional<PcmCoding> coding_of(uint32_t kind, uint32_t bits) {
   if (kind == kFormatPcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32)) return PcmCoding::kInteger;
   if (kind == kFormatFloat && bits == 32) return PcmCoding::kFloat;

@@ -45,7 +45,7 @@ struct PcmFormat {
   size_t frame_bytes() const { return static_cast<size_t>(channels) * static_cast<size_t>(bits / 8); }
 };
 
-// What a WAV file says before its sound.
+// Header of a WAV file.
 struct WavHead {
   PcmFormat format;
   size_t bytes = 0;        // of the head: the sound begins there

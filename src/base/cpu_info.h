@@ -1,5 +1,5 @@
-// What this processor and this process's share of it can do, read once.  The flags tell what the hardware has; kernels
-// ask kernels/dispatch.h, which also obeys SYRINX_CPU.
+// Capabilities of this processor and of the process's share of it, read once.  The flags tell what the hardware has;
+// kernels ask kernels/dispatch.h, which also obeys SYRINX_CPU.
 #pragma once
 
 #include <string>

@@ -79,7 +79,7 @@ struct JsonLimits {
   size_t max_bytes = size_t{64} << 20;
   size_t max_depth = 64;
   size_t max_values = SIZE_MAX;  // each takes some 40 bytes, however short it is written
-  // Of a string, a number or the blanks between two of them, of which the parser takes up to 35 times the memory.
+  // One string, number or run of blanks; the parser takes up to 35 times its size in memory.
   size_t max_piece_bytes = SIZE_MAX;
   // The same without strings, which take a few times theirs and may have to be long.
   size_t max_bare_bytes = SIZE_MAX;

@@ -1,4 +1,4 @@
-// What this process uses and what the machine has left.  Bytes; 0 when the system does not say.
+// Memory that this process uses and that the machine has left.  Bytes; 0 when the system does not say.
 #pragma once
 
 #include <cstdint>

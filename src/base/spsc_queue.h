@@ -1,6 +1,6 @@
 // A bounded queue between exactly one producer thread and one consumer thread.  Nothing waits and nothing allocates
-// after construction: a full queue answers false (or moves fewer), and the caller turns that into an answer of its own.
-// What was written before a push is seen after the pop that takes it.
+// after construction: push to a full queue returns false (or moves fewer), and the caller decides how to answer. Writes
+// before a push are visible after the pop that takes it.
 #pragma once
 
 #include <algorithm>

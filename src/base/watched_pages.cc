@@ -11,7 +11,7 @@
 namespace syrinx {
 namespace {
 
-// What a handler may touch: lock-free atomics, and what does not change behind catch_missing_pages().
+// State that a signal handler may touch: lock-free atomics, and fields that do not change behind catch_missing_pages().
 struct Slot {
   std::atomic<bool> is_taken{false}, was_missing{false};
   std::atomic<std::byte*> first{nullptr};

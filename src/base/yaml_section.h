@@ -14,7 +14,7 @@
 
 namespace syrinx {
 
-// What reading has found so far.  The first fault counts: those after it may follow from it.
+// Results of reading so far.  Only the first fault is kept: later ones may follow from it.
 struct Findings {
   std::string file;
   std::optional<Error> fault;

@@ -102,7 +102,7 @@ void write_facts(const T& facts, T* target) {
 
 std::string text_or(const char* text, std::string otherwise) { return text != nullptr ? text : std::move(otherwise); }
 
-// What is below zero becomes larger than any limit.
+// A negative count becomes larger than any limit.
 std::optional<size_t> count_or_default(int given, int initial) {
   if (given == initial) return std::nullopt;
   return given < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(given);

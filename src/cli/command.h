@@ -88,7 +88,7 @@ class CommandTree {
   CommandTree& operator=(const CommandTree&) = delete;
 
   Command root();
-  // What the arguments ask for, help included.  kInvalidArgument when they make no sense or ask for nothing.
+  // The action that the arguments ask for, help included.  kInvalidArgument when they make no sense or ask for nothing.
   Result<Action> parse(int argc, const char* const* argv);
 
  private:

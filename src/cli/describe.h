@@ -23,7 +23,7 @@ struct CommandDescription {
   std::vector<OptionDescription> options;
 };
 
-// What an exit status and an environment variable mean: printed by `syrinx --help`, the manual page and docs/cli.md.
+// Meaning of an exit status or environment variable: printed by `syrinx --help`, the manual page and docs/cli.md.
 struct Meaning {
   const char* name;
   const char* text;

@@ -7,9 +7,9 @@
 
 namespace syrinx::cli {
 
-// What makes the terminal's current line, of `columns` columns, show the end of `text` that fits: from the line's
-// beginning, over what is there, and only the rest erased, so that nothing flickers.  The first `stable_bytes` stand in
-// plain type, what may still change is faint.  Control characters become blanks.  Pure.
+// Characters that make the terminal's current line, of `columns` columns, show the end of `text` that fits: from the
+// line's beginning, over its content, and only the rest erased, so that nothing flickers.  The first `stable_bytes`
+// stand in plain type, text that may still change is faint.  Control characters become blanks.  Pure.
 std::string live_line(std::string_view text, size_t stable_bytes, size_t columns);
 
 // Columns of the terminal behind the descriptor; 80 where that is unknown.

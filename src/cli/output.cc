@@ -31,7 +31,7 @@ Status print_words(std::string_view text) {
 void note(std::string_view sentence) {
   // Names of files may hold anything: a sentence is one line, and gives a terminal no orders.
   const std::string line = fmt::format("syrinx: {}\n", shortened(sentence, sentence.size()));
-  // Nobody to tell when standard error itself is gone.
+  // Without standard error there is no place for the message.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 

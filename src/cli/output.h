@@ -1,4 +1,4 @@
-// What the commands write for people and for programs: standard output for the answer, standard error for the rest.
+// Output of the commands for people and programs: standard output for the answer, standard error for the rest.
 #pragma once
 
 #include <string>

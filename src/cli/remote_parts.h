@@ -7,8 +7,8 @@
 
 namespace syrinx::cli {
 
-// What hf:// and http(s):// name in `model`, in its configuration and in `voice`, as far as it is not here; with a bar
-// and lines on standard error unless `quiet`.  Ctrl-C ends it, and the next time goes on.
+// Fetches hf:// and http(s):// references in `model`, in its configuration and in `voice` that are not here yet; with a
+// bar and lines on standard error unless `quiet`.  Ctrl-C ends it, and the next time goes on.
 Status fetch_in_sight(const std::string& model, const std::string& voice, bool quiet);
 
 }  // namespace syrinx::cli

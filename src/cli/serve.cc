@@ -18,7 +18,7 @@ using server::Setting;
 using server::Settings;
 using server::Texts;
 
-// What the command line says of a setting, if anything.
+// The command line's value of a setting, if any.
 struct Given {
   const Setting* setting = nullptr;
   std::optional<std::string> text = {};

@@ -46,7 +46,7 @@ struct SpeakArguments {
   bool phonemes = false;
   bool plain = false;
   bool json = false;
-  // Of Pocket TTS, with the values that syrinx_speak_options_init gives them.
+  // For Pocket TTS, with the defaults of syrinx_speak_options_init.
   float temperature = std::numeric_limits<float>::quiet_NaN();
   float noise_clamp = std::numeric_limits<float>::quiet_NaN();
   float eos_threshold = std::numeric_limits<float>::quiet_NaN();
@@ -76,7 +76,7 @@ Status load(const SpeakArguments& arguments, Engine& engine) {
   if (!arguments.model.empty()) options.model = arguments.model.c_str();
   if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
   if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
-  // What --cast names is there only after the model.
+  // Names from --cast exist only after the model is loaded.
   if (!arguments.voice.empty() && !is_cast(arguments, arguments.voice)) options.voice = arguments.voice.c_str();
   options.precision = library_precision(arguments.precision);
   options.threads = arguments.threads;
@@ -222,7 +222,7 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
   return times.commit();
 }
 
-// What only the words of Kokoro have.
+// Word times exist only in Kokoro.
 Status check_times(const SpeakArguments& arguments) {
   if (arguments.times.empty()) return {};
   SYRINX_TRY(const UserPaths paths, user_paths());

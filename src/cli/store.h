@@ -1,4 +1,4 @@
-// What pull, list and rm share.
+// Shared by pull, list and rm.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ struct TranscribeArguments {
 
 bool is_live(const TranscribeArguments& arguments) { return arguments.stream || arguments.microphone; }
 
-// What makes no sense together.
+// Combinations that make no sense.
 Status check(const TranscribeArguments& a) {
   const auto wrong = [](const char* sentence) { return fail(Code::kInvalidArgument, "{}", sentence); };
   if (a.microphone && !a.files.empty()) return wrong("--microphone takes no file; give one or the other");

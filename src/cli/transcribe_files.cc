@@ -161,7 +161,7 @@ bool is_done(const Item& item) {
   return newer && newer->count() >= 0;
 }
 
-// What is there and older than its recording may be somebody's notes.
+// An output that is older than its recording may be the user's own notes.
 Status check_nothing_is_lost(const std::vector<Item>& items) {
   for (const Item& item : items)
     if (newer_by(item) && !is_done(item) && has_content(item.output))
@@ -241,7 +241,7 @@ class Batch {
     }
   }
 
-  // What is thrown is an error of this file: the others are not its fault.
+  // An exception is an error of this file only.
   Status transcribe(size_t index, Recogniser& recogniser) {
     const std::string& file = items_[index].file;
     try {

@@ -14,7 +14,7 @@
 
 namespace syrinx::cli {
 
-// What the transcriber of a sound reads at most, and of each file.
+// Limits of each transcribed file.
 inline constexpr SoundLimits kTranscribeLimits{.max_seconds = 24 * 3600};
 
 struct TranscribeTask {

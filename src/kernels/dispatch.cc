@@ -23,8 +23,8 @@ const char* target_name(int64_t target) {
   return (target & (HWY_EMU128 | HWY_SCALAR)) != 0 ? "SCALAR" : hwy::TargetName(target);
 }
 
-// What the processor has, asked once: hwy::SupportedTargets() asks it anew at each call, where CPUID takes tens of
-// microseconds on virtual machines, and in version 1.0.3 each call undoes what DisableTargets() had forbidden.
+// The processor's targets, asked once: each hwy::SupportedTargets() runs CPUID, which takes tens of microseconds on
+// virtual machines, and in version 1.0.3 undoes DisableTargets().
 int64_t detected_targets() {
   static const int64_t detected = hwy::SupportedTargets();
   return detected;

@@ -8,7 +8,7 @@
 
 namespace syrinx::kernels {
 
-// What is applied to a normed row: gamma * ln(x) + beta.  nullptr stands for ones, zeros.  [C] each.
+// Affine step behind the norm: gamma * ln(x) + beta.  nullptr stands for ones, zeros.  [C] each.
 struct NormAffine {
   const float* gamma = nullptr;
   const float* beta = nullptr;

@@ -12,7 +12,7 @@
 namespace syrinx::kernels {
 namespace {
 
-// What every loop returns goes here, so that no compiler may leave the loop out.
+// Sink for the result of every loop, so that no compiler may leave the loop out.
 std::atomic<float> sink;
 
 template <class Work>

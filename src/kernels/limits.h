@@ -1,5 +1,5 @@
-// What this machine can do at most, measured on the spot: the yardstick of `syrinx bench kernels` and a line of
-// `syrinx doctor`.  One measurement takes about a second and 128 MiB of memory, freed at the end.
+// Peak rates of this machine, measured on the spot: the yardstick of `syrinx bench kernels` and a line of `syrinx
+// doctor`.  One measurement takes about a second and 128 MiB of memory, freed at the end.
 //
 // Peaks are loops on registers alone, with the widest instructions that the kernels may use now (dispatch.h), the best
 // of several short runs.  A multiply-add counts as two operations.  A peak that the target lacks is zero.

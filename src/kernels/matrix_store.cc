@@ -9,7 +9,7 @@
 namespace syrinx::kernels {
 namespace {
 
-// What stands beside a matrix's arrays.
+// Header beside a matrix's arrays.
 struct Header {
   uint64_t columns, channels, taps;
   uint32_t type;

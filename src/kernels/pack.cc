@@ -91,7 +91,7 @@ OwnedMatrix pack_quantised(const MatrixShape& shape, const QuantisedAt& weight, 
   OwnedMatrix m = make_matrix(shape, PanelType::kInt8, bias);
   m.view.zero = zero;
   auto* const panels = reinterpret_cast<int8_t*>(m.panels.data());
-  // What is padded equals the zero point, so that it adds nothing whatever the activation is.
+  // Padding equals the zero point, so that it adds nothing whatever the activation is.
   std::fill_n(panels, m.panels.size(), static_cast<int8_t>(zero));
   for (size_t n = 0; n < shape.columns; ++n) {
     m.scale[n] = scale.size() == 1 ? scale[0] : scale[n];

@@ -24,7 +24,7 @@
 
 namespace syrinx::kernels {
 
-// What may be read behind the last column of every row of keys, positions and constants: floats of any value, finite or
+// Floats that may be read behind the last column of every row of keys, positions and constants, of any value, finite or
 // not.  Two of the longest vectors there can be.
 #if defined(__x86_64__)
 inline constexpr size_t kRelativeAttentionSlack = 32;

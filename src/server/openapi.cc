@@ -29,7 +29,7 @@ Json* member(Json& json, std::string_view key) {
   return nullptr;
 }
 
-// What both have is an object in both.
+// A member that both have is an object in both.
 void add_members(Json& json, const Json& more) {
   for (const auto& [key, value] : *more.object()) {
     if (Json* const own = member(json, key))

@@ -1,5 +1,5 @@
-// What GET /openapi.json answers: openapi.json beside this file, which describes each route, and in each operation what
-// its route's policy brings with it.
+// Answer to GET /openapi.json: openapi.json beside this file, which describes each route, with the parts that a route's
+// policy adds to each operation.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace syrinx::server {
 
-// What the router knows of a route besides its handler.
+// Properties of a route besides its handler.
 struct RoutePolicy {
   const char* method;  // "GET"
   const char* path;    // "/v1/models"

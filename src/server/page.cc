@@ -21,7 +21,7 @@ const PageFile* find_file(std::string_view path) {
   return found == files.end() ? nullptr : &*found;
 }
 
-// Of an If-None-Match: tags between commas, each maybe with W/ in front of it.
+// Searches an If-None-Match: tags between commas, each maybe with W/ in front of it.
 bool has_tag(std::string_view list, std::string_view tag) {
   return list == "*" || list.find(tag) != std::string_view::npos;
 }

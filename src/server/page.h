@@ -19,8 +19,8 @@ extern const size_t page_file_count;
 
 inline constexpr std::string_view kAssets = "/assets/";  // what stands in front of a file's name in a path
 
-// Of the file that the request's path names: `/`, or kAssets and a name.  304 where the browser says that it has it,
-// 404 for any other name.  Bears the headers that keep everything foreign out of the page, and the page out of others.
+// The file that the request's path names: `/`, or kAssets and a name.  304 where the browser has it already, 404 for
+// any other name.  Has the headers that keep everything foreign out of the page, and the page out of others.
 HttpReply page_reply(const HttpRequest& request);
 
 }  // namespace syrinx::server

@@ -114,7 +114,7 @@ Status use_upstream(const Settings& settings, Service& service) {
   return {};
 }
 
-// What has begun may end; what has not is refused.
+// Requests that have begun may end; new ones are refused.
 void drain(const Settings& settings, Service& service, HttpServer& transport) {
   service.drain();
   transport.drain();

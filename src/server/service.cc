@@ -94,7 +94,7 @@ const Service::Route* Service::find_route(const HttpRequest& request) {
   return nullptr;
 }
 
-// Of what is at that path, whatever the method.
+// The route at that path, whatever the method.
 const Service::Route* Service::find_path(std::string_view path) {
   for (const Route& route : routes())
     if (route.is_at(path)) return &route;
@@ -184,8 +184,8 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   return admission;
 }
 
-// What can be refused without the body is, so that nobody sends it for nothing.  Room is taken as it comes: one that
-// only says how much it will send keeps nobody out.
+// Refuses as much as possible before the body, so that it is not sent for nothing.  Room is taken as the bytes arrive:
+// an announced length keeps no one out.
 void Service::admit_upload(const HttpRequest& head, Body body, Admission& admission) {
   admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
   admission.body_setting = "max_upload_mb";
@@ -385,7 +385,7 @@ HttpError Service::all_busy(size_t count, const char* what, const char* of) {
   return unavailable("no_free_slot", all + " busy; ask again in a second, or another server");
 }
 
-// Of all slots, unless some are none for such work.
+// Counts all slots, unless some are closed to such work.
 HttpError Service::all_busy(const SlotPool& slots, SlotPool::Work work) {
   const size_t count = slots.size(work);
   return all_busy(count, "slot", count < slots.size() ? " for recordings" : "");

@@ -42,8 +42,8 @@ class Service final : public HttpService, public Host {
   Status start();
   // Until then /ready and the models' routes answer 503.  Null: of a kind that the settings have switched off.
   void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {});
-  // Who answers in sessions of /v1/realtime, what somebody says included; before the first request.  Without it, what
-  // the client writes is read aloud.
+  // Source of replies in sessions of /v1/realtime, to speech too; before the first request.  Without it, the client's
+  // own text is read aloud.
   void answer_by(std::shared_ptr<realtime::ReplySource> replies);
   void drain();  // from now on /ready and new work are refused
 
@@ -116,7 +116,7 @@ class Service final : public HttpService, public Host {
   std::optional<HttpError> decode_misuse(const HttpRequest& head);
   std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
-  // What it was refused for.
+  // The reason of a refusal.
   std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job,
                                      SlotPool::Work work = SlotPool::Work::kLive);
   JobReports reports();

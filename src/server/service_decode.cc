@@ -10,7 +10,7 @@
 
 namespace syrinx::server {
 
-// Of those that may be asked: the one that the path names.
+// The model that the path names, among those that are serving.
 tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> Service::decoding_model(
     tl::expected<Models, HttpError> models, const HttpRequest& request) {
   if (!models) return tl::unexpected(std::move(models).error());
@@ -47,7 +47,7 @@ HttpReply Service::decode_stream(HttpRequest& request) {
   return reply;
 }
 
-// What can be said before the body is there.
+// Refusals that need no body.
 std::optional<HttpError> Service::decode_misuse(const HttpRequest& head) {
   const auto model = decoding_model(serving_models(), head);
   if (!model) return model.error();

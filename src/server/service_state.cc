@@ -1,4 +1,4 @@
-// What the service tells of itself: health, readiness, metrics and models.
+// State of the service: health, readiness, metrics and models.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ HttpError no_free_slot(const std::string& what) {
       .status = 503, .message = what + "; ask again, or another server", .code = "no_free_slot", .retry_after_s = 1};
 }
 
-// Who mistypes what a proxy is to ask for must not take every answer for a free slot.
+// A typing error in a proxy's readiness query must not pass for a free slot.
 std::optional<HttpError> ready_misuse(std::string_view query) {
   constexpr std::array<std::string_view, 3> kTaken = {"slots=speech", "slots=recognition", "slots=1"};
   while (!query.empty()) {
@@ -116,7 +116,7 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   return json_reply(json);
 }
 
-// What has a rate from the first one on: in the beginning, and of models once they are there.
+// Counters that have a rate from the first event on: in the beginning, and for models once they are there.
 void Service::begin_counters() {
   for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "uploads_full"})
     metrics_.begin("syrinx_rejected_total", {{"reason", reason}});

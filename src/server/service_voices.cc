@@ -38,7 +38,7 @@ HttpReply Service::voice(HttpRequest& request) {
   return {.body = voice_json(*speech, *found).dump()};
 }
 
-// What can be said before the form is there.
+// Refusals that need no form.
 std::optional<HttpError> Service::voice_misuse(const SpeechModel* speech) {
   if (speech == nullptr || !speech->engine().clones()) return no_cloning();
   if (speech->shelf().is_open()) return std::nullopt;

@@ -1,5 +1,5 @@
-// What can be pulled: for each model its files, their sizes and SHA-256, its licence, and where the files come from, in
-// the order in which the places are tried.  One TOML file a model, or a family of them (`pocket-tts:french_24l`), under
+// Models that can be pulled: for each its files, their sizes and SHA-256, its licence, and the sources of the files, in
+// the order in which they are tried.  One TOML file a model, or a family of them (`pocket-tts:french_24l`), under
 // catalogue/, built into the binary; format and limits are in docs/catalogue.md.  Immutable once made.
 //
 // Whatever a file says is checked here: names are plain (they become paths and arguments), hashes complete, nothing is
@@ -19,7 +19,7 @@ namespace syrinx {
 inline constexpr uint64_t kMaxCatalogueBytes = 1 << 20;            // one TOML file
 inline constexpr uint64_t kMaxModelFileBytes = uint64_t{1} << 36;  // 64 GiB
 
-// Of a file at one commit of a hub, the hub itself knows size and hash.
+// For a file at one commit of a hub, the hub knows size and hash.
 struct CatalogueFile {
   std::string name;                      // "af_heart.bin"
   uint64_t size_bytes = 0;               // 0: the hub's

@@ -25,7 +25,7 @@ constexpr size_t kMaxNeeds = 16;
 constexpr size_t kMaxTextBytes = 2048;
 constexpr size_t kMaxVariants = 128;
 constexpr size_t kMaxValues = 256;
-// Of all texts of a family's entries together, each counted with what it takes besides its characters.
+// Bytes of all texts of a family's entries together, each with a constant for its other costs.
 constexpr size_t kMaxFamilyBytes = 16 << 20;
 constexpr size_t kBytesBesides = 64;
 
@@ -264,7 +264,7 @@ Result<CatalogueSource> parse_source(const Reader& read, const toml::table& tabl
   return source;
 }
 
-// What the sources must be for the files that there are, and the other way round.
+// Checks that a group's sources and files fit each other.
 Status check_group(const Reader& read, const toml::table& table, const CatalogueGroup& group) {
   const auto& sources = group.sources;
   const bool hub = std::any_of(sources.begin(), sources.end(),

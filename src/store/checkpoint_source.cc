@@ -41,7 +41,7 @@ Status write_small(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-// What is known of a file in the store, one line each.
+// Record of a file in the store, one line each.
 struct CheckpointSource::Receipt {
   std::string path;  // below <data>/fetched
   std::string sha256;
@@ -89,7 +89,7 @@ void CheckpointSource::report(PullEvent::Kind kind, const std::string& name, con
 }
 
 std::string CheckpointSource::receipt_path(const CheckpointReference& reference) const {
-  // Of another hub the same name may mean another file.
+  // The same name on another hub may mean another file.
   const std::string hub = reference.kind == Kind::kHub ? hub_.endpoint + " " : std::string();
   return paths_.data + "/fetched/receipts/" + hash_of(hub + reference.text);
 }

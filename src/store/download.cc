@@ -28,7 +28,7 @@ constexpr uint64_t kMaxErrorPageBytes = 1 << 20;
 
 }  // namespace
 
-// What the callbacks of one attempt share.
+// State shared by the callbacks of one attempt.
 struct Downloader::Transfer {
   Downloader* owner = nullptr;
   PartFile* file = nullptr;
@@ -109,7 +109,7 @@ struct Downloader::Transfer {
   }
 };
 
-// What the callbacks of a question about a file share.
+// State shared by the callbacks of a request for headers.
 struct Downloader::Inquiry {
   Downloader* owner = nullptr;
   RemoteHeaders* headers = nullptr;
@@ -193,7 +193,7 @@ Downloader::Next Downloader::attempt(RemoteAddress& address, PartFile& file, Err
     error = finished.error();
     return error.code == Code::kDataLoss ? Next::kAgain : Next::kStop;
   }
-  // Nobody could tell a later version's end from this one's.
+  // Without hash and validator, a later version's end cannot be told from this one's.
   if (file.size_bytes() > 0 && !file.has_known_hash() && address.validator.empty()) {
     const Status restarted = file.restart();
     if (!restarted) {

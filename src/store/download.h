@@ -44,7 +44,7 @@ struct RemoteAddress {
   bool hub = false;       // a hub's: its own headers are heard, and its answer ends the redirects
 };
 
-// What a server says about a file before any of it is fetched.
+// Headers of a remote file, read before any of it is fetched.
 struct RemoteHeaders {
   int64_t status = 0;  // the last answer's
   std::optional<uint64_t> size_bytes;

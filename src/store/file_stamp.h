@@ -1,4 +1,4 @@
-// What tells cheaply whether a file is still the one that was seen.
+// A cheap test of whether a file has changed since it was seen.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,13 @@
 // Hugging Face's hub, as its own tools find it: its address, its cache on this disk, the user's token.
 //
 //   HF_ENDPOINT                    another hub with the same interface; https://huggingface.co
-//   HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE   1, ON, YES or TRUE: ask nobody
+//   HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE   1, ON, YES or TRUE: no network
 //   HF_HOME                        $XDG_CACHE_HOME/huggingface, ~/.cache/huggingface
 //   HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE    $HF_HOME/hub
 //   HF_TOKEN, HUGGING_FACE_HUB_TOKEN, then the file HF_TOKEN_PATH, $HF_HOME/token
 //
-// What is here of the maker's own cache (~/.cache/pocket_tts/<SHA-256 of the address><suffix>) is found too.  Both
-// caches are only read.  Sources: huggingface_hub's constants.py, utils/_auth.py and file_download.py; pocket_tts'
-// utils/utils.py.
+// Files in the maker's own cache (~/.cache/pocket_tts/<SHA-256 of the address><suffix>) are found too.  Both caches are
+// only read.  Sources: huggingface_hub's constants.py, utils/_auth.py and file_download.py; pocket_tts' utils/utils.py.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,8 @@ struct HubSettings {
 // tools last saw it mean.  Looks at names alone.
 std::string find_in_caches(const CheckpointReference& reference, const HubSettings& settings);
 
-// What the hub's cache vouches for: the name of the blob that `path` links to, a SHA-256 of 64 digits, or of a small
-// file git's name of its content, 40 (sha1.h).  Empty for others.
+// The hash that the hub's cache vouches for: the name of the blob that `path` links to, a SHA-256 of 64 digits, or for
+// a small file git's name of its content, 40 (sha1.h).  Empty for others.
 std::string cached_hash(const std::string& path);
 
 // A file that a server is ready to give.  At most one of the hashes is known.

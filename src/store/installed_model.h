@@ -1,4 +1,4 @@
-// What a name of a model stands for on this machine; shared by those that look for voices and for recognisers.
+// Resolves a model's name on this machine; shared by the lookups of voices and of recognisers.
 #pragma once
 
 #include <string>

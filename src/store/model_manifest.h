@@ -1,5 +1,5 @@
-// What lies in a model's folder, as `syrinx pull` left it: the file `installed` beside the model's own.  Loading a
-// model reads this and not the catalogue, so that a model stays usable when the catalogue changes.
+// Content of a model's folder, as `syrinx pull` left it: the file `installed` beside the model's own.  Loading a model
+// reads this and not the catalogue, so that a model stays usable when the catalogue changes.
 //
 // A text of lines, each a word and its values:
 //   syrinx-model 1 / name / kind / licence / description / need NAME / file ROLE SIZE MTIME_NS SHA256 PATH

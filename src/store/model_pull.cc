@@ -52,7 +52,7 @@ void ModelPull::notice(const std::string& text) const {
   report(std::move(event));
 }
 
-// What is there of them is not vouched for.
+// Existing copies of these files are left unverified.
 void ModelPull::go_on_without(const CatalogueGroup& group, const std::vector<const CatalogueFile*>& files,
                               const std::string& why) {
   for (const CatalogueFile* const file : files) left_out_.insert(path_of(group, *file));
@@ -89,7 +89,7 @@ Result<bool> ModelPull::is_whole(const CatalogueGroup& group, const CatalogueFil
   const ModelFile* const listed = known_.at(path);
   const std::string origin = origin_of(group, file);
   const bool of_hub = !origin.empty();
-  // What a hub vouched for is in the list of what was installed, as long as the catalogue still means that file.
+  // The hash that a hub vouched for is in the manifest, as long as the catalogue still means that file.
   const bool comparable = !of_hub || (listed != nullptr && listed->origin == origin);
   const std::string right = of_hub && comparable ? listed->sha256 : file.sha256;
   const uint64_t right_bytes = of_hub && comparable ? listed->size_bytes : file.size_bytes;
@@ -124,7 +124,7 @@ Status ModelPull::check() {
     for (const auto& file : group.files) {
       if (!wants(group, file)) continue;
       SYRINX_TRY(const bool whole, is_whole(group, file));
-      // What the model works without is fetched with the rest, or not at all; but what was there is mended.
+      // Optional files are fetched with the rest or not at all; but a file that was there is repaired.
       const std::string path = path_of(group, file);
       const bool done_without = group.optional && installed && known_.at(path) == nullptr && !file_stamp(path);
       if (!whole && !done_without) missing.files.push_back(&file);

@@ -174,7 +174,7 @@ std::vector<ModelStatus> ModelStore::list() const {
     listed.insert(entry.name);
     all.push_back(std::move(status));
   }
-  // What an older or another catalogue brought is still there and can be removed.
+  // Models of an older or another catalogue are still there and can be removed.
   std::error_code error;
   for (std::filesystem::directory_iterator it(paths_.data + "/models", error), end; !error && it != end;
        it.increment(error)) {

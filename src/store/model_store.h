@@ -22,7 +22,7 @@
 
 namespace syrinx {
 
-// Of a model whose weights come in two forms (catalogue.h).  kAsInstalled: the form that is there, else with cloning.
+// Form of weights that come in two (catalogue.h).  kAsInstalled: the form that is there, else with cloning.
 enum class CloningWish { kAsInstalled, kWith, kWithout };
 
 struct PullOptions {
@@ -55,7 +55,7 @@ class ModelStore {
   static Result<ModelStore> open();
 
   const Catalogue& catalogue() const { return catalogue_; }
-  // Of a family's name the default member's: "pocket-tts" is "pocket-tts:english".  Others stay.
+  // A family's name becomes its default member's: "pocket-tts" is "pocket-tts:english".  Others stay.
   std::string full_name(const std::string& name) const;
   std::string model_folder(const std::string& name) const;
   std::string cache_folder(const std::string& name) const;

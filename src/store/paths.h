@@ -23,7 +23,7 @@ struct UserPaths {
 // kNotFound when the system knows no home folder and no variable says one.
 Result<UserPaths> user_paths();
 
-// What cannot be looked at counts as not there.
+// A path that cannot be examined counts as absent.
 bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 

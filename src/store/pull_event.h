@@ -1,4 +1,4 @@
-// What is told while files are fetched, for a progress bar or a log.
+// Progress events of a pull, for a progress bar or a log.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace syrinx {
 
-// What happens during a pull, in order: for each model kPlan; then, unless all is there, for each model kSource,
-// kProgress, kNotice as often as needed; kDone for each at the end.  kWaiting while another process holds a model.
+// Events in order: for each model kPlan; then, unless all is there, for each model kSource, kProgress, kNotice as often
+// as needed; kDone for each at the end.  kWaiting while another process holds a model.
 struct PullEvent {
   enum class Kind { kWaiting, kChecking, kPlan, kSource, kProgress, kNotice, kDone };
   Kind kind = Kind::kNotice;

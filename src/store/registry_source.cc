@@ -11,7 +11,7 @@
 namespace syrinx {
 namespace {
 
-// What a client may write beyond the packages themselves: its own cache and logs.
+// Bytes that the registry client may write beyond the packages: its own cache and logs.
 constexpr uint64_t kClientExtraBytes = 64 << 20;
 
 uint64_t folder_bytes(const std::string& folder) {

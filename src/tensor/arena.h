@@ -23,7 +23,7 @@ namespace syrinx {
 
 inline constexpr size_t kArenaAlignment = 64;
 
-// What `count` items take in an arena.
+// Bytes that `count` items take in an arena.
 template <class T>
 constexpr size_t arena_bytes(size_t count) {
   SYRINX_CHECK(count <= (std::numeric_limits<size_t>::max() - kArenaAlignment) / sizeof(T), "{} items", count);

@@ -26,8 +26,8 @@ std::string hash_content(const MappedFile& file) {
   return hash.hex();
 }
 
-// What must be unchanged for a digest to be believed; empty when the path is not (or no longer) this file.  The inode's
-// time counts beside the content's, which programs that copy in place set back.
+// A stored digest is valid while this stays unchanged; empty when the path is not (or no longer) this file.  The
+// inode's time counts beside the content's, which programs that copy in place set back.
 std::string identity(const MappedFile& file) {
   struct stat info {};
   if (::stat(file.path().c_str(), &info) != 0 || static_cast<size_t>(info.st_size) != file.bytes().size()) return {};

@@ -13,7 +13,7 @@ namespace syrinx {
 
 // 64 lower-case digits.  `cache_dir` may be empty: then the content is hashed.
 std::string content_key(const MappedFile& file, const std::string& cache_dir);
-// Of several files in their order: of one alone the same, else the SHA-256 of all their digests.
+// The same for one file; for several, the SHA-256 of their digests in order.
 std::string content_key(std::span<const MappedFile> files, const std::string& cache_dir);
 
 }  // namespace syrinx

@@ -14,7 +14,7 @@ constexpr uint32_t kMaxVariables = 1 << 20;
 constexpr size_t kLeastVariableBytes = 2 + 1 + 1 + 4, kLeastAliasBytes = 2 + 2;
 constexpr DType kTypes[] = {DType::kF32, DType::kI8, DType::kI16, DType::kI32, DType::kF16, DType::kBF16};
 
-// What precedes the final NUL.  Nothing, and the reader fails, where there is none or the string is too long.
+// The text before the final NUL.  Empty, and the reader fails, where there is no NUL or the string is too long.
 std::string_view read_string(ByteReader& reader) {
   const size_t size = reader.u16();
   const std::string_view text = reader.text(size);

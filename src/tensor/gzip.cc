@@ -33,7 +33,7 @@ std::unique_ptr<std::byte[], UnmapPages> pages(size_t size) {
   return {data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data), UnmapPages{bytes}};
 }
 
-// What is in them stays; false where the system has no memory to give.
+// Keeps the content; false where the system has no memory to give.
 bool grow(Inflated& out, size_t size) {
   const size_t bytes = size + kReadable;
   void* const data = ::mremap(out.memory.get(), out.memory.get_deleter().size, bytes, MREMAP_MAYMOVE);

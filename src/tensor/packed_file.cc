@@ -36,7 +36,7 @@ struct IndexEntry {
 };
 static_assert(sizeof(Header) % 8 == 0 && sizeof(IndexEntry) == 128);
 
-// What is copied at a time, so that no large array is in memory twice, and what is checked before pages are released.
+// Bytes copied at a time, so that no large array is in memory twice, and checked before pages are released.
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
 }  // namespace

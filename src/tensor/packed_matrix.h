@@ -28,7 +28,7 @@ constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1)
 // zero point, for narrow_gemm.h, as is kInt4.  kBf16: for narrow_gemm.h, and widened by row_conv.h.
 enum class PanelType : uint32_t { kF32 = 0, kInt8 = 1, kBf16 = 2, kInt8Symmetric = 3, kInt4 = 4 };
 
-// Of a matrix in that precision; in kInt4 of one that keeps 8 bits, as not all of a model stands 4.
+// Panels of a matrix in that precision; kInt4: of one that keeps 8 bits, as some parts of a model need them.
 constexpr PanelType panel_type(Precision precision) {
   switch (precision) {
     case Precision::kF32: return PanelType::kF32;

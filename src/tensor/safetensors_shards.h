@@ -16,7 +16,7 @@ namespace syrinx {
 inline constexpr size_t kMaxSafetensorsIndexBytes = size_t{16} << 20;
 inline constexpr size_t kMaxSafetensorsShards = 1000;
 
-// What an index says.  Files are names without a folder, each once, in the order of their names.
+// Content of an index.  Files are names without a folder, each once, in the order of their names.
 struct SafetensorsIndex {
   struct Entry {
     std::string tensor;

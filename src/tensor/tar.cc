@@ -120,7 +120,7 @@ class Reader {
     return ustar && !prefix.empty() ? fmt::format("{}/{}", prefix, name) : std::string(name);
   }
 
-  // What stands before a member and says more about it than its header can.
+  // Reads an extended header, which precedes a member and adds to its own header.
   Status extend(char type, std::span<const std::byte> content) {
     const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
     if (text.size() > kMaxExtendedBytes)

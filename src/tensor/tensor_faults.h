@@ -1,5 +1,4 @@
-// What is wrong with the tensors of a checkpoint: one fault at a time, and all of them in one message.  Load time only;
-// one thread.
+// Faults in the tensors of a checkpoint: one at a time, and all of them in one message.  Load time only; one thread.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace syrinx {
 
-// What is wrong with a tensor of a checkpoint, for whoever asked for these dims.  kWrongType: not bf16, f16 or f32.
+// The fault of a tensor that should have these dims.  kWrongType: not bf16, f16 or f32.
 enum class TensorFault { kNone, kMissing, kWrongType, kWrongShape, kNotFinite };
 TensorFault fault_of(const TensorRef* tensor, const std::vector<size_t>& dims);
 

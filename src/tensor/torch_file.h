@@ -1,8 +1,8 @@
-// What torch.save writes since PyTorch 1.6: a zip archive of stored members NAME/data.pkl (the objects), NAME/data/KEY
-// (the values of each storage) and NAME/byteorder.  Source of the facts: PyTorch's serialization notes.
+// Reader of files that torch.save writes since PyTorch 1.6: a zip archive of stored members NAME/data.pkl (the
+// objects), NAME/data/KEY (the values of each storage) and NAME/byteorder.  Source: PyTorch's serialization notes.
 //
 // The tensors of nested dictionaries and lists come out under their keys joined by dots ("bert.module.pooler.bias").
-// What a trainer keeps beside a top dictionary's "state_dict" is left out: counters, an optimiser's tensors, and
+// A trainer's entries beside a top dictionary's "state_dict" are left out: counters, an optimiser's tensors, and
 // settings, which may be objects of known classes; among the weights, and in files without one, such an object is
 // refused.
 // Nothing in the file is executed (pickle.h).  Does not own the bytes.  Thread-safe once made.

@@ -8,7 +8,7 @@
 namespace syrinx::text {
 namespace {
 
-// What a break inside a sentence costs against one behind a comma or a full stop, in columns.
+// Cost of a break inside a sentence against one behind a comma or a full stop, in columns.
 constexpr size_t kNoPunctuation = 8;
 
 struct Grapheme {

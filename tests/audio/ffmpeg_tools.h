@@ -28,7 +28,7 @@ inline void write_wav_file(const std::string& path, std::span<const float> sound
   ASSERT_TRUE(encoder && (*encoder)->write(sound) && (*encoder)->finish() && file->commit());
 }
 
-// What ffmpeg decodes, the mean of its `channels`; empty where it refuses.
+// Samples decoded by ffmpeg, the mean of its `channels`; empty where it refuses.
 inline std::vector<float> decode_by_ffmpeg(const TempFolder& folder, const std::string& path, int channels) {
   const std::string raw = folder.file("decoded.f32");
   run_ffmpeg("-i " + path + " -map 0:a:0 -f f32le " + raw);

@@ -70,7 +70,7 @@ TEST(MelBank, TakesACheckpointsOwnMatrix) {
   EXPECT_EQ(matrix_of(*empty_row), (std::vector<float>{0, 0, 0, 1, 2, 0}));
 }
 
-TEST(MelBank, RefusesWhatMakesNoBank) {
+TEST(MelBank, RefusesInvalidSizesAndRanges) {
   EXPECT_FALSE(MelBank::slaney({.mels = 0}));
   EXPECT_FALSE(MelBank::slaney({.mels = 513}));
   EXPECT_FALSE(MelBank::slaney({.fft_size = 511}));

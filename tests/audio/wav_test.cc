@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WavKindTest,
                                          SF_FORMAT_WAVEX | SF_FORMAT_ALAW, SF_FORMAT_WAVEX | SF_FORMAT_PCM_16,
                                          SF_FORMAT_WAVEX | SF_FORMAT_PCM_24, SF_FORMAT_WAVEX | SF_FORMAT_FLOAT));
 
-TEST_P(WavKindTest, ReadsWhatLibsndfileWrites) {
+TEST_P(WavKindTest, ReadsFilesOfLibsndfile) {
   for (int channels : {1, 2}) {
     for (int rate : {22050, 24000, 48000}) {
       const TempFolder folder;
@@ -97,7 +97,7 @@ TEST(Wav, ReadsEveryCodeOfG711) {
 
 const std::string kMono16 = chunk("fmt ", format(1, 1, 24000, 16));
 
-TEST(Wav, SkipsOddChunksAndWhatFollows) {
+TEST(Wav, SkipsOddChunksAndTrailingBytes) {
   const auto sound = read(riff(chunk("LIST", "abc") + kMono16 + chunk("junk", "x") + chunk("data", number(0x4000, 2)) +
                                "trailing rubbish"));
   ASSERT_TRUE(sound) << sound.error().message;
@@ -177,7 +177,7 @@ TEST(Wav, EveryPrefixIsAnAnswer) {
   EXPECT_TRUE(read(file));
 }
 
-// What comes through a pipe, in pieces of any size.
+// Reads `bytes` through a pipe, in pieces of any size.
 std::vector<float> through_pipe(std::optional<PcmFormat> format, const std::string& bytes, size_t piece, int& rate_hz,
                                 Status& status) {
   const std::string name = "standard input";
@@ -236,7 +236,7 @@ TEST(PcmStream, TakesRawSamples) {
   EXPECT_EQ(parse_pcm_format("u7").error().code, Code::kInvalidArgument);
 }
 
-TEST(PcmStream, RefusesWhatIsNoWavAndWhatIsTooMuch) {
+TEST(PcmStream, RefusesOtherFormatsAndLongHeads) {
   int rate_hz = 0;
   for (const auto& [bytes, code] :
        {std::pair(std::string("fLaC and so on, and on"), Code::kDataLoss),

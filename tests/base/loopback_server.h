@@ -1,4 +1,4 @@
-// What the tests' servers on loopback share: one connection at a time, served by a thread of its own.
+// Base of the tests' servers on loopback: one connection at a time, served by a thread of its own.
 #pragma once
 
 #include <arpa/inet.h>

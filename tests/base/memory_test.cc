@@ -36,7 +36,7 @@ TEST(Memory, ResidentGrowsWithTouchedPages) {
 }
 
 // Behind each block that is freed stands one that is not, as where other sessions go on.
-TEST(Memory, GivesBackWhatIsFreed) {
+TEST(Memory, ReturnsFreedMemoryToTheSystem) {
   constexpr size_t kBlocks = 96, kBlockBytes = size_t{512} << 10;
   give_back_what_is_freed();
   { const std::vector<char> longer(8 * kBlockBytes, 1); }  // behind which glibc would keep any such block
@@ -52,7 +52,7 @@ TEST(Memory, GivesBackWhatIsFreed) {
 }
 
 // Until it has, however long that takes.
-TEST(Memory, TellsWhatTheProcessHasComputed) {
+TEST(Memory, CpuTimeGrowsWithWork) {
   const double before_s = process_cpu_seconds();
   EXPECT_GT(before_s, 0);
   while (process_cpu_seconds() < before_s + 0.01) continue;

@@ -1,4 +1,4 @@
-// Somebody who changes a file while this process reads it.
+// Changes a file while this process reads it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -103,7 +103,7 @@ TEST(Signals, BlockedReadIsInterrupted) {
 }
 
 // As docker and podman send theirs: from outside of the container, where a sender has no number.
-TEST(Signals, TheLeaderOfASessionIsNobodyWithoutATerminal) {
+TEST(Signals, NoLeaderWithoutATerminal) {
   EXPECT_TRUE(is_from_leader(SI_USER, 7, 7));
   EXPECT_FALSE(is_from_leader(SI_USER, 8, 7));
   EXPECT_FALSE(is_from_leader(SI_USER, 0, kNoSession));

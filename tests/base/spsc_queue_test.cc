@@ -45,7 +45,7 @@ TEST(SpscQueue, FullLeavesTheItemWithTheCaller) {
   EXPECT_EQ(*out, 1);
 }
 
-TEST(SpscQueue, BulkMovesWhatFits) {
+TEST(SpscQueue, BulkMovesAsManyAsFit) {
   SpscQueue<int> queue(8);
   std::vector<int> in(12), out(5);
   std::iota(in.begin(), in.end(), 0);

@@ -50,7 +50,7 @@ TEST(StepCounts, LoseNothingThatThreadsNoteAtOnce) {
   EXPECT_EQ(counts.read().late, uint64_t{kThreads} * kNotes / 2);
 }
 
-TEST(Due, IsMissedByWhatHasATimeAndComesLater) {
+TEST(Due, OnlyDueStepsAreLate) {
   EXPECT_FALSE(is_late(100, 99));
   EXPECT_FALSE(is_late(100, 100));
   EXPECT_TRUE(is_late(100, 101));

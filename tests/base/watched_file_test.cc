@@ -34,7 +34,7 @@ class WatchedFileTest : public testing::Test {
   const std::string path_ = folder_.file("a");
 };
 
-TEST_F(WatchedFileTest, IsWhatItWasWhileNobodyTouchesIt) {
+TEST_F(WatchedFileTest, UntouchedFileIsUnchanged) {
   auto opened = WatchedFile::open(path_);
   ASSERT_TRUE(opened) << opened.error().message;
   const WatchedFile file = std::move(*opened);
@@ -46,7 +46,7 @@ TEST_F(WatchedFileTest, IsWhatItWasWhileNobodyTouchesIt) {
 }
 
 // No page is missing, so that nothing tells of it while it is read.
-TEST_F(WatchedFileTest, WhatIsCutOffWithinAPageIsMissed) {
+TEST_F(WatchedFileTest, TruncationWithinAPageIsReported) {
   const auto file = WatchedFile::open(path_);
   ASSERT_TRUE(file);
   fs::resize_file(path_, kBytes - 1);
@@ -61,7 +61,7 @@ TEST_F(WatchedFileTest, OneThatIsWrittenAnewIsNotTheOneThatWasOpened) {
   EXPECT_NE(fault(*file).find("was written while it was read"), std::string::npos);
 }
 
-TEST_F(WatchedFileTest, WhatGrowsIsAsItWas) {
+TEST_F(WatchedFileTest, AppendingIsNoFault) {
   const auto file = WatchedFile::open(path_);
   ASSERT_TRUE(file);
   std::ofstream(path_, std::ios::app) << "more";
@@ -71,7 +71,7 @@ TEST_F(WatchedFileTest, WhatGrowsIsAsItWas) {
 }
 
 // Whether what was there is the same cannot be told from that.
-TEST_F(WatchedFileTest, WhatNobodyAppendsToMayNotGrow) {
+TEST_F(WatchedFileTest, CheckAllForbidsGrowth) {
   const auto file = WatchedFile::open(path_);
   ASSERT_TRUE(file);
   EXPECT_EQ(fault(file->check_all()), "");
@@ -89,7 +89,7 @@ TEST_F(WatchedFileTest, OneThatIsReplacedIsReadToItsEnd) {
   EXPECT_EQ(file->bytes()[kBytes - 1], std::byte{'x'});
 }
 
-TEST_F(WatchedFileTest, WhatCannotBeOpenedIsTold) {
+TEST_F(WatchedFileTest, OpenReportsErrors) {
   EXPECT_EQ(WatchedFile::open(folder_.file("none")).error().code, Code::kNotFound);
   EXPECT_EQ(WatchedFile::open(folder_.path()).error().code, Code::kIo);
   write_text(path_, "");

@@ -27,7 +27,7 @@ MappedFile make_file(const std::string& path) {
 }
 
 // All are of the suite that the stage arm64 leaves out: amid threads, a SIGBUS can hang in its emulator.
-TEST(WatchedPagesDeathTest, WhatIsWatchedByNobodyEndsAsEver) {
+TEST(WatchedPagesDeathTest, UnwatchedPageStillKillsTheProcess) {
   catch_missing_pages();
   const TempFolder folder;
   const MappedFile unwatched = make_file(folder.file("unwatched"));

@@ -65,7 +65,7 @@ TEST(Yaml, ReadsJsonByteOrderMarksAndUnusedAnchors) {
   EXPECT_EQ(parsed("\"a\\0b\"").text, std::string("a\0b", 3));
 }
 
-TEST(Yaml, RefusesWhatItDoesNotRead) {
+TEST(Yaml, RefusesUnsupportedYaml) {
   struct Case {
     std::string text;
     Code code;

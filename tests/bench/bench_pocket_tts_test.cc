@@ -212,7 +212,7 @@ TEST_F(BenchPocketTts, TableOfAGivenCheckpoint) {
   EXPECT_EQ(text.find("bf16 peak"), std::string::npos) << "a codec in f32 has one floor";
 }
 
-TEST_F(BenchPocketTts, BriefLeavesOutWhatTakesLong) {
+TEST_F(BenchPocketTts, BriefSkipsSlowMeasurements) {
   const std::string model = std::string(SYRINX_TEST_DATA) + "/pocket_tts/english";
   testing::internal::CaptureStdout();
   const Status status = run({"--model", model.c_str(), "--threads", "1", "--runs", "1", "--frames", "2",

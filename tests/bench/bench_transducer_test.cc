@@ -63,7 +63,7 @@ TEST(BenchTransducer, SaysHowManyThreadsThereCouldBe) {
   EXPECT_NE(trial.error().message.find("no more than 2"), std::string::npos) << trial.error().message;
 }
 
-TEST(BenchTransducer, RefusesWhatItCannotRun) {
+TEST(BenchTransducer, RefusesInvalidOptions) {
   const std::string streaming = model("hybrid_streaming.nemo"), whole = model("tdt.nemo");
   const auto code = [](std::vector<const char*> arguments) {
     const Status status = run_bench("transducer", std::move(arguments));

@@ -58,7 +58,7 @@ TEST(BenchWhisper, CountsTheWork) {
   EXPECT_NEAR(whisper_cost(base, 750).attention_flop, cost.attention_flop / 4, 1);
 }
 
-TEST(BenchWhisper, RefusesWhatItCannotRun) {
+TEST(BenchWhisper, RefusesInvalidOptions) {
   const TempFolder folder;
   setenv("SYRINX_HOME", folder.path().c_str(), 1);
   const std::string path = model();

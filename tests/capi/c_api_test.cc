@@ -250,7 +250,7 @@ TEST(CApi, SpeaksWithPocketTts) {
   hello(options);
   EXPECT_EQ(statistics.limited_pieces, 1u);
 
-  // What was compiled before these settings were there gives a shorter structure.
+  // A program compiled before these options existed gives a shorter structure.
   options = pocket_voice();
   options.temperature = 50;
   options.struct_size = offsetof(syrinx_speak_options, temperature);
@@ -296,7 +296,7 @@ TEST(CApi, SpeaksEachTextWithItsVoices) {
   EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
 }
 
-TEST(CApi, RefusesWhatPocketTtsDoesNotHeed) {
+TEST(CApi, PocketTtsRefusesOptionsOfOthers) {
   syrinx::Engine engine;
   syrinx::LoadOptions load = pocket();
   load.dictionary = "words.txt";

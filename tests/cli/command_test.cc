@@ -101,7 +101,7 @@ TEST(Command, BracketsAreText) {
   }
 }
 
-TEST(Command, WhatIsNotGivenStaysAsItWas) {
+TEST(Command, AbsentOptionsKeepTheirDefaults) {
   Sample sample;
   EXPECT_EQ(sample.go({"say"}), "");
   EXPECT_EQ(sample.text, "before");

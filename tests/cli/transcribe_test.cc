@@ -32,7 +32,7 @@ void write_wav(const std::string& path, const std::vector<float>& sound, int rat
   write_text(path, file);
 }
 
-// What `run` shows on a terminal that is standard output meanwhile.  Little, as nobody reads yet; no expectations.
+// Output of `run` on a terminal in place of standard output.  Short, as it is read only afterwards; no expectations.
 std::string shown_by(const std::function<void()>& run) {
   int screen = -1, terminal = -1;
   EXPECT_EQ(::openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
@@ -146,7 +146,7 @@ TEST_F(TranscribeFiles, TheOthersGoOn) {
   EXPECT_LE(loaded_, 2);
 }
 
-TEST_F(TranscribeFiles, WhatIsThrownIsAnErrorOfItsFile) {
+TEST_F(TranscribeFiles, ExceptionFailsOnlyItsFile) {
   throws_at_ = 2;
   for (const int jobs : {1, 2}) {
     TranscribeTask all = task({"a.wav", "b.wav", "c.wav"});
@@ -168,7 +168,7 @@ TEST_F(TranscribeFiles, AnOutputThatCannotBeWrittenIsFoundFirst) {
   one.out = file("none/out.txt");
   EXPECT_EQ(run(one).error().code, Code::kIo);
   EXPECT_EQ(loaded_, 0);
-  // Of several: before the work that would fail otherwise.
+  // With several files, before the work that would fail otherwise.
   throws_at_ = 1;
   fs::create_directory(file("a.txt"));
   EXPECT_EQ(run([this] {
@@ -182,7 +182,7 @@ TEST_F(TranscribeFiles, AnOutputThatCannotBeWrittenIsFoundFirst) {
   EXPECT_EQ(read_text(file("b.txt")), "beep beep\n");
 }
 
-TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
+TEST_F(TranscribeFiles, FinishedOutputsAreKept) {
   TranscribeTask all = task({"a.wav", "b.wav"});
   all.out_dir = file("texts/of/mine");
   ASSERT_TRUE(run(all));
@@ -198,7 +198,7 @@ TEST_F(TranscribeFiles, WhatIsDoneIsLeftAlone) {
   EXPECT_EQ(read_text(all.out_dir + "/a.txt"), "beep\n");
 }
 
-TEST_F(TranscribeFiles, WhatIsOlderThanItsSoundIsNotLost) {
+TEST_F(TranscribeFiles, OlderOutputsAreKept) {
   TranscribeTask both = task({"a.wav", "b.wav"});
   const auto age = [this] {
     fs::last_write_time(file("b.txt"), fs::last_write_time(file("b.wav")) - std::chrono::hours(1));
@@ -250,7 +250,7 @@ TEST_F(TranscribeFiles, AnOutputThatIsThereIsNotLost) {
   EXPECT_EQ(read_text(one.files[0]), recording);
 }
 
-TEST_F(TranscribeFiles, RefusesWhatWouldWriteOver) {
+TEST_F(TranscribeFiles, RefusesOutputsThatCollide) {
   TranscribeTask twice = task({"a.wav", "sub/a.wav"});
   twice.out_dir = file("texts");
   EXPECT_THAT(run(twice).error().message, HasSubstr("would both become"));
@@ -279,7 +279,7 @@ TEST_F(TranscribeFiles, RawSamples) {
   EXPECT_EQ(printed_, "beep beep\n");
 }
 
-// What a stream writes, and what it shows meanwhile.
+// Output of a stream, and its display meanwhile.
 struct Live {
   std::string written;
   std::vector<std::string> shown;
@@ -338,14 +338,14 @@ TEST(TranscribeLive, JsonHasALineAnEventAChunkAndTheEnd) {
   EXPECT_NE(last.find("latency_ms")->find("p99"), nullptr);
 }
 
-TEST(TranscribeLive, WhatWasHeardBeforeAFaultIsTold) {
+TEST(TranscribeLive, WordsBeforeAFaultAreWritten) {
   const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kIo, "the microphone is gone"));
   EXPECT_EQ(got.written, "beep\n");
   ASSERT_FALSE(got.status);
   EXPECT_EQ(got.status.error().code, Code::kIo);
 }
 
-TEST(TranscribeLive, WhatWasHeardBeforeControlCIsTold) {
+TEST(TranscribeLive, WordsBeforeControlCAreWritten) {
   const Live got = live({}, beeps({0.5}, 0.75, 16000), 16000, fail(Code::kCancelled, "stopped while reading"));
   EXPECT_EQ(got.written, "beep\n");
   ASSERT_FALSE(got.status);

@@ -38,7 +38,7 @@ TEST(Bf16, RoundsRowsOfAnyStride) {
 }
 
 // Halfway between two neighbours, a little below and above it, and at the ends of the range.
-TEST(Bf16, HalvesGoToEvenAndWhatIsNoNumberStays) {
+TEST(Bf16, HalvesRoundToEvenNanStays) {
   for_each_target([] {
     std::vector<float> from;
     for (const uint32_t upper : {0x3F80u, 0x3F81u, 0xBF80u, 0xBF81u, 0x0000u, 0x8001u, 0x7F7Fu, 0xFF7Fu})

@@ -285,7 +285,7 @@ TEST(Conv, ActivationsResidualsAndHalfStorage) {
   });
 }
 
-TEST(Conv, StatisticsDescribeWhatIsStored) {
+TEST(Conv, StatisticsDescribeStoredValues) {
   for_each_target([] {
     Problem p({6, 40, 3, 600, 1, 1, 1}, 13);
     p.fill_normal();

@@ -1,5 +1,5 @@
-// What every kernel test stands on: the walk over all targets that this build and this processor share, and bounds
-// computed from the terms of a sum, so that no test carries a tolerance set by hand.
+// Base of every kernel test: the walk over all targets that this build and this processor share, and bounds computed
+// from the terms of a sum, so that no test carries a tolerance set by hand.
 #pragma once
 
 #include <gtest/gtest.h>

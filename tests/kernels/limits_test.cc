@@ -6,7 +6,7 @@ namespace syrinx::kernels {
 namespace {
 
 // Short runs: what is tested is which limits exist and that the loops run, not their speed.
-TEST(Limits, EachTargetReportsWhatItHas) {
+TEST(Limits, EachTargetReportsItsLimits) {
   for_each_target([] {
     for (const int threads : {1, 2}) {
       ThreadTeam team(threads);

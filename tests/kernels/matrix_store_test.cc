@@ -52,7 +52,7 @@ void expect_right(const Made& made) {
   expect_equal(made.int8.view, fresh.int8.view);
 }
 
-TEST(MatrixStore, GivesBackWhatWasPackedOnce) {
+TEST(MatrixStore, SecondOpenReturnsThePackedArrays) {
   const TempFolder folder;
   const std::string path = folder.file("weights.packed");
   MatrixStore first = MatrixStore::open(path, "key");
@@ -156,7 +156,7 @@ TEST(MatrixStore, AFlippedByteIsSeen) {
     if (in_array) {
       ASSERT_TRUE(now == whole) << "byte " << at << " of an array";
     } else {
-      // What nobody reads, between the arrays and behind the key, may stay as it is.
+      // Unread bytes, between the arrays and behind the key, may stay as they are.
       ASSERT_TRUE(now == whole || (now == damaged && whole[at] == 0)) << "byte " << at;
     }
   };
@@ -168,7 +168,7 @@ TEST(MatrixStore, AFlippedByteIsSeen) {
   EXPECT_GT(inside, whole.size() / 197 / 2);
 }
 
-TEST(MatrixStore, MakesAgainWhatIsNotItsOwn) {
+TEST(MatrixStore, ForeignFilesAreMadeAnew) {
   const TempFolder folder;
   const std::string path = folder.file("weights.packed");
   {

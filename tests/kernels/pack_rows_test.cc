@@ -32,8 +32,8 @@ struct Stored {
   StoredRows rows;
 };
 
-// What pack.h makes an element at a time, in every type and from several parts.
-TEST(PackRows, GivesWhatPackingByElementGives) {
+// The reference is pack.h, which packs by element; in every type and from several parts.
+TEST(PackRows, EqualsPackingByElement) {
   ThreadTeam one_thread(1), two_threads(2);
   uint32_t seed = 1;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -69,7 +69,7 @@ TEST(PackRows, GivesWhatPackingByElementGives) {
   }
 }
 
-TEST(PackRows, WhatIsNotFiniteIsSeen) {
+TEST(PackRows, NonFiniteValuesAreFound) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     Stored stored(5, 7, dtype, 3);
     EXPECT_TRUE(all_finite(stored.rows.bytes, dtype));

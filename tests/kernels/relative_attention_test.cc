@@ -101,7 +101,7 @@ TEST(RelativeAttention, MatchesTheDefinition) {
   });
 }
 
-// What a query gets does not depend on the queries beside it, nor on where in the ring its keys lie.
+// A query's result does not depend on the queries beside it, nor on where in the ring its keys lie.
 TEST(RelativeAttention, QueriesAreIndependent) {
   const size_t keys = 37, width = 48;
   const TestValues q(4 * width, 1), values(keys * width, 2);

@@ -148,7 +148,7 @@ TEST(RelativeHead, GreatScoresOfExactInputs) {
 }
 
 // A score that overflows, or is none, is seen in what the query gets, and in no query that does not see the key.
-TEST(RelativeHead, WhatIsNoNumberIsNotWashedOut) {
+TEST(RelativeHead, NonFiniteValuesReachTheResult) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   constexpr size_t kRows = 60, kWidth = 40, kBad = 30;
@@ -179,7 +179,7 @@ TEST(RelativeHeadDeathTest, EveryOffsetThatIsSeenHasAPosition) {
   }
 }
 
-// What a query gets does not depend on the queries beside it, nor on how far the positions reach.
+// A query's result does not depend on the queries beside it, nor on how far the positions reach.
 TEST(RelativeHead, QueriesAreIndependent) {
   for_each_target([] {
     Head near({96, 40, 8, 8}), far({96, 40, 8, 8, 77});

@@ -162,7 +162,7 @@ TEST(RowConv, ScaleResidualAndActivation) {
   });
 }
 
-// What the next layer reads in bf16 is what it would read in f32, rounded.
+// The next layer's input in bf16 is its f32 input, rounded.
 TEST(RowConv, ActivatedRowsOfBf16) {
   for_each_target([] {
     for (const RowType type : {RowType::kF32, RowType::kBf16}) {

@@ -1,5 +1,5 @@
-// What a model computed, stage by stage, and how far that is from a maker's arrays of the same names.  For tests, and
-// for the programs of bench/.
+// A model's results, stage by stage, and their distance from a maker's arrays of the same names.  For tests, and for
+// the programs of bench/.
 #pragma once
 
 #include <map>
@@ -29,8 +29,8 @@ class SeenStages {
  public:
   void add(const std::string& stage, std::span<const float> row);
   void add(const std::string& stage, View<const float, 2> rows);
-  // Of the stages that the reference has, in the order of their names.  Where there is NAME.rows, NAME holds only those
-  // rows of the stage.  Our rows may be longer: layers pad theirs.
+  // For the stages that the reference has, in the order of their names.  Where there is NAME.rows, NAME holds only
+  // those rows of the stage.  Our rows may be longer: layers pad theirs.
   std::vector<StageDifference> differences(const Safetensors& reference) const;
   size_t size() const { return stages_.size(); }
 

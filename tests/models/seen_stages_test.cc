@@ -84,7 +84,7 @@ TEST_F(SeenStagesTest, ThinnedRowsAndNumbers) {
   EXPECT_EQ(only(other), kNothingAlike) << "an array of another type";
 }
 
-TEST_F(SeenStagesTest, WhatTheReferenceDoesNotHaveIsLeftOut) {
+TEST_F(SeenStagesTest, StagesWithoutReferenceAreLeftOut) {
   SeenStages seen;
   seen.add("unknown", rows_);
   EXPECT_TRUE(seen.differences(reference_).empty());

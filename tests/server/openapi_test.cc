@@ -25,7 +25,7 @@ const Json& description() {
   return json;
 }
 
-// Of "a/b": the member b of the member a.
+// at(json, {"a", "b"}): the member b of the member a.
 const Json& at(const Json& json, std::initializer_list<std::string_view> keys) {
   static const Json nothing;
   const Json* found = &json;
@@ -177,7 +177,7 @@ std::string speech_fault(const std::string& field, const Json& value) {
   return request ? "" : request.error().message;
 }
 
-TEST(OpenApi, TheSpeechRequestTakesWhatIsDescribed) {
+TEST(OpenApi, SpeechRequestMatchesItsSchema) {
   check_schema("SpeechRequest", speech_fields(), speech_fault);
   EXPECT_EQ(required_of("SpeechRequest"), "[\"input\"]");
   for (const std::string& field : speech_fields()) {
@@ -215,7 +215,7 @@ std::string transcription_fault(const std::string& field, const Json& value, boo
   return request ? "" : request.error().message;
 }
 
-TEST(OpenApi, TranscriptionsAndTranslationsTakeWhatIsDescribed) {
+TEST(OpenApi, TranscriptionRequestsMatchTheirSchemas) {
   for (const bool translated : {false, true}) {
     const char* const name = translated ? "TranslationRequest" : "TranscriptionRequest";
     const auto fault = [&](const std::string& field, const Json& value) {
@@ -229,7 +229,7 @@ TEST(OpenApi, TranscriptionsAndTranslationsTakeWhatIsDescribed) {
   EXPECT_EQ(transcription_fault("stream", true, false), "");
 }
 
-TEST(OpenApi, AVoiceTakesWhatIsDescribed) {
+TEST(OpenApi, VoiceRequestMatchesItsSchema) {
   const std::vector<FormPart> others = {{.name = "name", .content = "me"},
                                         {.name = "audio_sample", .content = "sound"}};
   const auto fault = [&](const std::string& field, const Json& value) -> std::string {
@@ -244,7 +244,7 @@ TEST(OpenApi, AVoiceTakesWhatIsDescribed) {
   EXPECT_TRUE(parse_voice_request({others[0], {.name = "file", .content = "sound"}}));
 }
 
-TEST(OpenApi, ABatchTakesWhatIsDescribed) {
+TEST(OpenApi, BatchRequestMatchesItsSchema) {
   const auto fault = [](const std::string& field, const Json& value) -> std::string {
     Json body;
     if (field != "audio_buffer") body.set("audio_buffer", Json::Array(2, 0));
@@ -265,8 +265,8 @@ TEST(OpenApi, ABatchTakesWhatIsDescribed) {
   for (const Json& value : of_query.beyond) EXPECT_FALSE(decode::parse_opaque(*value.string()));
 }
 
-// What no model heeds is described, and no value but one that changes nothing is taken.
-TEST(OpenApi, WhatNoModelHeedsIsRefused) {
+// Ignored fields are described, and refuse every value except one that changes nothing.
+TEST(OpenApi, FieldsWithoutEffectAreRefused) {
   for (const std::string& field : unheeded_speech_fields()) {
     EXPECT_NE(fields_of("SpeechRequest").find(field), nullptr) << field;
     EXPECT_THAT(speech_fault(field, "0.5"), testing::HasSubstr("cannot be heeded")) << field;

@@ -1,4 +1,4 @@
-// What the page of metrics says of the engines and the process, and what is on it before anything happens.
+// Metrics of the engines and the process, and the metrics that exist before anything happens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST_F(ServiceMetrics, QueuesAreAsDeepAsTheEnginesSay) {
 }
 
 // Else the first refusal, or the first text, would make no rate.
-TEST_F(ServiceMetrics, WhatCountsIsThereFromTheBeginning) {
+TEST_F(ServiceMetrics, CountersExistFromTheBeginning) {
   for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "uploads_full"})
     EXPECT_EQ(value("syrinx_rejected_total{reason=\"" + std::string(reason) + "\"}"), 0);
   EXPECT_THAT(page(), Not(HasSubstr("model=")));

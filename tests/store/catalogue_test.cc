@@ -255,7 +255,7 @@ TEST(Catalogue, AFamilysValuesTogetherHaveALimit) {
   EXPECT_THAT(refused.error().message, HasSubstr("64 bytes for each text and value in them"));
 }
 
-TEST(Catalogue, OrdersWhatIsNeededFirst) {
+TEST(Catalogue, ClosureBeginsWithItsDependencies) {
   const auto catalogue =
       Catalogue::make({entry("a", {"b", "c"}), entry("b", {"d"}), entry("c", {"d"}), entry("d", {}), entry("e", {})});
   ASSERT_TRUE(catalogue);
@@ -272,7 +272,7 @@ TEST(Catalogue, RefusesTwinsStrangersAndCircles) {
   EXPECT_THAT(Catalogue::make({entry("a", {"b"}), entry("b", {"a"})}).error().message, HasSubstr("requires itself"));
 }
 
-TEST(Catalogue, GuessesWhatWasMeant) {
+TEST(Catalogue, SuggestsTheNearestName) {
   const auto catalogue = Catalogue::make({entry("kokoro", {}), entry("whisper-base", {})});
   ASSERT_TRUE(catalogue);
   EXPECT_THAT(catalogue->find("kokro").error().message, HasSubstr("did you mean 'kokoro'?"));

@@ -150,7 +150,7 @@ TEST_F(Source, TheHubsCacheComesFirst) {
   EXPECT_EQ(cached_hash(snapshot + "/model.safetensors"), linked_hash_);
   write_text(repository + "/refs/main", kCommit);
   EXPECT_EQ(*get("hf://kyutai/pocket-tts/languages/english/model.safetensors"), snapshot + "/model.safetensors");
-  // What a name that climbs would reach is there.
+  // The file that a climbing name would reach exists.
   write_text(repository + "/refs/main", "../../../../etc");
   write_text(folder_ / "etc/languages/english/model.safetensors", "not from the cache");
   ASSERT_EQ(read_text(repository + "/snapshots/../../../../etc/languages/english/model.safetensors"),
@@ -246,7 +246,7 @@ TEST_F(Source, TheTokenIsNotSentInTheClear) {
   for (const auto& request : hub_.requests()) EXPECT_THAT(request.authorization, ::testing::Not(HasSubstr("hf_good")));
 }
 
-TEST_F(Source, GatedWeightsSayWhatToDo) {
+TEST_F(Source, GatedWeightsNameTheRemedy) {
   gated_ = true;
   expect_error(get(kPinned, GetOptions{.hint = "--without-cloning takes others"}), Code::kUnavailable,
                "accept them at " + hub_.url("/kyutai/pocket-tts"));
@@ -263,7 +263,7 @@ TEST_F(Source, GatedWeightsSayWhatToDo) {
   EXPECT_EQ(storage_.count(), 0u);
 }
 
-TEST_F(Source, WhatIsMissingIsNamed) {
+TEST_F(Source, MissingFileIsNamed) {
   expect_error(get("hf://kyutai/pocket-tts/none.bin@" + kCommit), Code::kNotFound, "has no file 'none.bin'");
   HttpServer empty([](const HttpRequest& request) {
     return HttpAnswer{404,

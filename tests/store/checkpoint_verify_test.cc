@@ -145,7 +145,7 @@ bool is_read_up_to(const std::string& path, uint64_t position) {
   return false;
 }
 
-TEST_F(Verify, WhatIsWrittenWhileTheFileIsReadShows) {
+TEST_F(Verify, WritesDuringReadingAreDetected) {
   const auto path = get(false);
   ASSERT_TRUE(path) << path.error().message;
   const std::string large(size_t{64} << 20, '\0');

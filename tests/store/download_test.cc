@@ -158,7 +158,7 @@ TEST_F(Download, RefusesAnotherLength) {
   EXPECT_EQ(server.count(), 1u);
 }
 
-TEST_F(Download, AnotherLengthDoesNotCostWhatCameBefore) {
+TEST_F(Download, AnotherLengthKeepsThePartFile) {
   testing::write_text(target_ + ".part", content_.substr(0, 1000));
   HttpServer server([](const HttpRequest&) { return HttpAnswer{200, {}, "<html>Please log in</html>"}; });
   expect_absent(fetch(server.url("/f")), Code::kDataLoss, "26 bytes instead of the 300000");

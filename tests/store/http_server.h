@@ -111,7 +111,7 @@ class HttpServer {
   LoopbackServer server_;  // last: its thread uses the above
 };
 
-// What a good server answers: the whole, or the range that was asked for.
+// Answer of a good server: the whole, or the requested range.
 inline HttpAnswer serve_range(const HttpRequest& request, const std::string& content) {
   if (!request.range_from) return HttpAnswer{200, {}, content};
   if (*request.range_from >= content.size()) return HttpAnswer{416, {}, ""};

@@ -291,7 +291,7 @@ TEST_F(HubPull, WrongBytesAreNeverInstalled) {
   EXPECT_TRUE(pull());
 }
 
-TEST_F(HubPull, TakesWhatTheHubsCacheHasAndChecksIt) {
+TEST_F(HubPull, TakesAndVerifiesCachedFiles) {
   const std::string repository = folder_ / "hf/models--birds--gated";
   const std::string weights = of_hub("gated", "model.safetensors");
   const std::string blob = repository + "/blobs/" + testing::hash_of(weights);
@@ -317,7 +317,7 @@ TEST_F(HubPull, FilesBroughtByHandAreTakenAfterACheck) {
   EXPECT_EQ(store().find("bird")->files.size(), 3u);
 }
 
-TEST_F(HubPull, OfflineAsksNobody) {
+TEST_F(HubPull, OfflineMakesNoRequest) {
   options_.offline = true;
   EXPECT_EQ(pull().error().code, Code::kUnavailable);
   options_.offline = false;
@@ -327,7 +327,7 @@ TEST_F(HubPull, OfflineAsksNobody) {
 }
 
 // Voices have no size in the catalogue: that nothing is known to be missing does not mean that nothing is.
-TEST_F(HubPull, OfflineTakesWhatTheHubsCacheHas) {
+TEST_F(HubPull, OfflineTakesCachedFiles) {
   give_token();
   ASSERT_TRUE(pull());
   const size_t requests = hub_.count();
@@ -381,7 +381,7 @@ TEST_F(HubPull, NamesBecomeFoldersAndFiles) {
   EXPECT_EQ(fetch(large.url("/config.yml")).error().code, Code::kLimitExceeded);
 }
 
-// What the terms refuse is not replaced behind the user's back by what is free.
+// Weights behind terms are not silently replaced by free ones.
 TEST_F(HubPull, ARefusalHoldsForTheWholeConfiguration) {
   const auto locate = remote_locator();
   EXPECT_TRUE(locate("hf://birds/open/small/voice.safetensors@" + commit_));

@@ -132,7 +132,7 @@ class Store : public ::testing::Test {
   std::vector<PullEvent> events_;
 };
 
-TEST_F(Store, PullsAModelAndWhatItNeeds) {
+TEST_F(Store, PullsAModelAndItsDependencies) {
   ModelStore store = this->store();
   EXPECT_EQ(store.find("bird").error().code, Code::kNotFound);
   EXPECT_THAT(store.find("bird").error().message, HasSubstr("`syrinx pull bird`"));
@@ -212,7 +212,7 @@ TEST_F(Store, FilesBroughtByHandAreTakenAfterACheck) {
   EXPECT_EQ(server_.count(), 0u);
 }
 
-TEST_F(Store, OfflineSaysWhatIsMissing) {
+TEST_F(Store, OfflineRefusesAMissingModel) {
   options_.offline = true;
   expect_error(store().pull("bird", options_), Code::kUnavailable, "without --offline");
   EXPECT_EQ(server_.count(), 0u);
@@ -308,7 +308,7 @@ TEST_F(Store, OptionalFilesOfAHubMayBeMissing) {
   }
 }
 
-TEST_F(Store, StoppedItKeepsWhatCameAndGoesOn) {
+TEST_F(Store, StoppedPullResumes) {
   ModelStore store = this->store();
   std::atomic<bool> cancel{false};
   options_.cancel = &cancel;
@@ -368,7 +368,7 @@ TEST_F(Store, TooLittleRoomIsSaidBeforeAnythingIsFetched) {
   EXPECT_EQ(server_.count(), 0u);
 }
 
-TEST_F(Store, ListsWhatIsAndWhatCouldBe) {
+TEST_F(Store, ListsInstalledAndAvailableModels) {
   ModelStore store = this->store();
   ASSERT_TRUE(store.pull("nest", options_));
   InstalledModel old = *store.find("nest");
@@ -387,7 +387,7 @@ TEST_F(Store, ListsWhatIsAndWhatCouldBe) {
   EXPECT_STREQ(model_state_name(ModelState::kPartial), "partial");
 }
 
-TEST_F(Store, RemovesAModelButNotWhatOthersNeed) {
+TEST_F(Store, RemoveKeepsModelsThatOthersNeed) {
   ModelStore store = this->store();
   ASSERT_TRUE(store.pull("bird", options_));
   write_text(store.cache_folder("bird") + "/packed.bin", "x");

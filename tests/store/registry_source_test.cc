@@ -78,7 +78,7 @@ TEST_P(Members, ALinkIsRefused) {
   expect_error(extract({{"a", "", "/etc/passwd", false}}, {"a"}), Code::kDataLoss, "not a plain file");
 }
 
-// Nobody asks for them, so nothing happens: no path of the archive is ever used.
+// Members outside are not requested, so nothing happens: no path of the archive is ever used.
 TEST_P(Members, PathsThatLeadOutsideAreInert) {
   ASSERT_TRUE(
       extract({{"../../outside", "x", "", false}, {"/etc/outside", "x", "", false}, {"a", "1", "", false}}, {"a"}));
@@ -173,7 +173,7 @@ TEST(ChildProcess, AMissingProgramIsNamed) {
   EXPECT_THAT(result.error().message, HasSubstr("syrinx-no-such-program"));
 }
 
-TEST(ChildProcess, StoppingAlsoStopsWhatItStarted) {
+TEST(ChildProcess, StoppingAlsoStopsItsChildren) {
   const Folder folder;
   ChildProcess child = shell(folder, "sh -c 'echo $$ > inner; sleep 1000' & wait");
   child.on_tick = [&folder]() -> Status {
@@ -334,7 +334,7 @@ TEST_F(Registry, AFailingClientIsQuoted) {
   expect_error(fetch(source), Code::kUnavailable, "npm failed with status 1: network is down");
 }
 
-TEST_F(Registry, WhatToInstallIsSaid) {
+TEST_F(Registry, ErrorNamesThePackageToInstall) {
   write_program(folder_ / "bin/python3", "echo '/usr/bin/python3: No module named pip' >&2; exit 1\n");
   CatalogueSource source;
   source.kind = SourceKind::kPip;

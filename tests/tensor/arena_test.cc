@@ -8,7 +8,7 @@
 namespace syrinx {
 namespace {
 
-TEST(Arena, HandsOutWhatWasPlanned) {
+TEST(Arena, HandsOutPlannedMemory) {
   ArenaPlan plan;
   plan.add<float>(3);
   plan.add<int8_t>(65);

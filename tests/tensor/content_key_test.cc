@@ -47,7 +47,7 @@ TEST_F(ContentKey, SeesAFileThatChanged) {
   EXPECT_EQ(key(folder_), digest("other weight"));
 }
 
-TEST_F(ContentKey, SeesAChangeInPlaceWhoseTimeWasSetBack) {
+TEST_F(ContentKey, SeesChangesWithARestoredTime) {
   write("some weights");
   key(folder_);
   const auto written = std::filesystem::last_write_time(path_);

@@ -44,7 +44,7 @@ TEST(Ct2File, RefusesEveryTruncation) {
   EXPECT_EQ(error_of(bytes + "x").code, Code::kDataLoss);
 }
 
-TEST(Ct2File, RefusesWhatDoesNotFit) {
+TEST(Ct2File, RefusesSizesThatDoNotMatch) {
   std::vector<TensorRef> variables = two_variables();
   variables[0].dims = {3, 3};
   EXPECT_NE(error_of(test::ct2_bytes(variables)).message.find("does not fill its 24 bytes"), std::string::npos);

@@ -24,7 +24,7 @@ void expect_array(const JsonMember& expected, const NpyArray& array) {
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(*want[i].string(), array.texts[i]);
 }
 
-TEST(Npz, ReadsWhatNumpyWrote) {
+TEST(Npz, ReadsFilesOfNumpy) {
   for (const char* name : {"arrays.npz", "deflated.npz"}) {
     SCOPED_TRACE(name);
     const std::string bytes = test::read_data(name);
@@ -68,7 +68,7 @@ TEST(Npy, ReplacesCodePointsThatAreNone) {
   EXPECT_EQ(array->texts, (std::vector<std::string>{"\xef\xbf\xbd", "\xef\xbf\xbd"}));
 }
 
-TEST(Npy, RefusesWhatDoesNotFit) {
+TEST(Npy, RefusesMalformedFiles) {
   struct Case {
     std::string file;
     Code code;

@@ -12,7 +12,7 @@ std::string model(const std::string& graph) { return Message().text(7, graph).by
 std::string with_tensor(const Message& tensor) { return model(Message().text(5, tensor.bytes).bytes); }
 std::string with_node(const Message& node) { return model(Message().text(1, node.bytes).bytes); }
 
-TEST(Onnx, ReadsWhatOnnxWrote) {
+TEST(Onnx, ReadsFilesOfOnnx) {
   const std::string bytes = test::read_data("wired.onnx");
   const auto file = OnnxFile::parse(test::as_bytes(bytes), "wired");
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -79,7 +79,7 @@ TEST(Onnx, RefusesExternalData) {
   EXPECT_NE(file.error().message.find("another file"), std::string::npos);
 }
 
-TEST(Onnx, RefusesWhatIsNotInOrder) {
+TEST(Onnx, RefusesMalformedFiles) {
   const auto twice = [](const std::string& part) { return part + part; };
   const std::string scalar = Message().number(2, 1).text(8, "t").text(9, "1234").bytes;
   const std::string node = Message().text(2, "out").bytes;

@@ -39,7 +39,7 @@ class PackedFileTest : public ::testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(PackedFileTest, ReturnsWhatWasWritten) {
+TEST_F(PackedFileTest, ReturnsTheWrittenArrays) {
   write("key 1");
   const auto file = read("key 1");
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -119,7 +119,7 @@ size_t resident_bytes(const std::string& path) {
   return sum_kb * 1024;
 }
 
-TEST_F(PackedFileTest, WhatWasCheckedLeavesMemory) {
+TEST_F(PackedFileTest, CheckedPagesLeaveMemory) {
   constexpr size_t kArrayBytes = size_t{1} << 20;
   const std::vector<std::byte> zeros(kArrayBytes);
   auto writer = PackedFileWriter::create(path_, "key");

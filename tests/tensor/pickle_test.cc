@@ -210,7 +210,7 @@ TEST(Pickle, RefusesABrokenStack) {
   }
 }
 
-TEST(Pickle, BoundsWhatAFileCanAskFor) {
+TEST(Pickle, RefusesExcessiveFiles) {
   EXPECT_EQ(parse(std::string(5000, '(') + ".").error().code, Code::kLimitExceeded);
   EXPECT_EQ(parse(std::string((1 << 20) + 2, 'N') + ".").error().code, Code::kLimitExceeded);
   EXPECT_EQ(parse(std::string((16 << 20) + 1, 'N')).error().code, Code::kLimitExceeded);

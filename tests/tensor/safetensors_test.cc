@@ -16,7 +16,7 @@ Error error_of(const std::string& file) {
   return parsed ? Error{} : parsed.error();
 }
 
-TEST(Safetensors, ReadsWhatItsMakersWrote) {
+TEST(Safetensors, ReadsTheMakersFiles) {
   for (const char* name : {"plain.safetensors", "brain.safetensors"}) {
     const std::string bytes = test::read_data(name);
     const auto file = Safetensors::parse(test::as_bytes(bytes), name);
@@ -43,7 +43,7 @@ TEST(Safetensors, KeepsTheMetadata) {
   EXPECT_EQ(metadata[1].second, "ünïcode");
 }
 
-TEST(Safetensors, WritesWhatItReads) {
+TEST(Safetensors, WritingRepeatsTheFile) {
   const std::string bytes = test::read_data("plain.safetensors");
   const auto file = Safetensors::parse(test::as_bytes(bytes), "plain");
   ASSERT_TRUE(file.has_value());
@@ -61,7 +61,7 @@ TEST(Safetensors, WritesWhatItReads) {
   }
 }
 
-TEST(Safetensors, RefusesWhatDoesNotFit) {
+TEST(Safetensors, RefusesMalformedFiles) {
   struct Case {
     std::string file;
     Code code;

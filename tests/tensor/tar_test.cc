@@ -77,7 +77,7 @@ TEST(Tar, ReadsLongNamesAndSizes) {
   EXPECT_EQ(text_of(sized->members()[0].bytes), "con");
 }
 
-TEST(Tar, RefusesWhatLies) {
+TEST(Tar, RefusesMisleadingEntries) {
   for (const char* name : {"../a", "/etc/passwd", "a/../../b", "..", "./../a"})
     EXPECT_EQ(code_of(entry(name, "x") + kEnd), Code::kDataLoss) << name;
   EXPECT_EQ(code_of(entry("a", "x") + entry("./a", "y")), Code::kDataLoss);
@@ -152,7 +152,7 @@ TEST(Gzip, UnpacksWholeFilesWithinLimits) {
   std::string damaged = packed;
   damaged[packed.size() - 8] = static_cast<char>(~damaged[packed.size() - 8]);  // the checksum
   EXPECT_EQ(inflate_gzip(as_bytes(damaged), 1 << 20, "t").error().code, Code::kDataLoss);
-  // What unpacks to as much as it promises, and to more than weights do.
+  // Streams that unpack to their promised size, which is more than weights have.
   const std::string zeros(size_t{17} << 20, '\0');
   EXPECT_EQ(inflate_gzip(as_bytes(gzipped(zeros)), size_t{1} << 40, "t").error().code, Code::kLimitExceeded);
   EXPECT_TRUE(inflate_gzip(as_bytes(gzipped(zeros.substr(size_t{2} << 20))), size_t{1} << 40, "t").has_value());

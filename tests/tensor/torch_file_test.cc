@@ -18,7 +18,7 @@ std::string pickled_tensor(char elements, char offset, const std::string& dims, 
   return p + "tQK" + offset + dims + strides + "\x89" + "ccollections\nOrderedDict\n)RtRs.";
 }
 
-TEST(TorchFile, ReadsWhatTorchSaved) {
+TEST(TorchFile, ReadsFilesOfTorch) {
   for (const char* name : {"nested.pth", "nested4.pth"}) {
     SCOPED_TRACE(name);
     const std::string bytes = test::read_data(name);
@@ -81,7 +81,7 @@ TEST(TorchFile, LeavesSettingsOutBesideTheWeights) {
 }
 
 // Paths as keys, settings as deep as they like, and tensors under keys that have no text: nobody looks for them.
-TEST(TorchFile, WhatStandsBesideTheWeightsHasNoLimitsOfTheirs) {
+TEST(TorchFile, ObjectsBesideTheWeightsAreUnlimited) {
   const auto text = [](const std::string& word) {
     std::string out = "X";
     for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(word.size() >> shift & 255);

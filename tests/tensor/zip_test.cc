@@ -38,7 +38,7 @@ TEST(Zip, ReadsArchivesWrittenAtOnceAndAsAStream) {
   }
 }
 
-TEST(Zip, RefusesWhatIsNotInOrder) {
+TEST(Zip, RefusesMalformedArchives) {
   struct Case {
     const char* says;
     Code code;

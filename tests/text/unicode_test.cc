@@ -18,7 +18,7 @@ TEST(Unicode, RoundTripsEveryLength) {
   }
 }
 
-TEST(Unicode, FindsWhatIsNotWellFormed) {
+TEST(Unicode, FindsMalformedUtf8) {
   EXPECT_EQ(find_invalid("ab\xFF"), 2u);
   EXPECT_EQ(find_invalid("\xC0\xAF"), 0u);          // overlong
   EXPECT_EQ(find_invalid("a\xED\xA0\x80"), 1u);     // a surrogate

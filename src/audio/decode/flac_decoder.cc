@@ -16,7 +16,7 @@ struct Delete {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
 
-// What libFLAC's callbacks share.
+// State shared by libFLAC's callbacks.
 struct Decoding {
   MemorySource source;
   const std::string& name;

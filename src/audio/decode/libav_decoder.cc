@@ -79,7 +79,7 @@ void interleave(const AVFrame& frame, bool planar, double middle, double scale, 
   }
 }
 
-// Of the frame's samples, as they lie in turns, those from `first` on.
+// Takes the frame's interleaved samples from `first` on.
 bool take_samples(const AVFrame& frame, size_t first, std::span<float> out) {
   switch (frame.format) {
     case AV_SAMPLE_FMT_U8: return interleave<uint8_t>(frame, false, 128, 0x1p-7, first, out), true;

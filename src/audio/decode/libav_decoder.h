@@ -11,9 +11,9 @@
 
 namespace syrinx {
 
-// What container_of() takes for `container`: its first track of sound, coded as AAC, ALAC, FLAC, MP3, Opus, Vorbis or
-// PCM; other tracks are passed over.  Nothing but `file` is read, whatever it refers to.  Errors: as read_sound();
-// kUnsupported with the remedy where the libraries are not there, or this build is without them (SYRINX_LIBAV).
+// Decodes a file for which container_of() returns `container`: its first audio track, coded as AAC, ALAC, FLAC, MP3,
+// Opus, Vorbis or PCM; other tracks are skipped.  Only `file` is read, whatever it refers to.  Errors: as read_sound();
+// kUnsupported with the remedy where the libraries are missing, or this build is without them (SYRINX_LIBAV).
 Status decode_libav(std::span<const std::byte> file, SoundContainer container, const std::string& name,
                     MonoMixer& mixer);
 

@@ -14,8 +14,8 @@ namespace syrinx {
 // says.
 bool looks_like_mp3(std::span<const std::byte> file);
 
-// What looks_like_mp3() takes.  The silence that the encoder put around the sound is cut off where the file's tag says
-// how much it is.  Rubbish between frames is skipped.  Errors: as read_sound().
+// Decodes a file that looks_like_mp3() accepts.  The encoder's padding is cut off where the file's tag gives its
+// length. Rubbish between frames is skipped.  Errors: as read_sound().
 Status decode_mp3(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer);
 
 }  // namespace syrinx

@@ -10,8 +10,8 @@
 
 namespace syrinx {
 
-// What check_ogg_pages() takes for Opus.  At 48 kHz, which is what Opus decodes to; the rate in its header only tells
-// what was recorded.  Errors: as read_sound().
+// Decodes a file that check_ogg_pages() calls Opus, at 48 kHz, Opus's own rate; the rate in its header is only that of
+// the original recording.  Errors: as read_sound().
 Status decode_opus(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer);
 
 }  // namespace syrinx

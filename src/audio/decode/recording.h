@@ -1,9 +1,9 @@
-// A recording of somebody's, in the formats that people keep speech in, as one channel of samples.
+// A user's recording, in the common formats of speech, as one channel of samples.
 //
 //   SYRINX_TRY(const Recording recording, read_recording("me.mp3", {.max_seconds = 600}));
 //
-// What read_sound() reads (sound_file.h), whole.  Memory: the samples, at most `limits.max_seconds` of them, once more
-// while they grow.  Pure, thread-safe.  Errors: as read_sound(); nothing is read by halves.
+// Reads a whole file by read_sound() (sound_file.h).  Memory: the samples, at most `limits.max_seconds` of them, once
+// more while they grow.  Pure, thread-safe.  Errors: as read_sound(); there are no partial results.
 #pragma once
 
 #include <cstddef>

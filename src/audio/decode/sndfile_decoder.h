@@ -1,4 +1,4 @@
-// What libsndfile reads and our own readers do not, for sounds of files (sound_file.h).
+// Decodes the formats that libsndfile reads and our own readers do not, for sound_file.h.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ namespace syrinx {
 namespace {
 
 constexpr size_t kTagHeaderBytes = 10;
-// What was read leaves our memory again after so many samples, so that a file of hours does not fill it.
+// Pages that were read leave memory after so many samples, so that a file of hours does not fill it.
 constexpr uint64_t kReleaseAfter = uint64_t{1} << 22;
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view tag) {

@@ -10,7 +10,7 @@
 
 namespace syrinx {
 
-// What check_ogg_pages() takes for Vorbis.  Errors: as read_sound().
+// Decodes a file that check_ogg_pages() calls Vorbis.  Errors: as read_sound().
 Status decode_vorbis(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer);
 
 }  // namespace syrinx

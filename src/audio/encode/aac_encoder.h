@@ -7,7 +7,7 @@
 
 namespace syrinx {
 
-// What to say where they are not: `cause` is why.
+// Error for a build or machine without FFmpeg's libraries: `cause` is why.
 inline Error no_aac(const Error& cause) {
   return {Code::kUnsupported,
           fmt::format("AAC needs FFmpeg's libraries, and {}; choose mp3, opus, flac, wav or pcm", cause.message)};

@@ -15,7 +15,7 @@ constexpr uint64_t kSegment = 0x18538067, kCluster = 0x1F43B675, kTracks = 0x165
 constexpr size_t kTableIdBytes = 4;
 // Tables of contents (two kinds), chapters, tags, attachments.
 constexpr std::array<uint64_t, 5> kTables = {0x114D9B74, 0x1C53BB6B, 0x1043A770, 0x1254C367, 0x1941A469};
-// What any reader may look into inside of a table.
+// Elements inside a table that a reader may descend into.
 constexpr std::array<uint64_t, 32> kParents = {0x4DBB, 0xBB,   0xB7,   0xDB,   0x45B9, 0xB6,   0x80,   0x8F,
                                                0x6944, 0x6911, 0x7373, 0x63C0, 0x67C8, 0x61A7, 0xAE,   0xE0,
                                                0xE1,   0xE2,   0xE3,   0xE4,   0xE9,   0x6D80, 0x6240, 0x5034,
@@ -61,7 +61,7 @@ uint64_t MatroskaWalk::number(size_t at, size_t bytes) const {
   return value;
 }
 
-// Of a number whose first byte tells by its zeros how many it has; 0 where that are more than eight.
+// Length of a number, given by the leading zeros of its first byte; 0 for more than eight bytes.
 size_t MatroskaWalk::number_bytes(size_t at) const {
   const auto zeros = static_cast<size_t>(std::countl_zero(std::to_integer<uint8_t>(file_[at])));
   return zeros < 8 ? zeros + 1 : 0;

@@ -192,7 +192,7 @@ Status Mp4Walk::see_leaf(const Box& box) {
   constexpr std::array<Tag, 10> kOnce = {"hdlr", "elst", "stsd", "stts", "ctts",
                                          "stsc", "stsz", "stz2", "stco", "co64"};
   if (!is_among(kOnce, tag)) return {};
-  // Of two tables FFmpeg takes now the one, now the other.
+  // FFmpeg takes one of two alternative tables, not always the same one.
   const Tag kind = tag == "stz2" ? "stsz" : tag == "co64" ? "stco" : tag;
   if (std::find(track_.tables.begin(), track_.tables.end(), kind) != track_.tables.end())
     return fail(Code::kDataLoss, "'{}' is damaged: a track of it has '{}' twice", name_, kind);
@@ -319,7 +319,7 @@ Status Mp4Walk::count(uint64_t samples) {
   return {};
 }
 
-// Of sums of 32 bits times 32 bits, of which none is added to one that is already too large.
+// Adds to a sum that is within the file's size; `bytes` is at most 32 bits times 32 bits, so it cannot overflow.
 Status Mp4Walk::count_bytes(uint64_t bytes) {
   if (bytes > file_.size() - sample_bytes_)
     return fail(Code::kDataLoss, "'{}' is damaged: its tracks announce more than the {} bytes that it holds", name_,

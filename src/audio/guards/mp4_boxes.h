@@ -19,8 +19,8 @@ namespace syrinx {
 
 inline constexpr size_t kMaxMp4Tracks = 16;
 inline constexpr size_t kMaxMp4Edits = 64;  // of one track
-// Of all tracks, as often as edits play them, and fragments; 4 Mi frames of AAC at 48 kHz are a day.  FFmpeg's index
-// has 24 bytes for each.
+// Sum over all tracks, as often as edits play them, and fragments; 4 Mi frames of AAC at 48 kHz are a day.  FFmpeg's
+// index has 24 bytes for each.
 inline constexpr uint64_t kMaxMp4Samples = uint64_t{1} << 22;
 // Fragments times tracks; FFmpeg remembers 64 bytes of each.
 inline constexpr uint64_t kMaxMp4Fragments = uint64_t{1} << 20;

@@ -13,9 +13,9 @@ namespace syrinx {
 
 enum class OggCodec : uint8_t { kVorbis, kOpus };
 
-// What the first stream that we know holds, when every page is whole, has its checksum, and all streams begin together.
-// What follows the last page has no pages in it.  Pure, thread-safe.  kDataLoss: cut off in a page, damaged;
-// kUnsupported: another recording follows, or neither Vorbis nor Opus is in it.
+// Codec of the first known stream, when every page is whole, has its checksum, and all streams begin together.  Bytes
+// behind the last page contain no page.  Pure, thread-safe.  kDataLoss: cut off in a page, damaged; kUnsupported:
+// another recording follows, or neither Vorbis nor Opus is in it.
 Result<OggCodec> check_ogg_pages(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace syrinx

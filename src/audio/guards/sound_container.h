@@ -23,11 +23,11 @@ std::optional<SoundContainer> container_of(std::span<const std::byte> file);
 
 // kDataLoss for a file that ends before what it announces; a recording of unknown length (live WebM, fragmented MP4)
 // may end behind any of its parts.  What cannot be followed is left to the decoder.  `name` stands in messages.
-// Of an MP4 what check_mp4_boxes() finds, of Matroska what check_matroska_elements() does, of others nothing.
+// The result is that of check_mp4_boxes() or check_matroska_elements(), empty for other containers.
 Result<std::vector<size_t>> check_container(std::span<const std::byte> file, SoundContainer container,
                                             const std::string& name);
 
-// What to tell somebody whose sound needs the libraries where they are not: `cause` says why they are not.
+// Error for a file that needs the libraries where they are missing: `cause` says why.
 Error no_decoder(SoundContainer container, const std::string& name, const Error& cause);
 
 }  // namespace syrinx

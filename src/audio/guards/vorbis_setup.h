@@ -16,7 +16,7 @@ namespace syrinx {
 inline constexpr uint64_t kMaxVorbisEntries = uint64_t{1} << 16;  // of a book
 inline constexpr uint64_t kMaxVorbisValues = uint64_t{1} << 20;   // of a stream's books
 
-// What check_ogg_pages() takes for Vorbis.  Books that libvorbis refuses by itself pass.  Pure, thread-safe.
+// Checks a file that check_ogg_pages() calls Vorbis.  Books that libvorbis refuses by itself pass.  Pure, thread-safe.
 // kLimitExceeded: too large a book, or too many streams side by side; kDataLoss: a book without dimensions, or a stream
 // that begins twice; kUnavailable: no memory.
 Status check_vorbis_setup(std::span<const std::byte> file, const std::string& name);

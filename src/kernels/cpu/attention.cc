@@ -72,7 +72,7 @@ HWY_INLINE void multiply_tile(const float* const* a, const float* HWY_RESTRICT b
   store(5, s50, s51);
 }
 
-// What one head works with; all memory is the caller's scratch.
+// Working set of one head; all memory is the caller's scratch.
 struct HeadScratch {
   size_t tile;          // columns of a register tile: two vectors
   size_t keys_padded;   // M rounded up to the tile

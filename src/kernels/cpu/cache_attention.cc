@@ -50,7 +50,7 @@ namespace syrinx::kernels::HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using VF = hn::Vec<F32>;
 
-// Of the values for a query that is alone: a head of 64 in one go, as many sums as hide the latency of adding to one.
+// Vectors of values for a single query: a head of 64 in one go, as many sums as hide the latency of adding to one.
 inline constexpr size_t kSumVectors = hn::MaxLanes(F32()) >= 16 ? 4 : 8;
 
 template <size_t kRows>

@@ -27,7 +27,7 @@ using VF = hn::Vec<F32>;
 
 inline constexpr size_t kQueries = 16;
 inline constexpr size_t kVectors = kQueries / hn::MaxLanes(F32());  // of a row of queries
-// Of a tile: keys whose scores, and vectors of columns whose sums, fit the registers.
+// A tile: keys whose scores, and vectors of columns whose sums, fit the registers.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr size_t kKeys = 12, kWidth = 4;
 #elif HWY_TARGET == HWY_NEON

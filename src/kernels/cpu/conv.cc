@@ -20,7 +20,7 @@
 namespace syrinx::kernels {
 namespace {
 
-// Of a row of the tile that the scratch holds.
+// Bytes of one row of the tile in the scratch.
 size_t tile_row_bytes(const PackedMatrix& matrix) {
   return matrix.type == PanelType::kF32 ? f32_tile_stride(matrix.depth()) * sizeof(float) : matrix.depth();
 }

@@ -69,7 +69,7 @@ HWY_INLINE VF transform(const ConvInput& in, VF v, size_t c) {
   return v;
 }
 
-// What one tile's quantisation is: real = scale * (q - zero).
+// Quantisation of one tile: real = scale * (q - zero).
 struct Quantiser {
   float scale = 1.0f;
   int32_t zero = 0;
@@ -127,7 +127,7 @@ HWY_NOINLINE void load_tile_u8(const ConvInput& in, ptrdiff_t first, size_t coun
   }
 }
 
-// What the first byte of each activation leaves, in units of 1 / 254 of its step; |rest| <= step / 2.
+// The rest of each activation after its first byte, in units of 1 / 254 of its step; |rest| <= step / 2.
 inline void load_rest_u8(const float* activated, const uint8_t* leading, size_t depth, float step, uint8_t* to) {
   const F32 d;
   const I32 di;

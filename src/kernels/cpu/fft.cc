@@ -42,8 +42,8 @@ HWY_INLINE void store_turned(Tag d, V re, V im, float c, float s, float* out) {
   hn::StoreU(hn::MulAdd(im, cv, hn::Mul(re, sv)), d, out + hn::Lanes(d));
 }
 
-// What a pass knows: element (p, q) of input part j is in[q + stride (p + j m)], of output part k is
-// out[q + stride (radix p + k)], turned by e^(-2 pi i p k / (radix m)); the table has N = 2 radix m stride turns.
+// One pass: element (p, q) of input part j is in[q + stride (p + j m)], of output part k is out[q + stride (radix p +
+// k)], turned by e^(-2 pi i p k / (radix m)); the table has N = 2 radix m stride turns.
 struct Pass {
   const float* in;
   float* out;

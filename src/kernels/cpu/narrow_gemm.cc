@@ -22,7 +22,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
 
-// What this target multiplies, chosen once a call.
+// The products of this target, chosen once a call.
 struct Products {
   void (*int8)(const NarrowBlock&, const int8_t*, size_t, int32_t*) = &int8_rows;
   void (*int4)(const NarrowBlock&, const int32_t*, const std::byte*, size_t, float*) = &int4_rows;
@@ -132,7 +132,7 @@ void narrow_rows_target(const PackedMatrix& matrix, View<const float, 2> x, Rang
   }
 }
 
-// What makes the sums of rows [row, row + rows) numbers of y, at panel p.
+// Turns the sums of rows [row, row + rows) into numbers of y, at panel p.
 struct Finish {
   const PackedMatrix& matrix;
   const NarrowRows& x;

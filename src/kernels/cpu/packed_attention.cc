@@ -41,7 +41,7 @@ float weigh_row(const PairProducts& products, const float* scores, size_t rows, 
       hn::StoreU(e, d, row + p * kPanelColumns + n);
     }
   }
-  // What stands for no key has weighed 2^-126 or less, and its values are zero.
+  // Padding in place of keys has weights of 2^-126 or less, and its values are zero.
   store_row(products, row, panels * kPanelColumns, weights);
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }

@@ -136,7 +136,7 @@ inline void store_divided(float* products, const float* sums, size_t rows, size_
   }
 }
 
-// What stands for no key: zeros in the last panel of keys, and behind the last pair of values.
+// Padding in place of keys: zeros in the last panel of keys, and behind the last pair of values.
 template <class T>
 void pack_nothing(size_t keys, const HeadShape& shape, T* to) {
   constexpr size_t kTogether = 4 / sizeof(T);  // depths of a key that lie side by side

@@ -45,7 +45,7 @@ std::array<KeyRun, 2> runs_of(const RelativeAttention& in, size_t begin, size_t 
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
 
-// What a block of kRows queries works with.
+// Working set of a block of kRows queries.
 template <size_t kRows>
 struct Block {
   const float* q[kRows];

@@ -55,7 +55,7 @@ bool is_one_of(std::string_view word, std::string_view list) {
   return list.find(" " + text::ascii_lower(word) + " ") != std::string_view::npos;
 }
 
-// What an open-class word is, judged by the word before it (adverbs between them are stepped over).
+// Tag of an open-class word, judged by the word before it (adverbs between them are stepped over).
 Tag by_neighbour(Tag tag, Tag previous, std::string_view previous_word) {
   if (previous == Tag::kTo || previous == Tag::kModal) return Tag::kVerb;
   if (previous == Tag::kPresent) return is_one_of(previous_word, " done doing ") ? tag : Tag::kVerb;

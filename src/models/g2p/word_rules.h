@@ -12,7 +12,7 @@
 
 namespace syrinx::g2p {
 
-// What follows a word; known because words are looked at from right to left.
+// Context behind a word; known because words are looked at from right to left.
 struct Following {
   std::optional<bool> vowel;  // does the next sound begin a vowel; nothing at the end of a phrase
   bool to = false;            // the next word is "to"

@@ -9,7 +9,7 @@
 namespace syrinx::kokoro {
 namespace {
 
-// What a matrix is once packed, so that binding can check it against the recipe.
+// Header of a packed matrix, so that binding can check it against the recipe.
 struct MatrixHead {
   uint32_t type = 0;
   int32_t zero = 0;

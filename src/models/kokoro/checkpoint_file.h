@@ -1,4 +1,4 @@
-// What both sources of a checkpoint share: the mapping, the answers about names, and the tests of shape.
+// Shared by both sources of a checkpoint: the mapping, the answers about names, and the tests of shape.
 #pragma once
 
 #include <map>

@@ -179,8 +179,8 @@ class Binder {
     const TensorRef* bias = nullptr;
   };
 
-  // What follows an integer product: [Add of a quantised bias,] Cast, Mul by (activation scale * weight scale)
-  // [, Add of a plain bias].  Equal constants are merged by exporters, so names of scales prove nothing.
+  // Follows an integer product through [Add of a quantised bias,] Cast, Mul by (activation scale * weight scale) [, Add
+  // of a plain bias].  Equal constants are merged by exporters, so names of scales prove nothing.
   Wiring follow(const OnnxNode& product, bool plain_bias) {
     Wiring found;
     const OnnxNode* node = &product;

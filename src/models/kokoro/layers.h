@@ -1,4 +1,4 @@
-// What Kokoro's stages share: style norms, and the residual block of its decoder (specification 4.1).
+// Layers shared by Kokoro's stages: style norms, and the residual block of its decoder (specification 4.1).
 #pragma once
 
 #include <span>

@@ -13,18 +13,18 @@
 namespace syrinx::kokoro {
 
 struct PiecePolicy {
-  // For what is said at `speed` (0.25 to 4): the slower it is, the fewer phonemes make as much sound.
+  // Policy for speech at `speed` (0.25 to 4): the slower it is, the fewer phonemes make as much audio.
   static PiecePolicy at_speed(float speed);
 
-  // Of a piece, some 11 s of sound (one that a short one has joined: most_joined()): the model takes 510, but nobody
-  // else is served while a piece is computed.
+  // Longest piece, some 11 s of audio (with a joined short one: most_joined()): the model takes 510, but other requests
+  // wait while a piece is computed.
   size_t max_ids = 200;
   size_t first_ids = 40;     // the first piece ends at the last clause end within so many phonemes, or soon after
   size_t packed_ids = 200;   // later sentences are packed together up to so many
   size_t shortest_ids = 10;  // a piece of fewer phonemes sounds clipped: it joins a neighbour
   size_t growth = 4;         // a piece is at most so many times the one before: it is made while that one plays
 
-  // Of a piece that is too short with a neighbour, which may be as long as any: "He said:" and what was said.
+  // Longest piece of a short one and its neighbour, which may be of any length: "He said:" and the quotation.
   size_t most_joined() const;
 };
 

@@ -1,5 +1,5 @@
-// What a Mimi codec is: the dimensions of its convolutions and transformers (spec pocket-tts.md, sections 1.2 and 4;
-// the maker's pocket_tts/utils/config.py).  No code knows a dimension from elsewhere.
+// Dimensions of a Mimi codec's convolutions and transformers (spec pocket-tts.md, sections 1.2 and 4; the maker's
+// pocket_tts/utils/config.py).  No code knows a dimension from elsewhere.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ using kernels::RowConv;
 
 namespace {
 
-// Of a residual block at a time: two of the kernel's blocks, whose inner rows stay in the first-level cache.
+// Rows of a residual block at a time: two of the kernel's blocks, whose inner rows stay in the first-level cache.
 constexpr size_t kBlockRows = 24;
 constexpr size_t kSlackBytes = 128;  // behind the rows: the last tap is read up to the matrix's depth
 

@@ -131,7 +131,7 @@ Status ChunkPlanner::take_part(std::string_view text) {
   return {};
 }
 
-// Of its tokens, those that are no bytes must spell something.
+// Tokens that are no bytes must spell a letter or a digit.
 bool ChunkPlanner::can_be_spoken(const Chunk& chunk) const {
   const text::UnigramTokenizer& tokenizer = model_->tokenizer();
   std::vector<int32_t> spelt;

@@ -15,7 +15,7 @@ void fade_in_chunk(std::span<float> samples, size_t& risen) {
   }
 }
 
-// What a member of the team needs to run a stage by itself beside the others.
+// A team, runner and decoder for one member, which runs a stage by itself beside the others.
 struct ChunkSpeaker::Solo {
   explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec)
       : team(1), runner(team), decoder(std::move(codec), runner) {}

@@ -41,7 +41,7 @@ class ChunkSpeaker {
   size_t frame_samples() const { return decoder_.config().frame_samples(); }  // 24 kHz, mono
   size_t streams() const { return streams_.size(); }
 
-  // Of the chunks that are begun from now on until the stream is released.  Allocates.
+  // For the chunks begun from now on until the stream is released.  Allocates.
   void set_schedule(size_t stream, const FlowSchedule& schedule);
   // Gives back the memory of a stream that is not needed for now; begin() takes it again.  From any thread, as long as
   // nothing else is asked of that stream.
@@ -63,7 +63,7 @@ class ChunkSpeaker {
   void next(std::span<Frame> frames);
   bool next(size_t stream, std::span<const float> noise, std::span<float> samples);
 
-  // Of the chunk begun last: steps, frames, and whether the model ended or the limit did.
+  // Steps and frames of the chunk begun last, and whether the model ended it or the limit did.
   const SpeechEnd& end(size_t stream) const { return streams_[stream].end; }
   // The language model computed something that is no number, which a narrow type may hide from the samples.
   bool faulty(size_t stream) const { return streams_[stream].faulty; }

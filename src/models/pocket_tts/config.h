@@ -1,8 +1,8 @@
-// What a Pocket TTS checkpoint is: every dimension and setting of its YAML file (spec pocket-tts.md, section 1.2; the
-// maker's pocket_tts/utils/config.py and pocket_tts/config/*.yaml).  No code knows a dimension from elsewhere.
+// Configuration of a Pocket TTS checkpoint: every dimension and setting of its YAML file (spec pocket-tts.md, section
+// 1.2; the maker's pocket_tts/utils/config.py and pocket_tts/config/*.yaml).  No code knows a dimension from elsewhere.
 //
-// Defaults are the maker's.  What the file may leave null is resolved here: attention_width, key_heads, hidden, the
-// decoder's sections, inner_width and outer_width always hold the number that counts.
+// Defaults are the maker's.  Values that may be null in the file are resolved here: attention_width, key_heads, hidden,
+// the decoder's sections, inner_width and outer_width always hold the number that counts.
 #pragma once
 
 #include <cstddef>

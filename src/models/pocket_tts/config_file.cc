@@ -21,7 +21,7 @@ constexpr size_t kMaxReplacement = 64;              // characters that one chara
 constexpr size_t kMaxFileBytes = size_t{64}
                                  << 10;  // the largest published has 4 kB; libyaml is quadratic in %TAG lines
 
-// What is written but has one value only that we can run.
+// Checks a key of which only one value is supported.
 void require_word(Section& section, std::string_view key, std::string_view wanted) {
   const std::string word = section.word(key);
   section.require(word == wanted, Code::kUnsupported, key,

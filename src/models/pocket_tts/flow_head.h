@@ -25,7 +25,7 @@ inline constexpr size_t kMaxEvaluations = 64;
 // Fewer make no speech, and the maker's package refuses them.
 inline constexpr size_t kMinFlowMatchingEvaluations = 16;
 
-// What the times of a frame's evaluations add to the condition: the same for every frame, so computed once.
+// Terms that the times of a frame's evaluations add to the condition: the same for every frame, so computed once.
 struct FlowSchedule {
   size_t evaluations = 1;
   std::vector<float> time;  // [E, W], the mean of the embeddings; empty for heads without times

@@ -197,8 +197,8 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                   codec);
   }
   const PackedPlace packed = packed_place(options);
-  // What had to be packed is packed into the cache, and then taken from there: so all lies in one run of memory.  A
-  // damaged cache is found in the first pass, made anew in the second.
+  // Matrices that are missing from the cache are packed into it and then read from there, so that all lies in one run
+  // of memory.  A damaged cache is found in the first pass, made anew in the second.
   constexpr int kPasses = 3;
   bool again = true;
   for (int pass = 0; again && pass < kPasses; ++pass) {

@@ -58,8 +58,8 @@ class Model {
   const text::UnigramTokenizer& tokenizer() const { return *tokenizer_; }
   std::shared_ptr<const FlowLmWeights> flow_lm() const { return flow_lm_; }
   std::shared_ptr<const mimi::DecoderWeights> decoder() const { return decoder_; }
-  // What turns a recording into a voice: read anew by every call, since few programs clone a voice and fewer a second
-  // one.  Any thread.  kUnsupported: these are the weights without voice cloning.
+  // The encoder that turns a recording into a voice: read anew by every call, since few programs clone a voice and
+  // fewer a second one.  Any thread.  kUnsupported: these are the weights without voice cloning.
   Result<std::shared_ptr<const mimi::EncoderWeights>> load_encoder() const;
   bool has_encoder() const { return !without_cloning_; }
 

@@ -1,5 +1,5 @@
-// What the heads start from (spec pocket-tts.md, section 3.4): blocks of independent normal numbers, mean 0, standard
-// deviation sqrt(temperature), cut off at +-clamp where one is given.
+// Noise that the heads start from (spec pocket-tts.md, section 3.4): blocks of independent normal numbers, mean 0,
+// standard deviation sqrt(temperature), cut off at +-clamp where one is given.
 //
 // Two generators.  kPhilox is ours (base/rng.h): the order of draws is written there.  kTorch repeats PyTorch 2.15 on
 // the CPU after torch.manual_seed(seed), so that a seed gives the maker's noise: MT19937; at::normal_fill from 16

@@ -91,7 +91,7 @@ Result<VoiceLayer> read_layer(const Safetensors& tensors, size_t layer, size_t p
       return fail(Code::kUnsupported, "'{}': '{}' is {}; a voice of a padded batch is not read, export it alone", file,
                   pad->name, padding);
   }
-  // What lies behind the valid positions was never written; it may be anything.
+  // Positions behind the valid ones were never written and may hold anything.
   const size_t valid = positions * config.key_width() * dtype_size(cache->dtype);
   VoiceLayer out;
   SYRINX_TRY(out.keys, read_rows(cache->bytes.first(valid), cache->dtype, file, name));

@@ -20,7 +20,7 @@ namespace syrinx::pocket {
 // Eight minutes; half a minute is 375.  A stream of kMaxPositions (flow_lm.h) then still has room for a chunk.
 inline constexpr size_t kMaxVoicePositions = 6144;
 
-// Of one layer; heads side by side, keys rotated to their positions.
+// Keys and values of one layer; heads side by side, keys rotated to their positions.
 struct VoiceLayer {
   std::vector<float> keys;    // [T, key_width]
   std::vector<float> values;  // [T, key_width]

@@ -65,7 +65,7 @@ Status Preparation::begin(int from_hz) {
   return {};
 }
 
-// What is behind those that are kept is decoded all the same, so that a file that is damaged there is refused.
+// Samples beyond the kept ones are still decoded, so that a file that is damaged there is refused.
 Status Preparation::add(std::span<const float> samples) {
   samples = samples.first(std::min(samples.size(), most_ - taken_));
   if (!std::all_of(samples.begin(), samples.end(), [](float sample) { return std::abs(sample) <= kLargestSample; }))

@@ -22,13 +22,13 @@ using VoiceState = std::shared_ptr<const FlowLmState>;
 using InTurn = std::function<void(const std::function<void()>& work)>;
 inline void at_once(const std::function<void()>& work) { work(); }
 
-// Of what parse_voice_file() read for this model: keys and values are copied, rounded where the model keeps bf16; a
-// prompt is run through the model.
+// Makes a voice of a file that parse_voice_file() read for this model: keys and values are copied, rounded where the
+// model keeps bf16; a prompt is run through the model.
 Result<VoiceState> make_voice(const Model& model, const VoiceFile& file, nn::Runner& runner,
                               const InTurn& in_turn = at_once);
 
-// Of a recording that prepare_recording() made ready at the codec's rate.  kUnsupported: weights without the encoder.
-// kLimitExceeded: more than kMaxPositions.
+// Makes a voice of a recording that prepare_recording() brought to the codec's rate.  kUnsupported: weights without the
+// encoder.  kLimitExceeded: more than kMaxPositions.
 Result<VoiceState> clone_voice(const Model& model, std::span<const float> recording, nn::Runner& runner,
                                const InTurn& in_turn = at_once);
 

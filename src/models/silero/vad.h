@@ -28,12 +28,12 @@ inline constexpr int kSampleRateHz = 16000;
 inline constexpr size_t kWindowSamples = 512, kContextSamples = 64;
 inline constexpr size_t kWindowsAtOnce = 12;
 
-// What surrounds the 512 samples.  kCarried, the maker's: 64 samples of the window before on the left, 64 mirrored on
+// Context around the 512 samples.  kCarried, the maker's: 64 samples of the window before on the left, 64 mirrored on
 // the right.  kMirrored, whisper.cpp's: 64 mirrored on both sides; single windows move by up to 0.23.
 enum class Framing { kCarried, kMirrored };
 
-// What a stream remembers.  A new one, or one that was reset, is at the beginning of a recording; reset it after a gap
-// in the sound, not at the end of an utterance.
+// State of a stream.  A new or reset one is at the beginning of a recording; reset it after a gap in the audio, not at
+// the end of an utterance.
 struct VadState {
   explicit VadState(Framing the_framing = Framing::kCarried) : framing(the_framing) {}
   void reset() { *this = VadState(framing); }
@@ -43,7 +43,7 @@ struct VadState {
   std::array<float, kHidden> hidden{}, cell{};   // of the LSTM
 };
 
-// What a step scribbles on, for one thread.  W is kWindowsAtOnce.
+// Scratch of a step, for one thread.  W is kWindowsAtOnce.
 struct VadScratch {
   VadScratch();
 

@@ -45,7 +45,7 @@ class BeamDecoder {
   uint32_t faults() const { return faults_; }
 
  private:
-  // What lies behind a history of labels; several hypotheses may share one.
+  // State behind a history of labels; several hypotheses may share one.
   struct Path {
     std::vector<Emission> emissions;
     double score = 0;

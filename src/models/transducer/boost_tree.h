@@ -29,8 +29,8 @@ class BoostTree {
   static Result<std::shared_ptr<const BoostTree>> make(std::span<const std::vector<int32_t>> phrases, float score,
                                                        size_t vocabulary);
 
-  // Of the labels with these logits, `scale` times the bonuses of node `node` added, the greatest.  No blank among
-  // them.
+  // The label with the greatest logit once `scale` times the bonuses of node `node` are added.  No blank among the
+  // logits.
   kernels::Peak choose(uint32_t node, std::span<const float> logits, float scale = 1.0f) const;
   // The bonus of one label at a node, and the node behind it.
   float bonus(uint32_t node, int32_t label) const;

@@ -35,7 +35,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What stands beside the weights: members of the archive, or files of the folder.
+// Files beside the weights: members of the archive, or files of the folder.
 struct Members {
   std::vector<TarMember> members;
   std::vector<MappedFile> files;  // that the bytes belong to
@@ -142,7 +142,7 @@ bool is_mlx(std::span<const TensorRef> tensors) {
   return first != nullptr && first->dims.size() == 4 && first->dims[3] == 1 && first->dims[1] != 1;
 }
 
-// What transformers keeps beside its configuration: newer versions all in one file, older ones the features alone.
+// Processor settings of transformers: newer versions keep all in one file, older ones the features alone.
 ConfigText processor_of(const Members& members, const std::string& file) {
   for (const std::string_view name : {kProcessorName, kPreprocessorName})
     if (const TarMember* const found = members.find(name); found != nullptr)

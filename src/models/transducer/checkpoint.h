@@ -40,7 +40,7 @@ class Checkpoint {
   // Hashes of the files with the weights and of the configuration, for caches of what is made from both; the first is
   // remembered in `cache_folder`, which may be empty.
   std::string key(const std::string& cache_folder) const;
-  // What has been read of the file leaves memory.
+  // Releases the pages of the file that have been read.
   void release() const;
 
  private:

@@ -18,8 +18,8 @@ struct ConfidenceConfig {
   float alpha = 0.33f;  // > 0; 1 makes Tsallis' entropy Shannon's.  kMaxProb ignores it
 };
 
-// Of logits of any scale, two or more, blank included, durations not.  scratch has room for as many.  About 0 to 1;
-// NaN if a logit is.
+// Confidence of logits of any scale, two or more, with blank and without durations.  scratch has room for as many.
+// About 0 to 1; NaN if a logit is.
 float confidence(const ConfidenceConfig& config, std::span<const float> logits, std::span<float> scratch);
 
 }  // namespace syrinx::transducer

@@ -1,5 +1,5 @@
-// What a FastConformer or Conformer checkpoint is, in plain numbers (spec transducer-asr.md, sections 1.1 and 1.2; the
-// maker's names stand in config_file.cc).  Every dimension comes from the checkpoint's configuration.
+// Configuration of a FastConformer or Conformer checkpoint, in plain numbers (spec transducer-asr.md, sections 1.1 and
+// 1.2; the maker's names stand in config_file.cc).  Every dimension comes from the checkpoint's configuration.
 //
 // One frame of the encoder is `factor` frames of features: 80 ms at the published sizes.
 #pragma once
@@ -96,7 +96,7 @@ struct EncoderConfig {
     while (size_t{1} << count < factor) ++count;
     return count;
   }
-  // What a stage makes of so many rows (or columns).
+  // Rows (or columns) that a stage makes of so many.
   size_t halved(size_t count) const { return causal_downsampling ? count / 2 + 1 : (count + 1) / 2; }
   // Frames that so many frames of features give.  None give none.
   size_t frames(size_t features) const {

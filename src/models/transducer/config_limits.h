@@ -1,4 +1,4 @@
-// What a configuration may ask for, whoever wrote it.
+// Limits of a configuration from any source.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline constexpr size_t kMaxStreamValues = size_t{1} << 25;
 // their states are made at load.
 inline constexpr size_t kMaxStepValues = 2 * kMaxStreamValues;
 
-// What a stream's state and a step's scratch are made of (encoder_state.cc, subsampling.cc), the largest of them.  No
-// factor is so large that a product overflows.
+// The largest part of a stream's state and a step's scratch (encoder_state.cc, subsampling.cc), in values.  The factors
+// are too small for a product to overflow.
 inline size_t stream_values(const EncoderConfig& c, AttentionContext context) {
   const size_t left = context.left < 0 ? 0 : static_cast<size_t>(context.left);
   const size_t chunk = static_cast<size_t>(context.right < 0 ? 0 : context.right) + 1;

@@ -11,7 +11,7 @@
 
 namespace syrinx::transducer {
 
-// What a stream remembers.
+// State of a stream.
 struct CtcState {
   int64_t decoded = 0;  // frames that have come
   int32_t last = -1;    // the label of the frame before; -1: blank, or none yet

@@ -1,5 +1,5 @@
-// What a stream's decoder remembers from one frame to the next: the last label, the LSTM states, and which frame comes
-// next (spec transducer-asr.md, sections 4.4 and 5.6 (4)).  What it has found is output, not state.
+// State of a stream's decoder between frames: the last label, the LSTM states, and which frame comes next (spec
+// transducer-asr.md, sections 4.4 and 5.6 (4)).  Its findings are output, not state.
 //
 // One block a stream: the first cache line holds the numbers that every decision reads, then the rows follow, each
 // from a line of its own: b [J], what the prediction network adds to the joint, then h and c [P] of each layer.
@@ -28,8 +28,8 @@ class DecoderState {
   // A stream before its first frame, b computed from the start symbol when the first frame comes.
   explicit DecoderState(const DecoderWeights& weights);
   void reset();
-  // What has been said is forgotten: the next label follows the start symbol, a favoured phrase begins anew.  Frames go
-  // on counting.
+  // Forgets the labels so far: the next one follows the start symbol, a favoured phrase begins anew.  Frames go on
+  // counting.
   void forget_labels();
   // Room for a copy of another state of the same weights; allocates nothing.
   void copy_from(const DecoderState& other);

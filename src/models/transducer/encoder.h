@@ -25,7 +25,7 @@ class Encoder : private EncoderLayers {
   using EncoderLayers::config;
   using EncoderLayers::set_probe;  // "pre", "layer0.ff1", "layer0.att", "layer0.conv", "layer0", "layer1", ...
 
-  // What the next recordings are told, of models with EncoderConfig::prompt: a row below its count.
+  // Prompt row of the next recordings, for models with EncoderConfig::prompt: a row below its count.
   void set_prompt(size_t row);
   // Features [T, mels] to frames [T', d], valid until the next call; T' is EncoderConfig::frames(T).  At least one
   // frame of features.  With `between` in many jobs of the team, none of which takes longer than a block; this object

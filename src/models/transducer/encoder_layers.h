@@ -1,11 +1,11 @@
-// The blocks of a Conformer encoder on rows, whoever the rows belong to (spec transducer-asr.md, section 3.5):
+// The blocks of a Conformer encoder on rows of any owner (spec transducer-asr.md, section 3.5):
 //
 //   x += 1/2 FF1(x),  x += attention(LN x),  x += convolution(LN x),  x += 1/2 FF2(x),  x = LN x
 //
-// and behind them, in models that are told a language, what that makes of the frames (encoder_weights.h).
+// and behind them, in models with a language prompt, the prompt's product with the frames (encoder_weights.h).
 //
-// What a row takes from others, keys of attention and neighbours of the convolution, is for derived classes to say:
-// a whole recording (encoder.h) or the caches of streams (stream_encoder.h).
+// A row takes keys of attention and neighbours of the convolution from other rows; derived classes say from which: a
+// whole recording (encoder.h) or the caches of streams (stream_encoder.h).
 //
 // Scratch of one team of threads; one thread at a time.
 #pragma once
@@ -42,7 +42,7 @@ class EncoderLayers {
   // All blocks on the first `rows` rows of x_.  The probe sees them first as "pre".  One job of the team, or, with
   // `between`, one for each block.
   void run(size_t rows, const BetweenJobs& between = {});
-  // What run() does on each member, block by block.
+  // Work of run() on each member, block by block.
   virtual void run_layer(nn::Crew::Seat& seat, size_t index);
   // Its parts before and behind attend(): from x_ to qkv_, and from attended_ and x_ to x_.
   void run_before_attention(nn::Crew::Seat& seat, size_t index);

@@ -1,5 +1,5 @@
-// What a stream's encoder remembers between its chunks (spec transducer-asr.md, section 3.6): the keys and values of
-// the last frames of each block, in rings, the rows that the convolutions still read, and what the subsampling holds.
+// State of a stream's encoder between its chunks (spec transducer-asr.md, section 3.6): the keys and values of the last
+// frames of each block, in rings, the rows that the convolutions still read, and the rows that the subsampling holds.
 //
 // Where each block sees frames ahead (ContextStyle::kRegular), it also holds back that many frames until it has those:
 // a stream's frames come `right` times the blocks later than their sound, and some are still held when that ends.
@@ -50,9 +50,9 @@ class EncoderState {
 
   // As it was made.
   void reset();
-  // Of the same model, context and mode.
+  // The other must be of the same model, context and mode.
   void copy_from(const EncoderState& other);
-  // What the stream is told, of models with EncoderConfig::prompt: a row below its count.  At first the fallback.
+  // Prompt row of the stream, for models with EncoderConfig::prompt: a row below its count.  At first the fallback.
   void set_prompt(size_t row);
   size_t frames() const { return reached(position_, layers_); }  // that the stream has given
   size_t heard() const { return reached(position_, 0); }         // that its sound has made

@@ -35,7 +35,7 @@ struct SubsamplingStage {
   kernels::OwnedMatrix pointwise;  // C -> C; or 9 P -> C, where the convolution is a full one; the first stage has none
 };
 
-// What a language adds to the frames: second(relu(first(x) + its row)).  h hidden width.
+// A language added to the frames: second(relu(first(x) + its row)).  h hidden width.
 struct PromptWeights {
   kernels::OwnedMatrix first;    // d -> h
   std::vector<float> languages;  // [count, h]: the columns of the one-hot rows, and the bias
@@ -51,7 +51,7 @@ struct EncoderWeights {
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
 };
 
-// What is wrong shows in WeightReader::finish().
+// WeightReader::finish() reports errors.
 EncoderWeights read_encoder(WeightReader& reader, const EncoderConfig& config);
 
 }  // namespace syrinx::transducer

@@ -35,7 +35,7 @@ class Features {
     explicit Scratch(const Features& features);
     Buffer<float> frames, re, im, power, fft;
   };
-  // What compute() works in: grows to the longest sound and the largest team, and allocates nothing else.  One call at
+  // Scratch of compute(): grows to the longest recording and the largest team, and allocates nothing else.  One call at
   // a time, always of the same features.
   struct Room {
     std::vector<float> emphasised;

@@ -70,8 +70,8 @@ class GreedyDecoder {
   virtual bool decide(Lane& lane, std::span<float> logits) = 0;
   // The label that the logits [V + 1] speak for; raises a fault and gives blank where they are not finite.
   int32_t choose(DecoderState::Head& head, std::span<float> logits) const;
-  // What a decision does to the stream: blank goes on `ahead` frames, or one; a label is emitted with `duration` and
-  // goes on by itself once a frame has had as many as it may.  Whether it is a label.
+  // Applies a decision to the stream: blank advances by `ahead` frames, or one; a label is emitted with `duration`, and
+  // the stream also advances once a frame has its maximum of labels.  True for a label.
   bool take(Lane& lane, int32_t label, size_t ahead, uint32_t duration, std::span<const float> logits);
 
   std::shared_ptr<const DecoderWeights> weights_;

@@ -11,7 +11,7 @@
 
 namespace syrinx::transducer {
 
-// What a stream remembers; the half that its head needs.
+// State of a stream; only the half that its head needs.
 struct HeadState {
   explicit HeadState(const DecoderWeights& weights);
   void reset();

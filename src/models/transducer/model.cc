@@ -20,7 +20,7 @@ PackedPlace packed_place(const Checkpoint& checkpoint, HeadKind head, const Load
   std::error_code ignored;  // what cannot be made cannot be written either, which is no error
   std::filesystem::create_directories(options.cache_folder, ignored);
   const char* const precision = precision_name(options.precision);
-  // Of a hybrid heard through its CTC head there is less.
+  // A hybrid decoded by its CTC head needs fewer weights.
   const bool less = head == HeadKind::kCtc && checkpoint.config().decoder.kind != HeadKind::kCtc;
   const char* const what = less ? "ctc" : "transducer";
   const std::string content = checkpoint.key(options.cache_folder);
@@ -53,8 +53,8 @@ Status Model::choose_head(std::optional<HeadChoice> head, const std::string& nam
   return {};
 }
 
-// What had to be packed is packed into the cache, and then taken from there: so all lies in one run of memory.  A
-// damaged cache is found in the first pass and made anew in the second.
+// Matrices that are missing from the cache are packed into it and then read from there, so that all lies in one run of
+// memory.  A damaged cache is found in the first pass and made anew in the second.
 Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
   constexpr int kPasses = 3;
   const PackedPlace packed = packed_place(checkpoint, config_.decoder.kind, options);

@@ -1,5 +1,5 @@
-// What attention needs of relative positions, for each layer: p_r = W_pos pe(r) and (v - u) . p_r, where pe holds sines
-// and cosines of the offset r (spec transducer-asr.md, section 3.2).  Independent of the sound, so made once a length.
+// Relative positions for attention, for each layer: p_r = W_pos pe(r) and (v - u) . p_r, where pe holds sines and
+// cosines of the offset r (spec transducer-asr.md, section 3.2).  Independent of the audio, so made once a length.
 //
 // pe(-r) has the sines negated: W_pos pe(r) and W_pos pe(-r) are the sum and the difference of a product with the
 // cosines and one with the sines, which halves the work.

@@ -31,7 +31,7 @@ StreamEncoder::StreamEncoder(const std::shared_ptr<const EncoderWeights>& weight
       plans_(ahead_ == 0 ? 1 : weights->config.layers) {
   SYRINX_CHECK(check_streaming(weights->config, context).has_value() && max_streams > 0, "context {} {}, {} streams",
                context.left, context.right, max_streams);
-  // What the maker's steps drop comes through the subsampling too.
+  // Frames that the maker's steps drop go through the subsampling too.
   const size_t rows = max_streams * (chunk_ + kCompatDrop + 1);
   prepare(rows);
   subsampled_.prepare(rows, config().width, kernels::Storage::kF32);
@@ -105,7 +105,7 @@ View<const float, 2> StreamEncoder::step(std::span<const Input> inputs, std::spa
   return {x_.f32(), {plans_.back().given, config().width}, {x_.stride(), 1}};
 }
 
-// What each block will take and give of a stream that has been heard up to `position` behind this step.
+// Plans the rows that each block takes and gives for a stream that has been read up to `position` behind this step.
 void StreamEncoder::plan(EncoderState& state, size_t position) {
   for (size_t block = 0; block < plans_.size(); ++block) {
     Plan& plan = plans_[block];

@@ -14,13 +14,13 @@
 
 namespace syrinx::transducer {
 
-// What a stream's stages have read and not yet used up.
+// Rows that a stream's stages have read and not yet used up.
 class SubsamplingState {
  public:
   // For pieces of at most `mels` frames of features.
   SubsamplingState(const EncoderConfig& config, size_t mels);
   void reset();
-  // Of the same configuration and size.
+  // The other must be of the same configuration and size.
   void copy_from(const SubsamplingState& other);
   size_t size_bytes() const;
 

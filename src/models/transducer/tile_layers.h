@@ -1,7 +1,7 @@
-// What a row of a block needs of itself alone, on tiles of rows that stay in the second-level cache, with norms and
-// activations beside the products that they belong to.  Each member of the team takes rows of its own and reads every
-// weight, so this is for recordings of some seconds; shorter ones share out the weights instead (encoder_layers.h).
-// Both give a row the same numbers, to the last bit.
+// Row-wise parts of a block, on tiles of rows that stay in the second-level cache, with norms and activations beside
+// the products that they belong to.  Each member of the team takes rows of its own and reads every weight, so this is
+// for recordings of some seconds; shorter ones share out the weights instead (encoder_layers.h).  Both give a row the
+// same numbers, to the last bit.
 //
 // Scratch of one team of threads.  Views have a row for each of the recording, or for the rows at hand; members run
 // side by side on different rows.

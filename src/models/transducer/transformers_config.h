@@ -14,7 +14,7 @@ namespace syrinx::transducer {
 // Whether a tree is transformers', and not the maker's.
 bool is_transformers_config(const Section& top);
 
-// What is wrong shows in the findings of the sections.  `processor` may be empty.
+// Errors are in the findings of the sections.  `processor` may be empty.
 Config read_transformers_config(Section top, Section processor);
 
 }  // namespace syrinx::transducer

@@ -22,7 +22,7 @@ constexpr Renamed kFronts[] = {{"encoder.subsampling.conv_in.", "encoder.pre_enc
                                {"joint.head.", "joint.joint_net.2."},
                                {"prompt_projector.linear_1.", "prompt_kernel.0."},
                                {"prompt_projector.linear_2.", "prompt_kernel.2."}};
-// Of a block of the encoder.
+// Names in a block of the encoder.
 constexpr Renamed kParts[] = {{"self_attn.q_proj.", "self_attn.linear_q."},
                               {"self_attn.k_proj.", "self_attn.linear_k."},
                               {"self_attn.v_proj.", "self_attn.linear_v."},

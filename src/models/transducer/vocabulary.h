@@ -23,9 +23,9 @@ struct Token {
 
 class Vocabulary {
  public:
-  // Of a tokenizer's pieces.
+  // From a tokenizer's pieces.
   static Vocabulary from_pieces(text::StoredPieces pieces);
-  // Of the labels that a configuration lists: pieces, or characters with blanks between words.
+  // From the labels that a configuration lists: pieces, or characters with blanks between words.
   static Vocabulary from_labels(std::vector<std::string> labels, bool characters);
 
   size_t size() const { return tokens_.size(); }  // V, without the blank

@@ -12,7 +12,7 @@ namespace syrinx::transducer {
 namespace {
 
 constexpr int kMaxPackThreads = 8;
-// What training leaves in a checkpoint.
+// Prefixes of tensors that only training uses.
 constexpr std::string_view kTrainingPrefixes[] = {"loss.",    "joint._loss.", "joint._wer.", "spec_augmentation.",
                                                   "wer.",     "ctc_loss.",    "ctc_wer.",    "joint.loss",
                                                   "joint.wer"};

@@ -49,8 +49,8 @@ class WeightReader {
   kernels::OwnedMatrix narrow(const std::string& name, size_t columns, size_t channels, bool bias);
   // The columns of several side by side.
   kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias);
-  // What `rows` [columns, channels] and `bias` [columns] make, kept under `name`; called unless the store has it. Empty
-  // rows stand for tensors that are not as they should be.
+  // A matrix made of `rows` [columns, channels] and `bias` [columns], kept under `name`; `make` is called unless the
+  // store has it.  Empty rows stand for faulty tensors.
   struct Made {
     std::vector<float> rows, bias;
   };
@@ -62,7 +62,7 @@ class WeightReader {
     return store_.get_bytes(name, size_bytes, make);
   }
 
-  // What the matrices are views of, if they are.
+  // The file that the matrices are views of, if they are.
   std::shared_ptr<const PackedFile> packed() const { return store_.file(); }
 
   // Notes that a tensor is known, though nothing reads it now.

@@ -39,8 +39,8 @@ std::vector<TokenTime> token_times(const Vocabulary& vocabulary, HeadKind kind, 
 // before.
 std::vector<WordTime> word_times(const Vocabulary& vocabulary, std::span<const TokenTime> tokens);
 
-// What each token of a word adds to its text, without blanks around it; of a character that is spelled byte by byte the
-// last byte.
+// The text that each token adds to a word, without blanks around it; the last byte of a character spelled byte by byte
+// adds the character.
 std::vector<std::string> token_texts(const Vocabulary& vocabulary, std::span<const TokenTime> tokens);
 
 // The words with a blank between each two.

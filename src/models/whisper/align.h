@@ -8,8 +8,8 @@
 
 namespace syrinx::whisper {
 
-// Of each run of `width` values (odd) the middle one by size, the row being reflected at its ends without repeating
-// them.  A row of at most width / 2 values stays as it is.
+// Median of each run of `width` values (odd), the row being reflected at its ends without repeating them.  A row of at
+// most width / 2 values stays as it is.
 void median_filter(std::span<const float> in, size_t width, std::span<float> out);
 
 // How well each token fits each position, [tokens, positions]: attention [heads, tokens, all_positions], cut to the

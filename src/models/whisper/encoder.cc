@@ -114,7 +114,7 @@ void Encoder::encode(View<const float, 2> mel, AudioState& audio) {
     for (size_t i = 0; i < w.encoder.size(); ++i) {
       seat.stage([&](const nn::Part& part) { project(part, w.encoder[i]); });
       seat.stage([&](const nn::Part& part) { packs_ ? attend_packed(part) : attend(part); });
-      // What follows needs nothing of other members' rows but the attention of the next layer.
+      // The rest of the layer needs no rows of other members, except the attention of the next layer.
       seat.together([&](const nn::Part& part) { finish_layer(part, w.encoder[i]); });
       if (!probe_) continue;
       seat.stage([](const nn::Part&) {});

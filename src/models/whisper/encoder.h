@@ -18,8 +18,8 @@
 
 namespace syrinx::whisper {
 
-// What a window leaves for the decoder: keys and values of each decoder layer, [layers, heads, room, head size] each,
-// in bf16 under the narrow precisions.  Written by one encode() at a time, then read by any number of decoders.
+// A window's input to the decoder: keys and values of each decoder layer, [layers, heads, room, head size] each, in
+// bf16 under the narrow precisions.  Written by one encode() at a time, then read by any number of decoders.
 struct AudioState {
   DType type = DType::kF32;  // or kBF16
   size_t layers = 0, heads = 0, head_size = 0, room = 0;

@@ -1,9 +1,9 @@
 // Whisper's log-mel spectrum (spec whisper.md, section 1; OpenAI's whisper/audio.py): frames of 400 samples every 160
-// under a periodic Hann window, their power, Slaney's mel filters, log10.  The sound is mirrored by 200 samples at both
+// under a periodic Hann window, their power, Slaney's mel filters, log10.  The audio is mirrored by 200 samples at both
 // ends, so frame i is centred on sample 160 i.
 //
-// What the network reads is clamped to 8 below the greatest value, of the window or of the whole file: a caller's
-// choice, so the two steps are apart.
+// The network's input is clamped to 8 below the greatest value, of the window or of the whole file: a caller's choice,
+// so the two steps are apart.
 #pragma once
 
 #include <span>

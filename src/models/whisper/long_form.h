@@ -12,7 +12,7 @@
 
 namespace syrinx::whisper {
 
-// What the decoder made of a window.
+// The decoder's result for a window.
 struct DecodedWindow {
   std::vector<int32_t> tokens;           // without the end of text
   std::vector<float> log_probabilities;  // of each token

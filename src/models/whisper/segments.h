@@ -1,4 +1,4 @@
-// What was heard in a window of 30 s, cut at its times, and where the next window begins (spec whisper.md, section 6;
+// Segments of a window of 30 s, cut at its times, and where the next window begins (spec whisper.md, section 6;
 // openai/whisper, transcribe.py).  Pure functions; thread-safe.
 #pragma once
 

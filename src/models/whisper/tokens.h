@@ -39,8 +39,8 @@ struct Tokens {
   // The number of the time, in steps of 0.02 s; is_time(id).
   int32_t time(int32_t id) const { return id - first_time; }
   const Language* find_language(std::string_view code) const;
-  // What stands before the first sampled token: start of transcript, language and task, and that no times are wanted.
-  // `language` must be one of ours; it does not matter to English models.
+  // Tokens before the first sampled one: start of transcript, language and task, and the mark for no times.  `language`
+  // must be one of ours; it does not matter to English models.
   std::vector<int32_t> prompt(const Language* language, bool translated, bool timestamps) const;
 };
 
@@ -50,7 +50,7 @@ struct Tokens {
 // table of a published size is another one's: ids behind the languages would be one off.
 Result<Tokens> find_tokens(const text::ByteBpe& bpe, size_t vocabulary, const std::string& name);
 
-// What is never sampled, in rising order: the marks of what is not spoken, such as brackets and notes
+// Tokens that are never sampled, in rising order: marks that are not spoken, such as brackets and notes
 // (Tokenizer.non_speech_tokens), and the specials that only prompts hold.
 std::vector<int32_t> suppressed_tokens(const text::ByteBpe& bpe, const Tokens& tokens);
 

@@ -34,7 +34,7 @@ struct Vocabulary {
   static Result<std::shared_ptr<const Vocabulary>> load(const Model& model);
 };
 
-// What was heard in one window.
+// The transcript of one window.
 struct HeardWindow {
   Segment segment;             // all of its text and words, with times from the beginning of the window
   std::vector<double> ends_s;  // of the segments that were finished in it
@@ -61,7 +61,7 @@ class Transcriber {
   // wait for memory.
   void warm_up();
 
-  // Of the last sound; null before the first, and for English-only models.
+  // Language of the last recording; null before the first, and for English-only models.
   const Language* language() const { return language_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxLoopTokens = 32;
 
-// Of the heads that no file names, the maker takes all in the second half of the layers.
+// Where no file names the alignment heads, the maker takes all in the second half of the layers.
 std::vector<AlignmentHead> alignment_heads(const Config& config) {
   if (!config.alignment_heads.empty()) return config.alignment_heads;
   std::vector<AlignmentHead> heads;

@@ -31,7 +31,7 @@ struct DecodeSettings {
   uint64_t seed = 0;  // of the samples; each window and temperature draws from a stream of its own
 };
 
-// What stands before a window's own tokens.
+// Text and tokens before a window's own tokens.
 struct WindowPrompt {
   std::vector<int32_t> previous;       // text before, less than half of the model's positions
   const Language* language = nullptr;  // not for English-only models

@@ -34,7 +34,7 @@ Status BatchJob::work(SlotWatch& watch) {
   return {};
 }
 
-// What the client has got wrong is kept as its answer.
+// Keeps a client error as the answer.
 Status BatchJob::parse() {
   auto request = parse_batch_request(order_.type, std::exchange(order_.body, {}), order_.max_s);
   if (!request) {
@@ -92,7 +92,7 @@ HttpError BatchJob::told(const Error& error) const {
 
 bool BatchJob::fail_answer(const HttpError& error) { return tell_failure(*reply(), error, /*events=*/false); }
 
-// Who hears of the end finds the room free that the recording took.
+// Frees the recording's room before the client learns of the end.
 void BatchJob::end_answer(bool complete) {
   request_ = {};
   order_.body = {};

@@ -28,7 +28,7 @@ std::string media_type(std::string_view type) {
 constexpr std::array<std::string_view, 5> kFields = {"audio_buffer", "opaque", "_description", "_incremental",
                                                      "_model"};
 
-// Of the original; nothing here has a use for them.
+// Fields of the original server that have no use here.
 bool is_passed_over(std::string_view field) { return field.starts_with('_'); }
 
 bool is_known(std::string_view field) { return std::find(kFields.begin(), kFields.end(), field) != kFields.end(); }

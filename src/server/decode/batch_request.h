@@ -16,7 +16,7 @@ inline constexpr size_t kSampleBytes = 2;
 
 // Why a body of that Content-Type is not taken; nothing: it is.
 std::optional<HttpError> batch_type_fault(std::string_view type);
-// What a body of that type may have: samples alone no more than those of the longest sound.
+// Limit of a body of that type: for plain samples, the longest recording.
 size_t max_body_bytes(std::string_view type, double max_s);
 
 struct BatchRequest {
@@ -24,8 +24,8 @@ struct BatchRequest {
   Opaque opaque = {};
 };
 
-// Of a body whose type is taken: JSON with the sound as numbers, or the sound itself.  400 names the field, its limit
-// and the remedy.  Memory: beside a body of JSON its sound, and no more for it than for so many bytes.
+// Parses a body of a known type: JSON with the samples as numbers, or the samples themselves.  400 names the field, its
+// limit and the remedy.  Memory: beside a body of JSON its samples, and no more for it than for so many bytes.
 tl::expected<BatchRequest, HttpError> parse_batch_request(std::string_view type, std::string body, double max_s);
 // The names of all fields of that JSON that it knows.
 std::vector<std::string> batch_fields();

@@ -1,4 +1,4 @@
-// What requests of the transducer profile say, /v2/decode/... (docs/server.md), and how its errors look.  Pure.
+// Parameters of requests of the transducer profile, /v2/decode/... (docs/server.md), and the form of its errors.  Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace syrinx::server::decode {
 
 inline constexpr size_t kMaxOpaqueCharacters = 10000;
 
-// What the client wants to find in every answer; absent: nothing.
+// Text of the client's that is repeated in every answer; absent: none.
 using Opaque = std::optional<std::string>;
 
 // 400 for one that is too long.
 tl::expected<Opaque, HttpError> bounded_opaque(std::string opaque);
-// Of `opaque=TEXT` in the query, in the encoding of forms; an empty one counts as absent.
+// From `opaque=TEXT` in the query, in the encoding of forms; an empty one counts as absent.
 tl::expected<Opaque, HttpError> parse_opaque(std::string_view query_value);
 
 // The model that a path names behind its last slash; what is no proper encoding stays as it came.

@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::seconds kTick{1};  // how soon the stream's times are heeded
 constexpr int kNormal = 1000, kNoText = 1003, kViolation = 1008, kFault = 1011, kTryLater = 1013;
 constexpr PcmFormat kFormat{.rate_hz = kRecognitionRateHz, .channels = 1, .bits = 16};
-// Of sound that the engine is given at once: behind it a client that has left is noticed, and what has come is looked
-// at.
+// Samples that the engine is given at once: after each piece the session checks whether the client has left, and reads
+// the messages that came.
 constexpr size_t kPieceSamples = kRecognitionRateHz / 10;
 
 double seconds_of(uint64_t samples) { return static_cast<double>(samples) / kRecognitionRateHz; }
@@ -143,8 +143,8 @@ void StreamSession::take_sound(const std::string& bytes, int64_t came_ns, int64_
   sound_.add(count);
 }
 
-// Who is ahead of the clock has to mend that himself, whatever the engine does; what came in time waits through no
-// fault of his, and another server may have room.  A stream with a hole in it is of no use: either ends it.
+// Audio ahead of the clock is the client's fault, whatever the engine does; audio that came in time waits for the
+// server, and another server may have room.  A stream with a gap is useless: either ends it.
 bool StreamSession::has_room_for(double seconds, int64_t came_ns) {
   if (!sound_pace_.take(seconds, came_ns)) {
     refuse_sound(fmt::format("with {:.1f} s of sound in a message more than {} s would be ahead of time; nothing of "
@@ -260,8 +260,8 @@ void StreamSession::fail_stream(const Error& error) {
                                               : MessageStream::End{kFault, "the stream cannot be heard"});
 }
 
-// What came until then has been taken, unless a client that reads nothing has let no room for what is answered: it
-// may have sent all the time.  Who has said that it is all of it is waited for.
+// Audio that came until then has been taken, unless a client that reads no answers has left no room for them: it may
+// have sent all the time.  A client that has ended its audio is not late.
 void StreamSession::end_if_late(int64_t now_ns, SlotWatch& watch) {
   if (ended_) return;
   const bool is_quiet = is_all_taken_ && at_ == unheard_.size();

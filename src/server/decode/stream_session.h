@@ -40,10 +40,10 @@ struct StreamOrder {
 
 class StreamSession {
  public:
-  // What the reports name and the clock must outlive it.
+  // The objects in `reports` and the clock must outlive it.
   StreamSession(StreamOrder order, const JobReports& reports, const Clock& clock = system_clock());
 
-  // What the transport carries; it may outlive this.
+  // The messages for the transport; they may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
   // On the slot: until all has been said and heard, the client is gone, or the server goes down.
   void run(SlotWatch& watch);

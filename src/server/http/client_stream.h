@@ -40,7 +40,7 @@ class ClientStream {
   executor_type get_executor() { return tcp_.get_executor(); }
   bool is_tls() const { return tls_ != nullptr; }
 
-  // Of operations that begin from now on; one that is late closes the connection and fails with beast::error::timeout.
+  // For operations that begin from now on; a late one closes the connection and fails with beast::error::timeout.
   void expires_after(std::chrono::nanoseconds time) { tcp_.expires_after(time); }
   void expires_at(std::chrono::steady_clock::time_point end) { tcp_.expires_at(end); }
   void expires_never() { tcp_.expires_never(); }
@@ -48,11 +48,11 @@ class ClientStream {
   void close() { tcp_.close(); }    // as a fault: by TLS the client sees that something is missing
   // The client has closed its connection, or its half of it, also behind bytes that nobody reads here.
   bool has_left();
-  // What has been sent is all that there is: the client is told so, without waiting.  Nothing may be written any more;
-  // what is read comes as it is on the wire, to be thrown away.
+  // Tells the client, without waiting, that all has been sent.  Nothing may be written any more; bytes that are read
+  // come as they are on the wire, to be thrown away.
   void end_sending();
 
-  // Of TLS alone, before anything else.
+  // For TLS only, before anything else.
   template <class Token>
   auto async_handshake(Token&& token) {
     return boost::asio::async_initiate<Token, void(error_code)>(
@@ -79,7 +79,7 @@ class ClientStream {
         token, buffers);
   }
 
-  // What Beast's WebSockets ask of a stream.
+  // Beast's WebSockets need these of a stream.
   template <class Handler>
   friend void async_teardown(boost::beast::role_type role, ClientStream& stream, Handler&& handler) {
     stream.start_teardown(role, std::forward<Handler>(handler));

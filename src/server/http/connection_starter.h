@@ -17,7 +17,7 @@ class ConnectionStarter {
   // std::bad_alloc, and nothing has then begun.
   virtual void start(Transport& transport, boost::asio::ip::tcp::socket socket,
                      const boost::asio::ip::address& address) = 0;
-  // What a client is told that there is no room for.
+  // Answer to a client for whom there is no room.
   virtual std::string no_room(const std::string& why) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What counts itself for as long as it lives.
+// Counts its own objects while they live.
 #pragma once
 
 #include <atomic>

@@ -8,8 +8,8 @@
 
 namespace syrinx::server {
 
-// Of IPv6 its network of 64 bits, of which a customer has at least one and any address that he likes; of IPv4 the whole
-// address, also where a socket of IPv6 shows it as ::ffff:a.b.c.d.
+// An IPv6 address counts as its network of 64 bits, in which a customer may choose any address; an IPv4 address counts
+// whole, also where a socket of IPv6 shows it as ::ffff:a.b.c.d.
 inline boost::asio::ip::address counted_as(const boost::asio::ip::address& address) {
   namespace ip = boost::asio::ip;
   constexpr size_t kNetworkBytes = 8;

@@ -36,7 +36,7 @@ using error_code = boost::system::error_code;
 
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on their way at once
-// Of one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
+// For one read.  Headers, chunk extensions and trailers have to fit in whole, and Beast throws at a field of 65534.
 constexpr size_t kBufferBytes = 64000;
 static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
 constexpr size_t kAheadBytes = size_t{16} << 10;    // of further requests that are read while one is answered
@@ -149,7 +149,7 @@ asio::awaitable<void> Connection::serve() {
   stream_.close();
 }
 
-// Who speaks no TLS, or none that is safe, hears what OpenSSL says to that, if anything.
+// A client without TLS, or with an unsafe version, gets OpenSSL's alert, if any.
 asio::awaitable<bool> Connection::begin_tls() {
   const auto now = std::chrono::steady_clock::now();
   if (const auto begins = transport_.handshakes.next(address_, now); begins > now) {
@@ -308,7 +308,7 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& er
   co_return Next::kClose;
 }
 
-// What is left of the request is not read as another one.
+// The rest of the request is not read as another one.
 asio::awaitable<Connection::Next> Connection::refuse(HttpReply reply) {
   const Next next = co_await send_whole(reply, /*close=*/true);
   co_return next == Next::kRequest ? Next::kLinger : next;
@@ -356,14 +356,14 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
   news = reply_->pop_news();
   const bool by_us = !gone_ && !reply_->cancelled() && news.end == ReplyStream::End::kAborted;
   drop_reply();
-  // Who has heard that it failed may leave before its end has come.
+  // A client that was told of the failure may leave before the end.
   done(news.failure != 0 ? news.failure : whole ? status : by_us ? 500 : 499);
   co_await end_watch();
   if (!whole) co_return Next::kClose;
   co_return sender_.head().keep_alive ? Next::kRequest : Next::kLinger;
 }
 
-// What comes of a WebSocket is its end.
+// The connection ends with the WebSocket.
 asio::awaitable<Connection::Next> Connection::serve_messages(const HttpReply& reply,
                                                              http::request<http::string_body> handshake) {
   if (buffer_.size() > 0) {  // what it is would be guessed
@@ -435,7 +435,7 @@ void Connection::watch() {
   });
 }
 
-// Of one who has sent more ahead no more is read, nor, therefore, the end behind it.
+// With the limit of bytes read ahead, nothing more is read, so the end behind them is not seen either.
 void Connection::watch_from_afar() {
   look_.expires_after(std::chrono::milliseconds(500));
   look_.async_wait([weak = weak_from_this()](const error_code& error) {

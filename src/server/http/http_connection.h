@@ -19,7 +19,7 @@ namespace syrinx::server {
 
 class HttpConnection;
 
-// What the connections of a server share.
+// State shared by a server's connections.
 struct Transport {
   Transport(const HttpLimits& wanted, HttpService& asked)
       : limits(wanted), service(asked), handshakes(wanted.max_connections_per_address) {}

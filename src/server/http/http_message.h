@@ -34,9 +34,9 @@ struct HttpRequest {
 
   // Path and query, of "/path?query".
   void take_target(std::string_view target);
-  // Of the first header of that name, in any case; empty where there is none.
+  // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
-  // Of `name=value` in the query; nothing is decoded (percent_decoded()).
+  // The value of `name=value` in the query; nothing is decoded (percent_decoded()).
   std::string_view query_value(std::string_view name) const;
 };
 
@@ -49,11 +49,11 @@ struct HttpReply {
   std::string body = {};
   std::shared_ptr<ReplyStream> stream = {};
   std::shared_ptr<MessageStream> messages = {};
-  // Of an error, for routes that write it otherwise (ErrorForm).
+  // The error behind the answer, for routes that write it in another form (ErrorForm).
   std::shared_ptr<const HttpError> error = {};
 };
 
-// What is wrong with a request, in the form of OpenAI's interface.
+// An error in a request, in the form of OpenAI's interface.
 struct HttpError {
   int status = 400;
   std::string message;
@@ -69,7 +69,7 @@ tl::unexpected<HttpError> refuse(const char* field, fmt::format_string<Args...> 
       HttpError{.status = 400, .message = fmt::format(format, std::forward<Args>(args)...), .param = field});
 }
 
-// Of a part of an address, in which %XX stands for a byte and, in a query, + for a blank.  Nothing where a `%` is
+// Decodes a part of an address, in which %XX stands for a byte and, in a query, + for a blank.  Nothing where a `%` is
 // followed by anything but two hexadecimal digits.
 std::optional<std::string> percent_decoded(std::string_view coded, bool plus_is_blank);
 

@@ -23,7 +23,7 @@ inline constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable)
 
 inline std::chrono::nanoseconds seconds(double s) { return std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)); }
 
-// What the answers of one request have in common.
+// Shared by the answers to one request.
 struct AnswerHead {
   std::string request_id = {};
   std::vector<HttpHeader> headers = {};

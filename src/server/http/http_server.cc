@@ -31,7 +31,7 @@ namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 using error_code = boost::system::error_code;
 
-// What the system keeps for a slow reader; it asks for more once a third of it has gone, which is what counts as
+// Bytes that the system keeps for a slow reader; it asks for more once a third of them has gone, which counts as
 // progress.
 constexpr int kSocketBytes = 32 << 10;
 constexpr std::chrono::milliseconds kPause{100};
@@ -74,7 +74,7 @@ struct HttpServer::Impl {
     int port = 0;
     tcp::acceptor acceptor;
     std::function<void(tcp::socket socket, const asio::ip::address& address)> start;
-    // What a client is told that there is no room for, and why; empty where it could not be read, by TLS.
+    // Answer to a client for whom there is no room, and why; empty where it could not be read, by TLS.
     std::function<std::string(const std::string& why)> no_room;
   };
 
@@ -144,7 +144,7 @@ asio::awaitable<void> HttpServer::Impl::accept(Door& door, std::chrono::millisec
   }
 }
 
-// What goes wrong with one connection must not keep others out.
+// A fault of one connection must not keep others out.
 void HttpServer::Impl::take(const Door& door, tcp::socket socket, const asio::ip::address& address) {
   error_code ignored;
   try {

@@ -29,7 +29,7 @@ class MessageStream {
   struct Message {
     std::string bytes;
     bool is_text = true;  // else binary
-    // What revoke() names; 0: it is sent whatever comes.
+    // Group for revoke(); 0: always sent.
     uint64_t group = 0;
     std::optional<int64_t> came_ns = {};  // of a client's, by system_clock(), where the transport says so
   };
@@ -40,7 +40,7 @@ class MessageStream {
   };
   static End going_away() { return {.code = 1001, .reason = "the server is going down"}; }
 
-  // Of the session; one thread at a time.
+  // For the session; one thread at a time.
   bool try_receive(Message& message);
   size_t room() const { return outgoing_.capacity() - outgoing_.size(); }
   // Whether so many more may be made: not where what waits already is long.
@@ -68,7 +68,7 @@ class MessageStream {
   // The server goes down: the session is to end as soon as nothing is under way in it.
   void end_when_idle();
 
-  // Of the transport; one thread.
+  // For the transport; one thread.
   // `wake` is called, from any thread, when there is something to send, room to deliver, or an end; once, until
   // taken().
   void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }

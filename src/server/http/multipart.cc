@@ -35,7 +35,7 @@ bool is_escape(std::string_view text, size_t at) {
   return behind != std::string_view::npos && text[behind] != ';';
 }
 
-// What stands in front of the next `;` or the end, quotation marks heeded; taken off `rest`.
+// Takes the text up to the next `;` outside quotation marks, or the end, off `rest`.
 std::string_view take_parameter(std::string_view& rest) {
   bool quoted = false;
   size_t end = 0;

@@ -21,7 +21,7 @@ struct FormLimits {
   static constexpr size_t kMaxParts = 64, kMaxHeaderBytes = 4096, kMaxNameBytes = 256;
 };
 
-// Of such a form's type, the request's Content-Type.  Errors: 415 for another type, 400 where it names no boundary.
+// Boundary in the Content-Type of a form.  Errors: 415 for another type, 400 where it names no boundary.
 tl::expected<std::string, HttpError> form_boundary(std::string_view type);
 
 using FormPartsOrError = tl::expected<std::vector<FormPart>, HttpError>;

@@ -28,7 +28,7 @@ class ReplyStream {
   using Block = std::vector<std::byte>;
   enum class End { kOpen, kFinished, kAborted };
 
-  // Of the producer; one thread at a time.
+  // For the producer; one thread at a time.
   // Once, first of all.  A whole head is the answer, which goes out with finish() or abort().  Where telling of it
   // throws, whatever comes next does.
   void begin(HttpReply head, bool whole);
@@ -37,21 +37,21 @@ class ReplyStream {
   // Waits while the queue is full.  kCancelled once the client is gone.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
-  // What was begun has failed, as an event has told or will: how the answer counts, whose head said something else.
+  // Status of an answer that failed behind its head, for log and metrics; an event tells the client.
   void note_failure(int status);
   // `last` comes behind what was written, is seen no earlier than the end, and waits for nothing: a client that leaves
   // when it has heard an answer's last words has heard all of it.
   void finish(std::string_view last = {}) { end(End::kFinished, last); }
   void abort(std::string_view last = {}) { end(End::kAborted, last); }  // the client is to see that it is broken off
-  // What cancel() calls, at once if it has been called already; empty: nothing any more.  When this returns, what was
-  // set before is not being called.
+  // `action` is called by cancel(), at once if that was called already; empty: none.  When this returns, the previous
+  // action is not running.
   void on_cancel(std::function<void()> action);
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
 
-  // Of the transport; one thread.
+  // For the transport; one thread.
   // `wake` is called, from the producer's thread, when there is something new; once, until pop_news().
   void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }
-  // What has been said so far.  Blocks that were written before `end` was reached can still be popped.
+  // State so far.  Blocks that were written before `end` was reached can still be popped.
   struct News {
     const HttpReply* head = nullptr;  // null: not begun; stays where it is
     bool whole = false;

@@ -1,4 +1,4 @@
-// What a request is called in the answer's X-Request-Id and in the log.
+// Name of a request in the answer's X-Request-Id and in the log.
 #pragma once
 
 #include <string>

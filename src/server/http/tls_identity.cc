@@ -36,7 +36,7 @@ using Bio = std::unique_ptr<BIO, FreeBio>;
 using Certificate = std::unique_ptr<X509, FreeCertificate>;
 using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
 
-// What OpenSSL said first, in its words; behind it there is nothing any more.
+// OpenSSL's first error, in its words; clears its queue.
 std::string reason() {
   const unsigned long error = ERR_get_error();
   const char* const words = error != 0 ? ERR_reason_error_string(error) : nullptr;
@@ -73,7 +73,7 @@ void warn_of_time(X509* certificate, const std::string& path) {
     log_warning("'{}' is not valid yet: clients will refuse the server's certificate", path);
 }
 
-// What `use` makes of the file; but where somebody has written it meanwhile, that is why nothing comes of it.
+// Result of `use` on the file; if the file changed meanwhile, that is the error.
 template <class Use>
 Status read_pem(const std::string& path, const char* setting, const Use& use) {
   SYRINX_TRY(const WatchedFile file, open(path, setting));

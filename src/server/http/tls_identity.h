@@ -1,5 +1,5 @@
-// Who the server is over TLS: a certificate with its chain and the key that belongs to it, from PEM files, and what is
-// spoken with them: TLS 1.2 and 1.3, ciphers with forward secrecy, no client certificates, no renegotiation.
+// Identity of the server over TLS: a certificate with its chain and its key, from PEM files, and the protocol: TLS 1.2
+// and 1.3, ciphers with forward secrecy, no client certificates, no renegotiation.
 //
 // Immutable once made; any thread may make one, and connections of any thread may begin with it.
 #pragma once

@@ -10,8 +10,7 @@ namespace syrinx::server {
 
 class Waker {
  public:
-  // What tell() calls, from any thread; empty: nothing any more.  When this returns, what was set before is not being
-  // called.
+  // tell() calls `wake`, from any thread; empty: nothing.  When this returns, the previous one is not running.
   void set(std::function<void()> wake) {
     const std::lock_guard lock(mutex_);
     wake_ = std::move(wake);

@@ -29,8 +29,8 @@ using error_code = boost::system::error_code;
 
 using Duration = std::chrono::steady_clock::duration;
 
-// Of the answer's way out, and of the closing handshake, in which a client may still have something to send: longer
-// than a machine stands still.
+// Time to send the answer and for the closing handshake, in which a client may still have something to send: longer
+// than a short network stall.
 constexpr Duration kClosingTime = std::chrono::seconds(10);
 
 Duration steady_seconds(double time_s) { return std::chrono::duration_cast<Duration>(seconds(time_s)); }

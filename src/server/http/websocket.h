@@ -20,7 +20,7 @@
 
 namespace syrinx::server {
 
-// What belongs to one.
+// Parts of one connection.
 struct WebSocketOrder {
   ClientStream& stream;
   std::shared_ptr<void> owner;  // of the stream; kept until nothing uses it any more

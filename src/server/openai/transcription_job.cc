@@ -33,7 +33,7 @@ Json usage_of(const Transcript& transcript) {
   return usage;
 }
 
-// What Whisper alone knows, and clients' types have as plain numbers: of others that which says nothing is amiss.
+// Values that only Whisper has, and that clients' types need as plain numbers: for other models neutral ones.
 constexpr TranscriptSegment::Window kNoWindow{.temperature = 0, .compression_ratio = 1, .no_speech = 0};
 
 Json segment_json(const TranscriptSegment& segment, size_t id) {
@@ -124,14 +124,14 @@ Status TranscriptionJob::answer(const Transcript& transcript) {
 
 bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure(*reply(), error, request_.events); }
 
-// Who hears of the end finds the room free that the recording took.
+// Frees the recording's room before the client learns of the end.
 void TranscriptionJob::end_answer(bool complete) {
   order_.body = {};
   order_.hold = {};
   end_reply(*reply(), complete, "the transcription");
 }
 
-// What the client has got wrong is kept as its answer.
+// Keeps a client error as the answer.
 Status TranscriptionJob::parse() {
   const auto misused = [this](HttpError error) {
     misuse_ = std::move(error);

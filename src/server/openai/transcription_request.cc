@@ -215,7 +215,7 @@ Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<
         .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
     return refuse(part.name.c_str(), "'{}' is given twice; give it once", part.name);
-  // Of one that is not heeded, shorter would be as wrong.
+  // The length of an ignored field does not matter: a shorter value would be as wrong.
   if (field->take != take_file && field->heeded && part.content.size() > kMaxTextBytes)
     return refuse(part.name.c_str(), "'{}' has {} bytes; give at most {}", part.name, part.content.size(),
                   kMaxTextBytes);

@@ -176,7 +176,7 @@ Status VoiceJob::upload() {
   return {};
 }
 
-// Who speaks with it goes on.
+// Requests that already speak with it go on.
 Status VoiceJob::remove() {
   const std::string& name = order_.deleted;
   const auto listed = model_->find_listed(name);
@@ -206,7 +206,7 @@ Status VoiceJob::remove() {
   return {};
 }
 
-// What the engine says of what was sent.
+// Turns the engine's error about a sample into an answer.
 HttpError VoiceJob::unfit(const Error& error) const {
   if (model_->names_its_files(error.message)) return http_error({Code::kInternal, error.message});
   HttpError answer = http_error(error, kSampleName);
@@ -227,7 +227,7 @@ bool VoiceJob::fail_answer(const HttpError& error) {
   return true;
 }
 
-// Who hears of the end finds the room free that the recording took.
+// Frees the recording's room before the client learns of the end.
 void VoiceJob::end_answer(bool complete) {
   order_.body = {};
   order_.hold = {};

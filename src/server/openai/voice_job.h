@@ -14,7 +14,7 @@
 
 namespace syrinx::server {
 
-// What `POST /v1/audio/voices` asks for.
+// Fields of `POST /v1/audio/voices`.
 struct VoiceRequest {
   std::string name;
   std::string_view sample;  // into the form: a recording, or an exported voice
@@ -27,7 +27,7 @@ std::vector<std::string> voice_fields();
 
 // 404 for a name that none has.
 HttpError no_voice(const std::string& name);
-// What a model that makes no voices of recordings is asked for in vain.
+// Refusal of a model that makes no voices of recordings.
 HttpError no_cloning();
 
 // As the routes of /v1/audio/voices tell of a voice.

@@ -37,8 +37,8 @@ struct Item {
 tl::expected<Item, HttpError> parse_item(const Json& json, size_t max_characters);
 Json item_json(const Item& item, Dialect dialect);
 
-// What was heard of a spoken item in its first `heard_ms`: to the end of the last whole word, by the words' times or,
-// where the model tells none, by their share of its text.
+// The text of a spoken item that was played in its first `heard_ms`: to the end of the last whole word, by the words'
+// times or, where the model gives none, by their share of its text.
 std::string heard_text(const Item& item, double heard_ms);
 
 // At most so much of the text of a spoken item that has been broken off can be in its sound, at this speed of speech:
@@ -56,7 +56,7 @@ class Conversation {
   // wherever it is, and the ids of those that make room for it are appended to `dropped`.
   bool add(Item item, std::string_view previous_id = {}, std::vector<std::string>* dropped = nullptr);
   Item* find(std::string_view id);
-  // Of an item that is there, else nothing; others make room as they do for add().
+  // Sets the text of an item that exists; others are dropped to make room, as in add().
   void set_text(std::string_view id, std::string text, std::vector<std::string>* dropped = nullptr);
   bool erase(std::string_view id);
   std::string id_before(std::string_view id) const;  // empty: it is the first

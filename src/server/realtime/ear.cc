@@ -26,7 +26,7 @@ bool Ear::hear(uint64_t turn, std::shared_ptr<const TranscribeOptions> options, 
 
 bool Ear::end(uint64_t turn) { return send({.kind = Kind::kEnd, .turn = turn}); }
 
-// What nobody has heard of it is not heard any more, and does not count as waiting.
+// Its waiting audio is dropped, and no longer counts as waiting.
 bool Ear::drop(uint64_t turn) {
   {
     const std::lock_guard lock(mutex_);
@@ -76,7 +76,7 @@ void Ear::put(News news) {
   wake_();
 }
 
-// What is thrown in a turn's failing, or is no exception, ends the job: nothing may go on queueing for it.
+// An exception while a turn fails, or one of no standard type, ends the job: nothing may go on queueing for it.
 void Ear::run(SlotWatch& watch) {
   try {
     hear_turns(watch);
@@ -102,7 +102,7 @@ bool Ear::is_broken() {
   return is_broken_;
 }
 
-// What libraries throw ends the turn, not the session.
+// An exception of a library ends the turn, not the session.
 void Ear::hear_turns(SlotWatch& watch) {
   Command command;
   while (next(command)) {

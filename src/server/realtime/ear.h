@@ -37,7 +37,7 @@ class Ear {
     std::string id = {};  // of the HTTP request
     Times times = {};
   };
-  // Of one turn, in order.
+  // News of one turn, in order.
   struct News {
     uint64_t turn = 0;
     std::string text = {};    // goes on the turn's
@@ -52,7 +52,7 @@ class Ear {
   Ear(const Ear&) = delete;
   Ear& operator=(const Ear&) = delete;
 
-  // Of the session; one thread.  False: it has given its slot up, and all of its news are there.
+  // For the session; one thread.  False: it has given its slot up, and all of its news are there.
   bool hear(uint64_t turn, std::shared_ptr<const TranscribeOptions> options, std::span<const float> samples);
   bool end(uint64_t turn);   // all of it is there
   bool drop(uint64_t turn);  // it is of no interest any more

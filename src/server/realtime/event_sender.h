@@ -14,7 +14,7 @@ namespace syrinx::server::realtime {
 
 class EventSender {
  public:
-  // What one event of the client's, or one step of a response, may come to.
+  // Most messages of one client event, or of one step of a response.
   static constexpr size_t kAtOnce = 16;
   static_assert(2 * kAtOnce < MessageStream::kMessages);
 

@@ -72,7 +72,7 @@ struct ClientMessage {
   Json fields = {};           // the whole object
 };
 
-// What is wrong with an event, and which one it was.
+// An error in an event, and the event's id.
 struct EventFault {
   HttpError error = {};
   std::string event_id = {};

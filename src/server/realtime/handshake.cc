@@ -30,7 +30,7 @@ std::string_view find_member(std::string_view list, Predicate is_it) {
   return {};
 }
 
-// What is no proper encoding stays as it came.
+// Text in an invalid encoding stays as it came.
 std::string plain_value(const HttpRequest& request, std::string_view name) {
   const std::string_view coded = request.query_value(name);
   return percent_decoded(coded, /*plus_is_blank=*/true).value_or(std::string(coded));

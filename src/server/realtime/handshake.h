@@ -1,4 +1,4 @@
-// What the request that opens a realtime session says.  Pure.
+// Parameters of the request that opens a realtime session.  Pure.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,12 @@ struct Handshake {
 Handshake read_handshake(const HttpRequest& request, std::string_view setting);
 // Whether it asks for a WebSocket at all.
 bool is_upgrade(const HttpRequest& request);
-// What is wrong with its request for one (RFC 6455, section 4.1): 426 where another version, or none, is asked for.
+// Fault of a request for a WebSocket (RFC 6455, section 4.1): 426 where another version, or none, is asked for.
 std::optional<HttpError> handshake_fault(const HttpRequest& request);
-// What is answered to that: with the headers that say how to ask.
+// The answer to that fault: with the headers that say how to ask.
 HttpReply refused_handshake(const HttpError& fault);
-// Of the subprotocols that it offers, the one to be chosen, realtime or else openai-beta.realtime-v1, beside which a
-// browser may offer its key; empty: none.
+// The subprotocol to choose among those offered: realtime or else openai-beta.realtime-v1, beside which a browser may
+// offer its key; empty: none.
 std::string chosen_protocol(const HttpRequest& request);
 // Browsers can send no Authorization with it: the key of the subprotocol openai-insecure-api-key.KEY, or, as a key may
 // have what no subprotocol may, of syrinx-api-key-base64url.KEY; else empty.

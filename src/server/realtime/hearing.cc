@@ -46,7 +46,7 @@ void Hearing::configure(const InputConfig& input, bool always, bool early) {
   if (input.turns && input.turns->idle_timeout_ms && !silent_since_ns_) expect_speech(clock_.now_ns());
 }
 
-// Who asks for it amid a turn is told why there is none, where its sound was heard by nobody.
+// A client that switches transcription on during a turn is told why the turn has none.
 void Hearing::note_transcription() {
   Turn* const open = open_turn();
   if (open == nullptr || open->is_told || !input_.transcription || !hears()) return;
@@ -98,7 +98,7 @@ void Hearing::use_format(SoundFormat format) {
 Checked Hearing::check_backlog(double seconds) {
   const double limit_s = input_.turns ? order_.max_backlog_s : std::max(order_.max_backlog_s, order_.max_clip_s);
   if (!first_sound_ns_) first_sound_ns_ = clock_.now_ns();
-  // Who has sent little for long has no more to his credit than what a stalled network may bring at once.
+  // After a long pause, the credit is no more than the audio that a stalled network may bring at once.
   const double passed_s = static_cast<double>(clock_.now_ns() - *first_sound_ns_) * 1e-9;
   taken_s_ = std::max(taken_s_, passed_s - limit_s);
   const double ahead_s = taken_s_ - passed_s;
@@ -142,7 +142,7 @@ Checked Hearing::append(const Json& fields, const std::string& event_id) {
   return {};
 }
 
-// What the resampler still holds belongs to the sound before; the next begins anew.
+// The resampler's rest belongs to the audio before; the next begins anew.
 void Hearing::look_at_rest() {
   if (resampler_) resampler_->finish(unheard_);
   resampler_.reset();
@@ -306,7 +306,7 @@ void Hearing::commit_turn(Turn& turn) {
   turn.over = !is_awaited || turn.error.has_value();
 }
 
-// What it was to hear is lost with it.
+// The turns that it was to transcribe fail with it.
 bool Hearing::note_broken_ear() {
   if (!ear_ || !ear_->is_broken()) return false;
   ear_.reset();

@@ -1,10 +1,10 @@
-// What a session hears: the sound that its client appends, the turns that are found in it or committed, and what was
-// said in each.  On the session's thread, which waits for nothing here: voice activity takes a window at a time, and
-// the recogniser works on a slot of recognition (ear.h), which is taken when a turn begins and given up behind it.
+// Input of a session: the audio that its client appends, the turns that are found in it or committed, and the
+// transcript of each.  On the session's thread, which waits for nothing here: voice activity takes a window at a time,
+// and the recogniser works on a slot of recognition (ear.h), which is taken when a turn begins and given up behind it.
 //
-// Sound that waits, to be looked at or to be heard, is at most max_backlog_s, or max_clip_s while no turn is looked
-// for, and all that has come in either way is at most so much ahead of the clock since the first of it: beyond that an
-// append is refused, and nothing of it is taken.
+// Audio that waits for detection or recognition is at most max_backlog_s, or max_clip_s without turn detection, and all
+// audio that has come is at most so much ahead of the clock since its first sample: beyond that an append is refused,
+// and nothing of it is taken.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct HearingOrder {
   Ear::Times ear_times = {};
   std::string id = {};                      // of the HTTP request
   std::function<void()> speech_began = {};  // when a turn's beginning has been told
-  // What was said in a turn, once that has been told; empty: nothing.
+  // A turn's transcript, once it has been sent; empty: no words.
   std::function<void(const std::string& transcript)> turn_over = {};
 };
 
@@ -67,14 +67,14 @@ class Hearing {
   bool is_quiet() const { return at_ == unheard_.size(); }
   // A turn is over, and its words are not all there.
   bool waits_for_words() const { return !turns_.empty() && turns_.front().committed; }
-  // Somebody speaks, or has spoken, and not all has been told of it.
+  // A turn is open, or one is over and not all of it has been sent.
   bool has_turns() const { return !turns_.empty(); }
   // A response has ended that is played until then; for turn_detection.idle_timeout_ms.
   void expect_speech(int64_t from_ns) {
     silent_since_ns_ = from_ns;
     silent_since_ = position_;
   }
-  // Nobody has spoken for idle_timeout_ms; `is_speaking`: a response is under way, so nobody had to.
+  // Reports that idle_timeout_ms has passed without speech; `is_speaking`: a response is in progress, so none was due.
   void watch_silence(bool is_speaking);
 
  private:

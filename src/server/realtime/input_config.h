@@ -1,4 +1,4 @@
-// What a client may set of the sound that it sends, in both dialects.
+// Settings of a client's audio, in both dialects.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ struct InputConfig {
   bool is_turns_given = false;              // by the client, be it null; else it is default_turns()
 };
 
-// What the server can do with it.
+// Capabilities of the server for this audio.
 struct InputChecks {
   bool can_hear = false;      // else transcription and detection are taken and not heeded
   bool can_detect = false;    // turns
@@ -51,7 +51,7 @@ struct InputChecks {
 
 inline constexpr size_t kMaxKeywords = 32, kMaxLanguages = 64;
 
-// Of sessions that say nothing of it.  Clients that name certain models of OpenAI's, which take no turn detection,
+// Default for sessions that do not set it.  Clients that name certain models of OpenAI's, which take no turn detection,
 // commit by themselves: `model`, of the handshake, or the transcription's.
 std::optional<TurnDetection> default_turns(const InputConfig& input, const InputChecks& checks, std::string_view model);
 

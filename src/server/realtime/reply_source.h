@@ -1,5 +1,5 @@
-// What a conversation is answered with: its text goes in, text comes out bit by bit.  A language model plugs in here
-// (upstream/chat_replies.h); where there is none, ReadAloud speaks what the client has written.
+// Source of a conversation's replies: text goes in, text comes out bit by bit.  A language model plugs in here
+// (upstream/chat_replies.h); without one, ReadAloud speaks the client's own text.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ void Response::begin() {
   events_.send(ServerEvent::kContentPartAdded, place().set("part", part(/*is_done=*/false)));
 }
 
-// Of what is told: in this response, in its one item, in its one part.
+// Position of an event: this response, its one item, its one part.
 Json Response::place() const {
   Json json;
   json.set("response_id", id_).set("item_id", item_.id);

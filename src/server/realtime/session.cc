@@ -253,8 +253,8 @@ Session::Handled Session::delete_item(const Json& fields) {
   return {};
 }
 
-// What the listener has not heard was not said.  A response under way goes on, as clients cancel it behind this; its
-// item is cut when it ends.
+// Text that the listener has not heard is cut off.  A response in progress goes on, as clients cancel it behind this;
+// its item is cut when it ends.
 Session::Handled Session::truncate_item(const Json& fields) {
   const auto id = name_in(fields, "item_id");
   if (!id) return tl::unexpected(id.error());
@@ -324,7 +324,7 @@ Session::Handled Session::take_input(const Json& input, Prompt& prompt) const {
   return {};
 }
 
-// What the `response` of the event says; the rest of the order is as the session has it.
+// Reads the `response` of the event; the rest of the order comes from the session.
 Session::Handled Session::read_response(const Json& given, ResponseOrder& order, Prompt& prompt) const {
   const auto field = [&](const char* key) {
     const Json* const value = given.find(key);
@@ -392,7 +392,7 @@ Session::Handled Session::create_response(const Json& fields) {
   return begin_response(std::move(order), std::move(prompt), is_of_conversation);
 }
 
-// What cannot be spoken is not asked: a question may cost somebody something.
+// The speech is started first: a question to a language model may cost money.
 Session::Handled Session::begin_response(ResponseOrder order, Prompt prompt, bool is_of_conversation) {
   if (!conversation_.items().empty()) order.previous_item = conversation_.items().back().id;
   if (auto paced = pace_question(); !paced) return paced;

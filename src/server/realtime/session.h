@@ -59,10 +59,10 @@ struct SessionOrder {
 
 class Session {
  public:
-  // What the reports name and the clock must outlive it.
+  // The objects in `reports` and the clock must outlive it.
   Session(SessionOrder order, const JobReports& reports, const Clock& clock = system_clock());
 
-  // What the transport carries; it may outlive this.
+  // The messages for the transport; they may outlive this.
   const std::shared_ptr<MessageStream>& messages() const { return messages_; }
   // Until the client is gone, the session's time is over or the server goes down and all is told that was under way.
   void run();

@@ -115,7 +115,7 @@ Checked update_session(const Json& fields, const OutputChecks& output_checks, co
       return refuse("session.type", "'session.type' must be realtime or transcription");
     changed.is_transcription = *type->string() == "transcription";
   }
-  // What such a session is for; with null it would tell nothing.
+  // Such a session exists to transcribe; with null it would send nothing.
   if (changed.is_transcription && input_checks.can_hear && !changed.input.transcription)
     changed.input.transcription.emplace();
   config = std::move(changed);

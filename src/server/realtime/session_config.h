@@ -1,4 +1,4 @@
-// What a client may set of a session, in both dialects.
+// A client's settings of a session, in both dialects.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct SessionConfig {
   int64_t max_output_tokens = 0;  // of a reply; 0: as many as it likes
 };
 
-// What the server can do with what is asked for.
+// Capabilities of the server for these settings.
 struct OutputChecks {
   std::function<Checked(const std::string& voice)> voice = {};  // whether there is such a voice
   bool has_speed = true;                                        // else it speaks at 1 alone

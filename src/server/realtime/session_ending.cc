@@ -24,8 +24,8 @@ bool Session::is_over() {
   return has_gone_down() || is_late();
 }
 
-// What had come when the server began to go down is heeded, and no more of it than can have been waiting: a client that
-// sends on and on is not waited for.  Then the turn that is open is told as far as it goes.
+// Messages that came before the server began to go down are handled, at most as many as can have been waiting: a client
+// may send on and on.  Then the open turn is finished as far as it goes.
 void Session::take_next() {
   if (!dropped_.empty() || !hearing_.is_quiet() || !events_.has_room()) return;
   const bool is_ending = messages_->is_ending();  // first: what came before that is heeded
@@ -45,7 +45,7 @@ bool Session::begins_work(ClientEvent event) {
          event == ClientEvent::kResponseCreate;
 }
 
-// Of sound, which may come many times a second, the first alone is answered.
+// Audio may come many times a second: only the first refusal is sent.
 Session::Handled Session::refuse_work(ClientEvent event) {
   if (event == ClientEvent::kAudioAppend && std::exchange(has_refused_sound_, true)) return {};
   return tl::unexpected(going_down());

@@ -1,4 +1,4 @@
-// What a session does about what it hears.
+// Reactions of a session to its input.
 #include <utility>
 
 #include "server/realtime/session.h"
@@ -73,9 +73,9 @@ void Session::hear_on() {
   if (owes_answer_) answer_turns();
 }
 
-// Somebody speaks while being spoken to.  An update that ends detection may itself bring the speech out.  Of whom the
-// answer has not reached it is still owed: it may have been a cough while a language model thought.  A noise that comes
-// sooner than the model's first word each time does not have it asked for ever.
+// Speech during a response interrupts it.  An update that ends detection may itself reveal the speech.  An answer that
+// did not reach the listener stays due: the speech may have been a cough while a language model thought.  Repeated
+// noise before the model's first word does not repeat the question for ever.
 void Session::note_speech() {
   const auto& turns = config_.input.turns;
   if (!response_ || !response_->is_in_conversation() || !turns || !turns->interrupt_response) return;
@@ -105,10 +105,10 @@ void Session::note_turn(const std::string& transcript) {
 
 bool Session::is_patient() const { return no_slot_ns_ && clock_.now_ns() - *no_slot_ns_ < kSlotPatienceNs; }
 
-// Who goes on behind a short pause is not spoken over: what they said before and say now is answered together, also
-// when what follows proves to be a cough, or is cleared.  A response that is under way goes on; as OpenAI's, nothing
-// is answered then, but behind one that answers something else.  Where no slot is free, one is waited for:
-// nobody would ask again for an answer that is owed.
+// A speaker who goes on after a short pause is not interrupted: the words before and after are answered together, also
+// when the latter prove to be a cough, or are cleared.  A response in progress goes on; as in OpenAI's interface, the
+// turn is not answered then, except behind a response to something else.  Where no slot is free, the session waits for
+// one: nobody would ask again for an answer that is due.
 void Session::answer_turns() {
   if (answers_turns() && !response_ && config_.input.turns->interrupt_response && hearing_.has_turns()) return;
   if (answers_turns() && !response_ && is_patient() && !order_.has_slot()) return;

@@ -25,7 +25,7 @@ class TurnDetector {
   // Samples are counted from `first` on.
   TurnDetector(std::shared_ptr<const silero::SileroVad> vad, const TurnDetection& turns, uint64_t first);
 
-  // Of the sound that is left, so much is to be pushed at once: to the end of a window.
+  // Samples of the remaining audio to push at once: to the end of a window.
   size_t wanted() const { return silero::kWindowSamples - detector_.samples() % silero::kWindowSamples; }
   // Mono, 16 kHz, at most wanted() samples.
   std::optional<Change> push(std::span<const float> samples);

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-// Of "[::1]:8080" or "localhost:8080" what stands before the port.
+// The part of "[::1]:8080" or "localhost:8080" before the port.
 std::string_view without_port(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));
@@ -43,7 +43,7 @@ bool is_own_name(std::string_view name) {
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-// Of all origins together: a name of DNS, an address, the long numbers of a browser's extension.
+// Hosts of all kinds of origins: a name of DNS, an address, the long numbers of a browser's extension.
 bool is_host(std::string_view host) {
   const bool six = host.starts_with('[') && host.ends_with(']');
   if (six) host = host.substr(1, host.size() - 2);

@@ -1,4 +1,4 @@
-// Who may ask: API keys, and web pages of other origins.  Pure once made; thread-safe.
+// Access control: API keys, and web pages of other origins.  Pure once made; thread-safe.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What an operator may set, in one table: from it come the flags of `syrinx serve`, the keys of its TOML file, the
+// The operator's settings, in one table: from it come the flags of `syrinx serve`, the keys of its TOML file, the
 // checks of both, the file that --print-config writes and the table in docs/server.md.
 //
 // A new setting: a member with its default, a row in settings_table.cc, and one in the schema of the chart
@@ -125,12 +125,12 @@ Status set(Settings& settings, const Setting& setting, const SettingValue& value
 // The same of what stands on the command line: one text, of a list each of them.
 Status set_from_texts(Settings& settings, const Setting& setting, const Texts& texts, const std::string& where);
 
-// What no single setting shows, or is no matter of its kind: a key, or consent, where others than this machine can
+// Checks that concern several settings or go beyond a setting's kind: a key, or consent, where other machines can
 // connect, limits that agree, keys, origins, NAME=VALUE lists.
 Status check(const Settings& settings);
-// What makes sense but has an effect that the operator may not have in mind: sentences for warnings.
+// Warnings about valid settings with effects that the operator may not expect: whole sentences.
 std::vector<std::string> doubts(const Settings& settings);
-// Whether nobody but this machine reaches that address.
+// Whether only this machine reaches that address.
 bool is_loopback(std::string_view host);
 
 // "name=value" of a list; kInvalidArgument naming the setting.

@@ -68,7 +68,7 @@ std::optional<size_t> find_foreign(std::string_view file) {
 // Whether a backslash ends it that escapes what comes next, and is not escaped itself.
 bool ends_escaping(std::string_view written) { return (written.size() - 1 - written.find_last_not_of('\\')) % 2 == 1; }
 
-// What cannot be escaped, behind a backslash, is as wrong as it was.
+// Behind a backslash a character cannot be escaped and stays an error.
 void write_in_ascii(std::string_view part, std::string& written) {
   for (size_t at = 0; at < part.size();) {
     const char32_t c = text::decode(part, at);

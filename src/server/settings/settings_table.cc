@@ -41,56 +41,56 @@ using Rows = std::vector<Setting>;
 
 Rows place() {
   return {
-      text("host", "ADDRESS", &Settings::host, "Address to listen on; one that other machines reach needs an API key"),
+      text("host", "ADDRESS", &Settings::host,
+           "Address to listen on; one that other machines can reach needs an API key"),
       number("port", "N", &Settings::port, 0, 65535, "TCP port; 0: any free one"),
       number("wyoming_port", "N", &Settings::wyoming_port, -1, 65535,
-             "TCP port of the Wyoming protocol, which has no keys, 10200 by custom; 0: any free one; -1: none"),
+             "TCP port of the Wyoming protocol, which has no keys; usually 10200; 0: any free one; -1: none"),
   };
 }
 
 Rows speech() {
   return {
       text("speech_model", "NAME|PATH", &Settings::speech_model,
-           "Model that speaks: the name of an installed one, a folder or a file; empty: none"),
-      text(
-          "voice", "VOICE", &Settings::voice,
-          "Voice of requests that name none, by its name or file; empty: the model's own default, or the first listed"),
+           "Speech model: name of an installed one, folder or file; empty: none"),
+      text("voice", "VOICE", &Settings::voice,
+           "Voice for requests that name none, by name or file; empty: the model's default, or the first listed"),
       text("voices", "NAME=FILE", &Settings::voices, "Voices from files, besides those beside the model"),
       text("voice_names", "NAME=VOICE", &Settings::voice_names,
-           "Other names of voices; what a request calls NAME is spoken by VOICE"),
+           "Aliases of voices: a request for NAME is spoken by VOICE"),
       text("voices_dir", "FOLDER", &Settings::voices_dir,
-           "Folder of the voices that clients upload, in it one for each model; auto: voices, beside the installed "
-           "models; empty: none may be uploaded"),
-      number("max_voices", "N", &Settings::max_voices, 1, 1024, "Uploaded voices; one more is refused with 409"),
+           "Folder for the voices that clients upload, with a folder for each model in it; auto: voices, beside the "
+           "installed models; empty: uploads are refused"),
+      number("max_voices", "N", &Settings::max_voices, 1, 1024, "Uploaded voices; further ones are refused with 409"),
       choice("precision", "TYPE", &Settings::precision, {"", "int8", "f32", "bf16", "int4"},
-             "Arithmetic of the speaking model; empty: its family's default"),
+             "Arithmetic of the speech model; empty: its family's default"),
       number("threads", "N", &Settings::threads, 0, 64,
-             "Threads of the speaking model; 0: as many as there are cores, up to 8"),
+             "Threads of the speech model; 0: as many as there are cores, up to 8"),
       number("speech_slots", "N", &Settings::speech_slots, 1, 64,
-             "Texts that are spoken at once; one more is refused with 503"),
+             "Texts spoken at once; further ones are refused with 503"),
       flag("ignore_instructions", &Settings::ignore_instructions,
-           "Speak requests with `instructions` that the model cannot heed, instead of refusing them"),
+           "Speak requests with `instructions` that the model does not support, instead of refusing them"),
   };
 }
 
 Rows recognition() {
   return {
       text("recognition_model", "NAME|PATH", &Settings::recognition_model,
-           "Model that recognises speech: the name of an installed one, a folder or a file; empty: none"),
+           "Recognition model: name of an installed one, folder or file; empty: none"),
       choice("recognition_precision", "TYPE", &Settings::recognition_precision, {"", "int8", "bf16", "f32"},
-             "Arithmetic of the recognising model; empty: its family's default"),
+             "Arithmetic of the recognition model; empty: its family's default"),
       number("recognition_threads", "N", &Settings::recognition_threads, 0, 64,
-             "Threads of the recognising model; 0: as many as there are cores, up to 8"),
+             "Threads of the recognition model; 0: as many as there are cores, up to 8"),
       number("recognition_slots", "N", &Settings::recognition_slots, 1, 64,
-             "Recordings and streams that are heard at once; one more is refused with 503"),
+             "Recordings and streams transcribed at once; further ones are refused with 503"),
       number("recognition_live_slots", "N", &Settings::recognition_live_slots, 0, 64,
-             "Of them, so many that recordings leave to sound that comes as it is spoken; one they may always take"),
+             "Of these, slots that recordings leave to live audio; recordings may always use one"),
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
-           "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
+           "Run an idle transducer on a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
-           "Languages of the recognising model, say en, for clients that name one; needed where its files do not tell"),
+           "Languages of the recognition model, e.g. en, for clients that name one; needed where its files list none"),
       flag("ignore_hints", &Settings::ignore_hints,
-           "Recognise speech for requests with a `prompt`, `keywords` or a `temperature` that the model cannot heed, "
+           "Transcribe requests with a `prompt`, `keywords` or a `temperature` that the model does not support, "
            "instead of refusing them"),
   };
 }
@@ -98,24 +98,23 @@ Rows recognition() {
 Rows sessions() {
   return {
       choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
-             "Names of the events of /v1/realtime; auto: as the client asks for"),
+             "Names of the events of /v1/realtime; auto: as the client requests"),
       number("max_sessions", "N", &Settings::max_sessions, 1, 1024,
-             "Sessions of /v1/realtime at once, each with a thread; one more is refused with 503"),
+             "Sessions of /v1/realtime at once, each with a thread; further ones are refused with 503"),
       seconds("max_backlog_s", &Settings::max_backlog_s, 0.1, 3600,
-              "Of a session's sound that waits to be heard, or comes ahead of the clock; more is refused with an error "
-              "event"),
+              "Audio of a session that may wait for transcription or be ahead of the clock; more is refused with an "
+              "error event"),
       seconds("max_clip_s", &Settings::max_clip_s, 0.1, 3600,
-              "Of a session's sound in their place where turn_detection is null: who commits may send a whole turn at "
-              "once"),
+              "The same where turn_detection is null, as a client that commits may send a whole turn at once"),
       number("session_events_per_s", "N", &Settings::session_events_per_s, 1, 1000000,
-             "Events that a session is heeded at on an average of 10 s; what comes faster waits, and a wrong one "
+             "Events a second that a session handles, on an average of 10 s; faster ones wait, and an invalid one "
              "counts four times"),
       number("session_kb_per_s", "KB", &Settings::session_kb_per_s, 1, 1048576,
-             "Of events that a session is heeded at, likewise; sound at the pace of speech has 64"),
+             "Kilobytes of events a second that a session handles, likewise; audio at the pace of speech needs 64"),
       seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
-              "A session in which nothing is asked for so long is closed"),
+              "A session is closed after so long without a request"),
       seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),
-      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 16384, "Of a message of a WebSocket"),
+      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 16384, "Largest message of a WebSocket"),
   };
 }
 
@@ -126,94 +125,92 @@ Rows decoding() {
       number("decode_keepalive_byte", "N", &Settings::decode_keepalive_byte, 0, 255,
              "Message of one byte that keeps such a stream alive; some clients send 0"),
       number("decode_messages_per_s", "N", &Settings::decode_messages_per_s, 1, 1000000,
-             "Messages that such a stream takes, on an average of max_backlog_s"),
+             "Messages a second that such a stream accepts, on an average of max_backlog_s"),
       seconds("decode_idle_s", &Settings::decode_idle_s, 1, 86400,
-              "Such a stream is closed when neither sound nor a keepalive has come for so long"),
-      seconds("decode_max_batch_s", &Settings::decode_max_batch_s, 1, 3600,
-              "Of a recording's sound that is sent to /v2/decode/batch"),
+              "Such a stream is closed after so long without audio or a keepalive"),
+      seconds("decode_max_batch_s", &Settings::decode_max_batch_s, 1, 3600, "Longest recording of /v2/decode/batch"),
   };
 }
 
 Rows upstream() {
   return {
       text("upstream", "URL", &Settings::upstream,
-           "Language model that answers in sessions of /v1/realtime: the base of an OpenAI-compatible interface, say "
+           "Language model that answers in sessions of /v1/realtime: base URL of an OpenAI-compatible interface, e.g. "
            "http://127.0.0.1:11434/v1; empty: none"),
-      text("upstream_model", "NAME", &Settings::upstream_model,
-           "Model that is asked for there; empty: its own default"),
-      text("upstream_key_file", "FILE", &Settings::upstream_key_file, "File with the key that is sent there"),
+      text("upstream_model", "NAME", &Settings::upstream_model, "Name of the model there; empty: its default"),
+      text("upstream_key_file", "FILE", &Settings::upstream_key_file, "File with the key for it"),
       text("upstream_ca_file", "FILE", &Settings::upstream_ca_file,
            "PEM file with certificates that vouch for it; empty: the system's"),
       text("upstream_instructions", "TEXT", &Settings::upstream_instructions,
-           "What it is told first; a session's own instructions take its place"),
+           "Its first instructions; those of a session replace them"),
       choice("upstream_max_tokens_field", "NAME", &Settings::upstream_max_tokens_field,
              {"max_tokens", "max_completion_tokens"},
-             "What it calls the limit of an answer; OpenAI's newer models take max_completion_tokens alone"),
+             "Its name for the limit of an answer; OpenAI's newer models accept only max_completion_tokens"),
       seconds("upstream_timeout_s", &Settings::upstream_timeout_s, 0.1, 3600,
-              "A response fails when no word has come from it for so long, the first one or a further one"),
+              "A response fails after so long without a word from it, the first or a further one"),
       number("upstream_max_answer_kb", "KB", &Settings::upstream_max_answer_kb, 1, 1048576,
-             "Of an answer as it comes, with all that surrounds its text"),
+             "Largest answer as it arrives, with everything around its text"),
       number("upstream_history_items", "N", &Settings::upstream_history_items, 1, 512,
-             "Of a conversation the newest items are sent, so many at most"),
+             "Newest items of a conversation that are sent, at most"),
       number("upstream_history_characters", "N", &Settings::upstream_history_characters, 1, 1048576,
-             "With so much text in all, and the newest whatever it has"),
+             "Text of these items in all, at most; the newest is sent whatever its length"),
   };
 }
 
 Rows access() {
   return {
-      secrets("api_keys", "KEY", &Settings::api_keys,
-              "Keys of which a request must bear one; empty: none is asked for"),
+      secrets("api_keys", "KEY", &Settings::api_keys, "Keys of which a request must have one; empty: none is needed"),
       text("api_key_file", "FILE", &Settings::api_key_file, "File with more such keys, one a line"),
-      flag("allow_no_key", &Settings::allow_no_key, "Listen where other machines can connect without asking for a key"),
+      flag("allow_no_key", &Settings::allow_no_key, "Listen without keys where other machines can connect"),
       text("tls_certificate", "FILE", &Settings::tls_certificate,
            "PEM file with the server's certificate and its chain: HTTP becomes HTTPS; read again on SIGHUP"),
       text("tls_key", "FILE", &Settings::tls_key, "PEM file with the certificate's private key, without a password"),
       text("cors_origins", "ORIGIN", &Settings::cors_origins,
-           "Web pages of other origins that may ask, say https://example.org; `*`: all"),
+           "Other web origins whose pages may send requests, e.g. https://example.org; `*`: all"),
   };
 }
 
 Rows limits() {
   return {
-      number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Of a text to be spoken"),
-      number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384, "Of a request's JSON"),
-      number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Of a request's line and header"),
-      number("max_upload_mb", "MB", &Settings::max_upload_mb, 1, 1024, "Of a request with a recording"),
+      number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Longest text to be spoken"),
+      number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384, "Largest JSON of a request"),
+      number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Largest request line with header"),
+      number("max_upload_mb", "MB", &Settings::max_upload_mb, 1, 1024, "Largest request with a recording"),
       number("max_uploads_mb", "MB", &Settings::max_uploads_mb, 1, 65536,
-             "Of all such requests together that are arriving or being worked on; one more is refused with 503"),
-      seconds("max_recording_s", &Settings::max_recording_s, 1, 86400, "Of a recording's sound"),
-      seconds("max_utterance_s", &Settings::max_utterance_s, 1, 86400, "Of what is said at once over Wyoming"),
-      number("max_connections", "N", &Settings::max_connections, 1, 65536, "Open connections; one more is refused"),
+             "All such requests together, arriving or in progress; further ones are refused with 503"),
+      seconds("max_recording_s", &Settings::max_recording_s, 1, 86400, "Longest recording"),
+      seconds("max_utterance_s", &Settings::max_utterance_s, 1, 86400, "Longest utterance over Wyoming"),
+      number("max_connections", "N", &Settings::max_connections, 1, 65536,
+             "Open connections; further ones are refused"),
       number("max_connections_per_address", "N", &Settings::max_connections_per_address, 1, 65536,
-             "Of them from one address, or one network of 64 bits where it is of IPv6"),
+             "Open connections from one address, or for IPv6 from one network of 64 bits"),
   };
 }
 
 Rows times() {
   return {
       seconds("idle_timeout_s", &Settings::idle_timeout_s, 0.1, 3600,
-              "A connection without a request is closed after so long"),
+              "A connection is closed after so long without a request"),
       seconds("request_timeout_s", &Settings::request_timeout_s, 0.1, 3600,
-              "A request must have arrived whole so long after its first byte"),
+              "A request must be complete so long after its first byte"),
       seconds("upload_timeout_s", &Settings::upload_timeout_s, 0.1, 3600,
-              "A request with a recording must have arrived whole so long after its header"),
+              "A request with a recording must be complete so long after its header"),
       seconds("text_timeout_s", &Settings::text_timeout_s, 0.1, 86400,
-              "A text or a sound that comes in parts over Wyoming must have come whole so long after its beginning"),
+              "A text or audio that comes in parts over Wyoming must be complete so long after its beginning"),
       seconds("stalled_reader_s", &Settings::stalled_reader_s, 0.1, 3600,
-              "A client that takes nothing of its answer for so long is cut"),
+              "A client that reads nothing of its answer for so long is disconnected"),
       seconds("stuck_after_s", &Settings::stuck_after_s, 1, 3600,
-              "Without a piece of speech for so long, /health says that the engine is stuck"),
+              "After so long without a piece of speech, /health reports the engine as stuck"),
       also_called("--drain-timeout", seconds("drain_timeout_s", &Settings::drain_timeout_s, 0, 86400,
-                                             "Answers that are under way get so long to end after SIGTERM")),
+                                             "Time for answers in progress to end after SIGTERM")),
   };
 }
 
 Rows report() {
   return {
       choice("log", "LEVEL", &Settings::log, {"all", "info", "error", "off"},
-             "JSON lines on the standard error: each request, all but the looks of balancers at /health, /ready and "
-             "/metrics, faults alone, or nothing"),
+             "JSON lines on the standard error: all: each request; info: all but balancers' polls of /health, /ready "
+             "and /metrics; error: only faults; off: none"),
   };
 }
 

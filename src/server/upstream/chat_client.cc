@@ -27,7 +27,7 @@ constexpr double kMaxConnectS = 10;
 constexpr int64_t kEndingNs = 1'000'000'000;  // behind its last word, for what ends an answer on its connection
 constexpr long kStatusOk = 200;
 
-// What the one who asked can do about it, or whom to tell.
+// Advice to the client: what to do, or whom to ask.
 const char* remedy(long status) {
   if (status == 401 || status == 403) return "the operator of this server has to look at 'upstream_key_file'";
   if (status == 429) return "it is asked too much; ask again later";
@@ -63,7 +63,7 @@ Error transfer_fault(CURLcode code) {
 
 }  // namespace
 
-// What the client's thread and the one who asked share.
+// State shared by the client's thread and the caller.
 struct Chat::Exchange {
   explicit Exchange(std::string asked) : body(std::move(asked)) {}
 
@@ -96,7 +96,7 @@ struct Chat::Exchange {
   const char* cut_short = nullptr;
 };
 
-// What those who ask put into the client's hands; it may outlive the client, and then takes nothing.
+// Requests from callers to the client's thread; it may outlive the client, and then takes nothing.
 struct Chat::Line {
   Line() : multi_(curl_multi_init()) {}
   ~Line() { curl_multi_cleanup(multi_); }
@@ -108,7 +108,7 @@ struct Chat::Line {
   }
   CURLM* multi() const { return multi_; }  // of the client's thread, as is the following
   // Closes the connections that are kept, by no transfer under way: libcurl looks at their age only when it needs one.
-  // What has been asked meanwhile may have woken the one that was.
+  // A request made meanwhile may have woken the old handle.
   void renew() {
     CURLM* other = curl_multi_init();
     if (other == nullptr) return;
@@ -151,7 +151,7 @@ const char* Chat::cut_short() const {
 }
 
 struct ChatClient::Impl {
-  // Of the client's thread.
+  // For the client's thread.
   struct Transfer {
     Transfer(std::shared_ptr<Chat::Exchange> asked, const Endpoint& of) : exchange(std::move(asked)), endpoint(of) {}
 
@@ -227,7 +227,7 @@ Status ChatClient::Impl::Transfer::outcome(CURLcode code) {
               "the upstream's answer ended before its end, or is no stream of chat completions; ask again");
 }
 
-// What libcurl hands over; no exception may go through it.
+// Callback of libcurl; no exception may go through it.
 size_t ChatClient::Impl::Transfer::take_bytes(char* data, size_t /*one*/, size_t size, void* of) {
   auto& transfer = *static_cast<Transfer*>(of);
   try {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kTooLong = "max_output_tokens";  // as OpenAI's interface calls it
 
-// What is more than is spoken is not waited for.
+// Ends at the limit of spoken characters, without waiting for the rest.
 class ChatReply final : public realtime::Reply {
  public:
   ChatReply(std::unique_ptr<Chat> chat, size_t max_characters) : chat_(std::move(chat)), left_(max_characters) {}

@@ -1,4 +1,4 @@
-// What a chat endpoint of OpenAI's kind is asked with.  Pure.
+// The request to a chat endpoint of OpenAI's kind.  Pure.
 #pragma once
 
 #include <cstddef>

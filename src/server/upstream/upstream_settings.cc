@@ -18,13 +18,13 @@ constexpr size_t kMaxUrlBytes = 2048, kMaxKeyBytes = 4096, kMaxCertificateBytes 
 constexpr int kMaxPort = 65535;
 constexpr std::string_view kHttp = "http://", kHttps = "https://";
 
-// Of "http://host:port/path" what stands between the slashes.
+// The authority in "http://host:port/path".
 std::string_view authority_of(std::string_view url) {
   const size_t begin = url.find("://") + 3;
   return url.substr(begin, url.find('/', begin) - begin);
 }
 
-// Of "[::1]:80" or "host:80" what stands behind the host.
+// The port of "[::1]:80" or "host:80", with its colon.
 std::string_view port_of(std::string_view authority) {
   const size_t colon =
       authority.find(':', authority.starts_with('[') ? std::min(authority.find(']'), authority.size()) : 0);

@@ -1,4 +1,4 @@
-// What the operator says of the language model behind the server.
+// The operator's settings for the language model behind the server.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Upstream {
   size_t max_characters = 0;  // of an answer; what is more is not spoken
 };
 
-// What is to be seen without a file: the URL, and that nothing is set without it.  kInvalidArgument.
+// Checks that need no file: the URL, and that nothing is set without it.  kInvalidArgument.
 Status check_upstream(const Settings& settings);
 // With the files, of at most 4 kB (the key) and 1 MB; 'upstream' is not empty.  kInvalidArgument, kNotFound, kIo,
 // kLimitExceeded, kDataLoss; no message holds the key.

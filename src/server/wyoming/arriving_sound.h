@@ -38,20 +38,20 @@ class ArrivingSound {
     return frames * kRecognitionRateHz / static_cast<uint64_t>(format_.rate_hz);
   }
 
-  // Of the connection; one thread, which never waits.
+  // For the connection; one thread, which never waits.
   // Samples of all channels; nothing is taken with kInvalidArgument: the last one is not whole, or kLimitExceeded: the
   // sound would be longer than max_s.
   Status append(const std::string& bytes);
   void finish();          // that is all of it
   bool has_room() const;  // else the next append must wait for it
-  // What is called, from the slot's thread, when there is room again where there was none.  When this returns, what
-  // was set before is not being called.
+  // `wake` is called, from the slot's thread, when there is room again where there was none.  When this returns, the
+  // previous one is not running.
   void on_room(std::function<void()> wake) { waker_.set(std::move(wake)); }
 
   void give_up();  // nobody wants it any more, and no more of it counts as waiting; any thread
 
-  // Of the slot.
-  // From here on what waits of it counts there, until whoever hears it takes it off; before the first take().
+  // For the slot.
+  // From here on its waiting samples count there, until the slot takes them off; before the first take().
   void count_by(std::shared_ptr<WaitingSound> counted);
   // Waits for sound and replaces `part`, of a client's pieces one at least.  False: there will be no more.
   bool take(Part& part);

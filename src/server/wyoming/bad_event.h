@@ -1,4 +1,4 @@
-// What a client is told of an event that makes no sense, or not in its place.
+// Answers to events that are malformed or out of order.
 #pragma once
 
 #include <cstddef>

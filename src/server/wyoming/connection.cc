@@ -271,8 +271,8 @@ asio::awaitable<void> Connection::write() {
   }
 }
 
-// Who takes nothing of what is sent is cut, but not while he speaks, and has as long behind it: one may read only what
-// comes behind his last word.
+// A client that reads nothing is disconnected, except while it sends audio; the time begins again at its last audio,
+// since a client may read only the events behind that.
 void Connection::expect_reader(std::chrono::steady_clock::time_point from) {
   stalled_.expires_at(from + seconds(transport_.limits.stalled_reader_s));
   stalled_.async_wait([weak = weak_from_this(), from](const error_code& error) {

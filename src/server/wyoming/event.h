@@ -17,7 +17,7 @@ struct Event {
   Json data = Json::Object();  // an object
   std::string payload = {};
 
-  // Of the data; null where there is none of that name and kind.
+  // Members of the data; null where there is none of that name and kind.
   const std::string* text(std::string_view name) const;
   const int64_t* whole(std::string_view name) const;
 };
@@ -50,7 +50,7 @@ class EventReader {
   const EventLimits limits_;
   std::string bytes_;
   size_t searched_ = 0;  // of them hold no line's end
-  // Of an event whose line has been read and whose other parts are to come.
+  // An event whose line has been read and whose other parts are to come.
   std::optional<Event> event_;
   size_t data_bytes_ = 0, payload_bytes_ = 0;
 };

@@ -22,7 +22,7 @@ Json maker_of(ModelFamily family) {
   return attribution("unknown", "");
 }
 
-// What programs, models and voices have in common.
+// Fields shared by programs, models and voices.
 Json artifact(const std::string& name, Json made_by, std::string description) {
   Json json;
   json.set("name", name);

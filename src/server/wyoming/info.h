@@ -1,4 +1,4 @@
-// What `describe` is answered with: the programs of this server, their models and voices.
+// Answer to `describe`: the programs of this server, their models and voices.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ constexpr const char* kSpeechRoute = "wyoming synthesize";
 constexpr const char* kDescribeRoute = "wyoming describe";
 constexpr const char* kOrder = "wyoming";  // of what is no event, or not in its place
 
-// What the host says of routes means nothing here.
+// The host's messages name routes, which mean nothing here.
 HttpError in_our_words(HttpError error, const std::string& voice) {
   if (error.code == "voice_not_found")
     error.message =
@@ -86,7 +86,7 @@ tl::expected<std::string, HttpError> Session::voice_speaking(const std::string& 
       .code = "voice_not_found"});
 }
 
-// Of `voice`: a name, or a language, whose first voice speaks.  Never another voice than asked for.
+// Reads `voice`: a name, or a language, whose first voice speaks.  Never another voice than asked for.
 tl::expected<SpeechRequest, HttpError> Session::request_of(const Event& event) const {
   SpeechRequest request;
   request.format = AudioFormat::kPcm;
@@ -185,7 +185,7 @@ Session::Said Session::refuse_late() {
 
 Session::Said Session::refuse_bytes(const Error& error) { return refuse(kOrder, bad_event(error.message)); }
 
-// What is under way is given up.
+// Gives up the reply in progress.
 Session::Said Session::refuse(const char* route, const HttpError& error) {
   if (reply_ != nullptr) {
     reply_ended(error.status);

@@ -1,5 +1,5 @@
-// What a client of Wyoming asks for, and what it is told, on one connection.  Knows no socket; all of it on the
-// transport's thread, and nothing of it waits.
+// Requests and answers of a Wyoming client on one connection.  Knows no socket; all of it runs on the transport's
+// thread, and nothing waits.
 //
 // An error ends the connection, so that clients that do not know the event are not left waiting.  Events of types that
 // are not known here are passed over, as the protocol wants it.
@@ -34,7 +34,7 @@ class Session {
   bool owes() const { return text_ != nullptr || sound_ != nullptr; }
   const std::shared_ptr<ArrivingSound>& sound() const { return sound_; }  // null: none is owed
 
-  // What is under way, to be sent as it fills; null: nothing is.
+  // The reply in progress, to be sent as it fills; null: none.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
   void reply_sent(uint64_t bytes) { sent_ += bytes; }  // so many more of it
   // It has all been sent, or is given up with status 499.

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kRoute = "wyoming transcribe";
 constexpr int kMaxWidth = 4;  // bytes of a sample
 
-// What the host says of routes means nothing here.
+// The host's messages name routes, which mean nothing here.
 HttpError no_such_model(const std::string& name) {
   return {.status = 404,
           .message = name.empty()
@@ -24,7 +24,7 @@ HttpError no_such_model(const std::string& name) {
           .code = "model_not_found"};
 }
 
-// Of the event's 'rate', 'width' and 'channels'; those that are missing stay as they are.
+// The format in the event's 'rate', 'width' and 'channels'; missing ones stay as they are.
 tl::expected<PcmFormat, HttpError> format_of(const Event& event, PcmFormat format) {
   const SoundLimits limits;
   int width = format.bits / 8;
@@ -52,7 +52,7 @@ bool are_same(const PcmFormat& a, const PcmFormat& b) {
 
 }  // namespace
 
-// What it says holds for the next sound.
+// The event's settings hold for the next recording.
 Session::Said Session::transcribe(const Event& event) {
   if (sound_)
     return refuse(kRoute, bad_event("'transcribe' came before the last sound's 'audio-stop'; send that first"));

@@ -71,7 +71,7 @@ Status EventAnswer::finish(const Spoken& /*spoken*/) {
 }
 
 bool EventAnswer::fail(const HttpError& error) {
-  // Who writes a text in parts cannot know before its end that there is nothing in it to be heard.
+  // A client that sends a text in parts cannot know before its end that nothing in it is spoken.
   const bool heard_nothing = text_ && !reply()->begun() && error.status == 400 && error.param == "input";
   if (!heard_nothing) {
     give_up(error);

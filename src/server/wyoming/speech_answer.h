@@ -19,7 +19,7 @@ Event error_event(const HttpError& error);
 // end, and may leave behind, come with the reply's end: then the slot is free.
 class EventAnswer final : public SpeechAnswer {
  public:
-  // Of a text that comes in parts, else null: synthesize-stopped follows, or the error that the text was too long.
+  // `text` comes in parts, else null: synthesize-stopped follows, or the error that the text was too long.
   explicit EventAnswer(std::shared_ptr<const ArrivingText> text) : text_(std::move(text)) {}
 
   ByteSink sink() override;

@@ -12,7 +12,7 @@
 namespace syrinx::server::wyoming {
 namespace {
 
-// Of text in an event, so that it stays one block of the reply, whatever JSON makes of it: 6 bytes of one at most.
+// Bytes of text in an event, so that it stays one block of the reply: JSON makes at most 6 bytes of one.
 constexpr size_t kMaxPartBytes = 1024;
 static_assert(6 * kMaxPartBytes + 512 < ReplyStream::kBlockBytes);
 
@@ -123,8 +123,8 @@ void UtteranceJob::begin(const std::string& language) {
   static_cast<void>(reply()->write(written(start)));
 }
 
-// What of the words has not been told yet.  Nobody is waited for: who has no room for more, as one may who speaks on
-// and reads what comes behind his last word, is told in fewer and longer parts.
+// Sends the words not sent yet, without waiting: a client with no room for more, such as one that reads only after its
+// last audio, gets fewer and longer parts.
 void UtteranceJob::tell(std::string_view text, const std::string& language) {
   if (told_bytes_ < text.size()) begin(language);
   while (told_bytes_ < text.size() && reply()->has_room()) {

@@ -56,7 +56,7 @@ void MarkdownReader::read(bool is_end, std::string& out) {
   held_.erase(0, at);
 }
 
-// What follows is the line's text.
+// The rest of the line is its text.
 MarkdownReader::Used MarkdownReader::begin_line(size_t used) {
   is_line_start_ = is_item_ = false;
   return used;

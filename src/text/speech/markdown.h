@@ -1,4 +1,4 @@
-// What is said of a text with Markdown's marks, as language models write it (CommonMark 0.31, and ~~ as GitHub has it).
+// Spoken form of a text with Markdown's marks, as language models write it (CommonMark 0.31, and ~~ as GitHub has it).
 //
 // Emphasis, code marks, headings, list marks, quotations, fences, rules and the targets of links go; all words stay,
 // code too, and the numbers of lists.  An image is its description, <https://x.org> an address.  A mark that is none
@@ -12,11 +12,11 @@
 
 namespace syrinx::text {
 
-// Of a text that comes piece by piece: the same comes out however it is cut.  One thread.
+// Reads a text that arrives in pieces: the result is the same however it is cut.  One thread.
 class MarkdownReader {
  public:
   static constexpr size_t kMaxHeldBytes = 2048;  // of what may be a mark; what is longer is none
-  // Of a bracket that has not closed, and of an address within <>: words that a listener waits for until it has.
+  // Limit of an unclosed bracket and of an address within <>: the listener waits for these words until it closes.
   static constexpr size_t kMaxOpenBytes = 256;
 
   // UTF-8, cut between characters.  Appends to `out` what has become certain.

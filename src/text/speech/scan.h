@@ -1,4 +1,4 @@
-// What the readers of normalize() share: a cursor-free view of the cleaned characters, and the tokens being written.
+// Shared by the readers of normalize(): a cursor-free view of the cleaned characters, and the tokens being written.
 #pragma once
 
 #include <string>

@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t kWrappedLineBytes = 55;  // a line this long was probably broken to fit a page
 constexpr size_t kLookBackBytes = 64;     // no word or line is looked at further back than this
-// What decides about an end is looked for no further on than this: a text that comes in pieces is looked at anew with
+// The search for evidence about an end goes no further than this: a text that comes in pieces is searched again with
 // each of them, from the mark on.
 constexpr size_t kLookOnBytes = 256;
 constexpr size_t kMaxOpenerBytes = 7;  // of the words that open a sentence behind an initialism
 
-// What is known of a possible end at one place.
+// Verdict on a possible end at one place.
 enum class Verdict : uint8_t { kNo, kYes, kNeedMore };
 struct Decision {
   Verdict verdict;
@@ -300,7 +300,7 @@ std::vector<Range> split_clauses(std::string_view sentence) {
 
 Status SentenceStream::feed(std::string_view bytes) {
   if (finished_) return fail(Code::kInvalidArgument, "text arrived after the end of the stream");
-  // What was given out goes, but for the bytes that the scanner still looks back at.
+  // Text already given out is erased, except the bytes that the scanner still looks back at.
   const size_t spent = given_ - std::min(given_, kLookBackBytes);
   if (spent > 0 && spent >= pending_.size() / 2) {
     pending_.erase(0, spent);

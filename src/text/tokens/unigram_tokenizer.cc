@@ -163,7 +163,7 @@ Result<std::string> UnigramTokenizer::map_graphemes(std::string_view text) const
   return out;
 }
 
-// What the pieces are matched with: rules applied, a space before the text, spaces squeezed and marked.
+// The text that pieces are matched with: rules applied, a space before the text, spaces squeezed and marked.
 Result<std::string> UnigramTokenizer::normalize(std::string_view text) const {
   const std::string_view space = model_.escape_spaces ? kSpaceMark : " ";
   std::string out;
@@ -278,7 +278,7 @@ int UnigramTokenizer::byte_of(int32_t id) const {
   return id < 0 || static_cast<size_t>(id) >= bytes_.size() ? -1 : bytes_[static_cast<size_t>(id)];
 }
 
-// What a run of byte pieces says.
+// Appends the characters that a run of byte pieces spells.
 void UnigramTokenizer::append_bytes(std::string_view bytes, std::string& out) const {
   if (!find_invalid(bytes)) {
     out += bytes;

@@ -113,7 +113,7 @@ TEST_P(WholeLibavKinds, AreRefusedWhenCutOff) {
   expect_fault(file.substr(0, file.size() - 1), Code::kDataLoss, "cut off");
 }
 
-// Who stops a recording that has no length loses what came later, and nothing else changes.
+// A recording without a length that is cut off loses its end, and nothing else changes.
 TEST_P(LiveLibavKinds, EndBehindAnyPart) {
   const TempFolder folder;
   const std::string file = read_text(make(folder, GetParam(), 0.5));
@@ -153,7 +153,7 @@ TEST_P(LibavKinds, EndInASentenceWhenDamaged) {
   EXPECT_GT(refused, 3u);
 }
 
-TEST(Libav, RefusesWhatIsNotReadFromTheseContainers) {
+TEST(Libav, RefusesUnsupportedTracks) {
   const TempFolder folder;
   const Case ac3{"ac3", "-c:a ac3", "mp4", 48000},
       picture{"silent", "-f lavfi -i testsrc=duration=1 -map 1 -c:v mpeg4", "mp4", 48000};
@@ -239,7 +239,7 @@ TEST(Libav, SaysWhenTheLibrariesLackAReader) {
 }
 
 // The names are those of no machine.
-TEST(Libav, SaysWhatIsMissing) {
+TEST(Libav, MissingLibraryIsNamed) {
   EXPECT_TRUE(find_libav());
   LibavNames names = libav_names();
   names.format = "libavformat.so.7";

@@ -161,7 +161,7 @@ TEST(Recording, ReadsMp3OfUnevenBitRateToItsEnd) {
   EXPECT_EQ(recording->samples.size(), frames * 576);
 }
 
-TEST(Recording, RefusesWhatIsNoSound) {
+TEST(Recording, RefusesFilesWithoutAudio) {
   expect_fault("", Code::kDataLoss, "empty");
   expect_fault("just some text, and more of it", Code::kUnsupported, "WAV, FLAC, MP3");
   expect_fault(std::string(100000, '\xff'), Code::kUnsupported, "WAV, FLAC, MP3");

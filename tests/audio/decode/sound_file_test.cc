@@ -144,7 +144,7 @@ TEST(SoundFile, TheSinkMayStopIt) {
   EXPECT_EQ(blocks, 3);
 }
 
-// What was gone is no sound: whatever reads it, however far it had come, and though no page is missing.
+// Bytes that are gone are no audio: for every reader, at every position, and though no page is missing.
 TEST(SoundFile, OneThatIsShortenedAmidItsReadingIsAnError) {
   catch_missing_pages();
   const TempFolder folder;
@@ -182,7 +182,7 @@ TEST(SoundFile, BoundsHugeSamples) {
   }
 }
 
-TEST(SoundFile, RefusesWhatIsNoNumberAndWhatIsTooMuch) {
+TEST(SoundFile, RefusesNonFiniteAndExcessSamples) {
   const TempFolder folder;
   std::vector<float> sound(9000, 0.1f);
   sound[8000] = std::numeric_limits<float>::quiet_NaN();

@@ -43,7 +43,7 @@ TEST_F(CaptureTest, NoMicrophoneIsASentenceAndNoNoise) {
   EXPECT_NE(capture.error().message.find("no microphone"), std::string::npos) << capture.error().message;
 }
 
-TEST_F(CaptureTest, GivesWhatTheDeviceHears) {
+TEST_F(CaptureTest, ReturnsTheDevicesSamples) {
   const std::vector<float> sound = voice_like(16000, 16000);
   std::string raw(sound.size() * sizeof(float), '\0');
   std::memcpy(raw.data(), sound.data(), raw.size());

@@ -62,7 +62,7 @@ TEST_F(PlaybackTest, TheDeviceGetsTheSamples) {
   EXPECT_NE(found, played.end());
 }
 
-TEST_F(PlaybackTest, PushTakesWhatFits) {
+TEST_F(PlaybackTest, PushTakesAsManyAsFit) {
   use_sound_system(recording());
   auto playback = Playback::open({.rate_hz = 24000, .queue_seconds = 0.01, .device = "default"});
   ASSERT_TRUE(playback) << playback.error().message;

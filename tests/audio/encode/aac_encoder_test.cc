@@ -80,7 +80,7 @@ TEST(AacStream, LeavesFrameByFrame) {
   EXPECT_TRUE((*encoder)->finish());
 }
 
-TEST(AacStream, WhatIsNoSampleIsClippedAndCounted) {
+TEST(AacStream, InvalidSamplesAreClippedAndCounted) {
   std::vector<std::byte> memory;
   auto encoder = AudioEncoder::create(AudioFormat::kAac, {}, memory_sink(memory));
   ASSERT_TRUE(encoder) << encoder.error().message;

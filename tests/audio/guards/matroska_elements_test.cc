@@ -41,7 +41,7 @@ Result<Recording> read(const std::string& file) { return read_recording(std::as_
 
 class MatroskaElements : public testing::Test {
  protected:
-  // Of half a second; `words` as ffmpeg takes them.
+  // Makes a file of half a second; `words` as ffmpeg takes them.
   std::string make(const std::string& words) {
     write_wav_file(folder_.file("in.wav"), voice_like(24000, 48000), 48000);
     run_ffmpeg("-i " + folder_.file("in.wav") + " -c:a libopus " + words + " -fflags +bitexact " +
@@ -84,7 +84,7 @@ TEST_F(MatroskaElements, TablesThatSoundDoesNotNeedCostNothing) {
   }
 }
 
-TEST_F(MatroskaElements, WhatTheReaderCouldTakeForATableHasALimit) {
+TEST_F(MatroskaElements, PossibleTablesAreLimited) {
   const std::string file = make("");
   const std::string tracks = element(kTracks, times(kMaxMatroskaEntries + 1, "\xAE\x80"));
   for (const std::string& table : {tracks, element("\xEC", "x" + tags(kMaxMatroskaEntries)),

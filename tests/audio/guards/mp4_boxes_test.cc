@@ -66,7 +66,7 @@ void expect_refused(const std::string& file, Code code, const std::string& part)
   ASSERT_GT(before_kb, 0u);
   const std::clock_t start = std::clock();
   const auto got = read_recording(std::as_bytes(std::span(file)), "me", {});
-  // Of the processor, which a busy machine makes no longer.
+  // Processor time, which does not grow on a busy machine.
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10) << part;
   EXPECT_LT(peak_kb(), before_kb + 64 * 1024) << part;
   ASSERT_FALSE(got) << part;
@@ -150,8 +150,8 @@ TEST(Mp4Boxes, RefuseFragmentsThatTheFileCannotHold) {
   expect_refused(fragments(bearer + times(9, plain)), Code::kDataLoss, "tracks announce more than");
 }
 
-// What is not needed may hold anything: neither a table out of its place nor a packed header is shown to FFmpeg.
-TEST(Mp4Boxes, HideWhatIsNotNeeded) {
+// Unneeded boxes may hold anything: neither a table out of its place nor a packed header reaches FFmpeg.
+TEST(Mp4Boxes, UnneededBoxesAreHidden) {
   const std::string greedy = track(table(11000000, 1));
   for (const std::string name : {"free", "hoov", "uuid", "sidx", "wide", "cmov", "udta", "stbl"}) {
     const std::string file = kFtyp + box(name, box("moov", greedy)) + greedy + kMdat;

@@ -1,5 +1,5 @@
-// What two hypotheses agree on is committed, once and in order; with hypotheses as Whisper base gives them while a
-// sentence grows.
+// The common beginning of two hypotheses is committed, once and in order; with hypotheses as Whisper base gives them
+// while a sentence grows.
 #include "engine/recognition/local_agreement.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(LocalAgreement, RecordedHypothesesGrowIntoTheWholeText) {
     std::vector<double> ends;
     for (const Json& end : *step.find("ends")->array()) ends.push_back(seconds(end));
     for (const TranscriptWord& word : clip.agreement.push(words, ends)) clip.committed.push_back(word);
-    // What this and the last hypothesis begin with is committed.
+    // The common beginning of this and the last hypothesis is committed.
     size_t common = 0;
     while (common < std::min(words.size(), clip.last.size()) && same_word(words[common].text, clip.last[common].text))
       ++common;
@@ -182,7 +182,7 @@ TEST(LocalAgreement, TheBufferIsCutAtTheEndOfACommittedSegment) {
   EXPECT_EQ(agreement.trim_point(0, 3.1), 2.4);
   EXPECT_TRUE(agreement.trim(1.2).empty());
   EXPECT_EQ(agreement.prompt(), "sentence ends here.");  // 20 characters, whole words
-  // What stays committed is passed over in hypotheses of the shorter buffer.
+  // Committed words are skipped in hypotheses of the shorter buffer.
   EXPECT_EQ(push(agreement, heard("Another one goes on and on", 1.2)), "");
   EXPECT_EQ(push(agreement, heard("Another one goes on and on", 1.2)), "and on");
   EXPECT_EQ(joined(agreement.trim(3.1)), "");

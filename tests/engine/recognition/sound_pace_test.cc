@@ -14,7 +14,7 @@ TEST(SoundPace, AChunkIsDueWhenTheNextOneIsThere) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(pace.due_ns(kStart + i * kChunk, kChunkS), kStart + (i + 1) * kChunk);
 }
 
-// What comes all at once: two seconds of it are due as if it was live, what follows at the pace of speech.
+// Of audio that comes all at once, two seconds are due as if it was live, the rest at the pace of speech.
 TEST(SoundPace, WhatComesAheadIsDueAtThePaceOfSpeech) {
   SoundPace pace;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(pace.due_ns(kStart, kChunkS), kStart + kChunk) << i;

@@ -60,7 +60,7 @@ TEST(SpeechGate, ThePieceSoundsAsItsStretches) {
   EXPECT_EQ(piece.sound(recording), (std::vector<float>{3, 4, 90, 91, 92}));
 }
 
-// Who leaves is not looked for to the end: he is asked for before each minute of three.
+// A cancelled search stops early: cancellation is checked before each minute of three.
 TEST(SpeechGate, StopsForWhoLeaves) {
   const TempFolder folder;
   const std::string path = folder.file("voice.bin");

@@ -136,7 +136,7 @@ TEST(TranscriptFormat, TimesRoundAndNeverGoBelowZero) {
   EXPECT_EQ(vtt_time(3600 * 123 + 60 * 4 + 5.0625), "123:04:05.063");
 }
 
-// What is written without a blank stays so in a cue; with a cue a word each stands alone.
+// Words without a blank between them stay together in a cue; with a cue a word each stands alone.
 TEST(TranscriptFormat, WordsWithoutABlankStayTogether) {
   TranscriptSegment segment;
   segment.text = "An ill-disposed man.";

@@ -1,4 +1,4 @@
-// What packing and binding refuse: weights that are no numbers, and packed caches with a good index but other contents.
+// Refusals of packing and binding: weights that are no numbers, and packed caches with a good index but other contents.
 #include "models/kokoro/archive.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ struct Packed {
   }
 };
 
-TEST(KokoroArchive, BindsOnlyWhatTheKernelsMayRead) {
+TEST(KokoroArchive, BindsOnlyShapesThatKernelsRead) {
   EXPECT_TRUE(Packed().bind().has_value());
   const auto refuses = [](const auto& damage) {
     Packed p;

@@ -221,7 +221,7 @@ TEST(Kokoro, SpeedDividesDurations) {
     EXPECT_EQ(slow.durations[i], std::max(1, static_cast<int>(std::nearbyint(raw[i] / 0.25f))));
 }
 
-TEST(Kokoro, RefusesWhatItCannotSpeak) {
+TEST(Kokoro, RefusesInvalidInput) {
   const Speaking s;
   const auto model = load("tiny.onnx", Precision::kF32);
   ThreadTeam team(1);

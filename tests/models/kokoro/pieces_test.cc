@@ -128,7 +128,7 @@ TEST(PlanPieces, APieceIsNotMuchLongerThanTheOneBefore) {
   for (size_t i = 1; i < pieces.size(); ++i) EXPECT_LE(pieces[i].id_count(), 4 * pieces[i - 1].id_count());
 }
 
-// Nobody else is served while a piece is computed.
+// Other requests wait while a piece is computed.
 TEST(PlanPieces, NoPieceIsLongHoweverSlowItIsSaid) {
   std::string endless = "word";
   for (int i = 0; i < 200; ++i) endless += " word";
@@ -174,7 +174,7 @@ TEST(PlanPieces, ASentenceThatIsSaidInTenSecondsStaysWhole) {
   EXPECT_EQ(phonemes(plan_pieces({said(lengthy)})), Lines{lengthy});
 }
 
-TEST(PlanPieces, WhatSaysNothingMakesNoPiece) {
+TEST(PlanPieces, SilentTextMakesNoPiece) {
   EXPECT_TRUE(plan_pieces({}).empty());
   EXPECT_TRUE(plan_pieces({said("...")}).empty());
   EXPECT_EQ(phonemes(plan_pieces({said("..."), said(kSecond)})), Lines{std::string("... ") + kSecond});

@@ -41,7 +41,7 @@ TEST(Vocabulary, NumbersThem) {
   EXPECT_EQ(id_symbol(-1), U'\0');
 }
 
-TEST(Vocabulary, TokenizesAndCountsWhatItDoesNotKnow) {
+TEST(Vocabulary, CountsUnknownSymbols) {
   const Tokens tokens = tokenize("hˈ7O\xff,");
   EXPECT_THAT(tokens.ids, ElementsAre(50, 156, 31, 3));
   EXPECT_THAT(tokens.offsets, ElementsAre(0u, 1u, 4u, 6u));

@@ -81,7 +81,7 @@ TEST(Voice, ReadsBlends) {
   EXPECT_TRUE(parse_voice("./mine.bin:2")->front().is_path());
 }
 
-TEST(Voice, RefusesWhatIsNoBlend) {
+TEST(Voice, RefusesInvalidBlends) {
   for (const char* text :
        {"", " ", "a++b", "a:", "a:x", "a:-1", "a:0", "a:nan", "a:inf", "a:1e9", "a b", "af\xff", "+", "a,"}) {
     const auto parts = parse_voice(text);

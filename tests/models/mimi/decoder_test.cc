@@ -149,7 +149,7 @@ std::vector<float> joined_late(Decoder& decoder, ThreadTeam& team, const Speakin
   return samples;
 }
 
-TEST(MimiDecoderRules, WhoJoinsInTheMiddleChangesNoSample) {
+TEST(MimiDecoderRules, JoiningMembersChangeNoSample) {
   const Speaking s("english_18m");
   ThreadTeam one(1), two(2);
   nn::Runner alone(one), together(two);

@@ -76,7 +76,7 @@ class CodecInF32 {
   Safetensors tensors_;
 };
 
-// Of `ours` against `want`, in decibels.
+// Signal to noise of `ours` against `want`, in decibels.
 inline double snr_db(const std::vector<float>& ours, const std::vector<float>& want) {
   EXPECT_EQ(ours.size(), want.size());
   double signal = 0, noise = 0;
@@ -87,8 +87,8 @@ inline double snr_db(const std::vector<float>& ours, const std::vector<float>& w
   return 10 * std::log10(signal / noise);
 }
 
-// What both halves of the codec keep to (docs/pocket_tts.md, "What the narrow precisions cost").  run(precision) gives
-// a half's numbers on the checkpoint `name`.
+// Bounds for both halves of the codec (docs/pocket_tts.md, "What the narrow precisions cost").  run(precision) gives a
+// half's numbers on the checkpoint `name`.
 //
 // All narrow precisions are one, near f32's where bf16 is multiplied and its own elsewhere.
 template <class Run>

@@ -1,4 +1,4 @@
-// What a checkpoint or a configuration may have wrong, and what is said about it.
+// Faults of a checkpoint or a configuration, and their messages.
 #include "models/mimi/weights.h"
 
 #include <functional>

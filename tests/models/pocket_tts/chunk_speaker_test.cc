@@ -83,7 +83,7 @@ void expect_the_same_together(const Loaded& loaded, int threads) {
   }
 }
 
-TEST(ChunkSpeaker, StreamsTogetherGiveWhatEachGivesAlone) {
+TEST(ChunkSpeaker, SameSamplesAloneAndTogether) {
   for (const char* const name : {"english", "english_2m", "flow_matching"}) {
     for (const Precision precision : kBothHistories) {
       const Loaded loaded(name, precision);
@@ -116,7 +116,7 @@ TEST(ChunkSpeaker, NothingIsAllocatedInAFrame) {
   EXPECT_TRUE(frames[0].spoken && frames[1].spoken);
 }
 
-TEST(ChunkSpeaker, RefusesWhatItCannotSpeak) {
+TEST(ChunkSpeaker, RefusesInvalidInput) {
   const Loaded loaded("english"), other("english_7m");
   ThreadTeam team(1);
   nn::Runner runner(team);

@@ -138,7 +138,7 @@ TEST(ConfigFile, ReadsEveryArchitecture) {
   EXPECT_EQ(least.mimi.decoder.filters, 3u);
 }
 
-TEST(ConfigFile, FillsInWhatIsLeftOut) {
+TEST(ConfigFile, AbsentKeysGetDefaults) {
   std::string text = changed("english", "  inner_dim: 8\n  outer_dim: 16\n", "  inner_dim: null\n");
   text.replace(text.find("  insert_bos_before_voice: true\n"), 32, "");
   const auto read = parse_config(text, "c");
@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"english_18m", "  decoder_transformer:\n", "  no:\n", Code::kUnsupported,
               "mimi.decoder_transformer on line 36 is 16 wide"}));
 
-// What tells which reader the tokenizer wants: the kind, or the path's ending (spec, section 2.1).
+// The kind, or else the path's ending, selects the tokenizer's reader (spec, section 2.1).
 TEST(ConfigFile, KnowsTheTokenizersForm) {
   const auto kind_of = [](const std::string& kind, const std::string& path) {
     const auto read =
@@ -325,7 +325,7 @@ TEST(ConfigFile, KnowsTheTokenizersForm) {
 }
 
 // Dimensions that are each in their range, but that no codec can be built from.
-TEST(ConfigFile, RefusesWhatTheCodecRefuses) {
+TEST(ConfigFile, RefusesDimensionsOfNoCodec) {
   expect_fault(changed("english", "    kernel_size: 7", "    kernel_size: 18"), Code::kUnsupported,
                "'c.yaml': mimi: the kernel of a SEANet is 18; it must lie between 1 and 17");
   expect_fault(changed("english", "    context: 40", "    context: 16385"), Code::kLimitExceeded,

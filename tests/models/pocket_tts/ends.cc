@@ -16,7 +16,7 @@
 namespace syrinx::pocket {
 namespace {
 
-// Of one to three dozen tokens, all kinds of sentences.
+// Sentences of all kinds, of one to three dozen tokens.
 constexpr std::array kTexts = {
     "Good morning.",
     "The train leaves at nine.",

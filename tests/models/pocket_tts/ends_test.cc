@@ -14,7 +14,8 @@ namespace {
 class PocketEnds : public ::testing::TestWithParam<TestModel> {};
 INSTANTIATE_TEST_SUITE_P(All, PocketEnds, ::testing::ValuesIn(test_models()), name_of);
 
-// Of kNarrowPrecisions: the ends' clearance, and what the logits' errors may be (RMS; the worst have 24 layers).
+// For each of kNarrowPrecisions: the ends' clearance, and the bound of the logits' errors (RMS; the worst have 24
+// layers).
 constexpr std::array kClearances = {0.4f, 1.5f};
 constexpr std::array kErrors = {0.15, 0.9};
 

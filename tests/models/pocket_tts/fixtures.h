@@ -1,4 +1,4 @@
-// What the tests of Pocket TTS share: the eight small configurations, their checkpoints, and the maker's arrays
+// Shared by the tests of Pocket TTS: the eight small configurations, their checkpoints, and the maker's arrays
 // (docs/pocket_tts.md says which there are and how they were made).
 #pragma once
 

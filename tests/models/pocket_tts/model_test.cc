@@ -253,7 +253,7 @@ TEST(PocketCheckpoint, TheCodecMayHaveWeightsOfItsOwn) {
   EXPECT_EQ(load_error(folder.path()).code, Code::kUnsupported);
 }
 
-TEST(PocketCheckpoint, SaysWhatIsWrongWithItsParts) {
+TEST(PocketCheckpoint, FaultsNameTheirPart) {
   struct Case {
     const char *from, *to;
     Code code;
@@ -315,7 +315,7 @@ void expect_the_same_model(Precision precision) {
   }
 }
 
-// What a model says must not depend on where its weights come from.
+// The output must not depend on where the weights come from.
 TEST(PocketModelCache, AStartFromPackedWeightsIsTheSameModel) {
   for (const Precision precision : kAllPrecisions) expect_the_same_model(precision);
 }

@@ -194,7 +194,7 @@ TEST(PocketPrompt, TextsBeyondTheLimitGetASentence) {
 
 // The maker speaks anything that is not white space, whether the model learnt it or not: byte pieces stand for what the
 // vocabulary lacks.
-TEST(PocketPrompt, PassesOnWhatNoModelLearnt) {
+TEST(PocketPrompt, UnknownCharactersPassThrough) {
   const text::UnigramTokenizer pieces = tokenizer();
   const std::pair<std::string, std::string> texts[] = {{"😀😀 🎉", "😀😀 🎉."},
                                                        {"\x01\x02\x1b[2J", "\x01\x02\x1b[2J."},

@@ -117,7 +117,7 @@ Differences flow_head_stages(FlowHead& head, const FlowLmWeights& weights, const
   SeenStages seen;
   size_t frame = 0;
   head.set_probe([&](std::string_view stage, size_t index, std::span<const float> values) {
-    // Of the head's inside the first frame alone is stored.
+    // Only the first frame's inner stages of the head are stored.
     if (frame > 0 && (stage == "block" || stage == "input")) return;
     // The maker computes the condition again at every evaluation.
     const size_t times = stage == "condition" ? head.evaluations() : 1;

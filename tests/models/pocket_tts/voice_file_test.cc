@@ -161,7 +161,7 @@ void expect_fault(const Tensors& tensors, Code code, const std::string& part) {
   EXPECT_THAT(file.error().message, HasSubstr("'v'"));
 }
 
-TEST(VoiceFile, IgnoresWhatLiesBehindTheLength) {
+TEST(VoiceFile, IgnoresPositionsBehindTheLength) {
   const auto file = read(tiny());
   ASSERT_TRUE(file) << file.error().message;
   const Voice& voice = std::get<Voice>(*file);
@@ -185,7 +185,7 @@ TEST(VoiceFile, WidensBothSmallTypes) {
   }
 }
 
-TEST(VoiceFile, RefusesWhatIsNoVoiceOfTheModel) {
+TEST(VoiceFile, RefusesVoicesOfOtherModels) {
   const float no = std::nanf("");
   expect_fault(Tensors(), Code::kDataLoss, "it is no voice of Pocket TTS");
   expect_fault(tiny().remove(kLayer1 + "cache"), Code::kUnsupported, "the model has 2 layers");
@@ -221,7 +221,7 @@ TEST(VoiceFile, RefusesWhatIsNoVoiceOfTheModel) {
                Code::kDataLoss, "no number");
 }
 
-TEST(VoiceFile, RefusesWhatIsNoPrompt) {
+TEST(VoiceFile, RefusesInvalidPrompts) {
   const auto prompt = [](std::vector<size_t> dims, std::vector<float> values) {
     return Tensors().set<float>("audio_prompt", DType::kF32, std::move(dims), values);
   };

@@ -88,7 +88,7 @@ TEST(VoiceRecording, TruncatesToHalfAMinuteOfTheSource) {
   EXPECT_EQ(converted->size(), size_t{16000} * 30 + 1280);
 }
 
-TEST(VoiceRecording, RefusesWhatMakesNoVoice) {
+TEST(VoiceRecording, RefusesUnusableRecordings) {
   const auto expect_fault = [](const Recording& recording, Code code, const char* part) {
     const auto prepared = prepare_recording(recording, kRate, false, "v.wav");
     ASSERT_FALSE(prepared) << part;
@@ -196,7 +196,7 @@ TEST(VoiceRecording, OfALongSoundTheBeginningAloneIsInMemory) {
   EXPECT_THAT(cut.error().message, HasSubstr("'long' is cut off or damaged"));
 }
 
-// Of an operator's own recording all is kept, at the voice's rate: here 11 MB of 190.
+// An operator's own recording is kept whole, at the voice's rate: here 11 MB of 190.
 TEST(VoiceRecording, OfAWholeSoundNoMoreIsInMemoryThanTheVoiceNeeds) {
   constexpr int kHighest = 384000;
   constexpr size_t kBlocks = size_t{120} * kHighest / 65535;

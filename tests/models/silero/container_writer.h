@@ -80,7 +80,7 @@ class ContainerWriter {
   WrittenContainer take() { return std::move(written_); }
 
  private:
-  // Of a value that f16 holds as a normal number, or zero.
+  // The value must be zero or a normal number in f16.
   static uint16_t f16_bits(float value) {
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);

@@ -135,7 +135,7 @@ TEST(SileroVad, AStepAllocatesNothingAndResetEqualsFresh) {
   EXPECT_EQ(first, second);
 }
 
-TEST(SileroVad, WhatIsNoNumberCountsAsSilence) {
+TEST(SileroVad, NonFiniteSamplesCountAsSilence) {
   const SileroVad vad(random_tensors(8));
   std::vector<float> broken = noise(6 * kWindowSamples, 9), silent = broken;
   for (size_t i = 700; i < 900; ++i) {

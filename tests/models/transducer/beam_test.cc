@@ -40,7 +40,7 @@ TEST_P(Beam, HypothesesScoresAndTimesAreTheMakers) {
   }
 }
 
-// What was found for the first recording leaves nothing behind for the second.
+// The first recording leaves no state behind for the second.
 TEST_P(Beam, RecordingsStandForThemselves) {
   const DecodingCase c(GetParam());
   ThreadTeam team(1);

@@ -96,7 +96,7 @@ TEST(TransducerCheckpoint, SpellsText) {
   // baa, _daa, eaa, _gaa: the first piece does not begin a word, specials say nothing.
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{1, 3, 4, 24, 6, 25, 99, -1}), "baa daaeaa gaa");
   EXPECT_EQ(vocabulary.text(std::vector<int32_t>{3}), "daa");
-  // Of many pieces the last ones too; the second file's configuration lists no labels.
+  // The last of many pieces too; the second file's configuration lists no labels.
   const Checkpoint many = opened("tdt_v3.nemo"), more = opened("prompt_multilingual.nemo");
   EXPECT_EQ(many.vocabulary().text(std::vector<int32_t>{8190, 8191}), "admbdm");
   EXPECT_EQ(many.vocabulary().find("bdm"), 8191);
@@ -140,7 +140,7 @@ std::string transposed_views(size_t count) {
       .make();
 }
 
-TEST(TransducerCheckpoint, BoundsWhatIsTurnedRound) {
+TEST(TransducerCheckpoint, TransposedTensorsAreLimited) {
   const TempFolder folder;
   fs::copy_file(data("tdt_mlx/config.json"), folder.file("config.json"));
   const auto opened_with = [&](size_t count) {
@@ -195,7 +195,7 @@ TEST(TransducerCheckpoint, NamesOfTheFileCannotWriteToTheTerminal) {
   EXPECT_LT(message.size(), 1000u);
 }
 
-TEST(TransducerCheckpoint, RefusesWhatIsNoModel) {
+TEST(TransducerCheckpoint, RefusesOtherFiles) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("syrinx_transducer_{}", ::getpid());
   fs::remove_all(folder);
   fs::create_directories(folder);

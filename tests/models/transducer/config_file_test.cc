@@ -59,7 +59,7 @@ TEST(TransducerConfig, ReadsTheMakersTree) {
   EXPECT_EQ(config->features.preemphasis, 0.97f);
   EXPECT_EQ(config->features.log_guard, 0x1p-24f);
   EXPECT_TRUE(config->features.per_feature);
-  // What the file does not say.
+  // Defaults of keys that the file lacks.
   EXPECT_TRUE(config->encoder.use_bias);
   EXPECT_TRUE(config->encoder.xscaling);
   EXPECT_FALSE(config->encoder.layer_norm);
@@ -122,7 +122,7 @@ TEST(TransducerConfig, StreamsAreBounded) {
   EXPECT_NE(none.error().message.find("hold 76546048 values"), std::string::npos) << none.error().message;
 }
 
-// What is absent has the default of the maker's class; null means none.
+// An absent key has the default of the maker's class; null means none.
 TEST(TransducerConfig, TellsNullFromAbsent) {
   const auto features = [](const std::string& from, const std::string& to) {
     const auto config = parse_config(replaced(from, to), "m.yaml");
@@ -136,7 +136,7 @@ TEST(TransducerConfig, TellsNullFromAbsent) {
   EXPECT_EQ(features("dither: 1e-05", "preemph: 0.5").preemphasis, 0.5f);
 }
 
-TEST(TransducerConfig, NamesWhatCannotBeRun) {
+TEST(TransducerConfig, UnsupportedSettingsAreNamed) {
   struct Case {
     std::string from, to;
     Code code;
@@ -192,7 +192,7 @@ TEST(TransducerConfig, NamesWhatCannotBeRun) {
 }
 
 // The frames that each block waits for count twice where a stream holds them, and not at all in other models.
-TEST(TransducerConfig, BoundsWhatBlocksThatSeeAheadHold) {
+TEST(TransducerConfig, FramesHeldByLookaheadAreLimited) {
   const auto read = [](const std::string& more, const std::string& context) {
     return parse_config(replaced("d_model: 32\n  n_heads: 4\n  subsampling: dw_striding\n  subsampling_factor: 8\n"
                                  "  subsampling_conv_channels: 16\n  att_context_size: [-1, -1]",

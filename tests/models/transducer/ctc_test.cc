@@ -38,7 +38,7 @@ class Ctc : public ::testing::Test {
   CtcDecoder decoder_ = CtcDecoder(case_.weights(), runner_, {.measure = ConfidenceMeasure::kMaxProb}, 16);
 };
 
-TEST_F(Ctc, InAnyChunksFindsWhatTheMakersProbabilitiesSay) {
+TEST_F(Ctc, AnyChunksGiveTheMakersLabels) {
   const std::vector<Emission> want =
       by_definition(case_.floats("ctc.log_probs"), case_.weights()->config.vocabulary + 1);
   ASSERT_GT(want.size(), 10u);

@@ -1,4 +1,4 @@
-// What the tests of transducers share: the small checkpoints of tests/data/transducer, loaded, and the reference's
+// Shared by the tests of transducers: the small checkpoints of tests/data/transducer, loaded, and the reference's
 // noise.
 #pragma once
 
@@ -63,7 +63,7 @@ struct Loaded {
     features = std::make_shared<const Features>(std::move(*made));
   }
 
-  // Of the first samples of the noise.
+  // Features of the first samples of the noise.
   std::vector<float> mels(size_t samples) {
     const size_t columns = features->config().mels, frames = features->frames(samples);
     std::vector<float> out(frames * columns);

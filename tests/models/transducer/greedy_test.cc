@@ -163,7 +163,7 @@ TEST_P(Greedy, AnyChunksGiveTheSame) {
 }
 
 // Streams of different lengths that begin in different places, in f32 and narrowed, on one and two threads.
-TEST_P(Greedy, ABatchGivesWhatEachGivesAlone) {
+TEST_P(Greedy, SameLabelsAloneAndTogether) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
     const DecodingCase c(GetParam(), {.precision = precision});
     const GreedyOptions options{.confidence = {.measure = ConfidenceMeasure::kTsallisExp}};
@@ -234,7 +234,7 @@ TEST_P(Greedy, LabelsForgottenLeaveAFreshStateAtItsFrame) {
   }
 }
 
-TEST_P(Greedy, FramesThatAreNotFiniteRaiseAFaultAndCostNobodyElse) {
+TEST_P(Greedy, NonFiniteFramesFaultTheirStream) {
   const DecodingCase c(GetParam());
   Decoding run(c.weights(), {}, 1, 2);
   std::vector<float> broken(c.frame_count() * kFrameWidth);
@@ -272,7 +272,7 @@ TEST_P(Greedy, PenaltyOfTheBlank) {
   EXPECT_EQ(silent.all(d, c.frames()).size(), 0u);
 }
 
-TEST(BoostTree, RefusesWhatItCannotFavour) {
+TEST(BoostTree, RefusesInvalidPhrases) {
   using Phrases = std::vector<std::vector<int32_t>>;
   const auto code = [](const Phrases& phrases, float score = 1.0f) {
     const auto tree = BoostTree::make(phrases, score, 10);

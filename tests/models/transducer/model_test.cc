@@ -50,7 +50,7 @@ TEST(TransducerModel, LabelsAreTheMakers) {
   }
 }
 
-// Of these the reference has several labels, so that the last one said counts; of the last two, some thousands up.
+// Here the reference has several labels, so that the last one said counts; the last two models have some thousands.
 TEST(TransducerModel, ChangingLabelsAreTheMakers) {
   for (const std::string name :
        {"small", "medium", "conformer_rnnt", "conformer_streaming", "tdt_v3", "prompt_multilingual"}) {
@@ -83,8 +83,8 @@ TEST(TransducerModel, OfACtcModelToo) {
   EXPECT_EQ(heard(*model), want);
 }
 
-// What torch writes elsewhere: under state_dict beside an optimiser's tensors and settings, and a dictionary alone; and
-// what a training run of the maker's leaves, with its configuration in OmegaConf's own objects.
+// Other output of torch: under state_dict beside an optimiser's tensors and settings, and a dictionary alone; and that
+// of the maker's training, with its configuration in OmegaConf's own objects.
 TEST(TransducerModel, OtherFilesOfTorchGiveTheSame) {
   const std::vector<int32_t> labels = heard(*load("small.nemo"));
   EXPECT_GT(labels.size(), 5u);

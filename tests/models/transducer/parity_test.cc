@@ -290,7 +290,7 @@ TEST(TransducerEncoder, ThreadsChangeNothing) {
     for (const Precision precision : {Precision::kF32, Precision::kInt8}) compare(name, precision);
 }
 
-TEST(TransducerEncoder, SeesWhatTheContextSays) {
+TEST(TransducerEncoder, VisibleKeysFollowTheContext) {
   const auto range = [](ContextStyle style, AttentionContext context, size_t i) {
     const kernels::KeyRange keys = visible_keys(10, style, context)[i];
     return std::pair<uint32_t, uint32_t>{keys.begin, keys.end};

@@ -234,7 +234,7 @@ TEST(TransducerStream, ResetIsAFreshStreamAndStepsAllocateNothing) {
   }
 }
 
-TEST(TransducerStream, SaysWhatCannotBeStreamed) {
+TEST(TransducerStream, RefusesContextsThatCannotStream) {
   const Checkpoint whole = opened("tdt.nemo"), causal = opened("hybrid_streaming.nemo");
   EXPECT_EQ(check_streaming(whole.config().encoder, {}).error().code, Code::kUnsupported);
   EXPECT_EQ(check_streaming(causal.config().encoder, {6, 5}).error().code, Code::kInvalidArgument);

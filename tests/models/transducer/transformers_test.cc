@@ -163,7 +163,7 @@ TEST(TransducerTransformers, NamesAreTheMakers) {
             "encoder.pre_encode.conv.99999999999999999999.pointwise_conv.weight");
 }
 
-TEST(TransducerTransformers, TellsWhatIsMissing) {
+TEST(TransducerTransformers, MissingFilesAreNamed) {
   const TempFolder folder;
   fs::copy(folder_of("nemotron"), folder.path(), fs::copy_options::recursive);
   fs::remove(folder.file("model-00002-of-00003.safetensors"));
@@ -208,7 +208,7 @@ TEST(TransducerTransformers, RefusesPromptsThatDoNotFit) {
   EXPECT_NE(narrow.error().message.find("prompt_kernel.0"), std::string::npos) << narrow.error().message;
 }
 
-TEST(TransducerTransformers, RefusesWhatItsClassesCannotDo) {
+TEST(TransducerTransformers, RefusesUnsupportedSettings) {
   const std::string text = read_text(folder_of("nemotron") + "/config.json");
   const std::string beside = read_text(folder_of("nemotron") + "/processor_config.json");
   EXPECT_EQ(code(text, beside), Code::kInternal);

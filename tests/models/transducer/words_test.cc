@@ -164,7 +164,7 @@ TEST(PhraseLabels, FollowTheRanksOfMerges) {
   EXPECT_EQ(phrase_labels(vocabulary, std::string(kMaxPhraseBytes + 1, 'a')).error().code, Code::kLimitExceeded);
 }
 
-// Of a model that SentencePiece trained, as its own package encodes them (tools/reference/sentencepiece_pieces.py).
+// Ids of SentencePiece's own package for a model that it trained (tools/reference/sentencepiece_pieces.py).
 TEST(PhraseLabels, AreTheIdsOfTheMaker) {
   const auto content = [](const std::string& name) {
     std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/" + name, std::ios::binary);

@@ -96,7 +96,7 @@ TEST(WhisperCheckpoint, ReadsSeveralFilesWithAnIndex) {
   EXPECT_EQ(Model::load(folder.path()).error().code, Code::kNotFound);
 }
 
-// What lacks a tensor is the whole of the files: none of them is named alone.
+// A missing tensor is missing in all of the files: none of them is named alone.
 TEST(WhisperCheckpoint, FaultsOfSeveralFilesAreTheIndexs) {
   const Shards shards;
   const TempFolder& folder = shards.folder;
@@ -157,7 +157,7 @@ TEST(WhisperCheckpoint, ReadsQuantisedFiles) {
   EXPECT_NE(variables.refusal().find("no scale a row"), std::string::npos);
 }
 
-TEST(WhisperCheckpoint, NamesWhatIsWrong) {
+TEST(WhisperCheckpoint, FaultsNameTheirVariable) {
   {
     Variables variables;
     variables.at("encoder/layer_1/ffn/linear_1/bias").name = "another";

@@ -1,4 +1,4 @@
-// What the tests of Whisper's network share: the small checkpoint in both published forms and the maker's arrays
+// Shared by the tests of Whisper's network: the small checkpoint in both published forms and the maker's arrays
 // (tests/data/whisper/README.md).
 #pragma once
 

@@ -111,7 +111,7 @@ TEST(WhisperLayouts, TokensOfAnotherModelAreRefused) {
   ends(error_of("english", base), "end with the token 51864, the model's table has 51864 rows");
 }
 
-// Of the small checkpoint, whose decoder has a second layer.
+// The configuration is the small checkpoint's, whose decoder has a second layer.
 TEST(WhisperLayouts, HeadsOfAnotherModelAreRefused) {
   const TempFolder folder;
   write_layout_weights(layout("turbo"), true, folder.path());
@@ -199,7 +199,7 @@ TEST(WhisperLayouts, DecodesAsItsMaker) {
 }
 
 // Languages found or given, translations, what came before, and times of words and tokens.
-TEST(WhisperLayouts, SayWhatTheMakersSay) {
+TEST(WhisperLayouts, TranscriptsAreTheMakers) {
   for (const char* const name : kLayouts) {
     const Layout layout(name);
     ThreadTeam team(1);

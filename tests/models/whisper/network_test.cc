@@ -150,7 +150,7 @@ TEST(WhisperNetwork, AlignsAsItsMaker) {
   }
 }
 
-TEST(WhisperNetwork, ReadsWhatTheFilesSayOfTokens) {
+TEST(WhisperNetwork, ReadsTheFilesTokenSettings) {
   const auto ct2 = load("ct2"), transformers = load("transformers");
   EXPECT_EQ(ct2->config().language_ids.front(), 502);
   EXPECT_EQ(transformers->config().language_ids, (std::vector<int32_t>{5, 6}));
@@ -180,7 +180,7 @@ TEST(WhisperNetwork, StaysNearInNarrowPrecisions) {
 }
 
 // Bits, not tolerances: alone or in a batch, on one thread or three, after a copy or a reset.
-TEST(WhisperNetwork, GivesAHypothesisWhatItGetsAlone) {
+TEST(WhisperNetwork, SameBitsAloneAndTogether) {
   const Arrays reference;
   const auto tokens = reference.get<int32_t>("tokens");
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {

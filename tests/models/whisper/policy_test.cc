@@ -50,7 +50,7 @@ TEST(WhisperTokens, OthersAreRefused) {
             0u);
 }
 
-TEST(WhisperRules, LeaveWhatTheMakersLeave) {
+TEST(WhisperRules, AllowedTokensAreTheMakers) {
   const Tokens& tokens = small_tokens();
   const Rules timed = make_rules(small_bpe(), tokens, true), untimed = make_rules(small_bpe(), tokens, false);
   for (const Json& row : list(small_reference(), "masks")) {

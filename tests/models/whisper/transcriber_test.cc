@@ -43,7 +43,7 @@ class WhisperTranscriber : public testing::Test {
   TranscriberSettings settings_;
 };
 
-TEST_F(WhisperTranscriber, SaysWhatTheMakersSays) {
+TEST_F(WhisperTranscriber, TranscriptIsTheMakers) {
   const auto file = parse_json(read_small("transcripts.json"), "transcripts.json");
   ASSERT_TRUE(file.has_value());
   size_t tokens = 0, words = 0;

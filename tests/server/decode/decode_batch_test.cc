@@ -55,13 +55,13 @@ TEST(DecodeRequest, SoundIsOfNumbersOrOfBytes) {
   EXPECT_EQ(bytes->sound, numbers->sound);
   EXPECT_FALSE(bytes->opaque);
   EXPECT_FALSE(parse_batch_request(kJson, R"({"audio_buffer": [1, 2], "opaque": null})", 1)->opaque);
-  // Of what is passed over, any value: openapi_decode.json says so.
+  // Ignored fields may have any value: openapi_decode.json says so.
   for (const std::string value : {"7", "1.5", "\"yes\"", "true", "null"})
     for (const std::string field : {"_description", "_incremental", "_model"})
       EXPECT_EQ(fault(R"({"audio_buffer": [1, 2], ")" + field + "\": " + value + "}"), "") << field << value;
 }
 
-// What the parser keeps of them, and tells of them once it finds that they are wrong, is many times as long.
+// The parser's copies and its message about a fault would be many times as long.
 TEST(DecodeRequest, LongPiecesAreNotParsed) {
   const std::string kept = R"({"audio_buffer": [1, 2], "opaque": ")", blanks(size_t{1} << 20, '\n');
   for (const std::string& body : {blanks + "x", kept + blanks, kept + std::string(size_t{1} << 20, 'a') + "\"}",
@@ -72,7 +72,7 @@ TEST(DecodeRequest, LongPiecesAreNotParsed) {
   EXPECT_TRUE(parse_batch_request(kJson, kept + opaque + "\"}", 1));
 }
 
-TEST(DecodeRequest, WhatIsWrongIsNamed) {
+TEST(DecodeRequest, FaultsAreNamed) {
   EXPECT_THAT(fault(""), HasSubstr("give a JSON object with 'audio_buffer'"));
   EXPECT_THAT(fault("[1, 2]"), HasSubstr("JSON"));
   EXPECT_THAT(fault("7"), HasSubstr("the body is no object"));
@@ -160,7 +160,7 @@ TEST_F(DecodeBatch, MisusesAndFaults) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-TEST_F(DecodeBatch, TheServiceAdmitsWhatItCanHear) {
+TEST_F(DecodeBatch, ServiceAdmitsRecordingsWithinItsLimits) {
   settings_.max_upload_mb = 200;
   settings_.max_uploads_mb = 200;
   settings_.recognition_slots = 1;

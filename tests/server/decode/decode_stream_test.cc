@@ -117,7 +117,7 @@ class DecodeStream : public testing::Test {
     while (!messages_->ended() && waited.elapsed_ms() < kPatienceMs) std::this_thread::yield();
     return messages_->ended() ? messages_->ended()->code : 0;
   }
-  // What is said last, before the stream is closed so.
+  // The last message before the stream is closed with `code`.
   void expect_end(const char* sentence, int code) {
     hear_until("ERROR");
     EXPECT_THAT(text("message"), HasSubstr(sentence));
@@ -317,7 +317,7 @@ TEST_F(DecodeStream, SoundThatWaitsIsMeasured) {
   EXPECT_THAT(metrics_.text(), HasSubstr("syrinx_queue_delay_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
 }
 
-// Of all words of a stream, from its sound's coming.
+// Over all words of a stream, from the time their audio came.
 TEST_F(DecodeStream, TheFirstWordIsMeasured) {
   recogniser_->still = true;
   clock_.advance_s(5);
@@ -334,7 +334,7 @@ TEST_F(DecodeStream, TheFirstWordIsMeasured) {
               HasSubstr("syrinx_time_to_first_word_seconds_count{model=\"" + model_->id() + "\"} 1\n"));
 }
 
-TEST_F(DecodeStream, WhatIsNotHeardAnyMoreDoesNotWait) {
+TEST_F(DecodeStream, AbandonedAudioDoesNotWait) {
   recogniser_->still = true;
   start();
   say(beeping({0.1}, 2));
@@ -396,8 +396,8 @@ TEST_F(DecodeStream, NoWordIsLostWithTheTime) {
   EXPECT_EQ(text("transcription"), "beep");
 }
 
-// What it has sent waits behind what it does not read: the stream cannot know that nothing comes.
-TEST_F(DecodeStream, WhoReadsNothingIsNotCalledIdle) {
+// The client's messages wait behind the answers that it does not read: the stream cannot know that nothing comes.
+TEST_F(DecodeStream, ClientReadingNothingIsNotIdle) {
   std::string opaque;
   for (size_t i = 0; i < kMaxOpaqueCharacters; ++i) opaque += "\xF0\x9F\x98\x80";
   start({.opaque = opaque, .idle_s = 5});
@@ -412,7 +412,7 @@ TEST_F(DecodeStream, WhoReadsNothingIsNotCalledIdle) {
   EXPECT_THAT(heard, Each("PAUSED"));
 }
 
-TEST_F(DecodeStream, WhoLeavesFreesTheSlot) {
+TEST_F(DecodeStream, LeavingClientFreesTheSlot) {
   start();
   say(beeping({0.1}, 0.5));
   EXPECT_EQ(hear(), "ACTIVE");
@@ -421,7 +421,7 @@ TEST_F(DecodeStream, WhoLeavesFreesTheSlot) {
 }
 
 // The engine is asked for what nobody waits for any more, and busy with others.
-TEST_F(DecodeStream, WhoLeavesDoesNotWaitForHisTurn) {
+TEST_F(DecodeStream, LeavingClientWaitsForNoTurn) {
   const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
     start({}, &lines);
     recogniser_->still = true;
@@ -443,7 +443,7 @@ TEST_F(DecodeStream, TheServersEndIsTheStreams) {
   EXPECT_EQ(closed_with(), 1001);
 }
 
-TEST_F(DecodeStream, WhoReadsNothingHearsOfAllInTheEnd) {
+TEST_F(DecodeStream, LateReaderGetsAllWords) {
   std::vector<double> at_s;
   std::string words;
   for (int i = 0; i < 80; ++i) {

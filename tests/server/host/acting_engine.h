@@ -14,7 +14,7 @@
 
 namespace syrinx::server {
 
-// What it is asked to do behind `chunks` chunks of 80 ms each.
+// Actions behind `chunks` chunks of 80 ms each.
 struct Act {
   size_t chunks = 1, chunk_samples = 1920;
   std::function<Status()> end = [] { return Status(); };

@@ -1,4 +1,4 @@
-// What every test of a slot's job does with it: a log in a file, and the blocks of its answer put together.
+// Shared by the tests of a slot's job: a log in a file, and the blocks of its answer put together.
 #pragma once
 
 #include <cstdio>
@@ -16,7 +16,7 @@
 
 namespace syrinx::server {
 
-// What `run` writes to the log, which is whole when this returns.
+// Text that `run` writes to the log, which is whole when this returns.
 inline std::string logged(const std::string& path, const std::function<void(RequestLog&)>& run) {
   FILE* const file = std::fopen(path.c_str(), "w");
   {

@@ -1,4 +1,4 @@
-// What GET /v1/models says of a service with one model, and whether openapi.json describes it.
+// Entry of a service with one model in GET /v1/models, and a check that openapi.json describes it.
 #pragma once
 
 #include <gmock/gmock.h>

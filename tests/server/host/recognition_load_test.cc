@@ -1,4 +1,4 @@
-// What of the settings a recogniser is loaded with.
+// Settings that a recogniser is loaded with.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -255,7 +255,7 @@ class LeavingTest : public SpeechJobTest {
   std::optional<Service> service_;
 };
 
-// What was being computed when it left is the last.
+// The step in progress when the client left is the last.
 TEST_F(LeavingTest, TheSlotIsFreeBehindTheStepThatIsUnderWay) {
   for (const size_t step : {1, 2, 3, 10}) EXPECT_EQ(steps_until_the_end(step, /*chunk_samples=*/480), step);
 }
@@ -277,7 +277,7 @@ TEST_F(SpeechJobTest, MetricsKnowNoModelBeforeThereIsOne) {
   EXPECT_THAT(page, Not(HasSubstr("model=\"\"")));
 }
 
-// What keeps a server running asks /health: one whose engine gives nothing is to be restarted, and no other.
+// A supervisor asks /health: an engine that gives no output must be restarted, and no other.
 TEST_F(SpeechJobTest, HealthTellsOfAnEngineThatStandsStillForTooLong) {
   constexpr double kNever = 60'000;
   for (const double stuck_after_s : {0.01, kNever}) {

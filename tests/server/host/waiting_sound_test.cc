@@ -1,4 +1,4 @@
-// What is told of sound that waits for a recogniser, by a clock that the test sets.
+// Metrics of audio that waits for a recogniser, by a clock that the test sets.
 #include "server/host/waiting_sound.h"
 
 #include <gmock/gmock.h>

@@ -44,7 +44,7 @@ int connect_and_send(int port, const std::string& request) {
   return client;
 }
 
-// What the server says until it closes, which is no reset.
+// The server's answers until it closes the connection, without a reset.
 std::string send_and_hear(int port, const std::string& requests) {
   const int client = connect_and_send(port, requests);
   std::string answers;
@@ -113,7 +113,7 @@ class HttpServerTest : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpServerTest, WhatTheServiceThrowsIsAnAnswer) {
+TEST_F(HttpServerTest, ServiceExceptionBecomesAnAnswer) {
   listen({});
   EXPECT_THAT(ask(server_->port(), "/answer"), StartsWith("HTTP/1.1 500 "));
   EXPECT_THAT(ask(server_->port(), "/memory"), StartsWith("HTTP/1.1 503 "));
@@ -148,7 +148,7 @@ TEST_F(HttpServerTest, AConnectionThatIsGivenUpIsNotCountedForEver) {
   EXPECT_THAT(ask(server_->port(), "/"), HasSubstr("fine"));
 }
 
-TEST_F(HttpServerTest, AnExceptionOfOneConnectionKeepsNobodyOut) {
+TEST_F(HttpServerTest, ExceptionAffectsOneConnectionOnly) {
   listen({.max_connections = 0});
   for (int i = 1; i <= 3; ++i) {
     ask(server_->port(), "/");
@@ -204,8 +204,8 @@ class StreamService final : public ThrowingService {
   const std::shared_ptr<ReplyStream> stream = std::make_shared<ReplyStream>();
 };
 
-// Who was refused, or had been promised that the connection stays, and does not close it.
-TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
+// Clients that were refused, or that keep their connections open, do not delay the end.
+TEST_F(HttpServerTest, LingeringClientsDelayNoShutdown) {
   constexpr double kPatienceMs = 60000;
   StreamService service;
   service.stream->begin({.status = 200}, /*whole=*/false);
@@ -232,7 +232,7 @@ TEST_F(HttpServerTest, TheEndWaitsForNobodyWhoLingers) {
 }
 
 // Beast throws at such a header, while the client is watched for leaving, which it does not.
-TEST_F(HttpServerTest, WhatIsThrownInAnAnswerEndsItsConnectionAndItsWork) {
+TEST_F(HttpServerTest, ExceptionInAnswerEndsItsWork) {
   StreamService service;
   service.stream->begin({.status = 200, .headers = {{"X", std::string(70000, 'x')}}}, /*whole=*/false);
   const auto server = HttpServer::listen({.stalled_reader_s = 3600}, service);
@@ -297,7 +297,7 @@ std::string frame(char first_byte, size_t bytes) {
   return first_byte + std::string(length, sizeof(length)) + std::string(4, '\0') + std::string(bytes, 'x');
 }
 
-// What a session gets of them, and what the client then hears first behind the handshake's answer.
+// Sends frames; `check` sees the session's messages, with the client's socket behind the handshake's answer.
 void send_frames(const std::string& frames, const std::function<void(MessageStream& got, int client)>& check) {
   SessionService service;
   const auto server = HttpServer::listen({.max_message_bytes = 1000}, service);
@@ -311,7 +311,7 @@ void send_frames(const std::string& frames, const std::function<void(MessageStre
   ::close(client);
 }
 
-// Of a message that comes in several frames, all together count.
+// The frames of one message count together.
 TEST_F(HttpServerTest, AMessageOfSeveralFramesHasTheLimitOfOne) {
   constexpr char kFirst = '\x01', kMiddle = '\0', kLast = '\x80', kWhole = '\x81';
   send_frames(frame(kFirst, 400) + frame(kMiddle, 300) + frame(kLast, 300), [](MessageStream& got, int /*client*/) {

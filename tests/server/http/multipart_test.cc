@@ -44,7 +44,7 @@ TEST(Multipart, FieldsAndFilesInTheirOrder) {
   EXPECT_EQ((*path)[0].file_name, "C:\\dir\\");
 }
 
-TEST(Multipart, WhatIsNoFormIsNamed) {
+TEST(Multipart, FaultyFormsAreNamed) {
   EXPECT_EQ(parse_multipart("application/json", "{}").error().status, 415);
   EXPECT_THAT(fault("", "multipart/form-data"), HasSubstr("no boundary of 1 to 70 bytes"));
   EXPECT_THAT(fault("", ("multipart/form-data; boundary=" + std::string(71, 'x')).c_str()), HasSubstr("no boundary"));
@@ -181,7 +181,7 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check(many, "keywords", "more than 32 words");
 }
 
-TEST(UploadRoom, IsTakenAsBytesComeAndGivenBackWithWhatHoldsIt) {
+TEST(UploadRoom, GrowsWithBytesAndFollowsHolder) {
   auto room = std::make_unique<UploadRoom>(100, 60);
   auto first = room->begin("a");
   EXPECT_EQ(room->held(), 0U);  // who brings nothing holds nothing

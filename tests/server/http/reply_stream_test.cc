@@ -24,7 +24,7 @@ std::string pop_all(ReplyStream& stream) {
   return text;
 }
 
-TEST(ReplyStream, WhatIsWrittenComesOutInOrder) {
+TEST(ReplyStream, BlocksComeOutInOrder) {
   ReplyStream stream;
   int news = 0;
   stream.on_news([&] { ++news; });

@@ -52,7 +52,7 @@ TEST(SpeechRequest, EveryField) {
   EXPECT_FALSE(nulls.whole || nulls.temperature.has_value());
 }
 
-TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
+TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
   const struct {
     const char *field, *body, *words;
   } cases[] = {
@@ -88,7 +88,7 @@ TEST(SpeechRequest, MisusesNameTheFieldAndWhatItMayBe) {
   }
 }
 
-TEST(SpeechRequest, FieldsOfOtherServersAreKnownAndSayWhatToDoInstead) {
+TEST(SpeechRequest, FieldsOfOtherServersNameAlternatives) {
   const struct {
     const char *field, *value, *instead;
   } cases[] = {

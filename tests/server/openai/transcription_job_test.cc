@@ -133,7 +133,7 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_THAT(run(file_ + part("language", "en"), /*translated=*/true).head->body, HasSubstr("unknown_parameter"));
   const std::string loud = part("chunking_strategy", R"({"type": "server_vad", "threshold": 7})");
   EXPECT_THAT(run(file_ + loud).head->body, HasSubstr("\"param\":\"chunking_strategy\""));
-  // What can be said at once is not said behind the file.
+  // A fault that is visible at once is not reported behind the file.
   EXPECT_THAT(run(part("file", "GIF89a") + part("language", "xx")).head->body, HasSubstr("\"param\":\"language\""));
   recogniser_->throws_at = 2;
   EXPECT_EQ(run(file_).head->status, 503);
@@ -188,7 +188,7 @@ TEST_F(TranscriptionJobTest, AClientThatLeavesEndsIt) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-TEST_F(TranscriptionJobTest, WhoReadsSlowlyIsNotWaitedForAsTheEngineIs) {
+TEST_F(TranscriptionJobTest, SlowReaderIsNoEngineWait) {
   TranscriptionJob job(model_,
                        {.type = kType, .body = file_ + part("stream", "true") + "--b--\r\n", .max_recording_s = 10},
                        {.metrics = metrics_});

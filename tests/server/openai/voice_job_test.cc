@@ -121,7 +121,7 @@ TEST_F(VoiceJobTest, AnUploadedOneTakesNoneOfOpenAisNames) {
   EXPECT_EQ(model_->find_voice("alloy"), *model_->find_voice(""));
 }
 
-TEST_F(VoiceJobTest, WhatWasSentIsToBlameOrTheServer) {
+TEST_F(VoiceJobTest, FaultIsClientsOrServers) {
   const auto status = [&](Code code, const char* message) {
     engine_->fault = fail(code, "{}", message);
     const HttpReply reply = upload();
@@ -177,7 +177,7 @@ TEST_F(VoiceJobTest, WithoutMemoryToTellOfItTheVoiceIsThereAndTheAnswerToo) {
   }
 }
 
-TEST_F(VoiceJobTest, WhatCannotBeWrittenIsTakenBack) {
+TEST_F(VoiceJobTest, UnwritableVoiceIsRemovedAgain) {
   engine_->before_export = [&] { write_text(folder_.path() + "/shelf", "no folder"); };
   const HttpReply reply = upload();
   EXPECT_THAT(reply, IsFinal(507));

@@ -1,4 +1,4 @@
-// What answers in a realtime session: when it is asked, with what, and how its answer ends.
+// The source of replies in a realtime session: when it is asked, with which text, and how its reply ends.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ class PauseTest : public HearingTest {
   }
 };
 
-TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
+TEST_F(PauseTest, SpeechAcrossPauseIsAnsweredOnce) {
   say_two_turns();
   append(silence(0.6));
   hear_until(kCompleted);
@@ -69,7 +69,7 @@ TEST_F(PauseTest, WhoGoesOnBehindAPauseIsAnsweredOnceAtTheEnd) {
   expect_one_answer(2);
 }
 
-TEST_F(PauseTest, WhatNobodyUnderstandsBehindThemLeavesNoWordsUnanswered) {
+TEST_F(PauseTest, WordsBeforeFailedTurnAreAnswered) {
   say_two_turns("nothing can be heard");
   append(silence(0.6));
   hear_until(kFailed);
@@ -77,7 +77,7 @@ TEST_F(PauseTest, WhatNobodyUnderstandsBehindThemLeavesNoWordsUnanswered) {
   expect_one_answer(1);
 }
 
-TEST_F(PauseTest, WhatIsClearedBehindThemLeavesNoWordsUnanswered) {
+TEST_F(PauseTest, WordsBeforeClearedTurnAreAnswered) {
   say_two_turns();
   say(R"({"type":"input_audio_buffer.clear"})");
   hear_until("response.done");
@@ -140,8 +140,8 @@ TEST_F(ThinkingTest, ACoughMeanwhileLeavesTheQuestionOwed) {
   EXPECT_EQ(held_->asked[1].turns[0].text, held_->asked[0].turns[0].text);
 }
 
-// Who types beside the microphone.
-TEST_F(ThinkingTest, NobodyIsAskedForEverForOneQuestion) {
+// Typing beside the microphone.
+TEST_F(ThinkingTest, QuestionIsNotRepeatedForEver) {
   start_session();
   append(noise(0.6));
   append(silence(0.6));
@@ -172,7 +172,7 @@ TEST_F(HearingTest, AnAnswerThatHasBeenHeardIsNotOwed) {
   EXPECT_EQ(answers_->asked.size(), 1u);
 }
 
-TEST_F(ThinkingTest, WhatTheClientHasCancelledIsNotOwed) {
+TEST_F(ThinkingTest, CancelledAnswerIsNotDue) {
   start_session();
   append(noise(0.6));
   append(silence(0.6));
@@ -254,7 +254,7 @@ TEST_F(HearingTest, AnAnswerThatCannotBeSaidIsToldWithoutSound) {
   }
 }
 
-TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
+TEST_F(HearingTest, WithoutASlotNothingIsAsked) {
   const auto answers = std::make_shared<FixedAnswer>("You said it.");
   const auto busy = []() -> tl::expected<SlotPool::Lease, HttpError> {
     return tl::unexpected(HttpError{.status = 503, .message = "all slots are busy", .code = "no_free_slot"});
@@ -266,7 +266,7 @@ TEST_F(HearingTest, WhatCannotBeSpokenIsNotAsked) {
   EXPECT_TRUE(answers->asked.empty());
 }
 
-// Somebody has spoken, and the only place for an answer is taken.
+// A turn is due an answer, and the only slot is taken.
 class OwedAnswer : public HearingTest {
  protected:
   void say_a_turn() {
@@ -382,7 +382,7 @@ TEST_F(HearingTest, AVoiceThatIsDeletedMeanwhileIsNotThere) {
   leave();
 }
 
-// What is heard has no marks, what is read has them; what a client has written is its own.
+// Spoken answers have no Markdown marks, written ones keep them; the client's own text stays as it is.
 TEST_F(HearingTest, TheMarksOfAnAnswerAreNotSpoken) {
   const auto answers = std::make_shared<FixedAnswer>("# Tea\n- **Green** [tea](http://x.org) at `80`\n- 2 * 3");
   for (const bool generated : {true, false}) {
@@ -433,7 +433,7 @@ TEST(SpokenText, OfABrokenAnswerNoMoreIsKeptThanItsSoundCanHave) {
 }
 
 // The text of an answer may be far ahead of its sound.
-TEST_F(HearingTest, WhatWasNotSpokenIsNotSentUpstream) {
+TEST_F(HearingTest, UnspokenTextIsNotSentUpstream) {
   engine_->act.chunks = 100000;
   std::string text;
   for (int i = 0; i < 800; ++i) text += "word ";

@@ -1,4 +1,4 @@
-// What the dialects of realtime sessions call events and formats, and that the sound in each format is that format's.
+// Names of events and formats in the dialects of realtime sessions, and that the audio has its format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ TEST_F(HearingTest, ASessionOfTranscriptionHasABetaName) {
   EXPECT_EQ(text_in({"session", "object"}), "realtime.transcription_session");
 }
 
-TEST_F(HearingTest, WhatTheBetaNamesRefuseIsNamedByThem) {
+TEST_F(HearingTest, BetaRefusalsUseBetaNames) {
   start(kManual, {.dialect = Dialect::kBeta});
   const auto update = [](const char* session) {
     return fmt::format(R"({{"type":"session.update","session":{}}})", session);
@@ -154,7 +154,7 @@ class FormatTest : public HearingTest, public testing::WithParamInterface<std::t
   const Law& law() const { return std::get<Law>(GetParam()); }
   void start_session() { start(kManual, {.speech = speech_, .dialect = std::get<Dialect>(GetParam())}); }
 
-  // Of "input" or "output", which session.updated repeats.
+  // `end` is "input" or "output", which session.updated repeats.
   void set_format(const char* end, const char* released, const char* beta) {
     const std::string format = is_beta()
                                    ? fmt::format(R"("{}_audio_format":"{}")", end, beta)

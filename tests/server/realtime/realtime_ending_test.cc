@@ -89,7 +89,7 @@ TEST_F(EndTest, ATurnThatFailsIsToldWhenTheServerGoes) {
   expect_gone();
 }
 
-TEST_F(EndTest, WhatIsTooShortForATurnIsForgottenWhenTheServerGoes) {
+TEST_F(EndTest, ShortAudioIsDroppedAtShutdown) {
   start(kManual);
   append(noise(0.05));
   go_down();
@@ -131,7 +131,7 @@ TEST_F(EndTest, ATurnThatWasOverIsAnswered) {
   expect_gone();
 }
 
-TEST_F(EndTest, WhatHadComeIsHeeded) {
+TEST_F(EndTest, EarlierEventsAreHandled) {
   start(kManual, {.speech = speech_, .take_slot = hold()});
   say(ask("audio"));
   const Stopwatch waited;

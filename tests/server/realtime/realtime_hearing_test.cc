@@ -1,4 +1,4 @@
-// What a realtime session hears: sound in, turns and their words out, without a socket.
+// Input of a realtime session: audio in, turns and their words out, without a socket.
 #include <algorithm>
 
 #include "server/http/base64.h"
@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(HearingTest, WhatIsCommittedIsTranscribed) {
+TEST_F(HearingTest, CommittedAudioIsTranscribed) {
   start(kManual);
   append(beeps({0.3, 0.9}, 1.5, kRateHz));
   say(kCommit);
@@ -30,7 +30,7 @@ TEST_F(HearingTest, WhatIsCommittedIsTranscribed) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
   EXPECT_TRUE(slots_are_busy(0));  // behind its last turn the slot is for others
   EXPECT_THAT(metrics_.text(), HasSubstr("direction=\"in\"} 2\n"));
-  // Of three words, once a turn.
+  // One for three words of a turn.
   EXPECT_THAT(metrics_.text(), testing::ContainsRegex("syrinx_time_to_first_word_seconds_count[{]model=[^}]*[}] 2\n"));
 }
 
@@ -60,7 +60,7 @@ TEST_F(HearingTest, TurnsAreFoundByVoice) {
   hear_until(kCompleted);
 }
 
-TEST_F(HearingTest, WhoSpeaksInterruptsAndIsAnswered) {
+TEST_F(HearingTest, SpeechInterruptsAndIsAnswered) {
   engine_->act.chunks = 100000;
   const auto answers = std::make_shared<FixedAnswer>("You said it.");
   start(kDetected, {.speech = speech_, .replies = answers, .answers_turns = true});
@@ -108,7 +108,7 @@ TEST_F(HearingTest, ATurnThatPausesGivesItsSlotUpAndGoesOn) {
   EXPECT_EQ(text_in({"usage", "seconds"}), "1.0");
 }
 
-TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
+TEST_F(HearingTest, RefusalNamesTheParameter) {
   start(kManual, {.max_clip_s = 10});
   const auto update = [](const std::string& input) {
     return R"({"type":"session.update","session":{"audio":{"input":)" + input + "}}}";
@@ -137,7 +137,7 @@ TEST_F(HearingTest, WhatIsWrongIsRefusedByItsName) {
 }
 
 // docs/server.md names them: clients send them to any server.
-TEST_F(HearingTest, WhatNothingHereUsesIsTakenAndNotRepeated) {
+TEST_F(HearingTest, UnusedFieldsAreAcceptedNotRepeated) {
   start(kManual);
   say(R"({"type":"session.update","session":{"tools":[{"type":"function","name":"f"}],"tool_choice":"auto",
           "tracing":"auto","truncation":"auto","no such field":1,
@@ -170,7 +170,7 @@ TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
 }
 
 // A transducer has as many streams as there are slots: one that a check took would be somebody's who holds a slot.
-TEST_F(HearingTest, WhatIsAskedForIsCheckedWithoutAStream) {
+TEST_F(HearingTest, ChecksTakeNoStream) {
   start(R"({"turn_detection":null,"transcription":{"language":"de","keywords":["Syrinx"]}})");
   refused(R"({"type":"session.update","session":{"audio":{"input":{"transcription":{"language":"xx"}}}}})",
           "audio.input.transcription.language", "xx");
@@ -243,19 +243,19 @@ TEST_F(LanguageTest, IsTheOnlyOneThatIsExpected) {
           "audio.input.transcription.languages", "must be a list of at most 64 texts");
 }
 
-// Of a model that cannot be told one.
+// For a model without a choice of languages.
 TEST_F(LanguageTest, IsThatWhichTheOperatorLists) {
   ASSERT_NO_FATAL_FAILURE(start_with({}, {"en"}));
   for (const char* language : {"en", "en-US", "auto"}) expect_taken(language);
   expect_refused("de", "language_not_found", "'de'");
 }
 
-TEST_F(LanguageTest, IsRefusedWhereNobodyKnowsThatOfTheModel) {
+TEST_F(LanguageTest, IsRefusedWithUnknownModelLanguage) {
   ASSERT_NO_FATAL_FAILURE(start_with({}, {}));
   expect_refused("en", "language_not_found", "recognition_languages");
 }
 
-TEST_F(HearingTest, WhoIsSilentForLongIsReminded) {
+TEST_F(HearingTest, LongSilenceTriggersTheTimeout) {
   start(R"({"turn_detection":{"type":"server_vad","idle_timeout_ms":5000}})");
   clock_.advance_ns(int64_t{6} * 1'000'000'000);
   session_->messages()->poke();

@@ -46,7 +46,7 @@ TEST_F(PacedSession, EventsThatComeFasterWait) {
   heeds_nothing();
 }
 
-TEST_F(PacedSession, WhatIsWrongCostsMore) {
+TEST_F(PacedSession, InvalidEventsCostMore) {
   start(kManual, {.events_per_s = 1});
   for (int i = 0; i < 4; ++i) say("{");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(hear(), "error");
@@ -83,7 +83,7 @@ TEST_F(PacedSession, TextsThatAreLookedAtCountEachTime) {
   heeds(1);
 }
 
-// What had come by then.
+// Events that had come by then are handled.
 TEST_F(PacedSession, AServerThatGoesDoesNotWaitForIt) {
   start(kManual, {.events_per_s = 1});
   for (int i = 0; i < 12; ++i) say(kUpdate);

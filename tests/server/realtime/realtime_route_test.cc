@@ -23,7 +23,7 @@ HttpRequest request_with(const std::string& name, const std::string& value) {
   return request;
 }
 
-TEST(HandshakeTest, WhatAClientAsksFor) {
+TEST(HandshakeTest, ReadsDialectProtocolAndKey) {
   const auto read = [](const std::string& name, const std::string& value, std::string_view setting = "auto") {
     return read_handshake(request_with(name, value), setting);
   };
@@ -53,7 +53,7 @@ TEST(HandshakeTest, WhatAClientAsksFor) {
   EXPECT_FALSE(is_realtime_model("gpt-9"));
 }
 
-TEST(HandshakeTest, WhatIsNoneIsToldWhy) {
+TEST(HandshakeTest, RefusalTellsTheReason) {
   HttpRequest request = request_with("Upgrade", "WebSocket");
   const auto fault = [&] { return realtime::handshake_fault(request).value_or(HttpError{.status = 0, .message = {}}); };
   EXPECT_EQ(fault().status, 400);
@@ -76,7 +76,7 @@ class RealtimeRoute : public testing::Test {
     settings_.upstream = "http://127.0.0.1:1/v1";
     settings_.upstream_model = "llama3.2";
   }
-  // Of a request that names the model: 101 where a session begins.
+  // Status of a request that names the model: 101 where a session begins.
   int status_of(Service& service, const std::string& model) {
     HttpRequest request;
     request.method = "GET";

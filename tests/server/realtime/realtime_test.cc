@@ -126,7 +126,7 @@ TEST_F(RealtimeTest, AChunkOfSecondsLeavesInPartsAndWaitsForRoom) {
   EXPECT_EQ(events, 100U);
 }
 
-TEST_F(RealtimeTest, ACancelledResponseEndsAndIsCutToWhatWasHeard) {
+TEST_F(RealtimeTest, CancelledResponseKeepsHeardText) {
   engine_->act.chunks = 100000;
   start({.dialect = Dialect::kBeta});
   say(kSpeak);
@@ -213,7 +213,7 @@ TEST_F(RealtimeTest, ASlotIsTakenForAResponseAlone) {
   EXPECT_EQ(slots.busy(), 0U);
 }
 
-TEST_F(RealtimeTest, WhatTheEngineSaysOfItsFilesStaysHere) {
+TEST_F(RealtimeTest, PathsInEngineErrorsStayPrivate) {
   engine_->act = {.chunks = 1, .end = [] { return Status(fail(Code::kIo, "cannot read /secret/place")); }};
   start();
   say(kSpeak);
@@ -254,7 +254,7 @@ TEST_F(RealtimeTest, AClientThatReadsNothingHasFewBytesWaiting) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(hear(), "conversation.item.retrieved");
 }
 
-TEST_F(RealtimeTest, WhatAFailedResponseOrOneOutsideTheConversationLeavesIsAnsweredLater) {
+TEST_F(RealtimeTest, UnansweredItemsAreAnsweredLater) {
   start({.max_text_characters = 6});
   constexpr const char* kCreate = R"({"type":"response.create","response":{"output_modalities":["text"]}})";
   say(item_event("a", "One."));
@@ -391,7 +391,7 @@ TEST_F(BusySession, EndsInItsTimeThoughItSpeaks) {
   ends_in_its_time();
 }
 
-TEST_F(RealtimeTest, WhatIsRefusedIsNotAsked) {
+TEST_F(RealtimeTest, RefusedEventsAreNoActivity) {
   start({.idle_s = 10});
   clock_.advance_ns(int64_t{6} * 1'000'000'000);
   say("{");
@@ -461,7 +461,7 @@ TEST(ConversationTest, LongTextsMakeRoomTooAndTheNewestStays) {
   EXPECT_TRUE(conversation.add({.id = "d", .text = half + half + half}));
   ASSERT_EQ(conversation.items().size(), 1U);
   EXPECT_EQ(conversation.items().front().id, "d");
-  // What is heard comes by its text, when the item is long there.
+  // A spoken item gets its text long after it was added.
   std::vector<std::string> dropped;
   for (const char* id : {"e", "f"}) EXPECT_TRUE(conversation.add({.id = id}, {}, &dropped));
   for (const char* id : {"e", "f", "nobody"}) conversation.set_text(id, half + "x", &dropped);

@@ -1,5 +1,4 @@
-// What becomes of a turn that something goes wrong with, or changes in: rules, format, transcription, recogniser,
-// client.
+// Turns with a fault or a change in them: rules, format, transcription, recogniser, client.
 
 #include "audio/g711.h"
 #include "tests/server/host/job_run.h"
@@ -65,7 +64,7 @@ TEST_F(HearingTest, ATurnThatNoDetectorFollowsIsOverWhereOneBegins) {
   EXPECT_NE(text_in({"item_id"}), item);
 }
 
-TEST_F(HearingTest, WhatIsTooShortForATurnIsForgottenWhereDetectionBegins) {
+TEST_F(HearingTest, DetectionDropsShortAudioBefore) {
   detect(6);
   start(kManual);
   append(noise(0.05));
@@ -182,7 +181,7 @@ TEST_F(HearingTest, AClipThatIsCommittedComesAtOnce) {
 }
 
 // Or a session could be heard for ever as fast as it can be sent.
-TEST_F(HearingTest, WhoSwitchesDetectionToAndFroIsNotForgivenWhatCameAhead) {
+TEST_F(HearingTest, SwitchingDetectionKeepsTheBacklog) {
   start(kManual, {.max_clip_s = 20, .kb_per_s = 1e6});  // the clock stands still
   const auto switch_to = [&](const std::string& detection) {
     say(R"({"type":"session.update","session":{"audio":{"input":)" + detection + "}}}");
@@ -228,7 +227,7 @@ TEST_F(HearingTest, SoundThatWaitsForTheRecogniserIsMeasured) {
 }
 
 // On no slot yet, so that all of it waits.
-TEST_F(HearingTest, SoundThatNobodyWillHearDoesNotWait) {
+TEST_F(HearingTest, DroppedAudioDoesNotWait) {
   Ear ear(
       {.model = recognition_}, {.metrics = metrics_, .waiting_samples = &waiting_samples_}, [] {}, clock_);
   const auto options = std::make_shared<const TranscribeOptions>();
@@ -247,7 +246,7 @@ TEST_F(HearingTest, SoundThatNobodyWillHearDoesNotWait) {
   EXPECT_EQ(ear.waiting_samples(), 0U);
 }
 
-// Nobody has asked for its words, but they were to be answered.
+// The client did not want its words, but an answer was due.
 TEST_F(HearingTest, ATurnWithoutTranscriptionThatFailsIsToldOnce) {
   start(R"({"turn_detection":null,"transcription":null})",
         {.speech = speech_, .replies = std::make_shared<FixedAnswer>("You said it."), .answers_turns = true});
@@ -315,7 +314,7 @@ TEST_F(HearingTest, ATurnIsToldAsWasAskedWhenItBegan) {
 
 class SilenceBehindAResponse : public HearingTest {
  protected:
-  // Of 5 s, as the session has them.
+  // The timeout is the 5 s of the session.
   void outlives_a_clear() {
     say(R"({"type":"response.create","response":{"input":[{"type":"message","role":"user","content":[)"
         R"({"type":"input_text","text":"A long story."}]}]}})");

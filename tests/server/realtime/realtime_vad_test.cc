@@ -1,4 +1,4 @@
-// What the parameters of turn detection change: each test fails where its parameter is not heeded.
+// Effects of the parameters of turn detection: each test fails where its parameter is ignored.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ std::string server_vad(const std::string& fields) {
   return R"({"transcription":{},"turn_detection":{"type":"server_vad","silence_duration_ms":200,)" + fields + "}}";
 }
 
-// Somebody speaks, and has ended.
+// Speech, and the silence behind it.
 std::vector<float> a_turn() {
   std::vector<float> sound = noise(0.6);
   sound.resize(sound.size() + silence(0.6).size());
@@ -24,7 +24,7 @@ std::vector<float> a_turn() {
 }
 
 // Such models take no turn detection, so their clients say nothing of it and find the turns themselves.
-TEST_F(HearingTest, WhoNamesAModelWithoutTurnsCommits) {
+TEST_F(HearingTest, ModelWithoutTurnsExpectsCommits) {
   const auto turns = [&] { return text_in({"session", "audio", "input", "turn_detection", "type"}); };
   start(R"({"transcription":{"model":"gpt-realtime-whisper"}})");
   EXPECT_EQ(turns(), "(nothing)");
@@ -64,7 +64,7 @@ TEST_F(HearingTest, WithoutCreateResponseATurnIsHeardAndNotAnswered) {
 }
 
 // It is heard all the same, and what it says is not answered: somebody speaks already.
-TEST_F(HearingTest, WithoutInterruptResponseWhoSpeaksDoesNotEndIt) {
+TEST_F(HearingTest, WithoutInterruptResponseSpeechEndsNothing) {
   engine_->act.chunks = SIZE_MAX;
   const auto answers = std::make_shared<FixedAnswer>("A long story.");
   start(server_vad(R"("interrupt_response":false)"), {.speech = speech_, .replies = answers, .answers_turns = true});
@@ -102,7 +102,7 @@ class ThresholdTest : public HearingTest {
   }
 };
 
-TEST_F(ThresholdTest, WhatCountsAsSpeechIsForTheClientToSay) {
+TEST_F(ThresholdTest, ClientSetsTheSpeechThreshold) {
   detect(2, /*gain=*/1);
   const auto [least, most] = probabilities(noise(0.6));
   ASSERT_LT(0.05, least);
@@ -198,7 +198,7 @@ class TurnFieldsTest : public HearingTest, public testing::WithParamInterface<Di
 INSTANTIATE_TEST_SUITE_P(Dialects, TurnFieldsTest, testing::Values(Dialect::kReleased, Dialect::kBeta),
                          [](const auto& each) { return each.param == Dialect::kBeta ? "Beta" : "Released"; });
 
-TEST_P(TurnFieldsTest, WhatIsOutOfRangeIsRefusedByItsName) {
+TEST_P(TurnFieldsTest, RefusalNamesFieldOutOfRange) {
   start(server_vad(R"("threshold":0.25)"), {.dialect = GetParam()});
   const std::string before = turns();
   const std::string place = is_beta() ? "turn_detection" : "audio.input.turn_detection";

@@ -38,7 +38,7 @@ TEST(Settings, EveryDefaultIsWithinItsOwnLimits) {
   EXPECT_TRUE(check(defaults));
 }
 
-TEST(Settings, AFileSetsWhatItSays) {
+TEST(Settings, FileSetsItsKeys) {
   Settings settings;
   ASSERT_TRUE(
       read_settings("port = 9000\nstalled_reader_s = 5\nvoice = \"a \\\"b\\\"\"\nallow_no_key = true\n"
@@ -52,7 +52,7 @@ TEST(Settings, AFileSetsWhatItSays) {
   EXPECT_EQ(settings.log, "off");
 }
 
-TEST(Settings, WhatIsPrintedIsReadAgain) {
+TEST(Settings, PrintedSettingsAreReadAgain) {
   Settings settings;
   settings.voice = "quote \" backslash \\ line\nend\x7f\t";
   settings.voices = {"a=b", "c=d"};
@@ -107,7 +107,7 @@ TEST(Settings, KeysAreNeverShown) {
   EXPECT_TRUE(read_settings(settings_as_toml(settings), "a.toml", settings));
 }
 
-TEST(Settings, AKeyIsWhatAHeaderCanBear) {
+TEST(Settings, KeysMustFitAHeader) {
   for (const char* bad :
        {R"(api_keys = ["good", "two words"])", R"(api_keys = ["tab\t"])", R"(api_keys = ["caf\u00e9"])"})
     EXPECT_EQ(fault(bad),
@@ -121,7 +121,7 @@ TEST(Settings, AKeyIsWhatAHeaderCanBear) {
   EXPECT_THAT(check(settings).error().message, HasSubstr("'api_keys' holds a key with a blank"));
 }
 
-TEST(Settings, OriginsAreWhatBrowsersSend) {
+TEST(Settings, OriginsMustHaveTheBrowsersForm) {
   const auto fault_of = [](const char* origin) {
     Settings settings;
     settings.cors_origins = {"https://good.example", origin};
@@ -140,7 +140,7 @@ TEST(Settings, OriginsAreWhatBrowsersSend) {
     EXPECT_THAT(fault_of(usual), HasSubstr("browsers leave that port out")) << usual;
 }
 
-TEST(Settings, WhatDoesNotFitTogetherIsDoubted) {
+TEST(Settings, ContradictingLimitsGiveAWarning) {
   Settings settings;
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
   settings.max_text_characters = 16128;  // with four bytes each, and a kilobyte for the rest, 64 KB
@@ -231,7 +231,7 @@ std::string default_of(const Setting& setting) {
   return "no number";
 }
 
-// Of server's files the page leaves out src/server/.
+// Files of the server are named without src/server/.
 void check_files(const std::string& cell, const std::string& line) {
   const std::regex file(R"(`([a-z0-9_/]+\.(cc|h))`)");
   const std::sregex_iterator first(cell.begin(), cell.end(), file), end;
@@ -273,7 +273,7 @@ TEST(Settings, TheThreatModelHasTheirDefaults) {
   EXPECT_GT(settings, 35);
 }
 
-TEST(Settings, AFlagTellsWhatItTakes) {
+TEST(Settings, FlagHelpNamesTheRange) {
   EXPECT_EQ(find_setting("port")->flag_help(), "TCP port; 0: any free one [0 to 65535; default 8080]");
   EXPECT_THAT(find_setting("idle_timeout_s")->flag_help(), EndsWith(" [0.1 to 3600; default 75]"));
   EXPECT_THAT(find_setting("realtime_dialect")->flag_help(), EndsWith(" [auto, released, beta; default auto]"));

@@ -71,7 +71,7 @@ class ChatClientTest : public testing::Test {
       if (HasFatalFailure()) return text;
     }
   }
-  // What the one who asked is told.
+  // The caller's error.
   std::string fault_of(const ChatEndpoint::Handler& handler, double timeout_s = 60, size_t max_answer_bytes = 1 << 20) {
     const ChatEndpoint endpoint(handler);
     start(endpoint.url(), timeout_s, max_answer_bytes);
@@ -120,7 +120,7 @@ TEST_F(ChatClientTest, AnAnswerIsHeardWhileItComes) {
   EXPECT_THAT(endpoint.requests()[0], testing::EndsWith("\r\n\r\n{\"stream\":true}"));
 }
 
-TEST_F(ChatClientTest, WhoLeavesClosesTheConnection) {
+TEST_F(ChatClientTest, LeavingCallerClosesTheConnection) {
   std::atomic<int> left{0};
   const ChatEndpoint endpoint([&](const ChatEndpoint::Answer& answer) {
     answer.begin();
@@ -193,7 +193,7 @@ TEST_F(ChatClientTest, AConnectionThatTheEndpointHasClosedIsNoFault) {
   }
 }
 
-// Nobody asks any more, and the endpoint would keep it open for ever.
+// After the last question, an endpoint would keep the connection open for ever.
 TEST_F(ChatClientTest, AConnectionThatIsKeptIsClosedInTheEnd) {
   const ChatEndpoint endpoint(say_one, ChatEndpoint::Behind::kStaysOpen);
   auto client =
@@ -237,7 +237,7 @@ TEST_F(ChatClientTest, AStatusIsToldWithoutItsWords) {
               HasSubstr("status 204"));
 }
 
-TEST_F(ChatClientTest, WhatIsNoAnswerIsTold) {
+TEST_F(ChatClientTest, InvalidAnswerIsReported) {
   EXPECT_THAT(fault_of([](const ChatEndpoint::Answer& answer) {
                 answer.begin();
                 answer.chunk("data: <html>\n\n");
@@ -252,7 +252,7 @@ TEST_F(ChatClientTest, WhatIsNoAnswerIsTold) {
   EXPECT_THAT(fault_of([](const ChatEndpoint::Answer&) {}), HasSubstr("broke off"));
 }
 
-TEST_F(ChatClientTest, WhatIsCutIsToldBehindItsText) {
+TEST_F(ChatClientTest, TruncationIsReportedBehindTheText) {
   const std::string message = fault_of([](const ChatEndpoint::Answer& answer) {
     answer.begin();
     answer.say("One.");
@@ -262,7 +262,7 @@ TEST_F(ChatClientTest, WhatIsCutIsToldBehindItsText) {
 }
 
 // Within the time-out a slow machine has connected and told the first word.
-TEST_F(ChatClientTest, WhoSaysNothingIsNotWaitedFor) {
+TEST_F(ChatClientTest, SilentEndpointTimesOut) {
   const auto silent = [](const ChatEndpoint::Answer& answer) {
     while (!answer.is_left(10ms)) answer.chunk(": still thinking\n\n");  // these are no words
   };
@@ -302,7 +302,7 @@ TEST_F(ChatClientTest, AWholeAnswerThatIsNotEndedIsWhole) {
 }
 
 // The client's thread is held in the first answer's call meanwhile.
-TEST_F(ChatClientTest, WhatIsGivenUpBeforeItsTurnIsNotAsked) {
+TEST_F(ChatClientTest, AbandonedQuestionIsNotSent) {
   const ChatEndpoint endpoint(say_one);
   start(endpoint.url());
   std::atomic<bool> is_held{false}, goes_on{false};
@@ -330,8 +330,8 @@ TEST_F(ChatClientTest, AnAnswerHasALimit) {
   EXPECT_LE(heard_.size(), 4096u);
 }
 
-// What waits for one who takes it slowly is bounded by what they will take.
-TEST_F(ChatClientTest, WhatIsMoreThanAnybodyTakesEndsTheAnswer) {
+// The answer that waits for a slow reader is bounded by the length that the reader will take.
+TEST_F(ChatClientTest, TooLongAnswerIsEnded) {
   std::atomic<int> left{0};
   const ChatEndpoint endpoint([&](const ChatEndpoint::Answer& answer) {
     answer.begin();
@@ -360,7 +360,7 @@ TEST_F(ChatClientTest, AStatusCountsThoughItsWordsDoNotCome) {
               HasSubstr("status 503"));
 }
 
-TEST_F(ChatClientTest, WhereNobodyListensIsTold) {
+TEST_F(ChatClientTest, UnreachableEndpointIsReported) {
   std::string url;
   {
     const ChatEndpoint gone([](const ChatEndpoint::Answer&) {});

@@ -24,7 +24,7 @@ namespace syrinx::server::upstream {
 
 class ChatEndpoint {
  public:
-  // What a test answers with.
+  // Answer of a test's handler.
   class Answer {
    public:
     Answer(int connection, const std::atomic<bool>& ending) : connection_(connection), ending_(ending) {}
@@ -54,7 +54,7 @@ class ChatEndpoint {
     const std::atomic<bool>& ending_;
   };
   using Handler = std::function<void(const Answer&)>;
-  // What becomes of a connection behind its answer; the last: its end and the next question cross.
+  // State of a connection behind its answer; the last: its end and the next question cross.
   enum class Behind : uint8_t { kIsClosed, kStaysOpen, kIsOpenUntilTheQuestion };
 
   explicit ChatEndpoint(Handler handler, Behind behind = Behind::kIsClosed) : handler_(std::move(handler)) {

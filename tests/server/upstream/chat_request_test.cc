@@ -1,4 +1,4 @@
-// What is sent upstream, what the settings may say of it, and what becomes of an answer.
+// The request sent upstream, its settings, and the reading of an answer.
 #include "server/upstream/chat_request.h"
 
 #include <gmock/gmock.h>
@@ -140,7 +140,7 @@ std::pair<std::string, std::string> answer_to(const std::string& url, size_t max
   return {text, (*reply)->cut_short() != nullptr ? (*reply)->cut_short() : ""};
 }
 
-TEST(ChatReplies, WhatIsTooLongToBeSpokenIsCut) {
+TEST(ChatReplies, TooLongAnswerIsCut) {
   const ChatEndpoint endpoint([](const ChatEndpoint::Answer& answer) {
     answer.begin();
     for (int i = 0; i < 3; ++i) answer.say("äöü");
@@ -151,7 +151,7 @@ TEST(ChatReplies, WhatIsTooLongToBeSpokenIsCut) {
 }
 
 // From the settings to the endpoint, and back.
-TEST(ChatReplies, TheSettingsLimitWhatIsSentAndWhatIsTaken) {
+TEST(ChatReplies, SettingsLimitQuestionAndAnswer) {
   const ChatEndpoint endpoint([](const ChatEndpoint::Answer& answer) {
     answer.begin();
     for (int i = 0; i < 40; ++i) answer.say("word");  // of 2 kB with all that is around it
@@ -177,7 +177,7 @@ TEST(ChatReplies, TheSettingsLimitWhatIsSentAndWhatIsTaken) {
   EXPECT_THAT(endpoint.requests().back(), HasSubstr("bbbb"));
 }
 
-TEST(ChatReplies, WhatCameBeforeAFaultIsKept) {
+TEST(ChatReplies, TextBeforeAFaultIsKept) {
   const ChatEndpoint endpoint([](const ChatEndpoint::Answer& answer) {
     answer.begin();
     answer.say("Half");

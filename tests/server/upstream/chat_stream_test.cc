@@ -83,7 +83,7 @@ TEST(ChatStream, WhyItEndsIsKnown) {
   }
 }
 
-TEST(ChatStream, WhatIsNoAnswerIsRefused) {
+TEST(ChatStream, InvalidAnswersAreRefused) {
   for (const std::string bad : {"data: {\"choices\"", "data: 7", "data: \xff", "data: []"}) {
     ChatStream stream;
     std::string text;

@@ -1,6 +1,5 @@
-// Who speaks while a language model's answer is spoken: all of the way, from the first sample of their speech to the
-// last sound that is sent, without the engine and the recogniser.  Time is the sound that has come, so no machine is
-// too slow.
+// Speech during a language model's spoken answer: all of the way, from the first sample of the speech to the last audio
+// that is sent, without the engine and the recogniser.  Time is the audio that has come, so no machine is too slow.
 #include <atomic>
 #include <chrono>
 #include <span>
@@ -19,7 +18,7 @@ constexpr const char* kSound = "response.output_audio.delta";
 
 class InterruptionTest : public HearingTest {
  protected:
-  // What the session tells until it has heard all that has been appended.
+  // Events of the session until it has read all that has been appended.
   void hear_round() {
     told_.clear();
     say(R"({"type":"conversation.item.retrieve","item_id":"none"})");

@@ -96,7 +96,7 @@ class WyomingConnection : public testing::Test {
 };
 
 // As Home Assistant does, which reads behind its last word.
-TEST_F(WyomingConnection, WhoSpeaksOnWithoutReadingIsHeard) {
+TEST_F(WyomingConnection, SpeakerThatReadsNothingIsTranscribed) {
   constexpr double kStalledS = 6;  // longer than a machine stands still
   serve(kStalledS);
   ASSERT_TRUE(send(spoken(beeps({0.1}, 1, kRecognitionRateHz))));
@@ -124,7 +124,7 @@ TEST_F(WyomingConnection, WhoSpeaksOnWithoutReadingIsHeard) {
 }
 
 // Once there is no more room on the way to him, which nobody sees from here: so he speaks again until it is so.
-TEST_F(WyomingConnection, WhoNeitherReadsNorSpeaksIsCut) {
+TEST_F(WyomingConnection, StalledReaderIsDisconnected) {
   serve(0.5);
   ASSERT_TRUE(send(spoken(beeps({0.1}, 1, kRecognitionRateHz))));
   ASSERT_TRUE(is_answering(1, kPatienceMs));

@@ -1,4 +1,4 @@
-// What is said over Wyoming without sockets: how it waits, what its job makes of it, and which languages are known.
+// Transcription over Wyoming without sockets: waiting, the job's transcript, and the known languages.
 // tests/e2e/wyoming_hearing_test.py has the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(WyomingArrivingSound, KnowsWhenItCame) {
   EXPECT_EQ(part.came_ns, 3);
 }
 
-TEST(WyomingArrivingSound, CountsWhatWaits) {
+TEST(WyomingArrivingSound, CountsWaitingSamples) {
   Metrics metrics;
   std::atomic<int64_t> waiting{0};
   const auto counted =
@@ -102,7 +102,7 @@ TEST(WyomingArrivingSound, CountsWhatWaits) {
   EXPECT_TRUE(sound.has_room());
 }
 
-TEST(WyomingArrivingSound, WhatIsNotWholeOrTooLongIsNotTaken) {
+TEST(WyomingArrivingSound, RefusesPartialSamplesAndLongAudio) {
   ArrivingSound sound(kMono, 0.001);
   EXPECT_EQ(sound.append("abc").error().code, Code::kInvalidArgument);
   ASSERT_TRUE(sound.append(std::string(32, 'x')));
@@ -125,7 +125,7 @@ TEST(WyomingArrivingSound, TellsWhenThereIsRoomAgain) {
   EXPECT_TRUE(sound.has_room());
 }
 
-TEST(WyomingArrivingSound, NobodyWaitsForWhatIsGivenUp) {
+TEST(WyomingArrivingSound, GivingUpEndsTheWait) {
   ArrivingSound sound(kMono, 1);
   std::thread slot([&] {
     ArrivingSound::Part part;
@@ -173,7 +173,7 @@ TEST_F(WyomingUtteranceJob, TellsWordsInPartsAndAsAWhole) {
   EXPECT_THAT(log_, Not(HasSubstr("beep")));
 }
 
-// Of no sound, and of silence.
+// For no audio, and for silence.
 template <class Run>
 void expect_nothing_is_heard(Run run) {
   for (const std::string& sound : {std::string(), s16(std::vector<float>(1600))}) {
@@ -195,7 +195,7 @@ TEST_F(WyomingUtteranceJob, AFaultIsAnErrorThatNamesNoFile) {
   EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kAborted);
 }
 
-TEST_F(WyomingUtteranceJob, WhatNobodyWaitsForIsNotHeard) {
+TEST_F(WyomingUtteranceJob, CancelledJobIsNotTranscribed) {
   cancelled_ = true;
   const int before = recogniser_->calls;
   EXPECT_THAT(run(s16(beeps({0.5}, 2, 16000))), testing::IsEmpty());
@@ -203,7 +203,7 @@ TEST_F(WyomingUtteranceJob, WhatNobodyWaitsForIsNotHeard) {
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
 }
 
-// Of a model that hears streams as it hears recordings.
+// With a model that transcribes streams as it does recordings.
 class WyomingUtteranceStream : public WyomingUtteranceJob {
  protected:
   WyomingUtteranceStream() { recogniser_->streams_are_whole = true; }
@@ -220,7 +220,7 @@ class WyomingUtteranceStream : public WyomingUtteranceJob {
     reply_->cancel();
     slot_.join();
   }
-  // What the chunks say until they have said all that.
+  // Reads chunks until their text is as long as `words`.
   std::string read_until(const std::string& words) {
     const Stopwatch waited;
     EventReader reader({});
@@ -246,7 +246,7 @@ std::string chunks(const std::vector<Event>& events) {
   return text;
 }
 
-TEST_F(WyomingUtteranceStream, WordsComeWhileSomebodySpeaks) {
+TEST_F(WyomingUtteranceStream, WordsComeDuringSpeech) {
   const auto sound = std::make_shared<ArrivingSound>(kMono, 100);
   start(sound);
   ASSERT_TRUE(sound->append(s16(beeps({0.5}, 1, 16000))));
@@ -313,7 +313,7 @@ TEST_F(WyomingUtteranceStream, AnyPartsAreTheSameSound) {
 }
 
 // More parts than the reply has room for, of which nothing is read before the end.
-TEST_F(WyomingUtteranceStream, WhoReadsNothingMeanwhileIsHeardToTheEnd) {
+TEST_F(WyomingUtteranceStream, LateReaderGetsTheWholeText) {
   std::vector<double> at_s;
   std::string expected;
   for (size_t i = 0; i <= ReplyStream::kBlocks; ++i) {
@@ -325,7 +325,7 @@ TEST_F(WyomingUtteranceStream, WhoReadsNothingMeanwhileIsHeardToTheEnd) {
   EXPECT_EQ(*events[events.size() - 2].text("text"), expected);
 }
 
-TEST_F(WyomingUtteranceStream, WhoLeavesIsHeardNoFurther) {
+TEST_F(WyomingUtteranceStream, LeavingClientEndsTheTranscription) {
   const auto sound = std::make_shared<ArrivingSound>(kMono, 100);
   start(sound);
   ASSERT_TRUE(sound->append(s16(beeps({0.5}, 1, 16000))));
@@ -359,7 +359,7 @@ TEST_F(WyomingUtteranceStream, AFaultIsAnErrorThatNamesNoFileWhileItIsBeingSaid)
   EXPECT_EQ(reply_->pop_news().end, ReplyStream::End::kAborted);
 }
 
-TEST_F(WyomingUtteranceJob, OnlyWhoTellsWordsMeanwhileSaysSo) {
+TEST_F(WyomingUtteranceJob, InfoTellsOfStreamedTranscripts) {
   for (const bool are_whole : {false, true}) {
     recogniser_->streams_are_whole = are_whole;
     EXPECT_THAT(info(nullptr, model_.get()).data.dump(),

@@ -63,7 +63,7 @@ TEST(WyomingEvent, DataBehindTheLineGoesOverThatOfTheLine) {
   EXPECT_EQ((*event)->data.dump(), R"({"a":1,"b":3,"c":4})");
 }
 
-TEST(WyomingEvent, WhatIsTooLargeIsRefusedBeforeItIsThere) {
+TEST(WyomingEvent, TooLargeEventsAreRefusedEarly) {
   const EventLimits limits{.max_json_bytes = 100, .max_payload_bytes = 50};
   EXPECT_EQ(refused(std::string(101, ' '), limits).code, Code::kLimitExceeded);
   EXPECT_THAT(refused("{\"type\": \"x\", \"data_length\": 101}\n", limits).message, HasSubstr("at most 100 bytes"));
@@ -80,7 +80,7 @@ TEST(WyomingEvent, WhatIsTooLargeIsRefusedBeforeItIsThere) {
   EXPECT_THAT(refused("{\"type\": \"" + std::string(65, 'x') + "\"}\n").message, HasSubstr("at most 64 bytes"));
 }
 
-TEST(WyomingEvent, WhatIsNoEventIsRefused) {
+TEST(WyomingEvent, InvalidEventsAreRefused) {
   for (const char* line : {"\n", "[]\n", "{}\n", "{\"type\": null}\n", "{\"type\": \"x\", \"data\": []}\n",
                            "{\"type\": \"x\", \"data_length\": -1}\n", "{\"type\": \"x\", \"data_length\": 1.5}\n",
                            "{\"type\": \"x\", \"payload_length\": \"1\"}\n",
@@ -168,7 +168,7 @@ TEST(WyomingSpeechAnswer, EachEventIsOneBlockButForTheLast) {
   EXPECT_EQ(answer.reply()->pop_news().head->status, 200);
 }
 
-// What was accepted is heard; that it was not all stands behind it, instead of the end.
+// The accepted text is spoken; the error stands behind it, instead of the end.
 TEST(WyomingSpeechAnswer, ATextThatWasTooLongEndsWithTheError) {
   const auto text = std::make_shared<ArrivingText>(3);
   EventAnswer answer(text);

@@ -47,7 +47,7 @@ TEST(Markdown, LeavesTheWordsThatCommonMarkLeaves) {
   }
 }
 
-// What opens counts as a mark before it is known whether it will close, and what stands in a word counts as none.
+// An opening mark counts before it is known whether it will close, and a mark inside a word does not count.
 TEST(Markdown, DoesNotWaitForTheEnd) {
   EXPECT_EQ(spoken("*open and **two"), "open and two");
   EXPECT_EQ(spoken("2**3, a*b* and 5*3*2"), "2**3, a*b* and 5*3*2");
@@ -63,7 +63,7 @@ TEST(Markdown, KeepsTheLines) {
   EXPECT_EQ(spoken("[a [b](c)](d) ![e](f) [g][h]"), "a b e g");
 }
 
-// What has come is said as soon as nothing can change it.
+// Text is given out as soon as nothing can change it.
 TEST(Markdown, HoldsNoMoreThanItMust) {
   MarkdownReader reader;
   std::string out;
@@ -93,7 +93,7 @@ TEST(Markdown, EndsAnywhere) {
   EXPECT_EQ(spoken(""), "");
 }
 
-TEST(Markdown, WhatIsTooLongForAMarkIsNone) {
+TEST(Markdown, TooLongMarksAreText) {
   const std::string many(3 * MarkdownReader::kMaxHeldBytes, 'x');
   for (const std::string& text : {"[" + many + "](y)", "[x](" + many + ")", "<https://" + many + ">",
                                   std::string(5000, '-'), std::string(5000, '#')}) {
@@ -103,7 +103,7 @@ TEST(Markdown, WhatIsTooLongForAMarkIsNone) {
   EXPECT_EQ(spoken(std::string(3000, '[')), std::string(3000, '['));
 }
 
-// Of a bracket that does not close, words are held back for a while, not until the line ends.
+// Words behind a bracket that does not close are held back for a while, not until the line ends.
 TEST(Markdown, AnOpenBracketDoesNotHoldItsLine) {
   constexpr size_t kMax = MarkdownReader::kMaxOpenBytes;
   for (const char* begin : {"[", "![", "<"}) {

@@ -1,4 +1,4 @@
-// What is written and what is to be said, by kind.
+// Written forms and their spoken forms, by kind.
 #include "text/speech/normalize.h"
 
 #include <gtest/gtest.h>

@@ -164,7 +164,7 @@ TEST(SentenceStream, GivesASentenceAsSoonAsItIsCertain) {
   EXPECT_EQ(stream.next(), std::nullopt);
 }
 
-// What a stream gives out at a pause behind `text`.
+// Text that a stream gives out at a pause behind `text`.
 std::optional<std::string> at_pause(std::string_view text) {
   SentenceStream stream;
   EXPECT_TRUE(stream.feed(text));
@@ -173,7 +173,7 @@ std::optional<std::string> at_pause(std::string_view text) {
   return stream.next_at_pause();
 }
 
-TEST(SentenceStream, GivesWhatLooksLikeASentenceAtAPause) {
+TEST(SentenceStream, PauseGivesOutCompleteSentences) {
   EXPECT_EQ(at_pause("Hello there."), "Hello there.");
   EXPECT_EQ(at_pause("Hello there. "), "Hello there.");
   EXPECT_EQ(at_pause("First. Then a second?  "), "Then a second?");
@@ -190,7 +190,7 @@ TEST(SentenceStream, GivesWhatLooksLikeASentenceAtAPause) {
   EXPECT_EQ(at_pause("It was J.\n"), "It was J.");  // a line that ends
 }
 
-TEST(SentenceStream, KeepsWhatGoesOnAtAPause) {
+TEST(SentenceStream, PauseKeepsIncompleteSentences) {
   for (const char* text : {"", "  ", "Hello there", "Hello there, ", "Dr. ", "He met Mrs.", "He met Dr.\n", "As e.g. ",
                            "As e.", "It was J. ", "Plan. B. ", "John F.", "plan b.", "1. ", "Hello. Th", "Hello. (",
                            "Say [a. B](/x. ", "Hello.\xE2\x80"})
@@ -238,7 +238,7 @@ TEST(SentenceStream, PausesLoseNothing) {
   }
 }
 
-TEST(SentenceStream, RefusesWhatIsNotText) {
+TEST(SentenceStream, RefusesInvalidUtf8) {
   SentenceStream stream;
   ASSERT_TRUE(stream.feed("ok \xC3"));
   ASSERT_TRUE(stream.feed("\xA9"));

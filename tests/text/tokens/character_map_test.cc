@@ -70,7 +70,7 @@ TEST(CharacterMap, ADamagedIndexCutsNoCharacterAndLeavesNoBounds) {
   EXPECT_EQ(CharacterMap::parse(map_bytes(half, zero_ended("x")), "file")->longest("é").size, 0u);
 }
 
-TEST(CharacterMap, RefusesWhatIsDamaged) {
+TEST(CharacterMap, RefusesDamagedMaps) {
   expect_error("abc", Code::kDataLoss, "damaged or truncated");
   expect_error(u32(400) + "abc", Code::kDataLoss, "damaged or truncated");
   expect_error(u32(3) + "abc" + zero_ended("x"), Code::kDataLoss, "damaged or truncated");

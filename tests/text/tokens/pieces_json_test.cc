@@ -32,7 +32,7 @@ TEST(PiecesJson, OfAUnigramModel) {
   EXPECT_EQ(read->pieces[1].type, StoredPiece::kUnknown);
 }
 
-TEST(PiecesJson, RefusesWhatContradictsItself) {
+TEST(PiecesJson, RefusesContradictions) {
   const std::pair<const char*, Code> cases[] = {
       {"[", Code::kDataLoss},
       {"{}", Code::kDataLoss},

@@ -122,7 +122,7 @@ TEST(SentencePiece, WithoutBytesARunOfTheUnknownIsOnePiece) {
   EXPECT_EQ(tokenizer->decode(Ids{-1, 99, 1}), "a");
 }
 
-TEST(SentencePiece, TheFileSaysWhatStandsForTheUnknown) {
+TEST(SentencePiece, FileSetsTheUnknownMark) {
   const auto tokenizer = read(plain_file(piece("a", -3)) + Message().text(2, Message().text(44, "?").bytes).bytes);
   ASSERT_TRUE(tokenizer.has_value());
   EXPECT_EQ(tokenizer->decode(Ids{0, 1, 0}), "?a?");
@@ -152,7 +152,7 @@ TEST(SentencePiece, SpacesMayStayAsTheyAre) {
   EXPECT_EQ(*tokenizer->encode("a a"), (Ids{1, 2, 1, 2}));
 }
 
-TEST(SentencePiece, RefusesWhatItCannotDo) {
+TEST(SentencePiece, RefusesUnsupportedModels) {
   const std::string good = plain_file(piece("a", -3));
   ASSERT_TRUE(read(good).has_value());
   const auto trainer = [&](int field, uint64_t value) {
@@ -166,7 +166,7 @@ TEST(SentencePiece, RefusesWhatItCannotDo) {
   EXPECT_TRUE(read(good + Message().text(5, Message().text(2, "").bytes).bytes).has_value());
 }
 
-TEST(SentencePiece, RefusesWhatContradictsItself) {
+TEST(SentencePiece, RefusesContradictions) {
   expect_error("", Code::kDataLoss, "no pieces");
   expect_error(piece("a"), Code::kDataLoss, "no piece for what is unknown");
   expect_error(plain_file(piece("<u>", 0, 2)), Code::kDataLoss, "pieces 0 and 1 are both");
@@ -265,7 +265,7 @@ TEST(StoredPieces, OfAUnigramModelAreAllOfIt) {
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_FALSE(read->bpe);
   EXPECT_EQ(read->pieces.size(), 400u);
-  // What a tokenizer has no use for stays a piece; a file that does not say is of the first type.
+  // A piece of an unused type is kept; a file without a type is of the first type.
   const auto odd = read_pieces(piece("a", -1, 5) + piece("b", -2, 4) + of_type(1));
   ASSERT_TRUE(odd.has_value()) << odd.error().message;
   EXPECT_FALSE(odd->bpe);
@@ -274,7 +274,7 @@ TEST(StoredPieces, OfAUnigramModelAreAllOfIt) {
   EXPECT_EQ(odd->pieces[1].score, -2.0f);
 }
 
-TEST(StoredPieces, RefuseWhatContradictsItself) {
+TEST(StoredPieces, RefuseContradictions) {
   const std::string good = piece("a");
   ASSERT_TRUE(read_pieces(good).has_value());
   expect_pieces_error("", Code::kDataLoss, "no pieces");

@@ -118,7 +118,7 @@ TEST(TokenizerJson, ReadsAMapThatIsNoneAndRefusesDamage) {
   expect_error(file_with("\"\"", false), Code::kUnsupported, "something in its normalizer");
 }
 
-TEST(TokenizerJson, RefusesWhatItCannotDo) {
+TEST(TokenizerJson, RefusesUnsupportedFeatures) {
   for (const char* const part : {"truncation", "padding", "pre_tokenizer", "post_processor"}) {
     File file;
     file.more = std::string(",\"") + part + "\":null";
@@ -156,7 +156,7 @@ TEST(TokenizerJson, RefusesWhatItCannotDo) {
   expect_error(added.text(), Code::kUnsupported, "something in its added_tokens");
 }
 
-TEST(TokenizerJson, RefusesWhatContradictsItself) {
+TEST(TokenizerJson, RefusesContradictions) {
   expect_error("{", Code::kDataLoss, "not valid JSON");
   expect_error("[]", Code::kDataLoss, "it has no model");
   for (const char* const vocab : {"null", "{}"}) {
