@@ -4,29 +4,20 @@
 #include <cmath>
 
 #include "kernels/activation.h"
-#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/rotary.h"
 #include "nn/linear.h"
+#include "nn/rows.h"
 
 namespace syrinx::pocket {
+using nn::columns_of;
+using nn::rows_of;
+
 namespace {
 
 constexpr float kEpsilon = 1e-5f;
 // Rows of one pass of a prefill: whole blocks of the matrix product (conv.h), and scratch that does not grow with text.
 constexpr size_t kPassRows = 126;
-
-View<float, 2> rows_of(nn::Plane& plane, size_t begin, size_t end) {
-  return {plane.f32(begin), {end - begin, plane.channels()}, {plane.stride(), 1}};
-}
-View<float, 2> rows_of(nn::Plane& plane, size_t rows) { return rows_of(plane, 0, rows); }
-void keep_rows(View<const float, 2> rows, View<float, 2> to) {
-  for (size_t n = 0; n < rows.extent(0); ++n) std::copy_n(rows.row(n), rows.extent(1), to.row(n));
-}
-void keep_rows(View<const float, 2> rows, View<uint16_t, 2> to) { kernels::round_rows(rows, to.row(0), to.stride(0)); }
-View<float, 2> columns_of(nn::Plane& plane, size_t row, size_t rows, size_t column, size_t columns) {
-  return {plane.f32(row) + column, {rows, columns}, {plane.stride(), 1}};
-}
 
 }  // namespace
 
@@ -282,8 +273,8 @@ void FlowLm::attend_head(const nn::Part& part, const Segment& segment, size_t la
   const View<T, 2> keys = state.head_keys<T>(layer, key_head), values = state.head_values<T>(layer, key_head);
   kernels::rotary(cosines, sines, new_keys);
   const size_t first = state.position - state.shared();
-  keep_rows(new_keys, {keys.row(first), {rows, head}});
-  keep_rows(new_values, {values.row(first), {rows, head}});
+  nn::copy_rows(new_keys, {keys.row(first), {rows, head}});
+  nn::copy_rows(new_values, {values.row(first), {rows, head}});
   if (!need_output) return;
   const View<float, 2> queries = columns_of(qkv_, at, rows, key_head * group * head, group * head);
   kernels::rotary(cosines, sines, queries);

@@ -4,23 +4,18 @@
 #include <utility>
 
 #include "base/check.h"
-#include "kernels/bf16.h"
+#include "nn/rows.h"
 
 namespace syrinx::pocket {
 namespace {
-
-void copy_rows(View<const float, 2> rows, float* to, size_t stride) {
-  for (size_t n = 0; n < rows.extent(0); ++n) std::copy_n(rows.row(n), rows.extent(1), to + n * stride);
-}
-void copy_rows(View<const float, 2> rows, uint16_t* to, size_t stride) { kernels::round_rows(rows, to, stride); }
-void copy_rows(View<const uint16_t, 2> rows, float* to, size_t stride) { kernels::widen_rows(rows, to, stride); }
 
 // A layer's heads, each with its rows behind each other, from rows [n, G * K] with the heads side by side ...
 template <class T>
 void set_heads(const FlowLmState& state, std::span<const float> rows, T* heads) {
   const size_t width = state.key_width(), size = state.head_size, count = rows.size() / width;
   for (size_t head = 0; head < state.key_heads; ++head)
-    copy_rows({rows.data() + head * size, {count, size}, {width, 1}}, heads + head * state.capacity * size, size);
+    nn::copy_rows(View<const float, 2>(rows.data() + head * size, {count, size}, {width, 1}),
+                  View<T, 2>(heads + head * state.capacity * size, {count, size}));
 }
 // ... and back.
 template <class T>
@@ -28,7 +23,8 @@ std::vector<float> rows_of_heads(const FlowLmState& state, const T* heads) {
   const size_t width = state.key_width(), size = state.head_size, count = state.position - state.shared();
   std::vector<float> rows(count * width);
   for (size_t head = 0; head < state.key_heads; ++head)
-    copy_rows(View<const T, 2>(heads + head * state.capacity * size, {count, size}), rows.data() + head * size, width);
+    nn::copy_rows(View<const T, 2>(heads + head * state.capacity * size, {count, size}),
+                  View<float, 2>(rows.data() + head * size, {count, size}, {width, 1}));
   return rows;
 }
 

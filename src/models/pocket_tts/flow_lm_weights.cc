@@ -265,11 +265,6 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 
 }  // namespace
 
-void RowTable::copy_row(size_t row, float* to) const {
-  const size_t row_bytes = width * dtype_size(dtype);
-  floats_to_f32(bytes.view.subspan(row * row_bytes, row_bytes), dtype, to);
-}
-
 void FlowLmWeights::release_file() const {
   if (packed != nullptr) packed->release();
 }

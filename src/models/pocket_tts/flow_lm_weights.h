@@ -12,10 +12,11 @@
 
 #include "base/mapped_file.h"
 #include "base/result.h"
-#include "kernels/layer_norm.h"
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
+#include "nn/norm_weights.h"
+#include "nn/row_table.h"
 #include "tensor/dtype.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
@@ -25,10 +26,8 @@ namespace syrinx::pocket {
 // Frequencies of a time embedding; half of what its first matrix takes.
 inline constexpr size_t kTimeFrequencies = 128;
 
-struct NormWeights {
-  std::vector<float> gamma, beta;  // [width]
-  kernels::NormAffine affine() const { return {gamma.data(), beta.data()}; }
-};
+using nn::NormWeights;
+using nn::RowTable;
 
 // D width, A attention width, K key width, F feed-forward width (config.h).
 struct FlowLmLayer {
@@ -36,16 +35,6 @@ struct FlowLmLayer {
   kernels::OwnedMatrix in_proj;           // D -> A + 2 K: queries, keys, values
   kernels::OwnedMatrix out_proj;          // A -> D
   kernels::OwnedMatrix linear1, linear2;  // D -> F -> D
-};
-
-// Rows of f32, or of bf16 that are widened on use: few of them are looked at, so they stay in the mapped file.
-struct RowTable {
-  size_t width = 0;
-  DType dtype = DType::kF32;   // or bf16
-  kernels::StoredBytes bytes;  // [rows, width]
-
-  size_t rows() const { return width == 0 ? 0 : bytes.view.size() / (width * dtype_size(dtype)); }
-  void copy_row(size_t row, float* to) const;
 };
 
 // Used at load time only, when the times of the evaluations are known (flow_head.h).

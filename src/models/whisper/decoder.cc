@@ -5,13 +5,15 @@
 
 #include "base/check.h"
 #include "kernels/activation.h"
-#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/softmax.h"
 #include "kernels/vector_math.h"
 #include "nn/linear.h"
+#include "nn/rows.h"
 
 namespace syrinx::whisper {
+using nn::columns_of;
+
 namespace {
 
 constexpr float kEpsilon = 1e-5f;
@@ -20,19 +22,6 @@ constexpr size_t kPassRows = 126;
 // Rows of logits that align() takes at once.
 constexpr size_t kAlignRows = 8;
 constexpr size_t kMaxStateBytes = size_t{4} << 30;
-
-void keep_rows(View<const float, 2> from, View<float, 2> to) {
-  for (size_t n = 0; n < from.extent(0); ++n) std::copy_n(from.row(n), from.extent(1), to.row(n));
-}
-void keep_rows(View<const float, 2> from, View<uint16_t, 2> to) { kernels::round_rows(from, to.row(0), to.stride(0)); }
-
-View<float, 2> columns_of(nn::Plane& plane, size_t row, size_t rows, size_t column, size_t columns) {
-  return {plane.f32(row) + column, {rows, columns}, {plane.stride(), 1}};
-}
-
-// Rows of keys as floats.
-void widen(View<const float, 2> rows, float* to) { std::copy_n(rows.data(), rows.size(), to); }
-void widen(View<const uint16_t, 2> rows, float* to) { kernels::widen_rows(rows, to, rows.extent(1)); }
 
 // In several sums, which the compiler keeps in a vector.
 float dot(const float* a, const float* b, size_t count) {
@@ -300,8 +289,8 @@ void Decoder::attend_self_head(const nn::Part& part, const Segment& segment, siz
   const auto columns = [&](size_t first) {
     return columns_of(qkv_, segment.first, segment.rows, first + head * size, size);
   };
-  keep_rows(columns(width), {keys.row(position), {segment.rows, size}});
-  keep_rows(columns(2 * width), {values.row(position), {segment.rows, size}});
+  nn::copy_rows(columns(width), {keys.row(position), {segment.rows, size}});
+  nn::copy_rows(columns(2 * width), {values.row(position), {segment.rows, size}});
   kernels::CacheAttention<T> input;
   input.q = columns(0);
   input.keys = keys;
@@ -362,7 +351,7 @@ void Decoder::keep_weights(const nn::Part& part, const Group& group, size_t laye
     const AudioState& audio = *group.audio;
     const size_t size = audio.head_size, positions = audio.positions;
     auto* const keys = reinterpret_cast<float*>(runner_.scratch(part.member, positions * size * sizeof(float)).data());
-    widen(audio.head_keys<T>(layer, head), keys);
+    nn::copy_rows(audio.head_keys<T>(layer, head), View<float, 2>(keys, {positions, size}));
     for (size_t n = 0; n < group.rows; ++n) {
       const float* const query = qkv_.f32(group.first + n) + head * size;
       float* const row = kept_.weights + i * kept_.head_stride + n * positions;

@@ -185,11 +185,6 @@ size_t count_layers(const Checkpoint& checkpoint, bool decoder) {
 
 }  // namespace
 
-void RowTable::copy_row(size_t row, float* to) const {
-  const size_t bytes_each = width * dtype_size(dtype);
-  floats_to_f32(bytes.view.subspan(row * bytes_each, bytes_each), dtype, to);
-}
-
 Result<Config> config_of(const Checkpoint& checkpoint) {
   const ModelNames names = checkpoint.names();
   Config c;
