@@ -15,6 +15,7 @@
 #include "kernels/pack.h"
 #include "models/whisper/checkpoint.h"
 #include "models/whisper/config.h"
+#include "nn/decoder_weights.h"
 #include "nn/norm_weights.h"
 #include "nn/row_table.h"
 #include "tensor/dtype.h"
@@ -25,15 +26,12 @@ namespace syrinx::whisper {
 using nn::NormWeights;
 using nn::RowTable;
 
-// D width, F feed-forward width.
+// Of the encoder.  D width, F feed-forward width.
 struct LayerWeights {
-  NormWeights norm, cross_norm, ffn_norm;  // [D]
-  kernels::OwnedMatrix qkv;                // D -> 3 D: queries, keys, values
-  kernels::OwnedMatrix out;                // D -> D
-  kernels::OwnedMatrix cross_query;        // D -> D; decoders only, as the next two
-  kernels::OwnedMatrix cross_key_value;    // D -> 2 D, on the encoder's output
-  kernels::OwnedMatrix cross_out;          // D -> D
-  kernels::OwnedMatrix ffn1, ffn2;         // D -> F -> D
+  NormWeights norm, ffn_norm;       // [D]
+  kernels::OwnedMatrix qkv;         // D -> 3 D: queries, keys, values
+  kernels::OwnedMatrix out;         // D -> D
+  kernels::OwnedMatrix ffn1, ffn2;  // D -> F -> D
 };
 
 struct Weights {
@@ -47,7 +45,7 @@ struct Weights {
   NormWeights encoder_norm;
   RowTable embedding;                    // [V, D]
   std::vector<float> decoder_positions;  // [text positions, D]
-  std::vector<LayerWeights> decoder;
+  nn::DecoderWeights decoder;
   NormWeights decoder_norm;
   kernels::OwnedMatrix output;  // D -> V, the embedding
 };
