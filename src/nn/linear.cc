@@ -21,8 +21,8 @@ void check(const PackedMatrix& matrix, View<const float, 2> x, View<const float,
 // Narrow matrices take rows of any number the same way.  Each member narrows all rows for itself: that costs less than
 // a barrier where rows are few, and a few hundredths of the product where they are many.
 Share narrow_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
-                  View<const float, 2> addend, View<float, 2> y) {
-  const Range own = part.split(matrix.panel_count());
+                  View<const float, 2> addend, View<float, 2> y, size_t grain) {
+  const Range own = part.split(matrix.panel_count(), grain);
   const size_t rows = x.extent(0);
   if (own.begin == own.end || rows == 0) return {};
   const kernels::NarrowRows narrow =
@@ -43,21 +43,21 @@ void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, 
 }
 
 Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
-                  View<const float, 2> addend, View<float, 2> y) {
+                  View<const float, 2> addend, View<float, 2> y, size_t grain) {
   const size_t rows = x.extent(0);
-  if (rows == 1) return stream_linear_part(runner, part, matrix, x, addend, y);
+  if (rows == 1) return stream_linear_part(runner, part, matrix, x, addend, y, grain);
   check(matrix, x, addend, y);
-  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y);
+  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y, grain);
   return runner.conv_part(
       part, matrix, {.rows = rows}, {.data = x.data(), .rows = rows, .stride = x.stride(0)},
-      {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)});
+      {.data = y.data(), .stride = y.stride(0), .addend = addend.data(), .addend_stride = addend.stride(0)}, grain);
 }
 
 Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
-                         View<const float, 2> addend, View<float, 2> y) {
+                         View<const float, 2> addend, View<float, 2> y, size_t grain) {
   check(matrix, x, addend, y);
-  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y);
-  const Range own = part.split(matrix.panel_count());
+  if (kernels::is_narrow(matrix.type)) return narrow_part(runner, part, matrix, x, addend, y, grain);
+  const Range own = part.split(matrix.panel_count(), grain);
   if (own.begin == own.end) return {};
   // A few panels at a time, so that they come from memory once for all rows.
   const size_t rows = x.extent(0), step = rows == 1 ? own.end - own.begin : kPanelsAtOnce;

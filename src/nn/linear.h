@@ -15,12 +15,13 @@ void linear(Runner& runner, const PackedMatrix& matrix, View<const float, 2> x, 
             View<float, 2> y);
 
 // One member's part of the same, inside a job of the team; the whole of y is there after the stage (crew.h).
-// reserve_linear() must have been called for the matrix and as many rows.
+// reserve_linear() must have been called for the matrix and as many rows.  A member's panels begin at a multiple of
+// `grain`.
 Share linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
-                  View<const float, 2> addend, View<float, 2> y);
+                  View<const float, 2> addend, View<float, 2> y, size_t grain = 1);
 // The same for the rows of independent streams: each gets the numbers that it gets alone, to the last bit.
 Share stream_linear_part(Runner& runner, const Part& part, const PackedMatrix& matrix, View<const float, 2> x,
-                         View<const float, 2> addend, View<float, 2> y);
+                         View<const float, 2> addend, View<float, 2> y, size_t grain = 1);
 
 // Lets the runner's scratch grow to what linear() needs for this matrix and up to `rows` rows.
 void reserve_linear(Runner& runner, const PackedMatrix& matrix, size_t rows);

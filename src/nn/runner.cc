@@ -46,11 +46,11 @@ void Runner::conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geome
 }
 
 Share Runner::conv_part(const Part& part, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
-                        const kernels::ConvInput& in, const kernels::ConvOutput& out) {
+                        const kernels::ConvInput& in, const kernels::ConvOutput& out, size_t grain) {
   const size_t tiles = kernels::tile_count_for(geometry.rows), panels = matrix.panel_count();
   const size_t members = static_cast<size_t>(part.size);
   const bool by_tiles = tiles >= 8 || tiles % members == 0 || panels < members;
-  const Range own = part.split(by_tiles ? tiles : panels);
+  const Range own = by_tiles ? part.split(tiles) : part.split(panels, grain);
   if (own.begin == own.end) return {};
   const Range own_tiles = by_tiles ? own : Range{0, tiles}, own_panels = by_tiles ? Range{0, panels} : own;
   kernels::conv(matrix, geometry, in, out, own_tiles, own_panels, scratch_[static_cast<size_t>(part.member)].span());

@@ -68,9 +68,9 @@ class Runner {
   void conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry, const kernels::ConvInput& in,
             const kernels::ConvOutput& out);
   // One member's part of it, inside a job of the team: what the others write is there after the stage.  The scratch
-  // must have been grown to kernels::conv_scratch_bytes() before.
+  // must have been grown to kernels::conv_scratch_bytes() before.  A share of panels begins at a multiple of `grain`.
   Share conv_part(const Part& part, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
-                  const kernels::ConvInput& in, const kernels::ConvOutput& out);
+                  const kernels::ConvInput& in, const kernels::ConvOutput& out, size_t grain = 1);
   // y = x W + b on rows of f32.
   void linear(const PackedMatrix& matrix, View<const float, 2> x, View<float, 2> y);
   void stats(const Plane& plane, PlaneStats& stats);

@@ -6,8 +6,11 @@
 #include "base/check.h"
 #include "kernels/activation.h"
 #include "nn/linear.h"
+#include "nn/rows.h"
 
 namespace syrinx::pocket {
+using nn::rows_of;
+
 namespace {
 
 constexpr float kNormEpsilon = 1e-6f;
@@ -23,11 +26,6 @@ std::vector<double> multiply(const RowTable& rows, const std::vector<float>& bia
   }
   return y;
 }
-
-View<float, 2> rows_of(nn::Plane& plane, size_t begin, size_t end) {
-  return {plane.f32(begin), {end - begin, plane.channels()}, {plane.stride(), 1}};
-}
-View<float, 2> rows_of(nn::Plane& plane, size_t rows) { return rows_of(plane, 0, rows); }
 
 }  // namespace
 

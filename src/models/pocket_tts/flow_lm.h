@@ -7,7 +7,7 @@
 // Weights are shared and constant, a FlowLmState is what one stream remembers (a voice's positions are shared by all
 // that speak with it), a FlowLm runs passes on a team of threads with scratch of its own: one pass at a time.  A step
 // serves several streams at once, so that the weights are read once for all of them; each gets, to the last bit, what
-// it gets alone.  D, A, K, F, X, V, Z as in flow_lm_weights.h.
+// it gets alone.  D, X, V, Z as in flow_lm_weights.h.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 
 #include "models/pocket_tts/flow_lm_state.h"
 #include "models/pocket_tts/flow_lm_weights.h"
+#include "nn/decoder.h"
 #include "nn/runner.h"
 
 namespace syrinx::pocket {
@@ -63,38 +64,25 @@ class FlowLm {
   // Called with each layer's output rows [n, D] ("layer"), and with what goes into the first ("voice", "text"); a pass
   // may call it several times a layer.  With a probe the prefill computes the last layer's output, which nothing needs.
   using Probe = std::function<void(std::string_view stage, size_t layer, View<const float, 2> rows)>;
-  void set_probe(Probe probe) { probe_ = std::move(probe); }
+  void set_probe(Probe probe);
 
  private:
-  // Rows of a pass that belong to one state.
-  struct Segment {
-    FlowLmState* state;
-    size_t first, rows;
-  };
   Status check_room(const FlowLmState& state, size_t rows) const;
   bool needs_bos(const FlowLmState& state) const;
   void append_bos(FlowLmState& state);
   Status prefill_rows(View<const float, 2> rows, bool projected, FlowLmState& state);
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
-  void begin_pass(size_t rows);
-  void end_pass();
-  void run_layers(nn::Crew::Seat& seat, bool step, bool need_output);
-  void norm_rows(nn::Crew::Seat& seat, const NormWeights& norm);
-  View<const float, 2> normed(const nn::Part& part, const NormWeights& norm);
-  void attend(const nn::Part& part, size_t layer, bool need_output);
-  template <class T>
-  void attend_head(const nn::Part& part, const Segment& segment, size_t layer, size_t key_head, bool need_output);
 
   std::shared_ptr<const FlowLmWeights> weights_;
   nn::Runner& runner_;
   nn::Crew crew_;
+  nn::Decoder decoder_;
+  nn::RowNorm out_norm_;
   Probe probe_;
-  size_t rows_ = 0;  // of the pass
-  std::vector<Segment> segments_;
-  nn::Plane voice_, text_, latent_;                 // rows before their projection: [n, V], [n, rank], [B, X]
-  nn::Plane x_, normed_, qkv_, attended_, hidden_;  // [n, D], [n, D], [n, A + 2 K], [n, A], [n, F]
-  nn::Plane cosines_, sines_;                       // [n, head size / 2]
-  nn::Plane condition_, logit_;                     // [B, Z], [B, 1]
+  size_t rows_ = 0;  // of the step
+  std::vector<nn::Decoder::Rows> streams_;
+  nn::Plane voice_, text_, latent_;  // rows before their projection: [n, V], [n, rank], [B, X]
+  nn::Plane condition_, logit_;      // [B, Z], [B, 1]
 };
 
 }  // namespace syrinx::pocket

@@ -1,106 +1,37 @@
 #include "models/pocket_tts/flow_lm_state.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-#include "kernels/bf16.h"
-
 namespace syrinx::pocket {
-namespace {
-
-void copy_rows(View<const float, 2> rows, float* to, size_t stride) {
-  for (size_t n = 0; n < rows.extent(0); ++n) std::copy_n(rows.row(n), rows.extent(1), to + n * stride);
-}
-void copy_rows(View<const float, 2> rows, uint16_t* to, size_t stride) { kernels::round_rows(rows, to, stride); }
-void copy_rows(View<const uint16_t, 2> rows, float* to, size_t stride) { kernels::widen_rows(rows, to, stride); }
-
-// A layer's heads, each with its rows behind each other, from rows [n, G * K] with the heads side by side ...
-template <class T>
-void set_heads(const FlowLmState& state, std::span<const float> rows, T* heads) {
-  const size_t width = state.key_width(), size = state.head_size, count = rows.size() / width;
-  for (size_t head = 0; head < state.key_heads; ++head)
-    copy_rows({rows.data() + head * size, {count, size}, {width, 1}}, heads + head * state.capacity * size, size);
-}
-// ... and back.
-template <class T>
-std::vector<float> rows_of_heads(const FlowLmState& state, const T* heads) {
-  const size_t width = state.key_width(), size = state.head_size, count = state.position - state.shared();
-  std::vector<float> rows(count * width);
-  for (size_t head = 0; head < state.key_heads; ++head)
-    copy_rows(View<const T, 2>(heads + head * state.capacity * size, {count, size}), rows.data() + head * size, width);
-  return rows;
-}
-
-}  // namespace
 
 Result<FlowLmState> FlowLmState::make(const FlowLmWeights& weights, size_t capacity) {
   if (capacity > kMaxPositions)
     return fail(Code::kLimitExceeded, "a stream of {} positions, the limit is {}; split the text", capacity,
                 kMaxPositions);
-  const TransformerConfig& t = weights.config.transformer;
-  const DType type = cache_type(weights.precision);
-  const size_t bytes = weights.layers.size() * capacity * t.key_width() * dtype_size(type);
-  if (2 * bytes > kMaxStateBytes)
-    return fail(Code::kLimitExceeded,
-                "a stream of {} positions needs {} bytes, the limit is {}; the model is too large", capacity, 2 * bytes,
-                kMaxStateBytes);
-  FlowLmState state;
-  state.type = type;
-  state.layers = weights.layers.size();
-  state.key_heads = t.key_heads;
-  state.head_size = t.head_size();
-  state.capacity = capacity;
-  state.keys = Buffer<std::byte>(bytes);
-  state.values = Buffer<std::byte>(bytes);
-  return state;
+  const nn::DecoderConfig& c = weights.shape;
+  SYRINX_TRY(nn::KvCache cache, nn::KvCache::make({.type = c.cache,
+                                                   .layers = c.layers,
+                                                   .key_heads = c.key_heads,
+                                                   .head_size = c.head_size,
+                                                   .capacity = capacity}));
+  return FlowLmState(std::move(cache));
 }
 
-void FlowLmState::reset() {
-  voice = nullptr;
-  position = 0;
-  full = false;
-}
-
-Status FlowLmState::start_after(std::shared_ptr<const FlowLmState> before) {
-  if (before->layers != layers || before->key_heads != key_heads || before->head_size != head_size)
+Status FlowLmState::start_after(std::shared_ptr<const FlowLmState> voice) {
+  if (!same_heads(*voice))
     return fail(Code::kInvalidArgument,
                 "the voice has {} layers of {} x {} numbers, the model {} of {} x {}; it was made for another model",
-                before->layers, before->key_heads, before->head_size, layers, key_heads, head_size);
-  if (before->type != type)
+                voice->layers, voice->key_heads, voice->head_size, layers, key_heads, head_size);
+  if (voice->type != type)
     return fail(Code::kInvalidArgument, "the voice is in {}, the model in {}; make it under the model's precision",
-                dtype_name(before->type), dtype_name(type));
-  if (before->voice != nullptr) return fail(Code::kInvalidArgument, "a stream that speaks cannot be a voice");
-  if (before->position + capacity > kMaxPositions)
+                dtype_name(voice->type), dtype_name(type));
+  if (voice->prefix != nullptr) return fail(Code::kInvalidArgument, "a stream that speaks cannot be a voice");
+  if (voice->position + capacity > kMaxPositions)
     return fail(Code::kLimitExceeded,
                 "a stream of {} positions, {} of them the voice's; the limit is {}; split the text",
-                before->position + capacity, before->position, kMaxPositions);
-  reset();
-  position = before->position;
-  voice = std::move(before);
+                voice->position + capacity, voice->position, kMaxPositions);
+  begin_behind(std::move(voice));
   return {};
-}
-
-std::vector<float> FlowLmState::layer_keys(size_t layer) const {
-  return type == DType::kF32 ? rows_of_heads(*this, head_keys<float>(layer, 0).data())
-                             : rows_of_heads(*this, head_keys<uint16_t>(layer, 0).data());
-}
-
-std::vector<float> FlowLmState::layer_values(size_t layer) const {
-  return type == DType::kF32 ? rows_of_heads(*this, head_values<float>(layer, 0).data())
-                             : rows_of_heads(*this, head_values<uint16_t>(layer, 0).data());
-}
-
-void FlowLmState::set_layer(size_t layer, std::span<const float> new_keys, std::span<const float> new_values) {
-  SYRINX_CHECK(new_keys.size() <= capacity * key_width() && new_values.size() == new_keys.size(),
-               "{} keys, {} values for {} rows of {}", new_keys.size(), new_values.size(), capacity, key_width());
-  if (type == DType::kF32) {
-    set_heads(*this, new_keys, head_keys<float>(layer, 0).data());
-    set_heads(*this, new_values, head_values<float>(layer, 0).data());
-  } else {
-    set_heads(*this, new_keys, head_keys<uint16_t>(layer, 0).data());
-    set_heads(*this, new_values, head_values<uint16_t>(layer, 0).data());
-  }
 }
 
 }  // namespace syrinx::pocket

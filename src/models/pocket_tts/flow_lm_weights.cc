@@ -9,7 +9,6 @@
 #include "base/in_quotes.h"
 #include "base/thread_team.h"
 #include "kernels/pack_rows.h"
-#include "kernels/rotary.h"
 #include "tensor/tensor_faults.h"
 
 namespace syrinx::pocket {
@@ -207,15 +206,27 @@ Status check(const FlowLmConfig& c, size_t latent, size_t voice_width, const std
   return {};
 }
 
-FlowLmLayer read_layer(Reader& reader, const TransformerConfig& t, size_t index) {
+nn::DecoderConfig shape_of(const TransformerConfig& t, Precision precision) {
+  return {.width = t.width,
+          .layers = t.layers,
+          .heads = t.heads,
+          .key_heads = t.key_heads,
+          .head_size = t.head_size(),
+          .hidden = t.hidden,
+          .period = t.max_period,
+          .mlp = t.gelu_erf ? nn::Mlp::kGelu : nn::Mlp::kGeluTanh,
+          .cache = precision == Precision::kF32 ? DType::kF32 : DType::kBF16};
+}
+
+nn::DecoderBlock read_layer(Reader& reader, const TransformerConfig& t, size_t index) {
   const std::string name = fmt::format("transformer.layers.{}.", index);
-  FlowLmLayer layer;
-  layer.norm1 = reader.norm(name + "norm1", t.width);
-  layer.norm2 = reader.norm(name + "norm2", t.width);
-  layer.in_proj = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
-  layer.out_proj = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
-  layer.linear1 = reader.linear1(name + "linear1", t.width, t.hidden);
-  layer.linear2 = reader.linear2(name + "linear2", t.hidden, t.width);
+  nn::DecoderBlock layer;
+  layer.before = reader.norm(name + "norm1", t.width);
+  layer.after = reader.norm(name + "norm2", t.width);
+  layer.in = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
+  layer.out = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
+  layer.up = reader.linear1(name + "linear1", t.width, t.hidden);
+  layer.down = reader.linear2(name + "linear2", t.hidden, t.width);
   return layer;
 }
 
@@ -265,11 +276,6 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
 
 }  // namespace
 
-void RowTable::copy_row(size_t row, float* to) const {
-  const size_t row_bytes = width * dtype_size(dtype);
-  floats_to_f32(bytes.view.subspan(row * row_bytes, row_bytes), dtype, to);
-}
-
 void FlowLmWeights::release_file() const {
   if (packed != nullptr) packed->release();
 }
@@ -281,6 +287,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   const TransformerConfig& t = config.transformer;
   Reader reader(file, precision, store, pages);
   FlowLmWeights w;
+  w.shape = shape_of(t, precision);
   w.config = config;
   w.precision = precision;
   w.latent = latent;
@@ -301,8 +308,7 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.head = read_head(reader, config, latent);
   SYRINX_TRY_VOID(reader.finish(name));
   if (store != nullptr) w.packed = store->file();
-  w.theta.resize(t.head_size() / 2);
-  kernels::rotary_frequencies(t.max_period, w.theta);
+  w.set_frequencies();
   return w;
 }
 

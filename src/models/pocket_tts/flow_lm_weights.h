@@ -12,10 +12,12 @@
 
 #include "base/mapped_file.h"
 #include "base/result.h"
-#include "kernels/layer_norm.h"
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
+#include "nn/decoder_weights.h"
+#include "nn/norm_weights.h"
+#include "nn/row_table.h"
 #include "tensor/dtype.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
@@ -25,28 +27,8 @@ namespace syrinx::pocket {
 // Frequencies of a time embedding; half of what its first matrix takes.
 inline constexpr size_t kTimeFrequencies = 128;
 
-struct NormWeights {
-  std::vector<float> gamma, beta;  // [width]
-  kernels::NormAffine affine() const { return {gamma.data(), beta.data()}; }
-};
-
-// D width, A attention width, K key width, F feed-forward width (config.h).
-struct FlowLmLayer {
-  NormWeights norm1, norm2;               // [D]
-  kernels::OwnedMatrix in_proj;           // D -> A + 2 K: queries, keys, values
-  kernels::OwnedMatrix out_proj;          // A -> D
-  kernels::OwnedMatrix linear1, linear2;  // D -> F -> D
-};
-
-// Rows of f32, or of bf16 that are widened on use: few of them are looked at, so they stay in the mapped file.
-struct RowTable {
-  size_t width = 0;
-  DType dtype = DType::kF32;   // or bf16
-  kernels::StoredBytes bytes;  // [rows, width]
-
-  size_t rows() const { return width == 0 ? 0 : bytes.view.size() / (width * dtype_size(dtype)); }
-  void copy_row(size_t row, float* to) const;
-};
+using nn::NormWeights;
+using nn::RowTable;
 
 // Used at load time only, when the times of the evaluations are known (flow_head.h).
 struct TimeEmbedding {
@@ -61,7 +43,7 @@ struct FlowBlock {
   kernels::OwnedMatrix linear0, linear2;  // W -> W
 };
 
-// W head width, Z what the heads read, X latent.
+// D width, W head width, Z what the heads read, X latent.
 struct FlowHeadWeights {
   std::vector<TimeEmbedding> times;  // lsd two, flow_matching one, the others none
   kernels::OwnedMatrix condition;    // Z -> W
@@ -72,7 +54,8 @@ struct FlowHeadWeights {
   kernels::OwnedMatrix output;  // W -> X
 };
 
-struct FlowLmWeights {
+// The transformer's, and what stands before and behind it.
+struct FlowLmWeights : nn::DecoderWeights {
   FlowLmConfig config;
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
   Precision precision = Precision::kF32;
@@ -86,12 +69,10 @@ struct FlowLmWeights {
   RowTable text_table;                         // [text_bins, D], or [text_bins, rank]
   kernels::OwnedMatrix text_proj;              // rank -> D, only with a rank
   kernels::OwnedMatrix input;                  // X -> D
-  std::vector<FlowLmLayer> layers;
-  NormWeights out_norm;         // [D]
-  kernels::OwnedMatrix z_proj;  // D -> Z, only with project_condition
-  kernels::OwnedMatrix eos;     // Z -> 1
+  NormWeights out_norm;                        // [D]
+  kernels::OwnedMatrix z_proj;                 // D -> Z, only with project_condition
+  kernels::OwnedMatrix eos;                    // Z -> 1
   FlowHeadWeights head;
-  std::vector<float> theta;  // rotary frequencies, [head size / 2]
 
   // Lets what was looked at in the packed file leave memory until it is looked at again: after a prompt.
   void release_file() const;

@@ -9,18 +9,15 @@
 #include <vector>
 
 #include "base/thread_team.h"
-#include "kernels/layer_norm.h"
 #include "kernels/matrix_store.h"
 #include "models/transducer/checkpoint.h"
+#include "nn/norm_weights.h"
 #include "tensor/precision.h"
 #include "tensor/tensor_faults.h"
 
 namespace syrinx::transducer {
 
-struct NormWeights {
-  std::vector<float> gamma, beta;  // [width]
-  kernels::NormAffine affine() const { return {gamma.data(), beta.data()}; }
-};
+using nn::NormWeights;
 
 class WeightReader {
  public:

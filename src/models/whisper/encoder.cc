@@ -38,16 +38,8 @@ void keep_head(View<const float, 2> all, size_t column, View<uint16_t, 2> to, si
 
 AudioState AudioState::make(const Model& model, size_t max_positions) {
   const Config& c = model.config();
-  AudioState state;
-  state.type = cache_type(model.precision());
-  state.layers = c.decoder_layers;
-  state.heads = c.decoder_heads;
-  state.head_size = c.width / c.decoder_heads;
-  state.room = max_positions == 0 ? c.audio_positions : std::min(max_positions, c.audio_positions);
-  const size_t bytes = bytes_of(state.type, state.layers * state.room * c.width);
-  state.keys = Buffer<std::byte>(bytes);
-  state.values = Buffer<std::byte>(bytes);
-  return state;
+  return {cache_type(model.precision()), c.decoder_layers, c.decoder_heads, c.width / c.decoder_heads,
+          max_positions == 0 ? c.audio_positions : std::min(max_positions, c.audio_positions)};
 }
 
 Encoder::Encoder(std::shared_ptr<const Model> model, ThreadTeam& team)
@@ -75,7 +67,7 @@ Encoder::Encoder(std::shared_ptr<const Model> model, ThreadTeam& team)
   };
   for (const LayerWeights& layer : w.encoder)
     for (const auto* matrix : {&layer.qkv, &layer.out, &layer.ffn1, &layer.ffn2}) count(*matrix);
-  for (const LayerWeights& layer : w.decoder) count(layer.cross_key_value);
+  for (const nn::DecoderBlock& layer : w.decoder.layers) count(layer.cross->key_value);
   for (int member = 0; member < team.size(); ++member) {
     runner_.scratch(member, scratch);
     Member own;
@@ -303,7 +295,7 @@ void Encoder::keep_cross(int member, Range range, AudioState& audio) {
   const size_t count = range.end - range.begin, size = audio.head_size;
   const View<float, 2> both(members_[static_cast<size_t>(member)].wide.data(), {count, 2 * c.width});
   for (size_t i = 0; i < audio.layers; ++i) {
-    linear(member, model_->weights().decoder[i].cross_key_value, rows(x_, range), {}, both);
+    linear(member, model_->weights().decoder.layers[i].cross->key_value, rows(x_, range), {}, both);
     for (size_t head = 0; head < audio.heads; ++head) {
       if (audio.type == DType::kF32) {
         keep_head(both, head * size, audio.head_keys<float>(i, head), range.begin);

@@ -12,43 +12,19 @@
 #include <vector>
 
 #include "models/whisper/model.h"
+#include "nn/cross_cache.h"
 #include "nn/runner.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
 
 namespace syrinx::whisper {
 
-// A window's input to the decoder: keys and values of each decoder layer, [layers, heads, room, head size] each, in
-// bf16 under the narrow precisions.  Written by one encode() at a time, then read by any number of decoders.
-struct AudioState {
-  DType type = DType::kF32;  // or kBF16
-  size_t layers = 0, heads = 0, head_size = 0, room = 0;
-  size_t positions = 0;  // of the window that was encoded last
-  Buffer<std::byte> keys, values;
-
+// A window's input to the decoder: keys and values of each decoder layer, in bf16 under the narrow precisions.
+// Written by one encode() at a time, then read by any number of decoders.
+struct AudioState : nn::CrossCache {
+  using CrossCache::CrossCache;
   // Room for `max_positions`, at most the model's; 0: the model's.
   static AudioState make(const Model& model, size_t max_positions = 0);
-
-  // [positions, head size]; T is float, or uint16_t for bf16, as `type` says.
-  template <class T>
-  View<T, 2> head_keys(size_t layer, size_t head) {
-    return {reinterpret_cast<T*>(keys.data()) + offset(layer, head), {positions, head_size}};
-  }
-  template <class T>
-  View<T, 2> head_values(size_t layer, size_t head) {
-    return {reinterpret_cast<T*>(values.data()) + offset(layer, head), {positions, head_size}};
-  }
-  template <class T>
-  View<const T, 2> head_keys(size_t layer, size_t head) const {
-    return {reinterpret_cast<const T*>(keys.data()) + offset(layer, head), {positions, head_size}};
-  }
-  template <class T>
-  View<const T, 2> head_values(size_t layer, size_t head) const {
-    return {reinterpret_cast<const T*>(values.data()) + offset(layer, head), {positions, head_size}};
-  }
-
- private:
-  size_t offset(size_t layer, size_t head) const { return (layer * heads + head) * room * head_size; }
 };
 
 // One thread at a time; the team is borrowed.  All memory is planned when it is made.

@@ -44,21 +44,31 @@ class Reader {
   NormWeights norm(const NormName& name) {
     return {values(name.gamma, {config_.width}), values(name.beta, {config_.width})};
   }
-  LayerWeights layer(const LayerNames& names, size_t hidden, bool decoder) {
-    const size_t width = config_.width;
+  LayerWeights encoder_layer(const LayerNames& names) {
+    const size_t width = config_.width, hidden = config_.encoder_hidden;
     LayerWeights layer;
     layer.norm = norm(names.self.norm);
     layer.ffn_norm = norm(names.ffn_norm);
     layer.qkv = matrix(names.self.key_value, 3 * width, width);
     layer.out = matrix({names.self.out}, width, width);
-    if (decoder) {
-      layer.cross_norm = norm(names.cross.norm);
-      layer.cross_query = matrix(names.cross.query, width, width);
-      layer.cross_key_value = matrix(names.cross.key_value, 2 * width, width);
-      layer.cross_out = matrix({names.cross.out}, width, width);
-    }
     layer.ffn1 = matrix({names.ffn1}, hidden, width);
     layer.ffn2 = matrix({names.ffn2}, width, hidden);
+    return layer;
+  }
+  nn::DecoderBlock decoder_layer(const LayerNames& names) {
+    const size_t width = config_.width, hidden = config_.decoder_hidden;
+    nn::DecoderBlock layer;
+    layer.before = norm(names.self.norm);
+    layer.after = norm(names.ffn_norm);
+    layer.in = matrix(names.self.key_value, 3 * width, width);
+    layer.out = matrix({names.self.out}, width, width);
+    nn::CrossBlock& cross = layer.cross.emplace();
+    cross.norm = norm(names.cross.norm);
+    cross.query = matrix(names.cross.query, width, width);
+    cross.key_value = matrix(names.cross.key_value, 2 * width, width);
+    cross.out = matrix({names.cross.out}, width, width);
+    layer.up = matrix({names.ffn1}, hidden, width);
+    layer.down = matrix({names.ffn2}, width, hidden);
     return layer;
   }
   // `columns` rows of `channels` weights, in equal parts that stand side by side.
@@ -177,6 +187,19 @@ Result<size_t> dimension(const Checkpoint& checkpoint, const std::string& name, 
   return tensor->dims[axis];
 }
 
+nn::DecoderConfig decoder_shape(const Config& c, Precision precision) {
+  return {.width = c.width,
+          .layers = c.decoder_layers,
+          .heads = c.decoder_heads,
+          .key_heads = c.decoder_heads,
+          .head_size = c.width / c.decoder_heads,
+          .hidden = c.decoder_hidden,
+          .rotary = nn::Rotary::kNone,
+          .mlp = nn::Mlp::kGelu,
+          .cross = true,
+          .cache = precision == Precision::kF32 ? DType::kF32 : DType::kBF16};
+}
+
 size_t count_layers(const Checkpoint& checkpoint, bool decoder) {
   size_t count = 0;
   while (checkpoint.find(checkpoint.layer(decoder, count).ffn1.weight) != nullptr) ++count;
@@ -184,11 +207,6 @@ size_t count_layers(const Checkpoint& checkpoint, bool decoder) {
 }
 
 }  // namespace
-
-void RowTable::copy_row(size_t row, float* to) const {
-  const size_t bytes_each = width * dtype_size(dtype);
-  floats_to_f32(bytes.view.subspan(row * bytes_each, bytes_each), dtype, to);
-}
 
 Result<Config> config_of(const Checkpoint& checkpoint) {
   const ModelNames names = checkpoint.names();
@@ -225,12 +243,13 @@ Result<Weights> read_weights(const Checkpoint& checkpoint, const Config& config,
   w.conv2 = reader.conv(names.conv2, width);
   w.encoder_positions = reader.values(names.encoder_positions, {config.audio_positions, width});
   for (size_t i = 0; i < config.encoder_layers; ++i)
-    w.encoder.push_back(reader.layer(checkpoint.layer(false, i), config.encoder_hidden, false));
+    w.encoder.push_back(reader.encoder_layer(checkpoint.layer(false, i)));
   w.encoder_norm = reader.norm(names.encoder_norm);
   w.embedding = reader.table(names.embedding, config.vocabulary);
+  w.decoder.shape = decoder_shape(config, precision);
   w.decoder_positions = reader.values(names.decoder_positions, {config.text_positions, width});
   for (size_t i = 0; i < config.decoder_layers; ++i)
-    w.decoder.push_back(reader.layer(checkpoint.layer(true, i), config.decoder_hidden, true));
+    w.decoder.layers.push_back(reader.decoder_layer(checkpoint.layer(true, i)));
   w.decoder_norm = reader.norm(names.decoder_norm);
   w.output = reader.matrix({{.weight = names.embedding, .bias = ""}}, config.vocabulary, width);
   SYRINX_TRY_VOID(reader.finish());

@@ -11,40 +11,27 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/layer_norm.h"
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/whisper/checkpoint.h"
 #include "models/whisper/config.h"
+#include "nn/decoder_weights.h"
+#include "nn/norm_weights.h"
+#include "nn/row_table.h"
 #include "tensor/dtype.h"
 #include "tensor/precision.h"
 
 namespace syrinx::whisper {
 
-struct NormWeights {
-  std::vector<float> gamma, beta;  // [D]
-  kernels::NormAffine affine() const { return {gamma.data(), beta.data()}; }
-};
+using nn::NormWeights;
+using nn::RowTable;
 
-// D width, F feed-forward width.
+// Of the encoder.  D width, F feed-forward width.
 struct LayerWeights {
-  NormWeights norm, cross_norm, ffn_norm;  // [D]
-  kernels::OwnedMatrix qkv;                // D -> 3 D: queries, keys, values
-  kernels::OwnedMatrix out;                // D -> D
-  kernels::OwnedMatrix cross_query;        // D -> D; decoders only, as the next two
-  kernels::OwnedMatrix cross_key_value;    // D -> 2 D, on the encoder's output
-  kernels::OwnedMatrix cross_out;          // D -> D
-  kernels::OwnedMatrix ffn1, ffn2;         // D -> F -> D
-};
-
-// Rows of f32, f16 or bf16 that are widened on use: few of them are looked at, so they stay in the mapped file where
-// there is one.
-struct RowTable {
-  size_t width = 0;
-  DType dtype = DType::kF32;
-  kernels::StoredBytes bytes;  // [rows, width]
-
-  void copy_row(size_t row, float* to) const;
+  NormWeights norm, ffn_norm;       // [D]
+  kernels::OwnedMatrix qkv;         // D -> 3 D: queries, keys, values
+  kernels::OwnedMatrix out;         // D -> D
+  kernels::OwnedMatrix ffn1, ffn2;  // D -> F -> D
 };
 
 struct Weights {
@@ -58,7 +45,7 @@ struct Weights {
   NormWeights encoder_norm;
   RowTable embedding;                    // [V, D]
   std::vector<float> decoder_positions;  // [text positions, D]
-  std::vector<LayerWeights> decoder;
+  nn::DecoderWeights decoder;
   NormWeights decoder_norm;
   kernels::OwnedMatrix output;  // D -> V, the embedding
 };

@@ -242,7 +242,7 @@ TEST(FlowLmDeathTest, AStateWithHeadsOfAnotherSizeIsOurBug) {
   FlowLmState state = run.state();
   state.key_heads *= 2;
   state.head_size /= 2;
-  EXPECT_DEATH(one_step(run.flow, nullptr, state), "a state of 2 layers");
+  EXPECT_DEATH(one_step(run.flow, nullptr, state), "a cache of 2 layers");
 }
 
 TEST(FlowLm, WhatDoesNotFitIsRefused) {

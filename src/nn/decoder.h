@@ -1,0 +1,125 @@
+// A causal pre-norm transformer with a cache of keys and values, of the kinds in decoder_config.h:
+//
+//   x += out(attention(in(norm(x))));  x += cross_out(cross(query(norm(x))));  x += down(mlp(up(norm(x))))
+//
+// A pass takes any number of rows of each of some streams: a prompt, a step, or a step of many streams, for which the
+// weights are read once.  A stream whose rows come one a pass gets, to the last bit, what it gets alone.  With narrow
+// matrices a row's products depend on nothing but the row; f32 takes one row by another way than several, with other
+// roundings, and so does attention.
+//
+// A Decoder has scratch of its own and runs one pass at a time, inside a job of a team that the caller begins, so that
+// other work may go on beside it (crew.h):
+//
+//   decoder.input(n) = embeddings;  decoder.begin(weights, streams, Output::kRows);
+//   team.run([&](int member) { Crew::Seat seat = crew.everyone(member); decoder.work(seat); });
+//   decoder.end();  ... decoder.output(n)
+//
+// Embeddings, heads and sampling are the models'.  Nothing is allocated between begin() and end().
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "nn/cross_cache.h"
+#include "nn/decoder_weights.h"
+#include "nn/kv_cache.h"
+#include "nn/row_norm.h"
+#include "nn/runner.h"
+
+namespace syrinx::nn {
+
+class Decoder {
+ public:
+  struct Limits {
+    size_t rows = 126;                 // of a pass: whole blocks of the matrix product
+    size_t streams = 1;                // of a pass
+    size_t positions = kMaxPositions;  // of a stream
+    size_t cross_positions = 0;        // of a CrossCache
+  };
+  // For weights of this shape and type.  The runner is borrowed; its scratch grows here to what a pass needs.
+  Decoder(const DecoderWeights& weights, Runner& runner, const Limits& limits);
+
+  // Rows [first, first + count) of a pass belong to one stream and become the next positions of its cache.
+  struct Rows {
+    KvCache* cache = nullptr;
+    size_t first = 0, count = 1;
+    const CrossCache* cross = nullptr;  // streams of one cache should stand beside each other
+    const float* gain = nullptr;        // [layers, D], with stream_gain
+  };
+  // kNone: of the last layer only keys and values are made, for prompts that nothing but the cache is wanted of.
+  enum class Output : uint8_t { kNone, kRows };
+
+  // [rows, D]: x of the next pass.
+  View<float, 2> input(size_t rows);
+  // Between jobs of the team.  Streams differ, are in the order of their rows and have room (KvCache::pass_room());
+  // the pass has as many rows as the last one ends with, and what rows between them mean is undefined.  `weights`, of
+  // the constructor's shape and type, must outlive the pass.
+  void begin(const DecoderWeights& weights, std::span<const Rows> streams, Output wanted);
+  // A member's walk through the layers; calls stage() and together() of the seat alone.
+  void work(Crew::Seat& seat);
+  // Between jobs of the team: the caches move on.
+  void end();
+  // [rows, D] of the last pass, until input() is written again.
+  View<const float, 2> output(size_t rows) { return input(rows); }
+
+  // Called with each layer's output [n, D] by one member while others may go on; for tests.
+  using Probe = std::function<void(size_t layer, View<const float, 2> rows)>;
+  void set_probe(Probe probe) { probe_ = std::move(probe); }
+
+  // What cross-attention looked at, a head at a time: row n of `queries` [n, K] is row first + n of the pass.
+  struct CrossSeen {
+    int member = 0;
+    size_t layer = 0, head = 0, first = 0;
+    View<const float, 2> queries;
+    const CrossCache* cross = nullptr;
+  };
+  // Called by each member for its heads; none by default.
+  using CrossObserver = std::function<void(const CrossSeen&)>;
+  void observe_cross(CrossObserver observer) { observer_ = std::move(observer); }
+
+ private:
+  // Rows that look at one CrossCache.
+  struct Group {
+    const CrossCache* cross = nullptr;
+    size_t first = 0, rows = 0;
+  };
+  void reserve(const DecoderWeights& weights, const Limits& limits);
+  void check_stream(const Rows& stream) const;
+  void add_stream(const Rows& stream);
+  RowNorm::Work normed(const NormWeights& norm);
+  void attention_block(Crew::Seat& seat, size_t layer, bool goes_on);
+  void cross_block(Crew::Seat& seat, size_t layer);
+  void mlp_block(Crew::Seat& seat, size_t layer);
+  template <class Then>
+  void product(const Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+               View<const float, 2> addend, View<float, 2> y, size_t grain, const Then& then);
+  void add_product(const Part& part, const kernels::OwnedMatrix& matrix, Plane& from, const std::vector<float>& scale);
+  void activate(const Share& own);
+  void attend(const Part& part, size_t layer, bool goes_on);
+  template <class T>
+  void attend_head(const Part& part, const Rows& stream, size_t layer, size_t key_head);
+  void place_head(const Rows& stream, size_t layer, size_t key_head, bool goes_on);
+  void attend_cross(const Part& part, size_t layer);
+  template <class T>
+  void attend_cross_head(const Part& part, const Group& group, size_t layer, size_t head);
+  std::span<float> scratch(const Part& part, size_t floats);
+
+  const DecoderConfig config_;
+  Runner& runner_;
+  const DecoderWeights* weights_;  // of the pass
+  Output wanted_ = Output::kNone;
+  Probe probe_;
+  CrossObserver observer_;
+  size_t rows_ = 0;     // of the pass
+  bool single_ = true;  // each stream has one row
+  std::vector<Rows> streams_;
+  std::vector<Group> groups_;
+  std::vector<const float*> gains_;  // of each row; with stream_gain
+  RowNorm norm_;
+  Plane x_, qkv_, attended_, hidden_, gated_;  // [n, D], [n, (H + 2 G) K], [n, H K], [n, up's columns], [n, F]
+  Plane scaled_;                               // [n, D], a branch before its scale
+  Plane cosines_, sines_;                      // [n, K / 2]
+};
+
+}  // namespace syrinx::nn

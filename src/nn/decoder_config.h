@@ -1,0 +1,41 @@
+// The kinds and dimensions of a causal pre-norm decoder (decoder.h).  Kinds are looked at once a stage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace syrinx::nn {
+
+enum class Norm : uint8_t { kLayer, kRms };
+// kInterleaved turns the pairs (2i, 2i + 1) of a head; a checkpoint that turns (i, i + K / 2) is reordered when it is
+// loaded (decoder_weights.h).
+enum class Rotary : uint8_t { kNone, kInterleaved };
+// kGelu: with erf.  kSwiGlu: silu(gate) * value.
+enum class Mlp : uint8_t { kGelu, kGeluTanh, kSwiGlu };
+
+struct DecoderConfig {
+  size_t width = 0;  // D
+  size_t layers = 0;
+  size_t heads = 0;      // H query heads
+  size_t key_heads = 0;  // G key and value heads; divides H
+  size_t head_size = 0;  // K
+  size_t hidden = 0;     // F
+  size_t window = 0;     // positions that a query sees, its own included; 0: all before it
+  Norm norm = Norm::kLayer;
+  float epsilon = 1e-5f;
+  Rotary rotary = Rotary::kInterleaved;
+  float period = 10000.0f;  // of the slowest pair
+  Mlp mlp = Mlp::kGeluTanh;
+  bool head_norm = false;     // RMS norm of each query and key head, before the rotary embedding
+  bool layer_scale = false;   // both branches are multiplied by a vector before they are added
+  bool stream_gain = false;   // what the MLP reads is multiplied by a vector of the stream
+  bool cross = false;         // attention to a CrossCache between the two branches
+  DType cache = DType::kF32;  // of keys and values, or kBF16
+
+  size_t query_width() const { return heads * head_size; }
+  size_t key_width() const { return key_heads * head_size; }
+};
+
+}  // namespace syrinx::nn
