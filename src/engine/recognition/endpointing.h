@@ -31,7 +31,7 @@ struct EndpointOptions {
   bool heed_marks = true;  // end-of-utterance tokens end one
 };
 
-// kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
+// kInvalidArgument for times that are not numbers or below 0, or silences and lengths of 0.
 Status validate(const EndpointOptions& options);
 
 // What somebody wants otherwise; the rest stays as it is.  Only, so that the silence behind speech can be as long as it

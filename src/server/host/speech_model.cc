@@ -173,8 +173,7 @@ Status SpeechModel::name_voices(const Settings& settings) {
     if (const std::string why = why_unread(pair.second); !why.empty())
       return fail(Code::kUnsupported, "'voice_names' holds {}: {}", in_quotes(member), why);
     if (!is_listed(pair.second) && !is_blend(pair.second))
-      return fail(Code::kNotFound,
-                  "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists those there are",
+      return fail(Code::kNotFound, "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists all",
                   in_quotes(member), in_quotes(pair.second));
     names_[pair.first] = pair.second;
   }
@@ -295,11 +294,11 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
     return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
   if (const std::string why = why_unread(requested); !why.empty()) return refuse("voice", "{}", why);
-  return tl::unexpected(HttpError{
-      .status = 404,
-      .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(requested)),
-      .param = "voice",
-      .code = "voice_not_found"});
+  return tl::unexpected(
+      HttpError{.status = 404,
+                .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists all", in_quotes(requested)),
+                .param = "voice",
+                .code = "voice_not_found"});
 }
 
 tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested,

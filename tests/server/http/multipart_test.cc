@@ -53,7 +53,7 @@ TEST(Multipart, FaultyFormsAreNamed) {
   EXPECT_THAT(fault("--b\r\nX: y"), HasSubstr("does not end within 4096 bytes"));
   EXPECT_THAT(fault("--b\r\nX: y\r\n\r\nz\r\n--b--"), HasSubstr("has no name"));
   EXPECT_THAT(fault("--b\r\nContent-Disposition: attachment; name=x\r\n\r\nz\r\n--b--"),
-              HasSubstr("no field of a form"));
+              HasSubstr("not a field of a form"));
   EXPECT_THAT(fault(field("model", "tiny").substr(0, 60)), HasSubstr("cut off in the field 'model'"));
   EXPECT_THAT(fault(field(std::string(300, 'n'), "") + "--b--"), HasSubstr("has 300 bytes, more than 256"));
   std::string many;

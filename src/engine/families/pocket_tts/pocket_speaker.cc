@@ -87,7 +87,8 @@ Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
     return false;
   }
   if (synthesizer_->faulty())
-    return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");
+    return fail(Code::kDataLoss,
+                "the model computed values that are not numbers; its weights or the voice are damaged");
   said_something_ = true;
   SYRINX_TRY_VOID(stream.hand_over(std::exchange(frame_, {})));
   return true;
