@@ -149,7 +149,7 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"file", "a"}}, "file", "given twice");
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
-  check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  check({{"prompt", "Hello."}}, "prompt", "is not supported");
   check({{"prompt", "Hello."}}, "prompt", "or have the operator set ignore_hints", /*translated=*/true);
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
