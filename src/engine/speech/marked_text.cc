@@ -55,7 +55,7 @@ void MarkedText::pass(size_t bytes, std::string* text) {
   pending_.erase(0, bytes);
 }
 
-// What stands before a mark has been passed.
+// The text before the mark has been passed.
 void MarkedText::stand_at(Result<Mark> mark, size_t bytes) {
   if (mark) mark_ = std::move(*mark);
   if (!mark) error_ = std::move(mark).error();

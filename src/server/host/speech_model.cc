@@ -67,7 +67,7 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files,
   return voices;
 }
 
-// What is wrong with a file, and the setting that names it.
+// Adds the setting that names a file to the file's error.
 Status of_voices(const std::string& member, const Status& checked) {
   if (checked) return {};
   return fail(checked.error().code, "'voices' holds {}: {}", in_quotes(member), checked.error().message);
@@ -129,7 +129,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   SYRINX_TRY(options.threads, choose_threads(static_cast<int>(settings.threads)));
   const uint64_t before_bytes = current_rss_bytes();
   options.cache_folder = packed_folder(paths, model->files_);
-  // What the settings add is there only after the model.
+  // Voices from the settings exist only after the model is loaded.
   if (!model->is_added(settings, settings.voice)) options.first_voice = settings.voice;
   SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, load_speech_engine(std::move(options)));
   SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
@@ -180,7 +180,7 @@ Status SpeechModel::name_voices(const Settings& settings) {
   return {};
 }
 
-// What speaks where a request names no voice is settled here, before the first one.
+// The default voice is chosen here, before the first request.
 Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine) {
   engine_ = std::move(engine);
   SYRINX_TRY_VOID(add_voices(settings, *engine_));
@@ -342,7 +342,7 @@ std::vector<std::string> SpeechModel::unheeded_fields() const {
   return {files_.family == ModelFamily::kPocketTts ? "speed" : "temperature"};
 }
 
-// Of a blend of Kokoro's the first voice decides how a text is pronounced.
+// The first voice of a Kokoro blend decides the pronunciation.
 std::string SpeechModel::language_of(const std::string& voice) const {
   if (files_.family == ModelFamily::kPocketTts) return pocket_language(files_.checkpoint);
   const auto parts = kokoro::parse_voice(voice.empty() ? default_voice() : voice);

@@ -72,7 +72,7 @@ TEST_F(SpeechFilesTest, AsksWhichOfSeveralIsMeant) {
   EXPECT_EQ(find(path("elsewhere")).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(SpeechFilesTest, SaysWhatIsMissing) {
+TEST_F(SpeechFilesTest, MissingFilesAreNamed) {
   EXPECT_THAT(find("unheard").error().message, HasSubstr("syrinx list"));
   EXPECT_THAT(find("unheard").error().message, Not(HasSubstr("syrinx pull")));
   fs::remove_all(root_ / "models/kokoro");
