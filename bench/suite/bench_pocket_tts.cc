@@ -79,7 +79,7 @@ Result<std::vector<size_t>> numbers(const std::string& text) {
     size_t value = 0;
     const auto [next, error] = std::from_chars(at, end, value);
     if (error != std::errc() || (next < end && (*next != ',' || next + 1 == end)))
-      return fail(Code::kInvalidArgument, "--streams '{}' is no list of numbers; give, say, 1,2,4", text);
+      return fail(Code::kInvalidArgument, "--streams '{}' is not a list of numbers; give, say, 1,2,4", text);
     values.push_back(value);
     at = next < end ? next + 1 : end;
   }

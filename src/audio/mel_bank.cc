@@ -57,7 +57,7 @@ Result<MelBank> MelBank::slaney(const Shape& shape) {
 
 Result<MelBank> MelBank::from_matrix(std::span<const float> weights, size_t mels) {
   if (mels == 0 || weights.empty() || weights.size() % mels != 0)
-    return fail(Code::kInvalidArgument, "{} weights are no mel bank of {} filters", weights.size(), mels);
+    return fail(Code::kInvalidArgument, "{} weights are not a mel bank of {} filters", weights.size(), mels);
   MelBank bank;
   bank.bins_ = weights.size() / mels;
   for (size_t m = 0; m < mels; ++m) {

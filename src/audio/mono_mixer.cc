@@ -38,7 +38,7 @@ Status MonoMixer::add(std::span<const float> block) {
   for (size_t i = 0; i < mono_.size(); ++i) {
     float sum = 0;
     for (size_t c = 0; c < channels_; ++c) sum += block[i * channels_ + c];
-    if (!std::isfinite(sum)) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name_);
+    if (!std::isfinite(sum)) return fail(Code::kDataLoss, "'{}' has a sample that is not a number", name_);
     mono_[i] = bounded_sample(sum / static_cast<float>(channels_));
   }
   return sink_.add(mono_);

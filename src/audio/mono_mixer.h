@@ -32,7 +32,7 @@ class MonoMixer {
 
   // Once, before the first block.  kLimitExceeded: a number of channels, a rate or a length outside the limits.
   Status begin(int channels, int rate_hz, std::optional<uint64_t> frames = {});
-  // Interleaved samples [frames, channels].  kLimitExceeded: too long; kDataLoss: a sample that is no number;
+  // Interleaved samples [frames, channels].  kLimitExceeded: too long; kDataLoss: a sample that is not a number;
   // one that is finite is bounded (loudest_sample.h).
   Status add(std::span<const float> block);
   uint64_t frames() const { return frames_; }  // so far

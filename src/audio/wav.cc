@@ -139,7 +139,7 @@ Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name,
 Result<Content> find_content(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
   if (file.size() < 12) return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
   SYRINX_TRY(const Scan scan, scan_head(file, name, limits));
-  if (!scan.head && file.size() - scan.at < 8) return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  if (!scan.head && file.size() - scan.at < 8) return fail(Code::kDataLoss, "'{}' contains no audio", name);
   if (!scan.head)
     return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, read_le(file, scan.at + 4, 4));
   const size_t announced = scan.head->announced, left = file.size() - scan.head->bytes;
@@ -192,7 +192,7 @@ Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& na
   const size_t width = static_cast<size_t>(format.bits / 8);
   for (size_t i = 0; i < sound.samples.size(); ++i) {
     sound.samples[i] = read_sample(content.data, i * width, format);
-    if (!std::isfinite(sound.samples[i])) return fail(Code::kDataLoss, "'{}' has a sample that is no number", name);
+    if (!std::isfinite(sound.samples[i])) return fail(Code::kDataLoss, "'{}' has a sample that is not a number", name);
   }
   return sound;
 }

@@ -108,7 +108,7 @@ class Builder {
     return true;
   }
   bool no_byte() {
-    error_ = Error{Code::kDataLoss, fmt::format("'{}': element {} of '{}' is no whole number from 0 to 255", name_,
+    error_ = Error{Code::kDataLoss, fmt::format("'{}': element {} of '{}' is not a whole number from 0 to 255", name_,
                                                 bytes_->bytes->size(), bytes_->key)};
     return false;
   }

@@ -29,7 +29,7 @@ const char* remedy(int error) {
     case EROFS: return "; choose a place that you may write to";
     case EPIPE: return "; the reader has gone away";
     case ENAMETOOLONG: return "; choose a shorter name";
-    case ENOTDIR: return "; a part of the path is no folder";
+    case ENOTDIR: return "; a part of the path is not a folder";
     default: return "";
   }
 }

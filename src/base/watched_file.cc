@@ -55,7 +55,7 @@ Status WatchedFile::check(bool may_grow) const {
   if (now.st_size < state_->info.st_size) return WatchedPages::became_shorter(state_->file.path());
   const bool has_grown = now.st_size > state_->info.st_size;
   if (has_grown ? !may_grow : !same_time(now.st_mtim, state_->info.st_mtim))
-    return fail(Code::kDataLoss, "'{}' was written while it was read; give it when nobody writes to it",
+    return fail(Code::kDataLoss, "'{}' was written while it was read; try again when no program writes to it",
                 state_->file.path());
   return {};
 }

@@ -84,7 +84,8 @@ Status WatchedPages::check(const std::string& name) const {
 
 Status WatchedPages::became_shorter(const std::string& name) {
   return fail(Code::kDataLoss,
-              "'{}' became shorter while it was read, or could not be read; give it when nobody writes to it", name);
+              "'{}' became shorter while it was read, or could not be read; try again when no program writes to it",
+              name);
 }
 
 }  // namespace syrinx

@@ -90,7 +90,8 @@ class Reader {
     out.kind = YamlNode::Kind::kMapping;
     SYRINX_TRY_VOID(next());
     while (event_.type != YAML_MAPPING_END_EVENT) {
-      if (event_.type != YAML_SCALAR_EVENT && event_.type != YAML_ALIAS_EVENT) return refuse("a key that is no scalar");
+      if (event_.type != YAML_SCALAR_EVENT && event_.type != YAML_ALIAS_EVENT)
+        return refuse("a key that is not a scalar");
       SYRINX_TRY(YamlNode key, node(depth + 1));
       SYRINX_TRY_VOID(next());
       SYRINX_TRY(YamlNode value, node(depth + 1));

@@ -5,12 +5,12 @@ namespace syrinx::cli {
 const std::vector<Meaning>& exit_meanings() {
   static const std::vector<Meaning> meanings = {
       {"0", "success"},
-      {"2", "an argument, the text or a voice's name makes no sense"},
-      {"3", "a file, model or voice is not there"},
+      {"2", "an argument, the text or the name of a voice is invalid"},
+      {"3", "a file, model or voice does not exist"},
       {"4", "a file is truncated, malformed or does not match its hash"},
-      {"5", "a file is well-formed, but nothing that can be run"},
+      {"5", "a file is well-formed, but not supported"},
       {"6", "something is larger than a stated limit"},
-      {"7", "the system refused: permission, disk full, closed pipe, network"},
+      {"7", "a system error: permission, disk full, closed pipe, network"},
       {"8", "not now: offline, no speaker"},
       {"70", "a fault of the program"},
       {"130", "stopped by Ctrl-C (SIGINT)"},

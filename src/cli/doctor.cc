@@ -1,4 +1,4 @@
-// syrinx doctor: what this machine is, what is installed, what is wrong and how to mend it.
+// syrinx doctor: what this machine is, what is installed, what is wrong and how to fix it.
 #include <unistd.h>
 
 #include <filesystem>
@@ -47,7 +47,7 @@ class Report {
   Status finish() const {
     SYRINX_TRY_VOID(print(text_ + (faults_ == 0 ? "\nAll is well.\n" : "\n")));
     if (!first_) return {};
-    return fail(first_->code, "{} {} to mend; the first: {}", faults_, faults_ == 1 ? "thing" : "things",
+    return fail(first_->code, "{} {} to fix; the first: {}", faults_, faults_ == 1 ? "thing" : "things",
                 first_->message);
   }
 
@@ -185,13 +185,13 @@ void look_at_recogniser(Report& report, const UserPaths& paths) {
   auto files = find_recognition_files({}, models_folder(paths));
   if (!files) {
     report.line("recogniser", "none");
-    report.advice("nothing is recognised yet: " + files.error().message);
+    report.advice("speech cannot be transcribed yet: " + files.error().message);
     return;
   }
   report.line("recogniser", fmt::format("{}: {}", files->name, files->checkpoint));
   if (files->voice_activity.empty())
-    report.advice(fmt::format("silence is not told from speech; fetch the model for that with `syrinx pull {}`",
-                              kVoiceActivityModel));
+    report.advice(
+        fmt::format("voice activity is not detected; fetch its model with `syrinx pull {}`", kVoiceActivityModel));
   options.cache_folder = packed_folder(paths, *files);
   options.files = std::move(*files);
   const auto recogniser = load_recogniser(std::move(options));
@@ -230,7 +230,7 @@ Status run_doctor(const DoctorArguments& arguments) {
 
 void add_doctor(Command& tree) {
   auto arguments = std::make_shared<DoctorArguments>();
-  Command command = tree.add("doctor", "Tell what this machine is, what is wrong and how to mend it");
+  Command command = tree.add("doctor", "Check this machine and its models, and say how to fix what is wrong");
   command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
       .type("NAME|PATH");
   command.flag("--quick", arguments->quick, "Leave out the measurement of the processor");

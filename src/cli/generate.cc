@@ -59,7 +59,7 @@ std::string manual(const Commands& commands) {
   std::string out = fmt::format(
       ".TH SYRINX 1 \"\" \"syrinx {}\" \"User Commands\"\n.SH NAME\nsyrinx \\- {}\n"
       ".SH SYNOPSIS\n\\fBsyrinx\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n",
-      version(), roff("speak text on an ordinary processor, offline"));
+      version(), roff("turn text into speech and speech into text, offline"));
   out += ".SH DESCRIPTION\n" + roff(commands.front().help) + "\n.SH OPTIONS\n" + manual_options(commands.front());
   out += ".SH COMMANDS\n";
   std::string examples;

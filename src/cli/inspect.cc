@@ -23,7 +23,7 @@ Status run_inspect(const InspectArguments& arguments) {
 
 void add_inspect(Command& tree) {
   auto arguments = std::make_shared<InspectArguments>();
-  Command command = tree.add("inspect", "Show what a model, voice or sound file holds");
+  Command command = tree.add("inspect", "Show the content of a model, voice or audio file");
   command.option("file", arguments->path, "The file, or a folder of Pocket TTS; it is read, never run")
       .required()
       .type("FILE");

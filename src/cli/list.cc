@@ -58,7 +58,7 @@ Status run_list(const ListArguments& arguments) {
 
 void add_list(Command& tree) {
   auto arguments = std::make_shared<ListArguments>();
-  Command command = tree.add("list", "List the models, installed and to be had");
+  Command command = tree.add("list", "List installed and available models");
   command.flag("--json", arguments->json, "One JSON array on one line");
   command.option("--catalogue", arguments->catalogue, kCatalogueHelp).type("PATH");
   command.examples("  syrinx list");

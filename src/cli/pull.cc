@@ -84,15 +84,15 @@ Status run_pull(const PullArguments& arguments) {
 
 void add_pull(Command& tree) {
   auto arguments = std::make_shared<PullArguments>();
-  Command command = tree.add("pull", "Fetch a model and what it needs, checked and resumable");
+  Command command = tree.add("pull", "Download a model and its dependencies, verified and resumable");
   command
       .option("NAME", arguments->names,
               "Models, as `syrinx list` names them; or files, as hf://owner/repo/path@revision")
       .required();
   command.option("--voices", arguments->voices, "Predefined voices besides the usual one, or all").type("NAME,...");
   const Option without = command.flag("--without-cloning", arguments->without_cloning,
-                                      "Weights that are free to all, where those that clone voices are gated");
-  command.flag("--with-cloning", arguments->with_cloning, "Weights that clone voices in place of those that do not")
+                                      "Weights without voice cloning, where those with it are gated");
+  command.flag("--with-cloning", arguments->with_cloning, "Weights with voice cloning in place of those without")
       .excludes(without);
   command.flag("--offline", arguments->offline, "Do not use the network: fail if anything is missing");
   command.flag("--verify", arguments->verify, "Read every file again and compare its hash");

@@ -51,7 +51,7 @@ Status run_serve(const ServeArguments& arguments) {
   if (arguments.print_config) return print(server::settings_as_toml(settings));
   if (arguments.check) {
     SYRINX_TRY_VOID(server::check_everything(settings));
-    return print("the settings make sense, and what they name is there\n");
+    return print("the settings are valid, and the files and models that they name exist\n");
   }
   return server::serve(settings, [](const std::string& line) { note(line); });
 }
@@ -60,11 +60,11 @@ Status run_serve(const ServeArguments& arguments) {
 
 void add_serve(Command& tree) {
   auto arguments = std::make_shared<ServeArguments>();
-  Command command = tree.add("serve", "Serve speech over HTTP, as OpenAI's clients ask for it");
+  Command command = tree.add("serve", "Serve speech over HTTP, with OpenAI's interface");
   command.option("--config", arguments->config, "TOML file of settings; flags go before it").type("FILE");
   command.flag("--check", arguments->check,
-               "Look whether the settings make sense and what they name is there, and end");
-  command.flag("--print-config", arguments->print_config, "Print all settings as a file for --config, and end");
+               "Check the settings, and that the files and models they name exist, and exit");
+  command.flag("--print-config", arguments->print_config, "Print all settings as a file for --config, and exit");
   for (const Setting& setting : server::setting_table()) {
     if (setting.in_file_only) continue;
     Given& given = arguments->given.emplace_back();

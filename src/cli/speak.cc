@@ -191,7 +191,7 @@ Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const s
                                                                 : Status();
   }
   if (is_terminal(STDERR_FILENO))
-    note(fmt::format("{:.1f} s of speech to {}, {:.1f} times faster than real time, first sound after {:.0f} ms",
+    note(fmt::format("{:.1f} s of speech to {}, {:.1f} times faster than real time, first audio after {:.0f} ms",
                      statistics.audio_seconds, output.where(), times_real_time(statistics), statistics.first_audio_ms));
   return {};
 }
@@ -305,13 +305,13 @@ void add_sampling_options(Command& command, SpeakArguments& arguments) {
 }
 
 void add_output_options(Command& command, SpeakArguments& arguments) {
-  command.option("-o,--out", arguments.output.file, "Write the sound to this file; - is standard output").type("FILE");
+  command.option("-o,--out", arguments.output.file, "Write the audio to this file; - is standard output").type("FILE");
   command.option("--format", arguments.output.format, "By default told by the file's ending, else wav")
       .one_of({"wav", "pcm", "flac", "opus", "mp3", "aac"});
   command.flag("--play", arguments.output.play, "Play on the loudspeaker; the default without --out");
   command
       .option("--times", arguments.times,
-              "Write when each word is heard to this file, one JSON object a line; - is standard output")
+              "Write the times of the words to this file, one JSON object a line; - is standard output")
       .type("FILE");
   command.flag("--json", arguments.json, "Print the figures as one JSON object on one line");
 }
@@ -321,7 +321,7 @@ void add_output_options(Command& command, SpeakArguments& arguments) {
 void add_speak(Command& tree) {
   auto arguments = std::make_shared<SpeakArguments>();
   Command command = tree.add("speak", "Speak text, as it arrives");
-  command.option("text", arguments->text, "What to say; - or nothing reads standard input").type("TEXT");
+  command.option("text", arguments->text, "Text to speak; - or nothing reads standard input").type("TEXT");
   add_output_options(command, *arguments);
   add_voice_options(command, *arguments);
   add_sampling_options(command, *arguments);

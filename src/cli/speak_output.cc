@@ -41,7 +41,7 @@ Status SpeechOutput::open_file(const OutputOptions& options) {
   if (options.file == "-") {
     if (is_terminal(STDOUT_FILENO))
       return fail(Code::kInvalidArgument,
-                  "standard output is a terminal, which cannot show sound; redirect it, or use --out FILE");
+                  "standard output is a terminal, which cannot play audio; redirect it, or use --out FILE");
     where_ = "standard output";
     sink = descriptor_sink(STDOUT_FILENO, where_);
   } else {

@@ -55,8 +55,8 @@ Status check(const TranscribeArguments& a) {
   const auto wrong = [](const char* sentence) { return fail(Code::kInvalidArgument, "{}", sentence); };
   if (a.microphone && !a.files.empty()) return wrong("--microphone takes no file; give one or the other");
   if (!a.microphone && a.files.empty() && is_terminal(STDIN_FILENO))
-    return wrong("no sound was given; write a file behind `syrinx transcribe`, - for standard input, or --microphone");
-  if (a.stream && a.files.size() > 1) return wrong("--stream takes one sound; leave it out, or give one file");
+    return wrong("no audio was given; name a file behind `syrinx transcribe`, - for standard input, or --microphone");
+  if (a.stream && a.files.size() > 1) return wrong("--stream takes one file; leave it out, or give one");
   if (is_live(a) && (!a.out.empty() || !a.out_dir.empty()))
     return wrong("--stream and --microphone write to standard output; redirect it in place of --out");
   if (!a.stream && a.realtime) return wrong("--realtime needs --stream");
@@ -265,8 +265,8 @@ void add_output_options(Command& command, TranscribeArguments& arguments) {
 
 void add_live_options(Command& command, TranscribeArguments& arguments) {
   command.flag("--stream", arguments.stream,
-               "Text while the sound comes, from standard input (WAV or --raw) or a file");
-  command.flag("--realtime", arguments.realtime, "With --stream: no faster than the sound would be heard");
+               "Transcribe audio as it arrives, from standard input (WAV or --raw) or a file");
+  command.flag("--realtime", arguments.realtime, "With --stream: read no faster than real time");
   command.option("--chunk-ms", arguments.chunk_ms, "Sound that the recogniser is given at once")
       .type("MS")
       .show_default();
@@ -277,12 +277,12 @@ void add_live_options(Command& command, TranscribeArguments& arguments) {
       .type("N");
   command
       .option("--stream-window", arguments.window,
-              "Seconds before, in and behind the windows in which any other transducer hears a stream; 10,2,2")
+              "Seconds before, in and behind the windows in which other transducers read a stream; 10,2,2")
       .type("S,S,S");
   command.flag("--microphone", arguments.microphone, "Text from the microphone, until Ctrl-C");
   command.option("--device", arguments.device, "Part of a microphone's name; by default the system's").type("NAME");
-  command.option("--seconds", arguments.seconds, "End the microphone's sound after so long").type("S");
-  command.option("--raw", arguments.raw, "The sound is raw little-endian samples of this kind")
+  command.option("--seconds", arguments.seconds, "Stop the microphone after so long").type("S");
+  command.option("--raw", arguments.raw, "The audio is raw little-endian samples of this kind")
       .one_of({"s16", "f32", "mulaw", "alaw"});
   command.option("--rate", arguments.rate_hz, "Of raw samples, in Hz").type("HZ");
   command.option("--channels", arguments.channels, "Of raw samples; 1 by default").type("N");

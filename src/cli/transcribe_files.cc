@@ -111,7 +111,7 @@ bool has_content(const std::string& path) {
 }
 
 tl::unexpected<Error> would_lose_recording(const std::string& file) {
-  return fail(Code::kInvalidArgument, "the recording '{}' would be written over; choose another name, or --out-dir",
+  return fail(Code::kInvalidArgument, "the recording '{}' would be overwritten; choose another name, or --out-dir",
               file);
 }
 
@@ -119,7 +119,7 @@ Status check_single_output(const TranscribeTask& task) {
   const std::string& file = task.files.front();
   if (file != "-" && canonical(task.out) == canonical(file)) return would_lose_recording(file);
   if (!task.force && has_content(task.out))
-    return fail(Code::kInvalidArgument, "'{}' is there already; --force writes over it", task.out);
+    return fail(Code::kInvalidArgument, "'{}' exists; --force overwrites it", task.out);
   return {};
 }
 
@@ -165,8 +165,9 @@ bool is_done(const Item& item) {
 Status check_nothing_is_lost(const std::vector<Item>& items) {
   for (const Item& item : items)
     if (newer_by(item) && !is_done(item) && has_content(item.output))
-      return fail(Code::kInvalidArgument, "'{}' is there and older than '{}'; move it away, or --force writes over it",
-                  item.output, item.file);
+      return fail(Code::kInvalidArgument,
+                  "'{}' exists and is older than '{}'; move it away, or overwrite it with --force", item.output,
+                  item.file);
   return {};
 }
 

@@ -213,7 +213,7 @@ SoundSource microphone(const std::string& device, double seconds) {
       SYRINX_TRY_VOID(sink.add(std::span(block).first(*got)));
     }
     if (capture->lost() > 0)
-      note(fmt::format("note: {:.1f} s of sound were lost, since this machine was too slow for them",
+      note(fmt::format("note: {:.1f} s of audio were lost, as this machine is too slow for them",
                        static_cast<double>(capture->lost()) / capture->rate_hz()));
     return {};
   };

@@ -139,12 +139,12 @@ Status run_export(const ExportArguments& arguments) {
 
 void add_export(Command& voices) {
   auto arguments = std::make_shared<ExportArguments>();
-  Command command = voices.add("export", "Make a voice file of a recording, for a model of Pocket TTS");
-  command.option("voice", arguments->voice, "The recording (wav, flac, mp3, ogg; its first 30 s count), or a voice")
+  Command command = voices.add("export", "Make a voice file from a recording, for a model of Pocket TTS");
+  command.option("voice", arguments->voice, "The recording (wav, flac, mp3, ogg; its first 30 s are used), or a voice")
       .type("RECORDING")
       .required();
   command.option("out", arguments->file, "The voice file, NAME.safetensors").type("FILE").required();
-  command.option("--model", arguments->model, "The model that is to speak: a folder, configuration or weights")
+  command.option("--model", arguments->model, "The model for the voice: a folder, configuration or weights")
       .type("NAME|PATH")
       .required();
   command.option("--precision", arguments->precision, "Arithmetic of the model").one_of(kPrecisions).show_default();

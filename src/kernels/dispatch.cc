@@ -69,7 +69,8 @@ Status limit_cpu(std::string_view name) {
   if ((limit == 0 && !name.empty()) || (plain && base != "AVX3" && base != "NEON")) {
     std::string known;
     for (const std::string& target : built_targets()) known += " " + target;
-    return fail(Code::kInvalidArgument, "the processor limit '{}' is no target of this build; it has{}", name, known);
+    return fail(Code::kInvalidArgument, "the processor limit '{}' is not a target of this build; it has{}", name,
+                known);
   }
   use_targets(limit == 0 ? detected_targets() : detected_targets() & ~(limit - 1), !plain);
   return {};

@@ -283,7 +283,7 @@ Status check_group(const Reader& read, const toml::table& table, const Catalogue
   for (const auto& name : group.pick) {
     const bool known = std::any_of(group.files.begin(), group.files.end(),
                                    [&name](const CatalogueFile& file) { return file.name == name; });
-    if (!known) return read.complain(table.source(), "'pick' names '{}', which is no file of the group", name);
+    if (!known) return read.complain(table.source(), "'pick' names '{}', which is not a file of the group", name);
   }
   return {};
 }
@@ -417,7 +417,7 @@ Result<std::vector<CatalogueEntry>> parse_family(std::string_view source_name, c
     SYRINX_TRY(CatalogueEntry entry, parse_entry(Reader(source_name, std::move(values), &room), table));
     entry.name += ":" + std::string(key.str());
     if (!is_model_name(entry.name))
-      return plain.complain(key.source(), "'{}' is no name of a variant: letters, digits, '-', '.' and '_'",
+      return plain.complain(key.source(), "'{}' is not a name of a variant: letters, digits, '-', '.' and '_'",
                             Reader::shorten(key.str()));
     entry.is_default = key.str() == chosen;
     entries.push_back(std::move(entry));

@@ -58,7 +58,7 @@ Result<CheckpointReference> parse_hub(std::string_view text) {
                 "hf://owner/repository/path/file@revision",
                 text);
   if (!is_revision(out.revision))
-    return fail(Code::kInvalidArgument, "'{}' has the revision '{}', which is no commit, branch or tag", text,
+    return fail(Code::kInvalidArgument, "'{}' has the revision '{}', which is not a commit, branch or tag", text,
                 out.revision);
   out.text = fmt::format("hf://{}/{}@{}", out.repository, out.path, out.revision);
   return out;
@@ -94,7 +94,7 @@ std::string url_suffix(std::string_view url) {
 }
 
 Result<CheckpointReference> parse_reference(std::string_view text) {
-  if (text.empty()) return fail(Code::kInvalidArgument, "an empty name is no file");
+  if (text.empty()) return fail(Code::kInvalidArgument, "an empty name is not a file");
   if (text.size() > kMaxReferenceBytes)
     return fail(Code::kLimitExceeded, "a name of {} bytes is too long; at most {} are read", text.size(),
                 kMaxReferenceBytes);
@@ -109,7 +109,8 @@ Result<CheckpointReference> parse_reference(std::string_view text) {
       return fail(Code::kInvalidArgument, "an address with a name and password in it is not taken");
     if (origin.empty() || !std::all_of(text.begin(), text.end(), is_url_character))
       return fail(Code::kInvalidArgument,
-                  "'{}' is no address of a file; it needs a host, and %XX for spaces and letters beyond ASCII", text);
+                  "'{}' is not the address of a file; it needs a host, and %XX for spaces and letters beyond ASCII",
+                  text);
     out.kind = CheckpointReference::Kind::kUrl;
     return out;
   }

@@ -168,7 +168,7 @@ Result<HubSettings> HubSettings::from_environment() {
   if (!endpoint.empty()) {
     SYRINX_TRY(const CheckpointReference parsed, parse_reference(endpoint));
     if (parsed.kind != CheckpointReference::Kind::kUrl)
-      return fail(Code::kInvalidArgument, "HF_ENDPOINT='{}' is no address that begins with https:// or http://",
+      return fail(Code::kInvalidArgument, "HF_ENDPOINT='{}' is not an address that begins with https:// or http://",
                   endpoint);
     out.endpoint = endpoint.substr(0, endpoint.find_last_not_of('/') + 1);
   }

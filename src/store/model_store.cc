@@ -216,7 +216,7 @@ Result<InstalledModel> ModelStore::find(const std::string& name) const {
     struct stat info {};
     const bool there = ::stat(file.path.c_str(), &info) == 0;
     if (there && static_cast<uint64_t>(info.st_size) == file.size_bytes) continue;
-    return fail(Code::kDataLoss, "the model '{}' is damaged: '{}' {}; `syrinx pull {}` mends it", name, file.path,
+    return fail(Code::kDataLoss, "the model '{}' is damaged: '{}' {}; `syrinx pull {}` repairs it", name, file.path,
                 there ? "has the wrong size" : "is missing", name);
   }
   return model;

@@ -54,14 +54,15 @@ Result<Ct2File> Ct2File::parse(std::span<const std::byte> bytes, const std::stri
   Ct2File file;
   const uint32_t version = reader.u32();
   if (!reader.failed() && version != kVersion)
-    return fail(Code::kUnsupported,
-                "'{}' is no model.bin of CTranslate2 in binary version {} (its first number is {}); convert the model "
-                "again with a current converter",
-                name, kVersion, version);
+    return fail(
+        Code::kUnsupported,
+        "'{}' is not a model.bin of CTranslate2 in binary version {} (its first number is {}); convert the model "
+        "again with a current converter",
+        name, kVersion, version);
   file.specification_ = read_string(reader);
   file.revision_ = reader.u32();
   const uint32_t variables = reader.u32();
-  if (reader.failed()) return fail(Code::kDataLoss, "'{}' is no model.bin of CTranslate2, or is truncated", name);
+  if (reader.failed()) return fail(Code::kDataLoss, "'{}' is not a model.bin of CTranslate2, or is truncated", name);
   if (variables > kMaxVariables || variables > reader.remaining() / kLeastVariableBytes)
     return fail(Code::kDataLoss, "'{}' speaks of {} variables, more than its {} bytes can hold", name, variables,
                 bytes.size());

@@ -141,7 +141,7 @@ void floats_to_f32(std::span<const std::byte> bytes, DType dtype, float* out) {
     case DType::kF32: std::memcpy(out, bytes.data(), bytes.size()); return;
     case DType::kF16: return convert_to<uint16_t>(bytes, out, f16_to_f32);
     case DType::kBF16: return convert_to<uint16_t>(bytes, out, bf16_to_f32);
-    default: SYRINX_CHECK(false, "{} is no type of weights", dtype_name(dtype));
+    default: SYRINX_CHECK(false, "{} is not a type of weights", dtype_name(dtype));
   }
 }
 
@@ -150,7 +150,7 @@ bool all_finite(std::span<const std::byte> bytes, DType dtype) {
     case DType::kF32: return none_has<uint32_t>(bytes, 0x7F800000u);
     case DType::kF16: return none_has<uint16_t>(bytes, 0x7C00u);
     case DType::kBF16: return none_has<uint16_t>(bytes, 0x7F80u);
-    default: SYRINX_CHECK(false, "{} is no type of weights", dtype_name(dtype));
+    default: SYRINX_CHECK(false, "{} is not a type of weights", dtype_name(dtype));
   }
   return false;
 }

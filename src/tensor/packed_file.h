@@ -25,7 +25,7 @@ class PackedFile {
  public:
   // kDataLoss when the file is not whole or not made from `key`.  Looks at header and index alone.
   static Result<PackedFile> open(MappedFile file, std::string_view key);
-  // As it lies in the file, unchecked.  kDataLoss when there is no such array, or its size is no multiple of the
+  // As it lies in the file, unchecked.  kDataLoss when there is no such array, or its size is not a multiple of the
   // element.
   Result<std::span<const std::byte>> find(std::string_view name) const;
   template <class T>

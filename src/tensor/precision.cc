@@ -15,7 +15,7 @@ const char* precision_name(Precision precision) {
 Result<Precision> parse_precision(std::string_view name) {
   for (const Precision precision : kAllPrecisions)
     if (name == precision_name(precision)) return precision;
-  return fail(Code::kInvalidArgument, "'{}' is no precision; there are f32, bf16, int8 and int4", name.substr(0, 32));
+  return fail(Code::kInvalidArgument, "'{}' is not a precision; use f32, bf16, int8 or int4", name.substr(0, 32));
 }
 
 }  // namespace syrinx

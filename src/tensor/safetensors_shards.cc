@@ -27,12 +27,12 @@ Result<SafetensorsIndex> parse_safetensors_index(std::string_view json, const st
   SYRINX_TRY(const Json root, parse_json(json, name, {.max_bytes = kMaxSafetensorsIndexBytes, .max_depth = 8}));
   const Json* const map = root.find("weight_map");
   if (map == nullptr || map->object() == nullptr || map->object()->empty())
-    return fail(Code::kDataLoss, "'{}' is no index of safetensors files: it has no weight_map", name);
+    return fail(Code::kDataLoss, "'{}' is not an index of safetensors files: it has no weight_map", name);
   std::vector<std::pair<std::string_view, std::string_view>> places;  // tensor, file
   for (const JsonMember& member : *map->object()) {
     const std::string* const file = member.value.string();
     if (file == nullptr || !is_plain_name(*file))
-      return fail(Code::kDataLoss, "'{}' places the tensor {} in {}, which is no file of its folder", name,
+      return fail(Code::kDataLoss, "'{}' places the tensor {} in {}, which is not a file of its folder", name,
                   in_quotes(member.key), file == nullptr ? "no file" : in_quotes(*file));
     places.emplace_back(member.key, *file);
   }

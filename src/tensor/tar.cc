@@ -99,7 +99,7 @@ class Reader {
   Status entry(std::span<const std::byte> block) {
     if (!checksum_fits(block)) return damaged(fmt::format("the checksum of a header before byte {} is wrong", at_));
     const std::optional<uint64_t> stored = number_of(block, kSize);
-    if (!stored) return damaged("a member's size is no number");
+    if (!stored) return damaged("a member's size is not a number");
     const char type = static_cast<char>(block[kType]);
     const bool extension = type == 'x' || type == 'g' || type == 'L' || type == 'K';
     const uint64_t size = extension ? *stored : size_.value_or(*stored);
@@ -148,7 +148,7 @@ class Reader {
       if (key == "size") {
         uint64_t size = 0;
         const auto [rest, fault] = std::from_chars(value.data(), value.data() + value.size(), size);
-        if (fault != std::errc() || rest != value.data() + value.size()) return damaged("a size is no number");
+        if (fault != std::errc() || rest != value.data() + value.size()) return damaged("a size is not a number");
         size_ = size;
       }
       if (key.starts_with("GNU.sparse")) return fail(Code::kUnsupported, "'{}' holds a sparse file", name_);

@@ -162,7 +162,7 @@ TEST(Wav, HostileFilesGetASentence) {
   expect_error(riff(chunk("fmt ", format(0xFFFE, 1, 24000, 16) + std::string(24, 'z')) + data), Code::kUnsupported,
                "unknown extensible");
   expect_error(riff(chunk("fmt ", format(3, 1, 24000, 32)) + chunk("data", number(0x7FC00000, 4))), Code::kDataLoss,
-               "no number");
+               "not a number");
   SoundLimits short_only;
   short_only.max_seconds = 0.001;
   expect_error(riff(kMono16 + data), Code::kLimitExceeded, "at most", short_only);

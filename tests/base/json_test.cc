@@ -44,7 +44,7 @@ TEST(Json, AnArrayOfBytesIsNoValues) {
   const auto fault = [&](const char* text) { return parse_json(text, "t", {}, bytes).error(); };
   EXPECT_EQ(fault(R"({"b": [1, 2, 3, 4]})").code, Code::kLimitExceeded);
   EXPECT_EQ(fault(R"({"b": [1, 2, 3, 4]})").message, "'t': 'b' has more than 3 bytes");
-  EXPECT_EQ(fault(R"({"b": [1, 256]})").message, "'t': element 1 of 'b' is no whole number from 0 to 255");
+  EXPECT_EQ(fault(R"({"b": [1, 256]})").message, "'t': element 1 of 'b' is not a whole number from 0 to 255");
   EXPECT_EQ(fault(R"({"b": [1], "b": [2]})").code, Code::kDataLoss);
   EXPECT_EQ(fault(R"({"b": [1)").code, Code::kDataLoss);
 }

@@ -82,7 +82,7 @@ TEST(Yaml, RefusesUnsupportedYaml) {
       {"a: !!python/name:os.system x\n", Code::kUnsupported, "a tag on line 1"},
       {"a: !!set {b}\n", Code::kUnsupported, "a tag on line 1"},
       {"a: !!seq [b]\n", Code::kUnsupported, "a tag on line 1"},
-      {"? [a, b]\n: 1\n", Code::kUnsupported, "a key that is no scalar on line 1"},
+      {"? [a, b]\n: 1\n", Code::kUnsupported, "a key that is not a scalar on line 1"},
       {"a: 1\n---\nb: 2\n", Code::kUnsupported, "second YAML document on line 2"},
       {std::string(17, '[') + std::string(17, ']'), Code::kLimitExceeded, "deeper than 16"},
       {std::string(100000, '['), Code::kLimitExceeded, "deeper than 16"},

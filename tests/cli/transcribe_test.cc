@@ -208,7 +208,7 @@ TEST_F(TranscribeFiles, OlderOutputsAreKept) {
   const Status refused = run(both);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(refused.error().message, HasSubstr("b.txt' is there and older than"));
+  EXPECT_THAT(refused.error().message, HasSubstr("b.txt' exists and is older than"));
   EXPECT_EQ(loaded_, 0);
   EXPECT_EQ(read_text(file("b.txt")), "notes");
   EXPECT_FALSE(fs::exists(file("a.txt")));
@@ -231,7 +231,7 @@ TEST_F(TranscribeFiles, AnOutputThatIsThereIsNotLost) {
   TranscribeTask one = task({"b.wav"});
   one.out = file("notes");
   write_text(one.out, "mine");
-  EXPECT_THAT(run(one).error().message, HasSubstr("is there already; --force"));
+  EXPECT_THAT(run(one).error().message, HasSubstr("exists; --force"));
   EXPECT_EQ(read_text(one.out), "mine");
   one.force = true;
   EXPECT_TRUE(run(one));
@@ -239,13 +239,13 @@ TEST_F(TranscribeFiles, AnOutputThatIsThereIsNotLost) {
   one.force = false;
   write_text(one.out, "");
   EXPECT_TRUE(run(one));
-  // The recording itself is not to be had with --force.
+  // --force does not overwrite the recording itself.
   one.force = true;
   const std::string recording = read_text(one.files[0]);
   fs::create_symlink(one.files[0], file("link"));
   for (const std::string& name : {file("b.wav"), folder_.path() + "/./b.wav", file("link")}) {
     one.out = name;
-    EXPECT_THAT(run(one).error().message, HasSubstr("written over"));
+    EXPECT_THAT(run(one).error().message, HasSubstr("overwritten"));
   }
   EXPECT_EQ(read_text(one.files[0]), recording);
 }
@@ -255,11 +255,11 @@ TEST_F(TranscribeFiles, RefusesOutputsThatCollide) {
   twice.out_dir = file("texts");
   EXPECT_THAT(run(twice).error().message, HasSubstr("would both become"));
   TranscribeTask raw = task({"x.txt", "y.txt"});
-  EXPECT_THAT(run(raw).error().message, HasSubstr("written over"));
+  EXPECT_THAT(run(raw).error().message, HasSubstr("overwritten"));
   raw.out_dir = folder_.path() + "/.";
   raw.force = true;
-  EXPECT_THAT(run(raw).error().message, HasSubstr("written over"));
-  EXPECT_THAT(run(task({"a.wav", "a.txt"})).error().message, HasSubstr("written over"));
+  EXPECT_THAT(run(raw).error().message, HasSubstr("overwritten"));
+  EXPECT_THAT(run(task({"a.wav", "a.txt"})).error().message, HasSubstr("overwritten"));
   EXPECT_THAT(run(task({"a.wav", "./a.wav"})).error().message, HasSubstr("would both become"));
   TranscribeTask out = task({"a.wav", "b.wav"});
   out.out = "x";

@@ -36,7 +36,7 @@ class CommandTree(Program):
         for arguments in (["--cpu", "SCALAR", "--version"], ["--version", "--cpu", "SCALAR"]):
             _, output, _ = self.run_it(*arguments)
             self.assertIn(b"; SCALAR chosen\n", output)
-        self.check_fails(2, "no target of this build", "--cpu", "ABACUS", "voices")
+        self.check_fails(2, "not a target of this build", "--cpu", "ABACUS", "voices")
 
     def test_generated_pages(self):
         for kind, mark in (("man", b".TH SYRINX 1"), ("bash", b"complete -o filenames -F _syrinx syrinx"),
@@ -226,7 +226,7 @@ class Speech(Program):
         self.check_fails(3, "gone.onnx", "speak", "--model", self.folder / "gone.onnx", *voice)
 
     def test_output_that_cannot_be_written(self):
-        self.check_fails(7, "no folder", "speak", *TINY, HELLO, "--out", "nowhere/x.wav")
+        self.check_fails(7, "there is no folder", "speak", *TINY, HELLO, "--out", "nowhere/x.wav")
         self.check_fails(7, "No space left", "speak", *TINY, HELLO, "--out", "/dev/full")
         self.check_fails(2, "--times", "speak", *TINY, HELLO, "--out", "x.wav", "--times", "x.wav")
         self.check_fails(2, "standard output", "speak", *TINY, HELLO, "--out", "-", "--times", "-")

@@ -134,7 +134,7 @@ class Speaking(Pocket):
         self.assertEqual(say(r"Hello \[voice: carl]"), say("Hello  [voice: carl]", "--plain"))
         self.refuses(3, "line 2 of the text: there is no voice 'carl'", "Hello.\n[voice: carl] Hello.", *cast)
         self.refuses(2, "opens no files", f"[voice: {VOICE}] Hello.")
-        self.refuses(2, "is no pause", "Hello. [pause:1h] Hello.")
+        self.refuses(2, "is not a pause", "Hello. [pause:1h] Hello.")
         self.refuses(2, "give NAME=FILE", "Hello.", "--cast", "ann")
         self.refuses(3, "nobody.wav", "Hello.", "--cast", "ann=nobody.wav")
 

@@ -447,7 +447,7 @@ class Settings(Program):
         self.check_fails(2, "nothing to serve", "serve", "--speech-model", "", "--recognition-model", "")
         self.check_fails(2, "no API key is set", "serve", "--host", "0.0.0.0", *MODEL)
         for check in ((), ("--check",)):  # before anything is loaded, and in the same words
-            self.check_fails(2, "'localhos' is no address", "serve", *check, "--host", "localhos", "--allow-no-key", *MODEL)
+            self.check_fails(2, "'localhos' is not an address", "serve", *check, "--host", "localhos", "--allow-no-key", *MODEL)
             self.check_fails(2, "'cors_origins' holds 'example.org', which no browser sends", "serve", *check, *MODEL,
                              "--cors-origins", "example.org")
             self.check_fails(3, "there is no voice 'carl'", "serve", *check, *MODEL[:-1], "carl")

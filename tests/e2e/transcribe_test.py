@@ -47,12 +47,12 @@ class Transcribe(Tiny):
     def test_what_is_there_is_not_lost(self):
         good = self.folder / "good.wav"
         recording = good.read_bytes()
-        self.check_refused(2, "would be written over", good, "--out", good, "--force")
-        self.check_refused(2, "is there already; --force", self.folder / "b.wav", "--out", good)
+        self.check_refused(2, "would be overwritten", good, "--out", good, "--force")
+        self.check_refused(2, "exists; --force", self.folder / "b.wav", "--out", good)
         self.assertEqual(good.read_bytes(), recording)
         notes = self.file("good.txt", b"notes")
         os.utime(notes, (0, 0))
-        self.check_refused(2, "is there and older than", good, "--out-dir", self.folder)
+        self.check_refused(2, "exists and is older than", good, "--out-dir", self.folder)
         self.assertEqual(notes.read_bytes(), b"notes")
         self.check_refused(7, "cannot write", good, "--out", "none/x.txt")
 
@@ -102,8 +102,8 @@ class Transcribe(Tiny):
     def test_sounds_that_are_no_sounds(self):
         nan = struct.pack("<f", math.nan)
         whole = (DATA / "audio/flac_24000.flac").read_bytes()
-        for status, words, content in ((4, "is empty", b""), (4, "no sound", wav(b"")), (5, "no sound that", b"hello" * 100),
-                                       (4, "no number", wav(nan * 1000, form=3, bits=32)),
+        for status, words, content in ((4, "is empty", b""), (4, "no audio", wav(b"")), (5, "not an audio format", b"hello" * 100),
+                                       (4, "not a number", wav(nan * 1000, form=3, bits=32)),
                                        (4, "cut off", wav(tone(1))[:20000]), (4, "cut off", whole[:len(whole) // 2]),
                                        (6, "9 channels", wav(bytes(18000), channels=9)),
                                        (6, "rate of 500 Hz", wav(bytes(8000), rate=500))):

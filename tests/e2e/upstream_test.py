@@ -189,7 +189,7 @@ class Faults(Upstream):
             for status in (401, 429, 500):
                 self.answer = lambda handler, _, status=status: refuse(handler, status, f"key {KEY} is wrong".encode())
                 self.check_fails_with(client, f"status {status}")
-            for answer, words in ((cut, "broke off"), (garbage, "no stream of chat completions")):
+            for answer, words in ((cut, "broke off"), (garbage, "not a stream of chat completions")):
                 self.answer = answer
                 self.check_fails_with(client, words)
             self.answer = hello

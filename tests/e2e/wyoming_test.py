@@ -193,11 +193,11 @@ class Speech(Wyoming):
         """One error each, the connection is closed, and the server goes on."""
         for sent, words in [(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "not valid JSON"),
                             (b"\x00\xff\xfe\n", "not valid JSON"),
-                            (b"[]\n", "no JSON object"),
+                            (b"[]\n", "not a JSON object"),
                             (b'{"type": 1}\n', "'type'"),
                             (b'{"type": "x", "data_length": 100000000000}\n', "'data_length' is 100000000000"),
                             (b'{"type": "x", "payload_length": -5}\n', "'payload_length'"),
-                            (b'{"type": "x", "data_length": 3}\n[1]', "no JSON object"),
+                            (b'{"type": "x", "data_length": 3}\n[1]', "not a JSON object"),
                             (b'{"type": "x", "data": ' + b"[" * 5000, "more than"),
                             (b"x" * 200000, "more than 65536 bytes")]:
             if b"\n" not in sent:
@@ -322,7 +322,7 @@ class Limits(Wyoming):
         keys = self.folder / "keys"
         keys.write_text("secret\n")
         for arguments in [("--host", "0.0.0.0", "--api-key-file", keys)]:
-            self.check_fails(2, "'wyoming_port' asks nobody for a key", "serve", "--check", "--wyoming-port", "10200",
+            self.check_fails(2, "'wyoming_port' has no keys", "serve", "--check", "--wyoming-port", "10200",
                              "--speech-model", "none", *arguments)
 
 

@@ -269,11 +269,12 @@ TEST(OpenApi, BatchRequestMatchesItsSchema) {
 TEST(OpenApi, FieldsWithoutEffectAreRefused) {
   for (const std::string& field : unheeded_speech_fields()) {
     EXPECT_NE(fields_of("SpeechRequest").find(field), nullptr) << field;
-    EXPECT_THAT(speech_fault(field, "0.5"), testing::HasSubstr("cannot be heeded")) << field;
+    EXPECT_THAT(speech_fault(field, "0.5"), testing::HasSubstr("is not supported")) << field;
   }
   for (const std::string& field : unheeded_transcription_fields()) {
     EXPECT_NE(fields_of("TranscriptionRequest").find(field), nullptr) << field;
-    EXPECT_THAT(transcription_fault(field, "0.5", false), testing::ContainsRegex("cannot be (heeded|included)"))
+    EXPECT_THAT(transcription_fault(field, "0.5", false),
+                testing::ContainsRegex("(is not supported|cannot be included)"))
         << field;
   }
 }

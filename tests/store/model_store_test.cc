@@ -175,7 +175,7 @@ TEST_F(Store, DamageIsFoundAndMended) {
   ASSERT_TRUE(store.pull("bird", options_));
   std::filesystem::remove(in_bird("voices/a.bin"));
   EXPECT_EQ(store.find("bird").error().code, Code::kDataLoss);
-  EXPECT_THAT(store.find("bird").error().message, HasSubstr("a.bin' is missing; `syrinx pull bird` mends it"));
+  EXPECT_THAT(store.find("bird").error().message, HasSubstr("a.bin' is missing; `syrinx pull bird` repairs it"));
   write_text(in_bird("voices/b.bin"), "short");
   write_text(in_bird("model.onnx"), std::string(contents_["model.onnx"].size(), 'x'));
   const size_t requests = server_.count();

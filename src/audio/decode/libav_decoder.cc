@@ -171,7 +171,7 @@ Status Decoding::open_track() {
     else
       stream->discard = AVDISCARD_ALL;
   }
-  if (track_ < 0) return fail(Code::kDataLoss, "'{}' has no sound in it", name_);
+  if (track_ < 0) return fail(Code::kDataLoss, "'{}' contains no audio", name_);
   const AVStream* const stream = format_->streams[track_];
   const AVCodecID id = stream->codecpar->codec_id;
   const AVCodec* const decoder = is_read(id) ? libav_.avcodec_find_decoder(id) : nullptr;

@@ -104,7 +104,7 @@ bool looks_like_mp3(std::span<const std::byte> file) { return first_frame(file).
 
 Status decode_mp3(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
   const std::optional<size_t> begin = first_frame(file);
-  if (!begin) return fail(Code::kUnsupported, "'{}' is no MP3 file", name);
+  if (!begin) return fail(Code::kUnsupported, "'{}' is not an MP3 file", name);
   if (is_cut_off(file, *begin))
     return fail(Code::kDataLoss, "'{}' is cut off or damaged: an MP3 frame is missing; get the whole file", name);
 

@@ -56,7 +56,7 @@ Status PcmStream::push(std::span<const std::byte> bytes) {
 
 Status PcmStream::finish() const {
   if (mixer_.frames() > 0) return {};
-  return fail(Code::kDataLoss, "'{}' has no sound in it", name_);
+  return fail(Code::kDataLoss, "'{}' contains no audio", name_);
 }
 
 }  // namespace syrinx

@@ -84,7 +84,8 @@ Status decode_sndfile(std::span<const std::byte> file, const std::string& name, 
   const bool is_cut_off = end && *end > file.size();
   if (sound == nullptr && !is_cut_off)
     return fail(Code::kUnsupported,
-                "'{}' is no sound that is read here: WAV, FLAC, MP3, Ogg with Vorbis or Opus, AIFF, AU, CAF, W64, RF64 "
+                "'{}' is not an audio format that Syrinx reads: WAV, FLAC, MP3, Ogg with Vorbis or Opus, AIFF, AU, "
+                "CAF, W64, RF64 "
                 "and what else libsndfile reads, WebM, MP4 (m4a) and AAC",
                 name);
   if (is_cut_off)

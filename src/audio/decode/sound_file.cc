@@ -64,7 +64,7 @@ Status read_sound(std::span<const std::byte> file, const std::string& name, cons
   if (file.empty()) return fail(Code::kDataLoss, "'{}' is empty; a recording is needed", name);
   MonoMixer mixer(limits, name, sink);
   SYRINX_TRY_VOID(decode(after_tags(file), name, limits, mixer));
-  if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' has no sound in it", name);
+  if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name);
   return {};
 }
 

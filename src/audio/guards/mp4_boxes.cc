@@ -265,7 +265,7 @@ Status Mp4Walk::see_description(const Box& box) const {
 }
 
 // FFmpeg makes an entry for each sample, or for parts of chunks where all samples of a sound have a duration of 1,
-// which is also what becomes of one that is no number of 31 bits.  Each edit may play all of them once more.
+// which is also what becomes of one that is not a number of 31 bits.  Each edit may play all of them once more.
 Status Mp4Walk::finish_track() {
   const uint64_t parts = track_.chunks * (track_.largest_chunk / kFewestInEntry + 1);
   uint64_t entries = track_.samples;

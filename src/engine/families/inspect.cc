@@ -156,7 +156,7 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   if (text_at(bytes, 0, 1) == "\x08") return describe_onnx(bytes, out);
   return fail(
       Code::kUnsupported,
-      "'{}' is no file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
+      "'{}' is not a file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
       "(.bin), recognisers (model.bin, .nemo), WAV and configurations of Pocket TTS (.yaml)",
       out.path);
 }

@@ -31,11 +31,11 @@ struct EndpointOptions {
   bool heed_marks = true;  // end-of-utterance tokens end one
 };
 
-// kInvalidArgument for times that are no numbers or below 0, or silences and lengths of 0.
+// kInvalidArgument for times that are not numbers or below 0, or silences and lengths of 0.
 Status validate(const EndpointOptions& options);
 
-// What somebody wants otherwise; the rest stays as it is.  Only, so that the silence behind speech can be as long as it
-// is wanted, `silence_s` grows to `silence_after_speech_s` where that alone is named.
+// A caller's changes; the other rules stay.  Where only `silence_after_speech_s` is named, `silence_s` grows to it, so
+// that the silence behind speech can be as long as wanted.
 struct EndpointChanges {
   static constexpr double kLongestS = 3600;  // each partial result spells all of an utterance
 
@@ -65,7 +65,7 @@ class Endpointer {
  public:
   explicit Endpointer(const EndpointOptions& options = {}) : options_(options) {}
 
-  // What was found in the sound, in any order; times before the last endpoint change nothing.
+  // Findings in the audio, in any order; times before the last endpoint change nothing.
   void token(double end_s);                                      // a piece of text
   void voice(double end_s);                                      // voice activity: speech up to here
   void end_of_utterance(double at_s, bool backchannel = false);  // a special token

@@ -32,8 +32,8 @@ class LocalAgreement {
  public:
   explicit LocalAgreement(const AgreementOptions& options = {}) : options_(options) {}
 
-  // What the model now makes of the whole buffer: words in order of time, and where its segments end.  Returns the
-  // words that are committed by it.
+  // A new hypothesis for the whole buffer: words in order of time, and where its segments end.  Returns the words that
+  // it commits.
   std::vector<TranscriptWord> push(std::span<const TranscriptWord> words, std::span<const double> segment_ends_s);
   // The end of speech: commits what is left of the last hypothesis.
   std::vector<TranscriptWord> finish();

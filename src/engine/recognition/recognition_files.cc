@@ -62,10 +62,11 @@ Result<RecogniserFamily> family_of(const fs::path& checkpoint) {
     return is_there(folder / "model_config.yaml") ? RecogniserFamily::kTransducer : RecogniserFamily::kWhisper;
   if (kind == ".safetensors" || is_safetensors_index(checkpoint.string()))
     return family_of_config(folder / "config.json");
-  return fail(Code::kUnsupported,
-              "'{}' is no checkpoint of a recogniser: model.bin, .safetensors or .pt of Whisper, .nemo, .ckpt, .pt or "
-              ".safetensors of a FastConformer",
-              checkpoint.string());
+  return fail(
+      Code::kUnsupported,
+      "'{}' is not a checkpoint of a recogniser: model.bin, .safetensors or .pt of Whisper, .nemo, .ckpt, .pt or "
+      ".safetensors of a FastConformer",
+      checkpoint.string());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class SoundPace {
  public:
   static constexpr double kCreditS = 2;
 
-  // Of the next chunk, seconds long, whose last sample came at `came_ns`.
+  // Due time of the next chunk of `chunk_s`, whose last sample came at `came_ns`.
   int64_t due_ns(int64_t came_ns, double chunk_s) {
     const int64_t chunk_ns = ns(chunk_s);
     pace_ns_ = std::max(pace_ns_ + chunk_ns, came_ns - ns(kCreditS));

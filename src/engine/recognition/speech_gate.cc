@@ -25,7 +25,7 @@ double in_recording(const std::vector<SpeechSpan>& spans, double piece_s, bool g
 
 Result<silero::SegmentOptions> VoiceActivityChanges::apply(silero::SegmentOptions options) const {
   options.threshold = threshold.value_or(options.threshold);
-  // Of a stream, too: with the maker's rule for streams, speech beyond a threshold of 0.15 or less never ends.
+  // For streams, too: with the maker's rule for streams, speech beyond a threshold of 0.15 or less never ends.
   if (threshold) options.negative_threshold = silero::usual_negative_threshold(*threshold);
   options.min_speech_ms = min_speech_ms.value_or(options.min_speech_ms);
   options.min_silence_ms = min_silence_ms.value_or(options.min_silence_ms);

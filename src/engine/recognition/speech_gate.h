@@ -1,6 +1,6 @@
-// What a recogniser need not hear is left out: voice activity finds the speech of a recording, its stretches are joined
-// to pieces of at most a window's length, and times of a piece are mapped back to the recording (spec whisper.md,
-// section 6).  A gap shrinks to its two paddings; a recording without speech gives no piece.
+// Leaves silence out before recognition: voice activity finds the speech of a recording, its stretches are joined to
+// pieces of at most a window's length, and times of a piece are mapped back to the recording (spec whisper.md, section
+// 6).  A gap shrinks to its two paddings; a recording without speech gives no piece.
 //
 // Immutable, thread-safe.
 #pragma once
@@ -31,7 +31,7 @@ struct SpeechPiece {
   double end_in_recording(double piece_s) const;
 };
 
-// What somebody wants otherwise; the rest stays as the recogniser has it.
+// A caller's changes; the other values stay the recogniser's.
 struct VoiceActivityChanges {
   std::optional<double> threshold = {}, min_speech_ms = {}, min_silence_ms = {}, speech_pad_ms = {};
 

@@ -1,4 +1,4 @@
-// What was heard: the text of a recording, cut into segments with their times.
+// A transcript: the text of a recording, cut into segments with their times.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct TranscriptWord {
 void append_word(std::string& text, const TranscriptWord& word);
 
 struct TranscriptSegment {
-  // Of the window in which Whisper heard it.
+  // The window in which Whisper found it.
   struct Window {
     float temperature = 0;        // at which it was decoded
     float compression_ratio = 0;  // of its text
@@ -58,7 +58,7 @@ void map_times(TranscriptSegment& segment, const Start& start, const End& end) {
     map(word);
     for (TranscriptToken& token : word.timed_tokens) {
       map(token);
-      // What takes no time at the end of its word may have two places, where a pause has been left out there.
+      // A token without duration at the end of its word may have two places, where a pause has been left out there.
       token.start_s = std::clamp(token.start_s, word.start_s, word.end_s);
       token.end_s = std::clamp(token.end_s, word.start_s, word.end_s);
     }

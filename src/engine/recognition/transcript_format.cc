@@ -9,7 +9,7 @@
 namespace syrinx {
 namespace {
 
-// What a cut inside a phrase costs against one behind it, in columns.
+// Cost of a cut inside a phrase against one behind it, in columns.
 constexpr size_t kNoPhrase = 20;
 
 std::string time_text(double seconds, char before_milliseconds) {
@@ -90,7 +90,7 @@ size_t cue_end(const std::vector<TranscriptWord>& words, size_t begin, const Cue
 double rounded_s(double seconds) { return std::round(seconds * 1e3) / 1e3; }
 double rounded_share(float share) { return std::round(static_cast<double>(share) * 1e4) / 1e4; }
 
-// What would end a cue or begin a tag.
+// Escapes characters that would end a cue or begin a tag.
 std::string vtt_escaped(std::string_view line) {
   std::string out;
   for (const char c : line) {

@@ -20,7 +20,7 @@ Result<TranscriptFormat> parse_transcript_format(std::string_view name);  // "te
 Result<TranscriptTimes> parse_transcript_times(std::string_view name);    // "", "segment", "word", "token"
 const char* transcript_ending(TranscriptFormat format);                   // ".txt", ".json", ".srt", ".vtt"
 
-// What stands on the screen at once: two lines of 42 columns for at most seven seconds, as broadcasters have it.
+// Limits of a subtitle: two lines of 42 columns for at most seven seconds, as broadcasters have it.
 struct CueLimits {
   size_t max_columns = 42;
   size_t max_lines = 2;

@@ -55,7 +55,7 @@ void MarkedText::pass(size_t bytes, std::string* text) {
   pending_.erase(0, bytes);
 }
 
-// What stands before a mark has been passed.
+// The text before the mark has been passed.
 void MarkedText::stand_at(Result<Mark> mark, size_t bytes) {
   if (mark) mark_ = std::move(*mark);
   if (!mark) error_ = std::move(mark).error();
@@ -117,7 +117,7 @@ Result<MarkedText::Mark> MarkedText::parse(std::string_view mark) const {
   if (const std::optional<double> seconds = parse_pause(content))
     return Mark{.kind = Mark::Kind::kPause, .pause_s = *seconds, .voice = {}, .line = line_};
   return fail(Code::kInvalidArgument,
-              "line {} of the text: {} is no pause; write, say, [pause:500ms] or [pause:1.5s], at most {:.0f} s, or "
+              "line {} of the text: {} is not a pause; write e.g. [pause:500ms] or [pause:1.5s], at most {:.0f} s, or "
               "\\[ to have it read",
               line_, in_quotes(mark), kMaxPauseS);
 }

@@ -5,7 +5,7 @@
 namespace syrinx {
 namespace {
 
-// What stands behind the mark that counts.
+// Characters that may follow the mark that counts.
 bool closes(char32_t c) { return c == U' ' || c == U')' || c == U'"' || c == U'”' || c == U'“'; }
 
 double pause_ms(char32_t mark) {

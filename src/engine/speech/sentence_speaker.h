@@ -24,7 +24,7 @@ class SentenceSpeaker : public Speaker {
  public:
   static constexpr size_t kMaxSilenceS = 3600;  // of all pauses of a text
 
-  // Of its options it heeds `plain` and `silence_for_nothing`.
+  // Uses `plain` and `silence_for_nothing` of the options.
   explicit SentenceSpeaker(const SpeakOptions& options)
       : silence_for_nothing_(options.silence_for_nothing), marked_(options.plain) {}
   Status speak(SpeechStream& stream) final;

@@ -20,10 +20,11 @@ Status check_voice_name(const std::string& name) {
 
 Status check_marked_voice(const std::string& name) {
   if (check_voice_name(name)) return {};
-  return fail(Code::kInvalidArgument,
-              "{} is no voice's name, and a text opens no files; give a file a name of letters, digits, '_' and '-' "
-              "(--cast NAME=FILE)",
-              in_quotes(name));
+  return fail(
+      Code::kInvalidArgument,
+      "{} is not the name of a voice, and a text opens no files; give a file a name of letters, digits, '_' and '-' "
+      "(--cast NAME=FILE)",
+      in_quotes(name));
 }
 
 }  // namespace syrinx

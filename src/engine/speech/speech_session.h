@@ -105,7 +105,7 @@ class SpeechStream {
   ~SpeechStream() = default;
 };
 
-// What turns text into sound.
+// Turns text into audio.
 class Speaker {
  public:
   virtual ~Speaker() = default;
@@ -118,8 +118,8 @@ class Speaker {
 class SpeechSession final : private SpeechStream {
  public:
   static constexpr size_t kMaxWaitingText = size_t{1} << 20;  // bytes accepted but not yet read by the front end
-  // Who takes sound faster than it is heard is asked for as if no more than this had been made in advance: what comes
-  // later than that goes behind it, so that it waits no longer than this for texts that are new.
+  // Limit of the audio made in advance, for due times: a listener that takes audio faster than it plays counts as at
+  // most so far ahead, so that new texts make it wait no longer than this.
   static constexpr int64_t kMostAheadNs = 10'000'000'000;
 
   explicit SpeechSession(std::unique_ptr<Speaker> speaker, const Clock& clock = system_clock());
@@ -140,8 +140,8 @@ class SpeechSession final : private SpeechStream {
   Result<bool> next(SpeechChunk& chunk);
   // Whether next() would not wait.
   bool is_ready() const;
-  // What is called, by the session's thread, whenever that may have become so; it must not call the session.  Once,
-  // before any text.
+  // `wake` is called, by the session's thread, whenever that may have become true; it must not call the session.  Set
+  // once, before any text.
   void on_ready(std::function<void()> wake);
   // Any thread; next() and write() return kCancelled soon.
   void cancel();
@@ -178,7 +178,7 @@ class SpeechSession final : private SpeechStream {
   SpeechStatistics statistics_;
   std::function<void()> wake_;
 
-  // Of the session's thread.
+  // For the session's thread.
   SpeechChunk spare_;  // what stood in the ring before the last chunk
   int64_t due_ns_ = 0;
 

@@ -51,7 +51,7 @@ Status check_ratios(const SeanetConfig& s, size_t frame_samples) {
   SYRINX_TRY_VOID(within("the number of a SEANet's ratios", s.ratios.size(), 1, kMaxRatios));
   for (const size_t ratio : s.ratios) SYRINX_TRY_VOID(within("a ratio of a SEANet", ratio, 1, kMaxRatio));
   if (frame_samples % s.hop() != 0)
-    return fail(Code::kUnsupported, "mimi: a frame of {} samples is no multiple of the SEANet's hop of {}",
+    return fail(Code::kUnsupported, "mimi: a frame of {} samples is not a multiple of the SEANet's hop of {}",
                 frame_samples, s.hop());
   return {};
 }

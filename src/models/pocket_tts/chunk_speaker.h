@@ -65,7 +65,7 @@ class ChunkSpeaker {
 
   // Steps and frames of the chunk begun last, and whether the model ended it or the limit did.
   const SpeechEnd& end(size_t stream) const { return streams_[stream].end; }
-  // The language model computed something that is no number, which a narrow type may hide from the samples.
+  // The language model computed something that is not a number, which a narrow type may hide from the samples.
   bool faulty(size_t stream) const { return streams_[stream].faulty; }
 
  private:

@@ -264,7 +264,7 @@ std::string foreign_name(const YamlNode& root) {
 Result<ConfigFile> parse_config(std::string_view text, const std::string& name) {
   SYRINX_TRY(const YamlNode root, parse_yaml(text, name, {.max_bytes = kMaxFileBytes}));
   if (root.kind != YamlNode::Kind::kMapping)
-    return fail(Code::kDataLoss, "'{}' is not a configuration: it is no mapping of keys to values", name);
+    return fail(Code::kDataLoss, "'{}' is not a configuration: it is not a mapping of keys to values", name);
   if (root.find("flow_lm") == nullptr && root.find("mimi") == nullptr)
     return fail(Code::kUnsupported,
                 "'{}' is a configuration of {}, not of Pocket TTS, which has the keys flow_lm and mimi", name,

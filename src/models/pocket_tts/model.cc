@@ -99,8 +99,8 @@ Result<CheckpointPath> find_checkpoint(const std::string& path) {
   }
   if (is_config_name(place)) return CheckpointPath{.config = path, .weights = {}};
   if (place.extension() != ".safetensors")
-    return fail(Code::kInvalidArgument, "'{}' is no checkpoint of Pocket TTS: give a folder, a .yaml or a .safetensors",
-                path);
+    return fail(Code::kInvalidArgument,
+                "'{}' is not a checkpoint of Pocket TTS: give a folder, a .yaml or a .safetensors", path);
   for (const char* extension : {".yaml", ".yml"}) {
     const fs::path config = fs::path(place).replace_extension(extension);
     if (is_there(config)) return CheckpointPath{.config = config.string(), .weights = path};

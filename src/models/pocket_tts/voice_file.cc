@@ -29,7 +29,7 @@ Result<std::vector<float>> read_rows(std::span<const std::byte> bytes, DType dty
                 dtype_name(dtype));
   std::vector<float> rows = to_f32(bytes, dtype);
   if (!std::all_of(rows.begin(), rows.end(), [](float value) { return std::isfinite(value); }))
-    return fail(Code::kDataLoss, "'{}': '{}' holds a value that is no number; export the voice again", file, what);
+    return fail(Code::kDataLoss, "'{}': '{}' holds a value that is not a number; export the voice again", file, what);
   return rows;
 }
 
@@ -63,7 +63,7 @@ Result<size_t> read_length(const Safetensors& tensors, size_t layer, const std::
   }
   const TensorRef* const end = tensors.find(older);
   if (end == nullptr)
-    return fail(Code::kDataLoss, "'{}' has neither '{}' nor '{}'; it is no voice of Pocket TTS", file, name, older);
+    return fail(Code::kDataLoss, "'{}' has neither '{}' nor '{}'; it is not a voice of Pocket TTS", file, name, older);
   if (end->dims.size() != 1)
     return fail(Code::kDataLoss, "'{}': '{}' has shape {}, not one extent", file, older, dims_text(end->dims));
   SYRINX_TRY_VOID(check_positions(end->dims[0], file, older));

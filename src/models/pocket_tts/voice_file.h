@@ -39,9 +39,10 @@ struct VoicePrompt {
 
 using VoiceFile = std::variant<Voice, VoicePrompt>;
 
-// `name` stands in messages.  kDataLoss: malformed, or a value that is no number; kUnsupported: made for another model,
-// padded, or a batch of voices, or a prompt where the model has a vector before the voice (section 5.3: such files are
-// older than those models, and of another space of the same width); kLimitExceeded: more than kMaxVoicePositions.
+// `name` stands in messages.  kDataLoss: malformed, or a value that is not a number; kUnsupported: made for another
+// model, padded, or a batch of voices, or a prompt where the model has a vector before the voice (section 5.3: such
+// files are older than those models, and of another space of the same width); kLimitExceeded: more than
+// kMaxVoicePositions.
 Result<VoiceFile> parse_voice_file(std::span<const std::byte> bytes, const std::string& name,
                                    const FlowLmConfig& config);
 

@@ -91,7 +91,7 @@ void Preparation::end_frame() {
 }
 
 Result<std::vector<float>> Preparation::finish() {
-  if (taken_ == 0) return fail(Code::kInvalidArgument, "'{}' has no sound in it; a voice needs some seconds", name_);
+  if (taken_ == 0) return fail(Code::kInvalidArgument, "'{}' contains no audio; a voice needs some seconds", name_);
   end_frame();
   if (loudest_db_ < kSilenceDb)
     return fail(Code::kInvalidArgument, "'{}' is silent: nothing in its {:.1f} s is louder than {:.0f} dB", name_,

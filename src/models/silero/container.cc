@@ -62,7 +62,7 @@ class Parser {
 
   Status header() {
     if (reader_.u32() != kMagic || reader_.failed())
-      return fail(Code::kDataLoss, "{} is no file of whisper.cpp's: it does not begin with its four bytes",
+      return fail(Code::kDataLoss, "{} is not a file of whisper.cpp: it does not begin with its four bytes",
                   in_quotes(name_));
     const uint32_t size = reader_.u32();
     if (size > kMaxNameBytes)
@@ -110,7 +110,7 @@ class Parser {
     const auto bytes = reader_.take(*element_count(known->dims) * dtype_size(known->dtype));
     if (reader_.failed()) return cut_off(name_, begin);
     if (!all_finite(bytes, known->dtype))
-      return fail(Code::kDataLoss, "{} has a value in {} that is no finite number", in_quotes(name_),
+      return fail(Code::kDataLoss, "{} has a value in {} that is not a finite number", in_quotes(name_),
                   in_quotes(tensor));
     *known->values = to_f32(bytes, known->dtype);
     return {};

@@ -114,7 +114,7 @@ Status validate(const SegmentOptions& options) {
   for (const double ms :
        {options.min_speech_ms, options.min_silence_ms, options.speech_pad_ms, options.min_silence_at_max_speech_ms}) {
     if (!in_range(ms, 0, kMaxMs))
-      return fail(Code::kInvalidArgument, "{} ms is no time for voice activity; take 0 to {:.0f}", ms, kMaxMs);
+      return fail(Code::kInvalidArgument, "{} ms is not a time for voice activity; take 0 to {:.0f}", ms, kMaxMs);
   }
   if (!(max_speech_samples(options) > 0))
     return fail(Code::kInvalidArgument, "speech of at most {} s leaves nothing beside {} ms of padding on both sides",

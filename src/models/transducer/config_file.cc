@@ -91,7 +91,7 @@ std::vector<std::string> texts(Section& section, std::string_view key) {
   if (found->value.items.size() > kMaxVocabulary) return out;
   out.reserve(found->value.items.size());
   for (const YamlNode& item : found->value.items) {
-    section.require(item.kind == YamlNode::Kind::kScalar, Code::kDataLoss, key, "holds labels that are no texts");
+    section.require(item.kind == YamlNode::Kind::kScalar, Code::kDataLoss, key, "holds labels that are not texts");
     if (item.text.size() > kMaxLabelBytes)
       section.require(false, Code::kLimitExceeded, key,
                       fmt::format("holds a label of {} bytes; at most {} are read", item.text.size(), kMaxLabelBytes));
@@ -167,7 +167,7 @@ void read_subsampling(Section& section, EncoderConfig& out) {
                   fmt::format("is {}; only 'dw_striding' and 'striding' can be run", in_quotes(kind)));
   out.striding = kind == "striding";
   out.factor = section.whole_or("subsampling_factor", 4, 2, kMaxFactor);
-  section.require(std::has_single_bit(out.factor), Code::kDataLoss, "subsampling_factor", "is no power of two");
+  section.require(std::has_single_bit(out.factor), Code::kDataLoss, "subsampling_factor", "is not a power of two");
   out.channels = out.width;
   if (const YamlMember* const stored = section.member("subsampling_conv_channels"); stored != nullptr) {
     if (stored->value.text != "-1") out.channels = section.whole("subsampling_conv_channels", 1, kMaxChannels);
@@ -219,15 +219,15 @@ void read_contexts(Section& section, EncoderConfig& out) {
     section.require(fits, Code::kDataLoss, "att_context_size",
                     fmt::format("is not made of pairs of numbers from -1 to {}", kMaxContext));
     if (out.style == ContextStyle::kChunkedLimited && fits)
-      section.require(
-          context.right >= 0 && (context.left < 0 || context.left % (context.right + 1) == 0), Code::kDataLoss,
-          "att_context_size",
-          fmt::format("has {} frames before chunks of {}, which are no whole chunks", context.left, context.right + 1));
+      section.require(context.right >= 0 && (context.left < 0 || context.left % (context.right + 1) == 0),
+                      Code::kDataLoss, "att_context_size",
+                      fmt::format("has {} frames before chunks of {}, which are not whole chunks", context.left,
+                                  context.right + 1));
     out.contexts.push_back(context);
   };
   const std::vector<YamlNode>& items = stored->value.items;
   section.require(!items.empty() && items.size() <= kMaxContexts, Code::kDataLoss, "att_context_size",
-                  "is no list of one or more pairs");
+                  "is not a list of one or more pairs");
   if (!items.empty() && items.front().kind == YamlNode::Kind::kScalar) {
     add(items);
   } else {

@@ -24,7 +24,7 @@ Status check_streaming(const EncoderConfig& config, AttentionContext context) {
                 "this model was trained on whole recordings: it cannot be streamed chunk by chunk, only in windows");
   if (context.left < 0 || context.right < 0 ||
       std::find(config.contexts.begin(), config.contexts.end(), context) == config.contexts.end())
-    return fail(Code::kInvalidArgument, "a context of {} and {} frames is none that this model was trained for",
+    return fail(Code::kInvalidArgument, "a context of {} and {} frames is not one that this model was trained for",
                 context.left, context.right);
   return {};
 }

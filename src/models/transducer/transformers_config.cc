@@ -72,7 +72,7 @@ EncoderConfig read_encoder(Section section, Section& processor, bool streaming) 
   out.mels = section.whole_or("num_mel_bins", 80, 1, kMaxMels);
   out.channels = section.whole_or("subsampling_conv_channels", 256, 1, kMaxChannels);
   out.factor = section.whole_or("subsampling_factor", 8, 2, kMaxFactor);
-  section.require(std::has_single_bit(out.factor), Code::kDataLoss, "subsampling_factor", "is no power of two");
+  section.require(std::has_single_bit(out.factor), Code::kDataLoss, "subsampling_factor", "is not a power of two");
   for (const auto& [key, known] :
        {std::pair{"subsampling_conv_kernel_size", size_t{3}}, {"subsampling_conv_stride", 2}})
     section.require(section.whole_or(key, known, 1, kMaxKernel) == known, Code::kUnsupported, key,

@@ -106,7 +106,7 @@ Status read_languages(const Json& root, const std::string& name, std::vector<int
 
 Status add_json(std::string_view text, const std::string& name, Config& config) {
   SYRINX_TRY(const Json root, parse_json(text, name, kJsonLimits));
-  if (root.object() == nullptr) return fail(Code::kDataLoss, "'{}' is no JSON object", name);
+  if (root.object() == nullptr) return fail(Code::kDataLoss, "'{}' is not a JSON object", name);
   const Json* const activation = root.find("activation_function");
   if (activation != nullptr && (activation->string() == nullptr || *activation->string() != "gelu"))
     return fail(Code::kUnsupported, "'{}' asks for another activation_function than gelu, the only one of Whisper's",
@@ -139,12 +139,12 @@ Status check_config(const Config& c, const std::string& name) {
                                   {"number of text positions", c.text_positions, kMaxPositions},
                                   {"number of audio positions", c.audio_positions, kMaxPositions}};
   for (const Dimension& d : dimensions) {
-    if (d.value == 0) return fail(Code::kDataLoss, "'{}' is no Whisper model: its {} is 0", name, d.name);
+    if (d.value == 0) return fail(Code::kDataLoss, "'{}' is not a Whisper model: its {} is 0", name, d.name);
     if (d.value > d.limit)
       return fail(Code::kLimitExceeded, "'{}' has a {} of {}, the limit is {}", name, d.name, d.value, d.limit);
   }
   if (c.text_positions < kMinTextPositions)
-    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has {} text positions, at least {} are needed", name,
+    return fail(Code::kDataLoss, "'{}' is not a Whisper model: it has {} text positions, at least {} are needed", name,
                 c.text_positions, kMinTextPositions);
   for (const size_t width : {c.width, c.encoder_hidden, c.decoder_hidden}) {
     if (width % kWidthUnit != 0)

@@ -23,7 +23,7 @@ class Finder {
 
   Result<int32_t> find(std::string_view token) const {
     const auto id = bpe_.find_special(token);
-    if (!id) return fail(Code::kDataLoss, "'{}' is no vocabulary of Whisper: it has no token '{}'", name_, token);
+    if (!id) return fail(Code::kDataLoss, "'{}' is not a vocabulary of Whisper: it has no token '{}'", name_, token);
     return *id;
   }
 
@@ -77,7 +77,7 @@ Result<Tokens> find_tokens(const text::ByteBpe& bpe, size_t vocabulary, const st
   for (int32_t id = tokens.start_of_transcript + 1; id < tokens.translate; ++id) {
     const std::string_view spelt = bpe.special_name(id);
     if (spelt.size() < 6 || spelt.size() > 16 || !spelt.starts_with("<|") || !spelt.ends_with("|>"))
-      return fail(Code::kDataLoss, "token {} of '{}' stands among the languages and is none", id, name);
+      return fail(Code::kDataLoss, "token {} of '{}' is listed as a language and is not one", id, name);
     tokens.languages.push_back({std::string(spelt.substr(2, spelt.size() - 4)), id});
   }
   if (tokens.languages.empty()) return fail(Code::kDataLoss, "'{}' names no language", name);

@@ -81,7 +81,7 @@ class Reader {
 
   Status finish() const {
     if (faults_.empty()) return {};
-    return fail(Code::kDataLoss, "'{}' is no whole Whisper model: {}; download it again", checkpoint_.name(),
+    return fail(Code::kDataLoss, "'{}' is not a complete Whisper model: {}; download it again", checkpoint_.name(),
                 faults_.text());
   }
 
@@ -180,9 +180,9 @@ RowTable Reader::table(const std::string& name, size_t rows_of_table) {
 Result<size_t> dimension(const Checkpoint& checkpoint, const std::string& name, size_t rank, size_t axis) {
   const TensorRef* const tensor = checkpoint.find(name);
   if (tensor == nullptr)
-    return fail(Code::kDataLoss, "'{}' is no Whisper model: it has no tensor {}", checkpoint.name(), name);
+    return fail(Code::kDataLoss, "'{}' is not a Whisper model: it has no tensor {}", checkpoint.name(), name);
   if (tensor->dims.size() != rank)
-    return fail(Code::kDataLoss, "'{}' is no Whisper model: {} has the shape {}", checkpoint.name(), name,
+    return fail(Code::kDataLoss, "'{}' is not a Whisper model: {} has the shape {}", checkpoint.name(), name,
                 dims_text(tensor->dims));
   return tensor->dims[axis];
 }

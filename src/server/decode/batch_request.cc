@@ -63,7 +63,7 @@ tl::expected<BatchRequest, HttpError> parse_json_body(std::string_view body, dou
   const auto json = parse_json(body, "the body", limits, sound);
   const bool is_too_long = sound.bytes && sound.bytes->size() == sound.max_bytes;
   if (!json && !is_too_long) return no_json(json.error().message);
-  if (json && json->object() == nullptr) return no_json("the body is no object");
+  if (json && json->object() == nullptr) return no_json("the body is not an object");
   BatchRequest request;
   if (json)
     for (const JsonMember& member : *json->object())

@@ -60,7 +60,7 @@ void StreamSession::run(SlotWatch& watch) {
   } catch (const std::exception& error) {
     fail_stream({Code::kInternal, error.what()});
   } catch (...) {
-    fail_stream({Code::kInternal, "what was thrown while a stream was heard is no exception"});
+    fail_stream({Code::kInternal, "an unknown exception was thrown in a stream"});
   }
   report();
 }

@@ -18,14 +18,14 @@ class ArrivingText {
   // At most SpeechSession::kMaxWaitingText bytes are taken, too, so that nobody who appends ever waits.
   explicit ArrivingText(size_t max_characters) : max_characters_(max_characters) {}
 
-  // Of the connection; one thread.  kLimitExceeded: that is too much, and nothing of it is taken; whole() says so from
-  // then on.
+  // For the connection; one thread.  kLimitExceeded: the text is too long, and nothing of it is taken; whole() says so
+  // from then on.
   Status append(std::string_view text);
   void finish();
   size_t characters() const { return characters_.load(std::memory_order_relaxed); }  // any thread
   Status whole() const;                                                              // any thread
 
-  // Of the slot.  What is and will be there goes to the session until detach(); what the slot waits for is the engine
+  // For the slot.  Present and later text goes to the session until detach(); the slot counts as waiting for the engine
   // only once the text has ended.
   void attach(SpeechSession& session, SlotWatch& watch);
   void detach();

@@ -17,7 +17,7 @@ namespace syrinx::server {
 
 class FirstWord {
  public:
-  // What the reports name and the clock must outlive it.
+  // The objects in `reports` and the clock must outlive it.
   FirstWord(std::string model, const JobReports& reports, const Clock& clock)
       : model_(std::move(model)), reports_(reports), clock_(clock) {}
 

@@ -1,4 +1,4 @@
-// What the protocols ask of the server: its models, its slots, its limits, and its metrics and log.
+// Interface from the protocols to the server: its models, its slots, its limits, and its metrics and log.
 #pragma once
 
 #include <cstddef>

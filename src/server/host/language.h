@@ -11,8 +11,8 @@ namespace syrinx::server {
 // none.
 bool is_same_language(std::string_view a, std::string_view b);
 
-// Of those that are the same as `wanted`: itself, else the first that is more closely described ("pt-BR" for "pt"),
-// else the first that is less so ("pt" for "pt-PT"); null: none.
+// The best match of `wanted`: itself, else the first more specific one ("pt-BR" for "pt"), else the first less specific
+// one ("pt" for "pt-PT"); null: none.
 const std::string* closest_language(std::span<const std::string> known, std::string_view wanted);
 
 // That which a recogniser is told where these are expected: the only one, or of several none, as it finds out which.

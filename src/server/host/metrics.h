@@ -33,7 +33,7 @@ class Metrics {
   void add(std::string_view family, Labels labels, double by = 1);
   void set(std::string_view family, Labels labels, double value);
   void observe(std::string_view family, Labels labels, double seconds);
-  // Of a counter, or a histogram of steps, that is kept elsewhere: as it stands.
+  // Totals of a counter, or a histogram of steps, that is kept elsewhere.
   void set_total(std::string_view family, Labels labels, double total);
   void set_steps(std::string_view family, Labels labels, const StepFigures& steps);
   // A counter or a histogram that is to be seen before it counts: one that appears with its first event has no rate.

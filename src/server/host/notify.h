@@ -1,5 +1,5 @@
-// What the service manager of systemd hears of the server (sd_notify(3)): one datagram to the socket that NOTIFY_SOCKET
-// names, a path or, behind '@', an abstract name.
+// Tells systemd's service manager the state of the server (sd_notify(3)): one datagram to the socket in NOTIFY_SOCKET,
+// a path or, behind '@', an abstract name.
 #pragma once
 
 #include <atomic>

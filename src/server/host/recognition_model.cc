@@ -138,7 +138,7 @@ tl::expected<void, HttpError> RecognitionModel::take_keywords(std::vector<std::s
   keywords.clear();
   if (ignored) return {};
   return refuse(field,
-                "'{}' cannot be heeded: {} cannot favour words; leave them out, or have the operator set "
+                "'{}' is not supported: {} cannot favour words; leave them out, or have the operator set "
                 "ignore_hints",
                 field, id_);
 }

@@ -33,7 +33,7 @@ class RecognitionModel {
   // The same of files whose recogniser is there already.
   static Result<std::shared_ptr<const RecognitionModel>> of(const Settings& settings, RecognitionFiles files,
                                                             std::shared_ptr<Recogniser> recogniser);
-  // What load() would look for, without loading.
+  // The checks of load(), without loading.
   static Status check(const Settings& settings);
 
   Recogniser& recogniser() const { return *recogniser_; }
@@ -48,8 +48,8 @@ class RecognitionModel {
   const std::vector<std::string>& languages() const { return languages_; }
   // Fields of a request of /v1/audio/transcriptions that it does not heed.
   const std::vector<std::string>& unheeded_fields() const { return unheeded_fields_; }
-  // Of a request's field with words to favour: all of them, or where this model favours none an error, or with
-  // `ignored` no words.
+  // Keeps the words to favour of a request's field, or where this model favours none gives an error, or with `ignored`
+  // no words.
   tl::expected<void, HttpError> take_keywords(std::vector<std::string>& keywords, const char* field,
                                               bool ignored) const;
   // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: that

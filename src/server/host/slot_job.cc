@@ -20,7 +20,7 @@ void SlotJob::run(SlotWatch& watch) {
   complete_ = fail_answer(answer);
 }
 
-// What libraries throw is an error like others, so that the client and the log hear of it.
+// An exception of a library is an error like others, so that client and log are told.
 Status SlotJob::work_without_throwing(SlotWatch& watch) {
   try {
     return work(watch);

@@ -16,12 +16,12 @@
 
 namespace syrinx::server {
 
-// Who hears what became of it; all must outlive the job.
+// Receivers of a job's results; all must outlive the job.
 struct JobReports {
   Metrics& metrics;
   RequestLog* log = nullptr;  // null: none
   bool faults_alone = false;  // nothing is logged but what the server is to blame for
-  // Of sessions' and streams' sound at kRecognitionRateHz, how much waits to be heard, in all; null: nobody counts.
+  // Samples of sessions and streams at kRecognitionRateHz that wait for recognition, in all; null: not counted.
   std::atomic<int64_t>* waiting_samples = nullptr;
 };
 

@@ -21,7 +21,7 @@ class SpeechAnswer {
   };
 
   virtual ~SpeechAnswer() = default;
-  // What the transport sends; it may outlive this.
+  // The reply for the transport; it may outlive this.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
 
   // Takes the encoded sound; what it takes before begin() is a file's header.

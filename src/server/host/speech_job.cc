@@ -123,7 +123,7 @@ size_t SpeechJob::characters() const {
   return order_.text ? order_.text->characters() : text::count_code_points(order_.request.input);
 }
 
-// Of a text that arrives the session knows when it began.
+// For a text that arrives in parts, the session knows when it began.
 Status SpeechJob::begin(const SpeechSession& session) {
   first_audio_s_ = order_.text ? session.statistics().first_audio_ms / 1000
                                : static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9;

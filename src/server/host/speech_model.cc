@@ -67,7 +67,7 @@ Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files,
   return voices;
 }
 
-// What is wrong with a file, and the setting that names it.
+// Adds the setting that names a file to the file's error.
 Status of_voices(const std::string& member, const Status& checked) {
   if (checked) return {};
   return fail(checked.error().code, "'voices' holds {}: {}", in_quotes(member), checked.error().message);
@@ -129,7 +129,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::load(const Settings& set
   SYRINX_TRY(options.threads, choose_threads(static_cast<int>(settings.threads)));
   const uint64_t before_bytes = current_rss_bytes();
   options.cache_folder = packed_folder(paths, model->files_);
-  // What the settings add is there only after the model.
+  // Voices from the settings exist only after the model is loaded.
   if (!model->is_added(settings, settings.voice)) options.first_voice = settings.voice;
   SYRINX_TRY(std::shared_ptr<SpeechEngine> engine, load_speech_engine(std::move(options)));
   SYRINX_TRY_VOID(model->take_engine(settings, std::move(engine)));
@@ -173,15 +173,14 @@ Status SpeechModel::name_voices(const Settings& settings) {
     if (const std::string why = why_unread(pair.second); !why.empty())
       return fail(Code::kUnsupported, "'voice_names' holds {}: {}", in_quotes(member), why);
     if (!is_listed(pair.second) && !is_blend(pair.second))
-      return fail(Code::kNotFound,
-                  "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists those there are",
+      return fail(Code::kNotFound, "'voice_names' holds {}, and there is no voice {}; /v1/audio/voices lists all",
                   in_quotes(member), in_quotes(pair.second));
     names_[pair.first] = pair.second;
   }
   return {};
 }
 
-// What speaks where a request names no voice is settled here, before the first one.
+// The default voice is chosen here, before the first request.
 Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine) {
   engine_ = std::move(engine);
   SYRINX_TRY_VOID(add_voices(settings, *engine_));
@@ -295,11 +294,11 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
     return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
   if (const std::string why = why_unread(requested); !why.empty()) return refuse("voice", "{}", why);
-  return tl::unexpected(HttpError{
-      .status = 404,
-      .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(requested)),
-      .param = "voice",
-      .code = "voice_not_found"});
+  return tl::unexpected(
+      HttpError{.status = 404,
+                .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists all", in_quotes(requested)),
+                .param = "voice",
+                .code = "voice_not_found"});
 }
 
 tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested,
@@ -343,7 +342,7 @@ std::vector<std::string> SpeechModel::unheeded_fields() const {
   return {files_.family == ModelFamily::kPocketTts ? "speed" : "temperature"};
 }
 
-// Of a blend of Kokoro's the first voice decides how a text is pronounced.
+// The first voice of a Kokoro blend decides the pronunciation.
 std::string SpeechModel::language_of(const std::string& voice) const {
   if (files_.family == ModelFamily::kPocketTts) return pocket_language(files_.checkpoint);
   const auto parts = kokoro::parse_voice(voice.empty() ? default_voice() : voice);

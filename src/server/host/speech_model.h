@@ -34,8 +34,8 @@ class SpeechModel {
   // The same of files whose engine is there already.
   static Result<std::shared_ptr<const SpeechModel>> of(const Settings& settings, SpeechFiles files,
                                                        std::shared_ptr<SpeechEngine> engine);
-  // What load() would look for, without loading: the files are there, `precision` is one of the model's, `voices` are
-  // voices, and what `voice` and `voice_names` mean is there.
+  // The checks of load(), without loading: the files exist, `precision` is one of the model's, `voices` are voices, and
+  // the voices named by `voice` and `voice_names` exist.
   static Status check(const Settings& settings);
 
   SpeechEngine& engine() const { return *engine_; }
@@ -53,9 +53,9 @@ class SpeechModel {
   bool is_called(std::string_view model) const;
   // Whether a sentence of the engine's names one of the model's files.
   bool names_its_files(std::string_view sentence) const;
-  // What the engine is to be asked for.  A request opens no files: it chooses among the listed voices, blends of them,
-  // the operator's `voice_names` and OpenAI's names, which all speak.  404 for another name; 400 for a voice that is
-  // there and not listed, as no text can be read for it.
+  // The voice for the engine.  A request opens no files: it chooses among the listed voices, blends of them, the
+  // operator's `voice_names` and OpenAI's names, which all speak.  404 for another name; 400 for a voice that exists
+  // and is not listed, as no text can be read for it.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
   // The same for a text of that language (empty: any), whose voice speaks where none is named.  400 where the named
   // one, or none, speaks it.
@@ -78,7 +78,7 @@ class SpeechModel {
   bool is_added(const Settings& settings, const std::string& voice) const;  // by them or by clients
   ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
-  // Of a voice that is named or blended there and speaks a language that no text is read in: a sentence; else empty.
+  // An error message if a voice in the name or blend speaks a language in which no text can be read; else empty.
   std::string why_unread(std::string_view text) const;
   const std::string& default_voice() const {
     return default_voice_.empty() ? engine_->default_voice() : default_voice_;

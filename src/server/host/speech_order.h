@@ -1,4 +1,4 @@
-// What is to be spoken, and for which client; filled by a protocol.
+// A text to be spoken for a client; filled by a protocol.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ const char* field_of(const Error& error, const SpeechModel& model, bool has_spee
   return "voice";
 }
 
-// What the client has been told by a 4xx is no error that whoever runs the server could mend.
+// A 4xx that the client was told of is no error that the operator could fix.
 bool is_refused(const SpeechOutcome& speech) {
   return speech.outcome == std::string_view("error") && speech.fault.empty();
 }

@@ -1,4 +1,4 @@
-// What becomes of a speech, for the client, the metrics and the log.
+// Outcome of a speech, for the client, the metrics and the log.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct SpeechOutcome {
   SpeechStatistics statistics = {};
 };
 
-// What ended a text that has been spoken, for metrics, log and client: "limit" where the model did not end a piece of
-// it and was cut, else "eos".
+// The end of a spoken text, for metrics, log and client: "limit" where a piece was cut before the model ended it, else
+// "eos".
 const char* stop_reason(const SpeechStatistics& statistics);
 
 void report_speech(const JobReports& reports, const SpeechOutcome& speech);

@@ -11,10 +11,10 @@ namespace syrinx::server {
 
 class UploadRoom {
  public:
-  // Of all uploads together, and of those of one address.
+  // Limits of all uploads together, and of those of one address.
   UploadRoom(size_t bytes, size_t bytes_of_address);
 
-  // What an upload holds as long as this lives, which may be longer than the room.
+  // The share of one upload, for as long as this lives, which may be longer than the room.
   class Hold;
   std::shared_ptr<Hold> begin(const std::string& address);
 

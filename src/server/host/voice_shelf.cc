@@ -32,7 +32,7 @@ int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Of a plain file alone; links are not followed.
+// Plain files only; links are not followed.
 std::optional<int64_t> written_s(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
@@ -46,7 +46,7 @@ bool is_left_over(const fs::path& path) {
   return written && now_s() - *written > kLeftOverS;
 }
 
-// What lies in the folder, left-overs removed; nothing where there is no such folder.
+// Voices in the folder, with left-overs removed; none where there is no such folder.
 std::vector<UploadedVoice> scan(const std::string& folder) {
   std::vector<UploadedVoice> found;
   std::error_code error;

@@ -24,7 +24,7 @@ struct UploadedVoice {
   int64_t created_s = 0;  // since 1970: when its file was written
 };
 
-// What is wrong with a voice's name, in a sentence; nothing: it is one.
+// The fault of a voice's name, in a sentence; empty for a valid name.
 std::optional<std::string> voice_name_fault(std::string_view name);
 
 class VoiceShelf {

@@ -20,7 +20,7 @@ class WaitingSound {
   // The longest wait of so much sound is one observation: about a chunk of a model, whatever pieces it comes in.
   static constexpr size_t kObservedSamples = kRecognitionRateHz;
 
-  // What the reports name and the clock must outlive it.
+  // The objects in `reports` and the clock must outlive it.
   WaitingSound(std::string model, const JobReports& reports, const Clock& clock);
   ~WaitingSound() { clear(); }
   WaitingSound(const WaitingSound&) = delete;

@@ -26,7 +26,8 @@ inline std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
-// Nothing where it is no base64: another character, a length that is no multiple of four, bits behind the last byte.
+// Nothing where it is not base64: another character, a length that is not a multiple of four, bits behind the last
+// byte.
 inline std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
   static constexpr std::array<int8_t, 256> kValues = [] {
     std::array<int8_t, 256> values{};

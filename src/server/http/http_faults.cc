@@ -34,7 +34,7 @@ HttpReply parse_fault(const error_code& error, const HttpLimits& limits, size_t 
     return error_reply({.status = 431,
                         .message = fmt::format("the request's header or trailer has more than {}; send a shorter one",
                                                size_text(buffer_bytes))});
-  return error_reply({.status = 400, .message = fmt::format("this is no HTTP/1.1 request: {}", error.message())});
+  return error_reply({.status = 400, .message = fmt::format("this is not an HTTP/1.1 request: {}", error.message())});
 }
 
 HttpReply too_late(double time_s) {

@@ -60,7 +60,7 @@ Result<asio::ip::address> address_of(const std::string& host) {
   error_code error;
   const asio::ip::address address = asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, error);
   if (!error) return address;
-  return fail(Code::kInvalidArgument, "'host' {} is no address; give one such as 127.0.0.1, ::1 or 0.0.0.0",
+  return fail(Code::kInvalidArgument, "'host' {} is not an address; give one such as 127.0.0.1, ::1 or 0.0.0.0",
               in_quotes(host));
 }
 

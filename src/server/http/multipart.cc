@@ -83,7 +83,7 @@ tl::expected<FormPart, HttpError> parse_header(std::string_view lines) {
     const size_t colon = std::min(line.find(':'), line.size());
     if (!same_name(without_blanks(line.substr(0, colon)), "Content-Disposition")) continue;
     const std::string_view value = line.substr(std::min(colon + 1, line.size()));
-    if (!same_name(first_of(value), "form-data")) return malformed("a part of the body is no field of a form");
+    if (!same_name(first_of(value), "form-data")) return malformed("a part of the body is not a field of a form");
     part.name = parameter_of(value, "name").value_or("");
     part.file_name = parameter_of(value, "filename").value_or("");
   }

@@ -173,7 +173,7 @@ asio::awaitable<void> WebSocket::read_messages() {
     buffer.shrink_to_fit();
     // Beast looks at each piece, and not at the end of a message whose last frame is empty.
     if (socket_.got_text() && text::find_invalid(message))
-      messages.leave(MessageStream::End{.code = 1007, .reason = "a message is no UTF-8"});
+      messages.leave(MessageStream::End{.code = 1007, .reason = "a message is not UTF-8"});
     else
       messages.deliver(
           {.bytes = std::move(message), .is_text = socket_.got_text(), .came_ns = system_clock().now_ns()});

@@ -38,7 +38,7 @@ Checked take_instructions(const Json& value, const SpeechLimits& limits, SpeechR
   if (value.string() == nullptr) return refuse("instructions", "'instructions' must be a text");
   if (value.string()->empty() || limits.ignore_instructions) return {};
   request.instructions = *value.string();
-  return refuse("instructions", "'instructions' cannot be heeded: {}", kNoInstructions);
+  return refuse("instructions", "'instructions' is not supported: {}", kNoInstructions);
 }
 
 Checked take_format(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
@@ -148,7 +148,7 @@ Checked take_field(const JsonMember& member, const SpeechLimits& limits, SpeechR
         .code = "unknown_parameter"});
   if (field->take != nullptr) return field->take(member.value, limits, request);
   if (member.value.is_null()) return {};
-  return refuse(field->name, "'{}' cannot be heeded: {}", field->name, field->instead);
+  return refuse(field->name, "'{}' is not supported: {}", field->name, field->instead);
 }
 
 Checked check_together(const SpeechRequest& request) {

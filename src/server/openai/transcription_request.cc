@@ -50,7 +50,7 @@ Taken take_keyword(const FormPart& part, const TranscriptionRules& /*rules*/, Tr
 Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& /*request*/) {
   if (part.content.empty() || rules.ignore_hints) return {};
   return refuse("prompt",
-                "'prompt' cannot be heeded: no model of this server takes one; leave it out, or have the operator set "
+                "'prompt' is not supported: no model of this server takes one; leave it out, or have the operator set "
                 "ignore_hints");
 }
 
@@ -80,7 +80,7 @@ Taken take_temperature(const FormPart& part, const TranscriptionRules& rules, Tr
     return refuse("temperature", "'temperature' must be a number from 0 to 1");
   if (temperature != 0 && !rules.ignore_hints)
     return refuse("temperature",
-                  "'temperature' cannot be heeded: models raise it by themselves where they have to; "
+                  "'temperature' is not supported: models raise it by themselves where they have to; "
                   "give 0, leave it out, or have the operator set ignore_hints");
   return {};
 }
@@ -109,7 +109,7 @@ Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, Tr
 }
 
 Taken refuse_speakers(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
-  return refuse(part.name.c_str(), "'{}' cannot be heeded: no model of this server tells speakers apart; leave it out",
+  return refuse(part.name.c_str(), "'{}' is not supported: no model of this server tells speakers apart; leave it out",
                 part.name);
 }
 

@@ -95,7 +95,7 @@ std::vector<std::string> voice_fields() {
 
 HttpError no_voice(const std::string& name) {
   return {.status = 404,
-          .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists those there are", in_quotes(name)),
+          .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists all", in_quotes(name)),
           .code = "voice_not_found"};
 }
 

@@ -100,7 +100,7 @@ tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text
       {.max_bytes = text.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
   if (!json) return tl::unexpected(fault("", "", "invalid_json", json.error().message + "; send a JSON object"));
   if (json->object() == nullptr)
-    return tl::unexpected(fault("", "", "invalid_json", "the event is no JSON object; send one with a 'type'"));
+    return tl::unexpected(fault("", "", "invalid_json", "the event is not a JSON object; send one with a 'type'"));
   ClientMessage message;
   if (const Json* const id = json->find("event_id"); id != nullptr && !id->is_null()) {
     if (id->string() == nullptr || id->string()->size() > kMaxEventIdBytes)

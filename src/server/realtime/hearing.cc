@@ -124,7 +124,7 @@ Checked Hearing::append(const Json& fields, const std::string& event_id) {
   if (audio == nullptr || audio->string() == nullptr)
     return tl::unexpected(bad("audio", "'audio' must be sound in base64", "missing_required_parameter"));
   const auto bytes = decode_base64(*audio->string());
-  if (!bytes) return tl::unexpected(bad("audio", "'audio' is no base64 with padding (RFC 4648, section 4)"));
+  if (!bytes) return tl::unexpected(bad("audio", "'audio' is not base64 with padding (RFC 4648, section 4)"));
   const PcmFormat format = pcm_format(input_.format);
   if (bytes->size() % format.frame_bytes() != 0)
     return tl::unexpected(

@@ -99,7 +99,7 @@ Checked take_transcription_field(const JsonMember& member, const InputChecks& ch
     if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
     if (!prompt.empty() && !checks.ignore_hints)
       return refuse("transcription.prompt",
-                    "'transcription.prompt' is heeded by no model here; leave it out, or have the operator set "
+                    "'transcription.prompt' is supported by no model here; leave it out, or have the operator set "
                     "ignore_hints");
   }
   return {};

@@ -261,7 +261,7 @@ Session::Handled Session::truncate_item(const Json& fields) {
   Item* const item = conversation_.find(*id);
   if (item == nullptr) return tl::unexpected(no_item("item_id", *id, "item_truncate_invalid_item_id"));
   if (!item->is_sound || item->role != Role::kAssistant)
-    return tl::unexpected(bad("item_id", "the item is none that was spoken; only those can be truncated"));
+    return tl::unexpected(bad("item_id", "the item was not spoken; only spoken items can be truncated"));
   const bool is_under_way = response_ && response_->item().id == *id;
   const double spoken_ms = std::ceil(is_under_way ? response_->item().audio_ms : item->audio_ms);
   double index = 0, end_ms = -1;

@@ -38,9 +38,8 @@ bool is_one_of(std::string_view name, std::span<const char* const> known) {
 
 HttpError no_model(bool is_there, const char* does, std::string_view name) {
   return {.status = 404,
-          .message = is_there
-                         ? fmt::format("there is no model {}; GET /v1/models lists those there are", in_quotes(name))
-                         : fmt::format("no model of this server {}; GET /v1/models lists those there are", does),
+          .message = is_there ? fmt::format("there is no model {}; GET /v1/models lists all", in_quotes(name))
+                              : fmt::format("no model of this server {}; GET /v1/models lists all", does),
           .param = "model",
           .code = "model_not_found"};
 }

@@ -229,11 +229,10 @@ Status check(const Settings& settings) {
                 "allow_no_key if anybody may use this server",
                 in_quotes(settings.host));
   if (!is_loopback(settings.host) && settings.wyoming_port >= 0 && !settings.allow_no_key)
-    return fail(
-        Code::kInvalidArgument,
-        "'host' {} can be reached by other machines, and 'wyoming_port' asks nobody for a key; leave it out, or "
-        "set allow_no_key if anybody may use it",
-        in_quotes(settings.host));
+    return fail(Code::kInvalidArgument,
+                "'host' {} can be reached by other machines, and 'wyoming_port' has no keys; leave it out, or "
+                "set allow_no_key if anybody may use it",
+                in_quotes(settings.host));
   if (settings.port > 0 && settings.port == settings.wyoming_port)
     return fail(Code::kInvalidArgument, "'port' and 'wyoming_port' are both {}; give them different values",
                 settings.port);

@@ -134,8 +134,7 @@ Status read_settings(std::string_view text, const std::string& name, Settings& s
     const std::string where = fmt::format("'{}', line {}: ", name, key.source().begin.line);
     const Setting* const setting = find_setting(key.str());
     if (setting == nullptr)
-      return fail(Code::kInvalidArgument,
-                  "{}there is no setting {}; `syrinx serve --print-config` shows all that there are", where,
+      return fail(Code::kInvalidArgument, "{}there is no setting {}; `syrinx serve --print-config` shows all", where,
                   in_quotes(key.str()));
     const std::optional<SettingValue> value = value_of(node);
     if (!value)

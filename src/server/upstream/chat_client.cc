@@ -224,7 +224,7 @@ Status ChatClient::Impl::Transfer::outcome(CURLcode code) {
   if (stream.is_whole()) return {};
   if (code != CURLE_OK) return tl::unexpected(transfer_fault(code));
   return fail(Code::kUnavailable,
-              "the upstream's answer ended before its end, or is no stream of chat completions; ask again");
+              "the upstream's answer ended before its end, or is not a stream of chat completions; ask again");
 }
 
 // Callback of libcurl; no exception may go through it.

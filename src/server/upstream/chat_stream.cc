@@ -40,7 +40,7 @@ std::string with_raw_bytes(std::string_view named) {
 
 tl::unexpected<Error> no_completions() {
   return fail(Code::kUnavailable,
-              "the upstream's answer is no stream of chat completions; the operator of this server has to look at "
+              "the upstream's answer is not a stream of chat completions; the operator of this server has to look at "
               "'upstream'");
 }
 

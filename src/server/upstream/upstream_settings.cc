@@ -89,7 +89,7 @@ Status check_certificates(const std::string& path) {
 Status check_upstream(const Settings& settings) {
   if (!settings.upstream.empty() && !is_base(settings.upstream))
     return fail(Code::kInvalidArgument,
-                "'upstream' is no address of an interface; give one such as http://127.0.0.1:11434/v1 or "
+                "'upstream' is not the address of an interface; give one such as http://127.0.0.1:11434/v1 or "
                 "https://example.org/v1, of at most {} bytes, without user, query or key",
                 kMaxUrlBytes);
   if (!settings.upstream.empty() && (settings.speech_model.empty()))

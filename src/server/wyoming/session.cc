@@ -19,8 +19,7 @@ constexpr const char* kOrder = "wyoming";  // of what is no event, or not in its
 // The host's messages name routes, which mean nothing here.
 HttpError in_our_words(HttpError error, const std::string& voice) {
   if (error.code == "voice_not_found")
-    error.message =
-        fmt::format("there is no voice {}; the answer to `describe` lists those there are", in_quotes(voice));
+    error.message = fmt::format("there is no voice {}; the answer to `describe` lists all", in_quotes(voice));
   if (error.code == "model_not_found")
     error.message = "no model of this server speaks; the operator can name one in speech_model";
   return error;
@@ -80,10 +79,10 @@ tl::expected<std::string, HttpError> Session::voice_speaking(const std::string& 
   if (!models) return tl::unexpected(models.error());
   std::string voice = models->speech ? models->speech->voice_of_language(language) : std::string();
   if (!voice.empty()) return voice;
-  return tl::unexpected(HttpError{
-      .status = 404,
-      .message = fmt::format("no voice speaks {}; the answer to `describe` lists those there are", in_quotes(language)),
-      .code = "voice_not_found"});
+  return tl::unexpected(
+      HttpError{.status = 404,
+                .message = fmt::format("no voice speaks {}; the answer to `describe` lists all", in_quotes(language)),
+                .code = "voice_not_found"});
 }
 
 // Reads `voice`: a name, or a language, whose first voice speaks.  Never another voice than asked for.

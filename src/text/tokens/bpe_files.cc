@@ -28,7 +28,7 @@ Result<std::string> spelt_bytes(std::string_view spelling, const std::string& na
   for (size_t offset = 0; offset < spelling.size();) {
     const char32_t c = decode(spelling, offset);
     if (c >= kAlphabetEnd || kAlphabet[c] < 0)
-      return fail(Code::kDataLoss, "'{}' is no byte-level vocabulary: U+{:04X} stands for no byte", name,
+      return fail(Code::kDataLoss, "'{}' is not a byte-level vocabulary: U+{:04X} stands for no byte", name,
                   static_cast<uint32_t>(c));
     bytes += static_cast<char>(kAlphabet[c]);
   }
@@ -55,7 +55,7 @@ class Reader {
     }
     const Json* const added = file.find("added_tokens");
     if (is_absent(added)) return std::move(vocabulary_);
-    if (added->array() == nullptr) return damaged("added_tokens is no list");
+    if (added->array() == nullptr) return damaged("added_tokens is not a list");
     for (const Json& entry : *added->array()) {
       const Json* const content = entry.find("content");
       if (content == nullptr || content->string() == nullptr) return damaged("an added token has no content");
@@ -67,7 +67,7 @@ class Reader {
 
  private:
   tl::unexpected<Error> damaged(std::string_view what) const {
-    return fail(Code::kDataLoss, "'{}' is no tokenizer.json that can be read: {}", name_, what);
+    return fail(Code::kDataLoss, "'{}' is not a readable tokenizer.json: {}", name_, what);
   }
   tl::unexpected<Error> unsupported(std::string_view part) const {
     return fail(Code::kUnsupported, "'{}' asks for something in its {} that we have not; use a vocabulary of Whisper",

@@ -124,7 +124,8 @@ Result<ByteBpe> ByteBpe::make(BpeVocabulary vocabulary, const std::string& name)
   }
   for (int byte = 0; byte < 256; ++byte)
     if (const char c = static_cast<char>(byte); !bpe.rank({&c, 1}))
-      return fail(Code::kDataLoss, "'{}' is no vocabulary of bytes: it has no token for the byte 0x{:02X}", name, byte);
+      return fail(Code::kDataLoss, "'{}' is not a vocabulary of bytes: it has no token for the byte 0x{:02X}", name,
+                  byte);
   return bpe;
 }
 

@@ -60,7 +60,7 @@ class Reader {
 
  private:
   tl::unexpected<Error> damaged(std::string_view what) const {
-    return fail(Code::kDataLoss, "'{}' is no tokenizer.json that can be read: {}", name_, what);
+    return fail(Code::kDataLoss, "'{}' is not a readable tokenizer.json: {}", name_, what);
   }
 
   Result<StoredPiece*> place(const Json* id) {
@@ -97,7 +97,7 @@ class Reader {
       const Json::Array* const pair = entry.array();
       const bool is_pair = pair != nullptr && pair->size() == 2 && (*pair)[0].string() != nullptr;
       if (!is_pair || ((*pair)[1].whole() == nullptr && (*pair)[1].real() == nullptr))
-        return damaged(fmt::format("piece {} is no pair of text and score", out_.pieces.size()));
+        return damaged(fmt::format("piece {} is not a pair of text and score", out_.pieces.size()));
       const double* const real = (*pair)[1].real();
       const double score = real != nullptr ? *real : static_cast<double>(*(*pair)[1].whole());
       if (!(std::abs(score) <= static_cast<double>(std::numeric_limits<float>::max())))
@@ -118,7 +118,7 @@ class Reader {
     std::vector<bool> ranked(out_.pieces.size());
     for (size_t rank = 0; rank < value->array()->size(); ++rank) {
       const std::optional<std::string> joint = joined((*value->array())[rank]);
-      if (!joint) return damaged(fmt::format("merge {} is no pair of texts", rank));
+      if (!joint) return damaged(fmt::format("merge {} is not a pair of texts", rank));
       const auto found = ids.find(*joint);
       if (found == ids.end()) return damaged(fmt::format("merge {} makes no piece", rank));
       if (ranked[found->second]) continue;
@@ -142,7 +142,7 @@ class Reader {
 
   Status read_added(const Json* value) {
     if (value == nullptr || value->is_null()) return {};
-    if (value->array() == nullptr) return damaged("added_tokens is no list");
+    if (value->array() == nullptr) return damaged("added_tokens is not a list");
     for (const Json& token : *value->array()) {
       const std::string* const content = text_of(token.find("content"));
       if (content == nullptr) return damaged("an added token has no content");

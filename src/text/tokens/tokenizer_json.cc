@@ -87,7 +87,7 @@ class Reader {
 
  private:
   tl::unexpected<Error> damaged(std::string_view what) const {
-    return fail(Code::kDataLoss, "'{}' is no tokenizer.json that can be read: {}", name_, what);
+    return fail(Code::kDataLoss, "'{}' is not a readable tokenizer.json: {}", name_, what);
   }
   tl::unexpected<Error> unsupported(std::string_view part) const {
     return fail(Code::kUnsupported,
@@ -150,7 +150,7 @@ class Reader {
       const Json::Array* const pair = entry.array();
       const bool is_pair = pair != nullptr && pair->size() == 2 && (*pair)[0].string() != nullptr;
       if (!is_pair || ((*pair)[1].whole() == nullptr && (*pair)[1].real() == nullptr))
-        return damaged(fmt::format("piece {} is no pair of text and score", model_.pieces.size()));
+        return damaged(fmt::format("piece {} is not a pair of text and score", model_.pieces.size()));
       Piece piece;
       piece.text = *(*pair)[0].string();
       piece.score = (*pair)[1].real() != nullptr ? *(*pair)[1].real() : static_cast<double>(*(*pair)[1].whole());
@@ -173,7 +173,7 @@ class Reader {
 
   Status added_tokens(const Json* value) {
     if (value == nullptr || value->is_null()) return {};
-    if (value->array() == nullptr) return damaged("added_tokens is no list");
+    if (value->array() == nullptr) return damaged("added_tokens is not a list");
     for (const Json& token : *value->array()) {
       const Json* const id = token.find("id");
       const Json* const content = token.find("content");

@@ -158,7 +158,7 @@ TEST(Libav, RefusesUnsupportedTracks) {
   const Case ac3{"ac3", "-c:a ac3", "mp4", 48000},
       picture{"silent", "-f lavfi -i testsrc=duration=1 -map 1 -c:v mpeg4", "mp4", 48000};
   expect_fault(read_text(make(folder, ac3, 0.2)), Code::kUnsupported, "coded as ac3; AAC, ALAC");
-  expect_fault(read_text(make(folder, picture, 0.2)), Code::kDataLoss, "no sound in it");
+  expect_fault(read_text(make(folder, picture, 0.2)), Code::kDataLoss, "contains no audio");
   const Case slow{"", "-c:a aac", "aac", 24000}, fast{"", "-c:a aac", "aac", 48000};
   const std::string joined = read_text(make(folder, slow, 0.2)) + read_text(make(folder, fast, 0.2));
   expect_fault(joined, Code::kUnsupported, "changes its rate");

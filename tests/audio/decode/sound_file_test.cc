@@ -190,7 +190,7 @@ TEST(SoundFile, RefusesNonFiniteAndExcessSamples) {
     const std::string path = folder.file("sound");
     write_sound(path, {"", container | SF_FORMAT_FLOAT, 1, 16000, 0}, sound);
     EXPECT_EQ(read_recording(path).error().code, Code::kDataLoss);
-    EXPECT_THAT(read_recording(path).error().message, HasSubstr("no number"));
+    EXPECT_THAT(read_recording(path).error().message, HasSubstr("not a number"));
     write_sound(path, {"", container | SF_FORMAT_FLOAT, 9, 16000, 0}, sound);
     EXPECT_EQ(read_recording(path).error().code, Code::kLimitExceeded);
     write_sound(path, {"", container | SF_FORMAT_FLOAT, 1, 16000, 0}, std::vector<float>(20000));

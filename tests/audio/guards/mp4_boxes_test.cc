@@ -161,7 +161,7 @@ TEST(Mp4Boxes, UnneededBoxesAreHidden) {
     expect_refused(file, Code::kDataLoss, "is damaged");
   }
   const std::string file = film(box("cmov", greedy) + box("tref", greedy) + box("edts", table(11000000, 1)));
-  expect_refused(file, Code::kDataLoss, "no sound in it");
+  expect_refused(file, Code::kDataLoss, "contains no audio");
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ void write_long_voice(const std::string& path) {
   std::filesystem::resize_file(path, head.size() + kSeconds * kRateHz * 2);
 }
 
-// Of the suite that the stage arm64 leaves out, as those of watched_pages_test.cc.  Whoever is kept from cutting until
-// all has been read tries again.
+// In the suite that the stage arm64 leaves out, like those of watched_pages_test.cc.  A truncation that came too late
+// is tried again.
 TEST(ChangingVoiceDeathTest, OneThatIsAnotherWhileItIsReadIsAnError) {
   catch_missing_pages();
   const TempFolder folder;

@@ -72,13 +72,13 @@ TEST_F(SpeechFilesTest, AsksWhichOfSeveralIsMeant) {
   EXPECT_EQ(find(path("elsewhere")).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(SpeechFilesTest, SaysWhatIsMissing) {
+TEST_F(SpeechFilesTest, MissingFilesAreNamed) {
   EXPECT_THAT(find("unheard").error().message, HasSubstr("syrinx list"));
   EXPECT_THAT(find("unheard").error().message, Not(HasSubstr("syrinx pull")));
   fs::remove_all(root_ / "models/kokoro");
   EXPECT_THAT(find("").error().message, HasSubstr("syrinx pull kokoro"));
   EXPECT_EQ(find("./no/such").error().code, Code::kNotFound);
-  EXPECT_THAT(find("hollow").error().message, HasSubstr("no checkpoint"));
+  EXPECT_THAT(find("hollow").error().message, HasSubstr("not a checkpoint"));
   touch("models/kokoro/kokoro-v1.0.int8.onnx");
   fs::remove_all(root_ / "models/english-g2p");
   EXPECT_EQ(find("kokoro")->lexicon, "");

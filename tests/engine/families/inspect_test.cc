@@ -118,7 +118,7 @@ TEST(Inspect, ReadsTheHeaderOfAWav) {
   EXPECT_EQ(describe_content(wav.substr(0, 20)).error().code, Code::kDataLoss);
 }
 
-TEST(Inspect, SaysWhatItCannotRead) {
+TEST(Inspect, UnreadableFilesAreNamed) {
   EXPECT_EQ(describe_file(data("no such file")).error().code, Code::kNotFound);
   for (const std::string& bytes : {std::string(), std::string("text"), std::string(2040, '\xff')}) {
     const auto description = describe_content(bytes);

@@ -98,7 +98,7 @@ TEST(Endpointing, AModelsOwnTokenEndsAtOnceButLetsPunctuationSettle) {
   EXPECT_EQ(endpointer.check(2.2), Reason::kEndOfBackchannel);
 }
 
-TEST(Endpointing, ChangesReplaceWhatTheyName) {
+TEST(Endpointing, ChangesReplaceNamedRules) {
   const EndpointOptions own{.silence_s = kNever, .silence_after_speech_s = 0.6, .max_utterance_s = 60};
   const auto changed = EndpointChanges{.silence_after_speech_s = 1.5}.apply(own);
   ASSERT_TRUE(changed);

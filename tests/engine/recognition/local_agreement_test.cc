@@ -36,7 +36,7 @@ std::string push(LocalAgreement& agreement, const Words& words, std::vector<doub
   return joined(agreement.push(words, segment_ends));
 }
 
-TEST(LocalAgreement, CommitsWhatTwoHypothesesBeginWith) {
+TEST(LocalAgreement, CommitsTheCommonBeginning) {
   LocalAgreement agreement;
   EXPECT_EQ(push(agreement, heard("He was")), "");
   EXPECT_EQ(push(agreement, heard("He was not and")), "He was");

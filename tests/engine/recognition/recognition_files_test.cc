@@ -108,7 +108,7 @@ TEST_F(RecognitionFilesTest, AnInstalledModelMayHaveADotInItsName) {
   EXPECT_EQ(find("parakeet-0.6b")->checkpoint, path("models/parakeet-0.6b/model.nemo"));
 }
 
-TEST_F(RecognitionFilesTest, SaysWhatIsMissing) {
+TEST_F(RecognitionFilesTest, MissingFilesAreNamed) {
   EXPECT_EQ(find("no-such").error().code, Code::kNotFound);
   EXPECT_THAT(find("no-such").error().message, HasSubstr("syrinx list"));
   EXPECT_EQ(find("./none.nemo").error().code, Code::kNotFound);

@@ -15,14 +15,14 @@ TEST(SoundPace, AChunkIsDueWhenTheNextOneIsThere) {
 }
 
 // Of audio that comes all at once, two seconds are due as if it was live, the rest at the pace of speech.
-TEST(SoundPace, WhatComesAheadIsDueAtThePaceOfSpeech) {
+TEST(SoundPace, EarlyAudioIsDueAtPace) {
   SoundPace pace;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(pace.due_ns(kStart, kChunkS), kStart + kChunk) << i;
   for (int i = 1; i < 100; ++i) EXPECT_EQ(pace.due_ns(kStart, kChunkS), kStart + (i + 1) * kChunk) << i;
 }
 
 // A network that stalls and brings what it held back; and, behind a long silence, no more than so much at once.
-TEST(SoundPace, WhatWasHeldBackIsNotAhead) {
+TEST(SoundPace, DelayedAudioIsNotAhead) {
   SoundPace pace;
   for (int i = 0; i < 20; ++i) pace.due_ns(kStart + i * kChunk, kChunkS);
   const int64_t late = kStart + 24 * kChunk;

@@ -71,7 +71,7 @@ TEST(SoundTranscription, StopsWhenToldTo) {
 }
 
 // Before a stretch is full: reading alone may take its time.
-TEST(SoundTranscription, ReadsNoFurtherForWhoLeaves) {
+TEST(SoundTranscription, CancelledReadStops) {
   FakeRecogniser recogniser;
   const std::vector<float> sound(160'000);
   int asked = 0;
@@ -84,7 +84,7 @@ TEST(SoundTranscription, ReadsNoFurtherForWhoLeaves) {
   EXPECT_EQ(recogniser.calls, 0);
 }
 
-TEST(SoundTranscription, PassesOnWhatTheSourceSays) {
+TEST(SoundTranscription, SourceErrorsArePassedOn) {
   FakeRecogniser recogniser;
   const auto broken = [](const SoundSink& sink) -> Status {
     SYRINX_TRY_VOID(sink.begin(16000, {}));

@@ -61,7 +61,7 @@ TEST(SpeechGate, ThePieceSoundsAsItsStretches) {
 }
 
 // A cancelled search stops early: cancellation is checked before each minute of three.
-TEST(SpeechGate, StopsForWhoLeaves) {
+TEST(SpeechGate, CancelledSearchStops) {
   const TempFolder folder;
   const std::string path = folder.file("voice.bin");
   const auto bytes = silero::write_container(silero::random_tensors(5)).bytes;

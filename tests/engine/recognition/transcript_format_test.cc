@@ -204,7 +204,7 @@ TEST(TranscriptFormat, TextWithoutBlanksIsCutByItsColumns) {
   EXPECT_DOUBLE_EQ(cues[1].start_s, cues[0].end_s);
 }
 
-TEST(Columns, CountsWhatATerminalShows) {
+TEST(Columns, CountsTerminalColumns) {
   EXPECT_EQ(text::columns("plain"), 5u);
   EXPECT_EQ(text::columns("Ünïcode"), 7u);
   EXPECT_EQ(text::columns("e\xcc\x81"), 1u);  // a letter and its accent

@@ -78,7 +78,7 @@ TEST(MarkedText, IsTheSameHoweverItArrives) {
   }
 }
 
-TEST(MarkedText, RefusesWhatMakesNoSense) {
+TEST(MarkedText, RefusesInvalidMarks) {
   for (const char* mark :
        {"[pause:]", "[pause:1]", "[pause:1m]", "[pause:-1s]", "[pause:nans]", "[pause:61s]", "[pause:1e9s]",
         "[pause:60001ms]", "[pause:infs]", "[pause:1s\n]", "[pause:1s", "[voice:ann"}) {
@@ -89,7 +89,7 @@ TEST(MarkedText, RefusesWhatMakesNoSense) {
     EXPECT_THAT(made.status.error().message, HasSubstr("line 2 of the text"));
     EXPECT_THAT(made.status.error().message, HasSubstr("to have it read"));
   }
-  // What is no mark after so many bytes is refused before the rest has come.
+  // A mark that is too long is refused before the rest has come.
   MarkedText marked;
   marked.feed("[voice:" + std::string(MarkedText::kMaxMarkBytes, 'a'));
   std::string text;

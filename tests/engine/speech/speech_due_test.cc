@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kChunkMs = 100;
 
-// What a speaker was told, in milliseconds.
+// Due times that a speaker was given, in milliseconds.
 class Dues {
  public:
   void add(int64_t due_ns) {
@@ -94,8 +94,8 @@ TEST_F(SpeechDue, IsWhenTheListenerRunsOutOfSound) {
   EXPECT_EQ(dues_.take(2), (List{15'050, 15'150}));
 }
 
-// Who stops taking sound has it all before him, and is not late when he goes on.
-TEST_F(SpeechDue, AListenerWhoStopsIsNotLate) {
+// A listener that stops taking audio has all of it left to play, and is not late when it goes on.
+TEST_F(SpeechDue, PausedListenerIsNotLate) {
   ASSERT_TRUE(speech_.write("abcdef"));
   EXPECT_EQ(dues_.take(5), (List{10'000, 10'100, 10'200, 10'300, 10'400}));  // the fifth chunk finds no room
   clock_.advance_ns(60'000 * kMs);
@@ -105,7 +105,7 @@ TEST_F(SpeechDue, AListenerWhoStopsIsNotLate) {
   EXPECT_EQ(dues_.take(1), (List{70'000 + 5 * kChunkMs}));
 }
 
-// Who takes all as fast as it is made is minutes ahead of his ears, and still gets his turn behind what is new.
+// A listener that takes audio as fast as it is made counts as a bounded time ahead, and gets its turn behind new texts.
 TEST_F(SpeechDue, IsNeverFarAhead) {
   constexpr int64_t kMostMs = SpeechSession::kMostAheadNs / kMs, kMost = kMostMs / kChunkMs;
   ASSERT_TRUE(speech_.write(std::string(kMost + 50, 'a')));

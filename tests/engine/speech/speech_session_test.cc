@@ -32,7 +32,7 @@ TEST(SpeechSession, SpeaksAndTellsWhenEachWordIsHeard) {
   EXPECT_LT(heard.words[2].end_s, static_cast<double>(heard.samples.size()) / 24000.0);
 }
 
-TEST(SpeechSession, SaysInPartsWhatTakesTooLongAtOnce) {
+TEST(SpeechSession, LongSentencesAreSpokenInParts) {
   const auto log = std::make_shared<Log>();
   log->most_ids = 7;
   auto speech = session(log);
@@ -95,7 +95,7 @@ TEST(SpeechSession, SpeaksASentenceThatIsFollowedByNothingYet) {
   EXPECT_TRUE(hear(*speech, static_cast<double>((*chunk)->samples.size()) / 24000.0).status);
 }
 
-TEST(SpeechSession, SpeaksAfterAPauseWhatLooksLikeASentence) {
+TEST(SpeechSession, PauseSpeaksCompleteSentences) {
   SpeakOptions phonemes;
   phonemes.phonemes = true;
   for (const SpeakOptions& options : {SpeakOptions(), phonemes}) {
@@ -146,7 +146,7 @@ TEST(SpeechSession, IsSilentForNothingToSayWhereThatIsAskedFor) {
   EXPECT_EQ(speak("hello.", options).samples, speak("hello.").samples);
 }
 
-TEST(SpeechSession, CountsWhatItLeavesOut) {
+TEST(SpeechSession, CountsDroppedCharacters) {
   auto speech = session();
   ASSERT_TRUE(speech->speak("hello #x world gg."));
   ASSERT_TRUE(hear(*speech).status);
@@ -174,7 +174,7 @@ TEST(SpeechSession, CountsWaitingForOthersApart) {
   EXPECT_LE(statistics.compute_ms + statistics.waiting_ms, statistics.total_ms);
 }
 
-TEST(SpeechSession, GivesWhatWasMadeBeforeAnErrorAndThenTheError) {
+TEST(SpeechSession, ErrorComesBehindEarlierAudio) {
   auto speech = session();
   ASSERT_TRUE(speech->write("a first sentence that is fine. And then"));
   const auto chunk = speech->next();
@@ -220,7 +220,7 @@ TEST(SpeechSession, ChangesTheVoiceWhereTheTextSaysSo) {
   EXPECT_EQ(missing.samples, speak("one.").samples) << "what stands before the mark is heard";
 }
 
-TEST(SpeechSession, WhatStandsBeforeAMarkWithoutSenseIsHeard) {
+TEST(SpeechSession, TextBeforeInvalidMarkIsSpoken) {
   for (const char* text : {"hello there. [pause:1h] x", "hello there. [voice: b"}) {
     const Heard heard = speak(text);
     ASSERT_FALSE(heard.status) << text;

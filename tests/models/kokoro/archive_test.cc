@@ -1,4 +1,5 @@
-// Refusals of packing and binding: weights that are no numbers, and packed caches with a good index but other contents.
+// Refusals of packing and binding: weights that are not numbers, and packed caches with a good index but other
+// contents.
 #include "models/kokoro/archive.h"
 
 #include <gtest/gtest.h>

@@ -194,8 +194,8 @@ TEST(ConfigFile, NamesOtherArchitectures) {
                "configuration of 'qwen3_tts', not");
   expect_fault(R"({"architectures": ["WhisperModel"]})", Code::kUnsupported, "configuration of 'WhisperModel', not");
   expect_fault("a: 1\n", Code::kUnsupported, "an unknown architecture, not of Pocket TTS");
-  expect_fault("", Code::kDataLoss, "no mapping");
-  expect_fault("- 1\n", Code::kDataLoss, "no mapping");
+  expect_fault("", Code::kDataLoss, "not a mapping");
+  expect_fault("- 1\n", Code::kDataLoss, "not a mapping");
   expect_fault("a: [\n", Code::kDataLoss, "not valid YAML");
   expect_fault("mimi: {}\n", Code::kDataLoss, "lacks flow_lm,");
   expect_fault("flow_lm: 3\n", Code::kDataLoss, "flow_lm on line 1 is '3', not a mapping");

@@ -187,7 +187,7 @@ TEST(VoiceFile, WidensBothSmallTypes) {
 
 TEST(VoiceFile, RefusesVoicesOfOtherModels) {
   const float no = std::nanf("");
-  expect_fault(Tensors(), Code::kDataLoss, "it is no voice of Pocket TTS");
+  expect_fault(Tensors(), Code::kDataLoss, "it is not a voice of Pocket TTS");
   expect_fault(tiny().remove(kLayer1 + "cache"), Code::kUnsupported, "the model has 2 layers");
   expect_fault(tiny().remove(kLayer1 + "offset"), Code::kDataLoss, "has neither");
   expect_fault(tiny().set<float>("transformer.layers.2.self_attn/cache", DType::kF32, {1}, {1}), Code::kUnsupported,
@@ -216,9 +216,9 @@ TEST(VoiceFile, RefusesVoicesOfOtherModels) {
   expect_fault(tiny().set<int32_t>(kLayer0 + "cache", DType::kI32, {2, 1, 2, 1, 2}, std::vector<int32_t>(8)),
                Code::kUnsupported, "has the type i32");
   expect_fault(tiny().set<float>(kLayer0 + "cache", DType::kF32, {2, 1, 2, 1, 2}, {1, no, 1, 1, 1, 1, 1, 1}),
-               Code::kDataLoss, "no number");
+               Code::kDataLoss, "not a number");
   expect_fault(tiny().set<float>(kLayer0 + "cache", DType::kF32, {2, 1, 2, 1, 2}, {1, 1, 1, 1, 1, 1, 1, INFINITY}),
-               Code::kDataLoss, "no number");
+               Code::kDataLoss, "not a number");
 }
 
 TEST(VoiceFile, RefusesInvalidPrompts) {
@@ -233,7 +233,7 @@ TEST(VoiceFile, RefusesInvalidPrompts) {
   expect_fault(prompt({6}, std::vector<float>(6)), Code::kUnsupported, "shape [6]");
   expect_fault(prompt({1, 0, 3}, {}), Code::kDataLoss, "has no positions");
   expect_fault(prompt({6145, 3}, std::vector<float>(size_t{6145} * 3)), Code::kLimitExceeded, "at most 6144");
-  expect_fault(prompt({1, 1, 3}, {1, NAN, 1}), Code::kDataLoss, "no number");
+  expect_fault(prompt({1, 1, 3}, {1, NAN, 1}), Code::kDataLoss, "not a number");
   FlowLmConfig newer = tiny_config();
   newer.bos_before_voice = true;
   const std::string older = prompt({1, 2, 3}, {1, 2, 3, 4, 5, 6}).file();

@@ -122,7 +122,7 @@ TEST(VoiceRecording, ReadsFilesOfAnyFormat) {
     ASSERT_TRUE(other) << other.error().message;
     EXPECT_NEAR(static_cast<double>(other->size()) / kRate, 0.4 + 0.08, 0.05) << name;
   }
-  EXPECT_THAT(read("README.md", true).error().message, HasSubstr("'README.md' is no sound"));
+  EXPECT_THAT(read("README.md", true).error().message, HasSubstr("'README.md' is not an audio format"));
 }
 
 // Three hours say so at once: the length of a WAV file is known before its samples are read.

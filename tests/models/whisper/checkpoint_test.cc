@@ -110,7 +110,8 @@ TEST(WhisperCheckpoint, FaultsOfSeveralFilesAreTheIndexs) {
   shards.write_index(map);
   const auto model = Model::load(folder.path());
   ASSERT_FALSE(model.has_value());
-  EXPECT_NE(model.error().message.find("model.safetensors.index.json' is no whole Whisper model"), std::string::npos)
+  EXPECT_NE(model.error().message.find("model.safetensors.index.json' is not a complete Whisper model"),
+            std::string::npos)
       << model.error().message;
   const TempFolder hollow;
   const auto none = Model::load(hollow.path());

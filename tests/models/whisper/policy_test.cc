@@ -38,15 +38,15 @@ TEST(WhisperTokens, OthersAreRefused) {
     return tokens ? std::string() : tokens.error().message;
   };
   EXPECT_EQ(error_of("<|startofprev|>", "<|startofnext|>", 2014),
-            "'file' is no vocabulary of Whisper: it has no token '<|startofprev|>'");
+            "'file' is not a vocabulary of Whisper: it has no token '<|startofprev|>'");
   EXPECT_EQ(error_of("<|fr|>", "<|fr|>", 2013),
             "the times of 'file' end with the token 2013, the model's table has 2013 rows");
   EXPECT_EQ(error_of("\"Ġ\": 220", "\"Ġ\": 500000", 2014),
             "'file' has a token 500000, the model's table has 2014 rows; take the file that belongs to it");
-  EXPECT_EQ(error_of("<|fr|>", "french", 2014), "token 505 of 'file' stands among the languages and is none");
+  EXPECT_EQ(error_of("<|fr|>", "french", 2014), "token 505 of 'file' is listed as a language and is not one");
   EXPECT_EQ(error_of("<|transcribe|>\", \"special\": true}, {\"id\": 509",
                      "<|startoflm|>\", \"special\": true}, {\"id\": 508", 2014)
-                .find("'file' is no vocabulary"),
+                .find("'file' is not a vocabulary"),
             0u);
 }
 

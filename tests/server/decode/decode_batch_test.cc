@@ -75,12 +75,12 @@ TEST(DecodeRequest, LongPiecesAreNotParsed) {
 TEST(DecodeRequest, FaultsAreNamed) {
   EXPECT_THAT(fault(""), HasSubstr("give a JSON object with 'audio_buffer'"));
   EXPECT_THAT(fault("[1, 2]"), HasSubstr("JSON"));
-  EXPECT_THAT(fault("7"), HasSubstr("the body is no object"));
+  EXPECT_THAT(fault("7"), HasSubstr("the body is not an object"));
   EXPECT_THAT(fault("{}"), HasSubstr("'audio_buffer' must be a list of bytes"));
   EXPECT_THAT(fault(R"({"audio_buffer": "AAAA"})"), HasSubstr("'audio_buffer' must be a list of bytes"));
   for (const char* element : {"256", "-1", "1.5", "null", "true", "\"1\"", "[1]", "{}"})
     EXPECT_THAT(fault(std::string(R"({"audio_buffer": [1, )") + element + "]}"),
-                HasSubstr("element 1 of 'audio_buffer' is no whole number from 0 to 255"))
+                HasSubstr("element 1 of 'audio_buffer' is not a whole number from 0 to 255"))
         << element;
   EXPECT_THAT(fault(R"({"audio_buffer": []})"), HasSubstr("no sound"));
   EXPECT_THAT(fault("", kBytes), HasSubstr("no sound"));

@@ -471,7 +471,7 @@ TEST_F(DecodeStream, FaultsOfTheEngine) {
     say(beeping({0.1}, 0.5));
     expect_end("the server failed at this; its log says why", 1011);
   });
-  EXPECT_THAT(thrown, HasSubstr(R"("stopped":"error","error":"what was thrown)"));
+  EXPECT_THAT(thrown, HasSubstr(R"("stopped":"error","error":"an unknown exception was thrown)"));
 }
 
 // The stream has to wait for its reader before it can tell what was thrown: that is no silence of the engine.

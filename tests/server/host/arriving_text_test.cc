@@ -43,7 +43,7 @@ class ArrivingTextTest : public testing::Test {
   SpeechSession session_{std::make_unique<ByteSpeaker>()};
 };
 
-TEST_F(ArrivingTextTest, WhatCameBeforeTheSessionIsSpokenFirst) {
+TEST_F(ArrivingTextTest, TextBeforeTheSessionComesFirst) {
   ASSERT_TRUE(text_.append("ab"));
   ASSERT_TRUE(text_.append("\xC3\xA9"));  // one character, two bytes
   EXPECT_EQ(text_.characters(), 3U);

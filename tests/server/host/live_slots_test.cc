@@ -115,7 +115,7 @@ class LiveSlots : public testing::Test {
   std::optional<Service> service_;
 };
 
-TEST_F(LiveSlots, WhoSpeaksIsHeardBesideAllRecordingsThatThereMayBe) {
+TEST_F(LiveSlots, LiveSpeechFindsSlotBesideRecordings) {
   EXPECT_EQ(service_->recordings_at_once(), kSlots - 1);
   recogniser_->holds = true;
   const std::vector<std::string> routes = {"/v1/audio/transcriptions", "/v1/audio/translations",

@@ -67,7 +67,7 @@ TEST(Metrics, FiguresThatAreKeptElsewhereAreShownAsTheyStand) {
   EXPECT_THAT(text, HasSubstr("_sum{model=\"m\"} 1.5\n"));
 }
 
-TEST(Metrics, WhatBeginsStandsAtNothing) {
+TEST(Metrics, BegunCountersAreZero) {
   Metrics metrics;
   metrics.add("syrinx_rejected_total", {{"reason", "loading"}});
   metrics.begin("syrinx_rejected_total", {{"reason", "loading"}});
@@ -100,7 +100,7 @@ TEST(RequestLog, WritesAllLinesBeforeItEnds) {
 }
 
 // A pipe that nobody empties: who logs goes on all the same.
-TEST(RequestLog, DropsAndCountsWhatThereIsNoRoomFor) {
+TEST(RequestLog, DropsAndCountsExcessLines) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   auto log = std::make_unique<RequestLog>(ends[1]);
@@ -118,7 +118,7 @@ TEST(RequestLog, DropsAndCountsWhatThereIsNoRoomFor) {
   ::close(ends[0]);
 }
 
-TEST(RequestLog, EndsThoughNobodyTakesItsLines) {
+TEST(RequestLog, EndsWithUnreadLines) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const std::string line(1 << 20, 'x');

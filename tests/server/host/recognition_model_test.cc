@@ -157,7 +157,7 @@ TEST_F(RecognitionModelTest, OneThatGoesDownIsNotMadeReadyByAModel) {
   EXPECT_THAT(draining.body, HasSubstr("\"code\":\"draining\""));
 }
 
-TEST_F(RecognitionModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
+TEST_F(RecognitionModelTest, ListsLanguagesAndUnsupportedFields) {
   const auto unheeded = [&](const Settings& settings, const char* languages) {
     const auto model = RecognitionModel::of(settings, {}, recogniser_);
     Service service(settings, *ApiKeys::load({}), nullptr);

@@ -85,7 +85,7 @@ SpeechRequest events() {
 
 Status damaged() { return fail(Code::kDataLoss, "the weights of '{}' are damaged", kCheckpoint); }
 
-TEST_F(SpeechJobTest, WhatGoesWellEndsTheAnswer) {
+TEST_F(SpeechJobTest, SuccessEndsTheAnswer) {
   const ReplyStream::News news = run({});
   EXPECT_EQ(news.end, ReplyStream::End::kFinished);
   EXPECT_EQ(sent_.size(), 3840U);
@@ -125,7 +125,7 @@ TEST_F(SpeechJobTest, FilesAreNotNamedWhateverTheErrorSays) {
   }
 }
 
-TEST_F(SpeechJobTest, WhatIsTheRequestsFaultIsToldAndNotLogged) {
+TEST_F(SpeechJobTest, RequestFaultIsReportedNotLogged) {
   engine_->act = {.chunks = 0, .end = [] { return fail(Code::kInvalidArgument, "there is nothing to say"); }};
   const ReplyStream::News news = run({}, /*faults_alone=*/true);
   EXPECT_EQ(news.head->status, 400);
@@ -146,7 +146,7 @@ TEST_F(SpeechJobTest, WantOfMemoryIsNotTheRequestsFault) {
   EXPECT_THAT(news.head->headers, testing::Contains(testing::Field(&HttpHeader::name, "Retry-After")));
 }
 
-TEST_F(SpeechJobTest, EventsTellWhatEndedTheSpeech) {
+TEST_F(SpeechJobTest, EventsTellTheStopReason) {
   for (const auto& [limited, stopped] : {std::pair(0, "eos"), std::pair(1, "limit")}) {
     engine_->act.limited_pieces = static_cast<size_t>(limited);
     run(events());
@@ -173,7 +173,7 @@ TEST_F(SpeechJobTest, EventsEndWithAnErrorEventWhateverEndsThem) {
   EXPECT_THAT(log_, HasSubstr("a library's"));
 }
 
-TEST_F(SpeechJobTest, WhatTheClientLeavesIsNoFault) {
+TEST_F(SpeechJobTest, LeavingClientIsNoFault) {
   engine_->act.end = [this] {
     reply_->cancel();
     return damaged();
@@ -261,7 +261,7 @@ TEST_F(LeavingTest, TheSlotIsFreeBehindTheStepThatIsUnderWay) {
 }
 
 // The first chunk is more than the answer's queue holds, two more wait for it, and the engine holds the fourth.
-TEST_F(LeavingTest, NoStepFollowsWhereNobodyReads) {
+TEST_F(LeavingTest, UnreadAnswerGetsNoFurtherStep) {
   EXPECT_EQ(steps_until_the_end(4, ReplyStream::kBlocks * ReplyStream::kBlockBytes), 4U);
 }
 

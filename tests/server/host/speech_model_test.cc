@@ -69,7 +69,7 @@ TEST_F(SpeechModelTest, AVoiceOfTheLanguageSpeaksWhereNoneIsNamed) {
 }
 
 // Before anybody asks; one that cannot speak keeps nobody else from it.
-TEST_F(SpeechModelTest, WhatOtherLanguagesNeedIsLoadedWithTheModel) {
+TEST_F(SpeechModelTest, OtherLanguagesAreLoadedWithModel) {
   const auto asked_for = [](const SpeechModel& model) { return static_cast<ActingEngine&>(model.engine()).asked_for; };
   EXPECT_THAT(asked_for(*kokoro()), ElementsAre("af_ann", "bf_bea"));
   EXPECT_THAT(asked_for(*kokoro({.voice = "bf_bea"})), ElementsAre("bf_bea", "af_ann"));
@@ -132,7 +132,7 @@ TEST_F(SpeechModelTest, ARequestIsToldOfItsLanguage) {
   EXPECT_THAT(reply.body, HasSubstr("\"param\":\"language\""));
 }
 
-TEST_F(SpeechModelTest, ModelsTellsOfLanguagesAndOfWhatIsNotHeeded) {
+TEST_F(SpeechModelTest, ListsLanguagesAndUnsupportedFields) {
   for (const bool is_pocket : {false, true}) {
     Service service({}, *ApiKeys::load({}), nullptr);
     service.ready(is_pocket ? pocket("/somewhere/french/model.yaml") : kokoro());

@@ -59,7 +59,7 @@ TEST_F(UnreadVoices, AreNotOffered) {
   EXPECT_THAT(described, Not(HasSubstr("jf_jun")));
 }
 
-TEST_F(UnreadVoices, AreRefusedByWhatTheySpeak) {
+TEST_F(UnreadVoices, RefusalNamesTheirLanguage) {
   for (const char* voice : {"ef_eva", "ef_eva:0.5+af_ann:0.5", "af_ann+ef_eva"}) {
     for (const char* language : {"", "en", "es"}) {
       const auto found = model_->find_voice(voice, language);

@@ -53,7 +53,7 @@ class VoiceShelfTest : public testing::Test {
   const fs::path place_ = fs::path(folder_.path()) / "voices" / "english";
 };
 
-TEST_F(VoiceShelfTest, WhatIsPutThereIsThereForTheNextServer) {
+TEST_F(VoiceShelfTest, StoredVoicesOutliveTheServer) {
   VoiceShelf shelf(place_.string());
   shelf.list();
   EXPECT_FALSE(fs::exists(place_));  // before there is something to write
@@ -78,7 +78,7 @@ TEST_F(VoiceShelfTest, WhatIsPutThereIsThereForTheNextServer) {
   EXPECT_THAT(names_of(next), ElementsAre("bob"));
 }
 
-TEST_F(VoiceShelfTest, WhatCannotBeReadIsLeftOutAndLeftThere) {
+TEST_F(VoiceShelfTest, UnreadableVoicesAreSkippedAndKept) {
   VoiceShelf shelf(place_.string());
   ASSERT_TRUE(shelf.put("bad", "x"));
   ASSERT_TRUE(shelf.put("good", "x"));
@@ -94,7 +94,7 @@ TEST_F(VoiceShelfTest, WhatCannotBeReadIsLeftOutAndLeftThere) {
   EXPECT_EQ(content_of(place_ / "bad.safetensors"), "x");
 }
 
-TEST_F(VoiceShelfTest, NobodyWaitsForTheDiskButWhoWrites) {
+TEST_F(VoiceShelfTest, OnlyWritersWaitForTheDisk) {
   VoiceShelf shelf(place_.string());
   ASSERT_TRUE(shelf.put("ann", "x"));
   size_t syncs = 0;
@@ -151,7 +151,7 @@ TEST(VoiceName, HoldsNothingThatLeavesAFolder) {
     EXPECT_TRUE(voice_name_fault(name)) << name;
 }
 
-TEST(VoiceRequest, SaysWhatIsWrongWithIt) {
+TEST(VoiceRequest, FaultsNameTheirField) {
   const FormPart name{.name = "name", .content = "me"}, sample{.name = "file", .content = "sound"};
   const auto request = parse_voice_request({name, sample, {.name = "consent", .content = "cons_1"}});
   ASSERT_TRUE(request);

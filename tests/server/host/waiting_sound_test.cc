@@ -111,7 +111,7 @@ TEST_F(WaitingSoundTest, ASecondIsObservedOnceWithItsLongestWait) {
   observed(3, 7);
 }
 
-TEST_F(WaitingSoundTest, WhatIsNotHeardIsNotMeasured) {
+TEST_F(WaitingSoundTest, FailedAudioIsNotMeasured) {
   stream_.fault = "the weights are gone";
   stream_.turn_ns = kSecond;
   const std::vector<float> sound(2 * size_t{kRecognitionRateHz});

@@ -53,7 +53,7 @@ TEST(Multipart, FaultyFormsAreNamed) {
   EXPECT_THAT(fault("--b\r\nX: y"), HasSubstr("does not end within 4096 bytes"));
   EXPECT_THAT(fault("--b\r\nX: y\r\n\r\nz\r\n--b--"), HasSubstr("has no name"));
   EXPECT_THAT(fault("--b\r\nContent-Disposition: attachment; name=x\r\n\r\nz\r\n--b--"),
-              HasSubstr("no field of a form"));
+              HasSubstr("not a field of a form"));
   EXPECT_THAT(fault(field("model", "tiny").substr(0, 60)), HasSubstr("cut off in the field 'model'"));
   EXPECT_THAT(fault(field(std::string(300, 'n'), "") + "--b--"), HasSubstr("has 300 bytes, more than 256"));
   std::string many;
@@ -149,7 +149,7 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"file", "a"}}, "file", "given twice");
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
-  check({{"prompt", "Hello."}}, "prompt", "cannot be heeded");
+  check({{"prompt", "Hello."}}, "prompt", "is not supported");
   check({{"prompt", "Hello."}}, "prompt", "or have the operator set ignore_hints", /*translated=*/true);
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");

@@ -199,7 +199,7 @@ TEST(SlotPool, WhateverIsThrownEndsAtItsSlot) {
   EXPECT_EQ(lines, 3);
 }
 
-TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
+TEST(SlotPool, WaitForTheEngineIsMeasured) {
   ManualClock clock;
   SlotPool slots(2, clock);
   ASSERT_TRUE(slots.start());
@@ -219,7 +219,7 @@ TEST(SlotPool, KnowsWhoWaitsForTheEngine) {
   EXPECT_EQ(slots.engine_silent_s(), 0);
 }
 
-TEST(SlotPool, WhoWaitsForATurnDoesNotFindTheEngineStuck) {
+TEST(SlotPool, WaitingForTurnIsNotStuck) {
   ManualClock clock;
   std::promise<void> waits, go, heard, let;  // before the pool, whose jobs are at them until its end
   SlotPool slots(2, clock);

@@ -104,7 +104,7 @@ TEST(SpeechRequest, FieldsOfOtherServersNameAlternatives) {
     const HttpError error = bad(begin + each.value + "}");
     EXPECT_EQ(error.status, 400);
     EXPECT_EQ(error.param, each.field);
-    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' cannot be heeded: ", each.field)));
+    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' is not supported: ", each.field)));
     EXPECT_THAT(error.message, HasSubstr(each.instead));
     good(begin + "null}");
   }

@@ -150,7 +150,7 @@ TEST_F(TranscriptionJobTest, WordsThatCannotBeFavouredMayBeIgnored) {
   const std::string words = file_ + part("keywords[]", "Syrinx");
   const ReplyStream::News refused = run(words);
   EXPECT_EQ(refused.head->status, 400);
-  EXPECT_THAT(refused.head->body, HasSubstr("'keywords' cannot be heeded: fake cannot favour words; leave them out, or "
+  EXPECT_THAT(refused.head->body, HasSubstr("'keywords' is not supported: fake cannot favour words; leave them out, or "
                                             "have the operator set ignore_hints"));
   ignore_hints_ = true;
   EXPECT_EQ(*answer(words).find("text")->string(), "beep beep");

@@ -242,11 +242,11 @@ TEST_F(ChatClientTest, InvalidAnswerIsReported) {
                 answer.begin();
                 answer.chunk("data: <html>\n\n");
               }),
-              HasSubstr("no stream of chat completions"));
+              HasSubstr("not a stream of chat completions"));
   EXPECT_THAT(fault_of([](const ChatEndpoint::Answer& answer) {
                 answer.send("HTTP/1.1 200 X\r\nContent-Length: 15\r\n\r\n{\"choices\": []}");
               }),
-              HasSubstr("no stream of chat completions"));
+              HasSubstr("not a stream of chat completions"));
   EXPECT_THAT(fault_of([](const ChatEndpoint::Answer& answer) { answer.send("what?\r\n\r\n"); }),
               HasSubstr("broke off"));
   EXPECT_THAT(fault_of([](const ChatEndpoint::Answer&) {}), HasSubstr("broke off"));

@@ -90,7 +90,7 @@ TEST(ChatStream, InvalidAnswersAreRefused) {
     const Status status = stream.feed(bad + "\n\n", text);
     ASSERT_FALSE(status) << bad;
     EXPECT_EQ(status.error().code, Code::kUnavailable);
-    EXPECT_THAT(status.error().message, HasSubstr("no stream of chat completions"));
+    EXPECT_THAT(status.error().message, HasSubstr("not a stream of chat completions"));
   }
   ChatStream stream;
   std::string text;

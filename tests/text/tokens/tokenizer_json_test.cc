@@ -167,7 +167,7 @@ TEST(TokenizerJson, RefusesContradictions) {
   for (const char* const entry : {"3", R"(["a"])", R"(["a","b"])", R"([1,2])", R"(["a",1,2])"}) {
     File file;
     file.vocab = std::string("[") + entry + "]";
-    expect_error(file.text(), Code::kDataLoss, "piece 0 is no pair");
+    expect_error(file.text(), Code::kDataLoss, "piece 0 is not a pair");
   }
   for (const char* const unk : {"null", "-1", "4", "0.5"}) {
     File file;

@@ -54,7 +54,7 @@ Result<std::optional<pocket::Chunk>> PocketSpeaker::next_chunk(bool now, SpeechS
   return chunk;
 }
 
-// What the synthesizer has done since it had waited `waited_ms` for others.
+// Adds the synthesizer's work since it had waited `waited_ms` for others.
 void PocketSpeaker::account_since(const Stopwatch& watch, double waited_ms, SpeechStream& stream) const {
   SpeechStatistics more;
   more.waiting_ms = synthesizer_->waited_ms() - waited_ms;
@@ -74,7 +74,7 @@ Status PocketSpeaker::begin(const pocket::Chunk& chunk, SpeechStream& stream) {
 
 // False at the end of the chunk.
 Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
-  // What was not filled at the end of the last chunk is still here.
+  // A frame that was not filled at the end of the last chunk is still here.
   if (frame_.samples.empty()) frame_ = stream.spare();
   frame_.samples.resize(synthesizer_->frame_samples());
   SYRINX_TRY_VOID(stream.go_on());
@@ -87,7 +87,8 @@ Result<bool> PocketSpeaker::say_frame(SpeechStream& stream) {
     return false;
   }
   if (synthesizer_->faulty())
-    return fail(Code::kDataLoss, "the model computed values that are no numbers; its weights or the voice are damaged");
+    return fail(Code::kDataLoss,
+                "the model computed values that are not numbers; its weights or the voice are damaged");
   said_something_ = true;
   SYRINX_TRY_VOID(stream.hand_over(std::exchange(frame_, {})));
   return true;

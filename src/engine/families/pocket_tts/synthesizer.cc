@@ -16,7 +16,8 @@ constexpr size_t kFewestTokens = kDefaultMaxTokens;
 
 Status check(const SpeechSettings& settings) {
   if (settings.eos_threshold && !std::isfinite(*settings.eos_threshold))
-    return fail(Code::kInvalidArgument, "an end-of-speech threshold of {} is no number; published ones are -4 and -1",
+    return fail(Code::kInvalidArgument,
+                "an end-of-speech threshold of {} is not a number; published ones are -4 and -1",
                 *settings.eos_threshold);
   if (settings.frames_after_eos && *settings.frames_after_eos > kMostFramesAfterEnd)
     return fail(Code::kInvalidArgument, "{} frames after the end of speech: at most {} are spoken",

@@ -71,7 +71,7 @@ class Synthesizer {
   double waited_ms() const { return stream_.waited_ms(); }
   // Of the chunk begun last.
   const SpeechEnd& end() const { return stream_.end(); }
-  // A frame held a value that is no number; what follows would be noise or silence.
+  // A frame held a value that is not a number; what follows would be noise or silence.
   bool faulty() const { return faulty_; }
 
  private:

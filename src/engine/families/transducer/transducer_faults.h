@@ -1,4 +1,4 @@
-// What a transducer's fault bits mean to whoever uses it.
+// Messages for a transducer's fault bits.
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,7 @@ Status TransducerStream::finish(std::vector<RecognitionEvent>& events) {
   return {};
 }
 
-// What was found with the fault means nothing, and is told to nobody.
+// Labels found with the fault mean nothing and are not reported.
 Status TransducerStream::failed() {
   leave();
   return status();

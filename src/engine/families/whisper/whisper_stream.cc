@@ -163,7 +163,7 @@ void WhisperStream::tell(std::optional<EndpointReason> over, std::vector<Recogni
   events.push_back(std::move(event));
 }
 
-// What was found out once, in more than a word, holds for the rest of the stream.
+// A language detected once, in more than a word, holds for the rest of the stream.
 void WhisperStream::keep_language(const TranscriptSegment& result) {
   if (settings_.language != nullptr || result.end_s - result.start_s < WhisperRecogniser::kLanguageSeconds) return;
   settings_.language = recogniser_->vocabulary().tokens.find_language(language_);

@@ -1,4 +1,4 @@
-// What a stream's pushes allocate: nothing, but where they have results to tell.
+// Allocations of a stream's pushes: none, except for results.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -48,7 +48,7 @@ TEST(TransducerEnds, MarksAreOfTheUtteranceBeforeOnlyBehindAPause) {
   EXPECT_EQ(by_pauses.size(), 1u);
 }
 
-// What is said without an end has no silence behind it, however early its label was found.
+// A label that lasts to the end has no silence behind it, however early it was found.
 TEST(TransducerEnds, ALabelThatLastsIsNoSilence) {
   const TempFolder folder;
   const auto recogniser =

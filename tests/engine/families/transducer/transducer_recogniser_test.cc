@@ -162,7 +162,7 @@ TEST(TransducerStreams, LoseNothingAgainstARecordingWhereTheModelIsCacheAware) {
 }
 
 // Streams of several threads, and a recording meanwhile.
-TEST_P(TransducerRecognition, StreamsTogetherGetWhatEachGetsAlone) {
+TEST_P(TransducerRecognition, SameWordsAloneAndTogether) {
   constexpr size_t kStreams = 4;
   std::vector<std::vector<float>> sounds;
   std::vector<std::vector<TranscriptSegment>> alone, together(kStreams);
@@ -338,7 +338,7 @@ TEST_P(TransducerRecognition, StepsAreThoseOfStreams) {
 }
 
 // The second of two recordings waits while the first one has its turn, and leaves.
-TEST_P(TransducerRecognition, WhoLeavesIsNotHeard) {
+TEST_P(TransducerRecognition, LeavingCallerIsNotTranscribed) {
   const std::vector<float> sound = noise(2, 1);
   std::atomic<bool> has_turn{false}, holds{true}, wanted{true};
   const auto refused = [&](std::function<bool()> is_wanted) {
@@ -369,7 +369,7 @@ TEST_P(TransducerRecognition, WhoLeavesIsNotHeard) {
   refused([] { return false; });
 }
 
-TEST_P(TransducerRecognition, VoiceDecidesWhatOfARecordingIsHeard) {
+TEST_P(TransducerRecognition, VoiceActivitySelectsTheAudio) {
   std::vector<float> sound = noise(8, 7);
   std::fill(sound.begin() + 48000, sound.begin() + 96000, 0.0f);
   const auto text = [&](const TranscribeOptions& options) {
@@ -449,7 +449,7 @@ TEST(VoiceTracks, TellVoiceUpToWhereTheyAreAsked) {
   for (const size_t size : {100, 512, 1000, 20000}) EXPECT_EQ(answers(size), all) << size;
 }
 
-TEST_P(TransducerRecognition, RefusesWhatItDoesNotHeed) {
+TEST_P(TransducerRecognition, RefusesUnsupportedOptions) {
   const std::vector<float> sound = noise(1, 6);
   EXPECT_EQ(recogniser_->transcribe(sound, {.translate = true}, {}).error().code, Code::kUnsupported);
   EXPECT_EQ(recogniser_->transcribe(sound, {.language = "de"}, {}).error().code, Code::kUnsupported);

@@ -43,7 +43,7 @@ TEST(TransducerTranscript, SegmentsEndWithSentencesAndAtSilences) {
   EXPECT_TRUE(transcript_segment(tokens, words, {}).words.empty());
 }
 
-// What a model says only behind the pause that has ended its utterance; what opens something is no such mark.
+// Marks that a model emits only behind the pause that ended their utterance; opening marks are not among them.
 TEST(TransducerTranscript, MarksOfTheUtteranceBefore) {
   const auto vocabulary =
       transducer::Vocabulary::from_labels({"\u2581he", ".", "\u2581", "?", "(", "-", "\u2581-", "%", "\u2581#",

@@ -1,4 +1,4 @@
-// Who leaves while Whisper hears others, with the tiny checkpoint of tests/data/whisper.
+// Clients that leave while Whisper transcribes for others, with the tiny checkpoint of tests/data/whisper.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A recording and a stream wait while another one is heard, and leave.
-TEST(WhisperLeaving, WhoLeavesIsNotHeard) {
+TEST(WhisperLeaving, LeavingCallerIsNotTranscribed) {
   const TempFolder folder;
   const fs::path data = fs::path(SYRINX_TEST_DATA) / "whisper", place = folder.path();
   for (const char* const file : {"ct2/model.bin", "ct2/config.json", "tokenizer.json"})

@@ -156,7 +156,7 @@ TEST(RealWhisper, HearsSentencesWholeAndAsAStream) {
 }
 
 // Blanks and signs of a stream are those of the file.
-TEST(RealWhisper, AStreamWritesWhatTheFileDoes) {
+TEST(RealWhisper, StreamWritesTheFilesText) {
   const auto recogniser = load({});
   ASSERT_NE(recogniser, nullptr);
   std::vector<float> samples = recording("sense_and_sensibility_01_austen_64kb-0890.wav");

@@ -158,7 +158,7 @@ TEST_F(WhisperRecognition, FindsTheLanguageAndHearsNothingInNothing) {
   }
 }
 
-TEST_F(WhisperRecognition, RefusesWhatItCannot) {
+TEST_F(WhisperRecognition, RefusesUnsupportedOptions) {
   const auto error_of = [&](const TranscribeOptions& options) {
     const auto transcript = recogniser_->transcribe(sound(1600), options, {});
     EXPECT_FALSE(transcript.has_value());
