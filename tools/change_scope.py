@@ -6,7 +6,7 @@ working tree differs in; a file that moved counts at both ends; a commit that th
 Prints lines `KEY: WORDS` for scripts/test:
   stages        what scripts/test runs, in order
   numeric_asan  rooms of numbers whose tests run under the sanitizers too
-  x86           models whose tests run on an emulated processor with AVX2 (kernels and nn always do where the stage runs)
+  x86           models whose tests run with kernels for AVX2 (those of kernels and nn always do where the stage runs)
   tsan          folders of tests/ for the thread sanitizer
   fuzz          the seconds, then the targets whose sources changed
   tidy          sources for clang-tidy, or `all`

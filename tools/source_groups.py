@@ -1,4 +1,5 @@
-"""Finds sources that can be read as one: the headers of all are then gone through once.
+"""Finds sources that can be read as one: the headers of all are then gone through once.  For tools/tidy, and for tests:
+Usage: python3 tools/source_groups.py MOST FILE...   prints the files of each group on one line
 
 What a file declares for itself (in its nameless namespace, or constant) would meet that of others.  Two files fit where
 neither holds a word that the other declares, nor defines what it defines; a file with macros of its own goes alone.
@@ -6,6 +7,7 @@ neither holds a word that the other declares, nor defines what it defines; a fil
 
 import pathlib
 import re
+import sys
 
 NAMELESS = {"namespace {": True, "}  // namespace": False}
 ALIAS = re.compile(r"(?:using|namespace) (?:(\w+) =.*|(?:namespace )?(?:\w*::)*(\w+);)$")
@@ -66,3 +68,8 @@ def source_groups(paths, most):
             groups.append(group := [])
         group.append((path, source))
     return [[path for path, _ in group] for group in groups]
+
+
+if __name__ == "__main__":
+    for group in source_groups(sys.argv[2:], int(sys.argv[1])):
+        print(*group)
