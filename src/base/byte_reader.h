@@ -1,4 +1,4 @@
-// A little-endian cursor over bytes that nobody has checked.  A read beyond the end gives zero or an empty span and
+// A little-endian cursor over unchecked bytes.  A read beyond the end gives zero or an empty span and
 // sets failed(), which stays set: parse a whole record, then ask once.
 #pragma once
 

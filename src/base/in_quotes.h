@@ -1,4 +1,4 @@
-// A text of somebody else's, a key of a file say, as it may stand in a message: short, and harmless to a terminal.
+// A foreign text, such as a key of a file, made safe for a message: short, and harmless to a terminal.
 #pragma once
 
 #include <cstddef>

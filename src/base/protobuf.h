@@ -1,4 +1,4 @@
-// The wire format of Protocol Buffers, field by field, over bytes that nobody has checked.  A message is a run of
+// The wire format of Protocol Buffers, field by field, over unchecked bytes.  A message is a run of
 // fields; what a field's number means is the reader's to know.
 #pragma once
 

@@ -20,7 +20,7 @@ tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> Service::decodi
   return std::move(models->recognition);
 }
 
-// It holds its slot from the handshake on: whoever speaks would hear too late that there is none.
+// It holds its slot from the handshake on: during speech it would be too late to tell that there is none.
 HttpReply Service::decode_stream(HttpRequest& request) {
   if (const auto fault = realtime::handshake_fault(request)) return realtime::refused_handshake(*fault);
   auto model = decoding_model(serving_models(), request);

@@ -102,7 +102,7 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
     const bool hears = slots == &recognition_slots_;
     const size_t free = slots->free(SlotPool::Work::kLive), for_recordings = slots->free(SlotPool::Work::kBatch);
     if (wanted == kind && slots->size() == 0) return error_reply(no_such_slots(kind));
-    // Whoever sends a recording to where it says so: one that is refused behind its sound would have to be sent again.
+    // For proxies of recordings: a recording that is refused after its upload would have to be sent again.
     if (wanted == kind && (hears ? for_recordings : free) == 0)
       return error_reply(no_free_slot(fmt::format("no slot of {} is free{}", kind, hears ? " for a recording" : "")));
     any_free = any_free || free > 0;

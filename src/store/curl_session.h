@@ -23,7 +23,7 @@ class CurlSession {
   CurlSession& operator=(const CurlSession&) = delete;
 
   // Forgets the last request's options and sets the common ones.  `token`, where it is not empty, is sent as
-  // "Authorization: Bearer" to the address's own host, port and scheme, and to nobody whom it redirects to.
+  // "Authorization: Bearer" to the address's own host, port and scheme, and never to a redirect's target.
   void prepare(const std::string& url, const std::string& token, const std::string& if_range, const CurlLimits& limits);
   // One more line of the request's head, "Name: value", behind prepare().
   void add_header(const char* header);

@@ -286,7 +286,7 @@ Downloader::Next Downloader::judge_answer(const Transfer& transfer, PartFile& fi
 }
 
 // One question along its redirects.  They are followed here and not by libcurl, which would go past the hub's answer to
-// its storage, whose signed addresses refuse HEAD.  Where nobody said that a hub is asked, its headers mean nothing.
+// its storage, whose signed addresses refuse HEAD.  Without a hub in the request, its headers mean nothing.
 Downloader::Next Downloader::ask(const RemoteAddress& address, bool head, RemoteHeaders& headers, Error& error) {
   std::string url = address.url;
   CURL* const c = session_.handle();

@@ -68,7 +68,7 @@ Result<HubFile> locate_hub_file(const CheckpointReference& reference, const HubS
 
 Status fetch_hub_file(const HubFile& file, PartFile& part, Downloader& downloader, const std::atomic<bool>* cancel) {
   if (!file.cached.empty()) return copy_into(file.cached, part, cancel);
-  // Without a hash nobody could tell whether an old part belongs to this file.
+  // Without a hash an old part cannot be matched with this file.
   if (file.right_hash().empty()) SYRINX_TRY_VOID(part.restart());
   return downloader.fetch(file.remote.address, part);
 }

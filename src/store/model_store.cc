@@ -228,7 +228,7 @@ Status ModelStore::remove(const std::string& name, const std::atomic<bool>* canc
                 name.substr(0, 64));
   }
   const std::string full = full_name(name);
-  // First the lock: whoever installs a model that needs this one holds it too.
+  // First the lock: a process that installs a model that needs this one holds it too.
   SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + model_folder_name(full), cancel, nullptr));
   for (const auto& other : list()) {
     if (other.state != ModelState::kInstalled) continue;

@@ -1,4 +1,4 @@
-// A sound of somebody's, in the formats that people keep speech in, read block by block as one channel.
+// A user's audio file, in the common formats of speech, read block by block as one channel.
 //
 //   SoundSink sink{.begin = [&](int rate_hz, auto frames) { ... }, .add = [&](std::span<const float> block) { ... }};
 //   SYRINX_TRY_VOID(read_sound("me.mp3", {.max_seconds = 36000}, sink));
@@ -30,8 +30,8 @@ Status read_sound(const std::string& path, const SoundLimits& limits, const Soun
 // `name` stands in messages.
 Status read_sound(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   const SoundSink& sink);
-// The sink, but that no block goes on to it once somebody has shortened the file that it was read of, or written it
-// anew (WatchedFile::check()); so read_sound() of a path does.  Both must outlive what is returned.
+// The sink, but that no block goes on to it once another program has shortened the file that it was read of, or written
+// it anew (WatchedFile::check()); so read_sound() of a path does.  Both must outlive what is returned.
 SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink);
 
 }  // namespace syrinx

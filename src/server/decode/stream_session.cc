@@ -185,7 +185,7 @@ bool StreamSession::hear_some(SlotWatch& watch) {
   return true;
 }
 
-// The words are all there, and so is the place of whoever comes next.
+// The transcript is complete, and the slot is free for the next client.
 void StreamSession::complete(SlotWatch& watch) {
   const bool going_down = messages_->is_ending();
   if (!ask_engine(watch, [&] { return sound_.finish(*stream_, ended_ns_, events_); })) return;
@@ -225,7 +225,7 @@ std::string StreamSession::words() const {
 }
 
 void StreamSession::tell_words() {
-  // Whoever reads slowly hears of the latest, not of all that were: each message has all words.
+  // A slow reader gets the latest message, not all of them: each message has all words.
   if (!changed_ || messages_->room() < MessageStream::kMessages) return;
   changed_ = false;
   if (words() != told_) tell("ACTIVE");

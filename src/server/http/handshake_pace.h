@@ -1,7 +1,7 @@
 // How often an address may begin a TLS handshake, which costs the server more than its client.  One thread.
 //
 // As many at once as it may have connections, and afterwards one each time a place comes free: all of them within
-// kRefill.  Who is early waits, on a connection that counts, so at most kRefill; nobody is refused.
+// kRefill.  An early one waits, on a connection that counts, so at most kRefill; none is refused.
 // Memory: an entry for each address that has begun one within kRefill, or twice as many.
 #pragma once
 

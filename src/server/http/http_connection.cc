@@ -68,7 +68,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void close_if_idle() override {
     if (messages_) return messages_->end_when_idle();
     if (lingering_) return arrives_by(std::min(deadline_.expiry(), std::chrono::steady_clock::now() + kLastLingerTime));
-    if (answering_ || asks_first_) return;  // who has just come is told that he is too late
+    if (answering_ || asks_first_) return;  // a new client is told that it is too late
     stream_.end_sending();
     stream_.close();
   }
@@ -240,7 +240,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   parser.header_limit(static_cast<std::uint32_t>(transport_.limits.max_header_bytes));
   parser.body_limit(boost::none);  // known when the header is
   if (const error_code error = co_await read_head(parser)) co_return co_await refuse_unread(error);
-  if (!transport_.draining) answering_.emplace(transport_.answering);  // else the end waits for nobody who asks on
+  if (!transport_.draining) answering_.emplace(transport_.answering);  // else further requests do not delay the end
   take_head(parser.get());
   if (const std::string_view encoding = request_.header("Transfer-Encoding");
       !encoding.empty() && (sender_.head().http_1_0 || !beast::iequals(encoding, "chunked")))

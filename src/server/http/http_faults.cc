@@ -49,7 +49,7 @@ HttpReply stalled(double time_s) {
        .message = fmt::format("nothing of the request's body has come for {} s; send it again", time_s)});
 }
 
-// Where such a body ends nobody knows, and a proxy in front might differ.
+// The end of such a body is unknown, and a proxy in front might see another one.
 HttpReply unknown_encoding() {
   return error_reply(
       {.status = 400,

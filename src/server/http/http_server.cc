@@ -47,7 +47,7 @@ void turn_away(tcp::socket& socket, const std::string& words) {
   for (int reads = 0; reads < 16 && !error; ++reads) socket.read_some(asio::buffer(unread), error);
 }
 
-// Also of whom only its own address has no room: behind a proxy that is everybody's, and another server may have some.
+// Also where only the address has no room: behind a proxy all clients share one, and another server may have room.
 std::string no_room(const std::string& why) {
   const std::string body = error_body({.status = 503, .message = why, .code = "connections"});
   return fmt::format(

@@ -40,7 +40,7 @@ class HttpService {
 
   struct Admission {
     size_t max_body_bytes = 0;           // 0: none is taken
-    std::string_view body_setting = {};  // by which it is so, for whoever sends more; empty: by none
+    std::string_view body_setting = {};  // the setting behind it, for the refusal of more; empty: none
     // From now on; 0: the limits' request_timeout_s, from the first byte on.  One that has a time of its own must also
     // bring something within each stalled_reader_s.
     double body_timeout_s = 0;

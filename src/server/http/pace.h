@@ -1,4 +1,4 @@
-// Whether what somebody sends, each part of it worth some seconds, comes at the pace of the clock.  One thread.
+// Whether a client's parts, each worth some seconds, come at the pace of the clock.  One thread.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace syrinx::server {
 
 class Pace {
  public:
-  // How much may come at once: what a network or a machine that stood still brings then.
+  // Seconds that may come at once, as after a stall of the network or the machine.
   explicit Pace(double most_ahead_s) : most_ahead_s_(most_ahead_s) {}
 
-  // False: it would be further ahead of the clock, counted from the first part on, and nothing is taken.  Who has sent
-  // little for long has no more than that to his credit.
+  // False: it would be further ahead of the clock, counted from the first part on, and nothing is taken.  After a long
+  // pause the credit is no more than that.
   bool take(double seconds, int64_t now_ns) {
     const double passed_s = this->passed_s(now_ns);
     taken_s_ = std::max(taken_s_, passed_s - most_ahead_s_);

@@ -51,7 +51,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::awaitable<HttpService::Answered> serve(const beast::http::request<beast::http::string_body>& handshake);
 
  private:
-  // However the work ends, an exception included: nobody makes anything for it any more, and reading ends.
+  // However the work ends, an exception included: no more messages are made for it, and reading ends.
   class Ending {
    public:
     explicit Ending(WebSocket& socket) : socket_(socket) {}

@@ -98,7 +98,7 @@ struct Field {
   const char* instead = nullptr;  // of one that no model heeds: why, and what to do; `take` may be null
 };
 
-// The last ones are other servers', whose clients are to hear what they can do here.
+// The last ones are other servers' fields; their refusals name the alternative here.
 constexpr std::array kFields = {
     Field{"input", take_input},
     Field{"model", [](const Json& value, auto&, auto& request) { return take_text(value, "model", request.model); }},

@@ -57,8 +57,8 @@ void Hearing::note_transcription() {
                           .code = "transcription_too_late"};
 }
 
-// A turn that is open ends by the rules that found it: a new detector would not know of it, nor of one that nobody
-// looked for, which is over where one begins.
+// An open turn ends by the rules that found it: a new detector would not know of it, nor of one without detection,
+// which is over where detection begins.
 void Hearing::use_rules(bool changed) {
   if (!input_.turns || !order_.model) {
     if (detector_) std::swap(taken_s_, taken_otherwise_s_);
@@ -93,8 +93,8 @@ void Hearing::use_format(SoundFormat format) {
   resampler_.emplace(std::move(*resampler));  // these rates are within its bounds
 }
 
-// Sound that has been heard, or that nobody has to, counts until the clock has come as far: looking for speech in it
-// costs as much as silence does.  Who commits sends what was recorded while a button was held, and all of it at once.
+// Processed or unneeded audio counts until the clock has come as far: looking for speech in it costs as much as silence
+// does.  A client that commits may send the recording of a whole turn at once.
 Checked Hearing::check_backlog(double seconds) {
   const double limit_s = input_.turns ? order_.max_backlog_s : std::max(order_.max_backlog_s, order_.max_clip_s);
   if (!first_sound_ns_) first_sound_ns_ = clock_.now_ns();
@@ -203,7 +203,7 @@ bool Hearing::step() {
   return take_news() || (!turns_.empty() && tell(turns_.front()));
 }
 
-// A window, or half a second where nobody looks for speech.
+// A window, or half a second without detection of speech.
 void Hearing::look_at_some() {
   const size_t wanted = detector_ ? detector_->wanted() : samples_in(500);
   const std::span<const float> some =
@@ -355,7 +355,7 @@ bool Hearing::tell(Turn& turn) {
 void Hearing::tell_end(Turn& turn) {
   conversation_.set_text(turn.item, turn.text, &dropped_);
   if (!turn.is_told) {
-    // Its transcription is of no interest, its failing is: nobody answers such a turn.
+    // The client wants no transcript, but must learn of a failure: such a turn gets no answer.
     if (turn.error && !turn.is_error_told) events_.send_error({.error = *turn.error});
     return;
   }

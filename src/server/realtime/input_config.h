@@ -14,7 +14,7 @@
 
 namespace syrinx::server::realtime {
 
-// When somebody speaks, and when it is the other's turn.
+// Rules for the beginning and end of a turn.
 struct TurnDetection {
   bool is_semantic = false;          // as it was asked for: no model here judges the sense, so silence does
   std::string eagerness = "auto";    // of a semantic one: how much of it

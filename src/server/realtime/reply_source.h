@@ -18,7 +18,7 @@ struct Turn {
   std::string role;  // "user", "assistant", "system"
   std::string text;
   bool is_answered = false;
-  bool is_heard = false;  // somebody has said it
+  bool is_heard = false;  // it was spoken
 };
 
 struct Prompt {
@@ -72,8 +72,8 @@ class ReplySource {
   virtual Result<std::unique_ptr<Reply>> start(Prompt prompt, std::function<void()> wake) = 0;
 };
 
-// Says the texts of the turns that have not been answered; what somebody has said is not said again.  kInvalidArgument
-// when there are none.
+// Reads out the texts of the turns that have not been answered; spoken turns are not repeated.  kInvalidArgument when
+// there are none.
 class ReadAloud final : public ReplySource {
  public:
   Result<std::unique_ptr<Reply>> start(Prompt prompt, std::function<void()> wake) override;

@@ -122,7 +122,7 @@ std::chrono::nanoseconds Session::patience() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wait_s + kLeastS));
 }
 
-// Reading an event takes the processor's time from everybody's sound, and who sends wrong ones is in no hurry.
+// Reading an event takes processor time from the audio of all clients, so invalid events cost more.
 void Session::take_message(const MessageStream::Message& message) {
   did_something_ = true;
   const double kb = static_cast<double>(message.bytes.size()) / 1024;

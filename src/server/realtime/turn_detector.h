@@ -1,5 +1,5 @@
-// When somebody begins to speak in a session's sound, and when the turn is over: by voice activity, whose rules are
-// those of the recognisers' own streams.  One thread.
+// Finds where speech begins in a session's audio, and where the turn is over: by voice activity, with the rules of the
+// recognisers' own streams.  One thread.
 #pragma once
 
 #include <cstdint>

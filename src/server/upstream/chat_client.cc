@@ -295,7 +295,7 @@ void ChatClient::Impl::forget(const Transfer* transfer) {
   if (transfers.empty()) kept_ns = system_clock().now_ns();
 }
 
-// True: they are closed, and who has asked meanwhile has woken nobody.
+// True: they are closed, and a request made meanwhile has not woken the thread.
 bool ChatClient::Impl::renew_connections() {
   if (!transfers.empty() || !kept_ns || system_clock().now_ns() < kept_until_ns()) return false;
   kept_ns.reset();
@@ -316,8 +316,8 @@ Error ChatClient::Impl::late_fault(const Transfer& transfer) const {
                       endpoint.timeout_s)};
 }
 
-// Those that nobody waits for any more, and those that have said nothing for too long.  Nobody waits for one whose
-// last word has come, but its connection can be used again once the endpoint has ended it.
+// Drops abandoned transfers and those silent for too long.  A transfer whose last word has come is no longer waited
+// for, but its connection can be used again once the endpoint has ended it.
 void ChatClient::Impl::drop_late() {
   const int64_t now_ns = system_clock().now_ns();
   for (size_t i = transfers.size(); i-- > 0;) {

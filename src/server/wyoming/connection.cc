@@ -69,9 +69,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   void cut() override;
 
  private:
-  // One who does not read his answers can have no more of them.
+  // A client that does not read its answers gets no more of them.
   bool may_take() const { return !closing_ && session_.takes_events() && said_.size() + sending_ < kSaidBytes; }
-  // Whoever has gone is noticed by reading, but of what cannot be taken little is read.
+  // A client that has left is noticed by reading, but little is read of events that cannot be taken yet.
   bool may_read() const {
     return closing_ || (!more_ && (may_take() || (!session_.takes_events() && events_.waiting_bytes() < kAheadBytes)));
   }
@@ -147,7 +147,7 @@ asio::awaitable<void> Connection::read() {
       take_events();
     }
   }
-  end_reply(499);  // it is for nobody; what has been said is still sent
+  end_reply(499);  // its client has left; messages so far are still sent
   close();
 }
 

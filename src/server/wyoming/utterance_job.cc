@@ -99,7 +99,7 @@ Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
   return transcribe_sound(model().recogniser(), source, options, progress(watch));
 }
 
-// Whoever is waited for here is the client, not the engine.
+// The job waits for the client here, not for the engine.
 Status UtteranceJob::collect(const SoundSink& sink, SlotWatch& watch) {
   const SoundLimits limits{.max_seconds = order_.max_s};
   const std::string name = "the sound";
