@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "base/thread_team.h"
@@ -35,9 +36,18 @@ struct CacheAttention {
   size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N - P or
                       // window + N - 1 must not exceed R
   float scale = 1.0f;
+  // Of a single position (N = 1) only, for the parts of a long cache that several threads attend to: positions outside
+  // [see_from, see_to) are not seen, and the log of the sum of the exponentials of query head h goes to log_sums[h]. At
+  // least one position must be seen.
+  size_t see_from = 0, see_to = std::numeric_limits<size_t>::max();
+  float* log_sums = nullptr;  // [H], or none
 };
 using CacheAttentionInput = CacheAttention<float>;
 using Bf16CacheAttentionInput = CacheAttention<uint16_t>;
+
+// The parts of a query's result as one: `parts` [P, K], each over positions of its own, and the logs of the sums of
+// their exponentials, P numbers `stride` apart; out [K] may be the first part.
+void merge_attention(View<const float, 2> parts, const float* log_sums, size_t stride, float* out);
 
 // Floats of scratch that one call needs for P + R rows.
 size_t cache_attention_scratch_size(size_t rows);

@@ -29,9 +29,10 @@ View<float, 2> some_rows(View<float, 2> rows, size_t first, size_t count) {
 Decoder::Decoder(const DecoderWeights& weights, Runner& runner, const Limits& limits)
     : config_(weights.shape), runner_(runner), weights_(&weights) {
   const DecoderConfig& c = config_;
-  const auto prepare = [&](Plane& plane, size_t channels) {
-    plane.prepare(limits.rows, channels, kernels::Storage::kF32);
+  const auto prepare_rows = [](Plane& plane, size_t rows, size_t channels) {
+    plane.prepare(rows, channels, kernels::Storage::kF32);
   };
+  const auto prepare = [&](Plane& plane, size_t channels) { prepare_rows(plane, limits.rows, channels); };
   norm_.prepare(limits.rows, c.width, runner.team().size());
   prepare(x_, c.width);
   prepare(qkv_, c.query_width() + 2 * c.key_width());
@@ -47,6 +48,12 @@ Decoder::Decoder(const DecoderWeights& weights, Runner& runner, const Limits& li
   streams_.reserve(limits.streams);
   groups_.reserve(limits.streams);
   if (c.stream_gain) gains_.resize(limits.rows);
+  const size_t pieces = limits.streams * (c.segment == 0 ? 1 : limits.positions / c.segment + 2);
+  pieces_.reserve(pieces);
+  if (c.segment > 0) {
+    prepare_rows(parts_, pieces, c.query_width());
+    prepare_rows(log_sums_, pieces, c.heads);
+  }
   reserve(weights, limits);
 }
 
@@ -98,6 +105,8 @@ void Decoder::begin(const DecoderWeights& weights, std::span<const Rows> streams
   single_ = true;
   streams_.clear();
   groups_.clear();
+  pieces_.clear();
+  in_parts_ = false;
   std::fill(gains_.begin(), gains_.end(), nullptr);
   for (const Rows& stream : streams) add_stream(stream);
 }
@@ -117,6 +126,17 @@ void Decoder::add_stream(const Rows& stream) {
   single_ = single_ && stream.count == 1;
   rows_ = end;
   streams_.push_back(stream);
+  add_pieces(streams_.size() - 1);
+}
+
+// Parts are of positions alone, so that a stream has the same ones whatever goes on beside it.
+void Decoder::add_pieces(size_t stream) {
+  const size_t count = streams_[stream].count, position = streams_[stream].cache->position, segment = config_.segment;
+  const size_t from = config_.window == 0 ? 0 : position + 1 - std::min(config_.window, position + 1);
+  if (segment == 0 || count > 1 || from / segment == position / segment) return pieces_.push_back({.stream = stream});
+  in_parts_ = true;
+  for (size_t i = from / segment; i <= position / segment; ++i)
+    pieces_.push_back({.stream = stream, .from = i * segment, .to = (i + 1) * segment, .whole = false});
 }
 
 void Decoder::end() {
@@ -184,6 +204,10 @@ void Decoder::attention_block(Crew::Seat& seat, size_t layer, bool goes_on) {
   });
   seat.stage([&](const Part& part) { attend(part, layer, goes_on); });
   if (!goes_on) return;
+  if (in_parts_) {
+    seat.stage([&](const Part& part) { attend_pieces(part, layer); });
+    seat.stage([&](const Part& part) { merge_pieces(part); });
+  }
   seat.stage([&](const Part& part) { add_product(part, block.out, attended_, block.attention_scale); });
 }
 
@@ -239,14 +263,35 @@ void Decoder::attend(const Part& part, size_t layer, bool goes_on) {
   const size_t streams = streams_.size();
   const Range units = part.split(streams * config_.key_heads);
   for (size_t unit = units.begin; unit < units.end; ++unit) {
-    const Rows& stream = streams_[unit % streams];
-    place_head(stream, layer, unit / streams, goes_on);
-    if (!goes_on) continue;
-    if (config_.cache == DType::kF32) {
-      attend_head<float>(part, stream, layer, unit / streams);
-    } else {
-      attend_head<uint16_t>(part, stream, layer, unit / streams);
-    }
+    place_head(streams_[unit % streams], layer, unit / streams, goes_on);
+    if (goes_on && !in_parts_) attend_piece(part, pieces_[unit % streams], layer, unit / streams);
+  }
+}
+
+// The same where a stream has several parts, behind a barrier: a part may read what another member has placed.
+void Decoder::attend_pieces(const Part& part, size_t layer) {
+  const Range units = part.split(pieces_.size() * config_.key_heads);
+  for (size_t unit = units.begin; unit < units.end; ++unit)
+    attend_piece(part, pieces_[unit % pieces_.size()], layer, unit / pieces_.size());
+}
+
+void Decoder::merge_pieces(const Part& part) {
+  const size_t size = config_.head_size;
+  const Range heads = part.split(config_.heads);
+  for (size_t i = 0, count = 1; i < pieces_.size(); i += count) {
+    for (count = 1; i + count < pieces_.size() && pieces_[i + count].stream == pieces_[i].stream;) ++count;
+    if (pieces_[i].whole) continue;
+    for (size_t h = heads.begin; h < heads.end; ++h)
+      kernels::merge_attention(columns_of(parts_, i, count, h * size, size), log_sums_.f32(i) + h, log_sums_.stride(),
+                               attended_.f32(streams_[pieces_[i].stream].first) + h * size);
+  }
+}
+
+void Decoder::attend_piece(const Part& part, const Piece& piece, size_t layer, size_t key_head) {
+  if (config_.cache == DType::kF32) {
+    attend_head<float>(part, piece, layer, key_head);
+  } else {
+    attend_head<uint16_t>(part, piece, layer, key_head);
   }
 }
 
@@ -274,11 +319,13 @@ void Decoder::place_head(const Rows& stream, size_t layer, size_t key_head, bool
 }
 
 template <class T>
-void Decoder::attend_head(const Part& part, const Rows& stream, size_t layer, size_t key_head) {
+void Decoder::attend_head(const Part& part, const Piece& piece, size_t layer, size_t key_head) {
   const size_t head = config_.head_size, group = config_.heads / config_.key_heads;
+  const size_t column = key_head * group * head, row = static_cast<size_t>(&piece - pieces_.data());
+  const Rows& stream = streams_[piece.stream];
   KvCache& cache = *stream.cache;
   kernels::CacheAttention<T> input;
-  input.q = columns_of(qkv_, stream.first, stream.count, key_head * group * head, group * head);
+  input.q = columns_of(qkv_, stream.first, stream.count, column, group * head);
   input.keys = cache.head_keys<T>(layer, key_head);
   input.values = cache.head_values<T>(layer, key_head);
   if (cache.shared() > 0) {
@@ -291,9 +338,15 @@ void Decoder::attend_head(const Part& part, const Rows& stream, size_t layer, si
   input.first_position = cache.position;
   input.window = config_.window;
   input.scale = 1.0f / std::sqrt(static_cast<float>(head));
-  kernels::cache_attention(input, {0, group},
-                           scratch(part, kernels::cache_attention_scratch_size(cache.shared() + cache.capacity)),
-                           columns_of(attended_, stream.first, stream.count, key_head * group * head, group * head));
+  if (!piece.whole) {
+    input.see_from = piece.from;
+    input.see_to = piece.to;
+    input.log_sums = log_sums_.f32(row) + key_head * group;
+  }
+  const size_t floats = kernels::cache_attention_scratch_size(cache.shared() + cache.capacity);
+  kernels::cache_attention(input, {0, group}, scratch(part, floats),
+                           piece.whole ? columns_of(attended_, stream.first, stream.count, column, group * head)
+                                       : columns_of(parts_, row, 1, column, group * head));
 }
 
 void Decoder::attend_cross(const Part& part, size_t layer) {

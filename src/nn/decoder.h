@@ -79,6 +79,11 @@ class Decoder {
   void observe_cross(CrossObserver observer) { observer_ = std::move(observer); }
 
  private:
+  // Positions [from, to) that a stream's row sees: all, or a part of a long cache.
+  struct Piece {
+    size_t stream = 0, from = 0, to = 0;
+    bool whole = true;
+  };
   // Rows that look at one CrossCache.
   struct Group {
     const CrossCache* cross = nullptr;
@@ -96,9 +101,13 @@ class Decoder {
                View<const float, 2> addend, View<float, 2> y, size_t grain, const Then& then);
   void add_product(const Part& part, const kernels::OwnedMatrix& matrix, Plane& from, const std::vector<float>& scale);
   void activate(const Share& own);
+  void add_pieces(size_t stream);
   void attend(const Part& part, size_t layer, bool goes_on);
+  void attend_pieces(const Part& part, size_t layer);
+  void merge_pieces(const Part& part);
+  void attend_piece(const Part& part, const Piece& piece, size_t layer, size_t key_head);
   template <class T>
-  void attend_head(const Part& part, const Rows& stream, size_t layer, size_t key_head);
+  void attend_head(const Part& part, const Piece& piece, size_t layer, size_t key_head);
   void place_head(const Rows& stream, size_t layer, size_t key_head, bool goes_on);
   void attend_cross(const Part& part, size_t layer);
   template <class T>
@@ -115,11 +124,14 @@ class Decoder {
   bool single_ = true;  // each stream has one row
   std::vector<Rows> streams_;
   std::vector<Group> groups_;
+  bool in_parts_ = false;  // some stream is attended to in parts
+  std::vector<Piece> pieces_;
   std::vector<const float*> gains_;  // of each row; with stream_gain
   RowNorm norm_;
   Plane x_, qkv_, attended_, hidden_, gated_;  // [n, D], [n, (H + 2 G) K], [n, H K], [n, up's columns], [n, F]
   Plane scaled_;                               // [n, D], a branch before its scale
   Plane cosines_, sines_;                      // [n, K / 2]
+  Plane parts_, log_sums_;                     // [pieces, H K], [pieces, H]
 };
 
 }  // namespace syrinx::nn

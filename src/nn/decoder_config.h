@@ -33,6 +33,9 @@ struct DecoderConfig {
   bool stream_gain = false;   // what the MLP reads is multiplied by a vector of the stream
   bool cross = false;         // attention to a CrossCache between the two branches
   DType cache = DType::kF32;  // of keys and values, or kBF16
+  // Where a step attends to more positions, it does so in parts of so many, which members share and a stage of its own
+  // merges: for a few streams with few key heads and long caches.  0: never.
+  size_t segment = 0;
 
   size_t query_width() const { return heads * head_size; }
   size_t key_width() const { return key_heads * head_size; }

@@ -182,6 +182,48 @@ TEST(CacheAttention, OddInputs) {
   });
 }
 
+// One position's result from parts of so many positions each, merged.  A part's sum adds its own roundings once more.
+template <class T>
+void run_parts(const Case& c, size_t part) {
+  SCOPED_TRACE(::testing::Message() << "position " << c.first << " in parts of " << part << ", window " << c.window);
+  const size_t columns = c.heads * c.width, begin = c.window == 0 || c.first < c.window ? 0 : c.first + 1 - c.window;
+  const Ring<T> ring(c, 5);
+  const TestValues q(columns + 5, 6);
+  CacheAttention<T> in = input_of(c, ring, q);
+  std::vector<float> scratch(cache_attention_scratch_size(c.ring), std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> parts, log_sums;
+  size_t count = 0;
+  for (size_t i = begin / part; i <= c.first / part; ++i, ++count) {
+    parts.resize((count + 1) * columns);
+    log_sums.resize((count + 1) * c.heads);
+    in.see_from = i * part;
+    in.see_to = (i + 1) * part;
+    in.log_sums = log_sums.data() + count * c.heads;
+    cache_attention(in, {0, c.heads}, scratch, {parts.data() + count * columns, {1, columns}});
+  }
+  for (size_t h = 0; h < c.heads; ++h) {
+    std::vector<float> merged(c.width);
+    merge_attention({parts.data() + h * c.width, {count, c.width}, {columns, 1}}, log_sums.data() + h, c.heads,
+                    merged.data());
+    double factor = 0;
+    const std::vector<Expected> want = attend_twin(in, 0, h, &factor);
+    for (size_t t = 0; t < c.width; ++t)
+      ASSERT_TRUE(within(want[t], 2 * factor, merged[t])) << "head " << h << " at " << t;
+  }
+}
+
+TEST(CacheAttention, PartsMergeToWhole) {
+  for_each_target([] {
+    for (const size_t part : {1, 3, 16, 100}) {
+      for (const size_t first : {0, 15, 16, 40}) {
+        run_parts<float>({first + 1, first, 1, 4, 2, 24}, part);
+        run_parts<uint16_t>({first + 1, first, 1, 3, 1, 64}, part);
+        run_parts<float>({11, first, 1, 2, 2, 16, 11}, part);
+      }
+    }
+  });
+}
+
 // Every pair of successive positions against all of them, and every head by itself against a range.
 template <class T>
 void expect_independent_queries() {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -127,7 +128,10 @@ void weigh(const CacheAttention<T>& in, QueryBlock& block) {
     const size_t first = own.begin - block.span.begin, last = own.end - block.span.begin;
     std::fill_n(scores, first, 0.0f);
     std::fill(scores + last, scores + block.span.size(), 0.0f);
-    block.inverse_sum[r] = 1.0f / exponentials(scores + first, in.scale, scores + first, own.size());
+    const float most = in.log_sums == nullptr ? 0.0f : scaled_maximum(scores + first, in.scale, own.size());
+    const float sum = exponentials(scores + first, in.scale, scores + first, own.size());
+    block.inverse_sum[r] = 1.0f / sum;
+    if (in.log_sums != nullptr) in.log_sums[block.column[r] / in.head_size] = most + std::log(sum);
   }
 }
 
@@ -252,6 +256,8 @@ void check(const CacheAttention<T>& input, [[maybe_unused]] Range heads, std::sp
                    (shared == 0 && input.window > 0 && input.window + n - 1 <= rows),
                "{} queries from {} with a window of {} in a ring of {} after {}", n, input.first_position, input.window,
                rows, shared);
+  SYRINX_CHECK(n <= 1 || (input.see_from == 0 && input.see_to >= input.first_position + n && input.log_sums == nullptr),
+               "a part of the cache for {} positions", n);
   SYRINX_CHECK(shared == 0 || (input.window == 0 && input.prefix_values.extent(0) == shared),
                "a prefix of {} keys, {} values, window {}", shared, input.prefix_values.extent(0), input.window);
   SYRINX_DCHECK(input.key_heads > 0 && input.heads % input.key_heads == 0 && heads.end <= input.heads &&
@@ -269,6 +275,19 @@ void cache_attention(const CacheAttentionInput& input, Range heads, std::span<fl
 void cache_attention(const Bf16CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
   check(input, heads, scratch, out);
   if (input.q.extent(0) > 0) HWY_DYNAMIC_DISPATCH(attend_bf16_cache)(input, heads, scratch.data(), out);
+}
+
+void merge_attention(View<const float, 2> parts, const float* log_sums, size_t stride, float* out) {
+  const size_t count = parts.extent(0), width = parts.extent(1);
+  float most = log_sums[0];
+  for (size_t p = 1; p < count; ++p) most = std::max(most, log_sums[p * stride]);
+  float total = 0;
+  for (size_t p = 0; p < count; ++p) total += std::exp(log_sums[p * stride] - most);
+  for (size_t p = 0; p < count; ++p) {
+    const float weight = std::exp(log_sums[p * stride] - most) / total;
+    const float* const part = parts.row(p);
+    for (size_t i = 0; i < width; ++i) out[i] = p == 0 ? weight * part[i] : out[i] + weight * part[i];
+  }
 }
 
 }  // namespace syrinx::kernels

@@ -17,7 +17,8 @@ struct Span {
 template <class T>
 Span visible(const CacheAttention<T>& in, size_t query) {
   const size_t position = in.first_position + query;
-  return {in.window == 0 || position < in.window ? 0 : position + 1 - in.window, position + 1};
+  const size_t begin = in.window == 0 || position < in.window ? 0 : position + 1 - in.window;
+  return {std::max(begin, in.see_from), std::min(position + 1, in.see_to)};
 }
 
 // Consecutive rows, of the prefix or of the ring, that hold part of a span; `at` counts the span's positions before.

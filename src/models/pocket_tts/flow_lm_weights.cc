@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string_view>
 
-#include "base/cpu_info.h"
 #include "base/in_quotes.h"
-#include "base/thread_team.h"
-#include "kernels/pack_rows.h"
-#include "tensor/tensor_faults.h"
+#include "nn/weight_reader.h"
 
 namespace syrinx::pocket {
 namespace {
@@ -17,7 +13,6 @@ namespace {
 constexpr std::string_view kPrefix = "flow_lm.";
 // Far above what is published (1024 wide, 24 layers, 4000 tokens), far below where a product could overflow.
 constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
-constexpr int kMaxPackThreads = 8;
 
 // Rows of fewer numbers have too few to even out what 4 bits lose: there the second matrix of the feed-forward keeps 8.
 constexpr size_t kInt4Width = 1024;
@@ -28,146 +23,78 @@ PanelType feed_forward_type(Precision precision) {
   return precision == Precision::kInt4 ? PanelType::kInt4 : panel_type(precision);
 }
 
-// Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
-class Reader {
+// Names without the prefix.  Matrices are kept under the name of their first part.
+class Reader : public nn::WeightReader {
  public:
   Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store, const MappedFile* pages)
-      : file_(file),
-        store_(store != nullptr ? *store : nothing_),
-        pages_(pages),
+      : WeightReader({.find = [&file](std::string_view name) { return file.find(name); },
+                      .release =
+                          [pages] {
+                            if (pages != nullptr) pages->release();
+                          }},
+                     store),
+        file_(file),
         narrow_(panel_type(precision)),
-        feed_forward_(feed_forward_type(precision)),
-        team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
+        feed_forward_(feed_forward_type(precision)) {}
 
-  // A tensor of exactly this shape; nothing, and noted, if there is no such one.
-  const TensorRef* tensor(const std::string& name, const std::vector<size_t>& dims) {
-    const std::string full = std::string(kPrefix) + name;
-    read_.insert(full);
-    const TensorRef* const tensor = file_.find(full);
-    return faults_.accept(full, tensor, dims) ? tensor : nullptr;
-  }
-  // Its values; empty if there is no such tensor.
   std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
-    const TensorRef* const found = tensor(name, dims);
-    if (found == nullptr) return {};
-    std::vector<float> read = to_f32(found->bytes, found->dtype);
-    release();
-    return read;
+    return WeightReader::values(full(name), dims);
   }
   NormWeights norm(const std::string& name, size_t width) {
-    return {values(name + ".weight", {width}), values(name + ".bias", {width})};
+    return WeightReader::norm(full(name) + ".weight", full(name) + ".bias", width);
   }
-
   // A matrix that every precision keeps in f32.
   kernels::OwnedMatrix exact(const std::string& name, size_t channels, size_t columns, bool bias = false) {
-    return matrix(PanelType::kF32, {{.name = name, .columns = columns}}, channels, bias);
+    return one(PanelType::kF32, name, channels, columns, bias);
   }
   // A matrix that the precision narrows.
   kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
-    return matrix(narrow_, {{.name = name, .columns = columns}}, channels, bias);
+    return one(narrow_, name, channels, columns, bias);
   }
   // D -> F -> D.
   kernels::OwnedMatrix linear1(const std::string& name, size_t width, size_t hidden) {
-    return matrix(feed_forward_, {{.name = name, .columns = hidden}}, width, false);
+    return one(feed_forward_, name, width, hidden, false);
   }
   kernels::OwnedMatrix linear2(const std::string& name, size_t hidden, size_t width) {
-    return matrix(width < kInt4Width ? narrow_ : feed_forward_, {{.name = name, .columns = width}}, hidden, false);
+    return one(width < kInt4Width ? narrow_ : feed_forward_, name, hidden, width, false);
   }
-  struct Part {
-    std::string name;  // of NAME.weight and NAME.bias
-    size_t columns = 0;
-    const char* suffix = ".weight";
-  };
+  // NAME.weight and NAME.bias, as a part of a matrix.
+  static Columns part(const std::string& name, size_t columns, bool bias) {
+    return {.weight = full(name) + ".weight", .bias = bias ? full(name) + ".bias" : "", .columns = columns};
+  }
   // The columns of several matrices side by side.
-  kernels::OwnedMatrix narrow(const std::vector<Part>& parts, size_t channels, bool bias) {
-    return matrix(narrow_, parts, channels, bias);
+  kernels::OwnedMatrix narrow(const std::string& key, std::span<const Columns> parts, size_t channels) {
+    return matrix(full(key), narrow_, parts, channels);
   }
   // One whose tensor has a name without ".weight", and which only a voice needs.
   kernels::OwnedMatrix voice_projection(const std::string& name, size_t channels, size_t columns) {
-    return matrix(PanelType::kF32, {{.name = name, .columns = columns, .suffix = ""}}, channels, false,
-                  kernels::Place::kFile);
+    const Columns part{.weight = full(name), .bias = "", .columns = columns};
+    return matrix(full(name), PanelType::kF32, {&part, 1}, channels, kernels::Place::kFile);
   }
-  // The first `rows` rows of a table of `stored_rows`.  What the file has in bf16 stays so; the rest is f32.
   RowTable table(const std::string& name, size_t rows, size_t stored_rows, size_t width) {
-    const std::string full = std::string(kPrefix) + name;
-    read_.insert(full);
-    const TensorRef* const found = file_.find(full);
-    RowTable table{.width = width, .dtype = DType::kF32, .bytes = {}};
-    if (found != nullptr && found->dtype == DType::kBF16) table.dtype = DType::kBF16;
-    const size_t size_bytes = rows * width * dtype_size(table.dtype);
-    table.bytes = store_.get_bytes(full, size_bytes, [&] {
-      const TensorRef* const checked = tensor(name, {stored_rows, width});
-      if (checked == nullptr) return Buffer<std::byte>();
-      Buffer<std::byte> made(size_bytes);
-      const auto from = checked->bytes.first(rows * width * dtype_size(checked->dtype));
-      if (table.dtype == DType::kBF16) {
-        std::copy(from.begin(), from.end(), made.data());
-      } else {
-        floats_to_f32(from, checked->dtype, reinterpret_cast<float*>(made.data()));
-      }
-      release();
-      return made;
-    });
-    return table;
+    return WeightReader::table(full(name), full(name), rows, stored_rows, width);
   }
 
   Status finish(const std::string& name) {
     for (const TensorRef& tensor : file_.tensors())
-      if (tensor.name.starts_with(kPrefix) && !read_.contains(tensor.name))
-        note(shortened(tensor.name, 120) + " is not known");
-    if (faults_.empty()) return {};
+      if (tensor.name.starts_with(kPrefix) && !knows(tensor.name))
+        faults().note(shortened(tensor.name, 120) + " is not known");
+    if (faults().empty()) return {};
     return fail(Code::kDataLoss,
                 "'{}' does not hold the language model that its configuration describes: {}; the two must come from "
                 "one download",
-                name, faults_.text());
+                name, faults().text());
   }
 
  private:
-  kernels::OwnedMatrix matrix(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias,
-                              kernels::Place place = kernels::Place::kMemory) {
-    kernels::MatrixShape shape{.columns = 0, .channels = channels};
-    for (const Part& part : parts) {
-      shape.columns += part.columns;
-      read_.insert(fmt::format("{}{}{}", kPrefix, part.name, part.suffix));
-      if (with_bias) read_.insert(fmt::format("{}{}.bias", kPrefix, part.name));
-    }
-    return store_.get(
-        std::string(kPrefix) + parts.front().name, shape, {type},
-        [&] { return pack(type, parts, channels, with_bias); }, place);
-  }
-  // Nothing is packed once something is wrong.
-  kernels::OwnedMatrix pack(PanelType type, const std::vector<Part>& parts, size_t channels, bool with_bias) {
-    std::vector<kernels::StoredRows> stored;
-    std::vector<float> bias;
-    for (const Part& part : parts) {
-      const TensorRef* const rows = tensor(part.name + part.suffix, {part.columns, channels});
-      if (rows != nullptr) stored.push_back({.bytes = rows->bytes, .dtype = rows->dtype, .columns = part.columns});
-      if (!with_bias) continue;
-      const std::vector<float> more = values(part.name + ".bias", {part.columns});
-      bias.insert(bias.end(), more.begin(), more.end());
-    }
-    if (!faults_.empty()) return {};
-    kernels::OwnedMatrix packed = kernels::pack_rows(type, channels, stored, bias, team_);
-    release();
-    return packed;
-  }
-  // What has been read is not read again, and reading a page maps its neighbours too.
-  void release() const {
-    if (pages_ != nullptr) pages_->release();
-  }
-  std::nullptr_t note(const std::string& fault) {
-    faults_.note(fault);
-    return nullptr;
+  static std::string full(const std::string& name) { return std::string(kPrefix) + name; }
+  kernels::OwnedMatrix one(PanelType type, const std::string& name, size_t channels, size_t columns, bool bias) {
+    const Columns only = part(name, columns, bias);
+    return matrix(full(name), type, {&only, 1}, channels);
   }
 
   const Safetensors& file_;
-  kernels::MatrixStore nothing_;
-  kernels::MatrixStore& store_;
-  const MappedFile* const pages_;  // of the tensors; may be null
   const PanelType narrow_, feed_forward_;
-  ThreadTeam team_;
-  std::set<std::string, std::less<>> read_;
-  TensorFaults faults_;
 };
 
 Status check(const FlowLmConfig& c, size_t latent, size_t voice_width, const std::string& name) {
@@ -260,16 +187,17 @@ FlowHeadWeights read_head(Reader& reader, const FlowLmConfig& c, size_t latent) 
   head.condition = reader.narrow(name + "cond_embed", c.condition, width, true);
   head.input = reader.exact(name + "input_proj", latent, width, true);
   // None of the modulations depends on what the blocks compute, so all of them are one product.
-  std::vector<Reader::Part> modulations;
+  std::vector<Reader::Columns> modulations;
   for (size_t i = 0; i < c.head_depth; ++i) {
     const std::string block = fmt::format("{}res_blocks.{}", name, i);
     head.blocks.push_back({.norm = reader.norm(block + ".in_ln", width),
                            .linear0 = reader.narrow(block + ".mlp.0", width, width, true),
                            .linear2 = reader.narrow(block + ".mlp.2", width, width, true)});
-    modulations.push_back({.name = block + ".adaLN_modulation.1", .columns = 3 * width});
+    modulations.push_back(Reader::part(block + ".adaLN_modulation.1", 3 * width, true));
   }
-  modulations.push_back({.name = name + "final_layer.adaLN_modulation.1", .columns = 2 * width});
-  head.modulation = reader.narrow(modulations, width, true);
+  modulations.push_back(Reader::part(name + "final_layer.adaLN_modulation.1", 2 * width, true));
+  // Kept under the name of the first.
+  head.modulation = reader.narrow(name + "res_blocks.0.adaLN_modulation.1", modulations, width);
   head.output = reader.exact(name + "final_layer.linear", width, latent, true);
   return head;
 }

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cpu_info.h"
-#include "base/thread_team.h"
-#include "kernels/pack_rows.h"
 #include "kernels/row_conv.h"
-#include "tensor/tensor_faults.h"
+#include "nn/weight_reader.h"
 
 namespace syrinx::whisper {
 namespace {
@@ -15,35 +12,19 @@ namespace {
 using kernels::OwnedMatrix;
 
 constexpr size_t kConvTaps = 3;
-constexpr int kMaxPackThreads = 8;
 constexpr size_t kHeadWidth = 64;  // of every published Whisper, for files that do not tell the number of heads
 
-// A tensor's rows as they are stored, or widened from the integers of a quantised file: value = integer / scale.
-struct Rows {
-  kernels::StoredRows stored;
-  std::vector<float> widened;
-};
-
-// Reads tensors by name and gathers what is wrong with them, so that one message can tell it all.
-class Reader {
+class Reader : public nn::WeightReader {
  public:
   Reader(const Checkpoint& checkpoint, const Config& config, Precision precision, kernels::MatrixStore& store)
-      : checkpoint_(checkpoint),
+      : WeightReader({.find = [&checkpoint](std::string_view name) { return checkpoint.find(name); }}, &store),
+        checkpoint_(checkpoint),
         config_(config),
         type_(panel_type(precision)),
         conv_type_(precision != Precision::kF32 && kernels::bf16_rows_are_faster() ? PanelType::kBf16
-                                                                                   : PanelType::kF32),
-        store_(store),
-        team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
+                                                                                   : PanelType::kF32) {}
 
-  std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
-    const Rows found = rows(name, dims);
-    if (!found.widened.empty() || found.stored.bytes.empty()) return found.widened;
-    return to_f32(found.stored.bytes, found.stored.dtype);
-  }
-  NormWeights norm(const NormName& name) {
-    return {values(name.gamma, {config_.width}), values(name.beta, {config_.width})};
-  }
+  NormWeights norm(const NormName& name) { return WeightReader::norm(name.gamma, name.beta, config_.width); }
   LayerWeights encoder_layer(const LayerNames& names) {
     const size_t width = config_.width, hidden = config_.encoder_hidden;
     LayerWeights layer;
@@ -73,45 +54,46 @@ class Reader {
   }
   // `columns` rows of `channels` weights, in equal parts that stand side by side.
   OwnedMatrix matrix(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
-    return store_.get(parts.front().weight, {.columns = columns, .channels = channels}, {type_},
-                      [&] { return pack(parts, columns, channels); });
+    std::vector<Columns> all;
+    for (const LinearName& part : parts)
+      all.push_back({.weight = part.weight, .bias = part.bias, .columns = columns / parts.size()});
+    return WeightReader::matrix(parts.front().weight, type_, all, channels);
   }
   OwnedMatrix conv(const LinearName& name, size_t channels);
-  RowTable table(const std::string& name, size_t rows);
+  RowTable table(const std::string& name, size_t rows) {
+    return WeightReader::table(name + "#rows", name, rows, rows, config_.width);
+  }
 
-  Status finish() const {
-    if (faults_.empty()) return {};
+  Status finish() {
+    if (faults().empty()) return {};
     return fail(Code::kDataLoss, "'{}' is not a complete Whisper model: {}; download it again", checkpoint_.name(),
-                faults_.text());
+                faults().text());
   }
 
  private:
-  Rows rows(const std::string& name, const std::vector<size_t>& dims);
-  Rows quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims);
-  OwnedMatrix pack(const std::vector<LinearName>& parts, size_t columns, size_t channels);
-  Rows note(const std::string& fault) {
-    faults_.note(fault);
+  Stored stored(const std::string& name, const std::vector<size_t>& dims) override;
+  Stored quantised(const TensorRef& tensor, const std::vector<size_t>& dims);
+  Stored note(const std::string& fault) {
+    faults().note(fault);
     return {};
   }
 
   const Checkpoint& checkpoint_;
   const Config& config_;
   const PanelType type_, conv_type_;
-  kernels::MatrixStore& store_;
-  ThreadTeam team_;
-  TensorFaults faults_;
 };
 
-Rows Reader::rows(const std::string& name, const std::vector<size_t>& dims) {
-  const TensorRef* const tensor = checkpoint_.find(name);
+Reader::Stored Reader::stored(const std::string& name, const std::vector<size_t>& dims) {
+  const TensorRef* const tensor = find(name);
   if (tensor != nullptr && (tensor->dtype == DType::kI8 || tensor->dtype == DType::kI16))
-    return quantised_rows(*tensor, dims);
-  if (!faults_.accept(name, tensor, dims, "f32, f16, bf16, i8 or i16")) return {};
-  return {.stored = {.bytes = tensor->bytes, .dtype = tensor->dtype, .columns = dims.front()}, .widened = {}};
+    return quantised(*tensor, dims);
+  if (!faults().accept(name, tensor, dims, "f32, f16, bf16, i8 or i16")) return {};
+  return {.rows = {.bytes = tensor->bytes, .dtype = tensor->dtype, .columns = dims.front()}, .widened = {}};
 }
 
+// Integers of a quantised file: value = integer / scale.
 // With a scale a row (8 bits) or one for all (16 bits), NAME_scale.
-Rows Reader::quantised_rows(const TensorRef& tensor, const std::vector<size_t>& dims) {
+Reader::Stored Reader::quantised(const TensorRef& tensor, const std::vector<size_t>& dims) {
   if (tensor.dims != dims)
     return note(fmt::format("{} has the shape {}, not {}", tensor.name, dims_text(tensor.dims), dims_text(dims)));
   const TensorRef* const scales = checkpoint_.find(tensor.name + "_scale");
@@ -119,61 +101,29 @@ Rows Reader::quantised_rows(const TensorRef& tensor, const std::vector<size_t>& 
   if (count != 1 && count != dims.front())
     return note(fmt::format("{} is quantised, but {}_scale has no scale a row", tensor.name, tensor.name));
   const std::vector<float> scale = to_f32(scales->bytes, scales->dtype);
-  Rows made{.stored = {.bytes = {}, .dtype = DType::kF32, .columns = dims.front()},
-            .widened = to_f32(tensor.bytes, tensor.dtype)};
+  Stored made{.rows = {.bytes = {}, .dtype = DType::kF32, .columns = dims.front()},
+              .widened = to_f32(tensor.bytes, tensor.dtype)};
   const size_t width = made.widened.size() / dims.front();
   for (size_t n = 0; n < dims.front(); ++n) {
     const float s = scale[count == 1 ? 0 : n];
     if (!std::isfinite(s) || s == 0.0f) return note(tensor.name + "_scale holds a scale that is zero or not finite");
     for (size_t k = 0; k < width; ++k) made.widened[n * width + k] /= s;
   }
-  made.stored.bytes = std::as_bytes(std::span<const float>(made.widened));
+  made.rows.bytes = std::as_bytes(std::span<const float>(made.widened));
   return made;
-}
-
-// Nothing is packed once something is wrong.
-OwnedMatrix Reader::pack(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
-  const size_t each = columns / parts.size();
-  std::vector<Rows> found;
-  std::vector<kernels::StoredRows> stored;
-  std::vector<float> bias;
-  for (const LinearName& part : parts) {
-    found.push_back(rows(part.weight, {each, channels}));
-    const std::vector<float> more = part.bias.empty() ? std::vector<float>(each) : values(part.bias, {each});
-    bias.insert(bias.end(), more.begin(), more.end());
-  }
-  if (!faults_.empty()) return {};
-  stored.reserve(found.size());
-  for (const Rows& one : found) stored.push_back(one.stored);
-  return kernels::pack_rows(type_, channels, stored, bias, team_);
 }
 
 OwnedMatrix Reader::conv(const LinearName& name, size_t channels) {
   const kernels::MatrixShape shape{.columns = config_.width, .channels = channels, .taps = kConvTaps};
-  return store_.get(name.weight, shape, {conv_type_}, [&]() -> OwnedMatrix {
+  return store().get(name.weight, shape, {conv_type_}, [&]() -> OwnedMatrix {
     std::vector<float> weight = values(name.weight, {shape.columns, channels, kConvTaps});
     const std::vector<float> bias = values(name.bias, {shape.columns});
-    if (!faults_.empty()) return {};
+    if (!faults().empty()) return {};
     const auto at = [&](size_t n, size_t k, size_t t) { return weight[(n * channels + k) * kConvTaps + t]; };
     if (conv_type_ == PanelType::kF32) return kernels::pack_f32(shape, at, bias);
     for (float& value : weight) value = bf16_to_f32(f32_to_bf16(value));
     return kernels::pack_exact(shape, at, bias);
   });
-}
-
-RowTable Reader::table(const std::string& name, size_t rows_of_table) {
-  RowTable table{.width = config_.width, .dtype = DType::kF32, .bytes = {}};
-  const TensorRef* const tensor = checkpoint_.find(name);
-  if (tensor != nullptr && (tensor->dtype == DType::kF16 || tensor->dtype == DType::kBF16)) table.dtype = tensor->dtype;
-  const size_t size_bytes = rows_of_table * table.width * dtype_size(table.dtype);
-  table.bytes = store_.get_bytes(name + "#rows", size_bytes, [&] {
-    const Rows found = rows(name, {rows_of_table, table.width});
-    if (found.stored.bytes.size() != size_bytes) return Buffer<std::byte>();
-    Buffer<std::byte> made(size_bytes);
-    std::copy(found.stored.bytes.begin(), found.stored.bytes.end(), made.data());
-    return made;
-  });
-  return table;
 }
 
 // Dimension `axis` of a tensor of that rank.
