@@ -34,15 +34,21 @@ double seconds_of(const KernelCase& item, ThreadTeam& team, size_t repeats) {
 struct Row {
   const KernelCase* item;
   Timing timing;
-  double rate = 0;   // GOP/s or GB/s of the median
-  double share = 0;  // of the limit; 0 when the machine has none of that kind
+  double rate = 0;                    // GOP/s or GB/s of the median
+  double share = 0;                   // of the limit; 0 when the machine has none of that kind
+  LimitKind limit = LimitKind::kF32;  // the one that binds
 };
 
 Row measure(const KernelCase& item, ThreadTeam& team, const kernels::MachineLimits& limits, int runs) {
-  Row row{&item, time_case(item, team, runs)};
+  Row row{.item = &item, .timing = time_case(item, team, runs), .limit = item.limit};
   row.rate = item.work * 1e-3 / row.timing.median_us;
   const double limit = limit_of(limits, item.limit).all_threads;
   if (limit > 0) row.share = row.rate / limit;
+  const double read_share = item.read_bytes * 1e-3 / row.timing.median_us / limits.read_gb_per_s.all_threads;
+  if (read_share > row.share) {
+    row.share = read_share;
+    row.limit = LimitKind::kRead;
+  }
   return row;
 }
 
@@ -75,7 +81,32 @@ std::string row_text(const Row& row) {
   const std::string share = row.share > 0 ? fmt::format("{:.0f} %", row.share * 100) : "-";
   return fmt::format("  {:<26}{:<30}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.1f}  {} of {}\n", row.item->name, row.item->shape,
                      row.timing.median_us, row.timing.min_us, row.timing.max_us, row.rate, share,
-                     limit_name(row.item->limit));
+                     limit_name(row.limit));
+}
+
+// The row of the least share of each group, in the order of the groups.
+std::vector<const Row*> least_rows(const std::vector<Row>& rows) {
+  std::vector<const Row*> least;
+  for (const Row& row : rows) {
+    if (row.item->group.empty()) continue;
+    const auto same = std::find_if(least.begin(), least.end(),
+                                   [&](const Row* other) { return other->item->group == row.item->group; });
+    if (same == least.end()) {
+      least.push_back(&row);
+    } else if (row.share < (*same)->share) {
+      *same = &row;
+    }
+  }
+  return least;
+}
+
+std::string least_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row* row : least_rows(rows)) {
+    fmt::format_to(std::back_inserter(text), "  least of {:<17}{:<30}{:>4.0f} % of {}\n", row->item->group,
+                   row->item->shape, row->share * 100, limit_name(row->limit));
+  }
+  return text.empty() ? text : "\n" + text;
 }
 
 Json limit_json(const kernels::Limit& limit) {
@@ -96,14 +127,20 @@ Json report_json(const kernels::MachineLimits& limits, const std::vector<Row>& r
   Json::Array kernels;
   for (const Row& row : rows) {
     Json item;
-    item.set("name", row.item->name).set("shape", row.item->shape).set("limit", limit_name(row.item->limit));
+    item.set("name", row.item->name).set("shape", row.item->shape).set("limit", limit_name(row.limit));
     item.set("work", row.item->work).set("median_us", row.timing.median_us).set("min_us", row.timing.min_us);
     item.set("max_us", row.timing.max_us).set("rate", row.rate).set("share", row.share);
     kernels.push_back(std::move(item));
   }
+  Json::Array least;
+  for (const Row* row : least_rows(rows)) {
+    Json item;
+    item.set("group", row->item->group).set("shape", row->item->shape).set("share", row->share);
+    least.push_back(std::move(item));
+  }
   report.set("machine", std::move(machine)).set("version", version()).set("commit", commit());
   report.set("build_type", build_type()).set("compiler", compiler()).set("threads", limits.threads).set("runs", runs);
-  report.set("limits", std::move(figures)).set("kernels", std::move(kernels));
+  report.set("limits", std::move(figures)).set("kernels", std::move(kernels)).set("least", std::move(least));
   return report;
 }
 
@@ -112,6 +149,7 @@ Json report_json(const kernels::MachineLimits& limits, const std::vector<Row>& r
 std::vector<KernelCase> all_kernel_cases(int threads) {
   std::vector<KernelCase> cases = matrix_kernel_cases(threads);
   for (KernelCase& item : stream_kernel_cases()) cases.push_back(std::move(item));
+  for (KernelCase& item : row_kernel_cases()) cases.push_back(std::move(item));
   for (KernelCase& item : codec_kernel_cases()) cases.push_back(std::move(item));
   for (KernelCase& item : vector_kernel_cases(threads)) cases.push_back(std::move(item));
   return cases;
@@ -150,7 +188,7 @@ Status run_bench_kernels(const BenchKernelsOptions& options) {
     rows.push_back(measure(item, team, limits, options.runs));
     if (!options.json) SYRINX_TRY_VOID(cli::print(row_text(rows.back())));
   }
-  if (!options.json) return {};
+  if (!options.json) return cli::print(least_text(rows));
   return cli::print(report_json(limits, rows, options.runs).dump() + "\n");
 }
 

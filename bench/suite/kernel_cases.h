@@ -20,6 +20,8 @@ struct KernelCase {
   LimitKind limit = LimitKind::kF32;
   double work = 0;                       // of one run, all threads together
   std::function<void(ThreadTeam&)> run;  // once, split over the team; owns its data; allocates nothing
+  double read_bytes = 0;   // of one run, from memory: the slower of this and `work` at their limits is what counts
+  std::string group = {};  // of several cases, whose least share is reported too; may be empty
 };
 
 // Norms, activations, attention, transforms: the kernels without packed weights.  Their data is in cache, so they are
@@ -30,6 +32,8 @@ std::vector<KernelCase> matrix_kernel_cases(int threads);
 // The products of Pocket TTS's language model in every precision: a row and a few streams against 128 MB of weights,
 // measured against the read rate, and a prompt's rows against a matrix in cache.
 std::vector<KernelCase> stream_kernel_cases();
+// The same product at the shapes of Pocket TTS, Qwen3-TTS 0.6B and Kyutai's STT-1B with 1 to 32 rows.
+std::vector<KernelCase> row_kernel_cases();
 // The codec's layers at the shapes of one frame.
 std::vector<KernelCase> codec_kernel_cases();
 // All of these.

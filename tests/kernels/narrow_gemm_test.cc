@@ -90,7 +90,7 @@ TEST(NarrowGemm, MatchesItsTwin) {
     for (const PanelType type : kTypes) {
       for (const size_t channels : {1, 6, 33, 64, 100, 257}) {
         for (const size_t columns : {1, 32, 70}) {
-          for (const size_t rows : {1, 2, 3, 5, 7, 14, 17}) {
+          for (const size_t rows : {1, 2, 3, 5, 7, 14, 17, 45}) {
             Problem p(type, rows, channels, columns, ++seed);
             p.run();
             for (size_t r = 0; r < rows; ++r) {
@@ -139,23 +139,28 @@ TEST(NarrowGemm, PackedWeightsAreNear) {
   }
 }
 
-TEST(NarrowGemm, ARowKeepsItsBitsAmongOthersAndInAnySplit) {
+// Rows that share pieces of a panel, 45 of them in two tiles, against each alone: deeper than a piece, and less.
+TEST(NarrowGemm, RowKeepsBitsAmongOthers) {
   for_each_target([] {
     for (const PanelType type : kTypes) {
-      Problem all(type, 19, 200, 130, 7);
-      all.run();
-      for (size_t r = 0; r < all.rows; ++r) {
-        std::vector<std::byte> scratch(narrow_rows_bytes(all.matrix.view, 1));
-        const NarrowRows one = plan_narrow_rows(all.matrix.view, 1, scratch);
-        const View<const float, 2> row(all.x.data() + r * all.stride, {1, 200}, {all.stride, 1});
-        narrow_rows(all.matrix.view, row, {0, 1}, one);
-        std::vector<float> y(all.addend.begin() + static_cast<ptrdiff_t>(r * all.out_stride),
-                             all.addend.begin() + static_cast<ptrdiff_t>((r + 1) * all.out_stride));
-        const View<float, 2> in_place(y.data(), {1, 130}, {all.out_stride, 1});
-        for (size_t p = 0; p < all.matrix.view.panel_count(); ++p)
-          narrow_gemm(all.matrix.view, one, in_place, in_place, {p, p + 1});
-        for (size_t n = 0; n < 130; ++n)
-          ASSERT_EQ(y[n], all.y[r * all.out_stride + n]) << type_name(type) << " row " << r << " column " << n;
+      for (const size_t rows : {2, 4, 6, 8, 13, 16, 19, 32, 45}) {
+        const size_t channels = rows % 2 == 0 ? 1100 : 200;
+        Problem all(type, rows, channels, 70, 7);
+        all.run();
+        for (size_t r = 0; r < all.rows; ++r) {
+          std::vector<std::byte> scratch(narrow_rows_bytes(all.matrix.view, 1));
+          const NarrowRows one = plan_narrow_rows(all.matrix.view, 1, scratch);
+          const View<const float, 2> row(all.x.data() + r * all.stride, {1, channels}, {all.stride, 1});
+          narrow_rows(all.matrix.view, row, {0, 1}, one);
+          std::vector<float> y(all.addend.begin() + static_cast<ptrdiff_t>(r * all.out_stride),
+                               all.addend.begin() + static_cast<ptrdiff_t>((r + 1) * all.out_stride));
+          const View<float, 2> in_place(y.data(), {1, 70}, {all.out_stride, 1});
+          for (size_t p = 0; p < all.matrix.view.panel_count(); ++p)
+            narrow_gemm(all.matrix.view, one, in_place, in_place, {p, p + 1});
+          for (size_t n = 0; n < 70; ++n)
+            ASSERT_EQ(y[n], all.y[r * all.out_stride + n])
+                << type_name(type) << " row " << r << " of " << rows << " column " << n;
+        }
       }
     }
   });

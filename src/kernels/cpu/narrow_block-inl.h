@@ -235,7 +235,7 @@ inline void int4_rows(const NarrowBlock& x, const int32_t* group_term, const std
   const hn::RebindToUnsigned<F32> du;
   const hn::Rebind<uint16_t, F32> du16;
   const size_t groups = x.depth / kInt4Group;
-  alignas(64) int32_t sums[kNarrowRows * kPanelColumns];
+  alignas(64) int32_t sums[kNarrowTile * kPanelColumns];
   std::memset(c, 0, rows * kPanelColumns * sizeof(float));
   for (size_t g = 0; g < groups; ++g) {
     const auto* const scales = reinterpret_cast<const uint16_t*>(panel);

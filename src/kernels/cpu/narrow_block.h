@@ -1,5 +1,5 @@
 // Internal: the inner products behind narrow_gemm.h on instructions that Highway 1.0.3 lacks.  Each computes `rows` x
-// 32 sums of one panel into c [rows][32]; rows <= kNarrowRows.  Callers ask dispatch.h first.
+// 32 sums of one panel into c [rows][32]; rows <= kNarrowTile.  Callers ask dispatch.h first.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,15 @@
 namespace syrinx::kernels {
 
 inline constexpr size_t kNarrowRows = 14;
+inline constexpr size_t kNarrowTile = 3 * kNarrowRows;
 // Rows of a block when `rows` go through blocks of `most` at most: 16 are two blocks of 8, as 14 and 2 would be slower.
 constexpr size_t even_step(size_t rows, size_t most) {
   const size_t blocks = rows == 0 ? 1 : (rows + most - 1) / most;
   return (rows + blocks - 1) / blocks;
 }
 // How far ahead of the weights that are multiplied others are asked for (docs/journal.md).
-inline constexpr size_t kPrefetchBytes = 8192;
+inline constexpr size_t kPrefetchBytes = 8192;      // of few rows, into the first-level cache
+inline constexpr size_t kFarPrefetchBytes = 24576;  // of many rows, into the second-level cache
 
 // Rows of activations, `stride` bytes apart.
 struct NarrowBlock {

@@ -52,31 +52,39 @@ Products choose_products() {
   return p;
 }
 
-// One row in bytes plus `offset`, zeros behind; returns its scale, which is not finite if a value is not.
+// The largest size in a row padded to whole 32, plus not a number if a value is not finite.
+float row_range(const float* x, size_t channels, float& fault) {
+  const F32 d;
+  const size_t lanes = hn::Lanes(d);
+  VF most0 = hn::Zero(d), most1 = most0, strange0 = most0, strange1 = most0;  // v - v is zero, or not a number
+  for (size_t k = 0; k < channels; k += 2 * lanes) {
+    const VF v0 = hn::LoadU(d, x + k), v1 = hn::LoadU(d, x + k + lanes);
+    most0 = hn::Max(most0, hn::Abs(v0));
+    most1 = hn::Max(most1, hn::Abs(v1));
+    strange0 = hn::Add(strange0, hn::Sub(v0, v0));
+    strange1 = hn::Add(strange1, hn::Sub(v1, v1));
+  }
+  fault = hn::GetLane(hn::SumOfLanes(d, hn::Add(strange0, strange1)));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(most0, most1)));
+}
+
+// One row in bytes plus `offset`, the same behind; returns its scale, which is not finite if a value is not.  Writes
+// whole vectors: a row of scratch has room for one behind its depth.
 float quantise_row(const float* x, size_t channels, size_t depth, int32_t offset, std::byte* to) {
   const F32 d;
   const I32 di;
   const size_t lanes = hn::Lanes(d);
-  VF most = hn::Zero(d), strange = hn::Zero(d);  // v - v is zero, or not a number
-  for (size_t k = 0; k < channels; k += lanes) {
-    const VF v = hn::LoadU(d, x + k);
-    most = hn::Max(most, hn::Abs(v));
-    strange = hn::Add(strange, hn::Sub(v, v));
-  }
-  const float range = hn::GetLane(hn::MaxOfLanes(d, most));
-  const float fault = hn::GetLane(hn::SumOfLanes(d, strange));
+  float fault = 0.0f;
+  const float range = row_range(x, channels, fault);
   const VF inverse = hn::Set(d, range > 1e-30f ? 127.0f / range : 0.0f);
   const auto add = hn::Set(di, offset);
-  alignas(64) int32_t whole[hn::MaxLanes(d)];
   for (size_t k = 0; k < channels; k += lanes) {
     const auto q = hn::Add(hn::NearestInt(hn::Mul(hn::LoadU(d, x + k), inverse)), add);
-    const size_t count = std::min(lanes, depth - k);
     if (offset != 0) {
-      hn::StoreU(hn::DemoteTo(U8(), q), U8(), reinterpret_cast<uint8_t*>(whole));
+      hn::StoreU(hn::DemoteTo(U8(), q), U8(), reinterpret_cast<uint8_t*>(to + k));
     } else {
-      hn::StoreU(hn::DemoteTo(I8(), q), I8(), reinterpret_cast<int8_t*>(whole));
+      hn::StoreU(hn::DemoteTo(I8(), q), I8(), reinterpret_cast<int8_t*>(to + k));
     }
-    std::memcpy(to + k, whole, count);
   }
   const size_t written = std::min(depth, round_up(channels, lanes));
   std::memset(to + written, offset, depth - written);
@@ -176,9 +184,9 @@ void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<co
                         Range panels) {
   const Products products = choose_products();
   const Finish finish{matrix, x, addend, y, products.int8_offset};
-  const size_t groups = matrix.depth() / kInt4Group, step = even_step(x.rows, kNarrowRows);
-  alignas(64) int32_t whole[kNarrowRows * kPanelColumns];
-  alignas(64) float sums[kNarrowRows * kPanelColumns];
+  const size_t groups = matrix.depth() / kInt4Group, step = even_step(x.rows, kNarrowTile);
+  alignas(64) int32_t whole[kNarrowTile * kPanelColumns];
+  alignas(64) float sums[kNarrowTile * kPanelColumns];
   const auto* panel = static_cast<const std::byte*>(matrix.panels) + panels.begin * matrix.panel_bytes();
   for (size_t p = panels.begin; p < panels.end; ++p, panel += matrix.panel_bytes()) {
     for (size_t row = 0; row < x.rows; row += step) {

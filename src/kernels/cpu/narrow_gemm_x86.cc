@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -23,19 +24,39 @@
 namespace syrinx::kernels {
 namespace {
 
+// A step of the inner loops of int8 and bf16: two lines of weights, and 4 bytes of each row.
+constexpr size_t kStepBytes = 128;
+
 SYRINX_VNNI inline __m512i broadcast4(const std::byte* a) {
   int32_t four;
   std::memcpy(&four, a, sizeof four);
   return _mm512_set1_epi32(four);
 }
 
-// The next two lines of weights to come; behind the last panel lies whatever is read next, or nothing.
-template <class T>
-inline void prefetch128(const T* at) {
-  const char* const ahead = reinterpret_cast<const char*>(at) + kPrefetchBytes;
-  _mm_prefetch(ahead, _MM_HINT_T0);
-  _mm_prefetch(ahead + 64, _MM_HINT_T0);
+// Where the weights to come are fetched from.  A block that reads its weights alone fetches all of a step; blocks that
+// share them fetch a part each, so that memory works while any of them multiplies.
+struct Ahead {
+  const char* at;
+  size_t step;
+};
+// Few rows wait for memory, and want the lines in the first level.  Many rows multiply longer than they read: there the
+// second level is near enough, and has room for what comes much later.
+template <bool kFar>
+inline void prefetch_line(const char* at) {
+  _mm_prefetch(at, kFar ? _MM_HINT_T1 : _MM_HINT_T0);
 }
+template <bool kFar, bool kShared>
+inline void prefetch_step(Ahead& ahead) {
+  prefetch_line<kFar>(ahead.at);
+  if constexpr (!kShared) prefetch_line<kFar>(ahead.at + 64);
+  ahead.at += ahead.step;
+}
+// For a block that reads the panel alone.  The bytes behind the last panel are the next thing that is read, or none.
+template <bool kFar>
+inline Ahead ahead_of(const void* panel) {
+  return {static_cast<const char*>(panel) + (kFar ? kFarPrefetchBytes : kPrefetchBytes), kStepBytes};
+}
+constexpr size_t kFarRows = 8, kInt4FarRows = 5;
 
 // Calls block(rows as a constant) for rows in [1, kMost].
 template <size_t kMost, class Block>
@@ -44,17 +65,22 @@ void with_rows(size_t rows, const Block& block) {
   if constexpr (kMost > 1) with_rows<kMost - 1>(rows, block);
 }
 
-template <size_t kRows>
-SYRINX_VNNI void int8_block(const NarrowBlock& x, const int8_t* panel, int32_t* c) {
+// kShared: the sums go on from what is in c.
+template <size_t kRows, bool kShared>
+SYRINX_VNNI void int8_block(const std::byte* rows, size_t stride, size_t steps, const int8_t* panel, Ahead ahead,
+                            int32_t* c) {
   __m512i sum0[kRows], sum1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_si512();
-  for (size_t k = 0; k < x.depth; k += 4, panel += 128) {
-    prefetch128(panel);
+  for (size_t r = 0; r < kRows; ++r) {
+    sum0[r] = kShared ? _mm512_loadu_si512(c + r * 32) : _mm512_setzero_si512();
+    sum1[r] = kShared ? _mm512_loadu_si512(c + r * 32 + 16) : _mm512_setzero_si512();
+  }
+  for (size_t k = 0; k < steps; ++k, panel += 128) {
+    prefetch_step<kShared || kRows >= kFarRows, kShared>(ahead);
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
-      const __m512i a = broadcast4(x.rows + r * x.stride + k);
+      const __m512i a = broadcast4(rows + r * stride + 4 * k);
       sum0[r] = _mm512_dpbusd_epi32(sum0[r], a, w0);
       sum1[r] = _mm512_dpbusd_epi32(sum1[r], a, w1);
     }
@@ -74,23 +100,28 @@ SYRINX_VNNI inline __m512 scales16(const std::byte* bf16) {
 // Weights are the unsigned operand, 0 to 15, and activations the signed one.  The sums start at what takes the weights'
 // offset of 8 off again.  With six rows 12 sums of integers and 12 of floats fit the 32 registers.
 constexpr size_t kInt4Rows = 6;
+constexpr size_t kGroupScales = 2 * kPanelColumns;  // bytes
 
-template <size_t kRows>
-SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, float* c) {
-  const size_t groups = x.depth / kInt4Group;
+// term: of the first group and row, `term_stride` from row to row.
+template <size_t kRows, bool kShared>
+SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t term_stride, const std::byte* panel,
+                            Ahead ahead, float* c) {
   const __m512i mask = _mm512_set1_epi8(0x0F);
   __m512 total0[kRows], total1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) total0[r] = total1[r] = _mm512_setzero_ps();
-  const std::byte* a = x.rows;
-  for (size_t g = 0; g < groups; ++g) {
+  for (size_t r = 0; r < kRows; ++r) {
+    total0[r] = kShared ? _mm512_loadu_ps(c + r * 32) : _mm512_setzero_ps();
+    total1[r] = kShared ? _mm512_loadu_ps(c + r * 32 + 16) : _mm512_setzero_ps();
+  }
+  const std::byte *a = x.rows, *const end = a + x.depth;
+  for (; a != end; ++term) {
     const __m512 scale0 = scales16(panel), scale1 = scales16(panel + 32);
     panel += 64;
     __m512i sum0[kRows], sum1[kRows];
     SYRINX_UNROLL
-    for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_set1_epi32(group_term[r * groups + g]);
-    for (size_t k = 0; k < kInt4Group; k += 8, panel += 128, a += 8) {
-      prefetch128(panel);
+    for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_set1_epi32(term[r * term_stride]);
+    for (size_t k = 0; k < kInt4Group; k += 8, panel += kStepBytes, a += 8) {
+      prefetch_step<kShared || kRows >= kInt4FarRows, kShared>(ahead);
       const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
       const __m512i low0 = _mm512_and_si512(w0, mask), low1 = _mm512_and_si512(w1, mask);
       const __m512i high0 = _mm512_and_si512(_mm512_srli_epi16(w0, 4), mask);
@@ -104,6 +135,7 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* group_term, con
         sum1[r] = _mm512_dpbusd_epi32(sum1[r], high1, second);
       }
     }
+    if constexpr (!kShared) ahead.at += kGroupScales;
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
       total0[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum0[r]), scale0, total0[r]);
@@ -133,15 +165,18 @@ SYRINX_BF16 inline __m512bh broadcast_pair(const std::byte* p) {
   return pairs;
 }
 
-template <size_t kRows>
-SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, float* c) {
+template <size_t kRows, bool kShared>
+SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead ahead, float* c) {
   __m512 sum0[kRows], sum1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_ps();
+  for (size_t r = 0; r < kRows; ++r) {
+    sum0[r] = kShared ? _mm512_loadu_ps(c + r * 32) : _mm512_setzero_ps();
+    sum1[r] = kShared ? _mm512_loadu_ps(c + r * 32 + 16) : _mm512_setzero_ps();
+  }
   const std::byte* tap = x.rows;
   for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
     for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
-      prefetch128(panel);
+      prefetch_step<kShared || kRows >= kFarRows, kShared>(ahead);
       const __m512bh w0 = load_pairs(panel), w1 = load_pairs(panel + 32);
       SYRINX_UNROLL
       for (size_t r = 0; r < kRows; ++r) {
@@ -158,24 +193,83 @@ SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, float* 
   }
 }
 
-}  // namespace
-
-void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
-  with_rows<kNarrowRows>(rows, [&](auto n) { int8_block<n()>(x, panel, c); });
-}
-
-void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c) {
-  const size_t step = even_step(rows, kInt4Rows);
-  for (size_t r = 0; r < rows; r += step) {
-    const NarrowBlock part{.rows = x.rows + r * x.stride, .stride = x.stride, .depth = x.depth};
-    with_rows<kInt4Rows>(rows - r < step ? rows - r : step, [&](auto n) {
-      int4_block<n()>(part, group_term + r * (x.depth / kInt4Group), panel, c + r * 32);
-    });
+// More rows than a block has share each piece of a panel while it is in the first-level cache.
+struct Part {
+  size_t row, rows;    // of the block
+  size_t step, steps;  // of the piece
+  Ahead ahead;
+};
+// Calls multiply(part) for blocks of at most `most` rows and pieces of at most `piece` of the panel's steps, each of
+// step_bytes in so many prefetches.
+template <class Multiply>
+void each_part(size_t rows, size_t most, size_t steps, size_t piece, size_t step_bytes, size_t prefetches,
+               const void* panel, const Multiply& multiply) {
+  const size_t block = even_step(rows, most), blocks = (rows + block - 1) / block;
+  for (size_t step = 0; step < steps; step += piece) {
+    Part part{.row = 0, .rows = 0, .step = step, .steps = std::min(piece, steps - step), .ahead = {}};
+    const char* ahead = static_cast<const char*>(panel) + step_bytes * step + kFarPrefetchBytes;
+    const size_t ahead_step = step_bytes / (blocks * prefetches);
+    for (; part.row < rows; part.row += block, ahead += part.steps * prefetches * ahead_step) {
+      part.rows = std::min(block, rows - part.row);
+      part.ahead = {ahead, ahead_step};
+      multiply(part);
+    }
   }
 }
 
+constexpr size_t kPieceSteps = 128;  // 16 kB
+constexpr size_t kPieceGroups = 8, kGroupBytes = kGroupScales + kInt4Group / 2 * kPanelColumns;
+
+}  // namespace
+
+void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
+  const size_t steps = x.depth / 4;
+  if (rows <= kNarrowRows) {
+    with_rows<kNarrowRows>(rows, [&](auto n) {
+      int8_block<n(), false>(x.rows, x.stride, steps, panel, ahead_of<(n() >= kFarRows)>(panel), c);
+    });
+    return;
+  }
+  std::memset(c, 0, rows * kPanelColumns * sizeof(int32_t));
+  each_part(rows, kNarrowRows, steps, kPieceSteps, kStepBytes, 1, panel, [&](const Part& p) {
+    with_rows<kNarrowRows>(p.rows, [&](auto n) {
+      int8_block<n(), true>(x.rows + p.row * x.stride + 4 * p.step, x.stride, p.steps, panel + 128 * p.step, p.ahead,
+                            c + p.row * kPanelColumns);
+    });
+  });
+}
+
+void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c) {
+  const size_t groups = x.depth / kInt4Group;
+  if (rows <= kInt4Rows) {
+    with_rows<kInt4Rows>(rows, [&](auto n) {
+      int4_block<n(), false>(x, group_term, groups, panel, ahead_of<(n() >= kInt4FarRows)>(panel + kGroupScales), c);
+    });
+    return;
+  }
+  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
+  each_part(rows, kInt4Rows, groups, kPieceGroups, kGroupBytes, kInt4Group / 8, panel, [&](const Part& p) {
+    const NarrowBlock part{
+        .rows = x.rows + p.row * x.stride + kInt4Group * p.step, .stride = x.stride, .depth = kInt4Group * p.steps};
+    with_rows<kInt4Rows>(p.rows, [&](auto n) {
+      int4_block<n(), true>(part, group_term + p.row * groups + p.step, groups, panel + kGroupBytes * p.step, p.ahead,
+                            c + p.row * kPanelColumns);
+    });
+  });
+}
+
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
-  with_rows<kNarrowRows>(rows, [&](auto n) { bf16_block<n()>(x, panel, c); });
+  if (rows <= kNarrowRows) {
+    with_rows<kNarrowRows>(rows,
+                           [&](auto n) { bf16_block<n(), false>(x, panel, ahead_of<(n() >= kFarRows)>(panel), c); });
+    return;
+  }
+  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
+  each_part(rows, kNarrowRows, x.depth / 2, kPieceSteps, kStepBytes, 1, panel, [&](const Part& p) {
+    const NarrowBlock part{.rows = x.rows + p.row * x.stride + 4 * p.step, .stride = x.stride, .depth = 2 * p.steps};
+    with_rows<kNarrowRows>(
+        p.rows, [&](auto n) { bf16_block<n(), true>(part, panel + 64 * p.step, p.ahead, c + p.row * kPanelColumns); });
+  });
 }
 
 SYRINX_BF16 void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to) {

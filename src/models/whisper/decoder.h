@@ -19,7 +19,7 @@ namespace syrinx::whisper {
 
 inline constexpr size_t kMaxHypotheses = 64;
 
-// What each of B hypotheses remembers of the tokens that it has read, in bf16 under the narrow precisions.
+// Keys and values of the tokens that each of B hypotheses has read, in bf16 under the narrow precisions.
 class DecoderState {
  public:
   // 1 to kMaxHypotheses; kLimitExceeded beyond, or for a model whose caches would be larger than 4 GiB.
