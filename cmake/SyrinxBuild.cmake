@@ -159,7 +159,7 @@ endfunction()
 
 # Sources of one program that fit together (tools/source_groups.py), read as one: the headers that tests include cost more than
 # the tests.  A file that includes them by names below the source folder, so that the compiler cache finds it in every clone.
-option(SYRINX_TESTS_TOGETHER "Compile sources of a test program together" ON)
+option(SYRINX_TESTS_TOGETHER "Compile sources of a test program together, for measurements: some do not fit" OFF)
 function(syrinx_together result name)
   set(tests ${ARGN})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
