@@ -105,6 +105,7 @@ stage_sources() {
   tools/format --check || status=1
   tools/check_layers || status=1
   tools/check_sources || status=1
+  tools/check_words || status=1
   local test
   for test in tests/tools/*_test.py; do python3 -B "$test" 2>&1 || status=1; done
   return $status
