@@ -431,7 +431,7 @@ TEST(Family, MistakesAreNamed) {
       {"commit = \"", "commit = \"x", "40 digits of a commit"},
       {"default = \"small\"", "default = \"tall\"", "'default' must be"},
       {"default = \"small\"", "", "'default' is missing"},
-      {"large_2026-10", "Large", "no name of a variant"},
+      {"large_2026-10", "Large", "not a name of a variant"},
       {"small = { about = \"small\" }", "small = 5", "'variants' must be a table"},
       {"about = \"large\"", "about = 5", "'variants' must hold texts"},
       {"about = \"large\"", "variant = \"x\"", "other than name and variant"},

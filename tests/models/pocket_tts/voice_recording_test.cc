@@ -95,7 +95,7 @@ TEST(VoiceRecording, RefusesUnusableRecordings) {
     EXPECT_EQ(prepared.error().code, code);
     EXPECT_THAT(prepared.error().message, HasSubstr(part));
   };
-  expect_fault({.rate_hz = 8000, .samples = {}}, Code::kInvalidArgument, "'v.wav' has no sound");
+  expect_fault({.rate_hz = 8000, .samples = {}}, Code::kInvalidArgument, "'v.wav' contains no audio");
   expect_fault({.rate_hz = 1000, .samples = std::vector<float>(480001)}, Code::kLimitExceeded, "at most 480 s");
   expect_fault({.rate_hz = 8000, .samples = {0, 3e38f}}, Code::kDataLoss, "samples beyond 1000");
   expect_fault({.rate_hz = 999, .samples = {0.5f}}, Code::kLimitExceeded, "999 Hz cannot be converted");

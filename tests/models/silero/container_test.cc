@@ -94,7 +94,7 @@ TEST(SileroContainer, RecordsThatDifferAreRefused) {
   EXPECT_EQ(refused(longer).code, Code::kDataLoss);
   std::vector<std::byte> infinite = good().bytes;
   std::memset(infinite.data() + infinite.size() - 2, 0x7c, 2);  // the last value of the basis
-  EXPECT_THAT(refused(infinite).message, HasSubstr("no finite number"));
+  EXPECT_THAT(refused(infinite).message, HasSubstr("not a finite number"));
 }
 
 }  // namespace
