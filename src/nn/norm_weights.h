@@ -1,4 +1,4 @@
-// What a norm multiplies by and adds, [width] each; no beta where the model has none.
+// A norm's factors and addends, [width] each; no beta where the model has none.
 #pragma once
 
 #include <vector>

@@ -48,8 +48,8 @@ class WeightReader {
   // The columns of several side by side, kept under `key`.  A part without a bias has zeros.
   kernels::OwnedMatrix matrix(const std::string& key, PanelType type, std::span<const Columns> parts, size_t channels,
                               kernels::Place place = kernels::Place::kMemory);
-  // What `rows` [columns, channels] and `bias` [columns] make, kept under `key`; called unless the store has it.  Empty
-  // rows stand for tensors that are not as they should be.
+  // A matrix of `rows` [columns, channels] and `bias` [columns], kept under `key`; called unless the store has it.
+  // Empty rows stand for tensors that are not as they should be.
   struct Made {
     std::vector<float> rows, bias;
   };
