@@ -36,7 +36,7 @@ struct CacheAttention {
   size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N - P or
                       // window + N - 1 must not exceed R
   float scale = 1.0f;
-  // For a single position (N = 1) only, for the parts of a long cache that several threads attend to: positions outside
+  // For a single position (N = 1), whose long cache several threads attend to in parts: positions outside
   // [see_from, see_to) are not seen, and the log of the sum of the exponentials of query head h goes to log_sums[h]. At
   // least one position must be seen.
   size_t see_from = 0, see_to = std::numeric_limits<size_t>::max();

@@ -1,5 +1,5 @@
-// Keys and values that a decoder's cross-attention reads: made once of what was heard, then shared by any number of
-// streams.  Written by one thread or by several in parts of their own, then read by any number.
+// Keys and values that a decoder's cross-attention reads: made once from another model's output, then shared by any
+// number of streams.  Written by one thread or by several in parts of their own, then read by any number.
 #pragma once
 
 #include "base/check.h"

@@ -67,7 +67,7 @@ class Decoder {
   using Probe = std::function<void(size_t layer, View<const float, 2> rows)>;
   void set_probe(Probe probe) { probe_ = std::move(probe); }
 
-  // The inputs of cross-attention, a head at a time: row n of `queries` [n, K] is row first + n of the pass.
+  // One head's cross-attention of some rows: row n of `queries` [n, K] is row first + n of the pass.
   struct CrossSeen {
     int member = 0;
     size_t layer = 0, head = 0, first = 0;

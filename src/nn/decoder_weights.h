@@ -15,7 +15,7 @@ namespace syrinx::nn {
 struct CrossBlock {
   NormWeights norm;                // [D]
   kernels::OwnedMatrix query;      // D -> H K
-  kernels::OwnedMatrix key_value;  // E -> 2 H K, for who fills a CrossCache
+  kernels::OwnedMatrix key_value;  // E -> 2 H K, fills a CrossCache
   kernels::OwnedMatrix out;        // H K -> D
 };
 

@@ -1,4 +1,4 @@
-// The state of one stream of a causal decoder: the keys (rotated) and values of the positions that it has read.
+// The memory that a causal decoder has of one stream: the keys (rotated) and values of the positions that it has read.
 //
 // They are most of what a step reads besides the weights, so they may be kept in bf16, rounded to the nearest as they
 // are written.  The rows of a key head lie behind each other, in the order in which attention reads them

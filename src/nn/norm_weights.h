@@ -1,4 +1,4 @@
-// Factors and addends of a norm, [width] each; no beta where the model has none.
+// A norm's factors and addends, [width] each; no beta where the model has none.
 #pragma once
 
 #include <vector>

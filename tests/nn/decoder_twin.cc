@@ -11,7 +11,7 @@ namespace syrinx::nn {
 namespace {
 
 constexpr double kEps = FLT_EPSILON;
-// Errors of the kernels' functions: exp, tanh and sigmoid are within 4 ulp, the GELUs within 1e-6 of |x|.
+// The kernels' functions: exp, tanh and sigmoid are within 4 ulp, the GELUs within 1e-6 of |x|.
 constexpr double kFunction = 4 * kEps, kGelu = 2e-6;
 constexpr double kAngle = 2e-7;
 
@@ -37,7 +37,7 @@ Number to_bf16(Number x) {
   return snap(x, std::ldexp(1.0, std::ilogb(std::max(std::abs(x.value), 1e-30)) - 7), 0);
 }
 
-// The values that a product of this type reads instead of x.
+// The activations that a product of this type reads instead of x.
 Numbers narrowed(PanelType type, const Numbers& x) {
   Numbers out = x;
   if (type == PanelType::kF32) return out;

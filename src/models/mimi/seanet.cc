@@ -17,11 +17,6 @@ namespace {
 constexpr size_t kBlockRows = 24;
 constexpr size_t kSlackBytes = 128;  // behind the rows: the last tap is read up to the matrix's depth
 
-size_t input_bytes(const Conv& conv, size_t rows) {
-  return kernels::row_bytes(conv.input_type, rows * conv.input_width);
-}
-size_t kept_bytes(const Conv& conv) { return input_bytes(conv, conv.history); }
-
 }  // namespace
 
 Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner) : chain_(chain), rows_(rows) {
@@ -30,11 +25,11 @@ Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& r
   for (const SeanetLayer& layer : chain) {
     const Conv& conv = layer.conv;
     SYRINX_CHECK(rows % conv.stride == 0, "{} rows, stride {}", rows, conv.stride);
-    guard_ = std::max(guard_, round_up(kept_bytes(conv), 64));
-    history_bytes_ += kept_bytes(conv);
-    body = std::max(body, input_bytes(conv, rows));
+    guard_ = std::max(guard_, round_up(conv.kept_bytes(), 64));
+    history_bytes_ += conv.kept_bytes();
+    body = std::max(body, conv.input_bytes(rows));
     if (layer.second) {
-      hidden = std::max(hidden, input_bytes(*layer.second, kBlockRows));
+      hidden = std::max(hidden, layer.second->input_bytes(kBlockRows));
     } else {
       rows = rows / conv.stride * conv.up;
       sums = std::max(sums, rows * conv.width);
@@ -54,28 +49,6 @@ View<float, 2> Seanet::input(size_t rows) {
   return {rounds_input() ? input_.data() : reinterpret_cast<float*>(plane(0)), {rows, chain_.front().conv.input_width}};
 }
 
-void Seanet::convolve(const nn::Part& part, const Conv& conv, const std::byte* in, size_t rows, const Target& to) {
-  const size_t width = conv.input_width, count = rows / conv.stride;
-  in -= kept_bytes(conv);
-  if (!conv.dot.empty()) {
-    const Range own = part.split(count);
-    return kernels::row_dot(conv.dot.data(), conv.dot.size(), conv.dot_bias, reinterpret_cast<const float*>(in), width,
-                            to.output, own);
-  }
-  const RowConv work{.input = in,
-                     .input_type = conv.input_type,
-                     .rows = count,
-                     .row_step = conv.stride * width,
-                     .tap_step = conv.dilation * width,
-                     .output = to.output,
-                     .activated = to.ready,
-                     .activated_type = to.type,
-                     .stride = conv.up * conv.width,
-                     .activation = to.activation};
-  const auto own = kernels::share_row_conv(conv.matrix.view, count, part.rank, part.size);
-  kernels::row_conv(conv.matrix.view, work, own.rows, own.panels);
-}
-
 // x + second(elu(conv(elu(x)))), some rows at a time; x lies in sums_, elu(x) in `in`.
 void Seanet::residual_block(const nn::Part& part, const SeanetLayer& layer, const std::byte* in, size_t rows,
                             const Target& to) {
@@ -84,7 +57,7 @@ void Seanet::residual_block(const nn::Part& part, const SeanetLayer& layer, cons
   const Range own = part.split(rows, kBlockRows / 2);
   for (size_t row = own.begin; row < own.end; row += kBlockRows) {
     const size_t count = std::min(kBlockRows, own.end - row), at = row * second.width;
-    const RowConv inner{.input = in + input_bytes(conv, row) - kept_bytes(conv),
+    const RowConv inner{.input = in + conv.input_bytes(row) - conv.kept_bytes(),
                         .input_type = conv.input_type,
                         .rows = count,
                         .row_step = conv.input_width,
@@ -115,7 +88,7 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
                state.histories.size(), history_bytes_, rows);
   std::byte* history = state.histories.data();
   const auto put_history = [&](size_t layer) {
-    std::copy_n(history, kept_bytes(chain_[layer].conv), plane(layer) - kept_bytes(chain_[layer].conv));
+    std::copy_n(history, chain_[layer].conv.kept_bytes(), plane(layer) - chain_[layer].conv.kept_bytes());
   };
   seat.stage([&](const nn::Part& part) {
     const Conv& first = chain_[0].conv;
@@ -123,12 +96,12 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
       const Range own = part.split(rows);
       const View<float, 2> from(input_.data() + own.begin * first.input_width,
                                 {own.end - own.begin, first.input_width});
-      kernels::round_rows(from, reinterpret_cast<uint16_t*>(plane(0) + input_bytes(first, own.begin)),
+      kernels::round_rows(from, reinterpret_cast<uint16_t*>(plane(0) + first.input_bytes(own.begin)),
                           first.input_width);
     }
     if (part.rank != 0) return;
     put_history(0);
-    std::fill_n(plane(0) + input_bytes(first, rows), kSlackBytes, std::byte{0});
+    std::fill_n(plane(0) + first.input_bytes(rows), kSlackBytes, std::byte{0});
   });
   for (size_t i = 0; i < chain_.size(); ++i) {
     const SeanetLayer& layer = chain_[i];
@@ -144,16 +117,16 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
             .activation = next.conv.elu ? RowActivation::kElu : RowActivation::kNone};
     }
     std::byte* const own_history = history;
-    history += kept_bytes(conv);
+    history += conv.kept_bytes();
     seat.stage([&](const nn::Part& part) {
       if (part.rank == 0) {
-        std::copy_n(in + input_bytes(conv, rows) - kept_bytes(conv), kept_bytes(conv), own_history);
+        std::copy_n(in + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(), own_history);
         if (!last) put_history(i + 1);
       }
       if (layer.second) {
         residual_block(part, layer, in, rows, to);
       } else {
-        convolve(part, conv, in, rows, to);
+        conv.run(part, in, rows, to);
       }
     });
     if (!layer.second) rows = rows / conv.stride * conv.up;

@@ -43,19 +43,9 @@ class Seanet {
            const Probe& probe);
 
  private:
-  // Where a layer's results go: `output` as they are, `ready` as the next layer reads them; either may be null.
-  struct Target {
-    float* output = nullptr;
-    std::byte* ready = nullptr;
-    kernels::RowType type = kernels::RowType::kF32;
-    kernels::RowActivation activation = kernels::RowActivation::kNone;
-    std::byte* ready_at(size_t number) const {
-      return ready + (ready == nullptr ? 0 : kernels::row_bytes(type, number));
-    }
-  };
+  using Target = Conv::Target;
   std::byte* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
   bool rounds_input() const { return chain_.front().conv.input_type != kernels::RowType::kF32; }
-  void convolve(const nn::Part& part, const Conv& conv, const std::byte* in, size_t rows, const Target& to);
   void residual_block(const nn::Part& part, const SeanetLayer& layer, const std::byte* in, size_t rows,
                       const Target& to);
 

@@ -16,26 +16,14 @@
 #include "kernels/pack.h"
 #include "kernels/row_conv.h"
 #include "models/mimi/config.h"
+#include "nn/causal_conv.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::mimi {
 
-// A causal convolution over time-major rows: `stride` input rows make one row of the matrix, which holds `up` output
-// rows side by side.  A transposed convolution of kernel 2s is one of two taps with up = s.  Matrices are bf16 where
-// the checkpoint's weights are, else f32 (kernels/pack.h).
-struct Conv {
-  kernels::OwnedMatrix matrix{};
-  size_t stride = 1, dilation = 1, up = 1;
-  bool elu = false;        // of the input
-  size_t history = 0;      // input rows before the first
-  size_t input_width = 0;  // numbers between input rows: the channels, padded to 32; samples stand side by side
-  size_t width = 0;        // numbers between output rows
-  kernels::RowType input_type = kernels::RowType::kF32;
-  // To samples: one output channel, [kernel, input_width] and its bias in place of the matrix.
-  std::vector<float> dot{};
-  float dot_bias = 0.0f;
-};
+// Matrices are bf16 where the checkpoint's weights are, else f32 (kernels/pack.h).
+using Conv = nn::CausalConv;
 
 // One entry of the chain that a SEANet is: a convolution, or x + second(conv(x)).
 struct SeanetLayer {

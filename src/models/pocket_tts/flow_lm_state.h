@@ -1,5 +1,5 @@
-// What one stream of the language model remembers, or what a voice is: the keys (rotated) and values of every position
-// so far (spec pocket-tts.md, sections 3.2 and 5; the maker's pocket_tts/modules/transformer.py), in bf16 under the
+// The memory of one stream of the language model, and a voice: the keys (rotated) and values of every position so far
+// (spec pocket-tts.md, sections 3.2 and 5; the maker's pocket_tts/modules/transformer.py), in bf16 under the
 // narrow precisions.  A stream that speaks with a voice has it as its prefix (nn/kv_cache.h).
 //
 // One pass at a time may write a state; a voice that streams refer to is not written any more, and any number of

@@ -8,7 +8,7 @@
 namespace syrinx::transducer {
 namespace {
 
-// Prefixes of tensors that only training uses.
+// Names that training leaves in a checkpoint.
 constexpr std::string_view kTrainingPrefixes[] = {"loss.",    "joint._loss.", "joint._wer.", "spec_augmentation.",
                                                   "wer.",     "ctc_loss.",    "ctc_wer.",    "joint.loss",
                                                   "joint.wer"};

@@ -39,7 +39,7 @@ class WeightReader : public nn::WeightReader {
                                   {.columns = columns, .channels = channels}, make);
   }
 
-  // The file that the matrices are views of, if they are.
+  // The file that the matrices are views of, or none.
   std::shared_ptr<const PackedFile> packed() { return store().file(); }
 
   // kDataLoss once something was wrong, or when the file has tensors that nobody knows: one sentence names them.

@@ -188,7 +188,7 @@ View<const float, 2> Decoder::logits(size_t first, size_t count) {
   return to;
 }
 
-// The weights of a head that align() needs.
+// Keeps the weights of a head that align() asked for.
 void Decoder::keep_weights(const nn::Decoder::CrossSeen& seen) {
   for (size_t i = 0; i < kept_.heads.size(); ++i) {
     if (kept_.heads[i].layer != seen.layer || kept_.heads[i].head != seen.head) continue;

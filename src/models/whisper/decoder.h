@@ -19,7 +19,7 @@ namespace syrinx::whisper {
 
 inline constexpr size_t kMaxHypotheses = 64;
 
-// Keys and values of the tokens that each of B hypotheses has read, in bf16 under the narrow precisions.
+// The caches of B hypotheses: keys and values of the tokens that each has read, in bf16 under the narrow precisions.
 class DecoderState {
  public:
   // 1 to kMaxHypotheses; kLimitExceeded beyond, or for a model whose caches would be larger than 4 GiB.
@@ -70,7 +70,7 @@ class Decoder {
   const Model& model() const { return *model_; }
 
  private:
-  // What align() keeps of a pass.
+  // The weights that align() keeps.
   struct Kept {
     std::span<const AlignmentHead> heads;
     float* weights = nullptr;  // of the pass's first row

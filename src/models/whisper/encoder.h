@@ -19,7 +19,7 @@
 
 namespace syrinx::whisper {
 
-// A window's input to the decoder: keys and values of each decoder layer, in bf16 under the narrow precisions.
+// A window as the decoder reads it: keys and values of each decoder layer, in bf16 under the narrow precisions.
 // Written by one encode() at a time, then read by any number of decoders.
 struct AudioState : nn::CrossCache {
   using CrossCache::CrossCache;

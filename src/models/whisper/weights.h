@@ -26,7 +26,7 @@ namespace syrinx::whisper {
 using nn::NormWeights;
 using nn::RowTable;
 
-// The encoder.  D width, F feed-forward width.
+// A layer of the encoder.  D width, F feed-forward width.
 struct LayerWeights {
   NormWeights norm, ffn_norm;       // [D]
   kernels::OwnedMatrix qkv;         // D -> 3 D: queries, keys, values

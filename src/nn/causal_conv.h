@@ -1,0 +1,46 @@
+// A causal convolution over time-major rows, some rows at a time: it reads its input behind the last rows of the pass
+// before, which the caller keeps.  `stride` input rows make one row of the matrix, which holds `up` output rows side by
+// side: a transposed convolution of kernel 2 s is one of two taps with up = s.
+//
+// Weights are immutable; any number of threads may run disjoint parts.
+#pragma once
+
+#include <vector>
+
+#include "kernels/pack.h"
+#include "kernels/row_conv.h"
+#include "nn/crew.h"
+
+namespace syrinx::nn {
+
+struct CausalConv {
+  kernels::OwnedMatrix matrix{};  // f32 or bf16 (kernels/row_conv.h)
+  size_t stride = 1, dilation = 1, up = 1;
+  bool elu = false;        // of the input
+  size_t history = 0;      // input rows before the first
+  size_t input_width = 0;  // numbers between input rows: the channels, padded to 32; samples stand side by side
+  size_t width = 0;        // numbers between output rows
+  kernels::RowType input_type = kernels::RowType::kF32;
+  // To samples: one output channel, [kernel, input_width] and its bias in place of the matrix.
+  std::vector<float> dot{};
+  float dot_bias = 0.0f;
+
+  size_t input_bytes(size_t rows) const { return kernels::row_bytes(input_type, rows * input_width); }
+  size_t kept_bytes() const { return input_bytes(history); }  // of the history
+
+  // Where results go: `output` as they are, `ready` as the next layer reads them; either may be null.
+  struct Target {
+    float* output = nullptr;
+    std::byte* ready = nullptr;
+    kernels::RowType type = kernels::RowType::kF32;
+    kernels::RowActivation activation = kernels::RowActivation::kNone;
+    std::byte* ready_at(size_t number) const {
+      return ready + (ready == nullptr ? 0 : kernels::row_bytes(type, number));
+    }
+  };
+  // One member's share of what `rows` rows from `in` on make, a multiple of the stride.  The history lies before `in`,
+  // and the rows are activated already; up to the matrix's depth behind them may be read.
+  void run(const Part& part, const std::byte* in, size_t rows, const Target& to) const;
+};
+
+}  // namespace syrinx::nn
