@@ -80,7 +80,7 @@ class Path {
         config_(model_->config().encoder),
         team_(threads),
         runner_(team_),
-        pool_(*model_, runner_, turns_, context, {}, 1),
+        pool_(*model_, runner_, queue_, context, {}, 1),
         track_(*model_->decoder()),
         source_(*model_, pool_, track_),
         chunk_(chunk_mels(config_, pool_.context()) * model_->config().features.hop),
@@ -111,7 +111,7 @@ class Path {
   void hear(Form form) {
     if (form == Form::kChunk) return chunk();
     const TargetLookup lookup(form == Form::kLookUpTargets);
-    const Turns::Turn turn(turns_);
+    const StepQueue::Turn turn(queue_);
     encode(0);
     decode(0, form);
   }
@@ -153,7 +153,7 @@ class Path {
     }
   }
   // Keeps the program awake while it is idle, for engine/schedule/heartbeat.h.
-  double beat() { return hear_silence(*model_, {turns_, runner_, beat_encoder_, beat_decoder_, beat_room_}); }
+  double beat() { return hear_silence(*model_, {queue_, runner_, beat_encoder_, beat_decoder_, beat_room_}); }
   // Whether the states of both layouts hold the same bits.
   bool layouts_agree() {
     const auto same = [](std::span<const float> a, std::span<const float> b) { return std::ranges::equal(a, b); };
@@ -210,7 +210,8 @@ class Path {
   const transducer::EncoderConfig& config_;
   ThreadTeam team_;
   nn::Runner runner_;
-  Turns turns_;
+  Scheduler scheduler_;
+  StepQueue queue_{scheduler_};
   ChunkPool pool_;
   LabelTrack track_;
   ChunkedFrames source_;

@@ -164,8 +164,9 @@ class StreamThreads {
 Result<DeadlineTrial> run_streams(const DeadlineWork& work, size_t streams) {
   const transducer::Model& model = work.model;
   nn::Runner runner(work.team);
-  Turns turns;
-  ChunkPool pool(model, runner, turns, work.context, work.options, streams);
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
+  ChunkPool pool(model, runner, queue, work.context, work.options, streams);
   pool.warm_up(model);
   const size_t samples = chunk_mels(model.config().encoder, work.context) * model.config().features.hop;
   const double chunk_s = static_cast<double>(samples) / model.config().features.rate_hz;

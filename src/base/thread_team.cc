@@ -107,24 +107,45 @@ void go_home() {
   sched_setaffinity(0, sizeof mine, &mine);
 }
 
-// A job, and on which core its caller began it.
+// A job, on which core its caller began it, and how many members work at it.
 struct Call {
   void (*function)(void*, int);
   void* data;
   int core;
+  int members;
 };
 
 void take_part(void* data, int member) {
   const Call& call = *static_cast<const Call*>(data);
+  if (member >= call.members) return;
   t_cores.keep_off(call.core);
   call.function(call.data, member);
 }
 
+int spins_of(int members) { return members > cpu_info().logical_cores ? kSpinsOversubscribed : kSpins; }
+
 }  // namespace
 
-ThreadTeam::ThreadTeam(int threads, bool pin) {
+ThreadTeam::ThreadTeam(int threads, bool pin) { start(threads, pin); }
+
+ThreadTeam::ThreadTeam(ThreadTeam& whole, int members)
+    : whole_(&whole), size_(std::clamp(members, 1, whole.size())), spins_(spins_of(size_)) {}
+
+ThreadTeam::~ThreadTeam() {
+  if (whole_ == nullptr) stop();
+}
+
+void ThreadTeam::grow(int threads) {
+  SYRINX_CHECK(whole_ == nullptr, "a part of a team does not grow");
+  if (threads <= size_) return;
+  stop();
+  start(threads, false);
+}
+
+void ThreadTeam::start(int threads, bool pin) {
   const int wanted = std::max(1, threads);
-  spins_ = wanted > cpu_info().logical_cores ? kSpinsOversubscribed : kSpins;
+  spins_ = spins_of(wanted);
+  size_ = 1;
   cpu_set_t allowed;
   keeps_off_ = !pin && sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) >= wanted;
   // Members inherit the masks of the thread that makes them.
@@ -134,10 +155,10 @@ ThreadTeam::ThreadTeam(int threads, bool pin) {
   try {
     threads_.reserve(static_cast<size_t>(wanted - 1));
     for (; size_ < wanted; ++size_) {
-      threads_.emplace_back([this, member = size_, pin, wanted] {
+      threads_.emplace_back([this, member = size_, pin, wanted, seen = epoch_.load(std::memory_order_relaxed)] {
         if (pin) pin_to_nth_core(member);
         if (keeps_off_) t_cores.prepare(wanted);
-        worker(member);
+        worker(member, seen);
       });
     }
   } catch (const std::exception& error) {
@@ -146,15 +167,16 @@ ThreadTeam::ThreadTeam(int threads, bool pin) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-ThreadTeam::~ThreadTeam() {
+void ThreadTeam::stop() {
   stop_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   epoch_.notify_all();
   for (auto& thread : threads_) thread.join();
+  threads_.clear();
+  stop_.store(false, std::memory_order_relaxed);
 }
 
-void ThreadTeam::worker(int member) noexcept {
-  uint32_t seen = 0;
+void ThreadTeam::worker(int member, uint32_t seen) noexcept {
   while (true) {
     wait_change(epoch_, seen, spins_);
     ++seen;
@@ -166,14 +188,19 @@ void ThreadTeam::worker(int member) noexcept {
 }
 
 void ThreadTeam::run_raw(Function function, void* data) noexcept {
+  if (whole_ != nullptr && size_ > 1) return whole_->run_members(function, data, size_);
+  run_members(function, data, size_);
+}
+
+void ThreadTeam::run_members(Function function, void* data, int members) noexcept {
   SYRINX_CHECK(!running_.exchange(true, std::memory_order_acquire), "a team serves one caller at a time");
-  if (size_ == 1) {
+  if (members == 1) {
     function(data, 0);
     running_.store(false, std::memory_order_release);
     return;
   }
   // All members have finished the last job (we waited for them), so nobody reads these now.
-  Call call{function, data, sched_getcpu()};
+  Call call{function, data, sched_getcpu(), members};
   const int home_before = t_home;  // of another team, in whose job this runs
   t_home = keeps_off_ ? call.core : -1;
   function_ = take_part;

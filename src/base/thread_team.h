@@ -29,11 +29,16 @@ class ThreadTeam {
   // threads >= 1.  Should the system refuse to make so many, size() is smaller.  pin: bind member i, but not the
   // caller, to the i-th core that this process may use.
   explicit ThreadTeam(int threads, bool pin = false);
+  // The first `members` of another team, which must outlive this one; fewer where it has fewer.  Teams of one whole
+  // serve one caller at a time between them, except those of one member, which run on their caller alone.
+  ThreadTeam(ThreadTeam& whole, int members);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return size_; }
+  // More members, between two jobs: the threads are made anew.  Not of a part of another team.
+  void grow(int threads);
 
   // job(member) for member in [0, size).  Job is any callable; it is not copied.
   template <class Job>
@@ -47,12 +52,16 @@ class ThreadTeam {
 
  private:
   using Function = void (*)(void*, int);
+  void start(int threads, bool pin);
+  void stop();
   void run_raw(Function function, void* data) noexcept;
-  void worker(int member) noexcept;
+  void run_members(Function function, void* data, int members) noexcept;
+  void worker(int member, uint32_t seen) noexcept;
 
-  int size_ = 1;            // fixed by the constructor
-  int spins_ = 0;           // before a member parks
-  bool keeps_off_ = false;  // members keep off the caller's core; fixed by the constructor
+  ThreadTeam* whole_ = nullptr;  // null: this is one
+  int size_ = 1;                 // changes between jobs only
+  int spins_ = 0;                // before a member parks
+  bool keeps_off_ = false;       // members keep off the caller's core
   std::vector<std::thread> threads_;
   Function function_ = nullptr;
   void* data_ = nullptr;

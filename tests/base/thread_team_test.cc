@@ -126,6 +126,43 @@ TEST(ThreadTeam, TwoTeamsSideBySide) {
 }
 
 // One after the other is allowed from different threads, given an order between them.
+// Parts of several sizes, whose barriers count their own members.
+TEST_P(ThreadTeamTest, PartsRunTheFirstMembers) {
+  ThreadTeam whole(GetParam());
+  for (int members = 1; members <= whole.size() + 1; ++members) {
+    ThreadTeam part(whole, members);
+    ASSERT_EQ(part.size(), std::min(members, whole.size()));
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int> calls(static_cast<size_t>(whole.size()) + 1), sums(calls.size());
+      part.run([&](int member) {
+        ++calls[static_cast<size_t>(member)];
+        part.barrier();
+        sums[static_cast<size_t>(member)] = std::accumulate(calls.begin(), calls.end(), 0);
+      });
+      for (size_t member = 0; member < calls.size(); ++member) {
+        const bool works = member < static_cast<size_t>(part.size());
+        ASSERT_EQ(calls[member], works ? 1 : 0);
+        ASSERT_EQ(sums[member], works ? part.size() : 0);
+      }
+    }
+  }
+}
+
+TEST(ThreadTeam, GrowsBetweenJobs) {
+  ThreadTeam whole(1);
+  ThreadTeam before(whole, 1);
+  for (const int size : {2, 2, 1, 5}) {
+    whole.grow(size);
+    ThreadTeam part(whole, size);
+    for (ThreadTeam* const team : {&whole, &part, &before}) {
+      std::vector<int> calls(static_cast<size_t>(team->size()));
+      for (int round = 0; round < 20; ++round) team->run([&](int member) { ++calls[static_cast<size_t>(member)]; });
+      for (const int count : calls) EXPECT_EQ(count, 20);
+    }
+  }
+  EXPECT_EQ(whole.size(), 5);
+}
+
 TEST(ThreadTeam, CallersMayTakeTurns) {
   ThreadTeam team(2);
   std::vector<int> calls(2);

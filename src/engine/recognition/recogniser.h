@@ -1,12 +1,11 @@
 // A loaded recognition model: turns recordings and streams of sound into text.  Each family has an engine of its own
-// behind this interface, loaded by engine/families/families.h.  Thread-safe: transcriptions and streams of
-// several threads take turns at the one team of threads and its scratch memory (turns.h).  Streams go before
-// recordings, and among them the one whose sound is due first (sound_pace.h).  A transducer stream's turn is a step,
-// chunks of some streams or one window; a recording's is a piece of up to 60 s of speech, or of 120 s where voice
-// activity is not heeded, and gives way behind each layer of its encoder, each 20 s of its greedy decoder and each
-// frame of a beam search.  Whisper's is one decoding of a stream, or of a recording a piece of at most 30 s of speech,
-// or all of it where voice activity is not heeded; a piece that has begun is heard to its end, and streams wait as
-// long.
+// behind this interface, loaded by engine/families/families.h.  Thread-safe: transcriptions and streams of several
+// threads take turns at the process's team of threads (schedule/compute.h).  Streams go before recordings, and among
+// them the one whose sound is due first (sound_pace.h).  A cache-aware transducer's turn is a step, chunks of some
+// streams.  Other work gives way as it goes: windows and pieces of transducers behind each layer of the encoder, each
+// part of the greedy decoder and each frame of a beam search; Whisper's windows behind each job of the encoder and each
+// token.  A stream waits for the end of a window or piece only where that is its own model's, which is then as urgent
+// as the stream: of Whisper a piece is at most 30 s of speech, or all of it where voice activity is not heeded.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +27,8 @@
 #include "tensor/precision.h"
 
 namespace syrinx {
+
+class Compute;
 
 inline constexpr int kRecognitionRateHz = 16000;  // of every family
 
@@ -62,6 +63,7 @@ struct RecogniserOptions {
   // Streams of transducers; kUnsupported for a model of another kind.
   std::optional<int> look_ahead = {};       // of a cache-aware one: frames, one of its own; absent: its first
   std::optional<StreamWindow> window = {};  // of the others; chunk_s > 0, the others >= 0
+  std::shared_ptr<Compute> compute = {};    // whose team and scheduler it uses; null: the process's
 };
 
 struct TranscribeOptions {

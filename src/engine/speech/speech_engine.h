@@ -17,6 +17,8 @@
 
 namespace syrinx {
 
+class Compute;
+
 struct SpeechEngineOptions {
   SpeechFiles files;
   std::optional<MappedFile> checkpoint = {};  // used instead of files.checkpoint; Kokoro only
@@ -24,6 +26,7 @@ struct SpeechEngineOptions {
   int threads = 0;                            // 1 to 64; 0: default_threads()
   std::string cache_folder = {};              // for packed weights and the compiled lexicon; empty: none is kept
   std::string first_voice = {};               // what it needs is loaded at once, others' when they are first used
+  std::shared_ptr<Compute> compute = {};      // whose team and scheduler it uses; null: the process's
 
   // Kokoro only.
   std::string dictionary = {};     // the user's own words; empty: none

@@ -22,6 +22,15 @@ constexpr size_t kRowGrain = 14;
 // Queries that a member takes at a time; blocks of the packed attention are 14.
 constexpr size_t kQueryRows = 84;
 
+// Multiplications of a job, where others may have the team between jobs: a few milliseconds of two threads.
+constexpr size_t kJobProducts = 500'000'000;
+
+// A member's part of some rows.
+Range part_of(const nn::Part& part, Range all, size_t grain) {
+  const Range own = part.split(all.end - all.begin, grain);
+  return {all.begin + own.begin, all.begin + own.end};
+}
+
 size_t bytes_of(DType type, size_t numbers) { return numbers * dtype_size(type); }
 kernels::RowType row_type(DType type) { return type == DType::kF32 ? kernels::RowType::kF32 : kernels::RowType::kBf16; }
 
@@ -83,7 +92,7 @@ View<float, 2> Encoder::rows(nn::Plane& plane, Range range) const {
   return {plane.f32(range.begin), {range.end - range.begin, plane.channels()}, {plane.stride(), 1}};
 }
 
-void Encoder::encode(View<const float, 2> mel, AudioState& audio) {
+void Encoder::check(View<const float, 2> mel, AudioState& audio) {
   const Config& c = model_->config();
   const size_t frames = mel.extent(0);
   SYRINX_CHECK(frames % kFramesPerPosition == 0 && mel.extent(1) == c.mels, "mel [{}, {}], needs pairs of {}", frames,
@@ -93,28 +102,70 @@ void Encoder::encode(View<const float, 2> mel, AudioState& audio) {
                    audio.layers == c.decoder_layers && audio.type == cache_type(model_->precision()),
                "{} positions into a state with room for {}", positions_, audio.room);
   audio.positions = positions_;
+}
+
+void Encoder::encode(View<const float, 2> mel, AudioState& audio, const BetweenJobs& between) {
+  check(mel, audio);
+  if (between && !probe_) return encode_in_jobs(mel, audio, between);
   const Weights& w = model_->weights();
+  const Range frames{0, kFramesPerPosition * positions_}, all{0, positions_}, units{0, attended_units()};
   const auto look = [&](const nn::Part& part, std::string_view stage, size_t layer) {
     if (probe_ && part.rank == 0) probe_(stage, layer, output());
   };
   runner_.team().run([&](int member) {
     nn::Crew::Seat seat = crew_.everyone(member);
     seat.stage([&](const nn::Part& part) { pad_mel(part, mel); });
-    seat.stage([&](const nn::Part& part) { convolve1(part); });
-    seat.stage([&](const nn::Part& part) { convolve2(part); });
+    seat.stage([&](const nn::Part& part) { convolve1(part, frames); });
+    seat.stage([&](const nn::Part& part) { convolve2(part, all); });
     if (probe_) seat.stage([&](const nn::Part& part) { look(part, "conv", 0); });
     for (size_t i = 0; i < w.encoder.size(); ++i) {
-      seat.stage([&](const nn::Part& part) { project(part, w.encoder[i]); });
-      seat.stage([&](const nn::Part& part) { packs_ ? attend_packed(part) : attend(part); });
+      seat.stage([&](const nn::Part& part) { project(part, w.encoder[i], all); });
+      seat.stage([&](const nn::Part& part) { attend(part, units); });
       // The rest of the layer needs no rows of other members, except the attention of the next layer.
-      seat.together([&](const nn::Part& part) { finish_layer(part, w.encoder[i]); });
+      seat.together([&](const nn::Part& part) { finish_layer(part, w.encoder[i], all); });
       if (!probe_) continue;
       seat.stage([](const nn::Part&) {});
       seat.stage([&](const nn::Part& part) { look(part, "block", i); });
     }
-    seat.stage([&](const nn::Part& part) { finish(part, audio); });
+    seat.stage([&](const nn::Part& part) { finish(part, audio, all); });
     seat.together([&](const nn::Part& part) { look(part, "encoder", 0); });
   });
+}
+
+// So many rows, or units, of so many multiplications each: whole tiles of every member where they fit.
+size_t Encoder::rows_of_job(size_t products, size_t grain) const {
+  const size_t rows = kJobProducts / std::max<size_t>(products, 1), members = members_.size();
+  const size_t unit = members * (rows >= members * kTileRows ? std::max(grain, kTileRows) : grain);
+  return std::max(rows / unit, size_t{1}) * unit;
+}
+
+// The stages of encode(), each cut by rows into jobs of its own.
+void Encoder::encode_in_jobs(View<const float, 2> mel, AudioState& audio, const BetweenJobs& between) {
+  const Weights& w = model_->weights();
+  const Config& c = w.config;
+  const auto jobs = [&](size_t count, size_t rows, const auto& body) {
+    for (size_t first = 0; first < count; first += rows) {
+      const Range some{first, std::min(first + rows, count)};
+      runner_.team().run(
+          [&](int member) { body({.member = member, .rank = member, .size = runner_.team().size()}, some); });
+      between();
+    }
+  };
+  jobs(1, 1, [&](const nn::Part& part, Range) { pad_mel(part, mel); });
+  jobs(kFramesPerPosition * positions_, rows_of_job(3 * c.mels * c.width, kRowGrain),
+       [&](const nn::Part& part, Range some) { convolve1(part, some); });
+  jobs(positions_, rows_of_job(3 * c.width * c.width, kRowGrain),
+       [&](const nn::Part& part, Range some) { convolve2(part, some); });
+  const size_t projected = rows_of_job(3 * c.width * c.width, kRowGrain);
+  const size_t attended = rows_of_job(products_of_unit(), 1);
+  const size_t finished = rows_of_job(c.width * (c.width + 2 * c.encoder_hidden), kRowGrain);
+  for (const LayerWeights& layer : w.encoder) {
+    jobs(positions_, projected, [&](const nn::Part& part, Range some) { project(part, layer, some); });
+    jobs(attended_units(), attended, [&](const nn::Part& part, Range some) { attend(part, some); });
+    jobs(positions_, finished, [&](const nn::Part& part, Range some) { finish_layer(part, layer, some); });
+  }
+  jobs(positions_, rows_of_job(2 * c.decoder_layers * c.width * c.width, kRowGrain),
+       [&](const nn::Part& part, Range some) { finish(part, audio, some); });
 }
 
 // The frames between two of zeros, rounded where the convolutions take bf16.
@@ -139,7 +190,7 @@ void Encoder::pad_mel(const nn::Part& part, View<const float, 2> mel) {
   }
 }
 
-void Encoder::convolve1(const nn::Part& part) {
+void Encoder::convolve1(const nn::Part& part, Range frame_rows) {
   const Config& c = model_->config();
   const size_t width = round_up(c.mels, kPanelColumns), frames = kFramesPerPosition * positions_;
   const kernels::OwnedMatrix& matrix = model_->weights().conv1;
@@ -152,10 +203,10 @@ void Encoder::convolve1(const nn::Part& part) {
                               .activated_type = row_type(conv_type_),
                               .stride = c.width,
                               .activation = kernels::RowActivation::kGeluErf};
-  kernels::row_conv(matrix.view, conv, part.split(frames), {0, matrix.view.panel_count()});
+  kernels::row_conv(matrix.view, conv, part_of(part, frame_rows, 1), {0, matrix.view.panel_count()});
 }
 
-void Encoder::convolve2(const nn::Part& part) {
+void Encoder::convolve2(const nn::Part& part, Range positions) {
   const Config& c = model_->config();
   const kernels::OwnedMatrix& matrix = model_->weights().conv2;
   const kernels::RowConv conv{.input = conv_.data(),
@@ -166,7 +217,7 @@ void Encoder::convolve2(const nn::Part& part) {
                               .activated = x_.f32(),
                               .stride = x_.stride(),
                               .activation = kernels::RowActivation::kGeluErf};
-  const Range own = part.split(positions_);
+  const Range own = part_of(part, positions, 1);
   kernels::row_conv(matrix.view, conv, own, {0, matrix.view.panel_count()});
   for (size_t n = own.begin; n < own.end; ++n) {
     const float* const position = model_->weights().encoder_positions.data() + n * c.width;
@@ -197,10 +248,10 @@ void Encoder::linear(int member, const kernels::OwnedMatrix& matrix, View<const 
 }
 
 // qkv = W_qkv norm(x)
-void Encoder::project(const nn::Part& part, const LayerWeights& layer) {
+void Encoder::project(const nn::Part& part, const LayerWeights& layer, Range positions) {
   Member& own = members_[static_cast<size_t>(part.member)];
   const size_t width = model_->config().width;
-  const Range range = part.split(positions_, kRowGrain);
+  const Range range = part_of(part, positions, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
     const size_t count = tile.end - tile.begin;
@@ -226,7 +277,22 @@ void Encoder::pack_tile(View<const float, 2> qkv, size_t first) {
   }
 }
 
-void Encoder::attend(const nn::Part& part) {
+// Members share heads, or heads times pieces of the queries where keys and values are packed.
+size_t Encoder::attended_units() const {
+  const size_t heads = model_->config().encoder_heads;
+  return packs_ ? heads * ((positions_ + kQueryRows - 1) / kQueryRows) : heads;
+}
+
+size_t Encoder::products_of_unit() const {
+  const Config& c = model_->config();
+  return 2 * positions_ * (packs_ ? kQueryRows : positions_) * (c.width / c.encoder_heads);
+}
+
+void Encoder::attend(const nn::Part& part, Range units) {
+  packs_ ? attend_packed(part, units) : attend_plain(part, units);
+}
+
+void Encoder::attend_plain(const nn::Part& part, Range all) {
   const Config& c = model_->config();
   const size_t head_size = c.width / c.encoder_heads;
   const auto columns = [&](size_t first) {
@@ -239,16 +305,16 @@ void Encoder::attend(const nn::Part& part) {
                                       .scale = 1.0f / std::sqrt(static_cast<float>(head_size))};
   const size_t floats = kernels::attention_scratch_size(positions_, head_size);
   auto* const scratch = reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data());
-  const Range heads = part.split(c.encoder_heads);
+  const Range heads = part_of(part, all, 1);
   kernels::attention(input, heads.begin, heads.end, {scratch, floats}, rows(attended_, {0, positions_}));
 }
 
 // Members share heads times pieces of the queries, so that a number of heads that they do not divide costs nothing.
-void Encoder::attend_packed(const nn::Part& part) {
+void Encoder::attend_packed(const nn::Part& part, Range all) {
   const Config& c = model_->config();
   const size_t size = c.width / c.encoder_heads, pieces = (positions_ + kQueryRows - 1) / kQueryRows;
   const size_t bytes = kernels::packed_attention_scratch_bytes(positions_, size);
-  const Range units = part.split(c.encoder_heads * pieces);
+  const Range units = part_of(part, all, 1);
   for (size_t unit = units.begin; unit < units.end; ++unit) {
     const size_t head = unit / pieces, first = unit % pieces * kQueryRows;
     const kernels::PackedAttention input{.q = {qkv_.f32() + head * size, {positions_, size}, {qkv_.stride(), 1}},
@@ -262,10 +328,10 @@ void Encoder::attend_packed(const nn::Part& part) {
 }
 
 // x += W_out attended; x += W_2 gelu(W_1 norm(x))
-void Encoder::finish_layer(const nn::Part& part, const LayerWeights& layer) {
+void Encoder::finish_layer(const nn::Part& part, const LayerWeights& layer, Range positions) {
   const Config& c = model_->config();
   Member& own = members_[static_cast<size_t>(part.member)];
-  const Range range = part.split(positions_, kRowGrain);
+  const Range range = part_of(part, positions, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
     const size_t count = tile.end - tile.begin;
@@ -281,8 +347,8 @@ void Encoder::finish_layer(const nn::Part& part, const LayerWeights& layer) {
 }
 
 // The last norm, and from it every decoder layer's cross keys and values.
-void Encoder::finish(const nn::Part& part, AudioState& audio) {
-  const Range range = part.split(positions_, kRowGrain);
+void Encoder::finish(const nn::Part& part, AudioState& audio, Range positions) {
+  const Range range = part_of(part, positions, kRowGrain);
   for (size_t first = range.begin; first < range.end; first += kTileRows) {
     const Range tile{first, std::min(first + kTileRows, range.end)};
     kernels::layer_norm(rows(x_, tile), model_->weights().encoder_norm.affine(), kEpsilon, rows(x_, tile));

@@ -27,14 +27,18 @@ struct AudioState : nn::CrossCache {
   static AudioState make(const Model& model, size_t max_positions = 0);
 };
 
+// Called between jobs of the team, which may do other work meanwhile.
+using BetweenJobs = std::function<void()>;
+
 // One thread at a time; the team is borrowed.  All memory is planned when it is made.
 class Encoder {
  public:
   Encoder(std::shared_ptr<const Model> model, ThreadTeam& team);
 
   // mel [2 P, mels], normalised (features.h); P is 1 to the model's positions, and at most the state's room.  Fewer
-  // than the model's make a shorter window, for which it was not trained.  Allocates nothing.
-  void encode(View<const float, 2> mel, AudioState& audio);
+  // than the model's make a shorter window, for which it was not trained.  Allocates nothing.  With `between` the work
+  // is many jobs of the team of a few milliseconds each, else one; the results are the same bits.
+  void encode(View<const float, 2> mel, AudioState& audio, const BetweenJobs& between = {});
 
   // [P, D] of the last encode(), valid until the next.
   View<const float, 2> output() const;
@@ -50,17 +54,24 @@ class Encoder {
     Buffer<float> normed, wide;  // [kTileRows, D], [kTileRows, the wider of F and 3 D]
   };
   View<float, 2> rows(nn::Plane& plane, Range range) const;
+  void check(View<const float, 2> mel, AudioState& audio);
+  void encode_in_jobs(View<const float, 2> mel, AudioState& audio, const BetweenJobs& between);
+  size_t rows_of_job(size_t products, size_t grain) const;
+  size_t attended_units() const;
+  size_t products_of_unit() const;
   void pad_mel(const nn::Part& part, View<const float, 2> mel);
-  void convolve1(const nn::Part& part);
-  void convolve2(const nn::Part& part);
+  // Each of these does a member's part of a stage, on some of its rows or units.
+  void convolve1(const nn::Part& part, Range frames);
+  void convolve2(const nn::Part& part, Range positions);
   void linear(int member, const kernels::OwnedMatrix& matrix, View<const float, 2> x, View<const float, 2> addend,
               View<float, 2> y);
-  void project(const nn::Part& part, const LayerWeights& layer);
+  void project(const nn::Part& part, const LayerWeights& layer, Range positions);
   void pack_tile(View<const float, 2> qkv, size_t first);
-  void attend(const nn::Part& part);
-  void attend_packed(const nn::Part& part);
-  void finish_layer(const nn::Part& part, const LayerWeights& layer);
-  void finish(const nn::Part& part, AudioState& audio);
+  void attend(const nn::Part& part, Range units);
+  void attend_plain(const nn::Part& part, Range heads);
+  void attend_packed(const nn::Part& part, Range units);
+  void finish_layer(const nn::Part& part, const LayerWeights& layer, Range positions);
+  void finish(const nn::Part& part, AudioState& audio, Range positions);
   void keep_cross(int member, Range range, AudioState& audio);
 
   std::shared_ptr<const Model> model_;

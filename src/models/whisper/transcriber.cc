@@ -16,6 +16,7 @@ constexpr size_t kLeastShortFrames = 1000;   // 10 s: shorter windows hallucinat
 constexpr size_t kShortPaddingFrames = 100;  // of silence behind the sound
 constexpr size_t kWarmUpTokens = 8;          // greedily, and of samples
 constexpr size_t kWarmUpText = 64;           // tokens whose words get times
+constexpr size_t kMelFramesAtOnce = 500;
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
 
 }  // namespace
@@ -58,6 +59,15 @@ Transcriber::Transcriber(std::shared_ptr<const Model> model, std::shared_ptr<con
       mel_(window_frames_ * log_mel_.mels()),
       scratch_(log_mel_.scratch_size()) {}
 
+// A few milliseconds at a time.
+void Transcriber::compute_mel(std::span<const float> samples, size_t first_frame, View<float, 2> mel) {
+  for (size_t row = 0; row < mel.extent(0); row += kMelFramesAtOnce) {
+    const View<float, 2> some(mel.row(row), {std::min(kMelFramesAtOnce, mel.extent(0) - row), mel.extent(1)});
+    log_mel_.compute(samples, samples.size() + kPaddingSamples, first_frame + row, scratch_, some);
+    if (between_) between_();
+  }
+}
+
 // The greatest value of the whole sound, which the maker clamps all windows by.
 float Transcriber::file_peak(std::span<const float> samples, size_t content_frames) {
   float greatest = -std::numeric_limits<float>::infinity();
@@ -65,7 +75,7 @@ float Transcriber::file_peak(std::span<const float> samples, size_t content_fram
   const size_t frames = content_frames + 3;
   for (size_t first = 0; first < frames; first += window_frames_) {
     const View<float, 2> mel(mel_.data(), {std::min(window_frames_, frames - first), log_mel_.mels()});
-    log_mel_.compute(samples, samples.size() + kPaddingSamples, first, scratch_, mel);
+    compute_mel(samples, first, mel);
     greatest = std::max(greatest, peak(mel));
   }
   return greatest;
@@ -74,10 +84,10 @@ float Transcriber::file_peak(std::span<const float> samples, size_t content_fram
 // A window that is not full ends in zeros of the normalised spectrum, not in those of the sound.
 void Transcriber::encode(std::span<const float> samples, const LongForm::Window& window, float peak, size_t frames) {
   const View<float, 2> content(mel_.data(), {window.frames, log_mel_.mels()});
-  log_mel_.compute(samples, samples.size() + kPaddingSamples, window.first_frame, scratch_, content);
+  compute_mel(samples, window.first_frame, content);
   normalise(content, peak, content);
   std::fill(mel_.begin() + static_cast<ptrdiff_t>(content.size()), mel_.end(), 0.0f);
-  encoder_.encode(View<const float, 2>(mel_.data(), {frames, log_mel_.mels()}), audio_);
+  encoder_.encode(View<const float, 2>(mel_.data(), {frames, log_mel_.mels()}), audio_, between_);
 }
 
 Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samples,

@@ -61,6 +61,12 @@ class Transcriber {
   // wait for memory.
   void warm_up();
 
+  // Called from now on between jobs of a few milliseconds, in which the team may do other work; empty: nothing is.
+  void set_between(const BetweenJobs& between) {
+    between_ = between;
+    decoder_->set_between(between);
+  }
+
   // Language of the last recording; null before the first, and for English-only models.
   const Language* language() const { return language_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -69,6 +75,7 @@ class Transcriber {
   Transcriber(std::shared_ptr<const Model> model, std::shared_ptr<const Vocabulary> vocabulary, ThreadTeam& team,
               LogMel log_mel, std::unique_ptr<WindowDecoder> decoder);
   float file_peak(std::span<const float> samples, size_t content_frames);
+  void compute_mel(std::span<const float> samples, size_t first_frame, View<float, 2> mel);
   void encode(std::span<const float> samples, const LongForm::Window& window, float peak, size_t frames);
   DecodedWindow decode_short(std::span<const float> samples, const LongForm::Window& window, WindowPrompt& prompt,
                              const TranscriberSettings& settings);
@@ -81,6 +88,7 @@ class Transcriber {
   Encoder encoder_;
   AudioState audio_;
   std::unique_ptr<WindowDecoder> decoder_;
+  BetweenJobs between_;
   const Language* language_ = nullptr;
   size_t window_frames_;
   std::vector<float> mel_;      // [window_frames_, mels]

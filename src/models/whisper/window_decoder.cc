@@ -113,8 +113,10 @@ float WindowDecoder::read_prompt(const AudioState& audio, const WindowPrompt& pr
   state_.reset(0);
   std::span<const float> logits = decoder_.prefill(0, before, audio, state_);
   const double no_speech = logits[static_cast<size_t>(tokens_.no_speech)] - log_sum_exp(logits);
+  give_way();
   if (own.size() > 1) logits = decoder_.prefill(0, std::span(own).subspan(1), audio, state_);
   std::ranges::copy(logits, logits_.begin());
+  give_way();
   return static_cast<float>(std::exp(no_speech));
 }
 
@@ -190,6 +192,7 @@ DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audi
     const View<const float, 2> logits = decoder_.step(inputs, state_);
     for (size_t i = 0; i < inputs.size(); ++i)
       std::ranges::copy(std::span(logits.row(i), vocabulary), row(inputs[i].hypothesis).begin());
+    give_way();
   }
   // The maker's rank: the sum over the number of tokens.
   const auto score = [](const Hypothesis& hypothesis) {
@@ -223,6 +226,7 @@ std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const Windo
   state_.reset(0);
   decoder_.align(0, ids, audio, alignment_heads_, static_cast<size_t>(tokens_.end_of_text), state_, weights_,
                  log_probabilities_);
+  give_way();
   const std::vector<float> matrix =
       alignment_matrix(weights_, alignment_heads_.size(), ids.size(), audio.positions, positions);
   const size_t rows = text_ids.size() + 1;

@@ -45,6 +45,9 @@ class WindowDecoder {
   static Result<std::unique_ptr<WindowDecoder>> create(std::shared_ptr<const Model> model, const text::ByteBpe& bpe,
                                                        const Tokens& tokens, ThreadTeam& team);
 
+  // Called from now on behind each step of the decoder; empty: nothing is.
+  void set_between(BetweenJobs between) { between_ = std::move(between); }
+
   // The most probable language; the model must be multilingual.
   const Language& detect_language(const AudioState& audio, float* probability = nullptr);
 
@@ -71,6 +74,9 @@ class WindowDecoder {
   DecodedWindow decode_at(float temperature, const AudioState& audio, const WindowPrompt& prompt,
                           const DecodeSettings& settings, uint64_t stream);
   float read_prompt(const AudioState& audio, const WindowPrompt& prompt);
+  void give_way() const {
+    if (between_) between_();
+  }
   void extend(Hypothesis& hypothesis, std::span<float> logits, const Rules& rules, float temperature, Rng& rng);
   bool repeats_itself(const Hypothesis& hypothesis, const DecodeSettings& settings) const;
   DecodedWindow finish(const Hypothesis& hypothesis, float no_speech, float temperature) const;
@@ -80,6 +86,7 @@ class WindowDecoder {
   const Tokens& tokens_;
   Rules timed_, untimed_;
   std::vector<AlignmentHead> alignment_heads_;
+  BetweenJobs between_;
   Decoder decoder_;
   DecoderState state_;
   std::vector<float> logits_;                       // [kBestOf, V], masked

@@ -1,5 +1,5 @@
 // What engines that speak tell of their steps, with the small checkpoints; whose sound is late is tested where turns
-// are taken (turns_test.cc, models/pocket_tts/stream_pool_test.cc).
+// are taken (schedule/scheduler_test.cc, pocket_tts/stream_pool_test.cc).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ TEST(EngineSteps, OfKokoroNoneFollowsForWhoHasLeft) {
   const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .phonemes = true};
   auto stays = *engine.start(options);
   {
-    const Turns::Turn held(engine.turns(), kDueAtOnce);
+    const StepQueue::Turn held(engine.queue(), kDueAtOnce);
     const auto wait_for = [&](size_t waiting) {
       while (engine.waiting() != waiting) std::this_thread::yield();
     };

@@ -1,6 +1,7 @@
 // Whisper's network against transformers' on the small checkpoint in all its forms, stage by stage; then the rules of a
 // step.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -59,6 +60,28 @@ TEST(WhisperNetwork, HearsTheMakersMel) {
   EXPECT_EQ(log_mel_of(*log_mel, sound, padded.size(), team), log_mel_of(*log_mel, padded, padded.size(), team));
   EXPECT_EQ(log_mel_of(*log_mel, strange, sound.size(), team), log_mel_of(*log_mel, without, sound.size(), team));
   EXPECT_FALSE(LogMel::create(0).has_value());
+}
+
+// The same bits in one job of the team and in many.
+TEST(WhisperNetwork, JobsChangeNoBits) {
+  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+    for (const int threads : {1, 2}) {
+      Encoded window(load(kForms[0], precision), threads);
+      const std::vector<float> whole = values_of(window.encoder->output());
+      const AudioState cross = std::move(window.audio);
+      window.audio = AudioState::make(*window.model);
+      int jobs = 0;
+      window.encoder->encode(window.frames(), window.audio, [&] { ++jobs; });
+      EXPECT_GT(jobs, 8);
+      EXPECT_EQ(values_of(window.encoder->output()), whole);
+      const size_t row = cross.head_size * dtype_size(cross.type) * cross.positions;
+      for (size_t head = 0; head < cross.layers * cross.heads; ++head) {
+        const size_t at = head * cross.room * cross.head_size * dtype_size(cross.type);
+        EXPECT_EQ(std::memcmp(cross.keys.data() + at, window.audio.keys.data() + at, row), 0);
+        EXPECT_EQ(std::memcmp(cross.values.data() + at, window.audio.values.data() + at, row), 0);
+      }
+    }
+  }
 }
 
 TEST(WhisperNetwork, EncodesAsItsMaker) {

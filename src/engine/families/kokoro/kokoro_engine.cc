@@ -1,5 +1,6 @@
 #include "engine/families/kokoro/kokoro_engine.h"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -109,18 +110,29 @@ class KokoroEngine::Maker final : public SpeechMaker {
     input.noise = noise_;
     input.seed = seed;
     input.max_frames = kMaxPieceFrames;
-    const int64_t deadline_ns = gapless_until_ns(due_ns, system_clock().now_ns());
-    const Stopwatch asked;
-    Turns::Turn turn(engine_->turns_, due_ns, is_wanted);
-    if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a piece of it");
+    const int64_t deadline_ns = gapless_until_ns(due_ns, engine_->queue_.clock().now_ns());
+    const StepQueue::Turn piece(engine_->pieces_, due_ns, is_wanted);
+    if (!piece.is_mine()) return cancelled();
+    StepQueue::Turn turn(engine_->queue_, due_ns, is_wanted);
+    if (!turn.is_mine()) return cancelled();
     turn.set_deadline(deadline_ns);
-    waited_ms_ += asked.elapsed_ms();
-    return engine_->synthesizer_.synthesize(input, output, is_wanted);
+    // Between two stages others have the team; a piece goes on as early as the first one that waits for its end.
+    const auto goes_on = [&] {
+      turn.give_way(std::min(due_ns, engine_->piece_line_.first_due_ns()));
+      return !is_wanted || is_wanted();
+    };
+    const Status made = engine_->synthesizer_.synthesize(input, output, goes_on);
+    waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
+    return made;
   }
 
   double waited_ms() const override { return waited_ms_; }
 
  private:
+  static tl::unexpected<Error> cancelled() {
+    return fail(Code::kCancelled, "the speech was cancelled before a piece of it");
+  }
+
   const std::shared_ptr<KokoroEngine> engine_;
   const Chosen first_;
   Chosen chosen_;
@@ -164,7 +176,9 @@ KokoroEngine::KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEng
       dictionary_(std::move(options.dictionary)),
       cache_folder_(std::move(options.cache_folder)),
       model_(std::move(model)),
-      team_(options.threads),
+      compute_(options.compute != nullptr ? options.compute : Compute::shared()),
+      queue_(compute_->scheduler()),
+      team_(compute_->team(options.threads)),
       synthesizer_(model_, team_) {}
 
 Result<std::unique_ptr<SpeechSession>> KokoroEngine::start(const SpeakOptions& options) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/thread_team.h"
-#include "engine/schedule/turns.h"
+#include "engine/schedule/compute.h"
 #include "engine/speech/speech_engine.h"
 #include "models/g2p/english.h"
 #include "models/kokoro/model.h"
@@ -43,10 +43,10 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   int threads() const override { return team_.size(); }
   double load_ms() const override { return load_ms_; }
   const std::string& default_voice() const override;
-  StepFigures steps() const override { return turns_.steps(); }
-  size_t waiting() const override { return turns_.waiting(); }
+  StepFigures steps() const override { return queue_.steps(); }
+  size_t waiting() const override { return pieces_.waiting() + queue_.waiting(); }
 
-  Turns& turns() { return turns_; }  // for who must have the team to himself
+  StepQueue& queue() { return queue_; }  // in whose turns nothing else runs on the team
 
  private:
   class Maker;
@@ -66,7 +66,10 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   const std::shared_ptr<const kokoro::Model> model_;
   double load_ms_ = 0;
 
-  Turns turns_;  // one piece at a time, of the session whose listener runs out of sound first
+  Scheduler piece_line_;
+  StepQueue pieces_{piece_line_};  // for the synthesizer, which makes one piece at a time; taken before the team's
+  const std::shared_ptr<Compute> compute_;
+  StepQueue queue_;
   ThreadTeam team_;
   kokoro::Synthesizer synthesizer_;
 

@@ -25,8 +25,8 @@ class SpeechMaker {
   virtual Status use_voice(const std::string& name) = 0;
   virtual Result<g2p::Phonemized> phonemize(std::string_view sentence, size_t source_offset) = 0;
   // `ids` without the zeros; `symbols` chooses the row of the voice; `due_ns`: SpeechStream::due_ns(); `is_wanted` is
-  // asked while it waits for its turn, when that has come (turns.h) and between stages, and kCancelled the end where it
-  // says no; kLimitExceeded: it would take too long for one turn; `output` is reused.
+  // asked while it waits for its turn, when that has come (scheduler.h) and between stages, and kCancelled the end
+  // where it says no; kLimitExceeded: it would take too long for one turn; `output` is reused.
   virtual Status synthesize(std::span<const int32_t> ids, size_t symbols, uint64_t seed, int64_t due_ns,
                             const std::function<bool()>& is_wanted, kokoro::PieceOutput& output) = 0;
   // How long synthesize() has waited for other sessions, all together.

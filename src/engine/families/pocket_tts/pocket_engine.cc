@@ -78,9 +78,11 @@ PocketEngine::PocketEngine(std::shared_ptr<const pocket::Model> model, SpeechEng
       files_(std::move(options.files)),
       model_(std::move(model)),
       default_voice_(default_pocket_voice(list_pocket_voices(files_.voices), files_.checkpoint)),
-      team_(options.threads),
+      compute_(options.compute != nullptr ? options.compute : Compute::shared()),
+      queue_(compute_->scheduler()),
+      team_(compute_->team(options.threads)),
       runner_(team_),
-      pool_(pocket::Synthesizer::make_pool(*model_, runner_, kMaxSessions)) {}
+      pool_(pocket::Synthesizer::make_pool(*model_, runner_, queue_, kMaxSessions)) {}
 
 // A recording takes seconds to clone, and other voices may be the only ones that are asked for.  Should the file be
 // damaged, start() says so, and other voices may still speak.

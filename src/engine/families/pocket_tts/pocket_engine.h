@@ -13,6 +13,7 @@
 #include "base/thread_team.h"
 #include "engine/families/pocket_tts/pocket_voices.h"
 #include "engine/families/pocket_tts/stream_pool.h"
+#include "engine/schedule/compute.h"
 #include "engine/speech/speech_engine.h"
 #include "models/pocket_tts/model.h"
 #include "models/pocket_tts/voice_file.h"
@@ -67,9 +68,11 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   std::string default_voice_;
   double load_ms_ = 0;
 
+  const std::shared_ptr<Compute> compute_;
+  StepQueue queue_;
   ThreadTeam team_;
   nn::Runner runner_;
-  std::unique_ptr<pocket::StreamPool> pool_;  // whoever uses the team does it through this
+  std::unique_ptr<pocket::StreamPool> pool_;  // all use of the team goes through this
 
   std::mutex voices_mutex_;
   std::map<std::string, pocket::VoiceState> voices_, added_voices_;  // read from files; by add_voice()

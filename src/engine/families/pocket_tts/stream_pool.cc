@@ -7,12 +7,11 @@ namespace syrinx::pocket {
 
 StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
                        const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
-                       nn::Runner& runner, size_t streams, std::chrono::nanoseconds next_frame, const Clock& clock)
-    : speaker_(flow, codec, schedule, runner, streams), next_frame_(next_frame), clock_(clock) {
+                       nn::Runner& runner, StepQueue& queue, size_t streams)
+    : Rounds(queue, streams), speaker_(flow, codec, schedule, runner, streams) {
   for (size_t n = streams; n-- > 0;) free_.push_back(n);
-  round_.reserve(streams + 1);
+  round_.reserve(streams);
   frames_.reserve(streams);
-  waiting_.reserve(2 * streams);
 }
 
 Result<StreamPool::Lease> StreamPool::lease() {
@@ -21,12 +20,6 @@ Result<StreamPool::Lease> StreamPool::lease() {
     return fail(Code::kUnavailable, "all {} streams speak; ask again when one has ended", speaker_.streams());
   const size_t stream = free_.back();
   free_.pop_back();
-  // As a round, which batch work waits for so many of.
-  const auto is_batchs = [](const Request* request) {
-    return request->work != nullptr && request->due_ns == kNeverDue;
-  };
-  if (std::any_of(waiting_.begin(), waiting_.end(), is_batchs)) ++passed_;
-  frames_until_ = std::chrono::steady_clock::now() + next_frame_;
   return Lease(*this, stream);
 }
 
@@ -45,138 +38,72 @@ void StreamPool::give_back(size_t stream) {
 Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
                                       float eos_threshold, size_t frames_after, int64_t due_ns,
                                       std::span<const float> noise, std::span<float> samples) {
-  Status status = fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
-  Request request{
-      .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns, .is_wanted = &is_wanted_};
-  // Where it fails the stream has no chunk, and there is no frame.
-  const std::function<void()> work = [&] {
-    if (request.is_left()) return request.make_nothing();
-    status = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after);
-  };
-  request.work = &work;
-  pool_->serve(request);
-  waited_ms_ += request.waited_ms;
-  SYRINX_TRY_VOID(std::move(status));
+  StepQueue& queue = pool_->queue();
+  FrameRequest request;
+  pool_->prepare(*this, noise, samples, due_ns, request);
+  {
+    StepQueue::Turn turn(queue, due_ns, is_wanted_);
+    waited_ns_ += queue.clock().now_ns() - request.asked_ns;
+    if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
+    turn.set_deadline(request.deadline_ns);
+    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after));
+    if (samples.empty()) return false;
+    request.asked_ns = queue.clock().now_ns();
+    pool_->enter(request);  // before the turn ends, so that no round comes between
+  }
+  pool_->wait(request);
+  waited_ns_ += request.waited_ns;
   return request.frame.spoken;
 }
 
 bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples, int64_t due_ns) {
-  Request request{
-      .frame = {.stream = stream_, .noise = noise, .samples = samples}, .due_ns = due_ns, .is_wanted = &is_wanted_};
+  FrameRequest request;
+  pool_->prepare(*this, noise, samples, due_ns, request);
   pool_->serve(request);
-  waited_ms_ += request.waited_ms;
+  waited_ns_ += request.waited_ns;
   return request.frame.spoken;
 }
 
 void StreamPool::alone(const std::function<void()>& work, int64_t due_ns) {
-  Request request{.work = &work, .due_ns = due_ns};
-  serve(request);
+  const int64_t deadline_ns = gapless_until_ns(due_ns, queue().clock().now_ns());
+  StepQueue::Turn turn(queue(), due_ns);
+  turn.set_deadline(deadline_ns);
+  if (due_ns == kDueAtOnce) turn.make_nothing();  // over in a moment
+  work();
 }
 
-void StreamPool::serve(Request& request) {
-  request.deadline_ns = gapless_until_ns(request.due_ns, clock_.now_ns());
-  std::unique_lock lock(mutex_);
-  waiting_.push_back(&request);
-  while (!request.done) {
-    if (request.is_left() && std::erase(waiting_, &request) > 0) return;  // else it is part of a round
-    if (busy_) {
-      changed_.wait(lock);
-    } else if (gives_way(request)) {
-      changed_.wait_until(lock, frames_until_);
-    } else {
-      work_round(lock);
-    }
-  }
-  if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
+void StreamPool::prepare(const Lease& lease, std::span<const float> noise, std::span<float> samples, int64_t due_ns,
+                         FrameRequest& request) const {
+  request.frame = {.stream = lease.stream_, .noise = noise, .samples = samples};
+  request.asked_ns = queue().clock().now_ns();
+  request.due_ns = due_ns;
+  request.deadline_ns = gapless_until_ns(due_ns, request.asked_ns);
+  request.is_wanted = &lease.is_wanted_;
 }
 
-// Batch work behind what was due, whose streams ask for their next frame in a moment.  Whoever asks for anything
-// meanwhile begins a round himself, and is not kept.
-bool StreamPool::gives_way(const Request& request) const {
-  return request.work != nullptr && request.due_ns == kNeverDue && passed_ < kRoundsInARow &&
-         std::chrono::steady_clock::now() < frames_until_;
+// A frame of every stream that asks.
+void StreamPool::choose(std::vector<Request*>& waiting, std::vector<Request*>& round) {
+  round.assign(waiting.begin(), waiting.end());
+  waiting.clear();
 }
 
-// What a round does before its frames; null: nothing.
-StreamPool::Request* StreamPool::choose_work() {
-  Request *due = nullptr, *batch = nullptr;
-  bool has_frames = false;
-  int64_t frames_due_ns = kNeverDue;
-  for (Request* const request : waiting_) {
-    if (request->work == nullptr) {
-      has_frames = true;
-      frames_due_ns = std::min(frames_due_ns, request->due_ns);
-    } else if (request->due_ns == kNeverDue) {
-      if (batch == nullptr) batch = request;
-    } else if (due == nullptr || request->due_ns < due->due_ns) {
-      due = request;
-    }
-  }
-  const bool is_batchs = batch != nullptr && ((due == nullptr && !has_frames) || passed_ >= kRoundsInARow);
-  passed_ = batch == nullptr || is_batchs ? 0 : passed_ + 1;
-  if (is_batchs) return batch;
-  return due != nullptr && due->due_ns <= frames_due_ns ? due : nullptr;
-}
-
-// What has no time, but for frames, is either batch work or over in a moment.
-void StreamPool::count_round(int64_t began_ns) {
-  const int64_t now_ns = clock_.now_ns();
-  bool is_step = false, has_gap = false;
-  for (const Request* const request : round_) {
-    is_step |= request->has_frame() || (request->due_ns != kDueAtOnce && request->due_ns != kNeverDue);
-    has_gap |= is_late(request->deadline_ns, now_ns);
-  }
-  if (is_step) steps_.note(now_ns - began_ns, has_gap);
-}
-
-// That, then a frame of everybody who asked for one before the round began, and of the chunk that it begins.
-void StreamPool::work_round(std::unique_lock<std::mutex>& lock) {
-  busy_ = true;
+void StreamPool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
   round_.clear();
   frames_.clear();
-  if (Request* const work = choose_work(); work != nullptr) {
-    round_.push_back(work);
-    std::erase(waiting_, work);
+  int64_t deadline_ns = kNeverDue;
+  const int64_t began_ns = queue().clock().now_ns();
+  for (Request* const each : round) {
+    auto* const request = static_cast<FrameRequest*>(each);
+    request->waited_ns = began_ns - request->asked_ns;
+    if (request->is_left()) continue;
+    round_.push_back(request);
+    frames_.push_back(request->frame);
+    deadline_ns = std::min(deadline_ns, request->deadline_ns);
   }
-  for (Request* const request : waiting_) {
-    if (request->work != nullptr) continue;
-    request->done = request->is_left();  // and so has no frame
-    if (!request->done) round_.push_back(request);
-  }
-  std::erase_if(waiting_, [](const Request* request) { return request->work == nullptr; });
-  lock.unlock();
-  const int64_t began_ns = clock_.now_ns();
-  for (Request* const request : round_) {
-    if (request->work != nullptr) {
-      request->waited_ms = request->asked.elapsed_ms();
-      try {
-        (*request->work)();
-      } catch (...) {
-        request->thrown = std::current_exception();
-      }
-    }
-    if (request->has_frame()) frames_.push_back(request->frame);
-  }
-  const Stopwatch of_frames;
-  for (Request* const request : round_)
-    if (request->work == nullptr) request->waited_ms = request->asked.elapsed_ms();
-  if (!frames_.empty()) speaker_.next(frames_);
-  const double frames_ms = frames_.empty() ? 0 : of_frames.elapsed_ms();
-  count_round(began_ns);
-  size_t frame = 0;
-  bool was_due = false;
-  lock.lock();
-  for (Request* const request : round_) {
-    was_due = was_due || request->has_frame() || request->due_ns != kNeverDue;
-    if (request->has_frame())
-      request->frame = frames_[frame++];
-    else
-      request->waited_ms += frames_ms;
-    request->done = true;
-  }
-  if (was_due) frames_until_ = std::chrono::steady_clock::now() + next_frame_;
-  busy_ = false;
-  changed_.notify_all();
+  turn.set_deadline(deadline_ns);
+  if (frames_.empty()) return turn.make_nothing();
+  speaker_.next(frames_);
+  for (size_t n = 0; n < round_.size(); ++n) round_[n]->frame = frames_[n];
 }
 
 }  // namespace syrinx::pocket

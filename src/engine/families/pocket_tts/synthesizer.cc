@@ -73,10 +73,11 @@ Result<std::unique_ptr<Synthesizer>> Synthesizer::create(std::shared_ptr<const M
   return made;
 }
 
-std::unique_ptr<StreamPool> Synthesizer::make_pool(const Model& model, nn::Runner& runner, size_t streams) {
+std::unique_ptr<StreamPool> Synthesizer::make_pool(const Model& model, nn::Runner& runner, StepQueue& queue,
+                                                   size_t streams) {
   const Result<FlowSchedule> schedule = make_schedule(*model.flow_lm(), default_steps(model));
   SYRINX_CHECK(schedule.has_value(), "the default schedule");
-  return std::make_unique<StreamPool>(model.flow_lm(), model.decoder(), *schedule, runner, streams);
+  return std::make_unique<StreamPool>(model.flow_lm(), model.decoder(), *schedule, runner, queue, streams);
 }
 
 Synthesizer::Synthesizer(std::shared_ptr<const Model> model, const SpeechSettings& settings, Noise noise,

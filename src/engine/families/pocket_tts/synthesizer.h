@@ -49,7 +49,8 @@ class Synthesizer {
   // voice (null) use_voice() comes before begin().
   static Result<std::unique_ptr<Synthesizer>> create(std::shared_ptr<const Model> model, VoiceState voice,
                                                      const SpeechSettings& settings, StreamPool& pool);
-  static std::unique_ptr<StreamPool> make_pool(const Model& model, nn::Runner& runner, size_t streams);
+  static std::unique_ptr<StreamPool> make_pool(const Model& model, nn::Runner& runner, StepQueue& queue,
+                                               size_t streams);
 
   size_t frame_samples() const { return stream_.frame_samples(); }  // kSampleRateHz, mono
   // What ChunkPlanner should keep to: kMaxChunkTokens, or fewer after a long voice.

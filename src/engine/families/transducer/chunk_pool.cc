@@ -19,88 +19,45 @@ size_t streams_of(const transducer::Model& model, transducer::AttentionContext c
 
 }  // namespace
 
-ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, Turns& turns,
+ChunkPool::ChunkPool(const transducer::Model& model, nn::Runner& runner, StepQueue& queue,
                      transducer::AttentionContext context, const transducer::GreedyOptions& options, size_t streams)
-    : turns_(turns),
+    : Rounds(queue, streams),
       chunk_frames_(frames_of(context)),
       encoder_(model.encoder(), runner, context, streams_of(model, context, streams)),
       decoder_(model.decoder(), runner, options, streams_of(model, context, streams), chunk_frames_),
       outputs_(step_streams()) {
-  waiting_.reserve(streams);
   round_.reserve(step_streams());
   inputs_.reserve(step_streams());
   jobs_.reserve(step_streams());
   decoded_.reserve(step_streams());
 }
 
-// Somebody works whenever a request waits, so one that finds nobody is the first.
 void ChunkPool::hear(Chunk& chunk) {
-  Request request{.chunk = &chunk};
-  std::unique_lock lock(mutex_);
-  const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->chunk->due_ns; };
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), chunk.due_ns, later), &request);
-  if (!led_) led_ = request.leads = true;
-  while (!request.done) {
-    if (request.leads)
-      lead(lock, request);
-    else
-      request.changed.wait(lock, [&] { return request.done || request.leads; });
-  }
-  if (request.thrown != nullptr) std::rethrow_exception(request.thrown);
+  ChunkRequest request(chunk);
+  serve(request);
 }
 
-// One step.  The caller's own chunk is in it unless so many came meanwhile that are due before it.
-void ChunkPool::lead(std::unique_lock<std::mutex>& lock, Request& own) {
-  lock.unlock();
-  Turns::Turn turn(turns_, own.place, own.chunk->due_ns);
-  lock.lock();
-  const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting_.size()));
-  round_.assign(waiting_.begin(), end);
-  waiting_.erase(waiting_.begin(), end);
-  lock.unlock();
-  turn.set_deadline(deadline_of_round());
-  try_step();
-  lock.lock();
-  hand_over(turn, own);
+void ChunkPool::choose(std::vector<Request*>& waiting, std::vector<Request*>& round) {
+  const auto end = waiting.begin() + static_cast<ptrdiff_t>(std::min(step_streams(), waiting.size()));
+  round.assign(waiting.begin(), end);
+  waiting.erase(waiting.begin(), end);
 }
 
-// Of the chunk that must be heard first; none of a round in which nothing has a time.
-int64_t ChunkPool::deadline_of_round() const {
+// The step must be over by the time of the chunk that is due first; chunks without a time do not count.
+void ChunkPool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
+  round_.clear();
   int64_t first_ns = kNeverDue;
-  for (const Request* const request : round_)
-    if (request->chunk->due_ns > kDueAtOnce) first_ns = std::min(first_ns, request->chunk->due_ns);
-  return first_ns;
-}
-
-// Before the turn ends, so that what is due goes on before batch work.  Others are woken under the lock: a request
-// lives on its caller's stack and is gone as soon as that caller has seen the end.
-void ChunkPool::hand_over(Turns::Turn& turn, Request& own) {
-  own.leads = false;
-  for (Request* const request : round_) {
-    request->done = true;
-    if (request != &own) request->changed.notify_one();
+  for (Request* const request : round) {
+    round_.push_back(static_cast<ChunkRequest*>(request));
+    if (request->due_ns > kDueAtOnce) first_ns = std::min(first_ns, request->due_ns);
   }
-  led_ = !waiting_.empty();
-  if (!led_) return;
-  Request& next = *waiting_.front();
-  next.leads = true;
-  turn.line_up(next.place, next.chunk->due_ns);
-  if (&next != &own) next.changed.notify_one();
-}
-
-// Whatever happens, those whose chunks are in it are told and the next one leads.
-void ChunkPool::try_step() {
-  try {
-    step();
-  } catch (...) {
-    for (Request* const request : round_)
-      if (request->thrown == nullptr) request->thrown = std::current_exception();
-  }
+  turn.set_deadline(first_ns);
+  step();
 }
 
 void ChunkPool::step() {
   inputs_.clear();
-  for (const Request* const request : round_)
+  for (const ChunkRequest* const request : round_)
     inputs_.push_back({request->chunk->encoder, request->chunk->mels, request->chunk->last});
   const View<const float, 2> all = encoder_.step(inputs_, outputs_);
   for (size_t n = 0; n < round_.size(); ++n) {
@@ -121,7 +78,7 @@ void ChunkPool::step() {
 bool ChunkPool::decode_some() {
   jobs_.clear();
   decoded_.clear();
-  for (Request* const request : round_) {
+  for (ChunkRequest* const request : round_) {
     const Chunk& chunk = *request->chunk;
     const size_t rows = std::min(chunk.at_once, chunk.rows - chunk.decoded);
     if (rows == 0 || request->thrown != nullptr) continue;
@@ -162,9 +119,10 @@ void ChunkPool::warm_up(const transducer::Model& model) {
     heads.emplace_back(*model.decoder());
   }
   std::vector<Chunk> chunks(streams);
-  std::vector<Request> requests(streams);
+  std::vector<std::unique_ptr<ChunkRequest>> requests;
+  for (Chunk& chunk : chunks) requests.push_back(std::make_unique<ChunkRequest>(chunk));
   const auto run = [&](size_t count, size_t rows, bool last) {
-    const Turns::Turn turn(turns_);
+    const StepQueue::Turn turn(queue());
     round_.clear();
     for (size_t n = 0; n < count; ++n) {
       chunks[n] = {.encoder = &encoders[n],
@@ -173,8 +131,7 @@ void ChunkPool::warm_up(const transducer::Model& model) {
                    .head = &heads[n],
                    .found = &found,
                    .frames = frames.view()};
-      requests[n].chunk = &chunks[n];
-      round_.push_back(&requests[n]);
+      round_.push_back(requests[n].get());
     }
     step();
   };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 
 namespace syrinx {
 
@@ -20,7 +22,7 @@ View<const float, 2> encode_sound(const transducer::Model& model, std::span<cons
 }
 
 double hear_silence(const transducer::Model& model, const WindowTools& tools, const Clock& clock) {
-  Turns::Turn turn(tools.turns);
+  StepQueue::Turn turn(tools.queue);
   int64_t worked_ns = 0, from_ns = clock.now_ns();
   const transducer::BetweenJobs between = [&] {
     worked_ns += clock.now_ns() - from_ns;
@@ -105,7 +107,7 @@ void WindowedFrames::warm_up(const transducer::Model& model, const StreamWindow&
   const Frames frames(model.config(), window);
   const size_t frame = model.config().features.hop * model.config().encoder.factor;
   const size_t first = frames.chunk + frames.right;
-  const Turns::Turn turn(tools.turns);
+  const StepQueue::Turn turn(tools.queue);
   for (const size_t length : {frames.left + first, first}) {
     const std::vector<float> silence(length * frame, 0.0f);
     const View<const float, 2> all = encode_sound(model, silence, tools.room, tools.encoder, tools.runner,
@@ -151,8 +153,14 @@ void WindowedFrames::decode(size_t chunk, int64_t due_ns, const Sink& sink) {
   const size_t gone = (beyond + frame_ - 1) / frame_ * frame_;
   sound_.erase(sound_.begin(), sound_.begin() + static_cast<ptrdiff_t>(gone));
   known_ -= gone;
-  const Turns::Turn turn(tools_.turns, due_ns);
-  const View<const float, 2> all = encode_sound(*model_, sound_, tools_.room, tools_.encoder, tools_.runner, encode_);
+  std::optional<StepQueue::Turn> own;
+  if (tools_.line != nullptr) own.emplace(*tools_.line, due_ns);
+  StepQueue::Turn turn(tools_.queue, due_ns);
+  // As early as the first stream that waits for the tools.
+  const auto give_way = [&] { turn.give_way(std::min(due_ns, tools_.line->scheduler().first_due_ns())); };
+  EncodeOptions options = encode_;
+  if (tools_.line != nullptr) options.between = std::cref(give_way);  // which allocates nothing
+  const View<const float, 2> all = encode_sound(*model_, sound_, tools_.room, tools_.encoder, tools_.runner, options);
   const size_t first = known_ / frame_, end = std::min((known_ + chunk + frame_ - 1) / frame_, all.extent(0));
   known_ += chunk;
   for (size_t at = first; at < end; at += kFramesAtOnce) {
@@ -161,6 +169,7 @@ void WindowedFrames::decode(size_t chunk, int64_t due_ns, const Sink& sink) {
     const transducer::HeadDecoder::Job job{&track_.state, frames, &track_.found};
     tools_.decoder.decode({&job, 1});
     sink(frames);
+    if (options.between) options.between();
   }
 }
 

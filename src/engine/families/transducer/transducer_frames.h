@@ -11,7 +11,7 @@
 #include "engine/families/transducer/chunk_pool.h"
 #include "engine/recognition/recogniser.h"
 #include "engine/recognition/sound_pace.h"
-#include "engine/schedule/turns.h"
+#include "engine/schedule/scheduler.h"
 #include "models/transducer/encoder.h"
 #include "models/transducer/head_decoder.h"
 #include "models/transducer/model.h"
@@ -68,11 +68,12 @@ struct SoundRoom {
 
 // What streams in windows borrow for their calls, in their turn, and the heartbeat.
 struct WindowTools {
-  Turns& turns;  // at all that follows
+  StepQueue& queue;  // in whose turns all that follows is used
   nn::Runner& runner;
   transducer::Encoder& encoder;
   transducer::HeadDecoder& decoder;
   SoundRoom& room;
+  StepQueue* line = nullptr;  // for these tools where others use them too: a turn of it comes before the team's
 };
 
 // How a sound is encoded.

@@ -99,12 +99,14 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
       gate_(std::move(gate)),
       max_streams_(options.max_streams),
       window_(options.window.value_or(WindowedFrames::usual(model_->config()))),
-      team_(options.threads),
+      compute_(options.compute != nullptr ? options.compute : Compute::shared()),
+      queue_(compute_->scheduler()),
+      team_(compute_->team(options.threads)),
       runner_(team_),
       encoder_(model_->encoder(), runner_),
       decoder_(model_->decoder(), runner_, kGreedy, 1, kBlockFrames) {
   if (context) {
-    pool_ = std::make_unique<ChunkPool>(*model_, runner_, turns_, *context, kGreedy, max_streams_);
+    pool_ = std::make_unique<ChunkPool>(*model_, runner_, queue_, *context, kGreedy, max_streams_);
   } else {
     windows_ = std::make_unique<Windows>(*model_, runner_);
   }
@@ -119,7 +121,7 @@ std::unique_ptr<FrameSource> TransducerRecogniser::frame_source(LabelTrack& trac
 }
 
 WindowTools TransducerRecogniser::window_tools() {
-  return {turns_, runner_, windows_->encoder, windows_->decoder, windows_->room};
+  return {queue_, runner_, windows_->encoder, windows_->decoder, windows_->room, &windows_->line};
 }
 
 // Pages, tables, caches and threads are as in use before anybody waits for a result.  Weights that give none but faults
@@ -127,22 +129,25 @@ WindowTools TransducerRecogniser::window_tools() {
 Status TransducerRecogniser::warm_up() {
   const std::vector<float> silence(kRecognitionRateHz, 0.0f);
   if (gate_) gate_->pieces(silence, {});
-  const View<const float, 2> frames = encode_sound(*model_, silence, room_, encoder_, runner_);
-  transducer::HeadState state(*model_->decoder());
-  std::vector<Emission> found;
-  const transducer::HeadDecoder::Job job{&state, frames, &found};
-  decoder_.decode({&job, 1});
-  SYRINX_TRY_VOID(fault_status(state.faults(), files_.name));
-  // Not for models that have no search, or too few labels for one.
-  if (const auto beam = transducer::BeamDecoder::make(model_->decoder(), runner_, {})) (*beam)->decode(frames);
+  {
+    const StepQueue::Turn turn(queue_);
+    const View<const float, 2> frames = encode_sound(*model_, silence, room_, encoder_, runner_);
+    transducer::HeadState state(*model_->decoder());
+    std::vector<Emission> found;
+    const transducer::HeadDecoder::Job job{&state, frames, &found};
+    decoder_.decode({&job, 1});
+    SYRINX_TRY_VOID(fault_status(state.faults(), files_.name));
+    // Not for models that have no search, or too few labels for one.
+    if (const auto beam = transducer::BeamDecoder::make(model_->decoder(), runner_, {})) (*beam)->decode(frames);
+  }
   if (windows_ != nullptr) WindowedFrames::warm_up(*model_, window_, window_tools());
   if (pool_ != nullptr) pool_->warm_up(*model_);
   return {};
 }
 
 double TransducerRecogniser::beat() {
-  const Turns::Turn own(recordings_);
-  return hear_silence(*model_, {turns_, runner_, encoder_, decoder_, room_});
+  const StepQueue::Turn own(recordings_);
+  return hear_silence(*model_, {queue_, runner_, encoder_, decoder_, room_});
 }
 
 // "auto" is no language, but one of the rows.
@@ -205,7 +210,7 @@ Result<TransducerRecogniser::Search> TransducerRecogniser::search_of(const Trans
   SYRINX_TRY(search.prompt, prompt_of(options));
   SYRINX_TRY(search.boost, boost_tree(options));
   if (options.beam < 2) return search;
-  const Turns::Turn turn(turns_);  // its layers grow the runner's scratch, which others may be using
+  const StepQueue::Turn turn(queue_);  // its layers grow the runner's scratch, which others may be using
   SYRINX_TRY(search.beam,
              transducer::BeamDecoder::make(model_->decoder(), runner_, {.beam = static_cast<size_t>(options.beam)}));
   return search;
@@ -225,9 +230,9 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
   SYRINX_TRY(const std::vector<SpeechPiece> all, pieces(sound, voice, options.is_wanted));
   for (const SpeechPiece& piece : all) {
     {
-      const Turns::Turn own(recordings_, kNeverDue, options.is_wanted);
+      const StepQueue::Turn own(recordings_, kNeverDue, options.is_wanted);
       if (!own.is_mine()) return stopped();
-      Turns::Turn turn(turns_, kNeverDue, options.is_wanted);
+      StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted);
       if (!turn.is_mine()) return stopped();
       const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
       SYRINX_TRY_VOID(hear(piece, sound, search, options, between, transcript));

@@ -16,8 +16,9 @@
 #include "engine/families/transducer/transducer_frames.h"
 #include "engine/recognition/recogniser.h"
 #include "engine/recognition/speech_gate.h"
+#include "engine/schedule/compute.h"
 #include "engine/schedule/heartbeat.h"
-#include "engine/schedule/turns.h"
+#include "engine/schedule/scheduler.h"
 #include "models/transducer/beam.h"
 #include "models/transducer/boost_tree.h"
 #include "models/transducer/encoder.h"
@@ -54,9 +55,10 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   Frames frames_of(size_t samples) const override;
   double load_ms() const override { return load_ms_; }
   double warm_up_ms() const override { return warm_up_ms_; }
-  StepFigures steps() const override { return turns_.steps(); }
+  StepFigures steps() const override { return queue_.steps(); }
   size_t waiting() const override {
-    return recordings_.waiting() + turns_.waiting() + (pool_ != nullptr ? pool_->waiting_behind() : 0);
+    return recordings_.waiting() + queue_.waiting() + (pool_ != nullptr ? pool_->waiting_behind() : 0) +
+           (windows_ != nullptr ? windows_->line.waiting() : 0);
   }
   // Since it was loaded; none where it was asked for none.  Any thread.
   uint64_t heartbeats() const { return heartbeat_ != nullptr ? heartbeat_->beats() : 0; }
@@ -106,6 +108,8 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   // What streams in windows have beside the recordings' own, which may give way to them at any block or frame.
   struct Windows {
     Windows(const transducer::Model& model, nn::Runner& runner);
+    Scheduler waiting;
+    StepQueue line{waiting};
     transducer::Encoder encoder;
     transducer::HeadDecoder decoder;
     SoundRoom room;
@@ -143,8 +147,10 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   std::atomic<size_t> streams_{0};
 
   // A piece of a recording keeps what is its own while its turn is another's: recordings take turns at that, too.
-  Turns recordings_;  // at encoder_, decoder_ and room_; taken before turns_
-  Turns turns_;       // at the team, the runner and windows_
+  Scheduler recording_line_;
+  StepQueue recordings_{recording_line_};  // for encoder_, decoder_ and room_; a turn is taken before the team's
+  const std::shared_ptr<Compute> compute_;
+  StepQueue queue_;  // for the team, the runner and windows_
   ThreadTeam team_;
   nn::Runner runner_;
   transducer::Encoder encoder_;

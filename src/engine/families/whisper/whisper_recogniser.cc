@@ -106,6 +106,7 @@ Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOpti
   recogniser->load_ms_ = watch.elapsed_ms();
   if (options.warm_up) {
     if (recogniser->gate_) recogniser->gate_->pieces(std::vector<float>(kRecognitionRateHz), {});
+    const StepQueue::Turn turn(recogniser->queue_);
     recogniser->transcriber_->warm_up();
     recogniser->warm_up_ms_ = watch.elapsed_ms() - recogniser->load_ms_;
   }
@@ -113,7 +114,11 @@ Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOpti
 }
 
 WhisperRecogniser::WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options)
-    : files_(options.files), model_(std::move(model)), team_(options.threads) {}
+    : files_(options.files),
+      model_(std::move(model)),
+      compute_(options.compute != nullptr ? options.compute : Compute::shared()),
+      queue_(compute_->scheduler()),
+      team_(compute_->team(options.threads)) {}
 
 std::vector<std::string> WhisperRecogniser::languages() const {
   if (!vocabulary_->tokens.multilingual) return {"en"};
@@ -158,10 +163,13 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
                                      const Progress& progress, Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
   const whisper::Language* found = nullptr;
-  const auto mapped = [&](double done_s) { return !progress || progress(piece.end_in_recording(done_s)); };
   Result<std::vector<whisper::Segment>> heard =
       fail(Code::kCancelled, "the transcription was stopped before a piece of it");
-  with_transcriber(kNeverDue, options.is_wanted, [&](whisper::Transcriber& transcriber) {
+  with_transcriber(kNeverDue, options.is_wanted, [&](whisper::Transcriber& transcriber, StepQueue::Turn& turn) {
+    // Others have the team while the caller is told.
+    const auto mapped = [&](double done_s) {
+      return !progress || turn.outside([&] { return progress(piece.end_in_recording(done_s)); });
+    };
     heard = transcriber.transcribe(sound, settings, mapped);
     found = transcriber.language();
   });

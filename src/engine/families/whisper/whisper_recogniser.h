@@ -2,15 +2,17 @@
 // the sound so far again and again (whisper_stream.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "base/thread_team.h"
 #include "engine/recognition/recogniser.h"
 #include "engine/recognition/speech_gate.h"
-#include "engine/schedule/turns.h"
+#include "engine/schedule/compute.h"
 #include "models/whisper/transcriber.h"
 
 namespace syrinx {
@@ -37,31 +39,52 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   Frames frames_of(size_t samples) const override;
   double load_ms() const override { return load_ms_; }
   double warm_up_ms() const override { return warm_up_ms_; }
-  StepFigures steps() const override { return turns_.steps(); }
-  size_t waiting() const override { return turns_.waiting(); }
+  StepFigures steps() const override { return queue_.steps(); }
+  size_t waiting() const override { return windows_.waiting() + queue_.waiting(); }
 
   // Null where no voice activity model is installed.
   const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }
   // Of the model's tokens; any thread.
   const whisper::Vocabulary& vocabulary() const { return *vocabulary_; }
   // The caller that has the transcriber, and those that wait for it.  Any thread.
-  uint64_t asking() const { return turns_.asking(); }
-  // One caller at a time, whose work is due first (turns.h): `use` is called with the transcriber while others wait.
+  uint64_t asking() const { return windows_.asking(); }
+  // One caller at a time, whose work is due first: `use` is called with the transcriber while others wait.
   template <class Use>
-  auto with_transcriber(int64_t due_ns, Use&& use) {
-    const Turns::Turn turn(turns_, due_ns);
-    return use(*transcriber_);
+  void with_transcriber(int64_t due_ns, Use&& use) {
+    with_transcriber(due_ns, {}, use);
   }
-  // The same for somebody who may leave meanwhile (TranscribeOptions::is_wanted): false when he has, and `use` was not
-  // called.
+  // The same for a caller that may leave meanwhile (TranscribeOptions::is_wanted): false when it has, and `use` was not
+  // called.  `use` may take the turn of the team besides.
   template <class Use>
   bool with_transcriber(int64_t due_ns, const std::function<bool()>& is_wanted, Use&& use) {
-    const Turns::Turn turn(turns_, due_ns, is_wanted);
-    if (turn.is_mine()) use(*transcriber_);
-    return turn.is_mine();
+    const StepQueue::Turn window(windows_, due_ns, is_wanted);
+    if (!window.is_mine()) return false;
+    StepQueue::Turn turn(queue_, due_ns, is_wanted);
+    if (!turn.is_mine()) return false;
+    const Between between(*transcriber_, [&] { turn.give_way(std::min(due_ns, window_line_.first_due_ns())); });
+    if constexpr (std::is_invocable_v<Use, whisper::Transcriber&, StepQueue::Turn&>)
+      use(*transcriber_, turn);
+    else
+      use(*transcriber_);
+    return true;
   }
 
  private:
+  // While it lives, others may have the team between two jobs of the transcriber, which goes on as early as the first
+  // caller that waits for it.
+  class Between {
+   public:
+    Between(whisper::Transcriber& transcriber, const whisper::BetweenJobs& between) : transcriber_(transcriber) {
+      transcriber_.set_between(between);
+    }
+    ~Between() { transcriber_.set_between({}); }
+    Between(const Between&) = delete;
+    Between& operator=(const Between&) = delete;
+
+   private:
+    whisper::Transcriber& transcriber_;
+  };
+
   WhisperRecogniser(std::shared_ptr<const whisper::Model> model, const RecogniserOptions& options);
   struct StreamRules {
     whisper::TranscriberSettings settings;
@@ -79,8 +102,11 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   std::optional<SpeechGate> gate_;
   double load_ms_ = 0, warm_up_ms_ = 0;
 
+  Scheduler window_line_;
+  StepQueue windows_{window_line_};  // for the transcriber; a turn is taken before the team's
+  const std::shared_ptr<Compute> compute_;
+  StepQueue queue_;
   ThreadTeam team_;
-  Turns turns_;  // at the transcriber, and by it at the team
   std::unique_ptr<whisper::Transcriber> transcriber_;
 };
 

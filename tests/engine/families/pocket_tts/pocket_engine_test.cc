@@ -19,9 +19,7 @@ namespace syrinx {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
+using testing::ElementsAre, testing::HasSubstr;
 const std::string kData = std::string(SYRINX_TEST_DATA) + "/pocket_tts/";
 const std::string kEnglish = kData + "english";
 const std::string kVoice = kEnglish + "/voice.safetensors";
@@ -91,11 +89,13 @@ TEST(PocketEngine, SpeaksWhatTheSynthesizerComputes) {
     ASSERT_TRUE(heard.status.has_value()) << heard.status.error().message;
 
     const auto model = pocket::Model::load(kEnglish, {.precision = precision});
+    Scheduler scheduler;
+    StepQueue queue(scheduler);
     ThreadTeam team(2);
     nn::Runner runner(team);
     const std::string bytes = read_text(kVoice);
     const auto file = pocket::parse_voice_file(std::as_bytes(std::span(bytes)), "voice", (*model)->config().flow_lm);
-    const auto pool = pocket::Synthesizer::make_pool(**model, runner, 1);
+    const auto pool = pocket::Synthesizer::make_pool(**model, runner, queue, 1);
     auto speech = pocket::Synthesizer::create(*model, *pocket::make_voice(**model, *file, runner), {.seed = 3}, *pool);
     const auto chunks =
         pocket::split_text(kText, pocket::kDefaultMaxTokens, (*model)->config().text, (*model)->tokenizer());

@@ -48,7 +48,9 @@ void expect_each_alone(Precision precision) {
     for (size_t n = 0; n < kStreams; ++n) want.push_back(frames_of(alone, voice, text_of(n), kFrames));
 
     const FlowSchedule schedule = *make_schedule(*loaded.flow, loaded.model.evaluations);
-    StreamPool pool(loaded.flow, loaded.codec, schedule, runner, kStreams);
+    Scheduler scheduler;
+    StepQueue queue(scheduler);
+    StreamPool pool(loaded.flow, loaded.codec, schedule, runner, queue, kStreams);
     std::atomic<size_t> equal{0};
     std::vector<std::thread> speakers;
     for (size_t n = 0; n < kStreams; ++n) {
@@ -74,7 +76,7 @@ TEST(StreamPool, ThreadsTogetherGetWhatEachGetsAlone) {
   for (const Precision precision : kBothHistories) expect_each_alone(precision);
 }
 
-// The smallest model on one thread, with room for two streams.
+// The smallest model on one thread, with room for two streams.  Its clock stands still unless a test moves it.
 class StreamPoolOfTwo : public ::testing::Test {
  protected:
   const Loaded loaded_{"english_2m"};
@@ -82,7 +84,10 @@ class StreamPoolOfTwo : public ::testing::Test {
   nn::Runner runner_{team_};
   const std::shared_ptr<const FlowLmState> voice_ = loaded_.voice(runner_);
   const FlowSchedule schedule_ = *make_schedule(*loaded_.flow, loaded_.model.evaluations);
-  StreamPool pool_{loaded_.flow, loaded_.codec, schedule_, runner_, 2};
+  ManualClock clock_;
+  Scheduler scheduler_{clock_};
+  StepQueue queue_{scheduler_};
+  StreamPool pool_{loaded_.flow, loaded_.codec, schedule_, runner_, queue_, 2};
   const std::vector<int32_t> ids_ = {5, 6};
 };
 
@@ -106,33 +111,6 @@ TEST_F(StreamPoolOfTwo, WhatWorkThrowsReachesItsOwner) {
   EXPECT_EQ(say(*lease, voice_, ids_), sound);
 }
 
-// The time in which the team works for others is not a stream's own.
-TEST_F(StreamPoolOfTwo, TellsHowLongAStreamWaitedForOthers) {
-  auto lease = pool_.lease(schedule_);
-  ASSERT_TRUE(lease.has_value());
-  const Stopwatch alone;
-  say(*lease, voice_, ids_);
-  EXPECT_LE(lease->waited_ms(), alone.elapsed_ms());
-  double waited_ms = 0;
-  for (int i = 0; i < 50 && waited_ms < 100; ++i) {  // who speaks may come late, when nothing is to be waited for
-    const double before_ms = lease->waited_ms();
-    std::atomic<bool> holds{false};
-    std::thread other([&] {
-      pool_.alone([&] {
-        holds = true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      });
-    });
-    while (!holds) std::this_thread::yield();
-    const Stopwatch watch;
-    say(*lease, voice_, ids_);
-    waited_ms = lease->waited_ms() - before_ms;
-    EXPECT_LT(waited_ms, watch.elapsed_ms());
-    other.join();
-  }
-  EXPECT_GE(waited_ms, 100);
-}
-
 // What is asked for while the team is busy, in this order.
 class Askers {
  public:
@@ -151,8 +129,24 @@ class Askers {
   std::vector<std::thread> threads_;
 };
 
-// A chunk that is due behind a frame is begun behind it; batch work waits for both.
-TEST_F(StreamPoolOfTwo, WhatIsDueFirstGoesFirst) {
+// The time in which the team works for others is not a stream's own.
+TEST_F(StreamPoolOfTwo, TimeOfOthersIsWaitingTime) {
+  auto lease = pool_.lease(schedule_);
+  ASSERT_TRUE(lease.has_value());
+  say(*lease, voice_, ids_);
+  EXPECT_EQ(lease->waited_ms(), 0);
+  {
+    Askers askers(pool_);
+    pool_.alone([&] {
+      askers.ask([&] { say(*lease, voice_, ids_); });
+      clock_.advance_ns(200'000'000);
+    });
+  }
+  EXPECT_EQ(lease->waited_ms(), 200);
+}
+
+// Other work of the pool, frames and batch work go in the order in which they are due.
+TEST_F(StreamPoolOfTwo, EarliestDueGoesFirst) {
   auto lease = pool_.lease(schedule_);
   ASSERT_TRUE(lease.has_value());
   ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
@@ -176,6 +170,27 @@ TEST_F(StreamPoolOfTwo, WhatIsDueFirstGoesFirst) {
     EXPECT_EQ(order[1], "later, spoken");
     EXPECT_EQ(order[2], "batch, spoken");
   }
+}
+
+// A round is as urgent as the frame of it that is due first, whenever that was asked for.
+TEST_F(StreamPoolOfTwo, UrgentFrameHastensTheRound) {
+  auto slow = pool_.lease(), urgent = pool_.lease();
+  ASSERT_TRUE(slow.has_value() && urgent.has_value());
+  for (auto* const lease : {&*slow, &*urgent}) ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
+  const std::vector<float> noise(slow->latent(), 0.25f);
+  const uint64_t steps = pool_.steps().count();
+  std::vector<float> first(slow->frame_samples(), std::numeric_limits<float>::quiet_NaN()), second = first;
+  bool was_spoken = false;
+  {
+    Askers askers(pool_);
+    pool_.alone([&] {
+      askers.ask([&] { EXPECT_TRUE(slow->next(noise, first, 300)); });
+      askers.ask([&] { pool_.alone([&] { was_spoken = !std::isnan(first[0]) && !std::isnan(second[0]); }, 200); });
+      askers.ask([&] { EXPECT_TRUE(urgent->next(noise, second, 100)); });
+    });
+  }
+  EXPECT_TRUE(was_spoken);
+  EXPECT_EQ(pool_.steps().count(), steps + 2);
 }
 
 // Whether he waits for a chunk or for a frame: no round makes anything for him.
@@ -220,94 +235,23 @@ TEST_F(StreamPoolOfTwo, NothingIsMadeForWhoHasLeft) {
   }
 }
 
-TEST_F(StreamPoolOfTwo, BatchWorkDoesNotWaitForEver) {
+// Work that is due leaves batch work its share.
+TEST_F(StreamPoolOfTwo, BatchWorkKeepsItsShare) {
   std::vector<std::string> order;
+  const auto work = [&](const char* name) {
+    order.emplace_back(name);
+    clock_.advance_ns(DueQueue::kStepNs);
+  };
   {
     Askers askers(pool_);
     pool_.alone([&] {
-      askers.ask([&] { pool_.alone([&] { order.emplace_back("batch"); }); });
-      for (int i = 0; i < StreamPool::kRoundsInARow + 2; ++i)
-        askers.ask([&, i] { pool_.alone([&] { order.emplace_back("due"); }, i); });
+      askers.ask([&] { pool_.alone([&] { work("batch"); }); });
+      for (int i = 0; i < 18; ++i) askers.ask([&, i] { pool_.alone([&] { work("due"); }, 1000 + i); });
     });
   }
-  std::vector<std::string> expected(StreamPool::kRoundsInARow + 3, "due");
-  expected[StreamPool::kRoundsInARow] = "batch";
+  std::vector<std::string> expected(19, "due");
+  expected[16] = "batch";
   EXPECT_EQ(order, expected);
-}
-
-// Who has been served asks for a frame within an hour; batch work waits for rounds, then, not for a time.
-class PatientStreamPool : public StreamPoolOfTwo {
- protected:
-  static constexpr int kRounds = StreamPool::kRoundsInARow + 2;
-
-  StreamPool::Lease leased() { return std::move(*patient_.lease()); }
-  void begin(StreamPool::Lease& lease) { EXPECT_TRUE(lease.begin(voice_, ids_, 1e30f, 3).has_value()); }
-  void next(StreamPool::Lease& lease) {
-    EXPECT_TRUE(lease.next(std::vector<float>(lease.latent(), 0.25f), frames_.at(asked_++)));
-  }
-  // Batch work asks, and behind it others, round by round.  How many frames had been made when it ran.
-  int64_t made_before_batch_work(const std::function<void()>& rounds) {
-    int64_t made = 0;
-    std::atomic<bool> done{false};
-    std::thread batch([&] {
-      patient_.alone([&] {
-        made = std::count_if(frames_.begin(), frames_.end(), [](const auto& frame) { return !std::isnan(frame[0]); });
-      });
-      done = true;
-    });
-    while (patient_.waiting() == 0 && !done) std::this_thread::yield();
-    rounds();
-    batch.join();
-    return made;
-  }
-
-  StreamPool patient_{loaded_.flow, loaded_.codec, schedule_, runner_, 1, std::chrono::hours(1)};
-  std::vector<std::vector<float>> frames_ = std::vector<std::vector<float>>(
-      kRounds + 1,
-      std::vector<float>(pool_.lease(schedule_)->frame_samples(), std::numeric_limits<float>::quiet_NaN()));
-  size_t asked_ = 0;
-};
-
-TEST_F(PatientStreamPool, BatchWorkWaitsForStreamsBetweenTwoFrames) {
-  StreamPool::Lease lease = leased();
-  begin(lease);
-  next(lease);
-  patient_.alone([] {}, kDueAtOnce);  // as somebody else's chunk: a round without frames
-  const int64_t made = made_before_batch_work([&] {
-    for (int i = 0; i < kRounds; ++i) next(lease);
-  });
-  EXPECT_EQ(made, 1 + StreamPool::kRoundsInARow);
-}
-
-TEST_F(PatientStreamPool, BatchWorkWaitsForTheFirstFrameOfAChunk) {
-  StreamPool::Lease lease = leased();
-  begin(lease);
-  const int64_t made = made_before_batch_work([&] {
-    for (int i = 0; i < kRounds; ++i) next(lease);
-  });
-  EXPECT_EQ(made, StreamPool::kRoundsInARow);
-}
-
-TEST_F(PatientStreamPool, BatchWorkWaitsForTheFirstChunkOfAStream) {
-  StreamPool::Lease lease = leased();
-  const int64_t made = made_before_batch_work([&] {
-    begin(lease);
-    for (int i = 1; i < kRounds; ++i) next(lease);
-  });
-  EXPECT_EQ(made, StreamPool::kRoundsInARow - 1);
-}
-
-// Streams that are asked for again and again, and begin nothing.
-TEST_F(StreamPoolOfTwo, BatchWorkDoesNotWaitForStreamsWithoutEnd) {
-  StreamPool pool(loaded_.flow, loaded_.codec, schedule_, runner_, 2, std::chrono::milliseconds(50));
-  std::atomic<bool> done{false};
-  { const auto first = pool.lease(); }
-  std::thread batch([&] {
-    pool.alone([] {});
-    done = true;
-  });
-  while (!done) EXPECT_TRUE(pool.lease().has_value());
-  batch.join();
 }
 
 TEST_F(StreamPoolOfTwo, BatchWorkGoesOnWhereAStreamDoesNot) {
@@ -330,8 +274,8 @@ TEST_F(StreamPoolOfTwo, AStreamIsThereAtOnce) {
   EXPECT_EQ(say(**other, voice_, ids_), sound);
 }
 
-// A first sound waits for one round of the others: the one that begins its chunk makes its frame beside theirs.
-TEST_F(StreamPoolOfTwo, TheRoundThatBeginsAChunkMakesItsFirstFrame) {
+// A first sound waits for one round of the others: the one behind its chunk's beginning makes its frame beside theirs.
+TEST_F(StreamPoolOfTwo, FirstFrameIsInTheNextRound) {
   auto lease = pool_.lease(), other = pool_.lease();
   ASSERT_TRUE(lease.has_value() && other.has_value());
   const std::vector<float> sound = say(*lease, voice_, ids_);
@@ -362,7 +306,7 @@ TEST_F(StreamPoolOfTwo, TheRoundThatBeginsAChunkMakesItsFirstFrame) {
     });
   }
   EXPECT_EQ(order, (std::vector<std::string>{"first", "others"}));
-  EXPECT_EQ(pool_.steps().count() - steps, 2u) << "one round of frames, and one of what came behind it";
+  EXPECT_EQ(pool_.steps().count() - steps, 3u) << "the chunk, one round of frames, and what came behind it";
   EXPECT_TRUE(std::equal(first.begin(), first.end(), sound.begin()));
   std::vector<float> second(first.size());
   EXPECT_TRUE(lease->next(noise, second));
@@ -385,19 +329,22 @@ TEST_F(StreamPoolOfTwo, RoundsAreSteps) {
   constexpr int64_t kMs = 1'000'000;
   ManualClock clock;
   clock.advance_ns(1000 * kMs);
-  StreamPool pool(loaded_.flow, loaded_.codec, schedule_, runner_, 2, StreamPool::kNextFrame, clock);
+  Scheduler scheduler(clock);
+  StepQueue queue(scheduler);
+  StreamPool pool(loaded_.flow, loaded_.codec, schedule_, runner_, queue, 2);
   const auto pass = [&] { clock.advance_ns(100 * kMs); };
   const auto in_ms = [&](int64_t ms) { return clock.now_ns() + ms * kMs; };
   auto lease = pool.lease(schedule_);
   ASSERT_TRUE(lease.has_value());
   ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
+  EXPECT_EQ(pool.steps().count(), 1u);
   pool.alone(pass);
   pool.alone(pass, kDueAtOnce);
-  EXPECT_EQ(pool.steps().count(), 0u);
+  EXPECT_EQ(pool.steps().count(), 1u);
 
   pool.alone(pass, in_ms(-50));  // the first sound of a text
   pool.alone(pass, in_ms(100));
-  EXPECT_EQ(pool.steps().count(), 2u);
+  EXPECT_EQ(pool.steps().count(), 3u);
   EXPECT_EQ(pool.steps().late, 0u);
   pool.alone(pass, in_ms(99));
   EXPECT_EQ(pool.steps().late, 1u);
@@ -406,18 +353,18 @@ TEST_F(StreamPoolOfTwo, RoundsAreSteps) {
   std::vector<float> frame(lease->frame_samples());
   EXPECT_TRUE(lease->next(noise, frame, in_ms(0)));
   EXPECT_TRUE(lease->next(noise, frame, in_ms(1)));
-  EXPECT_EQ(pool.steps().count(), 5u);
+  EXPECT_EQ(pool.steps().count(), 6u);
   EXPECT_EQ(pool.steps().late, 1u);
   {
     Askers askers(pool);
     pool.alone([&] {
       askers.ask([&, due_ns = in_ms(80)] { EXPECT_TRUE(lease->next(noise, frame, due_ns)); });
-      askers.ask([&] { pool.alone(pass, kDueAtOnce + 1); });  // another's text, in the frame's round
+      askers.ask([&] { pool.alone(pass, in_ms(70)); });  // before the frame, which is late then
     });
   }
   const StepFigures steps = pool.steps();
-  EXPECT_EQ(steps.count(), 6u);
-  EXPECT_EQ(steps.late, 2u);
+  EXPECT_EQ(steps.count(), 8u);
+  EXPECT_EQ(steps.late, 3u);
   EXPECT_EQ(steps.took_ns, 400 * kMs);
 }
 
@@ -428,7 +375,9 @@ TEST(StreamPool, SchedulesAreEachStreamsOwn) {
   nn::Runner runner(team);
   const auto voice = loaded.voice(runner);
   const std::vector<int32_t> ids = {5, 6, 7};
-  StreamPool pool(loaded.flow, loaded.codec, *make_schedule(*loaded.flow, 1), runner, 3);
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
+  StreamPool pool(loaded.flow, loaded.codec, *make_schedule(*loaded.flow, 1), runner, queue, 3);
   std::vector<std::vector<float>> want, got(3);
   for (const size_t evaluations : {1, 2, 3}) {
     ChunkSpeaker alone(loaded.flow, loaded.codec, *make_schedule(*loaded.flow, evaluations), runner);
@@ -459,7 +408,9 @@ TEST(StreamPool, EndsAndErrorsAreEachStreamsOwn) {
   nn::Runner runner(team);
   const auto voice = loaded.voice(runner);
   const FlowSchedule schedule = *make_schedule(*loaded.flow, loaded.model.evaluations);
-  StreamPool pool(loaded.flow, loaded.codec, schedule, runner, 2);
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
+  StreamPool pool(loaded.flow, loaded.codec, schedule, runner, queue, 2);
   auto first = pool.lease(schedule);
   ASSERT_TRUE(first.has_value());
   {

@@ -194,7 +194,7 @@ TEST(PocketChunkPlanner, CountsThePartsThatItLeavesOut) {
 
 struct Stream {
   Stream(const std::string& name, int threads, const SpeechSettings& settings = {})
-      : model(load_model(name)), team(threads), runner(team), pool(Synthesizer::make_pool(*model, runner, 3)) {
+      : model(load_model(name)), team(threads), runner(team), pool(Synthesizer::make_pool(*model, runner, queue, 3)) {
     const std::string bytes = file_text(name + "/voice.safetensors");
     const auto file = parse_voice_file(std::as_bytes(std::span(bytes)), name, model->config().flow_lm);
     voice = *make_voice(*model, *file, runner);
@@ -209,6 +209,8 @@ struct Stream {
   std::shared_ptr<const Model> model;
   ThreadTeam team;
   nn::Runner runner;
+  Scheduler scheduler;
+  StepQueue queue{scheduler};
   std::unique_ptr<StreamPool> pool;
   VoiceState voice;
   std::unique_ptr<Synthesizer> speech;

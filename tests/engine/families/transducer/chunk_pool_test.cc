@@ -43,8 +43,8 @@ struct Pool {
             *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = precision})),
         team(threads),
         runner(team),
-        turns(clock),
-        pool(*model, runner, turns, context.value_or(model->config().encoder.contexts.front()),
+        scheduler(clock),
+        pool(*model, runner, queue, context.value_or(model->config().encoder.contexts.front()),
              {.confidence = {.measure = transducer::ConfidenceMeasure::kTsallisExp}}, streams) {}
 
   // `part` of a sound's samples, `size` at a time; to its end where that is all.
@@ -68,7 +68,8 @@ struct Pool {
   std::shared_ptr<const transducer::Model> model;
   ThreadTeam team;
   nn::Runner runner;
-  Turns turns;
+  Scheduler scheduler;
+  StepQueue queue{scheduler};
   ChunkPool pool;
 };
 
@@ -90,7 +91,7 @@ void compare(const std::string& name, Precision precision, int threads,
   EXPECT_EQ(steps, chunks) << "each alone";
   std::vector<std::thread> speakers;
   {
-    const Turns::Turn turn(pool.turns);
+    const StepQueue::Turn turn(pool.queue);
     for (size_t n = 0; n < kStreams; ++n)
       speakers.emplace_back([&, n] { together[n] = pool.hear(sounds[n], 500 + 333 * n, part(n)); });
     while (pool.pool.waiting() < kStreams) std::this_thread::yield();
@@ -145,7 +146,7 @@ TEST(ChunkPool, WhatWaitsSharesAStepOldestFirst) {
   std::vector<uint64_t> step(5);
   std::vector<std::thread> threads;
   {
-    const Turns::Turn turn(pool.turns);
+    const StepQueue::Turn turn(pool.queue);
     for (size_t n = 0; n < step.size(); ++n) {
       askers.push_back(std::make_unique<Asker>(pool));
       threads.emplace_back([&, n] {
@@ -168,7 +169,8 @@ TEST(ChunkPool, WhatWaitsSharesAStepOldestFirst) {
 
 // Also where more come, while the one that is to work waits for the team, than a step takes: it works for them first.
 TEST(ChunkPool, WhatIsDueFirstGoesFirst) {
-  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 3);
+  const ManualClock clock;
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 3, {}, clock);
   const std::vector<int64_t> due_ns = {500, 400, 300, 200, 100, 200};
   std::vector<std::unique_ptr<Asker>> askers;
   std::vector<ChunkPool::Sink> sinks;
@@ -179,7 +181,7 @@ TEST(ChunkPool, WhatIsDueFirstGoesFirst) {
     sinks.push_back([&order, n](View<const float, 2>) { order.push_back(n); });
   }
   {
-    const Turns::Turn turn(pool.turns);
+    const StepQueue::Turn turn(pool.queue);
     for (size_t n = 0; n < due_ns.size(); ++n) {
       threads.emplace_back([&, n] {
         ChunkPool::Chunk chunk = askers[n]->chunk();
@@ -196,17 +198,21 @@ TEST(ChunkPool, WhatIsDueFirstGoesFirst) {
   EXPECT_EQ(pool.pool.waiting(), 0u);
 }
 
-// A recording waits for so many steps, not for one: who leads the next one stands in line before it.
+// The stream that leads the next step joins before batch work has its turn, which waits until it has earned a step.
 TEST(ChunkPool, StepsGoOnBeforeBatchWork) {
-  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 1);
-  constexpr size_t kMore = 2;
+  ManualClock clock;
+  Pool pool("hybrid_streaming.nemo", Precision::kF32, 1, 1, {}, clock);
+  const size_t kBefore = 16, kMore = 2;  // steps of 8 ms
   std::vector<std::unique_ptr<Asker>> askers;
   std::vector<std::string> order;  // of the team's turns
-  const ChunkPool::Sink sink = [&](View<const float, 2>) { order.emplace_back("step"); };
+  const ChunkPool::Sink sink = [&](View<const float, 2>) {
+    order.emplace_back("step");
+    clock.advance_ns(DueQueue::kStepNs);
+  };
   std::vector<std::thread> threads;
   {
-    const Turns::Turn turn(pool.turns);
-    for (size_t n = 0; n < Turns::kDueInARow + kMore; ++n) {
+    const StepQueue::Turn turn(pool.queue);
+    for (size_t n = 0; n < kBefore + kMore; ++n) {
       askers.push_back(std::make_unique<Asker>(pool));
       threads.emplace_back([&, n] {
         ChunkPool::Chunk chunk = askers[n]->chunk();
@@ -215,18 +221,17 @@ TEST(ChunkPool, StepsGoOnBeforeBatchWork) {
       });
       while (pool.pool.waiting() <= n) std::this_thread::yield();
     }
-    while (pool.turns.asking() < 2) std::this_thread::yield();  // one of them leads
     threads.emplace_back([&] {
-      const Turns::Turn batch(pool.turns);
+      const StepQueue::Turn batch(pool.queue);
       order.emplace_back("batch");
     });
-    while (pool.turns.asking() < 3) std::this_thread::yield();
+    while (pool.queue.asking() < 3) std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
-  std::vector<std::string> expected(Turns::kDueInARow + kMore + 1, "step");
-  expected[Turns::kDueInARow] = "batch";
+  std::vector<std::string> expected(kBefore + kMore + 1, "step");
+  expected[kBefore] = "batch";
   EXPECT_EQ(order, expected);
-  EXPECT_EQ(pool.turns.asking(), 0u);
+  EXPECT_EQ(pool.queue.asking(), 0u);
 }
 
 // Whichever it is, and it alone: the others of the step came in time.
@@ -240,7 +245,7 @@ TEST(ChunkPool, AStepIsLateWithAnyOfItsChunks) {
     std::vector<std::unique_ptr<Asker>> askers;
     std::vector<std::thread> threads;
     {
-      const Turns::Turn turn(pool.turns);
+      const StepQueue::Turn turn(pool.queue);
       for (const int64_t due : due_ns) {
         askers.push_back(std::make_unique<Asker>(pool));
         threads.emplace_back([&pool, &sink, due, asker = askers.back().get(), is_first = threads.empty()] {
@@ -257,12 +262,12 @@ TEST(ChunkPool, AStepIsLateWithAnyOfItsChunks) {
   };
   const auto in_ms = [&](int64_t ms) { return clock.now_ns() + ms * kMs; };
   step({in_ms(50)});
-  EXPECT_EQ(pool.turns.steps().late, 1u);
+  EXPECT_EQ(pool.queue.steps().late, 1u);
   step({in_ms(500), in_ms(600)});
   step({kDueAtOnce});
-  EXPECT_EQ(pool.turns.steps().late, 1u);
+  EXPECT_EQ(pool.queue.steps().late, 1u);
   step({in_ms(500), kDueAtOnce, in_ms(50)});
-  const StepFigures steps = pool.turns.steps();
+  const StepFigures steps = pool.queue.steps();
   EXPECT_EQ(steps.late, 2u);
   EXPECT_EQ(steps.count(), 4u);
   EXPECT_EQ(steps.took_ns, 400 * kMs);
@@ -364,7 +369,7 @@ TEST(ChunkPool, WhatIsThrownReachesItsOwnerAlone) {
   std::vector<int> thrown(kAskers, 0);
   const ChunkPool::Sink sink = [](View<const float, 2>) { throw std::bad_alloc(); };
   {
-    const Turns::Turn turn(pool.turns);
+    const StepQueue::Turn turn(pool.queue);
     for (size_t n = 0; n < kAskers; ++n) {
       askers.push_back(std::make_unique<Asker>(pool));
       threads.emplace_back([&, n] {

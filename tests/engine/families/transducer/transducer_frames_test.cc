@@ -54,20 +54,21 @@ TEST(FrameSources, FlushesGiveWhatIsThereOnce) {
         *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + name, {.precision = Precision::kF32});
     ThreadTeam team(1);
     nn::Runner runner(team);
-    Turns turns;
+    Scheduler scheduler;
+    StepQueue queue(scheduler);
     LabelTrack of_plain(*model->decoder()), of_flushed(*model->decoder());
     if (!ChunkedFrames::fits(*model)) {
       transducer::Encoder encoder(model->encoder(), runner);
       transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
       SoundRoom room;
-      const WindowTools tools{turns, runner, encoder, decoder, room};
+      const WindowTools tools{queue, runner, encoder, decoder, room};
       const StreamWindow window = WindowedFrames::usual(model->config());
       WindowedFrames plain(model, window, tools, of_plain), flushed(model, window, tools, of_flushed);
       EXPECT_EQ(flushed_frames(flushed, sound, at).frames.size(), flushed_frames(plain, sound, {}).frames.size());
       continue;
     }
     for (const transducer::AttentionContext context : model->config().encoder.contexts) {
-      ChunkPool pool(*model, runner, turns, context, {}, 1);
+      ChunkPool pool(*model, runner, queue, context, {}, 1);
       of_plain.state.reset();
       of_flushed.state.reset();
       ChunkedFrames plain(*model, pool, of_plain), flushed(*model, pool, of_flushed);
@@ -90,7 +91,8 @@ TEST(ChunkedFrames, AFlushOfAnyTailIsARecordingThatEndsThere) {
     const transducer::EncoderConfig& config = model->config().encoder;
     ThreadTeam team(1);
     nn::Runner runner(team);
-    Turns turns;
+    Scheduler scheduler;
+    StepQueue queue(scheduler);
     transducer::Encoder encoder(model->encoder(), runner);
     for (const transducer::AttentionContext context : config.contexts) {
       const size_t longest = config.factor * static_cast<size_t>(context.right) + config.factor;
@@ -99,7 +101,7 @@ TEST(ChunkedFrames, AFlushOfAnyTailIsARecordingThatEndsThere) {
       const std::vector<float> sound = transducer::noise(160 * (chunks + longest) + 200);
       std::vector<float> mels(model->features()->frames(sound.size()) * config.mels);
       model->features()->compute(sound, {mels.data(), {mels.size() / config.mels, config.mels}}, team);
-      ChunkPool pool(*model, runner, turns, context, {}, 1);
+      ChunkPool pool(*model, runner, queue, context, {}, 1);
       for (size_t tail = 0; tail <= longest; ++tail) {
         SCOPED_TRACE(fmt::format("{}, {} frames ahead, a tail of {}", name, context.right, tail));
         const size_t rows = chunks + tail, count = (rows + config.factor - 1) / config.factor;
@@ -129,7 +131,8 @@ TEST(ChunkedFrames, OfBlocksThatSeeAheadAreTheRecordings) {
   ASSERT_TRUE(ChunkedFrames::fits(*model));
   ThreadTeam team(1);
   nn::Runner runner(team);
-  Turns turns;
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
   transducer::Encoder encoder(model->encoder(), runner);
   transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 1);
   SoundRoom room;
@@ -142,7 +145,7 @@ TEST(ChunkedFrames, OfBlocksThatSeeAheadAreTheRecordings) {
       decoder.decode({&job, 1});
     }
     EXPECT_GE(expected.found.size(), 10u);
-    ChunkPool pool(*model, runner, turns, context, {}, 1);
+    ChunkPool pool(*model, runner, queue, context, {}, 1);
     std::vector<float> first;
     for (const size_t piece : {sound.size(), size_t{1280}, size_t{77}}) {
       SCOPED_TRACE(fmt::format("{} frames ahead, pieces of {}", context.right, piece));
@@ -251,7 +254,8 @@ TEST(HeartbeatWork, GivesWayBetweenBlocks) {
   const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/tdt.nemo");
   ThreadTeam team(2);
   nn::Runner runner(team);
-  Turns turns;
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
   transducer::Encoder own(model->encoder(), runner), other(model->encoder(), runner);
   transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
   SoundRoom own_room, other_room;
@@ -267,17 +271,17 @@ TEST(HeartbeatWork, GivesWayBetweenBlocks) {
   double worked_ms = -1;
   std::thread beating, asking;
   {
-    const Turns::Turn held(turns);
-    beating = std::thread([&] { worked_ms = hear_silence(*model, {turns, runner, own, decoder, own_room}, clock); });
-    while (turns.asking() < 2) std::this_thread::yield();
+    const StepQueue::Turn held(queue);
+    beating = std::thread([&] { worked_ms = hear_silence(*model, {queue, runner, own, decoder, own_room}, clock); });
+    while (queue.asking() < 2) std::this_thread::yield();
     asking = std::thread([&] {
-      const Turns::Turn turn(turns);
-      for (int i = 0; i < 60000 && turns.asking() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      EXPECT_EQ(turns.asking(), 2u) << "its turn came when all was over";
+      const StepQueue::Turn turn(queue);
+      for (int i = 0; i < 60000 && queue.asking() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(queue.asking(), 2u) << "its turn came when all was over";
       EXPECT_EQ(frames(), alone);
       clock.advance_ns(10'000'000'000);
     });
-    while (turns.asking() < 3) std::this_thread::yield();
+    while (queue.asking() < 3) std::this_thread::yield();
     clock.advance_ns(10'000'000'000);
   }
   beating.join();
@@ -296,11 +300,12 @@ TEST(HeartbeatWork, IsThatOfAllCores) {
   for (const int threads : {1, 3}) {
     ThreadTeam team(threads);
     nn::Runner runner(team);
-    Turns turns;
+    Scheduler scheduler;
+    StepQueue queue(scheduler);
     transducer::Encoder encoder(model->encoder(), runner);
     transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
     SoundRoom room;
-    worked_ms[threads / 2] = hear_silence(*model, {turns, runner, encoder, decoder, room}, Ticking());
+    worked_ms[threads / 2] = hear_silence(*model, {queue, runner, encoder, decoder, room}, Ticking());
   }
   EXPECT_GT(worked_ms[0], 1.0);
   EXPECT_EQ(worked_ms[1], 3 * worked_ms[0]);
@@ -312,8 +317,9 @@ TEST(ChunkedFrames, WaitForNothingThatHasCome) {
   ASSERT_TRUE(model.has_value()) << model.error().message;
   ThreadTeam team(1);
   nn::Runner runner(team);
-  Turns turns;
-  ChunkPool pool(**model, runner, turns, (*model)->config().encoder.contexts.front(), {}, 1);
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
+  ChunkPool pool(**model, runner, queue, (*model)->config().encoder.contexts.front(), {}, 1);
   LabelTrack track_of_large(*(*model)->decoder()), track_of_small(*(*model)->decoder());
   ChunkedFrames large(**model, pool, track_of_large), small(**model, pool, track_of_small);
   size_t of_large = 0, of_small = 0;
@@ -331,14 +337,14 @@ TEST(ChunkedFrames, WaitForNothingThatHasCome) {
 
 // Each has less than a step's sound.  Both wait while the team is busy; who came later by the clock has asked first,
 // and goes last.
-void expect_the_older_first(Turns& turns, FrameSource& older, FrameSource& later,
+void expect_the_older_first(StepQueue& queue, FrameSource& older, FrameSource& later,
                             const std::function<size_t()>& waiting) {
   std::vector<std::string> order;
   std::vector<std::thread> threads;
   later.sound_came(2'000'000'000);
   older.sound_came(1'000'000'000);
   {
-    const Turns::Turn held(turns);
+    const StepQueue::Turn held(queue);
     for (FrameSource* const source : {&later, &older}) {
       const char* const name = source == &older ? "older" : "later";
       threads.emplace_back([&order, source, name] {
@@ -359,25 +365,26 @@ TEST(FrameSources, TheSoundThatCameFirstIsHeardFirst) {
   };
   ThreadTeam team(1);
   nn::Runner runner(team);
-  Turns turns;
+  Scheduler scheduler;
+  StepQueue queue(scheduler);
   {
     const auto model = load_model("hybrid_streaming.nemo");
     const transducer::AttentionContext context = model->config().encoder.contexts.front();
-    ChunkPool pool(*model, runner, turns, context, {}, 1);
+    ChunkPool pool(*model, runner, queue, context, {}, 1);
     LabelTrack older(*model->decoder()), later(*model->decoder());
     ChunkedFrames first(*model, pool, older), second(*model, pool, later);
     for (ChunkedFrames* const source : {&first, &second}) source->push(noise(0.05, 8), [](View<const float, 2>) {});
-    expect_the_older_first(turns, first, second, [&] { return pool.waiting(); });
+    expect_the_older_first(queue, first, second, [&] { return pool.waiting(); });
   }
   const auto model = load_model("tdt.nemo");
   transducer::Encoder encoder(model->encoder(), runner);
   transducer::HeadDecoder decoder(model->decoder(), runner, {}, 1, 16);
   SoundRoom room;
-  const WindowTools tools{turns, runner, encoder, decoder, room};
+  const WindowTools tools{queue, runner, encoder, decoder, room};
   LabelTrack older(*model->decoder()), later(*model->decoder());
   WindowedFrames first(model, {}, tools, older), second(model, {}, tools, later);
   for (WindowedFrames* const source : {&first, &second}) source->push(noise(1, 8), [](View<const float, 2>) {});
-  expect_the_older_first(turns, first, second, [&] { return turns.asking() - 1; });
+  expect_the_older_first(queue, first, second, [&] { return queue.asking() - 1; });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "engine/families/transducer/transducer_frames.h"
-#include "engine/schedule/turns.h"
+#include "engine/schedule/scheduler.h"
 
 namespace syrinx {
 
@@ -15,11 +15,12 @@ struct WindowParts {
         encoder(model.encoder(), runner),
         decoder(model.decoder(), runner, {}, 1, FrameSource::kFramesAtOnce),
         track(*model.decoder()) {}
-  WindowTools tools() { return {turns, runner, encoder, decoder, room}; }
+  WindowTools tools() { return {queue, runner, encoder, decoder, room}; }
 
   ThreadTeam team;
   nn::Runner runner;
-  Turns turns;
+  Scheduler scheduler;
+  StepQueue queue{scheduler};
   transducer::Encoder encoder;
   transducer::HeadDecoder decoder;
   SoundRoom room;

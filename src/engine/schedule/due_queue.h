@@ -1,0 +1,135 @@
+// The order in which work that waits for one team of threads is served.  Pure: no thread, no lock, no clock of its own;
+// scheduler.h puts threads around it.
+//
+// Three classes of work:
+//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time.
+//   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
+//   happens,
+//                so it goes behind live work that is due within kSoonNs, and before live work that has more time.
+//   kBatch       nobody waits for it: served while nothing else waits.
+//
+// Shares: while work of a class waits and other work runs, the class earns its share of that time; as soon as it has
+// earned kStepNs, one of its steps goes before all others, and the time that it takes is subtracted.  So waited-for
+// work keeps a quarter of the team, batch work a sixteenth, and live work the rest, whatever the others ask for.  Live
+// work that has more time than kSoonNs, a stream that is ahead of its listener, shares the team with batch work by
+// halves.
+//
+// Work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in place.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/due.h"
+
+namespace syrinx {
+
+enum class Work : uint8_t { kLive, kWaitedFor, kBatch };
+
+// The class of work that is asked for at `asked_ns` (base/due.h).
+constexpr Work work_of(int64_t due_ns, int64_t asked_ns) {
+  if (due_ns == kNeverDue) return Work::kBatch;
+  return due_ns > kDueAtOnce && due_ns <= asked_ns ? Work::kWaitedFor : Work::kLive;
+}
+
+class DueQueue {
+ public:
+  static constexpr size_t kClasses = 3;
+  // Work is cut into steps of about this length.
+  static constexpr int64_t kStepNs = 8'000'000;
+  // Live work that is due within this time goes before waited-for work.
+  static constexpr int64_t kSoonNs = 100'000'000;
+  // One step earns the others at most the share of this time, however long it takes.
+  static constexpr int64_t kMostCountedNs = 100'000'000;
+  // A class earns 1 / kShares of the time that other work takes; 0: it needs no share, as it goes first.
+  static constexpr std::array<int64_t, kClasses> kShares = {0, 4, 16};
+
+  // Owned by the one who waits; linked while it is in the queue.
+  struct Waiter {
+    int64_t due_ns = kNeverDue;
+    Work work = Work::kBatch;
+    Waiter* next = nullptr;
+  };
+
+  void put(Waiter& waiter, int64_t due_ns, Work work) {
+    waiter.due_ns = due_ns;
+    waiter.work = work;
+    Waiter** at = &first(work);
+    while (*at != nullptr && (*at)->due_ns <= due_ns) at = &(*at)->next;
+    waiter.next = *at;
+    *at = &waiter;
+    ++waiting_;
+  }
+  // The waiter is in the queue.
+  void remove(Waiter& waiter) {
+    Waiter** at = &first(waiter.work);
+    while (*at != &waiter) at = &(*at)->next;
+    *at = waiter.next;
+    --waiting_;
+  }
+  // The next one, which leaves the queue; there is one.
+  Waiter& take(int64_t now_ns) {
+    SYRINX_CHECK(waiting_ > 0, "nothing waits");
+    const Work work = choose(now_ns);
+    had_time_ = work == Work::kLive && first(work)->due_ns >= now_ns + kSoonNs;
+    Waiter& taken = *first(work);
+    first(work) = taken.next;
+    --waiting_;
+    return taken;
+  }
+  // A step of that work has ended.  Called before the next one is taken.
+  void note(Work work, int64_t took_ns) {
+    for (size_t i = 0; i < kClasses; ++i) {
+      if (kShares[i] == 0) continue;
+      if (static_cast<Work>(i) == work) {
+        if (is_paid_) earned_ns_[i] = std::max(earned_ns_[i] - took_ns, -kMostDebtNs);
+      } else if (firsts_[i] != nullptr) {
+        earned_ns_[i] =
+            std::min(earned_ns_[i] + std::min(took_ns, kMostCountedNs) / (had_time_ ? 1 : kShares[i]), kMostEarnedNs);
+      }
+    }
+    is_paid_ = false;
+  }
+
+  size_t waiting() const { return waiting_; }
+  bool empty() const { return waiting_ == 0; }
+  // The earliest due time of all that wait; kNeverDue where there is none.
+  int64_t first_due_ns() const {
+    int64_t due_ns = kNeverDue;
+    for (const Waiter* const first : firsts_)
+      if (first != nullptr) due_ns = std::min(due_ns, first->due_ns);
+    return due_ns;
+  }
+
+ private:
+  // Bounds, for steps that are much longer than kStepNs.
+  static constexpr int64_t kMostEarnedNs = 4 * kStepNs, kMostDebtNs = 8 * kStepNs;
+
+  Waiter*& first(Work work) { return firsts_[static_cast<size_t>(work)]; }
+  bool waits(Work work) const { return firsts_[static_cast<size_t>(work)] != nullptr; }
+  bool has_earned(Work work) const { return earned_ns_[static_cast<size_t>(work)] >= kStepNs; }
+
+  Work choose(int64_t now_ns) {
+    const bool live = waits(Work::kLive), waited_for = waits(Work::kWaitedFor), batch = waits(Work::kBatch);
+    if (batch && (live || waited_for) && has_earned(Work::kBatch)) return paid(Work::kBatch);
+    const bool is_soon = live && first(Work::kLive)->due_ns < now_ns + kSoonNs;
+    if (!waited_for) return live ? Work::kLive : Work::kBatch;
+    if (!is_soon) return Work::kWaitedFor;
+    return has_earned(Work::kWaitedFor) ? paid(Work::kWaitedFor) : Work::kLive;
+  }
+  Work paid(Work work) {
+    is_paid_ = true;
+    return work;
+  }
+
+  std::array<Waiter*, kClasses> firsts_ = {};
+  std::array<int64_t, kClasses> earned_ns_ = {};
+  size_t waiting_ = 0;
+  bool is_paid_ = false;   // the step that runs goes before others by its share
+  bool had_time_ = false;  // it could have waited for kSoonNs
+};
+
+}  // namespace syrinx

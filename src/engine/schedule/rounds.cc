@@ -1,0 +1,96 @@
+#include "engine/schedule/rounds.h"
+
+#include <algorithm>
+
+namespace syrinx {
+
+Rounds::Rounds(StepQueue& queue, size_t most_waiting) : queue_(queue) {
+  waiting_.reserve(most_waiting);
+  round_.reserve(most_waiting);
+}
+
+size_t Rounds::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+size_t Rounds::waiting_behind() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size() - (leader_ != nullptr ? 1 : 0);
+}
+
+void Rounds::serve(Request& own) {
+  enter(own);
+  wait(own);
+}
+
+void Rounds::enter(Request& own) {
+  const std::lock_guard lock(mutex_);
+  const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->due_ns; };
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), own.due_ns, later), &own);
+  if (!is_led_) {
+    is_led_ = true;
+    lead(own);
+  } else if (leader_ != nullptr) {
+    queue_.hasten(leader_->place, own.due_ns);
+  }
+}
+
+void Rounds::wait(Request& own) {
+  std::unique_lock lock(mutex_);
+  while (!own.done) {
+    if (own.leads)
+      work(lock, own);
+    else
+      own.changed.wait(lock, [&] { return own.done || own.leads; });
+  }
+  if (own.thrown != nullptr) std::rethrow_exception(own.thrown);
+}
+
+// The first one that waits, in the scheduler's queue for all of them.
+void Rounds::lead(Request& next) {
+  next.leads = true;
+  leader_ = &next;
+  queue_.join(next.place, waiting_.front()->due_ns);
+}
+
+// One round.  The own request is in it unless so many came meanwhile that are due before it.
+void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
+  lock.unlock();
+  StepQueue::Turn turn(queue_, own.place);
+  lock.lock();
+  leader_ = nullptr;
+  round_.clear();
+  choose(waiting_, round_);
+  lock.unlock();
+  try {
+    make(round_, turn);
+  } catch (...) {
+    for (Request* const request : round_)
+      if (request->thrown == nullptr) request->thrown = std::current_exception();
+  }
+  lock.lock();
+  own.leads = false;
+  // Others are woken under the lock: a request is gone as soon as its thread has seen the end.
+  for (Request* const request : round_) {
+    request->done = true;
+    if (request != &own) request->changed.notify_one();
+  }
+  leave_out_left();
+  is_led_ = !waiting_.empty();
+  if (!is_led_) return;
+  Request& next = *waiting_.front();
+  lead(next);
+  if (&next != &own) next.changed.notify_one();
+}
+
+void Rounds::leave_out_left() {
+  std::erase_if(waiting_, [](Request* request) {
+    if (!request->is_left()) return false;
+    request->done = true;
+    request->changed.notify_one();
+    return true;
+  });
+}
+
+}  // namespace syrinx

@@ -1,0 +1,181 @@
+// Rounds of numbers: who shares one, in which order, what is thrown, and what is left out.
+#include "engine/schedule/rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace syrinx {
+namespace {
+
+// Each round takes at most `most` requests.
+class Numbers final : public Rounds {
+ public:
+  Numbers(StepQueue& queue, size_t most) : Rounds(queue, 64), most_(most) {}
+
+  bool ask(int number, int64_t due_ns, const std::function<bool()>& is_wanted = {}) {
+    NumberRequest own;
+    own.number = number;
+    own.due_ns = due_ns;
+    own.is_wanted = &is_wanted;
+    serve(own);
+    return own.made;
+  }
+  // The same in two parts, the first in a turn.
+  void ask_in_turn(int number, int64_t due_ns) {
+    NumberRequest own;
+    own.number = number;
+    own.due_ns = due_ns;
+    {
+      const StepQueue::Turn turn(queue(), due_ns);
+      enter(own);
+    }
+    wait(own);
+  }
+
+  std::vector<std::vector<int>> rounds;
+  int thrower = -1;  // the round with this number throws
+
+ private:
+  struct NumberRequest : Request {
+    int number = 0;
+    bool made = false;
+  };
+  void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override {
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most_, waiting.size()));
+    round.assign(waiting.begin(), end);
+    waiting.erase(waiting.begin(), end);
+  }
+  void make(std::span<Request* const> round, StepQueue::Turn&) override {
+    rounds.emplace_back();
+    for (Request* const each : round) {
+      auto& request = static_cast<NumberRequest&>(*each);
+      if (request.is_left()) continue;
+      if (request.number == thrower) throw std::runtime_error("thrown");
+      request.made = true;
+      rounds.back().push_back(request.number);
+    }
+  }
+
+  const size_t most_;
+};
+
+class RoundsTest : public ::testing::Test {
+ protected:
+  void ask(Numbers& numbers, std::function<void()> body) {
+    threads_.emplace_back(std::move(body));
+    while (numbers.waiting() < threads_.size()) std::this_thread::yield();
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  ManualClock clock_;
+  Scheduler scheduler_{clock_};
+  StepQueue queue_{scheduler_};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(RoundsTest, WaitersShareRoundsEarliestFirst) {
+  Numbers numbers(queue_, 3);
+  const std::vector<int64_t> due_ns = {500, 400, 300, 200, 100};
+  {
+    const StepQueue::Turn held(queue_);
+    for (size_t i = 0; i < due_ns.size(); ++i)
+      ask(numbers, [&, i] { EXPECT_TRUE(numbers.ask(static_cast<int>(i), due_ns[i])); });
+    EXPECT_EQ(scheduler_.first_due_ns(), 100);
+    EXPECT_EQ(numbers.waiting_behind(), 4u);
+    EXPECT_EQ(queue_.waiting(), 1u);
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{4, 3, 2}, {1, 0}}));
+  EXPECT_EQ(numbers.waiting() + queue_.asking(), 0u);
+}
+
+TEST_F(RoundsTest, EveryRequestOfARoundHearsOfAThrow) {
+  Numbers numbers(queue_, 3);
+  numbers.thrower = 1;
+  std::atomic<int> thrown{0};
+  {
+    const StepQueue::Turn held(queue_);
+    for (int i = 0; i < 4; ++i)
+      ask(numbers, [&, i] {
+        try {
+          numbers.ask(i, 100 + i);
+        } catch (const std::runtime_error&) {
+          ++thrown;
+        }
+      });
+  }
+  join();
+  EXPECT_EQ(thrown, 3);
+  EXPECT_EQ(numbers.rounds.back(), (std::vector<int>{3}));
+}
+
+// Whether it leads or not.
+TEST_F(RoundsTest, LeaversGetNothing) {
+  for (const int gone : {0, 1}) {
+    Numbers numbers(queue_, 8);
+    std::atomic<bool> wanted{true};
+    std::vector<int> made(3, -1);
+    {
+      const StepQueue::Turn held(queue_);
+      for (int i = 0; i < 3; ++i)
+        ask(numbers, [&, i] { made[i] = numbers.ask(i, 100 + i, [&, i] { return i != gone || wanted; }); });
+      wanted = false;
+    }
+    join();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(made[i], i == gone ? 0 : 1) << gone;
+  }
+}
+
+// Those that do not fit in a round leave behind it.
+TEST_F(RoundsTest, LeaversGoBehindARound) {
+  Numbers numbers(queue_, 1);
+  {
+    const StepQueue::Turn held(queue_);
+    for (int i = 0; i < 4; ++i)
+      ask(numbers, [&, i] { EXPECT_EQ(numbers.ask(i, 100 + i, [i] { return i == 0; }), i == 0); });
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{0}}));
+}
+
+// A request that is entered in a turn is part of the round behind it.
+TEST_F(RoundsTest, EnteringInATurnLosesNoRound) {
+  Numbers numbers(queue_, 8);
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] { numbers.ask(1, 300); });
+    threads_.emplace_back([&] { numbers.ask_in_turn(2, 200); });
+    while (queue_.waiting() < 2) std::this_thread::yield();
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{2, 1}}));
+}
+
+TEST_F(RoundsTest, ThreadsAreAllServed) {
+  Numbers numbers(queue_, 3);
+  std::atomic<int> made{0};
+  for (int i = 0; i < 6; ++i)
+    threads_.emplace_back([&, i] {
+      for (int n = 0; n < 300; ++n)
+        made += numbers.ask(i, n % 7 == 0 ? kDueAtOnce : 100 + n, [&, n] { return n % 5 != 0; }) ? 1 : 0;
+    });
+  std::thread other([&] {
+    for (int n = 0; n < 300; ++n) const StepQueue::Turn turn(queue_, n % 2 == 0 ? kNeverDue : 50);
+  });
+  join();
+  other.join();
+  EXPECT_EQ(made, 6 * 240);
+  EXPECT_EQ(queue_.asking() + numbers.waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace syrinx
