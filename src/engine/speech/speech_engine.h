@@ -19,13 +19,13 @@ namespace syrinx {
 
 struct SpeechEngineOptions {
   SpeechFiles files;
-  std::optional<MappedFile> checkpoint = {};  // used instead of files.checkpoint; Kokoro only
+  std::optional<MappedFile> checkpoint = {};  // used instead of files.checkpoint; Kokoro alone
   std::optional<Precision> precision = {};    // absent: the family's default
   int threads = 0;                            // 1 to 64; 0: default_threads()
   std::string cache_folder = {};              // for packed weights and the compiled lexicon; empty: none is kept
   std::string first_voice = {};               // what it needs is loaded at once, others' when they are first used
 
-  // Kokoro only.
+  // Of families that have the options of these names, and `phonemes`.
   std::string dictionary = {};     // the user's own words; empty: none
   bool first_is_phonemes = false;  // no front end is needed before text comes
 };
@@ -48,6 +48,7 @@ class SpeechEngine {
   virtual Result<std::string> export_voice(const std::string& voice) = 0;
 
   virtual const std::string& name() const = 0;
+  virtual int rate_hz() const = 0;  // of its sessions
   virtual Precision precision() const = 0;
   virtual int threads() const = 0;
   virtual double load_ms() const = 0;

@@ -69,7 +69,10 @@ Rows speech() {
       number("speech_slots", "N", &Settings::speech_slots, 1, 64,
              "Texts that are spoken at once; one more is refused with 503"),
       flag("ignore_instructions", &Settings::ignore_instructions,
-           "Speak requests with `instructions` that the model cannot heed, instead of refusing them"),
+           "Without effect: what a model lacks is ignored unless `strict` is set"),
+      flag("strict", &Settings::strict,
+           "Refuse requests with fields that the model lacks, instead of ignoring them and naming them in "
+           "X-Syrinx-Ignored"),
   };
 }
 
@@ -86,12 +89,11 @@ Rows recognition() {
       number("recognition_live_slots", "N", &Settings::recognition_live_slots, 0, 64,
              "Of them, so many that recordings leave to sound that comes as it is spoken; one they may always take"),
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
-           "Have an idle transducer hear a little silence about every second, for 1 % of a core at most"),
+           "Have an idle recogniser hear a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
            "Languages of the recognising model, say en, for clients that name one; needed where its files do not tell"),
       flag("ignore_hints", &Settings::ignore_hints,
-           "Recognise speech for requests with a `prompt`, `keywords` or a `temperature` that the model cannot heed, "
-           "instead of refusing them"),
+           "Without effect: what a model lacks is ignored unless `strict` is set"),
   };
 }
 
