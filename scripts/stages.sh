@@ -104,6 +104,7 @@ stage_sources() {
   local status=0
   tools/format --check || status=1
   tools/check_layers || status=1
+  tools/check_families || status=1
   tools/check_sources || status=1
   tools/check_words || status=1
   local test

@@ -15,6 +15,7 @@
 #include "base/version.h"
 #include "cli/output.h"
 #include "engine/families/find_speech_files.h"
+#include "engine/families/kokoro/kokoro_family.h"
 #include "engine/families/kokoro/lexicon_files.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"

@@ -21,6 +21,8 @@ struct LoadOptions : syrinx_load_options {
 
 struct VoiceOptions : syrinx_speak_options {
   VoiceOptions() { syrinx_speak_options_init(this); }
+  syrinx_code set_option(const char* name, double value) { return syrinx_set(this, name, value); }
+  syrinx_code set_option(const char* name, const char* text) { return syrinx_set_text(this, name, text); }
 };
 
 struct Statistics : syrinx_statistics {

@@ -81,6 +81,15 @@ typedef struct syrinx_load_options {
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
 } syrinx_load_options;
 
+#define SYRINX_MOST_OPTIONS 32
+
+/* An option of the loaded model's family by name. */
+typedef struct syrinx_option {
+  const char* name;
+  double number;
+  const char* text; /* NULL: the number counts */
+} syrinx_option;
+
 typedef struct syrinx_speak_options {
   size_t struct_size;
   /* NULL: the default; where Pocket TTS has none, the text must begin with a voice mark.  Kokoro: "af_heart", a blend
@@ -92,13 +101,15 @@ typedef struct syrinx_speak_options {
   int noise;     /* Kokoro, not 0: the source noise that the model was trained with */
   int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
   /* Pocket TTS; the initial values stand for the checkpoint's own. */
-  float temperature;    /* 0 to 100; initially NaN */
-  float noise_clamp;    /* above 0: limit of the noise; initially NaN: none */
-  float eos_threshold;  /* for the end-of-speech logit: lower ends earlier; initially NaN */
-  int frames_after_eos; /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
-  int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; initially 0 */
-  int max_tokens;       /* 1 to 200 for a chunk of text; initially 0: 50 */
-  int plain;            /* not 0: the text has no marks, all of it is read out */
+  float temperature;                      /* 0 to 100; initially NaN */
+  float noise_clamp;                      /* above 0: limit of the noise; initially NaN: none */
+  float eos_threshold;                    /* for the end-of-speech logit: lower ends earlier; initially NaN */
+  int frames_after_eos;                   /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
+  int decode_steps;                       /* 1 to 64 evaluations of the flow head a frame; initially 0 */
+  int max_tokens;                         /* 1 to 200 for a chunk of text; initially 0: 50 */
+  int plain;                              /* not 0: the text has no marks, all of it is read out */
+  syrinx_option set[SYRINX_MOST_OPTIONS]; /* filled by syrinx_set and syrinx_set_text */
+  size_t set_count;
 } syrinx_speak_options;
 
 typedef struct syrinx_word {
@@ -141,6 +152,7 @@ typedef struct syrinx_engine_facts {
   int threads;
   double load_ms;
   const char* default_voice; /* "" when there is none */
+  int rate_hz;               /* of the audio; SYRINX_SAMPLE_RATE_HZ with the families above */
 } syrinx_engine_facts;
 
 const char* syrinx_version(void);
@@ -148,6 +160,12 @@ const char* syrinx_code_name(syrinx_code code);
 
 void syrinx_load_options_init(syrinx_load_options* options);
 void syrinx_speak_options_init(syrinx_speak_options* options);
+/* Sets an option of the loaded model's family by name, as `syrinx speak --help` lists them with '-' for '_':
+ * syrinx_set(&options, "max_tokens", 50).  A flag is 1 or 0.  Goes before the field of that name.  Name and text must
+ * stay until the options have been used.  SYRINX_LIMIT_EXCEEDED beyond SYRINX_MOST_OPTIONS names; whether the family
+ * has the option, and the value is in its range, is said where the options are used. */
+syrinx_code syrinx_set(syrinx_speak_options* options, const char* name, double value);
+syrinx_code syrinx_set_text(syrinx_speak_options* options, const char* name, const char* text);
 void syrinx_statistics_init(syrinx_statistics* statistics);
 void syrinx_engine_facts_init(syrinx_engine_facts* facts);
 

@@ -102,28 +102,45 @@ void write_facts(const T& facts, T* target) {
 
 std::string text_or(const char* text, std::string otherwise) { return text != nullptr ? text : std::move(otherwise); }
 
-// A negative count becomes larger than any limit.
-std::optional<size_t> count_or_default(int given, int initial) {
-  if (given == initial) return std::nullopt;
-  return given < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(given);
-}
-
+// A field that differs from the value of its _init function is an option of that name; options of syrinx_set go first.
 syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
   const syrinx_speak_options options = read_options(given, syrinx_speak_options_init);
   syrinx::SpeakOptions made;
   made.voice = text_or(options.voice, "");
-  made.speed = options.speed;
-  made.noise = options.noise != 0;
   made.seed = options.seed;
-  made.phonemes = options.phonemes != 0;
-  if (!std::isnan(options.temperature)) made.temperature = options.temperature;
-  if (!std::isnan(options.noise_clamp)) made.noise_clamp = options.noise_clamp;
-  if (!std::isnan(options.eos_threshold)) made.eos_threshold = options.eos_threshold;
-  made.frames_after_eos = count_or_default(options.frames_after_eos, -1);
-  made.decode_steps = count_or_default(options.decode_steps, 0);
   made.plain = options.plain != 0;
-  made.max_tokens = count_or_default(options.max_tokens, 0);
+  const auto set = [&](const char* name, double value, bool is_given) {
+    if (is_given) made.knobs.set(name, value);
+  };
+  set("speed", options.speed, options.speed != 1.0f);
+  set("noise", 1, options.noise != 0);
+  set("phonemes", 1, options.phonemes != 0);
+  set("temperature", options.temperature, !std::isnan(options.temperature));
+  set("noise_clamp", options.noise_clamp, !std::isnan(options.noise_clamp));
+  set("eos_threshold", options.eos_threshold, !std::isnan(options.eos_threshold));
+  set("frames_after_eos", options.frames_after_eos, options.frames_after_eos != -1);
+  set("decode_steps", options.decode_steps, options.decode_steps != 0);
+  set("max_tokens", options.max_tokens, options.max_tokens != 0);
+  for (size_t i = 0; i < std::min<size_t>(options.set_count, SYRINX_MOST_OPTIONS); ++i) {
+    const syrinx_option& option = options.set[i];
+    if (option.text != nullptr)
+      made.knobs.set(option.name, std::string(option.text));
+    else
+      made.knobs.set(option.name, option.number);
+  }
   return made;
+}
+
+// In place of one of that name.
+syrinx_code set_option(syrinx_speak_options* options, const syrinx_option& option) {
+  if (options == nullptr || option.name == nullptr || options->struct_size < sizeof *options)
+    return SYRINX_INVALID_ARGUMENT;
+  size_t at = 0;
+  while (at < options->set_count && std::strcmp(options->set[at].name, option.name) != 0) ++at;
+  if (at >= SYRINX_MOST_OPTIONS) return SYRINX_LIMIT_EXCEEDED;
+  options->set[at] = option;
+  options->set_count = std::max(options->set_count, at + 1);
+  return SYRINX_OK;
 }
 
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
@@ -149,6 +166,12 @@ Result<std::optional<syrinx::Precision>> precision_of(const syrinx_precision& st
   return syrinx::fail(Code::kInvalidArgument, "{} names no precision; use a SYRINX_PRECISION_ constant", given);
 }
 
+const syrinx::SpeechFamily* family_of_bytes() {
+  for (const syrinx::SpeechFamily* const family : syrinx::speech_families())
+    if (family->traits.takes_bytes) return family;
+  return nullptr;
+}
+
 Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
   SpeechEngineOptions options;
   const auto paths = syrinx::user_paths();
@@ -157,6 +180,8 @@ Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
   if (has_file) {
     // Voices and the lexicon may still come from the installed model, if there is one.
     if (auto installed = syrinx::find_speech_files("", models)) options.files = std::move(*installed);
+    if (options.files.family == nullptr || !options.files.family->traits.takes_bytes)
+      options.files.family = family_of_bytes();
     options.files.name = given.model_data != nullptr ? "(memory)" : "(descriptor)";
     options.files.checkpoint.clear();
   } else {
@@ -238,6 +263,15 @@ void syrinx_speak_options_init(syrinx_speak_options* options) {
   options->frames_after_eos = -1;
 }
 
+syrinx_code syrinx_set(syrinx_speak_options* options, const char* name, double value) {
+  return set_option(options, {name, value, nullptr});
+}
+
+syrinx_code syrinx_set_text(syrinx_speak_options* options, const char* name, const char* text) {
+  if (text == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return set_option(options, {name, 0, text});
+}
+
 void syrinx_statistics_init(syrinx_statistics* statistics) {
   *statistics = {};
   statistics->struct_size = sizeof *statistics;
@@ -271,7 +305,7 @@ syrinx_code syrinx_engine_get_facts(const syrinx_engine* engine, syrinx_engine_f
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(const SpeechEngine* loaded, engine->loaded());
     write_facts({sizeof *facts, loaded->name().c_str(), syrinx::precision_name(loaded->precision()), loaded->threads(),
-                 loaded->load_ms(), loaded->default_voice().c_str()},
+                 loaded->load_ms(), loaded->default_voice().c_str(), loaded->rate_hz()},
                 facts);
     return {};
   });

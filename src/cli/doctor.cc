@@ -15,16 +15,17 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "engine/families/default_models.h"
 #include "engine/families/families.h"
+#include "engine/families/find_recognition_files.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/pocket_tts/pocket_voices.h"
 #include "engine/recognition/recogniser.h"
 #include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_family.h"
 #include "engine/speech/speech_files.h"
 #include "engine/threads.h"
 #include "kernels/describe_targets.h"
 #include "kernels/limits.h"
-#include "models/kokoro/voice.h"
 #include "store/paths.h"
 
 namespace syrinx::cli {
@@ -122,18 +123,10 @@ bool look_at_folders(Report& report, const UserPaths& paths) {
   return true;
 }
 
-void look_at_kokoro(Report& report, const SpeechFiles& files) {
-  const auto voices = kokoro::list_voices(files.voices);
-  if (!voices || voices->empty()) {
-    report.fault(Code::kNotFound,
-                 fmt::format("no voices in '{}'; fetch them with `syrinx pull {}`", files.voices, kDefaultModel));
-  } else {
-    report.line("voices", fmt::format("{} in {}", voices->size(), files.voices));
-  }
-  if (files.lexicon.empty()) {
-    report.fault(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
-  } else {
-    report.line("lexicon", files.lexicon);
+void look_at_parts(Report& report, const SpeechFiles& files) {
+  for (const ModelPart& part : files.family->parts(files)) {
+    if (!part.fault) report.line(part.title, part.value);
+    if (part.fault) report.fault(part.fault->code, part.fault->message);
   }
 }
 
@@ -145,14 +138,12 @@ void look_at_model(Report& report, const UserPaths& paths, const std::string& mo
     return;
   }
   report.line("model", fmt::format("{}: {}", files->name, files->checkpoint));
-  if (files->family == ModelFamily::kKokoro) look_at_kokoro(report, *files);
-  if (files->family == ModelFamily::kPocketTts)
-    report.line("voices", fmt::format("{} in {}", list_pocket_voices(files->voices).size(), files->voices));
+  look_at_parts(report, *files);
   // Loading proves that the files are whole and that this machine runs them.
   SpeechEngineOptions options;
   options.files = *files;
   options.cache_folder = packed_folder(paths, *files);
-  options.first_is_phonemes = files->family == ModelFamily::kKokoro && files->lexicon.empty();
+  options.first_is_phonemes = has_knob(*files->family, "phonemes") && files->lexicon.empty();
   const auto engine = load_speech_engine(std::move(options));
   if (!engine) {
     report.fault(engine.error().code, engine.error().message);
@@ -231,7 +222,9 @@ Status run_doctor(const DoctorArguments& arguments) {
 void add_doctor(Command& tree) {
   auto arguments = std::make_shared<DoctorArguments>();
   Command command = tree.add("doctor", "Check this machine and its models, and say how to fix what is wrong");
-  command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+  command
+      .option("--model", arguments->model,
+              (std::string("Name of an installed model, or a path; ") + kDefaultModel + " by default").c_str())
       .type("NAME|PATH");
   command.flag("--quick", arguments->quick, "Leave out the measurement of the processor");
   command.examples("  syrinx doctor\n  syrinx doctor --quick && echo ready");

@@ -24,14 +24,14 @@ Status run_inspect(const InspectArguments& arguments) {
 void add_inspect(Command& tree) {
   auto arguments = std::make_shared<InspectArguments>();
   Command command = tree.add("inspect", "Show the content of a model, voice or audio file");
-  command.option("file", arguments->path, "The file, or a folder of Pocket TTS; it is read, never run")
+  command.option("file", arguments->path, "The file, or a folder with a configuration; it is read, never run")
       .required()
       .type("FILE");
   command.flag("--json", arguments->json, "One JSON object on one line");
   command.examples(
-      "  syrinx inspect kokoro-v1.0.int8.onnx\n"
-      "  syrinx inspect kokoro-v1_0.pth --json\n"
-      "  syrinx inspect pocket/english");
+      "  syrinx inspect model.onnx\n"
+      "  syrinx inspect model.pth --json\n"
+      "  syrinx inspect models/english");
   command.run([arguments] { return run_inspect(*arguments); });
 }
 

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "cli/output.h"
 #include "cli/third_party.h"
+#include "engine/families/default_models.h"
 #include "store/model_store.h"
 
 namespace syrinx::cli {
@@ -38,7 +39,7 @@ Status print_licences() {
     text += fmt::format("{}: {}\n", model.name, model.licence);
     for (const fs::path& licence : entries(fs::path(model.folder) / "licences")) text += "  " + licence.string() + "\n";
   }
-  if (!any) text += "None; `syrinx pull kokoro` fetches the built-in voice.\n";
+  if (!any) text += fmt::format("None; `syrinx pull {}` fetches the built-in voice.\n", kDefaultModel);
   return print(text);
 }
 

@@ -99,10 +99,10 @@ void add_pull(Command& tree) {
   command.flag("--json", arguments->json, "One JSON object a line for every event");
   command.option("--catalogue", arguments->catalogue, kCatalogueHelp).type("PATH");
   command.examples(
-      "  syrinx pull kokoro\n"
-      "  syrinx pull pocket-tts --voices cosette,marius\n"
-      "  syrinx pull pocket-tts:french_24l --without-cloning\n"
-      "  syrinx pull kokoro --verify");
+      "  syrinx pull NAME\n"
+      "  syrinx pull NAME --voices cosette,marius\n"
+      "  syrinx pull NAME:french_24l --without-cloning\n"
+      "  syrinx pull NAME --verify");
   command.run([arguments] { return run_pull(*arguments); });
 }
 

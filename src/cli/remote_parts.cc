@@ -6,7 +6,7 @@
 
 #include "cli/output.h"
 #include "cli/pull_report.h"
-#include "engine/families/pocket_tts/remote_files.h"
+#include "engine/families/fetch_remote_parts.h"
 
 namespace syrinx::cli {
 

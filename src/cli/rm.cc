@@ -28,7 +28,7 @@ void add_rm(Command& tree) {
   Command command = tree.add("rm", "Remove installed models and their caches");
   command.option("NAME", *names, "Models, as `syrinx list` names them").required();
   command.option("--catalogue", *catalogue, kCatalogueHelp).type("PATH");
-  command.examples("  syrinx rm kokoro");
+  command.examples("  syrinx rm NAME");
   command.run([names, catalogue] { return run_rm(*names, *catalogue); });
 }
 

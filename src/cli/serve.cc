@@ -81,7 +81,7 @@ void add_serve(Command& tree) {
   }
   command.examples(
       "  syrinx serve\n"
-      "  syrinx serve --port 8000 --speech-model pocket-tts --recognition-model parakeet.nemo\n"
+      "  syrinx serve --port 8000 --speech-model models/english --recognition-model model.nemo\n"
       "  syrinx serve --recognition-model \"\"\n"
       "  syrinx serve --print-config > syrinx.toml\n"
       "  syrinx serve --config syrinx.toml --check");

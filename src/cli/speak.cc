@@ -2,8 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,12 +12,15 @@
 #include "base/signals.h"
 #include "base/watched_file.h"
 #include "cli/command.h"
+#include "cli/knob_flags.h"
 #include "cli/library.h"
 #include "cli/output.h"
 #include "cli/remote_parts.h"
 #include "cli/speak_output.h"
 #include "cli/text_feed.h"
+#include "engine/families/default_models.h"
 #include "engine/families/find_speech_files.h"
+#include "engine/speech/speech_family.h"
 #include "engine/speech/speech_files.h"
 #include "store/paths.h"
 #include "syrinx/engine.hpp"
@@ -34,25 +35,14 @@ struct SpeakArguments {
   std::string model;
   std::string voice;
   std::vector<std::string> cast;  // NAME=FILE
-  std::string dictionary;
-  std::string lexicon;
   std::string precision;
   std::string times;
   OutputOptions output;
-  float speed = 1.0f;
   uint64_t seed = 0;
   int threads = 0;
-  bool noise = false;
-  bool phonemes = false;
   bool plain = false;
   bool json = false;
-  // For Pocket TTS, with the defaults of syrinx_speak_options_init.
-  float temperature = std::numeric_limits<float>::quiet_NaN();
-  float noise_clamp = std::numeric_limits<float>::quiet_NaN();
-  float eos_threshold = std::numeric_limits<float>::quiet_NaN();
-  int frames_after_eos = -1;
-  int steps = 0;
-  int max_tokens = 0;
+  KnobFlags knobs{speech_knobs()};
 };
 
 bool from_standard_input(const SpeakArguments& arguments) {
@@ -74,13 +64,15 @@ bool is_cast(const SpeakArguments& arguments, const std::string& name) {
 Status load(const SpeakArguments& arguments, Engine& engine) {
   LoadOptions options;
   if (!arguments.model.empty()) options.model = arguments.model.c_str();
-  if (!arguments.dictionary.empty()) options.dictionary = arguments.dictionary.c_str();
-  if (!arguments.lexicon.empty()) options.lexicon = arguments.lexicon.c_str();
+  const Knobs given = arguments.knobs.given(Knob::Use::kLoad);
+  const auto dictionary = given.text("dictionary"), lexicon = given.text("lexicon");
+  if (dictionary) options.dictionary = dictionary->c_str();
+  if (lexicon) options.lexicon = lexicon->c_str();
   // Names from --cast exist only after the model is loaded.
   if (!arguments.voice.empty() && !is_cast(arguments, arguments.voice)) options.voice = arguments.voice.c_str();
   options.precision = library_precision(arguments.precision);
   options.threads = arguments.threads;
-  options.phonemes_only = arguments.phonemes ? 1 : 0;
+  options.phonemes_only = arguments.knobs.given(Knob::Use::kRequest).flag("phonemes") ? 1 : 0;
   return to_status(engine.load(options), engine);
 }
 
@@ -103,17 +95,17 @@ Status add_cast(const SpeakArguments& arguments, Engine& engine) {
 Result<Session> start(const SpeakArguments& arguments, Engine& engine) {
   VoiceOptions options;
   if (!arguments.voice.empty()) options.voice = arguments.voice.c_str();
-  options.speed = arguments.speed;
   options.seed = arguments.seed;
-  options.noise = arguments.noise ? 1 : 0;
-  options.phonemes = arguments.phonemes ? 1 : 0;
   options.plain = arguments.plain ? 1 : 0;
-  options.temperature = arguments.temperature;
-  options.noise_clamp = arguments.noise_clamp;
-  options.eos_threshold = arguments.eos_threshold;
-  options.frames_after_eos = arguments.frames_after_eos;
-  options.decode_steps = arguments.steps;
-  options.max_tokens = arguments.max_tokens;
+  const Knobs knobs = arguments.knobs.given(Knob::Use::kRequest);
+  for (const auto& [name, value] : knobs.entries()) {
+    const double* const number = std::get_if<double>(&value);
+    const std::string* const text = std::get_if<std::string>(&value);
+    if (number != nullptr && options.set_option(name.c_str(), *number) != SYRINX_OK)
+      return fail(Code::kLimitExceeded, "too many options; leave '{}' out", name);
+    if (text != nullptr && options.set_option(name.c_str(), text->c_str()) != SYRINX_OK)
+      return fail(Code::kLimitExceeded, "too many options; leave '{}' out", name);
+  }
   Session session;
   SYRINX_TRY_VOID(to_status(engine.start(options, session), engine));
   return session;
@@ -222,13 +214,12 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
   return times.commit();
 }
 
-// Word times exist only in Kokoro.
-Status check_times(const SpeakArguments& arguments) {
-  if (arguments.times.empty()) return {};
-  SYRINX_TRY(const UserPaths paths, user_paths());
-  SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
-  if (files.family == ModelFamily::kKokoro) return {};
-  return fail(Code::kUnsupported, "Pocket TTS does not tell when a word is heard; leave --times out");
+// Before the model is loaded, which takes longer.
+Status check(const SpeakArguments& arguments, const SpeechFamily& family) {
+  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kLoad), family));
+  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kRequest), family));
+  if (arguments.times.empty() || family.traits.word_times) return {};
+  return fail(Code::kUnsupported, "{} does not tell when a word is heard; leave --times out", family.title);
 }
 
 Status run_speak(const SpeakArguments& arguments) {
@@ -238,8 +229,11 @@ Status run_speak(const SpeakArguments& arguments) {
     return fail(Code::kInvalidArgument, "--out and --times both go to {}; give each a file of its own",
                 arguments.times == "-" ? "the standard output" : "'" + arguments.times + "'");
   SYRINX_TRY_VOID(fetch_in_sight(arguments.model, arguments.voice, arguments.json));
-  SYRINX_TRY_VOID(check_times(arguments));
-  SYRINX_TRY(const std::unique_ptr<SpeechOutput> output, SpeechOutput::open(arguments.output));
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
+  SYRINX_TRY_VOID(check(arguments, *files.family));
+  SYRINX_TRY(const std::unique_ptr<SpeechOutput> output,
+             SpeechOutput::open(arguments.output, files.family->traits.rate_hz));
   Engine engine;
   SYRINX_TRY_VOID(load(arguments, engine));
   SYRINX_TRY_VOID(add_cast(arguments, engine));
@@ -256,52 +250,33 @@ Status run_speak(const SpeakArguments& arguments) {
 void add_model_options(Command& command, SpeakArguments& arguments) {
   command
       .option("--model", arguments.model,
-              "Name of an installed model, a path, or hf:// or https:// to a configuration; kokoro by default")
+              (std::string("Name of an installed model, a path, or hf:// or https:// to a configuration; ") +
+               kDefaultModel + " by default")
+                  .c_str())
       .type("NAME|PATH");
   command
       .option("--precision", arguments.precision,
-              "Arithmetic of the model; int8 by default, bf16 and int4 for Pocket TTS alone")
+              "Arithmetic of the model, as far as its family has it; int8 by default")
       .one_of(kPrecisions);
   command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();
-  command.option("--dictionary", arguments.dictionary, "Kokoro: your own words and their phonemes").type("FILE");
-  command.option("--lexicon", arguments.lexicon, "Kokoro: folder of the English lexicon, if not the installed one")
-      .type("FOLDER");
 }
 
 void add_voice_options(Command& command, SpeakArguments& arguments) {
   command
       .option("--voice", arguments.voice,
-              "A voice's name or file; Kokoro: af_heart by default, or a blend such as af_heart:0.6+am_adam:0.4; "
-              "Pocket TTS: also a recording, which is cloned")
+              "A voice's name or file; where the family has them, a blend such as af_heart:0.6+am_adam:0.4, or a "
+              "recording, which is cloned")
       .type("VOICE");
   command
       .option("--cast", arguments.cast,
               "A voice's file under a name that [voice: NAME] in the text calls; may be given several times")
       .type("NAME=FILE");
   command.flag("--plain", arguments.plain, "The text holds no marks: [pause:1s] and [voice: NAME] are read out");
-  command.option("--speed", arguments.speed, "Kokoro: 0.25 to 4 times the usual pace").type("X").show_default();
-  command.flag("--noise", arguments.noise, "Kokoro: add the source noise that the model was trained with");
   command.option("--seed", arguments.seed, "Seed of the noise: the same seed gives the same samples")
       .type("N")
       .show_default();
-  command.flag("--phonemes", arguments.phonemes, "Kokoro: the text is phonemes in the model's alphabet");
-}
-
-void add_sampling_options(Command& command, SpeakArguments& arguments) {
-  command.option("--temperature", arguments.temperature, "Pocket TTS: 0 is flat, the checkpoint's own is usual (0.3)")
-      .type("X");
-  command.option("--noise-clamp", arguments.noise_clamp, "Pocket TTS: keep noise within -X to X").type("X");
-  command
-      .option("--eos-threshold", arguments.eos_threshold,
-              "Pocket TTS: how sure of its end a chunk of text must be; lower ends earlier")
-      .type("X");
-  command.option("--frames-after-eos", arguments.frames_after_eos, "Pocket TTS: frames of 80 ms spoken after the end")
-      .type("N");
-  command.option("--steps", arguments.steps, "Pocket TTS: evaluations of the flow head a frame, 1 to 64").type("N");
-  command.option("--max-tokens", arguments.max_tokens, "Pocket TTS: of a chunk of text, 1 to 200; 50 by default")
-      .type("N");
 }
 
 void add_output_options(Command& command, SpeakArguments& arguments) {
@@ -324,16 +299,17 @@ void add_speak(Command& tree) {
   command.option("text", arguments->text, "Text to speak; - or nothing reads standard input").type("TEXT");
   add_output_options(command, *arguments);
   add_voice_options(command, *arguments);
-  add_sampling_options(command, *arguments);
+  arguments->knobs.add(command);
   add_model_options(command, *arguments);
   command.examples(
       "  syrinx speak \"Hello, world.\" --play\n"
       "  syrinx speak \"Hello, world.\" --out hello.wav --json\n"
       "  cat book.txt | syrinx speak - --voice bf_emma --out book.opus\n"
       "  syrinx speak \"[Syrinx](/sˈɪɹɪŋks/) speaks.\" --out - | aplay\n"
-      "  syrinx speak --model pocket/english --voice me.wav \"In my own voice.\" --play\n"
+      "  syrinx speak --model models/english --voice me.wav \"In my own voice.\" --play\n"
       "  syrinx speak \"One moment. [pause:1.5s] [voice: am_adam] Here I am.\" --play\n"
-      "  syrinx speak --model pocket-tts --cast ann=ann.wav --cast bob=bob.wav - < dialogue.txt --out dialogue.flac\n"
+      "  syrinx speak --model models/english --cast ann=ann.wav --cast bob=bob.wav - < dialogue.txt --out "
+      "dialogue.flac\n"
       "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
   command.run([arguments] { return run_speak(*arguments); });
 }

@@ -20,13 +20,13 @@ Result<AudioFormat> choose_format(const OutputOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<SpeechOutput>> SpeechOutput::open(const OutputOptions& options) {
+Result<std::unique_ptr<SpeechOutput>> SpeechOutput::open(const OutputOptions& options, int rate_hz) {
   if (options.file.empty() && !options.format.empty())
     return fail(Code::kInvalidArgument, "--format needs a file; add --out FILE, or --out - for standard output");
-  std::unique_ptr<SpeechOutput> output(new SpeechOutput());
+  std::unique_ptr<SpeechOutput> output(new SpeechOutput(rate_hz));
   if (!options.file.empty()) SYRINX_TRY_VOID(output->open_file(options));
   if (options.file.empty() || options.play) {
-    auto playback = Playback::open({.rate_hz = kSpeechRateHz});
+    auto playback = Playback::open({.rate_hz = rate_hz});
     if (!playback && !options.play) return fail(playback.error().code, "{} (--out FILE)", playback.error().message);
     if (!playback) return tl::unexpected(std::move(playback).error());
     output->playback_ = std::move(*playback);
@@ -50,7 +50,7 @@ Status SpeechOutput::open_file(const OutputOptions& options) {
     where_ = options.file;
     sink = file_sink(file_);
   }
-  SYRINX_TRY(encoder_, AudioEncoder::create(format, {.rate_hz = kSpeechRateHz}, std::move(sink)));
+  SYRINX_TRY(encoder_, AudioEncoder::create(format, {.rate_hz = rate_hz_}, std::move(sink)));
   return {};
 }
 

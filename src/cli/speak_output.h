@@ -24,7 +24,7 @@ struct OutputOptions {
 class SpeechOutput {
  public:
   // With neither file nor play, plays if there is a loudspeaker.  Fails early: format, folder, device.
-  static Result<std::unique_ptr<SpeechOutput>> open(const OutputOptions& options);
+  static Result<std::unique_ptr<SpeechOutput>> open(const OutputOptions& options, int rate_hz);
 
   Status write(std::span<const float> samples, const std::atomic<bool>& cancel);
   Status finish(const std::atomic<bool>& cancel);
@@ -32,9 +32,10 @@ class SpeechOutput {
   const std::string& where() const { return where_; }
 
  private:
-  SpeechOutput() = default;
+  explicit SpeechOutput(int rate_hz) : rate_hz_(rate_hz) {}
   Status open_file(const OutputOptions& options);
 
+  const int rate_hz_;
   ScopedFile file_;
   bool to_file_ = false;
   std::unique_ptr<AudioEncoder> encoder_;  // uses file_

@@ -2,21 +2,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "audio/decode/pcm_stream.h"
 #include "audio/decode/sound_file.h"
-#include "base/in_quotes.h"
 #include "base/signals.h"
 #include "cli/command.h"
+#include "cli/knob_flags.h"
 #include "cli/output.h"
 #include "cli/transcribe_files.h"
 #include "cli/transcribe_live.h"
+#include "engine/families/default_models.h"
 #include "engine/families/families.h"
+#include "engine/families/find_recognition_files.h"
 #include "engine/recognition/recognition_files.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
@@ -26,18 +26,14 @@ namespace syrinx::cli {
 namespace {
 
 constexpr int kMaxJobs = 64;
-constexpr int kNotGiven = -1;
 constexpr int kMinChunkMs = 10, kMaxChunkMs = 5000;
 
 struct TranscribeArguments {
   std::vector<std::string> files;
-  std::string model, language, precision, head;
+  std::string model, language, precision;
   std::string format, times, out, out_dir;
   std::string raw, device;
-  std::vector<std::string> boost;
-  float boost_score = 1.0f;
-  std::string window;
-  int look_ahead = kNotGiven, beam = 0;
+  KnobFlags knobs{recognition_knobs()};
   float seconds = 0;
   int threads = 0, jobs = 0;
   int rate_hz = 0, channels = 0;  // 0: not given
@@ -45,7 +41,7 @@ struct TranscribeArguments {
   bool stream = false, realtime = false, chunks = false, microphone = false;
   VoiceActivityChanges voice;
   EndpointChanges endpoints;
-  bool translate = false, all_sound = false, force = false;
+  bool all_sound = false, force = false;
 };
 
 bool is_live(const TranscribeArguments& arguments) { return arguments.stream || arguments.microphone; }
@@ -70,9 +66,9 @@ Status check(const TranscribeArguments& a) {
   if (!is_live(a) && a.chunks) return wrong("--chunks needs --stream or --microphone");
   if (a.chunks && a.format != "json") return wrong("--chunks writes JSON lines; add --format json");
   if (!a.microphone && (!a.device.empty() || a.seconds != 0)) return wrong("--device and --seconds need --microphone");
-  if (!is_live(a) && (a.look_ahead != kNotGiven || !a.window.empty()))
+  const Knobs of_streams = a.knobs.given(Knob::Use::kLoad);
+  if (!is_live(a) && (of_streams.has("look_ahead") || of_streams.has("stream_window")))
     return wrong("--look-ahead and --stream-window need --stream or --microphone");
-  if (a.look_ahead < kNotGiven) return wrong("--look-ahead takes frames, 0 or more");
   if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
   if (!a.raw.empty() && a.rate_hz == 0) return wrong("raw samples have no rate; give it with --rate");
   if (a.raw.empty() && a.channels != 0) return wrong("--channels is for raw samples; say which with --raw");
@@ -92,22 +88,6 @@ Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments
   return format;
 }
 
-// "10,2,2": seconds before, in and behind.
-Result<StreamWindow> parse_window(const std::string& text) {
-  StreamWindow window;
-  double* const places[] = {&window.left_s, &window.chunk_s, &window.right_s};
-  const char *at = text.data(), *const end = at + text.size();
-  for (double* const place : places) {
-    const auto [behind, error] = std::from_chars(at, end, *place);
-    const bool is_last = place == &window.right_s;
-    if (error != std::errc() || (is_last ? behind != end : behind == end || *behind != ','))
-      return fail(Code::kInvalidArgument, "--stream-window {}: give seconds before, in and behind a window, say 10,2,2",
-                  in_quotes(text));
-    at = behind + 1;
-  }
-  return window;
-}
-
 Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, int threads) {
   SYRINX_TRY(const UserPaths paths, user_paths());
   RecogniserOptions options;
@@ -115,12 +95,8 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   if (!arguments.precision.empty()) {
     SYRINX_TRY(options.precision, parse_precision(arguments.precision));
   }
-  if (!arguments.head.empty())
-    options.head = arguments.head == "ctc" ? RecognitionHead::kCtc : RecognitionHead::kTransducer;
-  if (arguments.look_ahead != kNotGiven) options.look_ahead = arguments.look_ahead;
-  if (!arguments.window.empty()) {
-    SYRINX_TRY(options.window, parse_window(arguments.window));
-  }
+  options.knobs = arguments.knobs.given(Knob::Use::kLoad);
+  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kRequest), *options.files.family));
   options.threads = threads;
   options.warm_up = is_live(arguments);
   options.cache_folder = packed_folder(paths, options.files);
@@ -132,13 +108,10 @@ TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTim
   options.language = arguments.language;
   options.words = times >= TranscriptTimes::kWord;
   options.tokens = times == TranscriptTimes::kToken;
-  options.translate = arguments.translate;
   options.voice_activity = !arguments.all_sound;
   options.voice = arguments.voice;
   options.endpoints = arguments.endpoints;
-  options.boost = arguments.boost;
-  options.boost_score = arguments.boost_score;
-  options.beam = arguments.beam;
+  options.knobs = arguments.knobs.given(Knob::Use::kRequest);
   return options;
 }
 
@@ -199,27 +172,19 @@ Status run_transcribe(const TranscribeArguments& arguments) {
 }
 
 void add_model_options(Command& command, TranscribeArguments& arguments) {
-  command.option("--model", arguments.model, "Name of an installed recogniser, or a path; whisper-base by default")
+  command
+      .option(
+          "--model", arguments.model,
+          (std::string("Name of an installed recogniser, or a path; ") + kDefaultRecogniser + " by default").c_str())
       .type("NAME|PATH");
   command.option("--language", arguments.language, "Its code, say de or yue; by default the model finds out")
       .type("CODE");
-  command.flag("--translate", arguments.translate, "Into English, with Whisper's multilingual models");
   command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
       .one_of({"int8", "bf16", "f32"});
-  command
-      .option("--head", arguments.head,
-              "Of hybrid transducers: which head writes; by default the transducer's, which hears better")
-      .one_of({"ctc", "transducer"});
   command.option("--threads", arguments.threads, "Threads to compute with; 0: as many as there are cores, up to 8")
       .type("N")
       .show_default();
-  command.option("--boost", arguments.boost, "A word or phrase to favour; transducers only; may be given several times")
-      .type("PHRASE");
-  command.option("--boost-score", arguments.boost_score, "How much --boost favours").type("X").show_default();
-  command
-      .option("--beam", arguments.beam,
-              "Hypotheses of a beam search, 2 to 16; recordings and transducers only, several times slower")
-      .type("N");
+  arguments.knobs.add(command);
 }
 
 void add_voice_options(Command& command, TranscribeArguments& arguments) {
@@ -232,17 +197,17 @@ void add_voice_options(Command& command, TranscribeArguments& arguments) {
   EndpointChanges& endpoints = arguments.endpoints;
   command
       .option("--end-silence", endpoints.silence_after_speech_s,
-              "Of a stream: silence after speech that ends an utterance; 0.6 for Whisper, 1.2 for transducers")
+              "Of a stream: silence after speech that ends an utterance; 0.6 or 1.2, as the family needs")
       .type("S");
   command
-      .option("--idle-silence", endpoints.silence_s,
-              "Of a stream: silence, behind speech too, with which it begins anew; 2.4 for transducers, inf (never) "
-              "for Whisper")
+      .option(
+          "--idle-silence", endpoints.silence_s,
+          "Of a stream: silence, behind speech too, with which it begins anew; 2.4 or inf (never), as the family needs")
       .type("S");
   command
-      .option("--max-utterance", endpoints.max_utterance_s,
-              "Of a stream: its longest utterance, at most 3600; 60 for Whisper, 20 for transducers, 3600 with "
-              "--no-endpoint")
+      .option(
+          "--max-utterance", endpoints.max_utterance_s,
+          "Of a stream: its longest utterance, at most 3600; 60 or 20, as the family needs, 3600 with --no-endpoint")
       .type("S");
   command.flag("--no-endpoint", endpoints.off,
                "Of a stream: neither silence nor a model's own tokens end an utterance");
@@ -271,14 +236,6 @@ void add_live_options(Command& command, TranscribeArguments& arguments) {
       .type("MS")
       .show_default();
   command.flag("--chunks", arguments.chunks, "With --format json: a line with the latency of each chunk, too");
-  command
-      .option("--look-ahead", arguments.look_ahead,
-              "Frames that a cache-aware transducer looks ahead in a stream; by default its first choice")
-      .type("N");
-  command
-      .option("--stream-window", arguments.window,
-              "Seconds before, in and behind the windows in which other transducers read a stream; 10,2,2")
-      .type("S,S,S");
   command.flag("--microphone", arguments.microphone, "Text from the microphone, until Ctrl-C");
   command.option("--device", arguments.device, "Part of a microphone's name; by default the system's").type("NAME");
   command.option("--seconds", arguments.seconds, "Stop the microphone after so long").type("S");

@@ -11,10 +11,10 @@
 #include "cli/library.h"
 #include "cli/output.h"
 #include "cli/remote_parts.h"
+#include "engine/families/default_models.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/pocket_tts/pocket_voices.h"
+#include "engine/speech/speech_family.h"
 #include "engine/speech/speech_files.h"
-#include "models/kokoro/voice.h"
 #include "store/paths.h"
 #include "syrinx/engine.hpp"
 
@@ -35,83 +35,53 @@ struct ExportArguments {
   int threads = 0;
 };
 
-std::string as_json(const std::vector<kokoro::VoiceInfo>& voices, const std::string& default_voice) {
+std::string as_json(const std::vector<VoiceEntry>& voices, const std::string& default_voice) {
   Json::Array list;
-  for (const kokoro::VoiceInfo& voice : voices) {
+  for (const VoiceEntry& voice : voices) {
     Json item;
     item.set("name", voice.name);
-    item.set("language", voice.language);
-    item.set("language_code", voice.language_code);
-    item.set("gender", voice.gender);
+    const auto add = [&](const char* key, const std::string& value) {
+      if (!value.empty()) item.set(key, value);
+    };
+    add("language", voice.language);
+    add("language_code", voice.language_code);
+    add("gender", voice.gender);
+    add("path", voice.path);
+    add("kind", voice.kind);
     item.set("default", voice.name == default_voice);
     list.push_back(std::move(item));
   }
   return Json(std::move(list)).dump() + "\n";
 }
 
-std::string as_json(const std::vector<PocketVoiceFile>& voices, const std::string& default_voice) {
-  Json::Array list;
-  for (const PocketVoiceFile& voice : voices) {
-    Json item;
-    item.set("name", voice.name);
-    item.set("path", voice.path);
-    item.set("kind", voice.recording ? "recording" : "exported");
-    item.set("default", voice.name == default_voice);
-    list.push_back(std::move(item));
-  }
-  return Json(std::move(list)).dump() + "\n";
-}
-
-// One line a voice under the name of its language.
-std::string as_text(const std::vector<kokoro::VoiceInfo>& voices) {
-  std::string text;
-  const std::string* language = nullptr;
-  for (const kokoro::VoiceInfo& voice : voices) {
-    if (language == nullptr || *language != voice.language) {
-      const bool readable = voice.language_code.starts_with("en") || voice.language_code == "und";
-      text +=
-          fmt::format("{}{}{}\n", text.empty() ? "" : "\n", voice.language, readable ? "" : " (from phonemes only)");
-      language = &voice.language;
-    }
-    text += fmt::format("  {:<16}{}{}\n", voice.name, voice.gender, voice.name == kDefaultVoice ? ", the default" : "");
-  }
-  return text;
-}
-
-std::string as_text(const std::vector<PocketVoiceFile>& voices, const std::string& default_voice) {
-  std::string text;
-  for (const PocketVoiceFile& voice : voices)
-    text += fmt::format("{:<16}{}{}\n", voice.name, voice.recording ? "recording" : "exported",
+// One line a voice, under the name of its language where it has one.
+std::string as_text(const std::vector<VoiceEntry>& voices, const std::string& default_voice) {
+  std::string text, language;
+  for (const VoiceEntry& voice : voices) {
+    if (voice.language != language) text += voice.language + "\n";
+    language = voice.language;
+    text += fmt::format("{}{:<16}{}{}\n", language.empty() ? "" : "  ", voice.name,
+                        voice.gender.empty() ? voice.kind : voice.gender,
                         voice.name == default_voice ? ", the default" : "");
+  }
   return text;
 }
 
-template <class Voice>
-std::string names_of(const std::vector<Voice>& voices) {
+std::string names_of(const std::vector<VoiceEntry>& voices) {
   std::string text;
-  for (const Voice& voice : voices) text += voice.name + "\n";
+  for (const VoiceEntry& voice : voices) text += voice.name + "\n";
   return text;
-}
-
-Status list_kokoro(const VoicesArguments& arguments, const SpeechFiles& files) {
-  SYRINX_TRY(const std::vector<kokoro::VoiceInfo> voices, kokoro::list_voices(files.voices));
-  if (arguments.json) return print(as_json(voices, kDefaultVoice));
-  return print(arguments.names ? names_of(voices) : as_text(voices));
-}
-
-Status list_pocket(const VoicesArguments& arguments, const SpeechFiles& files) {
-  const std::vector<PocketVoiceFile> voices = list_pocket_voices(files.voices);
-  const std::string default_voice = default_pocket_voice(voices, files.checkpoint);
-  if (arguments.json) return print(as_json(voices, default_voice));
-  if (voices.empty() && !arguments.names)
-    note(fmt::format("note: no voices lie in '{}/voices'; `syrinx voices export` puts recordings there", files.voices));
-  return print(arguments.names ? names_of(voices) : as_text(voices, default_voice));
 }
 
 Status run_voices(const VoicesArguments& arguments) {
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
-  return files.family == ModelFamily::kKokoro ? list_kokoro(arguments, files) : list_pocket(arguments, files);
+  SYRINX_TRY(const std::vector<VoiceEntry> voices, files.family->voices(files));
+  const std::string default_voice = files.family->default_voice(files);
+  if (arguments.json) return print(as_json(voices, default_voice));
+  if (voices.empty() && !arguments.names)
+    note(fmt::format("note: no voices lie in '{}/voices'; `syrinx voices export` puts recordings there", files.voices));
+  return print(arguments.names ? names_of(voices) : as_text(voices, default_voice));
 }
 
 Status run_export(const ExportArguments& arguments) {
@@ -119,15 +89,12 @@ Status run_export(const ExportArguments& arguments) {
   // Before the model is loaded, which takes longer.
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(const SpeechFiles files, find_speech_files(arguments.model, models_folder(paths)));
-  if (files.family == ModelFamily::kPocketTts) {
-    const auto found = find_pocket_voice(arguments.voice, files.voices);
-    if (!found) return tl::unexpected(found.error());
-  }
+  if (files.family->traits.clones) SYRINX_TRY_VOID(files.family->find_voice(files, arguments.voice));
   Engine engine;
   LoadOptions options;
   options.model = arguments.model.c_str();
   options.threads = arguments.threads;
-  options.phonemes_only = files.family == ModelFamily::kKokoro ? 1 : 0;
+  options.phonemes_only = has_knob(*files.family, "phonemes") ? 1 : 0;  // no text is read
   options.precision = library_precision(arguments.precision);
   SYRINX_TRY_VOID(to_status(engine.load(options), engine));
   const Stopwatch watch;
@@ -139,7 +106,7 @@ Status run_export(const ExportArguments& arguments) {
 
 void add_export(Command& voices) {
   auto arguments = std::make_shared<ExportArguments>();
-  Command command = voices.add("export", "Make a voice file from a recording, for a model of Pocket TTS");
+  Command command = voices.add("export", "Make a voice file from a recording, for a model that clones voices");
   command.option("voice", arguments->voice, "The recording (wav, flac, mp3, ogg; its first 30 s are used), or a voice")
       .type("RECORDING")
       .required();
@@ -152,8 +119,8 @@ void add_export(Command& voices) {
       .type("N")
       .show_default();
   command.examples(
-      "  syrinx voices export --model pocket/english me.wav pocket/english/voices/me.safetensors\n"
-      "  syrinx speak --model pocket/english --voice me \"In my own voice.\" --play");
+      "  syrinx voices export --model models/english me.wav models/english/voices/me.safetensors\n"
+      "  syrinx speak --model models/english --voice me \"In my own voice.\" --play");
   command.run([arguments] { return run_export(*arguments); });
 }
 
@@ -162,7 +129,9 @@ void add_export(Command& voices) {
 void add_voices(Command& tree) {
   auto arguments = std::make_shared<VoicesArguments>();
   Command command = tree.add("voices", "List the voices of a model");
-  command.option("--model", arguments->model, "Name of an installed model, or a path; kokoro by default")
+  command
+      .option("--model", arguments->model,
+              (std::string("Name of an installed model, or a path; ") + kDefaultModel + " by default").c_str())
       .type("NAME|PATH");
   const Option json = command.flag("--json", arguments->json, "One JSON array on one line");
   command.flag("--names", arguments->names, "Names alone, one a line").excludes(json);

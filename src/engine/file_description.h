@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,18 @@ struct TensorDescription {
 struct FileDescription {
   std::string path;
   std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml, ctranslate2, ggml, nemo
-  std::string model;  // "kokoro", "pocket-tts", "whisper", "transducer" or "silero-vad": whose part the file is
+  std::string model;  // the kind of the family that the file belongs to, or "silero-vad"
   uint64_t size_bytes = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // what else there is to say: nodes, producer, rate, ...
   std::vector<TensorDescription> tensors;                  // as the file names them
   std::vector<TensorDescription> weights;                  // of a known model, under its maker's names
+};
+
+// What a family is asked about.
+struct InspectedFile {
+  const std::string& path;
+  std::span<const std::byte> bytes;  // none of a folder
+  bool is_folder = false;
 };
 
 }  // namespace syrinx

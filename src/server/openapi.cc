@@ -1,11 +1,14 @@
 #include "server/openapi.h"
 
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "engine/speech/speech_family.h"
 #include "server/openapi_source.h"
 #include "text/unicode.h"
 
@@ -55,6 +58,35 @@ void complete(Json& operation, const RoutePolicy& route) {
   if (route.needs_key) add_response(*responses, kOfAKey);
 }
 
+// An option of a family as a field of a request.
+Json option_schema(const Knob& knob, const char* title) {
+  Json schema;
+  const bool is_number = knob.kind == Knob::Kind::kNumber || knob.kind == Knob::Kind::kWhole;
+  const char* const type = knob.kind == Knob::Kind::kFlag    ? "boolean"
+                           : knob.kind == Knob::Kind::kWhole ? "integer"
+                           : is_number                       ? "number"
+                                                             : "string";
+  schema.set("type", Json::Array{type, "null"});
+  const auto set_limit = [&](const char* key, double limit) {
+    if (!is_number || !std::isfinite(limit)) return;
+    if (limit == std::floor(limit))
+      schema.set(key, static_cast<int64_t>(limit));
+    else
+      schema.set(key, limit);
+  };
+  set_limit("minimum", knob.least);
+  set_limit("maximum", knob.most);
+  schema.set("description", fmt::format("{}: {}; ignored with other families", title, knob.help));
+  return schema;
+}
+
+void add_options(Json& fields) {
+  for (const KnobHolder& family : speech_knobs())
+    for (const Knob& knob : family.knobs)
+      if (knob.use == Knob::Use::kRequest && fields.find(knob.name) == nullptr)
+        fields.set(knob.name, option_schema(knob, family.title));
+}
+
 }  // namespace
 
 std::string openapi_description(std::span<const RoutePolicy> routes) {
@@ -66,6 +98,11 @@ std::string openapi_description(std::span<const RoutePolicy> routes) {
     SYRINX_CHECK(more.has_value());
     add_members(*description, *more);
   }
+  Json* fields = &*description;
+  for (const char* const key : {"components", "schemas", "SpeechRequest", "properties"})
+    if (fields != nullptr) fields = member(*fields, key);
+  SYRINX_CHECK(fields != nullptr);
+  add_options(*fields);
   Json* const paths = member(*description, "paths");
   SYRINX_CHECK(paths != nullptr);
   for (const RoutePolicy& route : routes) {

@@ -168,7 +168,7 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   if (!origin.empty() && is_listed(origin, settings_.cors_origins)) {
     admission.headers.push_back({"Access-Control-Allow-Origin", std::string(origin)});
     admission.headers.push_back({"Vary", "Origin"});
-    admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
+    admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, X-Syrinx-Ignored, Retry-After"});
   }
   admission.refusal = refuse_early(head);
   if (const Route* const there = find_path(head.path)) admission.error_form = there->error_form;
@@ -337,9 +337,11 @@ HttpReply Service::openapi(HttpRequest& /*request*/) {
 HttpReply Service::page(HttpRequest& request) { return page_reply(request); }
 
 HttpReply Service::speech(HttpRequest& request) {
+  const auto speech = speech_model();
   const auto parsed =
       parse_speech_request(request.body, {.max_text_characters = static_cast<size_t>(settings_.max_text_characters),
-                                          .ignore_instructions = settings_.ignore_instructions});
+                                          .family = speech ? &speech->family() : nullptr,
+                                          .strict = settings_.strict});
   if (!parsed) return error_reply(parsed.error());
   SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
   const StartedSpeech job = start_speech(std::move(order), std::make_unique<HttpSpeechAnswer>(*parsed));
@@ -438,7 +440,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
                              .asked_model = handshake.model,
                              .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
-                             .ignore_hints = settings_.ignore_hints,
+                             .strict = settings_.strict,
                              .max_backlog_s = settings_.max_backlog_s,
                              .max_clip_s = settings_.max_clip_s,
                              .events_per_s = static_cast<double>(settings_.session_events_per_s),
@@ -473,7 +475,7 @@ HttpReply Service::transcribe(HttpRequest& request, bool translated) {
                                                             .body = std::move(request.body),
                                                             .hold = std::move(request.hold),
                                                             .translated = translated,
-                                                            .ignore_hints = settings_.ignore_hints,
+                                                            .strict = settings_.strict,
                                                             .max_recording_s = settings_.max_recording_s,
                                                             .id = request.id,
                                                             .arrived_ns = request.arrived_ns},

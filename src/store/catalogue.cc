@@ -131,6 +131,7 @@ Result<Catalogue> Catalogue::make(std::vector<CatalogueEntry> entries) {
 Result<Catalogue> Catalogue::built_in() {
   std::vector<CatalogueEntry> entries;
   for (size_t i = 0; i < embedded_catalogue_count; ++i) {
+    if (!std::string_view(embedded_catalogue[i].name).ends_with(".toml")) continue;
     SYRINX_TRY(auto family, parse_catalogue(embedded_catalogue[i].text, embedded_catalogue[i].name));
     std::move(family.begin(), family.end(), std::back_inserter(entries));
   }

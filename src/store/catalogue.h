@@ -66,7 +66,7 @@ struct CatalogueGroup {
 struct CatalogueEntry {
   std::string name;
   bool is_default = false;  // of its family: found by the name before the ':' too
-  std::string kind;         // which loader: "kokoro", "g2p-english"
+  std::string kind;         // which loader: that of a family, or "g2p-english"
   std::string description;
   std::string licence;
   std::vector<std::string> needs;  // other entries (`requires` in the file)

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/sha256.h"
+#include "store/foreign_names.h"
 #include "store/http_headers.h"
 #include "store/part_file.h"
 
@@ -181,7 +182,8 @@ Result<HubSettings> HubSettings::from_environment() {
   std::string cache = environment("HF_HUB_CACHE");
   if (cache.empty()) cache = environment("HUGGINGFACE_HUB_CACHE");
   out.cache = folder_or(cache, home, hub_home.empty() ? std::string() : hub_home + "/hub");
-  if (!home.empty()) out.maker_cache = home + "/.cache/pocket_tts";
+  const auto cached = foreign_names("maker-cache");
+  if (!home.empty() && !cached.empty()) out.maker_cache = home + "/.cache/" + std::string(cached.front());
   SYRINX_TRY_VOID(find_token(hub_home, out));
   return out;
 }

@@ -250,6 +250,14 @@ TEST(CApi, SpeaksWithPocketTts) {
   hello(options);
   EXPECT_EQ(statistics.limited_pieces, 1u);
 
+  // By name, which goes before the field; the family's ranges and names hold.
+  options = pocket_voice();
+  options.eos_threshold = 1e6f;
+  EXPECT_EQ(options.set_option("eos_threshold", -1e6), SYRINX_OK);
+  EXPECT_EQ(options.set_option("frames_after_eos", 7), SYRINX_OK);
+  EXPECT_EQ(options.set_option("frames_after_eos", 0.0), SYRINX_OK);
+  EXPECT_EQ(hello(options).size(), 6u * 1920);
+
   // A program compiled before these options existed gives a shorter structure.
   options = pocket_voice();
   options.temperature = 50;
@@ -294,6 +302,31 @@ TEST(CApi, SpeaksEachTextWithItsVoices) {
   while (code == SYRINX_OK && chunk.samples != nullptr);
   EXPECT_EQ(code, SYRINX_NOT_FOUND);
   EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
+}
+
+TEST(CApi, OptionsByNameAreCheckedAtTheStart) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(pocket()), SYRINX_OK) << engine.error();
+  const auto start = [&](const char* name, double value) {
+    syrinx::VoiceOptions options = pocket_voice();
+    EXPECT_EQ(options.set_option(name, value), SYRINX_OK);
+    syrinx::Session session;
+    return engine.start(options, session);
+  };
+  EXPECT_EQ(start("max_tokens", 50), SYRINX_OK);
+  EXPECT_EQ(start("max_tokens", 2.5), SYRINX_INVALID_ARGUMENT);
+  EXPECT_THAT(engine.error(), HasSubstr("'max_tokens' is 2.5; give a whole number from 1 to 200"));
+  EXPECT_EQ(start("speed", 2), SYRINX_UNSUPPORTED);
+  EXPECT_THAT(engine.error(), HasSubstr("Pocket TTS has no 'speed'; leave it out, or take kokoro"));
+  EXPECT_EQ(start("top_k", 50), SYRINX_UNSUPPORTED);
+  EXPECT_THAT(engine.error(), HasSubstr("no family of models has 'top_k'"));
+  syrinx::VoiceOptions many = pocket_voice();
+  std::vector<std::string> names;
+  for (int i = 0; i <= SYRINX_MOST_OPTIONS; ++i) names.push_back("option" + std::to_string(i));
+  for (int i = 0; i < SYRINX_MOST_OPTIONS; ++i) EXPECT_EQ(many.set_option(names[i].c_str(), 1.0), SYRINX_OK);
+  EXPECT_EQ(many.set_option(names.back().c_str(), 1.0), SYRINX_LIMIT_EXCEEDED);
+  many.struct_size = offsetof(syrinx_speak_options, set);
+  EXPECT_EQ(many.set_option("speed", 1.0), SYRINX_INVALID_ARGUMENT);
 }
 
 TEST(CApi, PocketTtsRefusesOptionsOfOthers) {

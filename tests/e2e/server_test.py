@@ -93,7 +93,9 @@ class Speech(Server):
         self.check_refused(404, "model_not_found", "model", "GET", "/v1/models/tts-1")
         self.assertEqual(models["data"][0]["languages"], ["en"])
         for field in models["data"][0]["unsupported_parameters"]:
-            self.check_refused(400, None, field, "POST", "/v1/audio/speech", {"input": "Hello.", field: 2 if field == "speed" else "x"})
+            value = {"speed": 2, "noise": True, "phonemes": True}.get(field, "x")
+            status, headers, body = self.speak("Hello.", **{field: value})
+            self.assertEqual((status, headers["X-Syrinx-Ignored"]), (200, field), body)
         speech = "POST", "/v1/audio/speech"
         self.check_refused(404, "model_not_found", "model", *speech, {"input": "x", "model": "whisper-1"})
         for path in (str(ENGLISH / "voice.safetensors"), "../english/voice", "voice.safetensors", "hf://a/b/c.wav", "carl"):
@@ -115,15 +117,30 @@ class Speech(Server):
             self.assertEqual(status, 200, body)
             self.assertTrue(len(body) > 100 and body.startswith(begins), (form, len(body)))
 
+    def test_what_the_model_lacks_is_ignored_unless_strict(self):
+        self.start_server()
+        plain = self.spoken(seed=5)
+        status, headers, body = self.speak("Hello there.", seed=5, response_format="pcm", speed=2, top_k=50, instructions="sing")
+        self.assertEqual((status, headers["X-Syrinx-Ignored"]), (200, "speed, top_k, instructions"))
+        self.check_same(body, plain)
+        self.check_same(self.spoken(seed=5, max_tokens=50), plain)
+        self.check_same(self.spoken(seed=5, decode_steps=2), plain, same=False)
+        self.assertIsNone(self.speak("Hello there.", seed=5, speed=1, instructions="")[1]["X-Syrinx-Ignored"])
+        self.end_server()
+        self.start_server("--strict", "--ignore-instructions")
+        for field, value in (("speed", 2), ("top_k", 50), ("instructions", "sing"), ("ref_audio", "UklGRg==")):
+            _, message = self.check_refused(400, None, field, "POST", "/v1/audio/speech", {"input": "x", field: value})
+            self.assertIn("leave it out", message)
+
     def test_misuses_are_named(self):
         self.start_server("--max-text-characters", "20")
         speech = "POST", "/v1/audio/speech"
         for param, code, body in (("input", None, {}), ("input", "string_above_max_length", {"input": "x" * 21}),
-                                  ("speed", None, {"input": "Hello.", "speed": 2}),
+                                  ("speed", None, {"input": "Hello.", "speed": 5}),
+                                  ("max_tokens", None, {"input": "Hello.", "max_tokens": 0}),
                                   ("response_format", None, {"input": "x", "response_format": "aiff"}),
                                   ("pitch", "unknown_parameter", {"input": "x", "pitch": 1}),
                                   ("language", None, {"input": "x", "language": "de"}),
-                                  ("ref_audio", None, {"input": "x", "ref_audio": "UklGRg=="}),
                                   (None, "invalid_json", b"{"), (None, "invalid_json", b"\xff\xfe")):
             self.check_refused(400, code, param, *speech, body)
         _, message = self.check_refused(400, None, "input", *speech, {"input": "\u4f60\u597d"})
@@ -263,8 +280,8 @@ class Transcription(Server):
         kind = {"Content-Type": "multipart/form-data; boundary=b"}
         good = wav(tone(0.5))
         for status, code, param, fields in (
-                (400, None, "prompt", {"prompt": "x"}), (400, None, "language", {"language": "xx"}),
-                (404, "model_not_found", "model", {"model": "tts-1"}), (400, None, "keywords", {"keywords[]": "Syrinx"}),
+                (400, None, "temperature", {"temperature": "7"}), (400, None, "language", {"language": "xx"}),
+                (404, "model_not_found", "model", {"model": "tts-1"}),
                 (400, "unknown_parameter", "speed", {"speed": "1"}), (400, None, "stream", {"stream": "x"}),
                 (400, None, "chunking_strategy", {"chunking_strategy": '{"type": "server_vad", "threshold": 0.4}'})):
             _, message = self.check_refused(status, code, param, *post, form(good, **fields), headers=kind)

@@ -231,13 +231,13 @@ class Transducer(Program):
         outputs = {self.transcribe("hybrid_streaming", "--stream", "--look-ahead", str(frames)) for frames in range(3)}
         self.assertIn(self.transcribe("hybrid_streaming", "--stream"), outputs)
         self.check_refused(2, "5 frames ahead, but 1, 0, 2", "hybrid_streaming", "--stream", "--look-ahead", "5")
-        self.check_refused(2, "0 or more", "hybrid_streaming", "--stream", "--look-ahead", "-2")
+        self.check_refused(2, "a whole number from 0", "hybrid_streaming", "--stream", "--look-ahead", "-2")
         self.check_refused(2, "need --stream", "hybrid_streaming", "--look-ahead", "1")
         self.check_refused(5, "has no look-ahead", "tdt", "--stream", "--look-ahead", "1")
 
     def test_windows_that_make_no_sense(self):
         for window in ("2", "10,2", "10,2,2,2", "10,2,2s", "a,2,2", "10,,2"):
-            self.check_refused(2, "--stream-window", "tdt", "--stream", "--stream-window", window)
+            self.check_refused(2, "stream_window", "tdt", "--stream", "--stream-window", window)
         for window in ("10,0,2", "-1,2,2", "119,2,2", "nan,2,2", "1,inf,2"):
             self.check_refused(2, "a window of", "tdt", "--stream", "--stream-window", window)
         self.check_refused(5, "choose its look-ahead", "hybrid_streaming", "--stream", "--stream-window", "10,2,2")

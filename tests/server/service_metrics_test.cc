@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "engine/families/pocket_tts/pocket_family.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
 #include "tests/engine/recognition/fake_recogniser.h"
@@ -27,11 +29,11 @@ class ServiceMetrics : public testing::Test {
     std::filesystem::create_directory(folder_.path() + "/voices");
     std::ofstream(folder_.path() + "/voices/ann.safetensors") << "x";
     SpeechFiles files;
-    files.family = ModelFamily::kPocketTts;
+    files.family = &pocket_tts_family();
     files.voices = folder_.path();
     const auto speech = SpeechModel::of(settings_, files, engine_);
     ASSERT_TRUE(speech) << speech.error().message;
-    const auto recognition = RecognitionModel::of(settings_, {}, recogniser_);
+    const auto recognition = RecognitionModel::of(settings_, {.family = &whisper_family()}, recogniser_);
     ASSERT_TRUE(recognition) << recognition.error().message;
     service_.ready(*speech, *recognition);
   }

@@ -4,8 +4,9 @@
 
 #include <thread>
 
+#include "engine/families/fetch_remote_parts.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/pocket_tts/remote_files.h"
+#include "engine/speech/remote_files.h"
 #include "engine/speech/speech_files.h"
 #include "store/model_store.h"
 #include "tests/store/files.h"

@@ -2,30 +2,64 @@
 
 #include <utility>
 
-#include "engine/families/kokoro/kokoro_engine.h"
-#include "engine/families/pocket_tts/pocket_engine.h"
-#include "engine/families/transducer/transducer_recogniser.h"
-#include "engine/families/whisper/whisper_recogniser.h"
 #include "engine/threads.h"
 
 namespace syrinx {
 
+#define SPEECH_FAMILY(name) const SpeechFamily& name##_family();
+#define RECOGNITION_FAMILY(name) const RecognitionFamily& name##_family();
+#include "engine/families/families.def"
+#undef SPEECH_FAMILY
+#undef RECOGNITION_FAMILY
+
+std::span<const SpeechFamily* const> speech_families() {
+  static const SpeechFamily* const families[] = {
+#define SPEECH_FAMILY(name) &name##_family(),
+#define RECOGNITION_FAMILY(name)
+#include "engine/families/families.def"
+#undef SPEECH_FAMILY
+#undef RECOGNITION_FAMILY
+  };
+  return families;
+}
+
+std::span<const RecognitionFamily* const> recognition_families() {
+  static const RecognitionFamily* const families[] = {
+#define SPEECH_FAMILY(name)
+#define RECOGNITION_FAMILY(name) &name##_family(),
+#include "engine/families/families.def"
+#undef SPEECH_FAMILY
+#undef RECOGNITION_FAMILY
+  };
+  return families;
+}
+
+const SpeechFamily* find_speech_family(std::string_view kind) {
+  for (const SpeechFamily* const family : speech_families())
+    if (family->kind == kind) return family;
+  return nullptr;
+}
+
+const RecognitionFamily* find_recognition_family(std::string_view kind) {
+  for (const RecognitionFamily* const family : recognition_families())
+    if (family->kind == kind) return family;
+  return nullptr;
+}
+
 Result<std::shared_ptr<SpeechEngine>> load_speech_engine(SpeechEngineOptions options) {
+  if (options.files.family == nullptr)
+    return fail(Code::kUnsupported, "this build has no engine for the model '{}'", options.files.name);
   SYRINX_TRY(options.threads, choose_threads(options.threads));
-  switch (options.files.family) {
-    case ModelFamily::kKokoro: return KokoroEngine::load(std::move(options));
-    case ModelFamily::kPocketTts: return PocketEngine::load(std::move(options));
-  }
-  return fail(Code::kInternal, "no engine for the model '{}'", options.files.name);
+  SYRINX_TRY_VOID(check_load_options(options));
+  return options.files.family->load(std::move(options));
 }
 
 Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options) {
+  if (options.files.family == nullptr)
+    return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
   SYRINX_TRY(options.threads, choose_threads(options.threads));
-  switch (options.files.family) {
-    case RecogniserFamily::kWhisper: return WhisperRecogniser::load(options);
-    case RecogniserFamily::kTransducer: return TransducerRecogniser::load(std::move(options));
-  }
-  return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
+  SYRINX_TRY_VOID(check_knobs(options.knobs, *options.files.family));
+  return options.files.family->load(std::move(options));
 }
 
 }  // namespace syrinx

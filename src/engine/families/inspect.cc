@@ -5,9 +5,9 @@
 
 #include "base/byte_reader.h"
 #include "base/mapped_file.h"
-#include "engine/families/inspect_recogniser.h"
-#include "engine/families/pocket_tts/inspect_pocket.h"
-#include "models/kokoro/checkpoint.h"
+#include "engine/families/families.h"
+#include "models/silero/container.h"
+#include "store/paths.h"
 #include "tensor/npy.h"
 #include "tensor/onnx.h"
 #include "tensor/safetensors.h"
@@ -43,7 +43,6 @@ Status describe_safetensors(Bytes bytes, FileDescription& out) {
   SYRINX_TRY(const Safetensors file, Safetensors::parse(bytes, out.path));
   for (const TensorRef& tensor : file.tensors()) out.tensors.push_back(describe(tensor));
   out.facts = file.metadata();
-  describe_pocket_tensors(file, out);
   return {};
 }
 
@@ -134,14 +133,28 @@ Status describe_voice(Bytes bytes, FileDescription& out) {
   return {};
 }
 
-// The maker's names, when the file is a checkpoint of a model that we run.
-void describe_model(MappedFile file, FileDescription& out) {
-  if (out.kind != "onnx" && out.kind != "torch") return;
-  const auto checkpoint = kokoro::Checkpoint::open(std::move(file));
-  if (!checkpoint) return;
-  out.model = "kokoro";
-  for (const std::string& name : (*checkpoint)->names())
-    if (const auto shape = (*checkpoint)->shape(name); shape) out.weights.push_back({name, "", *shape, 0});
+// Version 1 of Silero's container: "ggml" as a little-endian number.
+constexpr std::string_view kGgml = "lmgg";
+
+Status describe_silero(Bytes bytes, FileDescription& out) {
+  out.kind = "ggml";
+  SYRINX_TRY(const silero::Tensors tensors, silero::parse_container(bytes, out.path));
+  out.model = "silero-vad";
+  out.facts = {{"rate_hz", "16000"}, {"window_samples", "512"}, {"hidden", std::to_string(silero::kHidden)}};
+  return {};
+}
+
+// False where no family takes the file for its own.
+Result<bool> describe_by_family(const InspectedFile& file, FileDescription& out) {
+  for (const SpeechFamily* const family : speech_families()) {
+    SYRINX_TRY(const bool is_its_own, family->describe(file, out));
+    if (is_its_own) return true;
+  }
+  for (const RecognitionFamily* const family : recognition_families()) {
+    SYRINX_TRY(const bool is_its_own, family->describe(file, out));
+    if (is_its_own) return true;
+  }
+  return false;
 }
 
 Status describe_bytes(Bytes bytes, FileDescription& out) {
@@ -150,14 +163,14 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   if (text_at(bytes, 0, 6) == "\x93NUMPY") return describe_npy(bytes, out);
   if (head == "RIFF" && text_at(bytes, 8, 4) == "WAVE") return describe_wav(bytes, out);
   if (text_at(bytes, 8, 1) == "{") return describe_safetensors(bytes, out);
-  if (looks_like_recogniser(bytes)) return describe_recogniser(bytes, out);
+  if (head == kGgml) return describe_silero(bytes, out);
   if (looks_like_voice(bytes)) return describe_voice(bytes, out);
   // ONNX has no mark; its first field is nearly always the version of the format: number 1, a varint.
   if (text_at(bytes, 0, 1) == "\x08") return describe_onnx(bytes, out);
   return fail(
       Code::kUnsupported,
       "'{}' is not a file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
-      "(.bin), recognisers (model.bin, .nemo), WAV and configurations of Pocket TTS (.yaml)",
+      "(.bin), recognisers (model.bin, .nemo), WAV and configurations of models (.yaml)",
       out.path);
 }
 
@@ -184,13 +197,20 @@ Json list_json(const std::vector<TensorDescription>& tensors, bool with_values) 
 }  // namespace
 
 Result<FileDescription> describe_file(const std::string& path) {
-  if (holds_pocket_config(path)) return describe_pocket_config(path);
-  SYRINX_TRY(MappedFile file, MappedFile::open(path));
   FileDescription out;
   out.path = path;
-  out.size_bytes = file.bytes().size();
-  SYRINX_TRY_VOID(describe_bytes(file.bytes(), out));
-  describe_model(std::move(file), out);
+  const bool folder = is_folder(path);
+  MappedFile mapped;
+  if (!folder) {
+    SYRINX_TRY(mapped, MappedFile::open(path));
+  }
+  const InspectedFile file{.path = path, .bytes = mapped.bytes(), .is_folder = folder};
+  out.size_bytes = file.bytes.size();
+  SYRINX_TRY(const bool has_own_format, describe_by_family(file, out));
+  if (has_own_format) return out;
+  if (folder) return fail(Code::kNotFound, "the folder '{}' holds no configuration (.yaml); name a file of it", path);
+  SYRINX_TRY_VOID(describe_bytes(file.bytes, out));
+  SYRINX_TRY_VOID(describe_by_family(file, out));
   return out;
 }
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/step_counts.h"
+#include "engine/knobs.h"
 #include "engine/recognition/endpointing.h"
 #include "engine/recognition/recognition_files.h"
 #include "engine/recognition/speech_gate.h"
@@ -40,10 +41,6 @@ struct StreamWindow {
   double left_s = 10, chunk_s = 2, right_s = 2;
 };
 
-// Which head of a hybrid transducer writes what it hears: the transducer's, which hears better, or that of CTC, which
-// costs less.
-enum class RecognitionHead : uint8_t { kTransducer, kCtc };
-
 struct RecogniserOptions {
   RecognitionFiles files = {};              // of find_recognition_files()
   std::optional<Precision> precision = {};  // absent: the family's default
@@ -58,19 +55,14 @@ struct RecogniserOptions {
   // Transducers only: streams at once, 1 to 1024, each with memory of its own until it is finished, has failed or is
   // destroyed.  For programs: `syrinx transcribe` runs one stream and has no option for it.
   size_t max_streams = 16;
-  // Of transducers; absent: the main one of the model.  kUnsupported for one that it lacks, and for other families.
-  std::optional<RecognitionHead> head = {};
-  // Streams of transducers; kUnsupported for a model of another kind.
-  std::optional<int> look_ahead = {};       // of a cache-aware one: frames, one of its own; absent: its first
-  std::optional<StreamWindow> window = {};  // of the others; chunk_s > 0, the others >= 0
-  std::shared_ptr<Compute> compute = {};    // whose team and scheduler it uses; null: the process's
+  Knobs knobs = {};                       // options of the family for loading, by name (recognition_family.h)
+  std::shared_ptr<Compute> compute = {};  // whose team and scheduler it uses; null: the process's
 };
 
 struct TranscribeOptions {
   std::string language = {};  // two letters; empty: the model finds out, or knows but one
   bool words = false;         // times of words
   bool tokens = false;        // times of tokens too, in their words
-  bool translate = false;     // into English; Whisper's multilingual models only
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
   bool voice_activity = true;
@@ -80,11 +72,7 @@ struct TranscribeOptions {
   // When an utterance of a stream is over: max_utterance_s at most 3600, as each partial result spells
   // the whole utterance; kInvalidArgument beyond.
   EndpointChanges endpoints = {};
-  std::vector<std::string> boost = {};  // words and phrases to favour; transducers only
-  float boost_score = 1.0f;
-  // Hypotheses of a beam search, 2 to 16; 0 and 1: greedy, which is several times faster.  Recordings and models with a
-  // transducer's head only, and without boost: kUnsupported else.
-  int beam = 0;
+  Knobs knobs = {};  // options of the family by name (recognition_family.h)
   // Of a recording: called with each segment once it is found, in order, on the calling thread and while nobody waits
   // for the model; streams tell by their events.
   std::function<void(const TranscriptSegment&)> heard = {};

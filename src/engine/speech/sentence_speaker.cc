@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kQuiet = std::chrono::milliseconds(50);
 constexpr auto kPause = std::chrono::milliseconds(300);
-constexpr size_t kSilenceAtOnce = kSpeechRateHz;  // samples
+constexpr size_t kSilenceAtOnceS = 1;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Status SentenceSpeaker::speak(SpeechStream& stream) {
   SYRINX_TRY_VOID(say_rest(stream));
   Status said = end();
   if (said || !silence_for_nothing_) return said;
-  return hand_over_silence(kSilenceForNothingMs * kSpeechRateHz / 1000, stream);
+  return hand_over_silence(kSilenceForNothingMs * samples_a_second() / 1000, stream);
 }
 
 // As if the text ended here.
@@ -58,9 +58,9 @@ Status SentenceSpeaker::heed_mark(SpeechStream& stream) {
 }
 
 Status SentenceSpeaker::pause(const MarkedText::Mark& mark, SpeechStream& stream) {
-  const auto samples = static_cast<size_t>(std::llround(mark.pause_s * kSpeechRateHz));
+  const auto samples = static_cast<size_t>(std::llround(mark.pause_s * rate_hz()));
   silence_ += samples;
-  if (silence_ > kMaxSilenceS * kSpeechRateHz)
+  if (silence_ > kMaxSilenceS * samples_a_second())
     return fail(Code::kLimitExceeded, "line {} of the text: its pauses add up to more than {} s; leave some out",
                 mark.line, kMaxSilenceS);
   return hand_over_silence(samples, stream);
@@ -68,7 +68,7 @@ Status SentenceSpeaker::pause(const MarkedText::Mark& mark, SpeechStream& stream
 
 Status SentenceSpeaker::hand_over_silence(size_t samples, SpeechStream& stream) {
   while (samples > 0) {
-    const size_t count = std::min(samples, kSilenceAtOnce);
+    const size_t count = std::min(samples, kSilenceAtOnceS * samples_a_second());
     SpeechChunk silence = stream.spare();
     silence.samples.assign(count, 0.0f);
     SYRINX_TRY_VOID(stream.hand_over(std::move(silence)));

@@ -64,6 +64,7 @@ class SentenceSpeaker : public Speaker {
   Status heed_mark(SpeechStream& stream);
   Status pause(const MarkedText::Mark& mark, SpeechStream& stream);
   Status hand_over_silence(size_t samples, SpeechStream& stream);
+  size_t samples_a_second() const { return static_cast<size_t>(rate_hz()); }
 
   const bool silence_for_nothing_;
   MarkedText marked_;

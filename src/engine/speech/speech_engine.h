@@ -21,14 +21,14 @@ class Compute;
 
 struct SpeechEngineOptions {
   SpeechFiles files;
-  std::optional<MappedFile> checkpoint = {};  // used instead of files.checkpoint; Kokoro only
+  std::optional<MappedFile> checkpoint = {};  // used instead of files.checkpoint; Kokoro alone
   std::optional<Precision> precision = {};    // absent: the family's default
   int threads = 0;                            // 1 to 64; 0: default_threads()
   std::string cache_folder = {};              // for packed weights and the compiled lexicon; empty: none is kept
   std::string first_voice = {};               // what it needs is loaded at once, others' when they are first used
   std::shared_ptr<Compute> compute = {};      // whose team and scheduler it uses; null: the process's
 
-  // Kokoro only.
+  // Of families that have the options of these names, and `phonemes`.
   std::string dictionary = {};     // the user's own words; empty: none
   bool first_is_phonemes = false;  // no front end is needed before text comes
 };
@@ -51,6 +51,7 @@ class SpeechEngine {
   virtual Result<std::string> export_voice(const std::string& voice) = 0;
 
   virtual const std::string& name() const = 0;
+  virtual int rate_hz() const = 0;  // of its sessions
   virtual Precision precision() const = 0;
   virtual int threads() const = 0;
   virtual double load_ms() const = 0;

@@ -1,7 +1,6 @@
 // Where the parts of a speaking model are: its checkpoint, its voices, and what reads text to it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -9,17 +8,14 @@
 
 namespace syrinx {
 
-inline constexpr const char* kDefaultModel = "kokoro";
-inline constexpr const char* kDefaultVoice = "af_heart";
-
 // Where models are installed, one folder each.
 inline std::string models_folder(const UserPaths& paths) { return paths.data + "/models"; }
 
-enum class ModelFamily : uint8_t { kKokoro, kPocketTts };
+struct SpeechFamily;  // speech_family.h
 
 struct SpeechFiles {
   std::string name;  // what was asked for
-  ModelFamily family = ModelFamily::kKokoro;
+  const SpeechFamily* family = nullptr;
   // Kokoro: kokoro-v1.0.int8.onnx, another export, or kokoro-v1_0.pth; empty: given otherwise.  Pocket TTS: the
   // configuration, or weights with one beside them (models/pocket_tts/model.h).
   std::string checkpoint;

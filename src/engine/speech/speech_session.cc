@@ -13,14 +13,18 @@ constexpr size_t kMaxArrival = size_t{64} << 10;
 
 double ms_between(int64_t begin_ns, int64_t end_ns) { return static_cast<double>(end_ns - begin_ns) * 1e-6; }
 
-int64_t ns_of(size_t samples) { return static_cast<int64_t>(samples) * 1'000'000'000 / kSpeechRateHz; }
-
 tl::unexpected<Error> cancelled() { return fail(Code::kCancelled, "the speech was cancelled"); }
 
 }  // namespace
 
 SpeechSession::SpeechSession(std::unique_ptr<Speaker> speaker, const Clock& clock)
-    : speaker_(std::move(speaker)), clock_(clock), chunks_(speaker_->chunks_ahead()), thread_([this] { run(); }) {}
+    : speaker_(std::move(speaker)),
+      rate_hz_(speaker_->rate_hz()),
+      clock_(clock),
+      chunks_(speaker_->chunks_ahead()),
+      thread_([this] { run(); }) {}
+
+int64_t SpeechSession::ns_of(size_t samples) const { return static_cast<int64_t>(samples) * 1'000'000'000 / rate_hz_; }
 
 SpeechSession::~SpeechSession() {
   cancel();
@@ -157,11 +161,11 @@ Status SpeechSession::hand_over(SpeechChunk chunk) {
   const double since_text_ms = ms_between(first_text_ns_, now_ns);
   if (statistics_.first_audio_ms == 0) statistics_.first_audio_ms = since_text_ms;
   statistics_.total_ms = since_text_ms;
-  chunk.start_s = static_cast<double>(samples_made_) / kSpeechRateHz;
+  chunk.start_s = static_cast<double>(samples_made_) / rate_hz_;
   samples_made_ += chunk.samples.size();
   waiting_samples_ += chunk.samples.size();
   due_ns_ = std::max(due_ns_, now_ns) + ns_of(chunk.samples.size());
-  statistics_.audio_seconds = static_cast<double>(samples_made_) / kSpeechRateHz;
+  statistics_.audio_seconds = static_cast<double>(samples_made_) / rate_hz_;
   changed_.wait(lock, [this] { return waiting_ < chunks_.size() || cancelled_; });
   if (cancelled_) return cancelled();
   due_ns_ = std::max(due_ns_, clock_.now_ns() + ns_of(waiting_samples_));

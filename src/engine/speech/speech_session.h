@@ -22,31 +22,18 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/knobs.h"
 
 namespace syrinx {
 
-inline constexpr int kSpeechRateHz = 24000;  // of every family
 inline constexpr size_t kSilenceForNothingMs = 100;
 
-// A family refuses what only another one heeds.
 struct SpeakOptions {
   std::string voice;                 // a name or a path; empty: the default
   uint64_t seed = 0;                 // of all noise
   bool plain = false;                // the text holds no marks (marked_text.h): all of it is read out
   bool silence_for_nothing = false;  // a text with nothing to say is kSilenceForNothingMs of silence, not an error
-
-  // Kokoro.
-  float speed = 1.0f;     // 0.25 to 4
-  bool noise = false;     // the model's source noise
-  bool phonemes = false;  // the input is phonemes in Kokoro's alphabet; . ! ? … and a line's end close a sentence
-
-  // Pocket TTS (models/pocket_tts/synthesizer.h, prompt.h); absent: the checkpoint's own, or the maker's default.
-  std::optional<float> temperature = {};
-  std::optional<float> noise_clamp = {};
-  std::optional<float> eos_threshold = {};
-  std::optional<size_t> frames_after_eos = {};
-  std::optional<size_t> decode_steps = {};
-  std::optional<size_t> max_tokens = {};
+  Knobs knobs = {};                  // options of the family by name (speech_family.h); absent: the model's own
 };
 
 // When a word of the input is heard.  Words that are read out as several ("$3.50") have one entry.
@@ -57,7 +44,7 @@ struct WordTime {
 };
 
 struct SpeechChunk {
-  std::vector<float> samples;   // mono, kSpeechRateHz
+  std::vector<float> samples;   // mono, at the rate of the session
   double start_s = 0;           // set by the session
   std::vector<WordTime> words;  // Kokoro only
   std::string phonemes;         // Kokoro only
@@ -113,6 +100,7 @@ class Speaker {
   virtual Status speak(SpeechStream& stream) = 0;
   // How many chunks may wait to be heard before hand_over() waits; the same at every call, at least 1.
   virtual size_t chunks_ahead() const = 0;
+  virtual int rate_hz() const = 0;  // of the sound; the same at every call
 };
 
 class SpeechSession final : private SpeechStream {
@@ -146,6 +134,7 @@ class SpeechSession final : private SpeechStream {
   // Any thread; next() and write() return kCancelled soon.
   void cancel();
   SpeechStatistics statistics() const;
+  int rate_hz() const { return rate_hz_; }
 
  private:
   Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, std::string& text) override;
@@ -158,8 +147,10 @@ class SpeechSession final : private SpeechStream {
   int64_t due_ns() const override { return std::min(due_ns_, clock_.now_ns() + kMostAheadNs); }
 
   void run();
+  int64_t ns_of(size_t samples) const;
 
   const std::unique_ptr<Speaker> speaker_;
+  const int rate_hz_;
   const Clock& clock_;
 
   // Guarded by mutex_.

@@ -29,6 +29,7 @@ void RecognitionJob::report() const {
   line->set("audio_seconds", std::round(audio_s_ * 1e3) / 1e3);
   line->set("first_word_ms", first_word_s_ ? Json(milliseconds(*first_word_s_)) : Json());
   line->set("took_ms", milliseconds(took_ms_ / 1000));
+  if (!ignored_.empty()) line->set("ignored", Json::Array(ignored_.begin(), ignored_.end()));
   log(*line);
 }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/recognition/sound_transcription.h"
 #include "server/host/recognition_model.h"
@@ -35,6 +37,7 @@ class RecognitionJob : public SlotJob {
   void log_first_word(double waited_s) { first_word_s_ = waited_s; }  // which has been counted
   void note_took(double ms) { took_ms_ = ms; }
   void note_audio(double seconds) { audio_s_ = seconds; }
+  void note_ignored(std::vector<std::string> fields) { ignored_ = std::move(fields); }
 
  private:
   const std::shared_ptr<const RecognitionModel> model_;
@@ -42,6 +45,7 @@ class RecognitionJob : public SlotJob {
   const std::shared_ptr<ReplyStream> reply_ = std::make_shared<ReplyStream>();
   std::optional<double> first_word_s_;
   double audio_s_ = 0, took_ms_ = 0;
+  std::vector<std::string> ignored_;  // fields of the request that the model lacks
 };
 
 }  // namespace syrinx::server

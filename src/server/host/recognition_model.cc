@@ -10,17 +10,15 @@
 #include "base/in_quotes.h"
 #include "base/memory.h"
 #include "engine/families/families.h"
+#include "engine/families/find_recognition_files.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
 #include "server/host/language.h"
 #include "server/settings/model_id.h"
+#include "store/foreign_names.h"
 
 namespace syrinx::server {
 namespace {
-
-constexpr std::array kModelNames = {
-    "whisper-1",      "gpt-4o-transcribe",   "gpt-4o-mini-transcribe", "gpt-4o-transcribe-diarize",
-    "gpt-transcribe", "gpt-live-transcribe", "gpt-realtime-whisper"};
 
 constexpr const char* kKeywords = "keywords[]";
 
@@ -39,7 +37,7 @@ std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
     if (!checked && checked.error().code == code) fields.emplace_back(field);
   };
   add("language", Code::kUnsupported, {.language = "en"});
-  add(kKeywords, Code::kUnsupported, {.boost = {"a"}});
+  add(kKeywords, Code::kUnsupported, {.knobs = {{"boost", std::vector<std::string>{"a"}}}});
   add("chunking_strategy", Code::kNotFound, {.voice = {.threshold = 0.5}});
   return fields;
 }
@@ -111,7 +109,7 @@ Status RecognitionModel::warm_up() const {
 }
 
 bool RecognitionModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || is_one_of(model, kModelNames);
+  return model.empty() || model == id_ || is_one_of(model, foreign_names("transcription"));
 }
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
@@ -130,17 +128,8 @@ tl::expected<std::string, HttpError> RecognitionModel::language_called(std::stri
       HttpError{.status = 404, .message = std::move(message), .param = "language", .code = "language_not_found"});
 }
 
-tl::expected<void, HttpError> RecognitionModel::take_keywords(std::vector<std::string>& keywords, const char* field,
-                                                              bool ignored) const {
-  const bool is_heeded =
-      std::find(unheeded_fields_.begin(), unheeded_fields_.end(), kKeywords) == unheeded_fields_.end();
-  if (keywords.empty() || is_heeded) return {};
-  keywords.clear();
-  if (ignored) return {};
-  return refuse(field,
-                "'{}' is not supported: {} cannot favour words; leave them out, or have the operator set "
-                "ignore_hints",
-                field, id_);
+bool RecognitionModel::takes_keywords() const {
+  return std::find(unheeded_fields_.begin(), unheeded_fields_.end(), kKeywords) == unheeded_fields_.end();
 }
 
 bool RecognitionModel::names_its_files(std::string_view sentence) const {

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "engine/recognition/recogniser.h"
+#include "engine/recognition/recognition_family.h"
 #include "server/http/http_message.h"
 #include "server/settings/settings.h"
 
@@ -39,7 +40,7 @@ class RecognitionModel {
   Recogniser& recogniser() const { return *recogniser_; }
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
-  RecogniserFamily family() const { return files_.family; }
+  const RecognitionFamily& family() const { return *files_.family; }
   const std::string& id() const { return id_; }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
@@ -48,10 +49,8 @@ class RecognitionModel {
   const std::vector<std::string>& languages() const { return languages_; }
   // Fields of a request of /v1/audio/transcriptions that it does not heed.
   const std::vector<std::string>& unheeded_fields() const { return unheeded_fields_; }
-  // Keeps the words to favour of a request's field, or where this model favours none gives an error, or with `ignored`
-  // no words.
-  tl::expected<void, HttpError> take_keywords(std::vector<std::string>& keywords, const char* field,
-                                              bool ignored) const;
+  // Whether words can be favoured.
+  bool takes_keywords() const;
   // TranscribeOptions::language for a language of a request, by its code with or without a country, in any case: that
   // of the model's own, or none for another one that the operator has listed.  404 for any other.
   tl::expected<std::string, HttpError> language_called(std::string_view language) const;

@@ -71,8 +71,7 @@ Status SpeechJob::work(SlotWatch& watch) {
 
 HttpError SpeechJob::told(const Error& error) const {
   if (!has_format_) return http_error(error, "response_format");
-  return speech_error(error, *model_, order_.request.voice, order_.request.speed != 1,
-                      order_.request.temperature.has_value());
+  return speech_error(error, *model_, order_.request.voice);
 }
 
 Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
@@ -81,8 +80,7 @@ Result<std::unique_ptr<SpeechSession>> SpeechJob::start() {
   options.seed = order_.request.seed;
   options.plain = true;  // what looks like a mark is a client's text
   options.silence_for_nothing = !order_.text && is_wordless(order_.request.input);
-  options.speed = static_cast<float>(order_.request.speed);
-  if (order_.request.temperature) options.temperature = static_cast<float>(*order_.request.temperature);
+  options.knobs = order_.request.knobs;
   return model_->engine().start(options);
 }
 
@@ -90,7 +88,7 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
   auto made = AudioEncoder::create(order_.request.format, {.rate_hz = order_.request.sample_rate_hz}, answer_->sink());
   has_format_ = made.has_value();
   SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder, std::move(made));
-  SYRINX_TRY(StreamResampler resampler, StreamResampler::create(kSpeechRateHz, order_.request.sample_rate_hz));
+  SYRINX_TRY(StreamResampler resampler, StreamResampler::create(session.rate_hz(), order_.request.sample_rate_hz));
   SpeechChunk chunk;
   std::vector<float> samples;
   for (bool first = true;; first = false) {
@@ -139,6 +137,7 @@ void SpeechJob::report() const {
                             .fault = fault(),
                             .characters = characters(),
                             .first_audio_s = first_audio_s_,
+                            .ignored = order_.request.ignored,
                             .statistics = statistics_});
 }
 

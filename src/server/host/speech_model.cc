@@ -1,43 +1,23 @@
 #include "server/host/speech_model.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/in_quotes.h"
 #include "base/memory.h"
-#include "engine/families/check_speech.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/kokoro/kokoro_engine.h"
-#include "engine/families/pocket_tts/pocket_voices.h"
 #include "engine/speech/add_voice_file.h"
 #include "engine/speech/speech_files.h"
 #include "engine/threads.h"
-#include "models/kokoro/voice.h"
 #include "server/host/language.h"
 #include "server/settings/model_id.h"
+#include "store/foreign_names.h"
 #include "store/paths.h"
 
 namespace syrinx::server {
 namespace {
 
-constexpr std::array kModelNames = {"tts-1", "tts-1-hd", "gpt-4o-mini-tts"};
-
-// OpenAI's voices, and those of Kokoro that come nearest by their makers' descriptions.
-constexpr std::array<std::pair<const char*, const char*>, 13> kVoiceNames = {{{"alloy", "af_alloy"},
-                                                                              {"ash", "am_michael"},
-                                                                              {"ballad", "bm_george"},
-                                                                              {"cedar", "am_fenrir"},
-                                                                              {"coral", "af_bella"},
-                                                                              {"echo", "am_echo"},
-                                                                              {"fable", "bm_fable"},
-                                                                              {"marin", "af_kore"},
-                                                                              {"nova", "af_nova"},
-                                                                              {"onyx", "am_onyx"},
-                                                                              {"sage", "af_sarah"},
-                                                                              {"shimmer", "af_sky"},
-                                                                              {"verse", "am_puck"}}};
 constexpr const char* kWarmUpText = "Hello, this is a test.";
 
 Result<SpeechFiles> find_files(const Settings& settings, UserPaths& paths) {
@@ -49,20 +29,15 @@ Result<SpeechFiles> find_files(const Settings& settings, UserPaths& paths) {
 Result<std::vector<ListedVoice>> list_voices(const SpeechFiles& files,
                                              std::map<std::string, std::string, std::less<>>& unread) {
   std::vector<ListedVoice> voices;
-  if (files.family == ModelFamily::kPocketTts) {
-    for (const PocketVoiceFile& voice : list_pocket_voices(files.voices))
-      voices.push_back({.id = voice.name,
-                        .language = pocket_language(files.checkpoint),
-                        .kind = voice.recording ? "cloned" : "builtin"});
-    return voices;
-  }
   if (!is_folder(files.voices)) return voices;  // those of the settings alone
-  SYRINX_TRY(const std::vector<kokoro::VoiceInfo> infos, kokoro::list_voices(files.voices));
-  for (const kokoro::VoiceInfo& voice : infos) {
-    if (!reads_texts_for(voice))
+  SYRINX_TRY(const std::vector<VoiceEntry> entries, files.family->voices(files));
+  for (const VoiceEntry& voice : entries) {
+    if (!voice.reads_text)
       unread[voice.name] = voice.language;
     else
-      voices.push_back({.id = voice.name, .language = voice.language_code == "und" ? "" : voice.language_code});
+      voices.push_back({.id = voice.name,
+                        .language = voice.language_code == "und" ? "" : voice.language_code,
+                        .kind = voice.kind == "recording" ? "cloned" : "builtin"});
   }
   return voices;
 }
@@ -82,10 +57,10 @@ Status add_voices(const Settings& settings, SpeechEngine& engine) {
 }
 
 // Where the voices lie that clients upload for this model; empty: there may be none.
-std::string shelf_folder(const Settings& settings, ModelFamily family, const std::string& data_folder) {
+std::string shelf_folder(const Settings& settings, const SpeechFamily& family, const std::string& data_folder) {
   const bool is_auto = settings.voices_dir == "auto";
   if (settings.voices_dir.empty() || (is_auto && data_folder.empty())) return "";
-  if (family != ModelFamily::kPocketTts) return "";  // the others clone none
+  if (!family.traits.clones) return "";
   return (is_auto ? data_folder + "/voices" : settings.voices_dir) + "/" + model_id(settings.speech_model);
 }
 
@@ -96,22 +71,22 @@ Status SpeechModel::check(const Settings& settings) {
   SYRINX_TRY(SpeechFiles files, find_files(settings, paths));
   if (!settings.precision.empty()) {
     SYRINX_TRY(const Precision precision, parse_precision(settings.precision));
-    SYRINX_TRY_VOID(check_precision(files.family, precision));
+    SYRINX_TRY_VOID(check_precision(*files.family, precision));
   }
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    SYRINX_TRY_VOID(of_voices(member, check_voice_file(files, pair.first, pair.second)));
+    SYRINX_TRY_VOID(of_voices(member, files.family->check_voice_file(files, pair.first, pair.second)));
   }
   SYRINX_TRY(const std::shared_ptr<SpeechModel> model, make(settings, std::move(files), paths.data));
-  std::string voice = settings.voice.empty() ? syrinx::default_voice(model->files_) : settings.voice;
+  std::string voice = settings.voice.empty() ? model->family().default_voice(model->files_) : settings.voice;
   if (voice.empty() && !model->voices_.empty()) voice = model->voices_.front().id;  // as take_engine() chooses
-  return model->is_added(settings, voice) ? Status() : check_voice(model->files_, voice);
+  return model->is_added(settings, voice) ? Status() : model->family().check_voice(model->files_, voice);
 }
 
 // With the names of all voices, none of them read.
 Result<std::shared_ptr<SpeechModel>> SpeechModel::make(const Settings& settings, SpeechFiles files,
                                                        const std::string& data_folder) {
-  std::string folder = shelf_folder(settings, files.family, data_folder);
+  std::string folder = shelf_folder(settings, *files.family, data_folder);
   std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files), std::move(folder)));
   model->shelf_->list();
   SYRINX_TRY_VOID(model->name_voices(settings));
@@ -152,12 +127,10 @@ SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files, std::strin
 
 Status SpeechModel::name_voices(const Settings& settings) {
   SYRINX_TRY(voices_, list_voices(files_, unread_));
-  const std::string language =
-      files_.family == ModelFamily::kPocketTts ? pocket_language(files_.checkpoint) : std::string();
+  const std::string language = family().language(files_);
   for (const std::string& member : settings.voices) {
     SYRINX_TRY(const auto pair, split_pair(member, "voices"));
-    if (const kokoro::VoiceInfo info = kokoro::describe_voice(pair.first);
-        files_.family == ModelFamily::kKokoro && !reads_texts_for(info))
+    if (const VoiceEntry info = family().describe_voice(pair.first); !info.reads_text)
       return fail(
           Code::kUnsupported,
           "'voices' holds {}, and a voice of that name speaks {}, which no text is read in; give it another name",
@@ -167,7 +140,9 @@ Status SpeechModel::name_voices(const Settings& settings) {
   if (const std::string why = why_unread(default_voice_); !why.empty())
     return fail(Code::kUnsupported, "'voice' is {}: {}", in_quotes(default_voice_), why);
   // An uploaded one that is called so speaks for nobody but who names it.
-  for (const auto& [name, voice] : kVoiceNames) names_[name] = is_own(voice) ? voice : "";
+  for (const std::string_view name : foreign_names("voice")) names_[std::string(name)] = "";
+  for (const auto& [name, voice] : family().known_voices)
+    if (is_own(voice)) names_[name] = voice;
   for (const std::string& member : settings.voice_names) {
     SYRINX_TRY(const auto pair, split_pair(member, "voice_names"));
     if (const std::string why = why_unread(pair.second); !why.empty())
@@ -209,10 +184,10 @@ Status SpeechModel::warm_up() const {
   return {};
 }
 
-// Kokoro's British front end is else read with the first British voice, while all other beginnings wait.  A lexicon or
-// a voice that cannot be read keeps nobody from the others, and is told to who asks for it.
+// A front end of another language is else read with its first voice, while all other beginnings wait.  A lexicon or a
+// voice that cannot be read keeps no request from the others; requests for it are told.
 void SpeechModel::read_for_all_languages() const {
-  if (files_.family != ModelFamily::kKokoro) return;
+  if (languages().size() < 2) return;
   SpeakOptions options;
   for (const std::string& language : languages()) {
     options.voice = voice_of_language(language);
@@ -221,7 +196,7 @@ void SpeechModel::read_for_all_languages() const {
 }
 
 bool SpeechModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || is_one_of(model, kModelNames);
+  return model.empty() || model == id_ || is_one_of(model, foreign_names("speech"));
 }
 
 bool SpeechModel::is_added(const Settings& settings, const std::string& voice) const {
@@ -234,8 +209,7 @@ bool SpeechModel::is_own(std::string_view id) const {
 }
 
 ListedVoice SpeechModel::listed(const UploadedVoice& voice) const {
-  return {
-      .id = voice.name, .language = pocket_language(files_.checkpoint), .kind = "cloned", .created_s = voice.created_s};
+  return {.id = voice.name, .language = family().language(files_), .kind = "cloned", .created_s = voice.created_s};
 }
 
 std::vector<ListedVoice> SpeechModel::voices() const {
@@ -264,18 +238,22 @@ bool SpeechModel::is_settled(std::string_view id) const {
 }
 
 bool SpeechModel::is_blend(std::string_view text) const {
-  if (files_.family != ModelFamily::kKokoro) return false;
-  const auto parts = kokoro::parse_voice(text);
-  return parts && std::all_of(parts->begin(), parts->end(),
-                              [this](const kokoro::VoicePart& part) { return is_listed(part.name); });
+  if (family().blended == nullptr) return false;
+  const auto parts = family().blended(text);
+  return parts &&
+         std::all_of(parts->begin(), parts->end(), [this](const std::string& part) { return is_listed(part); });
+}
+
+// The voices of a blend; else the one that is named.
+std::vector<std::string> SpeechModel::parts_of(std::string_view voice) const {
+  if (family().blended == nullptr) return {std::string(voice)};
+  return family().blended(voice).value_or(std::vector<std::string>());
 }
 
 std::string SpeechModel::why_unread(std::string_view text) const {
   if (unread_.empty()) return "";
-  const auto parts = kokoro::parse_voice(text);
-  if (!parts) return "";
-  for (const kokoro::VoicePart& part : *parts)
-    if (const auto found = unread_.find(part.name); found != unread_.end())
+  for (const std::string& part : parts_of(text))
+    if (const auto found = unread_.find(part); found != unread_.end())
       return fmt::format(
           "the voice {} speaks {}, and texts in English alone are read; choose a voice that GET /v1/audio/voices lists",
           in_quotes(found->first), found->second);
@@ -339,14 +317,18 @@ std::vector<std::string> SpeechModel::languages() const {
 }
 
 std::vector<std::string> SpeechModel::unheeded_fields() const {
-  return {files_.family == ModelFamily::kPocketTts ? "speed" : "temperature"};
+  std::vector<std::string> names;
+  for (const KnobHolder& other : speech_knobs())
+    for (const Knob& knob : other.knobs)
+      if (knob.use == Knob::Use::kRequest && !has_knob(family(), knob.name)) names.emplace_back(knob.name);
+  return names;
 }
 
-// The first voice of a Kokoro blend decides the pronunciation.
+// The first voice of a blend decides the pronunciation.
 std::string SpeechModel::language_of(const std::string& voice) const {
-  if (files_.family == ModelFamily::kPocketTts) return pocket_language(files_.checkpoint);
-  const auto parts = kokoro::parse_voice(voice.empty() ? default_voice() : voice);
-  const auto first = parts ? find_listed(parts->front().name) : std::nullopt;
+  if (std::string language = family().language(files_); !language.empty()) return language;
+  const std::vector<std::string> parts = parts_of(voice.empty() ? default_voice() : voice);
+  const auto first = parts.empty() ? std::nullopt : find_listed(parts.front());
   return first ? first->language : "";
 }
 

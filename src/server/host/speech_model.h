@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_family.h"
 #include "server/host/voice_shelf.h"
 #include "server/http/http_message.h"
 #include "server/settings/settings.h"
@@ -41,7 +42,7 @@ class SpeechModel {
   SpeechEngine& engine() const { return *engine_; }
   StepFigures steps() const { return engine_->steps().since(warm_up_steps_); }  // the engine's since it is warm
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
-  ModelFamily family() const { return files_.family; }
+  const SpeechFamily& family() const { return *files_.family; }
   const std::string& id() const { return id_; }
   std::vector<ListedVoice> voices() const;  // uploaded ones last
   std::optional<ListedVoice> find_listed(std::string_view id) const;
@@ -78,6 +79,7 @@ class SpeechModel {
   bool is_added(const Settings& settings, const std::string& voice) const;  // by them or by clients
   ListedVoice listed(const UploadedVoice& voice) const;
   bool is_blend(std::string_view text) const;
+  std::vector<std::string> parts_of(std::string_view voice) const;
   // An error message if a voice in the name or blend speaks a language in which no text can be read; else empty.
   std::string why_unread(std::string_view text) const;
   const std::string& default_voice() const {

@@ -5,25 +5,28 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "audio/encode/encoder.h"
+#include "engine/knobs.h"
 #include "server/host/arriving_text.h"
 
 namespace syrinx::server {
+
+inline constexpr int kUsualRateHz = 24000;  // of an answer that names no rate
 
 struct SpeechRequest {
   std::string input;
   std::string model;          // empty: the server's
   std::string voice;          // empty: the server's
   std::string language = {};  // that the voice is to speak, "en" or "en-GB"; empty: whichever it does
-  std::string instructions;
   AudioFormat format = AudioFormat::kMp3;
-  double speed = 1;
-  bool events = false;  // stream_format "sse"
-  bool whole = false;   // stream false: one answer with its length
+  Knobs knobs = {};                       // options of the model's family
+  std::vector<std::string> ignored = {};  // fields that the model lacks
+  bool events = false;                    // stream_format "sse"
+  bool whole = false;                     // stream false: one answer with its length
   uint64_t seed = 0;
-  int sample_rate_hz = 24000;
-  std::optional<double> temperature = {};
+  int sample_rate_hz = kUsualRateHz;
 };
 
 struct SpeechOrder {

@@ -8,12 +8,10 @@
 namespace syrinx::server {
 namespace {
 
-// Which field the engine speaks of, of those that only some models heed.
-const char* field_of(const Error& error, const SpeechModel& model, bool has_speed, bool has_temperature) {
-  if (error.code != Code::kUnsupported) return error.code == Code::kInvalidArgument ? "input" : "";
-  if (model.family() == ModelFamily::kPocketTts && has_speed) return "speed";
-  if (model.family() == ModelFamily::kKokoro && has_temperature) return "temperature";
-  return "voice";
+// Which field the engine speaks of: the options of its family have been checked before.
+const char* field_of(const Error& error) {
+  if (error.code == Code::kUnsupported) return "voice";
+  return error.code == Code::kInvalidArgument ? "input" : "";
 }
 
 // A 4xx that the client was told of is no error that the operator could fix.
@@ -47,16 +45,16 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   line->set("first_audio_ms", was_heard ? milliseconds(speech.first_audio_s) : Json());
   line->set("engine_first_audio_ms", was_heard ? milliseconds(speech.statistics.first_audio_ms / 1000) : Json());
   line->set("compute_ms", milliseconds(speech.statistics.compute_ms / 1000));
+  if (!speech.ignored.empty()) line->set("ignored", Json::Array(speech.ignored.begin(), speech.ignored.end()));
   reports.log->write(line->dump());
 }
 
-HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice, bool has_speed,
-                       bool has_temperature) {
+HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice) {
   if (error.code == Code::kNotFound)
     if (auto found = model.find_voice(voice); !found) return std::move(found).error();
   if (error.code == Code::kNotFound || model.names_its_files(error.message))
     return http_error({Code::kInternal, error.message});
-  return http_error(error, field_of(error, model, has_speed, has_temperature));
+  return http_error(error, field_of(error));
 }
 
 }  // namespace syrinx::server

@@ -15,10 +15,11 @@ struct SpeechOutcome {
   const char* event = "speech";  // of the log's line
   std::string id = {};           // of the request
   std::string model = {};
-  const char* outcome = "error";  // or "done", "cancelled"
-  std::string fault = {};         // the server's, in the engine's words: for the log alone
-  size_t characters = 0;          // of the text
-  double first_audio_s = 0;       // since the request
+  const char* outcome = "error";          // or "done", "cancelled"
+  std::string fault = {};                 // the server's, in the engine's words: for the log alone
+  size_t characters = 0;                  // of the text
+  double first_audio_s = 0;               // since the request
+  std::vector<std::string> ignored = {};  // fields of the request that the model lacks
   SpeechStatistics statistics = {};
 };
 
@@ -30,7 +31,6 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech);
 
 // An engine's error as the client is told it, who asked for `voice`: 404 where that has been deleted since it was
 // found. Else it is one of those listed: what is not there, or is named by its file, is the server's fault.
-HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice, bool has_speed,
-                       bool has_temperature);
+HttpError speech_error(const Error& error, const SpeechModel& model, const std::string& voice);
 
 }  // namespace syrinx::server

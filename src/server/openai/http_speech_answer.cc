@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "server/http/base64.h"
 #include "server/http/reply_events.h"
+#include "server/openai/ignored_fields.h"
 
 namespace syrinx::server {
 namespace {
@@ -36,14 +37,15 @@ std::string HttpSpeechAnswer::type() const {
 
 Status HttpSpeechAnswer::begin() {
   if (whole_) return {};
-  reply()->begin(events_ ? event_head() : HttpReply{.type = type()}, /*whole=*/false);
+  reply()->begin(naming_ignored(events_ ? event_head() : HttpReply{.type = type()}, ignored_), /*whole=*/false);
   return {};
 }
 
 Status HttpSpeechAnswer::finish(const Spoken& spoken) {
   if (whole_) {
     const auto* const bytes = reinterpret_cast<const char*>(memory_.data());
-    reply()->begin({.type = type(), .body = std::string(bytes, memory_.size())}, /*whole=*/true);
+    reply()->begin(naming_ignored({.type = type(), .body = std::string(bytes, memory_.size())}, ignored_),
+                   /*whole=*/true);
     return {};
   }
   if (!events_) return {};

@@ -14,7 +14,11 @@ namespace syrinx::server {
 class HttpSpeechAnswer final : public SpeechAnswer {
  public:
   explicit HttpSpeechAnswer(const SpeechRequest& request)
-      : format_(request.format), rate_hz_(request.sample_rate_hz), events_(request.events), whole_(request.whole) {}
+      : format_(request.format),
+        rate_hz_(request.sample_rate_hz),
+        events_(request.events),
+        whole_(request.whole),
+        ignored_(request.ignored) {}
 
   ByteSink sink() override;
   Status begin() override;
@@ -28,7 +32,8 @@ class HttpSpeechAnswer final : public SpeechAnswer {
   const AudioFormat format_;
   const int rate_hz_;
   const bool events_, whole_;
-  std::vector<std::byte> memory_;  // of a whole answer
+  const std::vector<std::string> ignored_;  // fields
+  std::vector<std::byte> memory_;           // of a whole answer
 };
 
 }  // namespace syrinx::server

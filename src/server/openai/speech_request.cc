@@ -15,8 +15,6 @@ namespace {
 constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
 constexpr size_t kMaxValues = 1024, kMaxBareBytes = 64 << 10;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
-constexpr const char* kNoInstructions =
-    "no model of this server takes them; leave them out, or have the operator set ignore_instructions";
 
 Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
   if (value.string() == nullptr) return refuse("input", "'input' must be the text to be spoken");
@@ -31,14 +29,6 @@ Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest&
     return tl::unexpected(std::move(error));
   }
   return {};
-}
-
-Checked take_instructions(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
-  if (value.is_null()) return {};
-  if (value.string() == nullptr) return refuse("instructions", "'instructions' must be a text");
-  if (value.string()->empty() || limits.ignore_instructions) return {};
-  request.instructions = *value.string();
-  return refuse("instructions", "'instructions' is not supported: {}", kNoInstructions);
 }
 
 Checked take_format(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
@@ -85,20 +75,11 @@ Checked take_stream(const Json& value, const SpeechLimits& /*limits*/, SpeechReq
   return taken;
 }
 
-Checked take_temperature(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
-  double temperature = 0;
-  auto taken = take_number(value, "temperature", 0, 2, temperature);
-  if (taken && !value.is_null()) request.temperature = temperature;
-  return taken;
-}
-
 struct Field {
   const char* name;
   Checked (*take)(const Json& value, const SpeechLimits& limits, SpeechRequest& request);
-  const char* instead = nullptr;  // of one that no model heeds: why, and what to do; `take` may be null
 };
 
-// The last ones are other servers' fields; their refusals name the alternative here.
 constexpr std::array kFields = {
     Field{"input", take_input},
     Field{"model", [](const Json& value, auto&, auto& request) { return take_text(value, "model", request.model); }},
@@ -106,49 +87,90 @@ constexpr std::array kFields = {
     Field{"language",
           [](const Json& value, auto&, auto& request) { return take_text(value, "language", request.language); }},
     Field{"response_format", take_format},
-    Field{"speed",
-          [](const Json& value, auto&, auto& request) { return take_number(value, "speed", 0.25, 4, request.speed); }},
     Field{"stream_format", take_stream_format},
     Field{"stream", take_stream},
     Field{"seed", take_seed},
     Field{"sample_rate", take_rate},
-    Field{"temperature", take_temperature},
-    Field{"instructions", take_instructions, kNoInstructions},
-    Field{"top_k", nullptr,
-          "no model of this server chooses among tokens; leave it out, or give Pocket TTS a 'temperature'"},
-    Field{"top_p", nullptr,
-          "no model of this server chooses among tokens; leave it out, or give Pocket TTS a 'temperature'"},
-    Field{"max_new_tokens", nullptr,
-          "no model of this server counts its sound in tokens; leave it out, and give a shorter 'input'"},
-    Field{"ref_audio", nullptr,
-          "a request brings no recording; upload it as a voice (POST /v1/audio/voices), and name that as 'voice'"},
-    Field{"ref_text", nullptr,
-          "voices are made of a recording without its words; leave it out, and upload the recording as a voice (POST "
-          "/v1/audio/voices)"},
-    Field{"task_type", nullptr,
-          "no model of this server has more than one task; leave it out, and choose by 'model' and 'voice'"},
 };
 
-// Those that some model heeds.
-std::string heeded_names() {
+// Fields of other servers, and why no model here has them.
+struct ForeignField {
+  const char *name, *reason;
+};
+constexpr std::array kForeignFields = {
+    ForeignField{"instructions", "no model of this server takes them"},
+    ForeignField{"top_k", "no model of this server chooses among tokens"},
+    ForeignField{"top_p", "no model of this server chooses among tokens"},
+    ForeignField{"max_new_tokens", "no model of this server counts its sound in tokens"},
+    ForeignField{
+        "ref_audio",
+        "a request brings no recording; upload it as a voice (POST /v1/audio/voices), and name that as 'voice'"},
+    ForeignField{"ref_text", "voices are made of a recording without its words"},
+    ForeignField{"task_type", "no model of this server has more than one task"},
+};
+
+// An option of some family: of the first that has it, as all that have it mean the same.
+const Knob* find_option(std::string_view name) {
+  for (const KnobHolder& family : speech_knobs())
+    if (const Knob* const knob = find_knob(family.knobs, name); knob != nullptr && knob->use == Knob::Use::kRequest)
+      return knob;
+  return nullptr;
+}
+
+std::string taken_names() {
   std::string names;
-  for (const Field& field : kFields)
-    if (field.instead == nullptr) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  for (const std::string& name : speech_fields())
+    if (std::none_of(kForeignFields.begin(), kForeignFields.end(),
+                     [&](const auto& field) { return field.name == name; }))
+      names += (names.empty() ? "" : ", ") + name;
   return names;
 }
 
+Checked ignore(const char* field, const std::string& reason, const SpeechLimits& limits, SpeechRequest& request) {
+  if (limits.strict) return refuse(field, "'{}' is not supported: {}", field, reason);
+  request.ignored.emplace_back(field);
+  return {};
+}
+
+std::optional<KnobValue> knob_value(const Json& value) {
+  if (value.boolean() != nullptr) return *value.boolean() ? 1.0 : 0.0;
+  if (value.whole() != nullptr) return static_cast<double>(*value.whole());
+  if (value.real() != nullptr) return *value.real();
+  return value.string() != nullptr ? std::optional<KnobValue>(*value.string()) : std::nullopt;
+}
+
+// What is out of range is refused whichever family would take it.
+Checked take_option(const Knob& knob, const Json& json, const SpeechLimits& limits, SpeechRequest& request) {
+  if (json.is_null()) return {};
+  const bool is_flag = knob.kind == Knob::Kind::kFlag;
+  const std::optional<KnobValue> value = knob_value(json);
+  if (!value || is_flag != (json.boolean() != nullptr))
+    return refuse(knob.name, "'{}' must be {}", knob.name, is_flag ? "true or false" : "a number");
+  if (const Status checked = check_knob_value(knob, *value); !checked)
+    return refuse(knob.name, "{}", checked.error().message);
+  if (is_initial(knob, *value)) return {};
+  if (limits.family == nullptr || has_knob(*limits.family, knob.name)) {
+    request.knobs.set(knob.name, *value);
+    return {};
+  }
+  const Status lacking = check_knobs(Knobs{{knob.name, *value}}, *limits.family);
+  return ignore(knob.name, lacking ? std::string() : lacking.error().message, limits, request);
+}
+
 Checked take_field(const JsonMember& member, const SpeechLimits& limits, SpeechRequest& request) {
-  const auto field =
-      std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == member.key; });
-  if (field == kFields.end())
+  const auto is_it = [&](const auto& known) { return known.name == member.key; };
+  if (const auto field = std::find_if(kFields.begin(), kFields.end(), is_it); field != kFields.end())
+    return field->take(member.value, limits, request);
+  if (const Knob* const knob = find_option(member.key)) return take_option(*knob, member.value, limits, request);
+  const auto foreign = std::find_if(kForeignFields.begin(), kForeignFields.end(), is_it);
+  if (foreign == kForeignFields.end())
     return tl::unexpected(HttpError{
         .status = 400,
-        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(member.key), heeded_names()),
+        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(member.key), taken_names()),
         .param = shortened(member.key),
         .code = "unknown_parameter"});
-  if (field->take != nullptr) return field->take(member.value, limits, request);
-  if (member.value.is_null()) return {};
-  return refuse(field->name, "'{}' is not supported: {}", field->name, field->instead);
+  const bool is_empty = member.value.is_null() || (member.value.string() != nullptr && member.value.string()->empty());
+  return is_empty ? Checked() : ignore(foreign->name, foreign->reason + std::string("; leave it out"), limits, request);
 }
 
 Checked check_together(const SpeechRequest& request) {
@@ -183,15 +205,18 @@ SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLim
 
 std::vector<std::string> speech_fields() {
   std::vector<std::string> names;
-  names.reserve(std::size(kFields));
   for (const Field& field : kFields) names.emplace_back(field.name);
+  for (const KnobHolder& family : speech_knobs())
+    for (const Knob& knob : family.knobs)
+      if (knob.use == Knob::Use::kRequest && std::find(names.begin(), names.end(), knob.name) == names.end())
+        names.emplace_back(knob.name);
+  for (const ForeignField& field : kForeignFields) names.emplace_back(field.name);
   return names;
 }
 
 std::vector<std::string> unheeded_speech_fields() {
   std::vector<std::string> names;
-  for (const Field& field : kFields)
-    if (field.instead != nullptr) names.emplace_back(field.name);
+  for (const ForeignField& field : kForeignFields) names.emplace_back(field.name);
   return names;
 }
 

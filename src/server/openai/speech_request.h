@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "audio/encode/encoder.h"
+#include "engine/speech/speech_family.h"
 #include "server/host/speech_order.h"
 #include "server/http/http_message.h"
 
@@ -14,7 +15,8 @@ namespace syrinx::server {
 
 struct SpeechLimits {
   size_t max_text_characters = 4096;
-  bool ignore_instructions = false;
+  const SpeechFamily* family = nullptr;  // of the model; null: not known yet, and it takes every option
+  bool strict = false;                   // refuses what the model lacks; else it is ignored
 };
 
 using SpeechRequestOrError = tl::expected<SpeechRequest, HttpError>;
@@ -22,7 +24,7 @@ using SpeechRequestOrError = tl::expected<SpeechRequest, HttpError>;
 // Errors name the field, its limit and what to give instead.
 SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLimits& limits);
 
-// The names of all fields that it knows, and of those among them that no model heeds: refused unless absent or empty.
+// The names of all fields that it knows, and of those among them that no model has.
 std::vector<std::string> speech_fields();
 std::vector<std::string> unheeded_speech_fields();
 

@@ -10,6 +10,7 @@
 #include "engine/recognition/sound_transcription.h"
 #include "engine/recognition/transcript_format.h"
 #include "server/http/reply_events.h"
+#include "server/openai/ignored_fields.h"
 #include "server/settings/model_id.h"
 
 namespace syrinx::server {
@@ -55,7 +56,7 @@ Json segment_json(const TranscriptSegment& segment, size_t id) {
 
 Json verbose_json(const Transcript& transcript, const TranscriptionRequest& request) {
   Json json;
-  json.set("task", request.options.translate ? "translate" : "transcribe");
+  json.set("task", request.options.knobs.flag("translate") ? "translate" : "transcribe");
   json.set("language", transcript.language).set("duration", rounded_s(transcript.audio_s));
   json.set("text", transcript.text());
   Json::Array segments, words;
@@ -112,10 +113,10 @@ Status TranscriptionJob::work(SlotWatch& watch) {
 
 Status TranscriptionJob::answer(const Transcript& transcript) {
   if (!request_.events) {
-    reply()->begin(reply_of(transcript, request_), /*whole=*/true);
+    reply()->begin(naming_ignored(reply_of(transcript, request_), request_.ignored), /*whole=*/true);
     return {};
   }
-  if (!reply()->begun()) reply()->begin(event_head(), /*whole=*/false);
+  if (!reply()->begun()) reply()->begin(naming_ignored(event_head(), request_.ignored), /*whole=*/false);
   Json done;
   done.set("type", "transcript.text.done");
   done.set("text", transcript.text());  // and no usage: OpenAI's clients take it for one of tokens in this event
@@ -139,15 +140,14 @@ Status TranscriptionJob::parse() {
   };
   const auto parts = parse_multipart(order_.type, order_.body);
   if (!parts) return misused(parts.error());
-  auto request =
-      parse_transcription_request(*parts, {.translated = order_.translated, .ignore_hints = order_.ignore_hints});
+  auto request = parse_transcription_request(
+      *parts, {.translated = order_.translated, .takes_keywords = model().takes_keywords(), .strict = order_.strict});
   if (!request) return misused(request.error());
   request_ = std::move(*request);
+  note_ignored(request_.ignored);
   if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
-  if (auto heeded = model().take_keywords(request_.options.boost, "keywords", order_.ignore_hints); !heeded)
-    return misused(std::move(heeded).error());
   if (request_.options.language == "auto") request_.options.language.clear();
   if (request_.options.language.empty()) return {};
   auto language = model().language_called(request_.options.language);
@@ -185,7 +185,7 @@ void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) 
   if (!request_.events) return;
   watch.wait_ends();
   const bool first = !reply()->begun();
-  if (first) reply()->begin(event_head(), /*whole=*/false);
+  if (first) reply()->begin(naming_ignored(event_head(), request_.ignored), /*whole=*/false);
   Json delta;  // as Transcript::text() joins them
   delta.set("type", "transcript.text.delta");
   delta.set("delta", (first ? "" : " ") + segment.text);
@@ -206,8 +206,8 @@ HttpError TranscriptionJob::told(const Error& error) const {
   // There is no voice activity model that could heed it.
   if (error.code == Code::kNotFound) return http_error({Code::kUnsupported, error.message}, "chunking_strategy");
   const bool of_options = error.code == Code::kInvalidArgument || error.code == Code::kUnsupported;
-  if (!of_options || request_.options.translate) return http_error(error);
-  return http_error(error, request_.options.boost.empty() ? "language" : "keywords");
+  if (!of_options || request_.options.knobs.flag("translate")) return http_error(error);
+  return http_error(error, request_.keywords.empty() ? "language" : "keywords");
 }
 
 }  // namespace syrinx::server

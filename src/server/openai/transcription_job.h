@@ -18,7 +18,7 @@ struct TranscriptionOrder {
   std::string body = {};
   std::shared_ptr<const void> hold = {};  // of the room that the body takes, as long as the order lives
   bool translated = false;                // into English
-  bool ignore_hints = false;              // that the model cannot heed; else they are refused
+  bool strict = false;                    // refuses fields that the model lacks; else they are ignored
   double max_recording_s = 0;
   std::string id = {};  // of the HTTP request
   int64_t arrived_ns = 0;

@@ -40,18 +40,28 @@ Taken take_expected(const FormPart& part, const TranscriptionRules& /*rules*/, T
   return {};
 }
 
-Taken take_keyword(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
-  if (request.options.boost.size() == kMaxKeywords)
-    return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
-  if (!part.content.empty()) request.options.boost.emplace_back(part.content);
+// Refused where the server is strict; else named in the answer.
+Taken ignore(const char* field, const char* reason, const TranscriptionRules& rules, TranscriptionRequest& request) {
+  if (rules.strict)
+    return refuse(field, "'{}' is not supported: {}; leave it out, or have the operator switch strict off", field,
+                  reason);
+  if (std::find(request.ignored.begin(), request.ignored.end(), field) == request.ignored.end())
+    request.ignored.emplace_back(field);
   return {};
 }
 
-Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& /*request*/) {
-  if (part.content.empty() || rules.ignore_hints) return {};
-  return refuse("prompt",
-                "'prompt' is not supported: no model of this server takes one; leave it out, or have the operator set "
-                "ignore_hints");
+Taken take_keyword(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
+  if (request.keywords.size() == kMaxKeywords)
+    return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
+  if (part.content.empty()) return {};
+  if (!rules.takes_keywords) return ignore("keywords", "the model cannot favour words", rules, request);
+  request.keywords.emplace_back(part.content);
+  return {};
+}
+
+Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
+  if (part.content.empty()) return {};
+  return ignore("prompt", "no model of this server takes one", rules, request);
 }
 
 Taken take_format(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
@@ -72,17 +82,14 @@ Taken take_format(const FormPart& part, const TranscriptionRules& /*rules*/, Tra
   return {};
 }
 
-Taken take_temperature(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& /*request*/) {
+Taken take_temperature(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
   double temperature = 0;
   const char* const end = part.content.data() + part.content.size();
   const auto [behind, error] = std::from_chars(part.content.data(), end, temperature);
   if (error != std::errc() || behind != end || !(temperature >= 0 && temperature <= 1))
     return refuse("temperature", "'temperature' must be a number from 0 to 1");
-  if (temperature != 0 && !rules.ignore_hints)
-    return refuse("temperature",
-                  "'temperature' is not supported: models raise it by themselves where they have to; "
-                  "give 0, leave it out, or have the operator set ignore_hints");
-  return {};
+  if (temperature == 0) return {};
+  return ignore("temperature", "models raise it by themselves where they have to", rules, request);
 }
 
 Taken take_granularity(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
@@ -238,12 +245,13 @@ Taken check_together(const TranscriptionRequest& request) {
 TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPart>& parts,
                                                         const TranscriptionRules& rules) {
   TranscriptionRequest request;
-  request.options.translate = rules.translated;
+  if (rules.translated) request.options.knobs.set("translate", 1.0);
   std::set<std::string_view> seen;
   for (const FormPart& part : parts)
     if (auto taken = take_part(part, rules, seen, request); !taken) return tl::unexpected(std::move(taken).error());
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
+  if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
   if (request.options.language.empty()) request.options.language = language_expected(request.languages);
   return request;
 }

@@ -14,8 +14,9 @@ namespace syrinx::server {
 enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
 
 struct TranscriptionRules {
-  bool translated = false;    // of a translation, which takes fewer fields
-  bool ignore_hints = false;  // else a prompt or a temperature that no model heeds is refused
+  bool translated = false;  // of a translation, which takes fewer fields
+  bool takes_keywords = true;
+  bool strict = false;  // refuses what the model lacks; else it is ignored
 };
 
 struct TranscriptionRequest {
@@ -25,6 +26,8 @@ struct TranscriptionRequest {
   bool events = false;                 // `stream`
   bool segments = false;               // of verbose_json
   std::vector<std::string> languages;  // that are expected
+  std::vector<std::string> ignored;    // fields that the model lacks
+  std::vector<std::string> keywords;   // also in options
   TranscribeOptions options;           // language, words, voice activity, favoured words
 };
 

@@ -100,10 +100,14 @@ HttpError no_voice(const std::string& name) {
 }
 
 HttpError no_cloning() {
+  std::vector<const char*> cloning;
+  for (const SpeechFamily* const family : speech_families())
+    if (family->traits.clones) cloning.push_back(family->title);
   return {.status = 400,
-          .message =
-              "the model of this server clones no voices; the operator can serve one of Pocket TTS, with the "
-              "weights for cloning (speech_model)",
+          .message = fmt::format(
+              "the model of this server clones no voices; the operator can serve one of {}, with the weights for "
+              "cloning (speech_model)",
+              fmt::join(cloning, " or ")),
           .code = "cloning_not_supported"};
 }
 

@@ -6,13 +6,12 @@
 #include "base/in_quotes.h"
 #include "server/host/language.h"
 #include "server/settings/model_id.h"
+#include "store/foreign_names.h"
 
 namespace syrinx::server::realtime {
 namespace {
 
 constexpr double kMinThreshold = 0.01;  // below it no window is surely silent, so a turn would not end
-
-constexpr std::array kModelsWithoutTurns = {"gpt-realtime-whisper", "gpt-live-transcribe"};
 
 struct Eagerness {
   const char* name;
@@ -99,8 +98,8 @@ Checked take_transcription_field(const JsonMember& member, const InputChecks& ch
     if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
     if (!prompt.empty() && !checks.ignore_hints)
       return refuse("transcription.prompt",
-                    "'transcription.prompt' is supported by no model here; leave it out, or have the operator set "
-                    "ignore_hints");
+                    "'transcription.prompt' is supported by no model here; leave it out, or have the operator switch "
+                    "strict off");
   }
   return {};
 }
@@ -172,7 +171,8 @@ double TurnDetection::silence_ms() const {
 std::optional<TurnDetection> default_turns(const InputConfig& input, const InputChecks& checks,
                                            std::string_view model) {
   const std::string_view heard_by = input.transcription ? std::string_view(input.transcription->model) : "";
-  const bool commits = is_one_of(model, kModelsWithoutTurns) || is_one_of(heard_by, kModelsWithoutTurns);
+  const bool commits =
+      is_one_of(model, foreign_names("without-turns")) || is_one_of(heard_by, foreign_names("without-turns"));
   return checks.can_detect && !commits ? std::optional(TurnDetection{}) : std::nullopt;
 }
 

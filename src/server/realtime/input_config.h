@@ -31,7 +31,7 @@ struct Transcription {
   std::string model = {}, language = {};    // empty: the server's, and what the model finds out
   std::vector<std::string> languages = {};  // that are expected
   std::string told_language = {};           // that the recogniser is told for it; empty: none
-  std::vector<std::string> keywords = {};   // to be favoured; transducers alone
+  std::vector<std::string> keywords = {};   // to be favoured; of models that can
 };
 
 struct InputConfig {

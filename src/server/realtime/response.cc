@@ -175,7 +175,7 @@ void Response::add_sound(const SpeechChunk& chunk) {
     first_audio_s_ = static_cast<double>(clock_.now_ns() - order_.asked_ns) * 1e-9;
     reports_.metrics.observe("syrinx_time_to_first_audio_seconds", {{"model", model_.id()}}, first_audio_s_);
   }
-  item_.audio_ms += static_cast<double>(chunk.samples.size()) * 1000 / kSpeechRateHz;
+  item_.audio_ms += static_cast<double>(chunk.samples.size()) * 1000 / model_.engine().rate_hz();
   item_.words.insert(item_.words.end(), chunk.words.begin(), chunk.words.end());
 }
 
@@ -207,8 +207,7 @@ Response::Step Response::end_speech(const Error& error) {
 }
 
 Response::Step Response::fail(const Error& error) {
-  const HttpError told =
-      speech_error(error, model_, order_.output.voice, order_.output.speed != 1, /*has_temperature=*/false);
+  const HttpError told = speech_error(error, model_, order_.output.voice);
   outcome_ = "error";
   if (told.status >= 500) fault_ = error.message;
   finish_failed(told);

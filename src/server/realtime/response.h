@@ -31,7 +31,7 @@ struct ResponseOrder {
   bool is_generated = false;  // by a language model: what nobody can say of it is no fault of the client's
   std::unique_ptr<Reply> reply = {};
   std::unique_ptr<SpeechSession> speech = {};     // null: text alone
-  std::optional<StreamResampler> resampler = {};  // with speech: from kSpeechRateHz to the format's rate
+  std::optional<StreamResampler> resampler = {};  // with speech: from the engine's rate to the format's rate
   int64_t asked_ns = 0;
   uint64_t number = 1;  // of the session's responses, from 1 on: the group of its sound
 };

@@ -183,9 +183,8 @@ Checked Session::has_voice(const std::string& voice) const {
 }
 
 OutputChecks Session::output_checks() const {
-  const auto fields = order_.speech ? order_.speech->unheeded_fields() : std::vector<std::string>();
   return {.voice = [this](const std::string& voice) { return has_voice(voice); },
-          .has_speed = std::find(fields.begin(), fields.end(), "speed") == fields.end()};
+          .has_speed = !order_.speech || has_knob(order_.speech->family(), "speed")};
 }
 
 Session::Handled Session::update(const ClientMessage& message) {
@@ -418,7 +417,7 @@ Session::Handled Session::begin_response(ResponseOrder order, Prompt prompt, boo
 
 Session::Handled Session::start_speech(ResponseOrder& order) {
   if (!order.output.is_spoken) return {};
-  auto resampler = StreamResampler::create(kSpeechRateHz, rate_hz(order.output.format));
+  auto resampler = StreamResampler::create(order_.speech->engine().rate_hz(), rate_hz(order.output.format));
   if (!resampler) return tl::unexpected(http_error(resampler.error()));
   order.resampler.emplace(std::move(*resampler));
   auto voice = order_.speech->find_voice(order.output.voice);
@@ -426,7 +425,7 @@ Session::Handled Session::start_speech(ResponseOrder& order) {
   SpeakOptions options;
   options.voice = std::move(*voice);
   options.plain = true;  // what looks like a mark is a client's text
-  options.speed = static_cast<float>(order.output.speed);
+  if (order.output.speed != 1) options.knobs.set("speed", order.output.speed);
   std::optional<SlotPool::Lease> slot;  // given back when the engine refuses
   if (order_.take_slot) {
     auto taken = order_.take_slot();
@@ -434,9 +433,7 @@ Session::Handled Session::start_speech(ResponseOrder& order) {
     slot.emplace(std::move(*taken));
   }
   auto speech = order_.speech->engine().start(options);
-  if (!speech)
-    return tl::unexpected(speech_error(speech.error(), *order_.speech, order.output.voice, order.output.speed != 1,
-                                       /*has_temperature=*/false));
+  if (!speech) return tl::unexpected(speech_error(speech.error(), *order_.speech, order.output.voice));
   order.speech = std::move(*speech);
   order.speech->on_ready([messages = messages_] { messages->poke(); });
   if (slot) slot_.emplace(std::move(*slot));

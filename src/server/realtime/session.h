@@ -44,7 +44,7 @@ struct SessionOrder {
   StartEar start_ear = {};
   std::string asked_model = {};   // by the handshake
   bool is_transcription = false;  // the session's type
-  bool ignore_hints = false;      // of its transcription, that the model cannot heed; else they are refused
+  bool strict = false;            // refuses fields of its transcription that the model lacks; else they are ignored
   double max_backlog_s = 10;      // of sound
   double max_clip_s = 60;         // of it where the client commits
   // That it is heeded at, on an average of some seconds; what comes faster waits.

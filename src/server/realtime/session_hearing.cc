@@ -15,7 +15,7 @@ constexpr int kMostAskedAgain = 2;
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
-          .ignore_hints = order_.ignore_hints,
+          .ignore_hints = !order_.strict,
           .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
@@ -45,12 +45,16 @@ Checked Session::check_transcription(Transcription& transcription) const {
     return tl::unexpected(std::move(error));
   }
   if (auto checked = check_language(transcription); !checked) return checked;
-  if (auto taken =
-          order_.recognition->take_keywords(transcription.keywords, "transcription.keywords", order_.ignore_hints);
-      !taken)
-    return taken;
   if (transcription.keywords.empty()) return {};
-  return check_options({.boost = transcription.keywords}, "transcription.keywords");
+  if (order_.recognition->takes_keywords())
+    return check_options({.knobs = {{"boost", transcription.keywords}}}, "transcription.keywords");
+  transcription.keywords.clear();
+  if (!order_.strict) return {};
+  return refuse(
+      "transcription.keywords",
+      "'transcription.keywords' is not supported: {} cannot favour words; leave them out, or have the operator "
+      "switch strict off",
+      order_.recognition->id());
 }
 
 HearingOrder Session::hearing_order() {

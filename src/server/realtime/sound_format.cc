@@ -8,6 +8,7 @@
 namespace syrinx::server::realtime {
 namespace {
 
+constexpr int kPcmRateHz = 24000;
 constexpr int kTelephoneRateHz = 8000;
 
 struct FormatName {
@@ -30,7 +31,7 @@ const FormatName& names_of(SoundFormat format) {
 }  // namespace
 
 PcmFormat pcm_format(SoundFormat format) {
-  if (format == SoundFormat::kPcm) return {.rate_hz = kSpeechRateHz, .channels = 1, .bits = 16};
+  if (format == SoundFormat::kPcm) return {.rate_hz = kPcmRateHz, .channels = 1, .bits = 16};
   return {.rate_hz = kTelephoneRateHz,
           .channels = 1,
           .bits = 8,

@@ -30,7 +30,7 @@ bool names_one_of(std::string_view sentence, std::initializer_list<std::string_v
   });
 }
 
-bool is_one_of(std::string_view name, std::span<const char* const> known) {
+bool is_one_of(std::string_view name, std::span<const std::string_view> known) {
   return std::any_of(known.begin(), known.end(), [&](std::string_view each) {
     return name == each || (name.starts_with(each) && is_edition(name.substr(each.size())));
   });

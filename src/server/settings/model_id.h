@@ -19,7 +19,7 @@ bool names_one_of(std::string_view sentence, std::initializer_list<std::string_v
 
 // Whether `name` is one of OpenAI's names `known`, or one of its editions, which have a date behind the name:
 // "gpt-4o-mini-tts-2025-03-20".
-bool is_one_of(std::string_view name, std::span<const char* const> known);
+bool is_one_of(std::string_view name, std::span<const std::string_view> known);
 
 // 404 for a model of another name, or where the operator has switched off all that does this ("speaks").
 HttpError no_model(bool is_there, const char* does, std::string_view name);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/families/default_models.h"
 
 namespace syrinx::server {
 
@@ -23,7 +24,7 @@ struct Settings {
   int64_t port = 8080;
   int64_t wyoming_port = -1;
 
-  std::string speech_model = "kokoro";
+  std::string speech_model = kDefaultModel;
   std::string voice = {};
   Texts voices = {};       // NAME=FILE
   Texts voice_names = {};  // NAME=VOICE
@@ -32,16 +33,17 @@ struct Settings {
   std::string precision = {};
   int64_t threads = 0;
   int64_t speech_slots = 4;
-  bool ignore_instructions = false;
+  bool strict = false;
+  bool ignore_instructions = false;  // accepted, without effect
 
-  std::string recognition_model = "whisper-base";
+  std::string recognition_model = kDefaultRecogniser;
   std::string recognition_precision = {};
   int64_t recognition_threads = 0;
   int64_t recognition_slots = 4;
   int64_t recognition_live_slots = 1;
   bool recognition_heartbeat = false;
   Texts recognition_languages = {};
-  bool ignore_hints = false;
+  bool ignore_hints = false;  // accepted, without effect
 
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;

@@ -69,7 +69,10 @@ Rows speech() {
       number("speech_slots", "N", &Settings::speech_slots, 1, 64,
              "Texts spoken at once; further ones are refused with 503"),
       flag("ignore_instructions", &Settings::ignore_instructions,
-           "Speak requests with `instructions` that the model does not support, instead of refusing them"),
+           "Without effect: fields that the model lacks are ignored unless `strict` is set"),
+      flag("strict", &Settings::strict,
+           "Refuse requests with fields that the model lacks, instead of ignoring them and naming them in "
+           "X-Syrinx-Ignored"),
   };
 }
 
@@ -86,12 +89,11 @@ Rows recognition() {
       number("recognition_live_slots", "N", &Settings::recognition_live_slots, 0, 64,
              "Of these, slots that recordings leave to live audio; recordings may always use one"),
       flag("recognition_heartbeat", &Settings::recognition_heartbeat,
-           "Run an idle transducer on a little silence about every second, for 1 % of a core at most"),
+           "Run an idle recogniser on a little silence about every second, for 1 % of a core at most"),
       text("recognition_languages", "LANGUAGE", &Settings::recognition_languages,
            "Languages of the recognition model, e.g. en, for clients that name one; needed where its files list none"),
       flag("ignore_hints", &Settings::ignore_hints,
-           "Transcribe requests with a `prompt`, `keywords` or a `temperature` that the model does not support, "
-           "instead of refusing them"),
+           "Without effect: fields that the model lacks are ignored unless `strict` is set"),
   };
 }
 

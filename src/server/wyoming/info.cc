@@ -14,12 +14,9 @@ Json attribution(const char* name, const char* url) {
   return json;
 }
 
-Json maker_of(ModelFamily family) {
-  switch (family) {
-    case ModelFamily::kKokoro: return attribution("hexgrad", "https://huggingface.co/hexgrad/Kokoro-82M");
-    case ModelFamily::kPocketTts: return attribution("Kyutai", "https://huggingface.co/kyutai/pocket-tts");
-  }
-  return attribution("unknown", "");
+template <class Family>
+Json maker_of(const Family& family) {
+  return attribution(family.maker, family.url);
 }
 
 // Fields shared by programs, models and voices.
@@ -50,14 +47,6 @@ Json speaking_program(const SpeechModel& speech) {
   json.set("voices", std::move(voices));
   json.set("supports_synthesize_streaming", true);
   return json;
-}
-
-Json maker_of(RecogniserFamily family) {
-  switch (family) {
-    case RecogniserFamily::kWhisper: return attribution("OpenAI", "https://github.com/openai/whisper");
-    case RecogniserFamily::kTransducer: return attribution("NVIDIA", "https://github.com/NVIDIA/NeMo");
-  }
-  return attribution("unknown", "");
 }
 
 // The sound's end is the client's to find.

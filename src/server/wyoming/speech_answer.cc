@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/in_quotes.h"
-#include "engine/speech/speech_session.h"
+#include "server/host/speech_order.h"
 
 namespace syrinx::server::wyoming {
 namespace {
@@ -15,7 +15,7 @@ static_assert(kChunkBytes + 1024 < ReplyStream::kBlockBytes);
 
 Event sound_event(const char* type, int64_t heard_ms) {
   Event event{.type = type};
-  event.data.set("rate", kSpeechRateHz);
+  event.data.set("rate", kUsualRateHz);
   event.data.set("width", kWidth);
   event.data.set("channels", 1);
   event.data.set("timestamp", heard_ms);
@@ -33,7 +33,7 @@ Event error_event(const HttpError& error) {
 
 Status EventAnswer::send(const Event& event) { return reply()->write(written(event)); }
 
-int64_t EventAnswer::heard_ms() const { return static_cast<int64_t>(bytes_ / kWidth * 1000 / kSpeechRateHz); }
+int64_t EventAnswer::heard_ms() const { return static_cast<int64_t>(bytes_ / kWidth * 1000 / kUsualRateHz); }
 
 ByteSink EventAnswer::sink() {
   ByteSink sink;

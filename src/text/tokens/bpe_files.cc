@@ -70,7 +70,9 @@ class Reader {
     return fail(Code::kDataLoss, "'{}' is not a readable tokenizer.json: {}", name_, what);
   }
   tl::unexpected<Error> unsupported(std::string_view part) const {
-    return fail(Code::kUnsupported, "'{}' asks for something in its {} that we have not; use a vocabulary of Whisper",
+    return fail(Code::kUnsupported,
+                "'{}' asks for something in its {} that is not known here; use the vocabulary of a published "
+                "model",
                 name_, part);
   }
 

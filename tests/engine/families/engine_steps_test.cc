@@ -15,6 +15,7 @@
 namespace syrinx {
 namespace {
 
+constexpr int kSpeechRateHz = 24000;
 const std::string kData = SYRINX_TEST_DATA;
 
 struct Said {
@@ -32,7 +33,7 @@ Said say(const std::string& model, const SpeakOptions& options, const std::strin
   load.files = *files;
   load.threads = 1;
   load.first_voice = options.voice;
-  load.first_is_phonemes = options.phonemes;
+  load.first_is_phonemes = options.knobs.flag("phonemes");
   auto engine = load_speech_engine(std::move(load));
   EXPECT_TRUE(engine.has_value()) << engine.error().message;
   if (!engine) return {};
@@ -64,7 +65,7 @@ TEST(EngineSteps, OfPocketTtsAreMoreThanItsFrames) {
 
 // The only one has the first sound, for which nobody hears a gap, however late it is.
 TEST(EngineSteps, OfKokoroAreItsPieces) {
-  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .phonemes = true};
+  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .knobs = {{"phonemes", 1.0}}};
   const Said one = say(kData + "/kokoro/tiny.onnx", options, "həlˈO.");
   EXPECT_EQ(one.steps.count(), 1u);
   EXPECT_EQ(one.chunks, 1u);
@@ -74,7 +75,7 @@ TEST(EngineSteps, OfKokoroAreItsPieces) {
 // Others are served between the steps: none makes more than 15 s of sound, however much is asked for at once, and
 // slowly.
 TEST(EngineSteps, OfKokoroAreNotLong) {
-  SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .speed = 0.25f, .phonemes = true};
+  SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .knobs = {{"speed", 0.25}, {"phonemes", 1.0}}};
   std::string endless;
   for (int i = 0; i < 80; ++i) endless += "həlˈO ";
   const Said said = say(kData + "/kokoro/tiny.onnx", options, endless);
@@ -91,7 +92,7 @@ TEST(EngineSteps, OfKokoroNoneFollowsForWhoHasLeft) {
   const auto loaded = load_speech_engine(std::move(load));
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   auto& engine = static_cast<KokoroEngine&>(**loaded);
-  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .phonemes = true};
+  const SpeakOptions options{.voice = kData + "/kokoro/tiny_voice.bin", .knobs = {{"phonemes", 1.0}}};
   auto stays = *engine.start(options);
   {
     const StepQueue::Turn held(engine.queue(), kDueAtOnce);

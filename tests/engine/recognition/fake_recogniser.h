@@ -138,7 +138,7 @@ class FakeRecogniser : public Recogniser {
   Status check_stream(const TranscribeOptions& options) const override {
     if (options.language == "xx") return fail(Code::kInvalidArgument, "'fake' was not taught 'xx'");
     if (!options.language.empty() && known_languages.empty()) return fail(Code::kUnsupported, "it is found out");
-    if (!options.boost.empty() && !favours_words) return fail(Code::kUnsupported, "no words are favoured");
+    if (options.knobs.has("boost") && !favours_words) return fail(Code::kUnsupported, "no words are favoured");
     if (options.voice.any() && vad == nullptr) return fail(Code::kNotFound, "there is no voice activity model");
     return {};
   }

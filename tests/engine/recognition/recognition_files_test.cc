@@ -1,5 +1,8 @@
 #include "engine/recognition/recognition_files.h"
 #include "engine/families/families.h"
+#include "engine/families/find_recognition_files.h"
+#include "engine/families/transducer/transducer_family.h"
+#include "engine/families/whisper/whisper_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +37,7 @@ TEST_F(RecognitionFilesTest, FindsTheDefault) {
     const auto files = find(name);
     ASSERT_TRUE(files) << files.error().message;
     EXPECT_EQ(files->name, "whisper-base");
-    EXPECT_EQ(files->family, RecogniserFamily::kWhisper);
+    EXPECT_EQ(files->family, &whisper_family());
     EXPECT_EQ(files->checkpoint, path("models/whisper-base/model.bin"));
     EXPECT_EQ(files->voice_activity, "");
     EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/whisper-base");
@@ -63,17 +66,17 @@ TEST_F(RecognitionFilesTest, TellsTheFamilyByTheFile) {
   }
   write("h/config.json", R"({"model_type": "nemotron_asr_streaming"})");
   write("i/config.json", R"({"model_type": "whisper"})");
-  const std::pair<const char*, RecogniserFamily> cases[] = {{"a", RecogniserFamily::kTransducer},
-                                                            {"a/parakeet.nemo", RecogniserFamily::kTransducer},
-                                                            {"b", RecogniserFamily::kTransducer},
-                                                            {"c", RecogniserFamily::kTransducer},
-                                                            {"d", RecogniserFamily::kWhisper},
-                                                            {"e", RecogniserFamily::kWhisper},
-                                                            {"f/model.safetensors", RecogniserFamily::kTransducer},
-                                                            {"g", RecogniserFamily::kTransducer},
-                                                            {"h", RecogniserFamily::kTransducer},
-                                                            {"i", RecogniserFamily::kWhisper},
-                                                            {"j", RecogniserFamily::kTransducer}};
+  const std::pair<const char*, const RecognitionFamily*> cases[] = {{"a", &transducer_family()},
+                                                                    {"a/parakeet.nemo", &transducer_family()},
+                                                                    {"b", &transducer_family()},
+                                                                    {"c", &transducer_family()},
+                                                                    {"d", &whisper_family()},
+                                                                    {"e", &whisper_family()},
+                                                                    {"f/model.safetensors", &transducer_family()},
+                                                                    {"g", &transducer_family()},
+                                                                    {"h", &transducer_family()},
+                                                                    {"i", &whisper_family()},
+                                                                    {"j", &transducer_family()}};
   for (const auto& [place, family] : cases) {
     const auto files = find(path(place));
     ASSERT_TRUE(files) << files.error().message;

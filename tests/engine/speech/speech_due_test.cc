@@ -19,6 +19,7 @@
 namespace syrinx {
 namespace {
 
+constexpr int kSpeechRateHz = 24000;
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kChunkMs = 100;
 
@@ -47,6 +48,7 @@ class LetterSpeaker final : public Speaker {
  public:
   explicit LetterSpeaker(Dues& dues) : dues_(dues) {}
   size_t chunks_ahead() const override { return 4; }
+  int rate_hz() const override { return kSpeechRateHz; }
   Status speak(SpeechStream& stream) override {
     for (;;) {
       std::string text;
@@ -150,7 +152,7 @@ TEST(KokoroDue, IsTheSessions) {
   clock.advance_ns(10'000 * kMs);
   Dues dues;
   SpeakOptions options;
-  options.phonemes = true;
+  options.knobs.set("phonemes", 1.0);
   SpeechSession speech(std::make_unique<KokoroSpeaker>(std::make_unique<PieceMaker>(dues), options), clock);
   ASSERT_TRUE(speech.write("a.\n"));
   EXPECT_EQ(dues.take(1), (List{10'000}));

@@ -15,6 +15,7 @@
 namespace syrinx {
 namespace {
 
+constexpr int kSpeechRateHz = 24000;
 using testing::HasSubstr;
 
 TEST(SpeechSession, SpeaksAndTellsWhenEachWordIsHeard) {
@@ -97,7 +98,7 @@ TEST(SpeechSession, SpeaksASentenceThatIsFollowedByNothingYet) {
 
 TEST(SpeechSession, PauseSpeaksCompleteSentences) {
   SpeakOptions phonemes;
-  phonemes.phonemes = true;
+  phonemes.knobs.set("phonemes", 1.0);
   for (const SpeakOptions& options : {SpeakOptions(), phonemes}) {
     auto speech = session(std::make_shared<Log>(), options);
     double heard_s = 0;
@@ -280,6 +281,7 @@ class SentenceCounter final : public SentenceSpeaker {
   explicit SentenceCounter(std::shared_ptr<Counts> counts)
       : SentenceSpeaker(SpeakOptions()), counts_(std::move(counts)) {}
   size_t chunks_ahead() const override { return 1; }
+  int rate_hz() const override { return 24000; }
 
  private:
   Status read(const Sentence& /*sentence*/, SpeechStream& /*stream*/) override {
@@ -327,6 +329,7 @@ class FrameMaker final : public Speaker {
  public:
   explicit FrameMaker(std::shared_ptr<Frames> frames) : frames_(std::move(frames)) {}
   size_t chunks_ahead() const override { return Frames::kAhead; }
+  int rate_hz() const override { return 24000; }
   Status speak(SpeechStream& stream) override {
     for (size_t i = 0; i < Frames::kAll; ++i) {
       SpeechChunk frame = stream.spare();
@@ -398,7 +401,7 @@ TEST(SpeechSession, EndsInTheMiddleOfAPiece) {
 
 TEST(SpeechSession, SpeaksPhonemes) {
   SpeakOptions options;
-  options.phonemes = true;
+  options.knobs.set("phonemes", 1.0);
   const Heard heard = speak("həlˈO wˈɜɹld, ðɪs ɪz ɐ tˈɛst.", options);
   ASSERT_TRUE(heard.status);
   ASSERT_EQ(heard.words.size(), 6u);

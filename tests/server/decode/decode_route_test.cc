@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/decode/request.h"
 #include "server/http/message_stream.h"
 #include "server/service.h"
@@ -29,7 +30,8 @@ class DecodeRoute : public testing::Test {
     settings_.recognition_model = "fake";
     settings_.recognition_slots = 1;
     service_.emplace(settings_, *ApiKeys::load({}), nullptr);
-    const auto model = RecognitionModel::of(settings_, {}, std::make_shared<FakeRecogniser>());
+    const auto model =
+        RecognitionModel::of(settings_, {.family = &whisper_family()}, std::make_shared<FakeRecogniser>());
     ASSERT_TRUE(model) << model.error().message;
     model_ = *model;
     ASSERT_TRUE(service_->start());

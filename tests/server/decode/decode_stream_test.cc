@@ -13,6 +13,7 @@
 #include "audio/pcm.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/decode/stream_session.h"
 #include "server/host/slots.h"
 #include "server/settings/settings.h"
@@ -60,6 +61,7 @@ class DecodeStream : public testing::Test {
  protected:
   void SetUp() override {
     RecognitionFiles files;
+    files.family = &whisper_family();
     files.checkpoint = "/secret/place/model.bin";
     auto model = RecognitionModel::of(settings_, files, recogniser_);
     ASSERT_TRUE(model) << model.error().message;

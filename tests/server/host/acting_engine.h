@@ -27,6 +27,7 @@ class ActingSpeaker final : public Speaker {
  public:
   explicit ActingSpeaker(Act act) : act_(std::move(act)) {}
   size_t chunks_ahead() const override { return 2; }
+  int rate_hz() const override { return 24000; }
   Status speak(SpeechStream& stream) override {
     std::string text;  // before there is any, nobody may have been able to cancel it
     SYRINX_TRY_VOID(stream.take_text(std::nullopt, text));
@@ -60,6 +61,7 @@ class ActingEngine : public SpeechEngine {
   void remove_voice(const std::string& /*name*/) override {}
   Result<std::string> export_voice(const std::string& /*voice*/) override { return std::string(); }
   const std::string& name() const override { return none_; }
+  int rate_hz() const override { return 24000; }
   Precision precision() const override { return Precision::kF32; }
   int threads() const override { return 1; }
   double load_ms() const override { return 0; }

@@ -15,6 +15,7 @@ using testing::HasSubstr;
 class ByteSpeaker final : public Speaker {
  public:
   size_t chunks_ahead() const override { return 1; }
+  int rate_hz() const override { return 24000; }
   Status speak(SpeechStream& stream) override {
     for (bool ended = false; !ended;) {
       std::string text;

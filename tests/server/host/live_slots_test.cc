@@ -11,6 +11,7 @@
 
 #include "audio/wav.h"
 #include "base/clock.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/http/message_stream.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
@@ -33,7 +34,7 @@ class LiveSlots : public testing::Test {
     settings_.recognition_slots = kSlots;
     recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder_.path() + "/vad.bin"));
     service_.emplace(settings_, *ApiKeys::load({}), nullptr);
-    const auto model = RecognitionModel::of(settings_, {}, recogniser_);
+    const auto model = RecognitionModel::of(settings_, {.family = &whisper_family()}, recogniser_);
     ASSERT_TRUE(model) << model.error().message;
     ASSERT_TRUE(service_->start());
     service_->ready(nullptr, *model);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/families/whisper/whisper_family.h"
 #include "server/host/metrics.h"
 #include "server/host/recognition_model.h"
 #include "server/settings/settings.h"
@@ -22,6 +23,7 @@ class RecognitionJobTest : public testing::Test {
     settings_.speech_model = "";
     settings_.recognition_model = "fake";
     RecognitionFiles files;
+    files.family = &whisper_family();
     files.checkpoint = "/secret/place/model.bin";
     const auto made = RecognitionModel::of(settings_, files, recogniser_);
     ASSERT_TRUE(made) << made.error().message;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/openai/transcription_request.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
@@ -32,6 +33,7 @@ class RecognitionModelTest : public testing::Test {
  protected:
   void SetUp() override {
     RecognitionFiles files;
+    files.family = &whisper_family();
     files.checkpoint = kCheckpoint;
     const auto made = RecognitionModel::of(settings_, files, recogniser_);
     ASSERT_TRUE(made) << made.error().message;
@@ -75,6 +77,7 @@ TEST_F(RecognitionModelTest, VoiceActivityIsHeldOnce) {
   const TempFolder folder;
   recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder.path() + "/vad.bin"));
   RecognitionFiles files;
+  files.family = &whisper_family();
   files.voice_activity = "/nowhere/vad.bin";
   const auto model = RecognitionModel::of(settings_, files, recogniser_);
   ASSERT_TRUE(model) << model.error().message;
@@ -84,7 +87,8 @@ TEST_F(RecognitionModelTest, VoiceActivityIsHeldOnce) {
 
 TEST_F(RecognitionModelTest, OneThatCannotHearIsNotReady) {
   recogniser_->throws_at = 1;  // the sound that it is tried with is one loud part
-  EXPECT_THROW(static_cast<void>(RecognitionModel::of(settings_, {}, recogniser_)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(RecognitionModel::of(settings_, {.family = &whisper_family()}, recogniser_)),
+               std::bad_alloc);
 }
 
 TEST_F(RecognitionModelTest, ReadyTakesNoOtherWords) {
@@ -159,7 +163,7 @@ TEST_F(RecognitionModelTest, OneThatGoesDownIsNotMadeReadyByAModel) {
 
 TEST_F(RecognitionModelTest, ListsLanguagesAndUnsupportedFields) {
   const auto unheeded = [&](const Settings& settings, const char* languages) {
-    const auto model = RecognitionModel::of(settings, {}, recogniser_);
+    const auto model = RecognitionModel::of(settings, {.family = &whisper_family()}, recogniser_);
     Service service(settings, *ApiKeys::load({}), nullptr);
     service.ready(nullptr, *model);
     const Json listed = listed_model(service);
@@ -185,7 +189,7 @@ TEST_F(RecognitionModelTest, ListsLanguagesAndUnsupportedFields) {
 TEST_F(RecognitionModelTest, OneIsToldOfByItsOwnId) {
   Settings settings = settings_;
   settings.recognition_model = "/secret/place/one ten";
-  const auto model = RecognitionModel::of(settings, {}, recogniser_);
+  const auto model = RecognitionModel::of(settings, {.family = &whisper_family()}, recogniser_);
   ASSERT_TRUE(model);
   Service service(settings, *ApiKeys::load({}), nullptr);
   service.ready(nullptr, *model);

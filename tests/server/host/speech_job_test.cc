@@ -1,5 +1,6 @@
 // Speeches that fail: what the client is told, what the log is told, and how the answer ends.
 #include "server/host/speech_job.h"
+#include "engine/families/pocket_tts/pocket_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ class SpeechJobTest : public testing::Test {
     std::filesystem::create_directory(folder_.path() + "/voices");
     for (const char* voice : {"ann", "bob"}) std::ofstream(folder_.path() + "/voices/" + voice + ".safetensors") << "x";
     SpeechFiles files;
-    files.family = ModelFamily::kPocketTts;
+    files.family = &pocket_tts_family();
     files.checkpoint = kCheckpoint;
     files.voices = folder_.path();
     const auto made = SpeechModel::of({}, files, engine_);

@@ -1,5 +1,7 @@
 // Voices by their languages, and what /v1/models tells of the model that speaks.
 #include "server/host/speech_model.h"
+#include "engine/families/kokoro/kokoro_family.h"
+#include "engine/families/pocket_tts/pocket_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,6 +29,7 @@ class SpeechModelTest : public testing::Test {
     for (const char* voice : {"af_ann", "am_max", "bf_bea", "ef_eva"})
       std::ofstream(folder_.path() + "/" + voice + ".bin") << "x";
     SpeechFiles files;
+    files.family = &kokoro_family();
     files.voices = folder_.path();
     return made(settings, files);
   }
@@ -35,7 +38,7 @@ class SpeechModelTest : public testing::Test {
     std::filesystem::create_directory(folder_.path() + "/voices");
     for (const char* voice : {"ann", "bob"}) std::ofstream(folder_.path() + "/voices/" + voice + ".safetensors") << "x";
     SpeechFiles files;
-    files.family = ModelFamily::kPocketTts;
+    files.family = &pocket_tts_family();
     files.checkpoint = checkpoint;
     files.voices = folder_.path();
     return made(settings, files);
@@ -75,6 +78,7 @@ TEST_F(SpeechModelTest, OtherLanguagesAreLoadedWithModel) {
   EXPECT_THAT(asked_for(*kokoro({.voice = "bf_bea"})), ElementsAre("bf_bea", "af_ann"));
   EXPECT_THAT(asked_for(*pocket("/somewhere/german/model.yaml", {.voice = "bob"})), ElementsAre("bob"));
   SpeechFiles files;
+  files.family = &kokoro_family();
   files.voices = folder_.path();
   const auto engine = std::make_shared<ActingEngine>();
   engine->before = [&] {
@@ -139,7 +143,9 @@ TEST_F(SpeechModelTest, ListsLanguagesAndUnsupportedFields) {
     const Json model = listed_model(service);
     EXPECT_EQ(model.find("languages")->dump(), is_pocket ? R"(["fr"])" : R"(["en-us","en-gb"])");
     std::vector<std::string> expected = unheeded_speech_fields();
-    expected.emplace_back(is_pocket ? "speed" : "temperature");
+    const SpeechFamily& other = is_pocket ? kokoro_family() : pocket_tts_family();
+    for (const Knob& knob : other.knobs)
+      if (knob.use == Knob::Use::kRequest) expected.emplace_back(knob.name);
     EXPECT_THAT(texts_of(*model.find("unsupported_parameters")), testing::UnorderedElementsAreArray(expected));
     EXPECT_THAT(expected, testing::IsSubsetOf(speech_fields()));
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/families/kokoro/kokoro_family.h"
 #include "server/realtime/session.h"
 #include "server/service.h"
 #include "server/wyoming/info.h"
@@ -30,6 +31,7 @@ class UnreadVoices : public testing::Test {
   }
   Result<std::shared_ptr<const SpeechModel>> made(const Settings& settings) const {
     SpeechFiles files;
+    files.family = &kokoro_family();
     files.voices = folder_.path();
     return SpeechModel::of(settings, files, std::make_shared<ActingEngine>());
   }

@@ -63,10 +63,10 @@ TEST(Multipart, FaultyFormsAreNamed) {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-TranscriptionRequestOrError parse(const Fields& fields, bool translated = false, bool ignore_hints = false) {
+TranscriptionRequestOrError parse(const Fields& fields, bool translated = false, bool strict = false) {
   std::vector<FormPart> parts;
   for (const auto& [name, content] : fields) parts.push_back({.name = name, .content = content});
-  return parse_transcription_request(parts, {.translated = translated, .ignore_hints = ignore_hints});
+  return parse_transcription_request(parts, {.translated = translated, .strict = strict});
 }
 
 TEST(TranscriptionRequest, EveryField) {
@@ -89,12 +89,13 @@ TEST(TranscriptionRequest, EveryField) {
   EXPECT_EQ(request->model, "whisper-1");
   EXPECT_EQ(request->format, TranscriptionFormat::kVerboseJson);
   EXPECT_EQ(request->options.language, "en");
-  EXPECT_TRUE(request->options.words && request->segments && !request->events && !request->options.translate);
-  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});
+  EXPECT_TRUE(request->options.words && request->segments && !request->events &&
+              !request->options.knobs.flag("translate"));
+  EXPECT_EQ(request->options.knobs.texts("boost"), std::vector<std::string>{"Syrinx"});
   EXPECT_EQ(request->options.voice.threshold, 0.6);
   EXPECT_EQ(request->options.voice.speech_pad_ms, 100);
   EXPECT_EQ(request->options.voice.min_silence_ms, 300);
-  EXPECT_TRUE(parse({{"file", "x"}}, true)->options.translate);
+  EXPECT_TRUE(parse({{"file", "x"}}, true)->options.knobs.flag("translate"));
   EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
   EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
   const auto apart = parse({{"file", "x"},
@@ -123,14 +124,17 @@ TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
   }
 }
 
-TEST(TranscriptionRequest, HintsMayBeIgnored) {
+TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
   const auto request =
-      parse({{"file", "x"}, {"prompt", std::string(300, 'x')}, {"temperature", "0.7"}, {"keywords[]", "Syrinx"}},
-            /*translated=*/false, /*ignore_hints=*/true);
+      parse({{"file", "x"}, {"prompt", std::string(300, 'x')}, {"temperature", "0.7"}, {"keywords[]", "Syrinx"}});
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->options.boost, std::vector<std::string>{"Syrinx"});  // the model knows whether it heeds them
-  EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true, /*ignore_hints=*/true));
-  EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}, false, true).error().param, "temperature");
+  EXPECT_EQ(request->options.knobs.texts("boost"), std::vector<std::string>{"Syrinx"});
+  EXPECT_EQ(request->ignored, (std::vector<std::string>{"prompt", "temperature"}));
+  const std::vector<FormPart> words = {{.name = "file", .content = "x"}, {.name = "keywords[]", .content = "Syrinx"}};
+  EXPECT_EQ(parse_transcription_request(words, {.takes_keywords = false})->ignored,
+            std::vector<std::string>{"keywords"});
+  EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true));
+  EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}).error().param, "temperature");
   // An answer may lack them, by its type.
   for (const char* name : {"include[]", "include"}) EXPECT_TRUE(parse({{"file", "x"}, {name, "logprobs"}}));
 }
@@ -138,7 +142,7 @@ TEST(TranscriptionRequest, HintsMayBeIgnored) {
 TEST(TranscriptionRequest, MisusesNameTheField) {
   const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
     fields.emplace_back("file", "sound");
-    const auto request = parse(fields, translated);
+    const auto request = parse(fields, translated, /*strict=*/true);
     ASSERT_FALSE(request) << param;
     EXPECT_EQ(request.error().status, 400);
     EXPECT_EQ(request.error().param, param);
@@ -150,14 +154,14 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
   check({{"prompt", "Hello."}}, "prompt", "is not supported");
-  check({{"prompt", "Hello."}}, "prompt", "or have the operator set ignore_hints", /*translated=*/true);
+  check({{"prompt", "Hello."}}, "prompt", "or have the operator switch strict off", /*translated=*/true);
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
   check({{"include[]", is_long}}, "include[]", "cannot be included");
   check({{"known_speaker_references[]", is_long}}, "known_speaker_references[]", "tells speakers apart");
   for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
     check({{"temperature", bad}}, "temperature", "from 0 to 1");
-  check({{"temperature", "0.5"}}, "temperature", "give 0, leave it out, or have the operator set ignore_hints");
+  check({{"temperature", "0.5"}}, "temperature", "leave it out, or have the operator switch strict off");
   check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
   check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
   check({{"stream", "maybe"}}, "stream", "true or false");

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/families/kokoro/kokoro_family.h"
+#include "engine/families/pocket_tts/pocket_family.h"
+
 namespace syrinx::server {
 namespace {
 
@@ -25,9 +28,9 @@ TEST(SpeechRequest, DefaultsAreThoseOfOpenAi) {
   EXPECT_EQ(request.input, "Hello.");
   EXPECT_EQ(request.model + request.voice, "");
   EXPECT_EQ(request.format, AudioFormat::kMp3);
-  EXPECT_EQ(request.speed, 1);
   EXPECT_EQ(request.sample_rate_hz, 24000);
-  EXPECT_FALSE(request.events || request.whole || request.temperature.has_value());
+  EXPECT_TRUE(request.knobs.empty() && request.ignored.empty());
+  EXPECT_FALSE(request.events || request.whole);
 }
 
 TEST(SpeechRequest, EveryField) {
@@ -38,18 +41,18 @@ TEST(SpeechRequest, EveryField) {
   EXPECT_EQ(request.voice, "v");
   EXPECT_EQ(request.language, "en-GB");
   EXPECT_EQ(request.format, AudioFormat::kPcm);
-  EXPECT_EQ(request.speed, 2);
+  EXPECT_EQ(request.knobs.number("speed"), 2);
   EXPECT_TRUE(request.events);
   EXPECT_EQ(request.seed, 7U);
   EXPECT_EQ(request.sample_rate_hz, 16000);
-  EXPECT_EQ(request.temperature, 0.5);
+  EXPECT_EQ(request.knobs.number("temperature"), 0.5);
   EXPECT_TRUE(good(R"({"input": "Hi", "stream": false})").whole);
   EXPECT_EQ(good(R"({"input": "Hi", "seed": 18446744073709551615})").seed, UINT64_MAX);
   const SpeechRequest nulls = good(
       R"({"input": "Hi", "voice": null, "speed": null, "response_format": null, "stream": null, "seed": null,
           "stream_format": null, "sample_rate": null, "temperature": null, "instructions": null, "model": null})");
   EXPECT_EQ(nulls.format, AudioFormat::kMp3);
-  EXPECT_FALSE(nulls.whole || nulls.temperature.has_value());
+  EXPECT_FALSE(nulls.whole || !nulls.knobs.empty() || !nulls.ignored.empty());
 }
 
 TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
@@ -74,9 +77,9 @@ TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
       {"seed", R"({"input": "x", "seed": 18446744073709551616})", "a whole number from 0 to 18446744073709551615"},
       {"sample_rate", R"({"input": "x", "sample_rate": 11025})", "must be 8000"},
       {"sample_rate", R"({"input": "x", "sample_rate": 44100, "response_format": "opus"})", "opus has no 44100"},
-      {"temperature", R"({"input": "x", "temperature": 3})", "a number from 0 to 2"},
-      {"instructions", R"({"input": "x", "instructions": "cheerfully"})", "leave them out"},
-      {"instructions", R"({"input": "x", "instructions": 1})", "must be a text"},
+      {"temperature", R"({"input": "x", "temperature": 101})", "a number from 0 to 100"},
+      {"max_tokens", R"({"input": "x", "max_tokens": 2.5})", "a whole number from 1 to 200"},
+      {"noise", R"({"input": "x", "noise": 1})", "true or false"},
       {"language", R"({"input": "x", "language": 1})", "must be a text"},
       {"pitch", R"({"input": "x", "pitch": 3})", "there is no field 'pitch'; a request may have input"},
   };
@@ -88,27 +91,39 @@ TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
   }
 }
 
-TEST(SpeechRequest, FieldsOfOtherServersNameAlternatives) {
-  const struct {
-    const char *field, *value, *instead;
-  } cases[] = {
-      {"top_k", "50", "give Pocket TTS a 'temperature'"},   {"top_p", "0.9", "give Pocket TTS a 'temperature'"},
-      {"max_new_tokens", "2048", "a shorter 'input'"},      {"ref_audio", R"("UklGRg==")", "POST /v1/audio/voices"},
-      {"ref_text", R"("Hello.")", "POST /v1/audio/voices"}, {"task_type", R"("Base")", "choose by 'model' and 'voice'"},
-      {"instructions", R"("sing")", "ignore_instructions"},
-  };
-  std::vector<std::string> unheeded;
-  for (const auto& each : cases) {
-    unheeded.emplace_back(each.field);
-    const std::string begin = fmt::format(R"({{"input": "x", "{}": )", each.field);
-    const HttpError error = bad(begin + each.value + "}");
-    EXPECT_EQ(error.status, 400);
-    EXPECT_EQ(error.param, each.field);
-    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' is not supported: ", each.field)));
-    EXPECT_THAT(error.message, HasSubstr(each.instead));
-    good(begin + "null}");
+TEST(SpeechRequest, ForeignFieldsAreIgnoredOrRefused) {
+  std::vector<std::string> ignored;
+  std::string body = R"({"input": "x")";
+  for (const std::string& field : unheeded_speech_fields()) {
+    ignored.push_back(field);
+    body += fmt::format(R"(, "{}": "Base")", field);
+    const std::string begin = fmt::format(R"({{"input": "x", "{}": )", field);
+    const HttpError error = bad(begin + "50}", {.strict = true});
+    EXPECT_EQ(error.param, field);
+    EXPECT_THAT(error.message, HasSubstr(fmt::format("'{}' is not supported: ", field)));
+    EXPECT_THAT(error.message, HasSubstr("leave it out"));
+    for (const char* const empty : {"null}", R"(""})"})
+      EXPECT_THAT(good(begin + empty, {.strict = true}).ignored, testing::IsEmpty());
   }
-  EXPECT_THAT(unheeded_speech_fields(), testing::UnorderedElementsAreArray(unheeded));
+  EXPECT_THAT(ignored, testing::UnorderedElementsAre("instructions", "top_k", "top_p", "max_new_tokens", "ref_audio",
+                                                     "ref_text", "task_type"));
+  EXPECT_THAT(good(body + "}").ignored, testing::UnorderedElementsAreArray(ignored));
+}
+
+TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
+  const std::string body = R"({"input": "x", "speed": 2, "temperature": 0.5})";
+  const SpeechRequest taken = good(body, {.family = &pocket_tts_family()});
+  EXPECT_THAT(taken.ignored, testing::ElementsAre("speed"));
+  EXPECT_FALSE(taken.knobs.has("speed"));
+  EXPECT_EQ(taken.knobs.number("temperature"), 0.5);
+  const HttpError error = bad(body, {.family = &kokoro_family(), .strict = true});
+  EXPECT_EQ(error.param, "temperature");
+  EXPECT_EQ(error.message,
+            "'temperature' is not supported: Kokoro has no 'temperature'; leave it out, or take pocket-tts");
+  // What changes nothing is no reason to refuse; what is out of range is, whichever family would take it.
+  EXPECT_THAT(good(R"({"input": "x", "speed": 1.0})", {.family = &pocket_tts_family(), .strict = true}).ignored,
+              testing::IsEmpty());
+  EXPECT_EQ(bad(R"({"input": "x", "speed": 5})", {.family = &pocket_tts_family()}).param, "speed");
 }
 
 TEST(SpeechRequest, BodiesThatAreNone) {
@@ -125,7 +140,7 @@ TEST(SpeechRequest, BodiesThatAreNone) {
 }
 
 TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
-  const SpeechLimits limits{.max_text_characters = 3, .ignore_instructions = true};
+  const SpeechLimits limits{.max_text_characters = 3};
   EXPECT_EQ(good("{\"input\": \"\xc3\xa4\xc3\xb6\xc3\xbc\", \"instructions\": \"sing\"}", limits).input.size(), 6U);
   const HttpError error = bad(R"({"input": "four"})", limits);
   EXPECT_EQ(error.code, "string_above_max_length");

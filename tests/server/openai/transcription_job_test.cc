@@ -51,7 +51,7 @@ class TranscriptionJobTest : public RecognitionJobTest {
     run_job<TranscriptionJob>(TranscriptionOrder{.type = kType,
                                                  .body = parts + "--b--\r\n",
                                                  .translated = translated,
-                                                 .ignore_hints = ignore_hints_,
+                                                 .strict = strict_,
                                                  .max_recording_s = 10,
                                                  .id = "1"});
     sent_ = sent_bytes(*reply_);
@@ -65,7 +65,7 @@ class TranscriptionJobTest : public RecognitionJobTest {
 
   const std::string file_ = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)));
   std::string sent_;
-  bool ignore_hints_ = false;
+  bool strict_ = false;
 };
 
 TEST_F(TranscriptionJobTest, EveryFormat) {
@@ -144,16 +144,17 @@ TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_THAT(log_, HasSubstr("out of memory in a transcription"));
 }
 
-TEST_F(TranscriptionJobTest, WordsThatCannotBeFavouredMayBeIgnored) {
+TEST_F(TranscriptionJobTest, UnfavouredWordsAreIgnoredUnlessStrict) {
   recogniser_->favours_words = false;
   SetUp();
   const std::string words = file_ + part("keywords[]", "Syrinx");
+  EXPECT_EQ(*answer(words).find("text")->string(), "beep beep");
+  EXPECT_THAT(run(words).head->headers, testing::Contains(testing::Field(&HttpHeader::name, "X-Syrinx-Ignored")));
+  strict_ = true;
   const ReplyStream::News refused = run(words);
   EXPECT_EQ(refused.head->status, 400);
-  EXPECT_THAT(refused.head->body, HasSubstr("'keywords' is not supported: fake cannot favour words; leave them out, or "
-                                            "have the operator set ignore_hints"));
-  ignore_hints_ = true;
-  EXPECT_EQ(*answer(words).find("text")->string(), "beep beep");
+  EXPECT_THAT(refused.head->body, HasSubstr("'keywords' is not supported: the model cannot favour words; leave it out, "
+                                            "or have the operator switch strict off"));
 }
 
 TEST_F(TranscriptionJobTest, ALanguageIsTheModelsOrListed) {

@@ -1,5 +1,6 @@
 // Uploads that cannot be kept, and models that make no voices.
 #include "server/openai/voice_job.h"
+#include "engine/families/pocket_tts/pocket_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ class VoiceJobTest : public testing::Test {
   void SetUp() override {
     fs::create_directory(folder_.path() + "/voices");
     std::ofstream(folder_.path() + "/voices/ann.safetensors") << "x";
-    files_.family = ModelFamily::kPocketTts;
+    files_.family = &pocket_tts_family();
     files_.checkpoint = "/secret/place/model.yaml";
     files_.voices = folder_.path();
     settings_.voices_dir = folder_.path() + "/shelf";

@@ -20,6 +20,8 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "engine/families/pocket_tts/pocket_family.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/http/base64.h"
 #include "server/realtime/session.h"
 #include "tests/base/temp_folder.h"
@@ -75,7 +77,7 @@ class HearingTest : public testing::Test {
     std::filesystem::create_directory(folder_.path() + "/voices");
     std::ofstream(folder_.path() + "/voices/ann.safetensors") << "x";
     SpeechFiles voices;
-    voices.family = ModelFamily::kPocketTts;
+    voices.family = &pocket_tts_family();
     voices.voices = folder_.path();
     auto speech = SpeechModel::of({}, voices, engine_);
     ASSERT_TRUE(speech) << speech.error().message;
@@ -94,7 +96,7 @@ class HearingTest : public testing::Test {
 
   void detect(float doubt, float gain = 64) {
     recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder_.path() + "/vad.bin", doubt, gain));
-    auto recognition = RecognitionModel::of({}, {}, recogniser_);
+    auto recognition = RecognitionModel::of({}, {.family = &whisper_family()}, recogniser_);
     ASSERT_TRUE(recognition) << recognition.error().message;
     recognition_ = *recognition;
   }

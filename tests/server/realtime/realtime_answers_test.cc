@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 
+#include "engine/families/pocket_tts/pocket_family.h"
 #include "tests/server/realtime/hearing_fixture.h"
 
 namespace syrinx::server::realtime {
@@ -365,7 +366,7 @@ TEST_F(HearingTest, AVoiceThatIsDeletedMeanwhileIsNotThere) {
   settings.voices_dir = folder_.path() + "/shelf";
   settings.speech_model = "pocket";
   SpeechFiles voices;
-  voices.family = ModelFamily::kPocketTts;
+  voices.family = &pocket_tts_family();
   voices.voices = folder_.path();
   const auto model = SpeechModel::of(settings, voices, engine_);
   ASSERT_TRUE(model) << model.error().message;

@@ -1,6 +1,7 @@
 // Input of a realtime session: audio in, turns and their words out, without a socket.
 #include <algorithm>
 
+#include "engine/families/whisper/whisper_family.h"
 #include "server/http/base64.h"
 #include "tests/server/realtime/hearing_fixture.h"
 
@@ -158,11 +159,11 @@ TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   const auto update = [](const char* hint) {
     return R"({"type":"session.update","session":{"audio":{"input":{"transcription":{)" + std::string(hint) + "}}}}}";
   };
-  start(kManual);
-  refused(update(R"("prompt":"x")"), "audio.input.transcription.prompt", "ignore_hints");
-  refused(update(R"("keywords":["x"])"), "audio.input.transcription.keywords", "ignore_hints");
+  start(kManual, {.strict = true});
+  refused(update(R"("prompt":"x")"), "audio.input.transcription.prompt", "strict");
+  refused(update(R"("keywords":["x"])"), "audio.input.transcription.keywords", "strict");
   leave();
-  start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})", {.ignore_hints = true});
+  start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})");
   append(beeps({0.1}, 0.5, kRateHz));
   say(kCommit);
   hear_until(kCompleted);
@@ -198,7 +199,8 @@ class LanguageTest : public HearingTest {
   void start_with(std::vector<std::string> model_knows, const std::vector<std::string>& operator_says) {
     const auto recogniser = std::make_shared<StrictRecogniser>();
     recogniser->known_languages = std::move(model_knows);
-    const auto recognition = RecognitionModel::of({.recognition_languages = operator_says}, {}, recogniser);
+    const auto recognition =
+        RecognitionModel::of({.recognition_languages = operator_says}, {.family = &whisper_family()}, recogniser);
     ASSERT_TRUE(recognition) << recognition.error().message;
     recognition_ = *recognition;
     start(kManual);

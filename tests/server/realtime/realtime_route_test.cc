@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/families/whisper/whisper_family.h"
 #include "server/http/message_stream.h"
 #include "server/realtime/handshake.h"
 #include "server/realtime/reply_source.h"
@@ -92,7 +93,8 @@ class RealtimeRoute : public testing::Test {
     return 101;
   }
   void load(Service& service) {
-    const auto model = RecognitionModel::of(settings_, {}, std::make_shared<FakeRecogniser>());
+    const auto model =
+        RecognitionModel::of(settings_, {.family = &whisper_family()}, std::make_shared<FakeRecogniser>());
     ASSERT_TRUE(model) << model.error().message;
     ASSERT_TRUE(service.start());
     service.ready(nullptr, *model);

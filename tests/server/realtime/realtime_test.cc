@@ -1,4 +1,5 @@
 // Realtime sessions without a socket: events in, events out.
+#include "engine/families/pocket_tts/pocket_family.h"
 #include "server/realtime/session.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ class RealtimeTest : public testing::Test {
     std::filesystem::create_directory(folder_.path() + "/voices");
     std::ofstream(folder_.path() + "/voices/ann.safetensors") << "x";
     SpeechFiles files;
-    files.family = ModelFamily::kPocketTts;
+    files.family = &pocket_tts_family();
     files.voices = folder_.path();
     const auto made = SpeechModel::of({}, files, engine_);
     ASSERT_TRUE(made) << made.error().message;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/http/http_server.h"
 #include "server/service.h"
 #include "server/wyoming/connection.h"
@@ -54,7 +55,7 @@ class WyomingConnection : public testing::Test {
     settings.recognition_model = "fake";
     service_ = std::make_unique<Service>(settings, *ApiKeys::load({}), nullptr);
     ASSERT_TRUE(service_->start());
-    const auto model = RecognitionModel::of(settings, {}, recogniser_);
+    const auto model = RecognitionModel::of(settings, {.family = &whisper_family()}, recogniser_);
     ASSERT_TRUE(model) << model.error().message;
     service_->ready(nullptr, *model);
     auto server = HttpServer::listen({.idle_timeout_s = 3600, .stalled_reader_s = stalled_reader_s}, *service_,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/families/kokoro/kokoro_family.h"
 #include "engine/families/kokoro/kokoro_speaker.h"
 #include "engine/families/kokoro/lexicon_files.h"
 
@@ -30,15 +31,6 @@ FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary,
   } catch (const std::exception& error) {
     return fail(Code::kInternal, "unexpected failure while loading the lexicon: {}", error.what());
   }
-}
-
-Status check_family(const SpeakOptions& options) {
-  if (options.temperature || options.noise_clamp || options.eos_threshold || options.frames_after_eos ||
-      options.decode_steps || options.max_tokens)
-    return fail(Code::kUnsupported,
-                "Kokoro heeds no temperature, noise clamp, end-of-speech threshold, frames after it, steps or tokens; "
-                "leave them out, or choose a model of Pocket TTS");
-  return {};
 }
 
 }  // namespace
@@ -81,9 +73,9 @@ class KokoroEngine::Maker final : public SpeechMaker {
       : engine_(std::move(engine)),
         first_(std::move(chosen)),
         chosen_(first_),
-        phonemes_(options.phonemes),
-        speed_(options.speed),
-        noise_(options.noise) {}
+        phonemes_(options.knobs.flag("phonemes")),
+        speed_(static_cast<float>(options.knobs.number("speed").value_or(1))),
+        noise_(options.knobs.flag("noise")) {}
 
   // A text may come from anybody: it chooses among the voices by name, and opens no file.
   Status use_voice(const std::string& name) override {
@@ -182,10 +174,9 @@ KokoroEngine::KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEng
       synthesizer_(model_, team_) {}
 
 Result<std::unique_ptr<SpeechSession>> KokoroEngine::start(const SpeakOptions& options) {
-  SYRINX_TRY_VOID(check_family(options));
-  if (!(options.speed >= 0.25f && options.speed <= 4.0f))
-    return fail(Code::kInvalidArgument, "speed {} is outside 0.25 to 4", options.speed);
-  SYRINX_TRY(Chosen chosen, choose(options.voice.empty() ? kDefaultVoice : options.voice, options.phonemes));
+  SYRINX_TRY_VOID(check_knobs(options.knobs, kokoro_family()));
+  SYRINX_TRY(Chosen chosen,
+             choose(options.voice.empty() ? kDefaultVoice : options.voice, options.knobs.flag("phonemes")));
   auto maker = std::make_unique<Maker>(shared_from_this(), std::move(chosen), options);
   return std::make_unique<SpeechSession>(std::make_unique<KokoroSpeaker>(std::move(maker), options));
 }

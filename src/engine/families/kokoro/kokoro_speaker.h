@@ -41,9 +41,10 @@ class KokoroSpeaker final : public SentenceSpeaker {
       : SentenceSpeaker(options),
         maker_(std::move(maker)),
         seed_(options.seed),
-        phonemes_(options.phonemes),
-        planner_(kokoro::PiecePolicy::at_speed(options.speed)) {}
+        phonemes_(options.knobs.flag("phonemes")),
+        planner_(kokoro::PiecePolicy::at_speed(static_cast<float>(options.knobs.number("speed").value_or(1)))) {}
   size_t chunks_ahead() const override { return kPiecesAhead; }
+  int rate_hz() const override { return kokoro::kSampleRateHz; }
 
  private:
   void begin_text(size_t offset) override;

@@ -53,12 +53,6 @@ void add_facts(const pocket::Config& config, FileDescription& out) {
 
 }  // namespace
 
-bool holds_pocket_config(const std::string& path) {
-  std::error_code error;
-  const std::string ending = std::filesystem::path(path).extension().string();
-  return std::filesystem::is_directory(path, error) || ending == ".yaml" || ending == ".yml";
-}
-
 Result<FileDescription> describe_pocket_config(const std::string& path) {
   SYRINX_TRY(const pocket::CheckpointPath found, pocket::find_checkpoint(path));
   SYRINX_TRY(const MappedFile file, MappedFile::open(found.config));

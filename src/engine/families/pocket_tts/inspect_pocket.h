@@ -9,8 +9,6 @@
 
 namespace syrinx {
 
-// Whether `path` is a configuration, or a folder that holds one.
-bool holds_pocket_config(const std::string& path);
 // Of such a path.  Errors of find_checkpoint and parse_config.
 Result<FileDescription> describe_pocket_config(const std::string& path);
 // Adds model and facts where the tensors are weights or a voice of Pocket TTS.

@@ -5,43 +5,33 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "engine/families/pocket_tts/pocket_family.h"
 #include "engine/families/pocket_tts/pocket_speaker.h"
-#include "engine/families/pocket_tts/remote_files.h"
+#include "engine/speech/remote_files.h"
 
 namespace syrinx {
 namespace {
 
-constexpr size_t kMostTokens = 200;  // of a chunk: pocket::kMaxChunkTokens
-static_assert(kMostTokens == pocket::kMaxChunkTokens);
-
-Status check_family(const SpeakOptions& options) {
-  if (options.speed != 1.0f)
-    return fail(Code::kUnsupported, "Pocket TTS speaks at the pace of its voice; leave the speed out");
-  if (options.noise)
-    return fail(Code::kUnsupported, "Pocket TTS has no source noise to add; its temperature makes it livelier");
-  if (options.phonemes) return fail(Code::kUnsupported, "Pocket TTS reads text, not phonemes");
-  if (options.max_tokens && (*options.max_tokens < 1 || *options.max_tokens > kMostTokens))
-    return fail(Code::kInvalidArgument, "chunks of {} tokens: give 1 to {}; 50 are usual", *options.max_tokens,
-                kMostTokens);
-  return {};
-}
-
-Status check_load(const SpeechEngineOptions& options) {
-  if (!options.dictionary.empty())
-    return fail(Code::kUnsupported, "Pocket TTS reads words as they are written; leave the dictionary out");
-  if (!options.files.lexicon.empty())
-    return fail(Code::kUnsupported, "Pocket TTS needs no lexicon; leave '{}' out", options.files.lexicon);
-  if (options.first_is_phonemes) return fail(Code::kUnsupported, "Pocket TTS reads text, not phonemes");
-  return {};
-}
-
+// check_knobs() has found the numbers whole and in their ranges.
 pocket::SpeechSettings settings_of(const SpeakOptions& options) {
-  return {.temperature = options.temperature,
-          .noise_clamp = options.noise_clamp,
-          .eos_threshold = options.eos_threshold,
-          .frames_after_eos = options.frames_after_eos,
-          .decode_steps = options.decode_steps,
+  const auto number = [&](const char* name) -> std::optional<float> {
+    const auto value = options.knobs.number(name);
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+  };
+  const auto count = [&](const char* name) -> std::optional<size_t> {
+    const auto value = options.knobs.number(name);
+    return value ? std::optional(static_cast<size_t>(*value)) : std::nullopt;
+  };
+  return {.temperature = number("temperature"),
+          .noise_clamp = number("noise_clamp"),
+          .eos_threshold = number("eos_threshold"),
+          .frames_after_eos = count("frames_after_eos"),
+          .decode_steps = count("decode_steps"),
           .seed = options.seed};
+}
+
+size_t max_tokens(const SpeakOptions& options) {
+  return static_cast<size_t>(options.knobs.number("max_tokens").value_or(pocket::kDefaultMaxTokens));
 }
 
 size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
@@ -54,7 +44,6 @@ size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
 
 Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions options, size_t max_voice_bytes) {
   const Stopwatch watch;
-  SYRINX_TRY_VOID(check_load(options));
   const std::string first_voice = options.first_voice;
   SYRINX_TRY(
       std::shared_ptr<const pocket::Model> model,
@@ -94,7 +83,7 @@ void PocketEngine::prepare_default_voice() {
 
 // Where no voice is given and none is the default, the text may still name the one that begins.
 Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& options) {
-  SYRINX_TRY_VOID(check_family(options));
+  SYRINX_TRY_VOID(check_knobs(options.knobs, pocket_tts_family()));
   pocket::VoiceState voice;
   const bool has_voice = !options.voice.empty() || !default_voice_.empty();
   if (has_voice) {
@@ -102,8 +91,7 @@ Result<std::unique_ptr<SpeechSession>> PocketEngine::start(const SpeakOptions& o
   }
   SYRINX_TRY(std::unique_ptr<pocket::Synthesizer> synthesizer,
              pocket::Synthesizer::create(model_, voice, settings_of(options), *pool_));
-  pocket::ChunkPlanner planner(model_, options.max_tokens.value_or(pocket::kDefaultMaxTokens),
-                               synthesizer->max_chunk_tokens());
+  pocket::ChunkPlanner planner(model_, max_tokens(options), synthesizer->max_chunk_tokens());
   const auto find_voice = [self = shared_from_this(), voice](const std::string& name) {
     if (!name.empty()) return self->marked_voice(name);
     return voice != nullptr ? voice : self->voice("");

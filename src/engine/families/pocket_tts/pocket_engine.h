@@ -44,6 +44,7 @@ class PocketEngine final : public SpeechEngine, public std::enable_shared_from_t
   Result<std::string> export_voice(const std::string& voice) override;
 
   const std::string& name() const override { return files_.name; }
+  int rate_hz() const override { return pocket::kSampleRateHz; }
   Precision precision() const override { return model_->flow_lm()->precision; }
   int threads() const override { return team_.size(); }
   double load_ms() const override { return load_ms_; }

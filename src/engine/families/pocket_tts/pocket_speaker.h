@@ -26,6 +26,7 @@ class PocketSpeaker final : public SentenceSpeaker {
   PocketSpeaker(FindVoice find_voice, std::unique_ptr<pocket::Synthesizer> synthesizer, pocket::ChunkPlanner planner,
                 bool has_voice, const SpeakOptions& options);
   size_t chunks_ahead() const override { return kFramesAhead; }
+  int rate_hz() const override { return pocket::kSampleRateHz; }
 
  private:
   Status read(const Sentence& sentence, SpeechStream& stream) override;

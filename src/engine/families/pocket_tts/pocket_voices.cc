@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/watched_file.h"
-#include "engine/families/pocket_tts/remote_files.h"
+#include "engine/speech/remote_files.h"
 #include "models/pocket_tts/model.h"
 #include "models/pocket_tts/voice_recording.h"
 

@@ -7,6 +7,7 @@
 #include "audio/loudest_sample.h"
 #include "base/clock.h"
 #include "base/in_quotes.h"
+#include "engine/families/transducer/transducer_family.h"
 #include "engine/families/transducer/transducer_faults.h"
 #include "engine/families/transducer/transducer_stream.h"
 #include "engine/families/transducer/transducer_transcript.h"
@@ -37,31 +38,34 @@ GateOptions gate_options() {
   return options;
 }
 
-transducer::LoadOptions load_options(const RecogniserOptions& options) {
+transducer::LoadOptions load_options(const RecogniserOptions& options, const TransducerChoices& choices) {
   transducer::LoadOptions out{.precision = options.precision.value_or(TransducerRecogniser::kDefaultPrecision),
                               .cache_folder = options.cache_folder};
-  if (options.head)
-    out.head =
-        *options.head == RecognitionHead::kCtc ? transducer::HeadChoice::kCtc : transducer::HeadChoice::kTransducer;
+  if (choices.head) out.head = *choices.head;
   return out;
+}
+
+// Hypotheses of a beam search; 0 and 1: greedy.
+size_t beam_of(const TranscribeOptions& options) {
+  return static_cast<size_t>(options.knobs.number("beam").value_or(0));
 }
 
 // The context of a cache-aware model's streams; nothing for one whose streams are heard in windows.
 Result<std::optional<transducer::AttentionContext>> stream_context(const transducer::Model& model,
-                                                                   const RecogniserOptions& options) {
-  const std::string& name = options.files.name;
+                                                                   const std::string& name,
+                                                                   const TransducerChoices& choices) {
   if (ChunkedFrames::fits(model)) {
-    if (options.window)
+    if (choices.window)
       return fail(Code::kUnsupported, "'{}' hears a stream chunk by chunk and not in windows; choose its look-ahead",
                   name);
-    SYRINX_TRY(const auto context, transducer::choose_context(model.config().encoder, options.look_ahead));
+    SYRINX_TRY(const auto context, transducer::choose_context(model.config().encoder, choices.look_ahead));
     return context;
   }
-  if (options.look_ahead)
+  if (choices.look_ahead)
     return fail(Code::kUnsupported,
                 "'{}' was trained on whole recordings and has no look-ahead; choose the windows of its streams", name);
   SYRINX_TRY_VOID(
-      WindowedFrames::check(model.config(), options.window.value_or(WindowedFrames::usual(model.config()))));
+      WindowedFrames::check(model.config(), choices.window.value_or(WindowedFrames::usual(model.config()))));
   return std::nullopt;
 }
 
@@ -71,16 +75,17 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
   const Stopwatch watch;
   if (options.max_streams < 1 || options.max_streams > kMostStreams)
     return fail(Code::kInvalidArgument, "{} streams at once; ask for 1 to {}", options.max_streams, kMostStreams);
+  SYRINX_TRY(const TransducerChoices choices, transducer_choices(options.knobs));
   SYRINX_TRY(std::shared_ptr<const transducer::Model> model,
-             transducer::Model::load(options.files.checkpoint, load_options(options)));
+             transducer::Model::load(options.files.checkpoint, load_options(options, choices)));
   std::optional<SpeechGate> gate;
   if (!options.files.voice_activity.empty()) {
     SYRINX_TRY(gate, SpeechGate::load(options.files.voice_activity, gate_options()));
   }
-  SYRINX_TRY(const auto context, stream_context(*model, options));
+  SYRINX_TRY(const auto context, stream_context(*model, options.files.name, choices));
   const bool heartbeat = options.heartbeat, warm = options.warm_up;
   std::shared_ptr<TransducerRecogniser> recogniser(
-      new TransducerRecogniser(std::move(model), std::move(gate), context, std::move(options)));
+      new TransducerRecogniser(std::move(model), std::move(gate), context, choices.window, std::move(options)));
   recogniser->load_ms_ = watch.elapsed_ms();
   if (warm) {
     SYRINX_TRY_VOID(recogniser->warm_up());
@@ -93,12 +98,12 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
 TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Model> model,
                                            std::optional<SpeechGate> gate,
                                            std::optional<transducer::AttentionContext> context,
-                                           RecogniserOptions options)
+                                           std::optional<StreamWindow> window, RecogniserOptions options)
     : files_(std::move(options.files)),
       model_(std::move(model)),
       gate_(std::move(gate)),
       max_streams_(options.max_streams),
-      window_(options.window.value_or(WindowedFrames::usual(model_->config()))),
+      window_(window.value_or(WindowedFrames::usual(model_->config()))),
       compute_(options.compute != nullptr ? options.compute : Compute::shared()),
       queue_(compute_->scheduler()),
       team_(compute_->team(options.threads)),
@@ -164,13 +169,9 @@ Recogniser::Frames TransducerRecogniser::frames_of(size_t samples) const {
 }
 
 Status TransducerRecogniser::check(const TranscribeOptions& options) const {
-  if (options.translate)
-    return fail(Code::kUnsupported, "'{}' writes what it hears; it does not translate", files_.name);
+  SYRINX_TRY_VOID(check_knobs(options.knobs, transducer_family()));
   if (!options.language.empty() && model_->config().encoder.prompt.count == 0)
     return fail(Code::kUnsupported, "'{}' finds the language out by itself; leave it out", files_.name);
-  if (options.beam < 0)
-    return fail(Code::kInvalidArgument, "a beam of {}; it has 2 to {} hypotheses, and 0 is none", options.beam,
-                transducer::kMaxBeam);
   return {};
 }
 
@@ -187,32 +188,34 @@ Result<TransducerRecogniser::Prompt> TransducerRecogniser::prompt_of(const Trans
 }
 
 Result<TransducerRecogniser::Tree> TransducerRecogniser::boost_tree(const TranscribeOptions& options) const {
-  if (options.boost.empty()) return Tree();
+  const std::vector<std::string> boost = options.knobs.texts("boost");
+  if (boost.empty()) return Tree();
   if (!model_->decoder()->has_transducer())
     return fail(Code::kUnsupported, "'{}' is heard through a CTC head, which cannot favour words", files_.name);
   // Before they are all spelled, which takes its time.
-  if (options.boost.size() > transducer::kMaxBoostPhrases)
-    return fail(Code::kLimitExceeded, "{} phrases to favour; at most {} can be", options.boost.size(),
+  if (boost.size() > transducer::kMaxBoostPhrases)
+    return fail(Code::kLimitExceeded, "{} phrases to favour; at most {} can be", boost.size(),
                 transducer::kMaxBoostPhrases);
   std::vector<std::vector<int32_t>> phrases;
-  for (const std::string& phrase : options.boost) {
+  for (const std::string& phrase : boost) {
     SYRINX_TRY(std::vector<int32_t> labels, transducer::phrase_labels(model_->vocabulary(), phrase));
     phrases.push_back(std::move(labels));
   }
-  return transducer::BoostTree::make(phrases, static_cast<float>(kBoostBase) * options.boost_score,
+  const auto score = static_cast<float>(options.knobs.number("boost_score").value_or(1));
+  return transducer::BoostTree::make(phrases, static_cast<float>(kBoostBase) * score,
                                      model_->config().decoder.vocabulary);
 }
 
 Result<TransducerRecogniser::Search> TransducerRecogniser::search_of(const TranscribeOptions& options) {
   Search search;
-  if (options.beam > 1 && !options.boost.empty())
+  const size_t beam = beam_of(options);
+  if (beam > 1 && options.knobs.has("boost"))
     return fail(Code::kUnsupported, "a beam search favours no words; leave out either of the two");
   SYRINX_TRY(search.prompt, prompt_of(options));
   SYRINX_TRY(search.boost, boost_tree(options));
-  if (options.beam < 2) return search;
+  if (beam < 2) return search;
   const StepQueue::Turn turn(queue_);  // its layers grow the runner's scratch, which others may be using
-  SYRINX_TRY(search.beam,
-             transducer::BeamDecoder::make(model_->decoder(), runner_, {.beam = static_cast<size_t>(options.beam)}));
+  SYRINX_TRY(search.beam, transducer::BeamDecoder::make(model_->decoder(), runner_, {.beam = beam}));
   return search;
 }
 
@@ -303,7 +306,7 @@ Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const floa
 
 Result<TransducerRecogniser::StreamRules> TransducerRecogniser::stream_rules(const TranscribeOptions& options) const {
   SYRINX_TRY_VOID(check(options));
-  if (options.beam > 1)
+  if (beam_of(options) > 1)
     return fail(Code::kUnsupported, "a stream takes nothing back, so it is decoded greedily; leave the beam out");
   StreamRules rules{.words = options.words || options.tokens, .tokens = options.tokens};
   SYRINX_TRY(rules.prompt, prompt_of(options));

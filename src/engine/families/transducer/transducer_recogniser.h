@@ -117,7 +117,8 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
 
   // `context`: of streams, where the model is cache-aware.
   TransducerRecogniser(std::shared_ptr<const transducer::Model> model, std::optional<SpeechGate> gate,
-                       std::optional<transducer::AttentionContext> context, RecogniserOptions options);
+                       std::optional<transducer::AttentionContext> context, std::optional<StreamWindow> window,
+                       RecogniserOptions options);
   Status check(const TranscribeOptions& options) const;
   Result<Prompt> prompt_of(const TranscribeOptions& options) const;
   Result<Tree> boost_tree(const TranscribeOptions& options) const;

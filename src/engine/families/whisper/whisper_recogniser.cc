@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/in_quotes.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "engine/families/whisper/whisper_stream.h"
 #include "models/whisper/features.h"
 #include "text/unicode.h"
@@ -87,11 +88,7 @@ TranscriptSegment transcript_segment(const whisper::Segment& segment, const whis
 
 Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOptions& options) {
   const Stopwatch watch;
-  if (options.look_ahead || options.window)
-    return fail(Code::kUnsupported,
-                "Whisper hears the sound of a stream again and again; look-ahead and windows are for transducers");
-  if (options.head)
-    return fail(Code::kUnsupported, "Whisper has one decoder and no heads; a choice of a head is for transducers");
+  SYRINX_TRY_VOID(check_knobs(options.knobs, whisper_family()));
   SYRINX_TRY(std::shared_ptr<const whisper::Model> model,
              whisper::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
                                                              .cache_folder = options.cache_folder}));
@@ -135,14 +132,13 @@ Recogniser::Frames WhisperRecogniser::frames_of(size_t samples) const {
 
 Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options) const {
   const whisper::Tokens& tokens = vocabulary_->tokens;
-  if (!options.boost.empty())
-    return fail(Code::kUnsupported, "Whisper cannot favour words; leave them out, or use a transducer");
-  if (options.beam > 1) return fail(Code::kUnsupported, "Whisper has no beam search here; use a transducer for one");
-  if (options.translate && !tokens.multilingual)
+  SYRINX_TRY_VOID(check_knobs(options.knobs, whisper_family()));
+  const bool translate = options.knobs.flag("translate");
+  if (translate && !tokens.multilingual)
     return fail(Code::kUnsupported, "'{}' knows English alone and does not translate; use a multilingual Whisper",
                 files_.name);
   whisper::TranscriberSettings settings;
-  settings.translate = options.translate;
+  settings.translate = translate;
   settings.words = options.words || options.tokens;
   // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
   settings.long_form.condition_on_previous = false;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
@@ -67,7 +68,7 @@ Heard hear(SpeechSession& session) {
     const auto more = session.next(chunk);
     if (!more) heard.status = tl::unexpected(more.error());
     if (!more || !*more) return heard;
-    EXPECT_NEAR(chunk.start_s, static_cast<double>(heard.samples.size()) / kSpeechRateHz, 1e-9);
+    EXPECT_NEAR(chunk.start_s, static_cast<double>(heard.samples.size()) / pocket::kSampleRateHz, 1e-9);
     heard.samples.insert(heard.samples.end(), chunk.samples.begin(), chunk.samples.end());
   }
 }
@@ -127,7 +128,7 @@ TEST(PocketEngine, SessionsAtOnceSoundAsIfAlone) {
   const auto engine = load();
   SpeakOptions others = with_voice(1);
   others.voice = kEnglish + "/voice_older.safetensors";
-  others.temperature = 0.5f;
+  others.knobs.set("temperature", 0.5);
   const SpeakOptions all[] = {with_voice(), with_voice(1), others, with_voice(2)};
   std::vector<std::vector<float>> alone;
   for (const SpeakOptions& options : all) alone.push_back(say(*engine, kText, options).samples);
@@ -149,8 +150,8 @@ TEST(PocketEngine, SessionsAtOnceSoundAsIfAlone) {
 TEST(PocketEngine, SpeaksTextAsItArrives) {
   const auto engine = load();
   SpeakOptions options = with_voice();
-  options.eos_threshold = -1e6f;  // six frames a chunk, so that two fit the queue
-  options.frames_after_eos = 0;
+  options.knobs.set("eos_threshold", -1e6);  // six frames a chunk, so that two fit the queue
+  options.knobs.set("frames_after_eos", 0.0);
   const auto session = start(*engine, options);
   // Would wait for ever if a sentence were held back.
   const auto wait_for_pieces = [&](size_t pieces) {
@@ -205,13 +206,14 @@ TEST(PocketEngine, MarksPauseAndChangeTheVoice) {
   const std::string recording = read_text(kData + "voice.wav");
   ASSERT_TRUE(engine->add_voice("bob", std::as_bytes(std::span(recording))));
   SpeakOptions first = with_voice(), bob = with_voice();
-  first.temperature = bob.temperature = 0;
+  first.knobs.set("temperature", 0.0);
+  bob.knobs.set("temperature", 0.0);
   bob.voice = "bob";
   std::vector<float> expected = say(*engine, "Hello there.", first).samples;
   const auto append = [&](const std::vector<float>& more) {
     expected.insert(expected.end(), more.begin(), more.end());
   };
-  append(std::vector<float>(kSpeechRateHz / 4));
+  append(std::vector<float>(pocket::kSampleRateHz / 4));
   append(say(*engine, "How are you?", bob).samples);
   append(say(*engine, "I am well.", first).samples);
   const Heard heard = say(*engine, "Hello there. [pause:250ms]\n[voice: bob] How are you?\n[voice:] I am well.", first);
@@ -239,7 +241,7 @@ TEST(PocketEngine, ATextOpensNoFilesAndItsVoicesAreThere) {
 TEST(PocketEngine, CountsWhatItSpoke) {
   const auto engine = load();
   SpeakOptions options = with_voice();
-  options.eos_threshold = 1e6f;
+  options.knobs.set("eos_threshold", 1e6);
   const auto session = start(*engine, options);
   ASSERT_TRUE(session->speak("Hello there."));
   const Heard heard = hear(*session);
@@ -247,7 +249,7 @@ TEST(PocketEngine, CountsWhatItSpoke) {
   const SpeechStatistics statistics = session->statistics();
   EXPECT_EQ(statistics.pieces, 1u);
   EXPECT_EQ(statistics.limited_pieces, 1u);
-  EXPECT_NEAR(statistics.audio_seconds, static_cast<double>(heard.samples.size()) / kSpeechRateHz, 1e-9);
+  EXPECT_NEAR(statistics.audio_seconds, static_cast<double>(heard.samples.size()) / pocket::kSampleRateHz, 1e-9);
   EXPECT_GT(statistics.compute_ms, 0);
   EXPECT_LT(statistics.waiting_ms, statistics.compute_ms) << "nobody else speaks";
   EXPECT_GE(statistics.total_ms, statistics.first_audio_ms);
@@ -256,7 +258,7 @@ TEST(PocketEngine, CountsWhatItSpoke) {
 TEST(PocketEngine, AllocatesNothingInAFrameOnceItRuns) {
   const auto engine = load();
   SpeakOptions options = with_voice();
-  options.eos_threshold = 1e6f;  // some 200 frames a chunk
+  options.knobs.set("eos_threshold", 1e6);  // some 200 frames a chunk
   const auto session = start(*engine, options);
   ASSERT_TRUE(session->speak("Hello world, it costs 3.50 dollars. How are you today? I do not know, but she does."));
   SpeechChunk chunk;
@@ -453,23 +455,18 @@ TEST(PocketVoices, OfAnotherModelOrOfNoSoundAreRefused) {
   EXPECT_EQ(engine->add_voice("empty", {}).error().code, Code::kDataLoss);
 }
 
-TEST(PocketOptions, OfTheOtherFamilyAreRefused) {
+TEST(PocketOptions, ForeignOptionsAreRefused) {
   const auto engine = load();
-  SpeakOptions options = with_voice();
-  options.speed = 1.5f;
-  EXPECT_EQ(engine->start(options).error().code, Code::kUnsupported);
-  options = with_voice();
-  options.phonemes = true;
-  EXPECT_EQ(engine->start(options).error().code, Code::kUnsupported);
-  options = with_voice();
-  options.noise = true;
-  EXPECT_EQ(engine->start(options).error().code, Code::kUnsupported);
-  options = with_voice();
-  options.max_tokens = 0;
-  EXPECT_EQ(engine->start(options).error().code, Code::kInvalidArgument);
-  options = with_voice();
-  options.temperature = -1.0f;
-  EXPECT_EQ(engine->start(options).error().code, Code::kInvalidArgument);
+  const std::tuple<const char*, double, Code> cases[] = {{"speed", 1.5, Code::kUnsupported},
+                                                         {"phonemes", 1, Code::kUnsupported},
+                                                         {"noise", 1, Code::kUnsupported},
+                                                         {"max_tokens", 0, Code::kInvalidArgument},
+                                                         {"temperature", -1, Code::kInvalidArgument}};
+  for (const auto& [name, value, code] : cases) {
+    SpeakOptions options = with_voice();
+    options.knobs.set(name, value);
+    EXPECT_EQ(engine->start(options).error().code, code) << name;
+  }
 
   SpeechEngineOptions load_options = options_for(kEnglish);
   load_options.dictionary = "words.txt";
@@ -489,9 +486,10 @@ TEST(PocketOptions, OfTheOtherFamilyAreRefused) {
   kokoro.first_is_phonemes = true;
   const auto other = load_speech_engine(std::move(kokoro));
   ASSERT_TRUE(other.has_value()) << other.error().message;
-  SpeakOptions phonemes{.voice = std::string(SYRINX_TEST_DATA) + "/kokoro/tiny_voice.bin", .phonemes = true};
+  SpeakOptions phonemes{.voice = std::string(SYRINX_TEST_DATA) + "/kokoro/tiny_voice.bin",
+                        .knobs = {{"phonemes", 1.0}}};
   EXPECT_TRUE((*other)->start(phonemes).has_value());
-  phonemes.temperature = 0.5f;
+  phonemes.knobs.set("temperature", 0.5);
   EXPECT_EQ((*other)->start(phonemes).error().code, Code::kUnsupported);
   EXPECT_EQ((*other)->export_voice("af_heart").error().code, Code::kUnsupported);
 }

@@ -14,6 +14,7 @@
 #include "engine/families/transducer/transducer_faults.h"
 #include "engine/families/transducer/transducer_frames.h"
 #include "engine/families/transducer/transducer_recogniser.h"
+#include "tests/engine/families/transducer/small_transducers.h"
 #include "tests/models/allocation_count.h"
 
 namespace syrinx {
@@ -398,7 +399,8 @@ int chunks_beside_a_piece(Recogniser& recogniser, int beam) {
   const std::vector<float> recording(170 * kRecognitionRateHz, 0.1f), chunk(2560, 0.1f);
   std::atomic<int> pieces{0};
   std::thread listener([&] {
-    EXPECT_TRUE(recogniser.transcribe(recording, {.beam = beam}, [&](double) { return ++pieces > 0; }).has_value());
+    EXPECT_TRUE(
+        recogniser.transcribe(recording, {.knobs = beam_knob(beam)}, [&](double) { return ++pieces > 0; }).has_value());
   });
   std::vector<RecognitionEvent> events;
   int meanwhile = 0;
@@ -421,7 +423,7 @@ TEST(TransducerStreams, DoNotWaitForARecordingsPiece) {
   const StreamWindow quick{.left_s = 0.4, .chunk_s = 0.16, .right_s = 0.08};
   for (const Case& c :
        {Case{"hybrid_streaming.nemo", {}, 0}, Case{"hybrid_streaming.nemo", {}, 4}, Case{"tdt.nemo", quick, 8}}) {
-    RecogniserOptions options{.threads = 1, .window = c.window};
+    RecogniserOptions options{.threads = 1, .knobs = c.window ? window_knob(*c.window) : Knobs()};
     options.files.checkpoint = std::string(SYRINX_TEST_DATA) + "/transducer/" + c.model;
     const auto recogniser = *TransducerRecogniser::load(options);
     int meanwhile = 0;

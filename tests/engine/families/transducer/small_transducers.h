@@ -18,6 +18,12 @@ inline std::vector<float> noise(double seconds, uint32_t seed) {
   return out;
 }
 
+inline Knobs window_knob(const StreamWindow& window) {
+  return {{"stream_window", fmt::format("{},{},{}", window.left_s, window.chunk_s, window.right_s)}};
+}
+
+inline Knobs beam_knob(int beam) { return {{"beam", static_cast<double>(beam)}}; }
+
 inline Result<std::shared_ptr<Recogniser>> load(const std::string& name, const std::string& voice_activity = "",
                                                 RecogniserOptions options = {.max_streams = 4}) {
   options.files.name = name;

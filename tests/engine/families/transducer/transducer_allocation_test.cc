@@ -97,7 +97,7 @@ TEST(TransducerRecordings, AllocateNoMoreTheFirstTimeWhereTheRecogniserIsReady) 
         size_t counts[2] = {};
         for (size_t& count : counts) {
           const size_t before = allocation_count();
-          EXPECT_TRUE(recogniser->transcribe(sound, {.beam = beam}, {}).has_value());
+          EXPECT_TRUE(recogniser->transcribe(sound, {.knobs = beam_knob(beam)}, {}).has_value());
           count = allocation_count() - before;
         }
         return counts[0] - std::min(counts[0], counts[1]);

@@ -152,7 +152,7 @@ TEST(TransducerEnds, AStepAllocatesNothingWhateverItFinds) {
     const TempFolder folder;
     RecogniserOptions options;
     options.warm_up = true;
-    options.window = c.window;
+    options.knobs = window_knob(c.window);
     const auto recogniser = load_edited(folder, always(kNoDuration, "<h>"), options);
     ASSERT_TRUE(recogniser.has_value()) << recogniser.error().message;
     auto stream = *(*recogniser)->start({.endpoints = c.endpoints});
@@ -172,7 +172,7 @@ TEST(TransducerEnds, AStepAllocatesNothingWhateverItFinds) {
 TEST(TransducerEnds, MoreLabelsThanAStreamHasRoomForAreAFault) {
   const TempFolder folder;
   RecogniserOptions options;
-  options.window = StreamWindow{.left_s = 0, .chunk_s = 20, .right_s = 0};
+  options.knobs = window_knob({.left_s = 0, .chunk_s = 20, .right_s = 0});
   TransducerEdits edits = always(kNoDuration, "h");
   edits.config = {"\"max_symbols\": 10", "\"max_symbols\": 1000"};
   const auto recogniser = load_edited(folder, edits, options);

@@ -53,7 +53,7 @@ TEST_P(TransducerFaults, AreFoundByTheWarmUp) {
 TEST_P(TransducerFaults, AreToldOfRecordings) {
   const auto recogniser = *load_damaged(folder_, GetParam().tensors, false);
   for (const int beam : {0, 4}) {
-    const auto heard = recogniser->transcribe(noise(2, 1), {.beam = beam}, {});
+    const auto heard = recogniser->transcribe(noise(2, 1), {.knobs = beam_knob(beam)}, {});
     ASSERT_FALSE(heard.has_value()) << beam;
     expect_fault(tl::unexpected(heard.error()));
   }

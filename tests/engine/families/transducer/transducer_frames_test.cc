@@ -186,31 +186,32 @@ TEST(TransducerStreams, LookAsFarAheadAsIsAskedFor) {
   const std::vector<float> sound = noise(6, 1);
   std::vector<size_t> first;
   for (const int look_ahead : {0, 1, 2}) {
-    const auto loaded = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    const auto loaded = load("hybrid_streaming.nemo", "", {.knobs = {{"look_ahead", static_cast<double>(look_ahead)}}});
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
     first.push_back(first_word(**loaded, sound));
   }
   EXPECT_LT(first[0], first[1]);
   EXPECT_LT(first[1], first[2]);
   for (const int look_ahead : {-1, 5}) {
-    const auto refused = load("hybrid_streaming.nemo", "", {.look_ahead = look_ahead});
+    const auto refused =
+        load("hybrid_streaming.nemo", "", {.knobs = {{"look_ahead", static_cast<double>(look_ahead)}}});
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
     EXPECT_NE(refused.error().message.find("frames ahead, but 1, 0, 2"), std::string::npos) << refused.error().message;
   }
-  EXPECT_EQ(load("tdt.nemo", "", {.look_ahead = 1}).error().code, Code::kUnsupported);
+  EXPECT_EQ(load("tdt.nemo", "", {.knobs = {{"look_ahead", 1.0}}}).error().code, Code::kUnsupported);
 }
 
 TEST(TransducerStreams, HearWindowsAsTheyAreAskedFor) {
   const std::vector<float> sound = noise(10, 1);
   const StreamWindow quick{.left_s = 4, .chunk_s = 0.4, .right_s = 0.4};
-  const auto usual = load("tdt.nemo"), soon = load("tdt.nemo", "", {.window = quick});
+  const auto usual = load("tdt.nemo"), soon = load("tdt.nemo", "", {.knobs = window_knob(quick)});
   ASSERT_TRUE(soon.has_value()) << soon.error().message;
   EXPECT_LT(first_word(**soon, sound) + 16000, first_word(**usual, sound));
   for (const StreamWindow& bad : {StreamWindow{.left_s = -1}, StreamWindow{.chunk_s = 0}, StreamWindow{.right_s = NAN},
                                   StreamWindow{.left_s = 117}, StreamWindow{.right_s = INFINITY}})
-    EXPECT_EQ(load("tdt.nemo", "", {.window = bad}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(load("hybrid_streaming.nemo", "", {.window = quick}).error().code, Code::kUnsupported);
+    EXPECT_EQ(load("tdt.nemo", "", {.knobs = window_knob(bad)}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(load("hybrid_streaming.nemo", "", {.knobs = window_knob(quick)}).error().code, Code::kUnsupported);
 }
 
 // A model that is told a language hears otherwise; recordings and streams alike, and each call for itself.

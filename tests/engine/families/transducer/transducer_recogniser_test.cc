@@ -157,7 +157,7 @@ TEST(TransducerStreams, LoseNothingAgainstARecordingWhereTheModelIsCacheAware) {
     EXPECT_EQ(events.back().result.text, whole->text());
     EXPECT_EQ(events.back().segment, 0U);
   }
-  EXPECT_FALSE((*load("hybrid_streaming.nemo", "", {.look_ahead = 0}))->hears_streams_as_recordings());
+  EXPECT_FALSE((*load("hybrid_streaming.nemo", "", {.knobs = {{"look_ahead", 0.0}}}))->hears_streams_as_recordings());
   EXPECT_FALSE((*load("tdt.nemo"))->hears_streams_as_recordings());  // in windows
 }
 
@@ -171,7 +171,8 @@ TEST_P(TransducerRecognition, SameWordsAloneAndTogether) {
     alone.push_back(stream(sounds[n], 1600));
   }
   const bool has_beam = !std::string_view(GetParam()).starts_with("conformer_ctc");
-  const TranscribeOptions search{.beam = has_beam ? 4 : 0};  // which is set up on the team that the others use
+  const TranscribeOptions search{.knobs =
+                                     beam_knob(has_beam ? 4 : 0)};  // which is set up on the team that the others use
   const std::string text = recogniser_->transcribe(sounds[0], {}, {})->text();
   std::vector<std::thread> speakers;
   for (size_t n = 0; n < kStreams; ++n)
@@ -232,7 +233,7 @@ TEST(TransducerStreams, AreAtMostAsManyAsWereAskedFor) {
     EXPECT_NE(three.error().message.find("RecogniserOptions::max_streams"), std::string::npos);
     // What a client may ask for can be said while all are taken, and takes none.
     EXPECT_TRUE(recogniser->check_stream({}).has_value());
-    EXPECT_EQ(recogniser->check_stream({.beam = 4}).error().code, Code::kUnsupported);
+    EXPECT_EQ(recogniser->check_stream({.knobs = beam_knob(4)}).error().code, Code::kUnsupported);
     one->reset();
     EXPECT_TRUE(recogniser->start({}).has_value());
     // A stream that has ended takes no place, though somebody keeps it.
@@ -263,16 +264,18 @@ TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
     }
     return out;
   };
-  EXPECT_EQ(recogniser_->start({.beam = 4}).error().code, Code::kUnsupported);
-  EXPECT_EQ(recogniser_->transcribe(sound, {.beam = -1}, {}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(tokens({.beam = 1}), tokens({}));
-  const auto refusal = recogniser_->transcribe(sound, {.beam = 17}, {});
+  EXPECT_EQ(recogniser_->start({.knobs = beam_knob(4)}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.knobs = beam_knob(-1)}, {}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(tokens({.knobs = beam_knob(1)}), tokens({}));
+  EXPECT_EQ(recogniser_->transcribe(sound, {.knobs = beam_knob(17)}, {}).error().code, Code::kInvalidArgument);
   if (std::string_view(GetParam()).starts_with("conformer_ctc")) {
-    EXPECT_EQ(refusal.error().code, Code::kUnsupported);
+    EXPECT_EQ(recogniser_->transcribe(sound, {.knobs = beam_knob(4)}, {}).error().code, Code::kUnsupported);
     return;
   }
-  EXPECT_EQ(refusal.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(recogniser_->transcribe(sound, {.boost = {"a"}, .beam = 4}, {}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.knobs = {{"boost", std::vector<std::string>{"a"}}, {"beam", 4.0}}}, {})
+                .error()
+                .code,
+            Code::kUnsupported);
 
   const auto model = *transducer::Model::load(std::string(SYRINX_TEST_DATA) + "/transducer/" + GetParam());
   ThreadTeam team(1);
@@ -285,13 +288,13 @@ TEST_P(TransducerRecognition, BeamsOfRecordingsAlone) {
   const auto kept = (*decoder)->decode(encode_sound(*model, sound, room, encoder, runner));
   for (const transducer::Emission& emission : kept.front().emissions)
     if (!model->vocabulary().is_special(emission.label)) expected.push_back(emission.label);
-  EXPECT_EQ(tokens({.beam = 4}), expected);
+  EXPECT_EQ(tokens({.knobs = beam_knob(4)}), expected);
   EXPECT_NE(expected, tokens({}));
 
   // Searches and greedy decodings of several threads do not meet in the scratch memory; the thread sanitizer looks on.
   std::vector<int32_t> searched, plain;
   const std::vector<int32_t> greedy = tokens({});
-  std::thread other([&] { searched = tokens({.beam = 4}); });
+  std::thread other([&] { searched = tokens({.knobs = beam_knob(4)}); });
   plain = tokens({});
   other.join();
   EXPECT_EQ(searched, expected);
@@ -451,10 +454,11 @@ TEST(VoiceTracks, TellVoiceUpToWhereTheyAreAsked) {
 
 TEST_P(TransducerRecognition, RefusesUnsupportedOptions) {
   const std::vector<float> sound = noise(1, 6);
-  EXPECT_EQ(recogniser_->transcribe(sound, {.translate = true}, {}).error().code, Code::kUnsupported);
+  EXPECT_EQ(recogniser_->transcribe(sound, {.knobs = {{"translate", 1.0}}}, {}).error().code, Code::kUnsupported);
   EXPECT_EQ(recogniser_->transcribe(sound, {.language = "de"}, {}).error().code, Code::kUnsupported);
-  EXPECT_EQ(recogniser_->start({.translate = true}).error().code, Code::kUnsupported);
-  EXPECT_FALSE(recogniser_->transcribe(sound, {.boost = {"\u4E16"}}, {}).has_value());
+  EXPECT_EQ(recogniser_->start({.knobs = {{"translate", 1.0}}}).error().code, Code::kUnsupported);
+  EXPECT_FALSE(
+      recogniser_->transcribe(sound, {.knobs = {{"boost", std::vector<std::string>{"\u4E16"}}}}, {}).has_value());
   EXPECT_EQ(recogniser_->transcribe(sound, {}, [](double) { return false; }).error().code, Code::kCancelled);
 }
 
@@ -462,7 +466,7 @@ TEST(TransducerBoost, TooManyPhrasesAreRefusedBeforeTheyAreSpelled) {
   const auto recogniser = *load("rnnt.nemo");
   const std::vector<float> sound = noise(1, 6);
   const std::vector<std::string> phrases(1001, "\u4E16");
-  EXPECT_EQ(recogniser->transcribe(sound, {.boost = phrases}, {}).error().code, Code::kLimitExceeded);
+  EXPECT_EQ(recogniser->transcribe(sound, {.knobs = {{"boost", phrases}}}, {}).error().code, Code::kLimitExceeded);
 }
 
 TEST(QuietPieces, EndWhereItIsQuiet) {

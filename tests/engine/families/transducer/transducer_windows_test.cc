@@ -74,7 +74,7 @@ TEST(TransducerWindows, AreTheMakers) {
 TEST(TransducerWindows, AreOfTheModelsMenu) {
   const std::vector<float> sound = noise(5, 4);
   const auto streamed = [&](std::optional<StreamWindow> window, size_t size) {
-    const auto recogniser = load("unified.nemo", "", {.window = window});
+    const auto recogniser = load("unified.nemo", "", {.knobs = window ? window_knob(*window) : Knobs()});
     EXPECT_TRUE(recogniser.has_value()) << recogniser.error().message;
     const auto stream = (*recogniser)->start({});
     std::vector<RecognitionEvent> events;
@@ -92,7 +92,7 @@ TEST(TransducerWindows, AreOfTheModelsMenu) {
   EXPECT_NE(expected, "");
   EXPECT_EQ(streamed({}, sound.size()), expected);
   EXPECT_EQ(streamed(usual, sound.size()), expected);
-  const auto refusal = load("unified.nemo", "", {.window = StreamWindow()});
+  const auto refusal = load("unified.nemo", "", {.knobs = window_knob(StreamWindow())});
   ASSERT_FALSE(refusal.has_value());
   EXPECT_EQ(refusal.error().code, Code::kInvalidArgument);
   const transducer::WindowMenu& menu = *model->config().encoder.menu;

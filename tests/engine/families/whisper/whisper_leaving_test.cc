@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/families/families.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "engine/families/whisper/whisper_recogniser.h"
 #include "engine/families/whisper/whisper_stream.h"
 #include "tests/base/temp_folder.h"
@@ -23,7 +24,7 @@ TEST(WhisperLeaving, LeavingCallerIsNotTranscribed) {
   for (const char* const file : {"ct2/model.bin", "ct2/config.json", "tokenizer.json"})
     fs::copy_file(data / file, place / fs::path(file).filename());
   const auto loaded = load_recogniser(
-      {.files = {.name = "tiny", .family = RecogniserFamily::kWhisper, .checkpoint = (place / "model.bin").string()},
+      {.files = {.name = "tiny", .family = &whisper_family(), .checkpoint = (place / "model.bin").string()},
        .precision = Precision::kF32,
        .threads = 1});
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;

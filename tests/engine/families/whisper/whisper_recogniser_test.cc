@@ -1,6 +1,7 @@
 // Whisper behind the recogniser's interface, with the tiny checkpoint of tests/data/whisper.
 #include "engine/families/whisper/whisper_recogniser.h"
 #include "engine/families/families.h"
+#include "engine/families/whisper/whisper_family.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ class WhisperRecognition : public testing::Test {
   void SetUp() override { load(""); }
   void load(const std::string& voice_activity, bool warm_up = false) {
     auto loaded = load_recogniser({.files = {.name = "tiny",
-                                             .family = RecogniserFamily::kWhisper,
+                                             .family = &whisper_family(),
                                              .checkpoint = (folder_ / "model.bin").string(),
                                              .voice_activity = voice_activity},
                                    .precision = Precision::kF32,
@@ -165,13 +166,13 @@ TEST_F(WhisperRecognition, RefusesUnsupportedOptions) {
     EXPECT_FALSE(recogniser_->start(options).has_value());
     return transcript ? Error{} : transcript.error();
   };
-  EXPECT_EQ(error_of({.boost = {"syrinx"}}).code, Code::kUnsupported);
-  EXPECT_EQ(error_of({.beam = 4}).code, Code::kUnsupported);
+  EXPECT_EQ(error_of({.knobs = {{"boost", std::vector<std::string>{"syrinx"}}}}).code, Code::kUnsupported);
+  EXPECT_EQ(error_of({.knobs = {{"beam", 4.0}}}).code, Code::kUnsupported);
   EXPECT_EQ(error_of({.voice = {.threshold = 0.4}}).code, Code::kNotFound) << "there is no voice activity model";
-  RecogniserOptions of_transducers{.files = {.family = RecogniserFamily::kWhisper}, .threads = 1, .look_ahead = 1};
+  RecogniserOptions of_transducers{
+      .files = {.family = &whisper_family()}, .threads = 1, .knobs = {{"look_ahead", 1.0}}};
   EXPECT_EQ(load_recogniser(of_transducers).error().code, Code::kUnsupported);
-  of_transducers.look_ahead.reset();
-  of_transducers.head = RecognitionHead::kCtc;
+  of_transducers.knobs = {{"head", "ctc"}};
   EXPECT_EQ(load_recogniser(of_transducers).error().code, Code::kUnsupported);
   EXPECT_EQ(error_of({.language = "xx"}).message,
             "'tiny' does not know the language 'xx'; give a code such as en, de or zh, or leave it out");
@@ -186,7 +187,7 @@ TEST_F(WhisperRecognition, EnglishAlone) {
   test::write_layout_weights(test::layout("english"), true, folder.path());
   test::write_layout_lines(test::layout("english"), folder.path());
   auto loaded = load_recogniser(
-      {.files = {.name = "tiny.en", .family = RecogniserFamily::kWhisper, .checkpoint = folder.file("model.bin")},
+      {.files = {.name = "tiny.en", .family = &whisper_family(), .checkpoint = folder.file("model.bin")},
        .precision = Precision::kF32,
        .threads = 1});
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -215,8 +216,8 @@ TEST_F(WhisperRecognition, EnglishAlone) {
     EXPECT_EQ(recogniser_->start(options).error().message, sentence);
   }
   const std::string sentence = "'tiny.en' knows English alone and does not translate; use a multilingual Whisper";
-  EXPECT_EQ(recogniser_->transcribe(sound(1600), {.translate = true}, {}).error().message, sentence);
-  EXPECT_EQ(recogniser_->start({.translate = true}).error().message, sentence);
+  EXPECT_EQ(recogniser_->transcribe(sound(1600), {.knobs = {{"translate", 1.0}}}, {}).error().message, sentence);
+  EXPECT_EQ(recogniser_->start({.knobs = {{"translate", 1.0}}}).error().message, sentence);
 }
 
 // Words of a segment make its text again, whatever is written without blanks.

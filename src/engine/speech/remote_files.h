@@ -13,6 +13,8 @@
 namespace syrinx {
 
 bool is_remote(std::string_view place);
+// The last part of its path; empty where it cannot be read.
+std::string remote_file_name(const std::string& place);
 
 // What is fetched is told to this; it may be empty.
 using FetchReport = std::function<void(const PullEvent&)>;
@@ -24,9 +26,5 @@ Result<std::string> fetch(const std::string& place);
 // no network), all further ones are, with the same sentence: a reader that would go on to weights of another kind must
 // not do so behind the user's back.  One thread.
 std::function<Result<std::string>(const std::string& place)> remote_locator(FetchReport report = {});
-
-// Fetches whatever a model and a voice, as the user named them, need from elsewhere, so that loading them afterwards
-// asks nobody: for a program that shows what it waits for.
-Status fetch_remote_parts(const std::string& model, const std::string& voice, const FetchReport& report);
 
 }  // namespace syrinx

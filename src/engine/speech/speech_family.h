@@ -1,0 +1,109 @@
+// A family of speaking models as the rest of the program knows it.  Each defines its own in engine/families/NAME; the
+// table in engine/families/families.cc lists them, one a line.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/file_description.h"
+#include "engine/knobs.h"
+#include "engine/speech/speech_engine.h"
+#include "engine/speech/speech_files.h"
+#include "tensor/precision.h"
+
+namespace syrinx {
+
+// A checkpoint or the folder of one, which is there.
+struct ModelPlace {
+  std::string name;  // as the user wrote it
+  std::string path;  // of a file or a folder
+  bool is_folder = false;
+  std::string models_folder;  // where other models are installed
+};
+
+// A voice as its file's name describes it.
+struct VoiceEntry {
+  std::string name;
+  std::string language = {};       // "American English"; empty: the family's voices have no languages of their own
+  std::string language_code = {};  // "en-us"; "und" or empty: not known
+  std::string gender = {};         // "female", "male", "unknown" or empty
+  std::string path = {};           // empty: a listing does not tell
+  std::string kind = {};           // "exported", "recording" or empty
+  bool reads_text = true;          // else it takes phonemes alone
+};
+
+// What a model needs beside its checkpoint: a line of `syrinx doctor`.
+struct ModelPart {
+  const char* title;
+  std::string value;
+  std::optional<Error> fault = {};  // why it is not there, and what to do
+};
+
+struct SpeechTraits {
+  int rate_hz = 0;
+  bool clones = false;                // makes voices of recordings
+  bool needs_words_to_clone = false;  // of a recording with its words
+  bool word_times = false;
+  bool takes_bytes = false;                    // SpeechEngineOptions::checkpoint
+  std::span<const Precision> precisions = {};  // the first is the default
+};
+
+struct SpeechFamily {
+  std::string_view kind;  // as in the catalogue and in manifests
+  const char* title;      // "Kokoro"
+  const char* maker;
+  const char* url;
+  const char* files;  // "config.yaml of Pocket TTS": what a folder needs to be recognised
+
+  // Whether a place without a manifest holds a model of the family: by `model_type` of a config.json or a file's magic,
+  // and by suffixes where neither tells.
+  bool (*recognise)(const ModelPlace& place);
+  Result<SpeechFiles> (*find_files)(const ModelPlace& place);
+  // options.threads has been chosen and the options for loading have been checked.
+  Result<std::shared_ptr<SpeechEngine>> (*load)(SpeechEngineOptions options);
+
+  Result<std::vector<VoiceEntry>> (*voices)(const SpeechFiles& files);
+  std::string (*default_voice)(const SpeechFiles& files);
+  VoiceEntry (*describe_voice)(const std::string& name);
+  // The language of all its voices by the checkpoint; empty: each voice has its own.
+  std::string (*language)(const SpeechFiles& files);
+  // The names in a text that blends voices; null: there are no blends.
+  Result<std::vector<std::string>> (*blended)(std::string_view voice);
+  std::span<const std::pair<const char*, const char*>> known_voices;  // OpenAI's names to the nearest of its own
+
+  // Whether a voice of that name or path is there, without reading it.
+  Status (*find_voice)(const SpeechFiles& files, const std::string& voice);
+  // Whether a text can be spoken with that voice, and whether a file can be added as one: what the engine would say.
+  Status (*check_voice)(const SpeechFiles& files, const std::string& voice);
+  Status (*check_voice_file)(const SpeechFiles& files, const std::string& name, const std::string& path);
+  std::vector<ModelPart> (*parts)(const SpeechFiles& files);
+  // What the file is, where it is of this family; false elsewhere.  Called before the formats that all families share
+  // are tried (out.kind is empty) and after.
+  Result<bool> (*describe)(const InspectedFile& file, FileDescription& out);
+  // Places beyond this machine that the configuration at a local path names and that loading would fetch; null: none.
+  Result<std::vector<std::string>> (*remote_parts)(const std::string& config, const std::string& model);
+
+  SpeechTraits traits;
+  std::span<const Knob> knobs;
+};
+
+// The table.  Defined in engine/families/families.cc; declared here, since a family's refusals name the others.
+std::span<const SpeechFamily* const> speech_families();
+
+std::vector<KnobHolder> speech_knobs();  // of all families, in the order of the table
+// kUnsupported for options that the family lacks, with the families that have them; kInvalidArgument for values.
+Status check_knobs(const Knobs& knobs, const SpeechFamily& family);
+// Whether one of the knobs has that name.
+bool has_knob(const SpeechFamily& family, std::string_view name);
+// Options for loading that the family lacks, and a precision that it is not computed in.
+Status check_load_options(const SpeechEngineOptions& options);
+Status check_precision(const SpeechFamily& family, Precision precision);
+
+}  // namespace syrinx

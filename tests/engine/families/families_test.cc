@@ -1,0 +1,101 @@
+// The table of families: what each line must hold, and how a place finds its family.
+#include "engine/families/families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "engine/families/find_recognition_files.h"
+#include "engine/families/find_speech_files.h"
+#include "store/catalogue.h"
+#include "store/model_manifest.h"
+#include "tests/base/temp_folder.h"
+
+namespace syrinx {
+namespace {
+
+template <class Families>
+void check_lines(const Families& families) {
+  std::set<std::string_view> kinds;
+  for (const auto* const family : families) {
+    SCOPED_TRACE(family->title);
+    EXPECT_TRUE(kinds.insert(family->kind).second);
+    EXPECT_TRUE(family->recognise != nullptr && family->load != nullptr && family->describe != nullptr);
+    std::set<std::string_view> names;
+    for (const Knob& knob : family->knobs) {
+      EXPECT_TRUE(names.insert(knob.name).second) << knob.name;
+      EXPECT_STRNE(knob.help, "") << knob.name;
+      EXPECT_LE(knob.least, knob.most) << knob.name;
+    }
+  }
+}
+
+TEST(Families, LinesAreComplete) {
+  check_lines(speech_families());
+  check_lines(recognition_families());
+  for (const SpeechFamily* const family : speech_families()) {
+    EXPECT_GT(family->traits.rate_hz, 0) << family->title;
+    EXPECT_FALSE(family->traits.precisions.empty()) << family->title;
+    EXPECT_EQ(find_speech_family(family->kind), family);
+  }
+  EXPECT_EQ(find_speech_family("g2p-english"), nullptr);
+  EXPECT_EQ(find_recognition_family("silero"), nullptr);
+}
+
+TEST(Families, OptionsOfOneNameMeanTheSame) {
+  for (const KnobHolder& one : speech_knobs())
+    for (const KnobHolder& other : speech_knobs())
+      for (const Knob& knob : one.knobs)
+        if (const Knob* const same = find_knob(other.knobs, knob.name)) {
+          EXPECT_EQ(same->kind, knob.kind) << knob.name;
+          EXPECT_EQ(same->use, knob.use) << knob.name;
+        }
+}
+
+TEST(Families, CatalogueKindsOfModelsAreKnown) {
+  const auto catalogue = Catalogue::built_in();
+  ASSERT_TRUE(catalogue);
+  size_t known = 0;
+  for (const CatalogueEntry& entry : catalogue->entries())
+    known += find_speech_family(entry.kind) != nullptr || find_recognition_family(entry.kind) != nullptr;
+  EXPECT_GE(known, 3u);
+}
+
+// A manifest decides; what lies in the folder would say otherwise.
+TEST(Families, ManifestKindDecides) {
+  const TempFolder folder;
+  write_text(folder.file("model.onnx"), "x");
+  write_text(folder.file("config.yaml"), "x");
+  const auto found = find_speech_files(folder.path(), "/nowhere");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->family, speech_families()[0]);
+  InstalledModel model;
+  model.name = "m";
+  model.kind = std::string(speech_families()[1]->kind);
+  model.folder = folder.path();
+  ASSERT_TRUE(write_manifest(model));
+  const auto named = find_speech_files(folder.path(), "/nowhere");
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(named->family, speech_families()[1]);
+}
+
+// A config.json beside weights describes another kind of model.
+TEST(Families, ForeignWeightsAreNotGuessed) {
+  const TempFolder folder;
+  write_text(folder.file("model.safetensors"), "x");
+  write_text(folder.file("config.json"), R"({"model_type": "qwen3_tts"})");
+  for (const std::string& place : {folder.path(), folder.file("model.safetensors")}) {
+    const auto found = find_speech_files(place, "/nowhere");
+    ASSERT_FALSE(found) << place;
+    EXPECT_THAT(found.error().message, testing::HasSubstr("no checkpoint"));
+  }
+  const auto heard = find_recognition_files(folder.path(), "/nowhere");
+  ASSERT_FALSE(heard);
+  EXPECT_THAT(heard.error().message, testing::HasSubstr("a model of the kind 'qwen3_tts'"));
+  EXPECT_EQ(heard.error().code, Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace syrinx
