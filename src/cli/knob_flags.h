@@ -20,7 +20,7 @@ class KnobFlags {
 
   // A flag for each option, once where several families have it; this must live as long as the command.
   void add(Command& command);
-  // What was given of that use.
+  // The options of that use that were given.
   Knobs given(Knob::Use use) const;
 
  private:

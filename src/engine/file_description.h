@@ -27,7 +27,7 @@ struct FileDescription {
   std::vector<TensorDescription> weights;                  // of a known model, under its maker's names
 };
 
-// What a family is asked about.
+// A file that a family may recognise.
 struct InspectedFile {
   const std::string& path;
   std::span<const std::byte> bytes;  // none of a folder

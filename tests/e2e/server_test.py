@@ -117,7 +117,7 @@ class Speech(Server):
             self.assertEqual(status, 200, body)
             self.assertTrue(len(body) > 100 and body.startswith(begins), (form, len(body)))
 
-    def test_what_the_model_lacks_is_ignored_unless_strict(self):
+    def test_unsupported_fields_are_ignored_unless_strict(self):
         self.start_server()
         plain = self.spoken(seed=5)
         status, headers, body = self.speak("Hello there.", seed=5, response_format="pcm", speed=2, top_k=50, instructions="sing")

@@ -29,7 +29,7 @@ struct RecognitionFamily {
   bool (*recognise)(const std::string& checkpoint, const Json* config);
   // options.threads has been chosen and options.knobs have been checked.
   Result<std::shared_ptr<Recogniser>> (*load)(RecogniserOptions options);
-  // What the file is, where it is of this family; false elsewhere.  As SpeechFamily::describe.
+  // Describes a file of this family; false for others.  As SpeechFamily::describe.
   Result<bool> (*describe)(const InspectedFile& file, FileDescription& out);
 
   std::span<const Precision> precisions;  // the first is the default

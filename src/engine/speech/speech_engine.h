@@ -28,7 +28,7 @@ struct SpeechEngineOptions {
   std::string first_voice = {};               // what it needs is loaded at once, others' when they are first used
   std::shared_ptr<Compute> compute = {};      // whose team and scheduler it uses; null: the process's
 
-  // Of families that have the options of these names, and `phonemes`.
+  // For families that have the options of these names, and `phonemes`.
   std::string dictionary = {};     // the user's own words; empty: none
   bool first_is_phonemes = false;  // no front end is needed before text comes
 };

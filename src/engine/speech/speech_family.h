@@ -39,7 +39,7 @@ struct VoiceEntry {
   bool reads_text = true;          // else it takes phonemes alone
 };
 
-// What a model needs beside its checkpoint: a line of `syrinx doctor`.
+// A part that a model needs beside its checkpoint: a line of `syrinx doctor`.
 struct ModelPart {
   const char* title;
   std::string value;
@@ -84,7 +84,7 @@ struct SpeechFamily {
   Status (*check_voice)(const SpeechFiles& files, const std::string& voice);
   Status (*check_voice_file)(const SpeechFiles& files, const std::string& name, const std::string& path);
   std::vector<ModelPart> (*parts)(const SpeechFiles& files);
-  // What the file is, where it is of this family; false elsewhere.  Called before the formats that all families share
+  // Describes a file of this family; false for others.  Called before the formats that all families share
   // are tried (out.kind is empty) and after.
   Result<bool> (*describe)(const InspectedFile& file, FileDescription& out);
   // Places beyond this machine that the configuration at a local path names and that loading would fetch; null: none.

@@ -139,7 +139,7 @@ std::optional<KnobValue> knob_value(const Json& value) {
   return value.string() != nullptr ? std::optional<KnobValue>(*value.string()) : std::nullopt;
 }
 
-// What is out of range is refused whichever family would take it.
+// A value out of range is refused whichever family would take it.
 Checked take_option(const Knob& knob, const Json& json, const SpeechLimits& limits, SpeechRequest& request) {
   if (json.is_null()) return {};
   const bool is_flag = knob.kind == Knob::Kind::kFlag;

@@ -120,7 +120,7 @@ TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
   EXPECT_EQ(error.param, "temperature");
   EXPECT_EQ(error.message,
             "'temperature' is not supported: Kokoro has no 'temperature'; leave it out, or take pocket-tts");
-  // What changes nothing is no reason to refuse; what is out of range is, whichever family would take it.
+  // A value that changes nothing is accepted; one out of range is refused, whichever family would take it.
   EXPECT_THAT(good(R"({"input": "x", "speed": 1.0})", {.family = &pocket_tts_family(), .strict = true}).ignored,
               testing::IsEmpty());
   EXPECT_EQ(bad(R"({"input": "x", "speed": 5})", {.family = &pocket_tts_family()}).param, "speed");

@@ -83,7 +83,7 @@ const char* head_name(transducer::HeadKind kind) {
   return "";
 }
 
-// What can be asked of its streams: the first look-ahead is the one that they have where none is.
+// The options of its streams; the first look-ahead is the default.
 std::string streams_text(const transducer::Config& config) {
   const transducer::EncoderConfig& encoder = config.encoder;
   if (ChunkedFrames::fits(config)) {
