@@ -141,8 +141,8 @@ TEST(Wav, HostileFilesGetASentence) {
   expect_error("", Code::kDataLoss, "not a WAV");
   expect_error("RIFF....WAV", Code::kDataLoss, "not a WAV");
   expect_error("RIFX" + riff(kMono16 + data).substr(4), Code::kDataLoss, "not a WAV");
-  expect_error(riff(""), Code::kDataLoss, "no sound");
-  expect_error(riff(kMono16), Code::kDataLoss, "no sound");
+  expect_error(riff(""), Code::kDataLoss, "no audio");
+  expect_error(riff(kMono16), Code::kDataLoss, "no audio");
   expect_error(riff(data), Code::kDataLoss, "before their format");
   expect_error(riff(chunk("fmt ", "short") + data), Code::kDataLoss, "5 bytes, needs 16");
   expect_error(riff(kMono16 + "data" + number(100, 4) + "abcd"), Code::kDataLoss,

@@ -150,7 +150,7 @@ class Transcribe(Tiny):
 
     def test_a_stream_that_is_none(self):
         self.check_refused(4, "not a WAV", "--stream", text=b"fLaC" + bytes(100))
-        self.check_refused(4, "no sound", "--stream")
+        self.check_refused(4, "no audio", "--stream")
         self.check_refused(6, "rate of 5 Hz", "--stream", "--raw", "s16", "--rate", "5", text=bytes(100))
 
     def test_control_c_ends_a_stream(self):

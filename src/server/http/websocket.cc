@@ -30,7 +30,7 @@ using error_code = boost::system::error_code;
 using Duration = std::chrono::steady_clock::duration;
 
 // Time to send the answer and for the closing handshake, in which a client may still have something to send: longer
-// than a short network stall.
+// than a machine pauses.
 constexpr Duration kClosingTime = std::chrono::seconds(10);
 
 Duration steady_seconds(double time_s) { return std::chrono::duration_cast<Duration>(seconds(time_s)); }

@@ -197,7 +197,7 @@ TEST(SoundFile, RefusesNonFiniteAndExcessSamples) {
     EXPECT_EQ(read_recording(path, {.max_seconds = 1}).error().code, Code::kLimitExceeded);
     write_sound(path, {"", container | SF_FORMAT_FLOAT, 1, 16000, 0}, {});
     EXPECT_EQ(read_recording(path).error().code, Code::kDataLoss);
-    EXPECT_THAT(read_recording(path).error().message, HasSubstr("no sound"));
+    EXPECT_THAT(read_recording(path).error().message, HasSubstr("no audio"));
   }
 }
 
