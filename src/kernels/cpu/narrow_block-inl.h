@@ -70,9 +70,71 @@ HWY_NOINLINE void bf16_sub_block(const NarrowBlock& x, const uint16_t* HWY_RESTR
   }
 }
 
+// The same for many rows: a piece of the panel is widened to f32 once for all of them, in the first-level cache.
+inline constexpr size_t kWideDepth = 64, kWideRows = 6, kManyRows = 5;
+
+template <size_t kRows>
+HWY_NOINLINE void f32_piece(const NarrowBlock& x, const float* HWY_RESTRICT wide, float* HWY_RESTRICT c) {
+  constexpr size_t kVectors = kPanelColumns / hn::MaxLanes(F32()) < 2 ? kPanelColumns / hn::MaxLanes(F32()) : 2;
+  const F32 d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t n = 0; n < kPanelColumns; n += kVectors * lanes) {
+    VF sum[kRows][kVectors];
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      SYRINX_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::LoadU(d, c + r * kPanelColumns + n + v * lanes);
+    }
+    for (size_t k = 0; k < x.depth; ++k) {
+      const float* const w = wide + k * kPanelColumns + n;
+      SYRINX_UNROLL
+      for (size_t r = 0; r < kRows; ++r) {
+        const VF a = hn::Set(d, reinterpret_cast<const float*>(x.rows + r * x.stride)[k]);
+        SYRINX_UNROLL
+        for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a, hn::LoadU(d, w + v * lanes), sum[r][v]);
+      }
+    }
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      SYRINX_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, c + r * kPanelColumns + n + v * lanes);
+    }
+  }
+}
+
+// [depth][32] of f32 out of a piece; fetches what comes a few pieces later.
+inline void widen_piece(const uint16_t* HWY_RESTRICT panel, size_t depth, float* HWY_RESTRICT wide) {
+  const F32 d;
+  const hn::RebindToUnsigned<F32> du;
+  for (size_t k = 0; k < depth; k += 2, panel += 64, wide += 2 * kPanelColumns) {
+    prefetch128(panel);
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+      const auto pairs = hn::LoadU(du, reinterpret_cast<const uint32_t*>(panel) + n);
+      hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(pairs)), d, wide + n);
+      hn::StoreU(hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000u))), d, wide + kPanelColumns + n);
+    }
+  }
+}
+
+inline void bf16_many_rows(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
+  alignas(64) float wide[kWideDepth * kPanelColumns];
+  const size_t step = even_step(rows, kWideRows);
+  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
+  for (size_t k = 0; k < x.depth; k += kWideDepth, panel += kWideDepth * kPanelColumns) {
+    const size_t depth = x.depth - k < kWideDepth ? x.depth - k : kWideDepth;
+    widen_piece(panel, depth, wide);
+    for (size_t r = 0; r < rows; r += step) {
+      const NarrowBlock part{.rows = x.rows + r * x.stride + k * sizeof(float), .stride = x.stride, .depth = depth};
+      with_rows<kWideRows>(rows - r < step ? rows - r : step,
+                           [&](auto m) { f32_piece<m>(part, wide, c + r * kPanelColumns); });
+    }
+  }
+}
+
 inline void bf16_rows(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
   constexpr size_t kAll = kPanelColumns / hn::MaxLanes(F32()), kTwo = kAll < 2 ? kAll : 2, kRows = 4;
   if (rows == 1) return bf16_sub_block<1, kAll>(x, panel, c);  // a line of weights is read once
+  if (rows >= kManyRows) return bf16_many_rows(x, panel, rows, c);
   for (size_t r = 0; r < rows; r += kRows) {
     with_rows<kRows>(rows - r < kRows ? rows - r : kRows, [&](auto m) {
       for (size_t n = 0; n < kPanelColumns; n += kTwo * hn::Lanes(F32()))
