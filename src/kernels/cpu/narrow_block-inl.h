@@ -70,9 +70,71 @@ HWY_NOINLINE void bf16_sub_block(const NarrowBlock& x, const uint16_t* HWY_RESTR
   }
 }
 
+// The same for many rows: a piece of the panel is widened to f32 once for all of them, in the first-level cache.
+inline constexpr size_t kWideDepth = 64, kWideRows = 6, kManyRows = 5;
+
+template <size_t kRows>
+HWY_NOINLINE void f32_piece(const NarrowBlock& x, const float* HWY_RESTRICT wide, float* HWY_RESTRICT c) {
+  constexpr size_t kVectors = kPanelColumns / hn::MaxLanes(F32()) < 2 ? kPanelColumns / hn::MaxLanes(F32()) : 2;
+  const F32 d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t n = 0; n < kPanelColumns; n += kVectors * lanes) {
+    VF sum[kRows][kVectors];
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      SYRINX_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::LoadU(d, c + r * kPanelColumns + n + v * lanes);
+    }
+    for (size_t k = 0; k < x.depth; ++k) {
+      const float* const w = wide + k * kPanelColumns + n;
+      SYRINX_UNROLL
+      for (size_t r = 0; r < kRows; ++r) {
+        const VF a = hn::Set(d, reinterpret_cast<const float*>(x.rows + r * x.stride)[k]);
+        SYRINX_UNROLL
+        for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a, hn::LoadU(d, w + v * lanes), sum[r][v]);
+      }
+    }
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      SYRINX_UNROLL
+      for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, c + r * kPanelColumns + n + v * lanes);
+    }
+  }
+}
+
+// [depth][32] of f32 out of a piece; fetches what comes a few pieces later.
+inline void widen_piece(const uint16_t* HWY_RESTRICT panel, size_t depth, float* HWY_RESTRICT wide) {
+  const F32 d;
+  const hn::RebindToUnsigned<F32> du;
+  for (size_t k = 0; k < depth; k += 2, panel += 64, wide += 2 * kPanelColumns) {
+    prefetch128(panel);
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+      const auto pairs = hn::LoadU(du, reinterpret_cast<const uint32_t*>(panel) + n);
+      hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(pairs)), d, wide + n);
+      hn::StoreU(hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000u))), d, wide + kPanelColumns + n);
+    }
+  }
+}
+
+inline void bf16_many_rows(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
+  alignas(64) float wide[kWideDepth * kPanelColumns];
+  const size_t step = even_step(rows, kWideRows);
+  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
+  for (size_t k = 0; k < x.depth; k += kWideDepth, panel += kWideDepth * kPanelColumns) {
+    const size_t depth = x.depth - k < kWideDepth ? x.depth - k : kWideDepth;
+    widen_piece(panel, depth, wide);
+    for (size_t r = 0; r < rows; r += step) {
+      const NarrowBlock part{.rows = x.rows + r * x.stride + k * sizeof(float), .stride = x.stride, .depth = depth};
+      with_rows<kWideRows>(rows - r < step ? rows - r : step,
+                           [&](auto m) { f32_piece<m>(part, wide, c + r * kPanelColumns); });
+    }
+  }
+}
+
 inline void bf16_rows(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
   constexpr size_t kAll = kPanelColumns / hn::MaxLanes(F32()), kTwo = kAll < 2 ? kAll : 2, kRows = 4;
   if (rows == 1) return bf16_sub_block<1, kAll>(x, panel, c);  // a line of weights is read once
+  if (rows >= kManyRows) return bf16_many_rows(x, panel, rows, c);
   for (size_t r = 0; r < rows; r += kRows) {
     with_rows<kRows>(rows - r < kRows ? rows - r : kRows, [&](auto m) {
       for (size_t n = 0; n < kPanelColumns; n += kTwo * hn::Lanes(F32()))
@@ -178,8 +240,89 @@ HWY_INLINE void int4_group_block(const NarrowBlock& x, const int32_t* term, size
 
 inline constexpr size_t kAllVectors = kPanelColumns / kIntLanes, kSignedRows = 4;
 
+// Many rows: of a piece, weights are widened to 16 bits once for all rows, and activations once for all columns.  A
+// lane holds inputs 0 and 2 of four, and 32 columns (or a piece) later inputs 1 and 3.
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE Int even_bytes(Int v) { return _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8); }
+HWY_INLINE Int odd_bytes(Int v) { return _mm512_srai_epi16(v, 8); }
+HWY_INLINE Int wide_add(Int sum, Int x, Int w) { return _mm512_add_epi32(sum, _mm512_madd_epi16(x, w)); }
+#elif HWY_TARGET == HWY_AVX2
+HWY_INLINE Int even_bytes(Int v) { return _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8); }
+HWY_INLINE Int odd_bytes(Int v) { return _mm256_srai_epi16(v, 8); }
+HWY_INLINE Int wide_add(Int sum, Int x, Int w) { return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w)); }
+#else
+HWY_INLINE Int even_bytes(Int v) { return _mm_srai_epi16(_mm_slli_epi16(v, 8), 8); }
+HWY_INLINE Int odd_bytes(Int v) { return _mm_srai_epi16(v, 8); }
+HWY_INLINE Int wide_add(Int sum, Int x, Int w) { return _mm_add_epi32(sum, _mm_madd_epi16(x, w)); }
+#endif
+inline constexpr size_t kWideSteps = kWideDepth / 4;  // lanes of a row, even or odd
+
+template <size_t kRows>
+HWY_NOINLINE void int8_wide_block(const int32_t* HWY_RESTRICT x, const int32_t* HWY_RESTRICT wide, size_t steps,
+                                  int32_t* HWY_RESTRICT c) {
+  for (size_t n = 0; n < kPanelColumns; n += 2 * kIntLanes) {
+    Int sum0[kRows], sum1[kRows];
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      sum0[r] = int_load(reinterpret_cast<const int8_t*>(c + r * kPanelColumns + n));
+      sum1[r] = int_load(reinterpret_cast<const int8_t*>(c + r * kPanelColumns + n + kIntLanes));
+    }
+    for (size_t half = 0; half < 2; ++half) {
+      const int32_t* w = wide + half * kPanelColumns + n;
+      const int32_t* const a = x + half * kWideSteps;
+      for (size_t k = 0; k < steps; ++k, w += 2 * kPanelColumns) {
+        const Int w0 = int_load(reinterpret_cast<const int8_t*>(w));
+        const Int w1 = int_load(reinterpret_cast<const int8_t*>(w + kIntLanes));
+        SYRINX_UNROLL
+        for (size_t r = 0; r < kRows; ++r) {
+          const Int v = int_broadcast(a[r * 2 * kWideSteps + k]);
+          sum0[r] = wide_add(sum0[r], v, w0);
+          sum1[r] = wide_add(sum1[r], v, w1);
+        }
+      }
+    }
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      int_store(c + r * kPanelColumns + n, sum0[r]);
+      int_store(c + r * kPanelColumns + n + kIntLanes, sum1[r]);
+    }
+  }
+}
+
+inline void int8_many_rows(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
+  alignas(64) int32_t wide[2 * kWideSteps * kPanelColumns], activations[kNarrowTile * 2 * kWideSteps];
+  const size_t step = even_step(rows, kWideRows);
+  std::memset(c, 0, rows * kPanelColumns * sizeof(int32_t));
+  for (size_t first = 0; first < x.depth; first += kWideDepth) {
+    const size_t steps = (x.depth - first < kWideDepth ? x.depth - first : kWideDepth) / 4;
+    for (size_t k = 0; k < steps; ++k, panel += 128) {
+      prefetch128(panel);
+      for (size_t n = 0; n < kPanelColumns; n += kIntLanes) {
+        const Int w = int_load(panel + 4 * n);
+        int_store(wide + 2 * k * kPanelColumns + n, even_bytes(w));
+        int_store(wide + (2 * k + 1) * kPanelColumns + n, odd_bytes(w));
+      }
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      const auto* const bytes = reinterpret_cast<const int8_t*>(x.rows + r * x.stride + first);
+      int32_t* const to = activations + r * 2 * kWideSteps;
+      for (size_t k = 0; k < steps; k += kIntLanes) {  // the last vector may read what is behind the row's depth
+        const Int a = int_load(bytes + 4 * k);
+        int_store(to + k, even_bytes(a));
+        int_store(to + kWideSteps + k, odd_bytes(a));
+      }
+    }
+    for (size_t r = 0; r < rows; r += step) {
+      with_rows<kWideRows>(rows - r < step ? rows - r : step, [&](auto m) {
+        int8_wide_block<m>(activations + r * 2 * kWideSteps, wide, steps, c + r * kPanelColumns);
+      });
+    }
+  }
+}
+
 inline void int8_rows(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
   if (rows == 1) return int8_signed_block<1, kAllVectors>(x, panel, c);
+  if (rows >= kManyRows) return int8_many_rows(x, panel, rows, c);
   for (size_t r = 0; r < rows; r += kSignedRows) {
     with_rows<kSignedRows>(rows - r < kSignedRows ? rows - r : kSignedRows, [&](auto m) {
       for (size_t n = 0; n < kPanelColumns; n += 2 * kIntLanes)

@@ -68,6 +68,20 @@ float row_range(const float* x, size_t channels, float& fault) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(most0, most1)));
 }
 
+// Whole numbers from -128 to 127, or of unsigned bytes.
+HWY_INLINE void store_bytes(hn::Vec<I32> q, bool is_unsigned, std::byte* to) {
+#if HWY_TARGET == HWY_AVX3
+  (void)is_unsigned;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(q.raw));
+#else
+  if (is_unsigned) {
+    hn::StoreU(hn::DemoteTo(U8(), q), U8(), reinterpret_cast<uint8_t*>(to));
+  } else {
+    hn::StoreU(hn::DemoteTo(I8(), q), I8(), reinterpret_cast<int8_t*>(to));
+  }
+#endif
+}
+
 // One row in bytes plus `offset`, the same behind; returns its scale, which is not finite if a value is not.  Writes
 // whole vectors: a row of scratch has room for one behind its depth.
 float quantise_row(const float* x, size_t channels, size_t depth, int32_t offset, std::byte* to) {
@@ -77,14 +91,12 @@ float quantise_row(const float* x, size_t channels, size_t depth, int32_t offset
   float fault = 0.0f;
   const float range = row_range(x, channels, fault);
   const VF inverse = hn::Set(d, range > 1e-30f ? 127.0f / range : 0.0f);
-  const auto add = hn::Set(di, offset);
+  // Adding 1.5 * 2^23 rounds to the nearest whole number, halves to even, and leaves it in the low bits.
+  const VF magic = hn::Set(d, 12582912.0f);
+  const auto away = hn::Sub(hn::BitCast(di, magic), hn::Set(di, offset));
   for (size_t k = 0; k < channels; k += lanes) {
-    const auto q = hn::Add(hn::NearestInt(hn::Mul(hn::LoadU(d, x + k), inverse)), add);
-    if (offset != 0) {
-      hn::StoreU(hn::DemoteTo(U8(), q), U8(), reinterpret_cast<uint8_t*>(to + k));
-    } else {
-      hn::StoreU(hn::DemoteTo(I8(), q), I8(), reinterpret_cast<int8_t*>(to + k));
-    }
+    const VF rounded = hn::Add(hn::Mul(hn::LoadU(d, x + k), inverse), magic);
+    store_bytes(hn::Sub(hn::BitCast(di, rounded), away), offset != 0, to + k);
   }
   const size_t written = std::min(depth, round_up(channels, lanes));
   std::memset(to + written, offset, depth - written);

@@ -45,16 +45,17 @@ template <bool kFar>
 inline void prefetch_line(const char* at) {
   _mm_prefetch(at, kFar ? _MM_HINT_T1 : _MM_HINT_T0);
 }
+// Behind the last panel lies whatever is read next, or nothing.
 template <bool kFar, bool kShared>
-inline void prefetch_step(Ahead& ahead) {
-  prefetch_line<kFar>(ahead.at);
-  if constexpr (!kShared) prefetch_line<kFar>(ahead.at + 64);
-  ahead.at += ahead.step;
-}
-// For a block that reads the panel alone.  The bytes behind the last panel are the next thing that is read, or none.
-template <bool kFar>
-inline Ahead ahead_of(const void* panel) {
-  return {static_cast<const char*>(panel) + (kFar ? kFarPrefetchBytes : kPrefetchBytes), kStepBytes};
+inline void prefetch_step(const void* panel, Ahead& ahead) {
+  if constexpr (kShared) {
+    prefetch_line<kFar>(ahead.at);
+    ahead.at += ahead.step;
+  } else {
+    const char* const at = static_cast<const char*>(panel) + (kFar ? kFarPrefetchBytes : kPrefetchBytes);
+    prefetch_line<kFar>(at);
+    prefetch_line<kFar>(at + 64);
+  }
 }
 constexpr size_t kFarRows = 8, kInt4FarRows = 5;
 
@@ -76,7 +77,7 @@ SYRINX_VNNI void int8_block(const std::byte* rows, size_t stride, size_t steps, 
     sum1[r] = kShared ? _mm512_loadu_si512(c + r * 32 + 16) : _mm512_setzero_si512();
   }
   for (size_t k = 0; k < steps; ++k, panel += 128) {
-    prefetch_step<kShared || kRows >= kFarRows, kShared>(ahead);
+    prefetch_step<kShared || kRows >= kFarRows, kShared>(panel, ahead);
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
@@ -121,7 +122,7 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t te
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_set1_epi32(term[r * term_stride]);
     for (size_t k = 0; k < kInt4Group; k += 8, panel += kStepBytes, a += 8) {
-      prefetch_step<kShared || kRows >= kInt4FarRows, kShared>(ahead);
+      prefetch_step<kShared || kRows >= kInt4FarRows, kShared>(panel, ahead);
       const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
       const __m512i low0 = _mm512_and_si512(w0, mask), low1 = _mm512_and_si512(w1, mask);
       const __m512i high0 = _mm512_and_si512(_mm512_srli_epi16(w0, 4), mask);
@@ -135,7 +136,6 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t te
         sum1[r] = _mm512_dpbusd_epi32(sum1[r], high1, second);
       }
     }
-    if constexpr (!kShared) ahead.at += kGroupScales;
     SYRINX_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
       total0[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum0[r]), scale0, total0[r]);
@@ -176,7 +176,7 @@ SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead a
   const std::byte* tap = x.rows;
   for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
     for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
-      prefetch_step<kShared || kRows >= kFarRows, kShared>(ahead);
+      prefetch_step<kShared || kRows >= kFarRows, kShared>(panel, ahead);
       const __m512bh w0 = load_pairs(panel), w1 = load_pairs(panel + 32);
       SYRINX_UNROLL
       for (size_t r = 0; r < kRows; ++r) {
@@ -225,9 +225,7 @@ constexpr size_t kPieceGroups = 8, kGroupBytes = kGroupScales + kInt4Group / 2 *
 void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
   const size_t steps = x.depth / 4;
   if (rows <= kNarrowRows) {
-    with_rows<kNarrowRows>(rows, [&](auto n) {
-      int8_block<n(), false>(x.rows, x.stride, steps, panel, ahead_of<(n() >= kFarRows)>(panel), c);
-    });
+    with_rows<kNarrowRows>(rows, [&](auto n) { int8_block<n(), false>(x.rows, x.stride, steps, panel, {}, c); });
     return;
   }
   std::memset(c, 0, rows * kPanelColumns * sizeof(int32_t));
@@ -242,9 +240,7 @@ void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int3
 void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c) {
   const size_t groups = x.depth / kInt4Group;
   if (rows <= kInt4Rows) {
-    with_rows<kInt4Rows>(rows, [&](auto n) {
-      int4_block<n(), false>(x, group_term, groups, panel, ahead_of<(n() >= kInt4FarRows)>(panel + kGroupScales), c);
-    });
+    with_rows<kInt4Rows>(rows, [&](auto n) { int4_block<n(), false>(x, group_term, groups, panel, {}, c); });
     return;
   }
   std::memset(c, 0, rows * kPanelColumns * sizeof(float));
@@ -260,8 +256,7 @@ void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::
 
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
   if (rows <= kNarrowRows) {
-    with_rows<kNarrowRows>(rows,
-                           [&](auto n) { bf16_block<n(), false>(x, panel, ahead_of<(n() >= kFarRows)>(panel), c); });
+    with_rows<kNarrowRows>(rows, [&](auto n) { bf16_block<n(), false>(x, panel, {}, c); });
     return;
   }
   std::memset(c, 0, rows * kPanelColumns * sizeof(float));
