@@ -75,6 +75,11 @@ TEST(Families, ManifestKindDecides) {
   model.name = "m";
   model.kind = std::string(speech_families()[1]->kind);
   model.folder = folder.path();
+  ModelFile file;
+  file.role = "model";
+  file.name = "config.yaml";
+  file.sha256 = std::string(64, '0');
+  model.files.push_back(file);
   ASSERT_TRUE(write_manifest(model));
   const auto named = find_speech_files(folder.path(), "/nowhere");
   ASSERT_TRUE(named) << named.error().message;
