@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "engine/families/families.h"
+#include "engine/families/find_recognition_files.h"
 #include "engine/families/whisper/whisper_recogniser.h"
 #include "tests/models/whisper/small.h"
 
