@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       __builtin_trap();
   for (const bool translated : {false, true}) {
     const auto request = syrinx::server::parse_transcription_request(
-        *parts, {.translated = translated, .ignore_hints = parts->size() % 2 == 0});
+        *parts, {.translated = translated, .strict = parts->size() % 2 == 0});
     if (!request) check_told(request.error());
     if (request && request->file.empty()) __builtin_trap();
   }

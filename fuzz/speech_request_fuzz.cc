@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (request->input.empty() || syrinx::text::count_code_points(request->input) > kLimits.max_text_characters)
     __builtin_trap();
-  if (!(request->speed >= 0.25 && request->speed <= 4) || request->sample_rate_hz < 8000) __builtin_trap();
+  const double speed = request->knobs.number("speed").value_or(1);
+  if (!(speed >= 0.25 && speed <= 4) || request->sample_rate_hz < 8000) __builtin_trap();
   return 0;
 }
