@@ -19,7 +19,7 @@ TEST(Precision, OtherNamesAreRefused) {
     ASSERT_FALSE(read.has_value()) << name;
     EXPECT_EQ(read.error().code, Code::kInvalidArgument);
   }
-  EXPECT_EQ(parse_precision("f16").error().message, "'f16' is not a precision; use f32, bf16, int8 and int4");
+  EXPECT_EQ(parse_precision("f16").error().message, "'f16' is not a precision; use f32, bf16, int8 or int4");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST_F(SpeechFilesTest, MissingFilesAreNamed) {
   fs::remove_all(root_ / "models/kokoro");
   EXPECT_THAT(find("").error().message, HasSubstr("syrinx pull kokoro"));
   EXPECT_EQ(find("./no/such").error().code, Code::kNotFound);
-  EXPECT_THAT(find("hollow").error().message, HasSubstr("not a checkpoint"));
+  EXPECT_THAT(find("hollow").error().message, HasSubstr("holds no checkpoint"));
   touch("models/kokoro/kokoro-v1.0.int8.onnx");
   fs::remove_all(root_ / "models/english-g2p");
   EXPECT_EQ(find("kokoro")->lexicon, "");

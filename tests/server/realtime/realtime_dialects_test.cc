@@ -74,7 +74,7 @@ TEST_F(HearingTest, ASessionOfTranscriptionHasABetaName) {
 }
 
 TEST_F(HearingTest, BetaRefusalsUseBetaNames) {
-  start(kManual, {.dialect = Dialect::kBeta});
+  start(kManual, {.strict = true, .dialect = Dialect::kBeta});
   const auto update = [](const char* session) {
     return fmt::format(R"({{"type":"session.update","session":{}}})", session);
   };

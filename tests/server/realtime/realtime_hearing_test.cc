@@ -110,7 +110,7 @@ TEST_F(HearingTest, ATurnThatPausesGivesItsSlotUpAndGoesOn) {
 }
 
 TEST_F(HearingTest, RefusalNamesTheParameter) {
-  start(kManual, {.max_clip_s = 10});
+  start(kManual, {.strict = true, .max_clip_s = 10});
   const auto update = [](const std::string& input) {
     return R"({"type":"session.update","session":{"audio":{"input":)" + input + "}}}";
   };
