@@ -52,7 +52,6 @@ ADDS = {
     "src/nn": ("numeric_asan", "x86", "arm64"),
     "src/nn/crew": ("numeric_asan", "x86", "arm64", "tsan"),
     "src/models": ("numeric_asan", "x86"),  # nothing of a model is compiled for ARM
-    "src/models/pocket_tts/stream_pool": ("numeric_asan", "x86", "tsan"),
     "src/models/pocket_tts/chunk_speaker": ("numeric_asan", "x86", "tsan"),
     "src/engine": ("tsan",),  # streams, sessions, queues
     "src/capi": ("install",),
