@@ -73,10 +73,12 @@ set(syrinx_test_options -O1)  # what a test costs is mostly its own compilation;
 set(syrinx_precompiled_tests ${syrinx_precompiled} <gmock/gmock.h> <gtest/gtest.h> <fstream> <filesystem> <random>)
 
 # NUMERIC = ("kernels", ...)
-set(syrinx_layers ${CMAKE_SOURCE_DIR}/tools/layers.py)
-set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${syrinx_layers})
-file(STRINGS ${syrinx_layers} syrinx_numeric_line REGEX "^NUMERIC = ")
-string(REGEX MATCHALL "[a-z]+" syrinx_numeric_rooms "${syrinx_numeric_line}")
+if(SYRINX_TESTS)
+  set(syrinx_layers ${CMAKE_SOURCE_DIR}/tools/layers.py)
+  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${syrinx_layers})
+  file(STRINGS ${syrinx_layers} syrinx_numeric_line REGEX "^NUMERIC = ")
+  string(REGEX MATCHALL "[a-z]+" syrinx_numeric_rooms "${syrinx_numeric_line}")
+endif()
 
 function(syrinx_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
