@@ -212,7 +212,7 @@ class ContainerFile(Program):
         # Under another name: of build.ninja itself a dry run would read the lists of files anew, and get no further.
         shutil.copy(context / "build/release/build.ninja", context / "build/release/dry.ninja")
         would_run = self.check_done(build, context, "--", "-f", "dry.ninja", "-n", "-v")
-        for script, pattern in (("EmbedPage", "web/*"), ("EmbedFiles", "catalogue/*.toml")):
+        for script, pattern in (("EmbedPage", "web/*"), ("EmbedFiles", "catalogue/*")):
             given = re.search(rf'-DFILES=([^" ]*)"? -P \S*/{script}\.cmake', would_run)[1].split("|")
             self.assertEqual(given, sorted(str(context / path.relative_to(SOURCE)) for path in SOURCE.glob(pattern)))
 
