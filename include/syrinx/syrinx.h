@@ -10,7 +10,8 @@
  * piece of Kokoro, frame by frame (80 ms) of Pocket TTS. A session may be written by one thread, read by another, and
  * cancelled by any.
  *
- * Structures begin with their size and are filled by their _init function, so that later versions can add fields.
+ * Structures begin with their size and are filled by their _init function, so that later versions can add fields; until
+ * 1.0 they may also grow, so programs are compiled anew for each version.
  * Strings are UTF-8 and end with a zero byte; arguments are copied, returned strings belong to the handle.  Audio is
  * mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
  *
@@ -101,15 +102,15 @@ typedef struct syrinx_speak_options {
   int noise;     /* Kokoro, not 0: the source noise that the model was trained with */
   int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
   /* Pocket TTS; the initial values stand for the checkpoint's own. */
-  float temperature;                      /* 0 to 100; initially NaN */
-  float noise_clamp;                      /* above 0: limit of the noise; initially NaN: none */
-  float eos_threshold;                    /* for the end-of-speech logit: lower ends earlier; initially NaN */
-  int frames_after_eos;                   /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
-  int decode_steps;                       /* 1 to 64 evaluations of the flow head a frame; initially 0 */
-  int max_tokens;                         /* 1 to 200 for a chunk of text; initially 0: 50 */
-  int plain;                              /* not 0: the text has no marks, all of it is read out */
-  syrinx_option set[SYRINX_MOST_OPTIONS]; /* filled by syrinx_set and syrinx_set_text */
-  size_t set_count;
+  float temperature;    /* 0 to 100; initially NaN */
+  float noise_clamp;    /* above 0: limit of the noise; initially NaN: none */
+  float eos_threshold;  /* for the end-of-speech logit: lower ends earlier; initially NaN */
+  int frames_after_eos; /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
+  int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; initially 0 */
+  int max_tokens;       /* 1 to 200 for a chunk of text; initially 0: 50 */
+  int plain;            /* not 0: the text has no marks, all of it is read out */
+  size_t set_count;     /* options by name; with `set` filled by syrinx_set and syrinx_set_text */
+  syrinx_option set[SYRINX_MOST_OPTIONS];
 } syrinx_speak_options;
 
 typedef struct syrinx_word {

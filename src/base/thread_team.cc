@@ -138,8 +138,11 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::grow(int threads) {
   SYRINX_CHECK(whole_ == nullptr, "a part of a team does not grow");
   if (threads <= size_) return;
+  const int before = size_;
   stop();
   start(threads, false);
+  // Parts of the team keep their sizes.
+  SYRINX_CHECK(size_ >= before, "the system took threads back");
 }
 
 void ThreadTeam::start(int threads, bool pin) {

@@ -123,6 +123,7 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
   set("max_tokens", options.max_tokens, options.max_tokens != 0);
   for (size_t i = 0; i < std::min<size_t>(options.set_count, SYRINX_MOST_OPTIONS); ++i) {
     const syrinx_option& option = options.set[i];
+    if (option.name == nullptr) continue;
     if (option.text != nullptr)
       made.knobs.set(option.name, std::string(option.text));
     else
@@ -135,8 +136,12 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
 syrinx_code set_option(syrinx_speak_options* options, const syrinx_option& option) {
   if (options == nullptr || option.name == nullptr || options->struct_size < sizeof *options)
     return SYRINX_INVALID_ARGUMENT;
+  if (options->set_count > SYRINX_MOST_OPTIONS) return SYRINX_INVALID_ARGUMENT;
+  const auto is_same = [&](const syrinx_option& each) {
+    return each.name != nullptr && std::strcmp(each.name, option.name) == 0;
+  };
   size_t at = 0;
-  while (at < options->set_count && std::strcmp(options->set[at].name, option.name) != 0) ++at;
+  while (at < options->set_count && !is_same(options->set[at])) ++at;
   if (at >= SYRINX_MOST_OPTIONS) return SYRINX_LIMIT_EXCEEDED;
   options->set[at] = option;
   options->set_count = std::max(options->set_count, at + 1);

@@ -25,7 +25,14 @@ void KnobFlags::add(Command& command) {
       const std::string name = flag_name(knob), help = help_of(knob, families_);
       switch (knob.kind) {
         case Knob::Kind::kFlag: command.flag(name.c_str(), flag.is_set, help.c_str()); break;
-        case Knob::Kind::kText: command.option(name.c_str(), flag.text, help.c_str()).type(knob.type); break;
+        case Knob::Kind::kText: {
+          Option option = command.option(name.c_str(), flag.text, help.c_str());
+          if (knob.choices.empty())
+            option.type(knob.type);
+          else
+            option.one_of({knob.choices.begin(), knob.choices.end()});
+          break;
+        }
         case Knob::Kind::kTexts: command.option(name.c_str(), flag.texts, help.c_str()).type(knob.type); break;
         case Knob::Kind::kNumber:
         case Knob::Kind::kWhole: command.option(name.c_str(), flag.number, help.c_str()).type(knob.type); break;

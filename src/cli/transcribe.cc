@@ -18,6 +18,7 @@
 #include "engine/families/families.h"
 #include "engine/families/find_recognition_files.h"
 #include "engine/recognition/recognition_files.h"
+#include "engine/schedule/compute.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
 #include "engine/threads.h"
@@ -88,7 +89,9 @@ Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments
   return format;
 }
 
-Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, int threads) {
+// `compute`: whose threads it uses; null: the process's, at which models take turns.
+Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, int threads,
+                                         std::shared_ptr<Compute> compute = {}) {
   SYRINX_TRY(const UserPaths paths, user_paths());
   RecogniserOptions options;
   SYRINX_TRY(options.files, find_recognition_files(arguments.model, models_folder(paths)));
@@ -98,6 +101,7 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   options.knobs = arguments.knobs.given(Knob::Use::kLoad);
   SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kRequest), *options.files.family));
   options.threads = threads;
+  options.compute = std::move(compute);
   options.warm_up = is_live(arguments);
   options.cache_folder = packed_folder(paths, options.files);
   return load_recogniser(std::move(options));
@@ -157,7 +161,9 @@ Status run_files(const TranscribeArguments& arguments, TranscriptFormat format, 
   // One thread a file keeps all cores busier than several threads at one, where there are files enough.
   const int files = static_cast<int>(std::min<size_t>(task.files.size(), kMaxJobs));
   task.jobs = std::min(files, arguments.jobs == 0 ? threads : arguments.jobs);
-  return transcribe_files(task, [&] { return load(arguments, std::max(1, threads / task.jobs)); });
+  return transcribe_files(task, [&] {
+    return load(arguments, std::max(1, threads / task.jobs), task.jobs > 1 ? std::make_shared<Compute>() : nullptr);
+  });
 }
 
 Status run_transcribe(const TranscribeArguments& arguments) {

@@ -58,7 +58,9 @@ std::string as_json(const std::vector<VoiceEntry>& voices, const std::string& de
 std::string as_text(const std::vector<VoiceEntry>& voices, const std::string& default_voice) {
   std::string text, language;
   for (const VoiceEntry& voice : voices) {
-    if (voice.language != language) text += voice.language + "\n";
+    if (voice.language != language)
+      text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", voice.language,
+                          voice.reads_text ? "" : " (from phonemes only)");
     language = voice.language;
     text += fmt::format("{}{:<16}{}{}\n", language.empty() ? "" : "  ", voice.name,
                         voice.gender.empty() ? voice.kind : voice.gender,
@@ -79,7 +81,7 @@ Status run_voices(const VoicesArguments& arguments) {
   SYRINX_TRY(const std::vector<VoiceEntry> voices, files.family->voices(files));
   const std::string default_voice = files.family->default_voice(files);
   if (arguments.json) return print(as_json(voices, default_voice));
-  if (voices.empty() && !arguments.names)
+  if (voices.empty() && !arguments.names && files.family->traits.clones)
     note(fmt::format("note: no voices lie in '{}/voices'; `syrinx voices export` puts recordings there", files.voices));
   return print(arguments.names ? names_of(voices) : as_text(voices, default_voice));
 }

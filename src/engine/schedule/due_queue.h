@@ -4,8 +4,8 @@
 // Three classes of work:
 //   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time.
 //   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
-//   happens,
-//                so it goes behind live work that is due within kSoonNs, and before live work that has more time.
+//                happens, so it goes behind live work that is due within kSoonNs, and before live work that has more
+//                time.
 //   kBatch       nobody waits for it: served while nothing else waits.
 //
 // Shares: while work of a class waits and other work runs, the class earns its share of that time; as soon as it has
@@ -91,23 +91,40 @@ class DueQueue {
             std::min(earned_ns_[i] + std::min(took_ns, kMostCountedNs) / (had_time_ ? 1 : kShares[i]), kMostEarnedNs);
       }
     }
-    is_paid_ = false;
+    is_paid_ = had_time_ = false;
   }
 
   size_t waiting() const { return waiting_; }
   bool empty() const { return waiting_ == 0; }
-  // The earliest due time of all that wait; kNeverDue where there is none.
-  int64_t first_due_ns() const {
-    int64_t due_ns = kNeverDue;
+  // The due time of the most urgent waiter at this moment; kNeverDue where there is none.
+  int64_t first_due_ns(int64_t now_ns) const {
+    const Waiter* best = nullptr;
     for (const Waiter* const first : firsts_)
-      if (first != nullptr) due_ns = std::min(due_ns, first->due_ns);
-    return due_ns;
+      if (first != nullptr &&
+          (best == nullptr || goes_before(first->work, first->due_ns, best->work, best->due_ns, now_ns)))
+        best = first;
+    return best != nullptr ? best->due_ns : kNeverDue;
+  }
+  // Whether work goes before other work at this moment, shares left aside.  A due time that has passed is no more
+  // urgent than one that can still be met.
+  static bool goes_before(Work work, int64_t due_ns, Work other, int64_t other_ns, int64_t now_ns) {
+    const int own = urgency(work, due_ns, now_ns), its = urgency(other, other_ns, now_ns);
+    return own != its ? own < its : due_ns < other_ns;
+  }
+  // The due time of the two that goes first.
+  static int64_t sooner(int64_t due_ns, int64_t other_ns, int64_t now_ns) {
+    return goes_before(work_of(other_ns, now_ns), other_ns, work_of(due_ns, now_ns), due_ns, now_ns) ? other_ns
+                                                                                                     : due_ns;
   }
 
  private:
   // Bounds, for steps that are much longer than kStepNs.
   static constexpr int64_t kMostEarnedNs = 4 * kStepNs, kMostDebtNs = 8 * kStepNs;
 
+  static int urgency(Work work, int64_t due_ns, int64_t now_ns) {
+    if (work == Work::kLive) return due_ns < now_ns + kSoonNs ? 0 : 2;
+    return work == Work::kWaitedFor ? 1 : 3;
+  }
   Waiter*& first(Work work) { return firsts_[static_cast<size_t>(work)]; }
   bool waits(Work work) const { return firsts_[static_cast<size_t>(work)] != nullptr; }
   bool has_earned(Work work) const { return earned_ns_[static_cast<size_t>(work)] >= kStepNs; }

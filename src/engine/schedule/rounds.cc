@@ -51,7 +51,10 @@ void Rounds::wait(Request& own) {
 void Rounds::lead(Request& next) {
   next.leads = true;
   leader_ = &next;
-  queue_.join(next.place, waiting_.front()->due_ns);
+  int64_t due_ns = kNeverDue;
+  const int64_t now_ns = queue_.clock().now_ns();
+  for (const Request* const request : waiting_) due_ns = DueQueue::sooner(due_ns, request->due_ns, now_ns);
+  queue_.join(next.place, due_ns);
 }
 
 // One round.  The own request is in it unless so many came meanwhile that are due before it.

@@ -50,9 +50,11 @@ void StepQueue::join(Place& place, int64_t due_ns) {
 }
 
 void StepQueue::hasten(Place& place, int64_t due_ns) {
-  const Work work = work_of(due_ns, clock().now_ns());
+  const int64_t now_ns = clock().now_ns();
+  const Work work = work_of(due_ns, now_ns);
   const std::lock_guard lock(scheduler_.mutex_);
-  if (place.waiter_.queue == nullptr || place.waiter_.due_ns <= due_ns) return;
+  const Scheduler::Waiter& own = place.waiter_;
+  if (own.queue == nullptr || !DueQueue::goes_before(work, due_ns, own.work, own.due_ns, now_ns)) return;
   scheduler_.remove(place.waiter_);
   scheduler_.put(place.waiter_, *this, due_ns, work);
 }

@@ -36,10 +36,11 @@ class Scheduler {
   const Clock& clock() const { return clock_; }
   // Threads that wait, of all queues.  Any thread, no lock.
   size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  // The earliest due time of all that wait.
-  int64_t first_due_ns() const {
+  // The due time that goes first: this one, or the most urgent one of all that wait.
+  int64_t sooner(int64_t due_ns) const {
+    const int64_t now_ns = clock_.now_ns();
     const std::lock_guard lock(mutex_);
-    return queue_.first_due_ns();
+    return DueQueue::sooner(due_ns, queue_.first_due_ns(now_ns), now_ns);
   }
 
  private:
@@ -86,7 +87,7 @@ class StepQueue {
   // Takes a place that is not taken: it waits from now on, or has its turn if nothing runs.  The thread that is to have
   // the turn then makes a Turn of the place.
   void join(Place& place, int64_t due_ns);
-  // An earlier due time for a place that waits; else nothing.
+  // A more urgent due time for a place that waits; else nothing.
   void hasten(Place& place, int64_t due_ns);
 
   // Waits until it is this thread's turn, which lasts as long as the object.

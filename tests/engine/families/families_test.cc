@@ -86,6 +86,16 @@ TEST(Families, ManifestKindDecides) {
   EXPECT_EQ(named->family, speech_families()[1]);
 }
 
+// The length of the header of safetensors may begin with the byte that ONNX begins with.
+TEST(Families, SafetensorsAreNotTakenForOnnx) {
+  const TempFolder folder;
+  write_text(folder.file("config.yaml"), "x");
+  write_text(folder.file("model.safetensors"), std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
+  const auto found = find_speech_files(folder.file("model.safetensors"), "/nowhere");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->family, speech_families()[1]);
+}
+
 // A config.json beside weights describes another kind of model.
 TEST(Families, ForeignWeightsAreNotGuessed) {
   const TempFolder folder;

@@ -51,7 +51,7 @@ TEST(DueQueue, LiveWorkGoesByDueTime) {
   Line line;
   for (const int64_t due_ns : {500, 300, 400, 300, 0, -7}) line.ask(due_ns, -100);
   EXPECT_EQ(line.take_all(), (std::vector<size_t>{5, 4, 1, 3, 2, 0}));
-  EXPECT_EQ(line.queue.first_due_ns(), kNeverDue);
+  EXPECT_EQ(line.queue.first_due_ns(-100), kNeverDue);
 }
 
 TEST(DueQueue, BatchWorkGoesByAsking) {
@@ -69,8 +69,18 @@ TEST(DueQueue, ClassesGoInOrder) {
   line.ask(now_ns - kMs, now_ns);
   line.ask(now_ns - 2 * kMs, now_ns);
   line.ask(now_ns + DueQueue::kSoonNs - 1, now_ns);
-  EXPECT_EQ(line.queue.first_due_ns(), now_ns - 2 * kMs);
+  EXPECT_EQ(line.queue.first_due_ns(now_ns), now_ns + DueQueue::kSoonNs - 1);
   EXPECT_EQ(line.take_all(now_ns), (std::vector<size_t>{4, 3, 2, 1, 0}));
+}
+
+// A due time that has passed does not make live work wait behind that of others.
+TEST(DueQueue, DueTimesThatCanBeMetGoFirst) {
+  const int64_t now_ns = 1000 * kMs, soon = now_ns + 20 * kMs, late = now_ns - 500 * kMs, far = now_ns + 2000 * kMs;
+  for (const auto& [first, second] : {std::pair(soon, late), std::pair(late, far), std::pair(far, kNeverDue),
+                                      std::pair(late, now_ns - kMs), std::pair(soon, soon + 1)}) {
+    EXPECT_EQ(DueQueue::sooner(first, second, now_ns), first);
+    EXPECT_EQ(DueQueue::sooner(second, first, now_ns), first);
+  }
 }
 
 // Live work that became late while it waited is still live.

@@ -89,7 +89,7 @@ TEST_F(RoundsTest, WaitersShareRoundsEarliestFirst) {
     const StepQueue::Turn held(queue_);
     for (size_t i = 0; i < due_ns.size(); ++i)
       ask(numbers, [&, i] { EXPECT_TRUE(numbers.ask(static_cast<int>(i), due_ns[i])); });
-    EXPECT_EQ(scheduler_.first_due_ns(), 100);
+    EXPECT_EQ(scheduler_.sooner(kNeverDue), 100);
     EXPECT_EQ(numbers.waiting_behind(), 4u);
     EXPECT_EQ(queue_.waiting(), 1u);
   }

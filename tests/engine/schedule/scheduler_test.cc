@@ -65,7 +65,7 @@ TEST_F(SchedulerTest, EarliestDueGoesFirst) {
         const Turn turn(i % 2 == 0 ? queue_ : other, due_ns[i]);
         order_.push_back(static_cast<int>(i));
       });
-    EXPECT_EQ(scheduler_.first_due_ns(), -7);
+    EXPECT_EQ(scheduler_.sooner(kNeverDue), -7);
     EXPECT_EQ(queue_.waiting(), 4u);
     EXPECT_EQ(other.waiting(), 3u);
     EXPECT_EQ(other.asking(), 3u);

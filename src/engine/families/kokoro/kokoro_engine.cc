@@ -108,9 +108,9 @@ class KokoroEngine::Maker final : public SpeechMaker {
     StepQueue::Turn turn(engine_->queue_, due_ns, is_wanted);
     if (!turn.is_mine()) return cancelled();
     turn.set_deadline(deadline_ns);
-    // Between two stages others have the team; a piece goes on as early as the first one that waits for its end.
+    // Between two stages others have the team; a piece is as urgent as the first one that waits for its end.
     const auto goes_on = [&] {
-      turn.give_way(std::min(due_ns, engine_->piece_line_.first_due_ns()));
+      turn.give_way(engine_->piece_line_.sooner(due_ns));
       return !is_wanted || is_wanted();
     };
     const Status made = engine_->synthesizer_.synthesize(input, output, goes_on);

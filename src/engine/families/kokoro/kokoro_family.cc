@@ -52,11 +52,14 @@ Result<std::string> checkpoint_in(const std::string& folder) {
   return only_file(folder, kinds);
 }
 
-// ONNX begins with the version of its format, field 1; a PyTorch file is a zip archive.
+// ONNX begins with the version of its format, field 1; a PyTorch file is a zip archive.  The length that safetensors
+// begin with may have the same first byte; their header follows it.
 bool has_magic(const std::string& path) {
   const auto file = MappedFile::open(path);
   if (!file) return false;
-  return ZipArchive::looks_like(file->bytes()) || (!file->bytes().empty() && file->bytes()[0] == std::byte{8});
+  const auto bytes = file->bytes();
+  const bool is_safetensors = bytes.size() > 8 && bytes[8] == std::byte{'{'};
+  return ZipArchive::looks_like(bytes) || (!is_safetensors && !bytes.empty() && bytes[0] == std::byte{8});
 }
 
 bool recognise(const ModelPlace& place) {

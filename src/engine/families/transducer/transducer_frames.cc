@@ -156,8 +156,8 @@ void WindowedFrames::decode(size_t chunk, int64_t due_ns, const Sink& sink) {
   std::optional<StepQueue::Turn> own;
   if (tools_.line != nullptr) own.emplace(*tools_.line, due_ns);
   StepQueue::Turn turn(tools_.queue, due_ns);
-  // As early as the first stream that waits for the tools.
-  const auto give_way = [&] { turn.give_way(std::min(due_ns, tools_.line->scheduler().first_due_ns())); };
+  // As urgent as the first stream that waits for the tools.
+  const auto give_way = [&] { turn.give_way(tools_.line->scheduler().sooner(due_ns)); };
   EncodeOptions options = encode_;
   if (tools_.line != nullptr) options.between = std::cref(give_way);  // which allocates nothing
   const View<const float, 2> all = encode_sound(*model_, sound_, tools_.room, tools_.encoder, tools_.runner, options);
@@ -169,7 +169,7 @@ void WindowedFrames::decode(size_t chunk, int64_t due_ns, const Sink& sink) {
     const transducer::HeadDecoder::Job job{&track_.state, frames, &track_.found};
     tools_.decoder.decode({&job, 1});
     sink(frames);
-    if (options.between) options.between();
+    if (options.between && at + kFramesAtOnce < end) options.between();
   }
 }
 

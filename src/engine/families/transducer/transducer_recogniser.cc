@@ -110,6 +110,7 @@ TransducerRecogniser::TransducerRecogniser(std::shared_ptr<const transducer::Mod
       runner_(team_),
       encoder_(model_->encoder(), runner_),
       decoder_(model_->decoder(), runner_, kGreedy, 1, kBlockFrames) {
+  const StepQueue::Turn turn(queue_);  // tables are made by the team, which others may be using
   if (context) {
     pool_ = std::make_unique<ChunkPool>(*model_, runner_, queue_, *context, kGreedy, max_streams_);
   } else {

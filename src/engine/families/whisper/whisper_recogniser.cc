@@ -103,7 +103,8 @@ Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOpti
   recogniser->load_ms_ = watch.elapsed_ms();
   if (options.warm_up) {
     if (recogniser->gate_) recogniser->gate_->pieces(std::vector<float>(kRecognitionRateHz), {});
-    const StepQueue::Turn turn(recogniser->queue_);
+    StepQueue::Turn turn(recogniser->queue_);
+    const Between between(*recogniser->transcriber_, [&] { turn.give_way(); });
     recogniser->transcriber_->warm_up();
     recogniser->warm_up_ms_ = watch.elapsed_ms() - recogniser->load_ms_;
   }

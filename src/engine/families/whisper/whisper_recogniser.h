@@ -61,7 +61,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
     if (!window.is_mine()) return false;
     StepQueue::Turn turn(queue_, due_ns, is_wanted);
     if (!turn.is_mine()) return false;
-    const Between between(*transcriber_, [&] { turn.give_way(std::min(due_ns, window_line_.first_due_ns())); });
+    const Between between(*transcriber_, [&] { turn.give_way(window_line_.sooner(due_ns)); });
     if constexpr (std::is_invocable_v<Use, whisper::Transcriber&, StepQueue::Turn&>)
       use(*transcriber_, turn);
     else
