@@ -65,6 +65,7 @@ kernels::OwnedMatrix WeightReader::pack(PanelType type, std::span<const Columns>
   }
   if (!faults_.empty()) return {};
   std::vector<kernels::StoredRows> rows;
+  rows.reserve(found.size());
   for (const Stored& one : found) rows.push_back(one.rows);
   kernels::OwnedMatrix packed = kernels::pack_rows(type, channels, rows, bias, team_);
   release();

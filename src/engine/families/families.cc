@@ -51,15 +51,17 @@ Result<std::shared_ptr<SpeechEngine>> load_speech_engine(SpeechEngineOptions opt
   if (options.files.family == nullptr)
     return fail(Code::kUnsupported, "this build has no engine for the model '{}'", options.files.name);
   SYRINX_TRY_VOID(check_load_options(options));
-  return options.files.family->load(std::move(options));
+  const SpeechFamily& family = *options.files.family;
+  return family.load(std::move(options));
 }
 
 Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options) {
   SYRINX_TRY(options.threads, choose_threads(options.threads));
   if (options.files.family == nullptr)
     return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
-  SYRINX_TRY_VOID(check_knobs(options.knobs, *options.files.family));
-  return options.files.family->load(std::move(options));
+  const RecognitionFamily& family = *options.files.family;
+  SYRINX_TRY_VOID(check_knobs(options.knobs, family));
+  return family.load(std::move(options));
 }
 
 }  // namespace syrinx

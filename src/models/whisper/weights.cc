@@ -55,6 +55,7 @@ class Reader : public nn::WeightReader {
   // `columns` rows of `channels` weights, in equal parts that stand side by side.
   OwnedMatrix matrix(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
     std::vector<Columns> all;
+    all.reserve(parts.size());
     for (const LinearName& part : parts)
       all.push_back({.weight = part.weight, .bias = part.bias, .columns = columns / parts.size()});
     return WeightReader::matrix(parts.front().weight, type_, all, channels);

@@ -205,6 +205,7 @@ SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLim
 
 std::vector<std::string> speech_fields() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFields) + std::size(kForeignFields));
   for (const Field& field : kFields) names.emplace_back(field.name);
   for (const KnobHolder& family : speech_knobs())
     for (const Knob& knob : family.knobs)
@@ -216,6 +217,7 @@ std::vector<std::string> speech_fields() {
 
 std::vector<std::string> unheeded_speech_fields() {
   std::vector<std::string> names;
+  names.reserve(std::size(kForeignFields));
   for (const ForeignField& field : kForeignFields) names.emplace_back(field.name);
   return names;
 }

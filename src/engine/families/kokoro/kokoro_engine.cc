@@ -113,7 +113,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
       turn.give_way(engine_->piece_line_.sooner(due_ns));
       return !is_wanted || is_wanted();
     };
-    const Status made = engine_->synthesizer_.synthesize(input, output, goes_on);
+    Status made = engine_->synthesizer_.synthesize(input, output, goes_on);
     waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
     return made;
   }

@@ -115,6 +115,7 @@ VoiceEntry entry_of(const kokoro::VoiceInfo& voice) {
 Result<std::vector<VoiceEntry>> list(const SpeechFiles& files) {
   SYRINX_TRY(const std::vector<kokoro::VoiceInfo> voices, kokoro::list_voices(files.voices));
   std::vector<VoiceEntry> entries;
+  entries.reserve(voices.size());
   for (const kokoro::VoiceInfo& voice : voices) entries.push_back(entry_of(voice));
   return entries;
 }
@@ -122,6 +123,7 @@ Result<std::vector<VoiceEntry>> list(const SpeechFiles& files) {
 Result<std::vector<std::string>> blended(std::string_view voice) {
   SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
   std::vector<std::string> names;
+  names.reserve(parts.size());
   for (const kokoro::VoicePart& part : parts) names.push_back(part.name);
   return names;
 }

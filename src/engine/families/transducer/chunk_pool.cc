@@ -120,6 +120,7 @@ void ChunkPool::warm_up(const transducer::Model& model) {
   }
   std::vector<Chunk> chunks(streams);
   std::vector<std::unique_ptr<ChunkRequest>> requests;
+  requests.reserve(streams);
   for (Chunk& chunk : chunks) requests.push_back(std::make_unique<ChunkRequest>(chunk));
   const auto run = [&](size_t count, size_t rows, bool last) {
     const StepQueue::Turn turn(queue());

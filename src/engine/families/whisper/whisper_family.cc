@@ -61,7 +61,10 @@ const RecognitionFamily& whisper_family() {
       .url = "https://github.com/openai/whisper",
       .files = "model.bin, .safetensors or .pt of Whisper",
       .recognise = recognise,
-      .load = [](RecogniserOptions options) { return WhisperRecogniser::load(options); },
+      .load =
+          [](RecogniserOptions options) {  // NOLINT(performance-unnecessary-value-param): one type for all families
+            return WhisperRecogniser::load(options);
+          },
       .describe = describe,
       .precisions = kPrecisions,
       .knobs = kKnobs};
