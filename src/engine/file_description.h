@@ -1,4 +1,4 @@
-// What describe_file() (inspect.h) says of a file.
+// The result of describe_file() (inspect.h).
 #pragma once
 
 #include <cstddef>

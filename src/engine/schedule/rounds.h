@@ -21,7 +21,7 @@ namespace syrinx {
 
 class Rounds {
  public:
-  // What derived classes ask for; lives on its thread's stack while it is served.
+  // A request of a derived class; lives on its thread's stack while it is served.
   struct Request {
     int64_t due_ns = kDueAtOnce;
     // Asked behind each round in which the request waits and before its own, by any of the threads; must neither wait

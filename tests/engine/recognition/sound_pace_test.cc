@@ -14,7 +14,7 @@ TEST(SoundPace, AChunkIsDueWhenTheNextOneIsThere) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(pace.due_ns(kStart + i * kChunk, kChunkS), kStart + (i + 1) * kChunk);
 }
 
-// Of audio that comes all at once, two seconds are due as if it was live, the rest at the pace of speech.
+// When audio comes all at once, two seconds are due as if it was live, the rest at the pace of speech.
 TEST(SoundPace, EarlyAudioIsDueAtPace) {
   SoundPace pace;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(pace.due_ns(kStart, kChunkS), kStart + kChunk) << i;

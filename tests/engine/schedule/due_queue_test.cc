@@ -163,7 +163,7 @@ TEST(DueQueue, EachClassKeepsItsShare) {
 
 TEST(DueQueue, BatchWaitIsBounded) {
   const Contention two = contend({true, false, true}, 2 * kMs, 8 * kMs);
-  // What earns a step of 8 ms, a step that was taken before it was paid, and the step that runs.
+  // The time that earns a step of 8 ms, a step that was taken before it was paid, and the step that runs.
   EXPECT_LE(two.longest_wait_ns, (2 * DueQueue::kStepNs) * 16 + 8 * kMs);
   const Contention waited_for = contend({false, true, true}, 2 * kMs, 8 * kMs);
   EXPECT_NEAR(static_cast<double>(waited_for.took_ns[2]) / static_cast<double>(waited_for.took_ns[1]), 1.0 / 16, 0.005);

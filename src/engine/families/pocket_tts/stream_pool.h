@@ -95,7 +95,7 @@ class StreamPool final : public Rounds {
   ChunkSpeaker speaker_;
   std::mutex mutex_;
   std::vector<size_t> free_;  // streams
-  // Of the round that is made.
+  // Scratch of the round that is made.
   std::vector<FrameRequest*> round_;
   std::vector<ChunkSpeaker::Frame> frames_;
 };

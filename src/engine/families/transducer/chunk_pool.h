@@ -2,7 +2,7 @@
 // step, encoder and decoder, so that the weights are read once for all of them (spec transducer-asr.md, sections 5.6
 // and 8.3).
 //
-// Who computes when is schedule/rounds.h's; a step takes the chunks that are due first, as many as it holds.  A stream
+// The order is that of schedule/rounds.h; a step takes the chunks that are due first, as many as it holds.  A stream
 // gets the labels that it gets alone, to the last bit of their confidences; values that are not finite stay in the
 // stream that has them.
 //
