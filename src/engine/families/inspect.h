@@ -1,6 +1,6 @@
-// The content of a file: for `syrinx inspect FILE`.  Reads directories and headers, not the values of large tensors, and
-// executes nothing.  The kind is told by the content, not by the name, but for configurations (.yaml, or the folder of
-// one).
+// The content of a file: for `syrinx inspect FILE`.  Reads directories and headers, not the values of large tensors,
+// and executes nothing.  The kind is told by the content, not by the name, but for configurations (.yaml, or the folder
+// of one).
 #pragma once
 
 #include <string>
