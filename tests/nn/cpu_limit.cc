@@ -1,4 +1,5 @@
-// SYRINX_CPU limits the tests of models to the kernels of a processor (AVX2, SSE4, SSSE3), as it limits the program.
+// SYRINX_CPU limits the tests of nn and of models to the kernels of a processor (AVX2, SSE4, SSSE3), as it limits the
+// program.
 #include <cstdio>
 #include <cstdlib>
 
