@@ -1,12 +1,14 @@
 # Flags and helper functions shared by every folder.
 #   syrinx_library(NAME SOURCES ... LINKS ...)   one static library a folder: target syrinx_NAME.  Without SOURCES it is
 #                                                an interface, until the folder has its first source file
+#   syrinx_folder_sources(RESULT [PLACE])        the .cc files of each folder in PLACE, for a library of models or families
+#   syrinx_folders([PLACE])                      reads the CMakeLists.txt of each folder in PLACE that has one
 #   syrinx_test(NAME SOURCES ... LINKS ... [KIND memory|numeric] [LABELS real|slow|timing] [TIMEOUT seconds])
 #       one gtest binary, discovered by ctest with one label, FOLDER-KIND[-timing][-LABELS]: models/kokoro-numeric.  KIND says
 #       in which build the gate runs it (tools/layers.py: numeric in the release build, memory under the sanitizers), LABELS
 #       `real` that it needs the installed voice.  `timing`, for what has threads, sockets or clocks, comes by itself where a
 #       source names one of them.  Targets for scripts/test: KIND_tests, KIND_tests.FOLDER, real_tests, timing_tests.TOP_FOLDER
-#   syrinx_fuzz(NAME LINKS ...)                  fuzz/NAME_fuzz.cc with the seeds of fuzz/corpus/NAME: a libFuzzer binary
+#   syrinx_fuzz(NAME)                            fuzz/NAME_fuzz.cc with the seeds of fuzz/corpus/NAME: a libFuzzer binary
 #       where SYRINX_FUZZ is on, else a program that feeds it the seeds and their beginnings; ctest NAME_replay runs either
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -95,6 +97,20 @@ function(syrinx_library name)
     add_library(syrinx_${name} INTERFACE)
     target_link_libraries(syrinx_${name} INTERFACE syrinx_options ${ARG_LINKS})
   endif()
+endfunction()
+
+# Models and families are found by their folders: a new one edits no list.
+function(syrinx_folder_sources result)
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${ARGV1}/*/*.cc)
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+function(syrinx_folders)
+  file(GLOB lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARGV0}/*/CMakeLists.txt)
+  foreach(list ${lists})
+    get_filename_component(folder ${list} DIRECTORY)
+    add_subdirectory(${folder})
+  endforeach()
 endfunction()
 
 function(syrinx_test name)
@@ -236,19 +252,30 @@ function(syrinx_test_timing result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
+# The library of the highest layer that a source includes; each layer links those below.
+function(syrinx_library_of result source)
+  file(STRINGS ${source} includes REGEX "^#include \"")
+  foreach(layer base tensor audio text store models engine server)
+    if(includes MATCHES "#include \"${layer}/")
+      set(highest syrinx_${layer})
+    endif()
+  endforeach()
+  set(${result} ${highest} PARENT_SCOPE)
+endfunction()
+
 function(syrinx_fuzz name)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   set(source ${CMAKE_SOURCE_DIR}/fuzz/${name}_fuzz.cc)
+  syrinx_library_of(library ${source})
   set(corpus ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
   if(SYRINX_FUZZ)
     add_executable(${name}_fuzz ${source})
-    target_link_libraries(${name}_fuzz PRIVATE ${ARG_LINKS} syrinx_options)
+    target_link_libraries(${name}_fuzz PRIVATE ${library} syrinx_options)
     target_compile_options(${name}_fuzz PRIVATE ${syrinx_guide_fuzzing})
     target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name}_replay COMMAND ${name}_fuzz -runs=0 ${corpus})
   else()
     add_executable(${name}_replay ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
-    target_link_libraries(${name}_replay PRIVATE ${ARG_LINKS} syrinx_options)
+    target_link_libraries(${name}_replay PRIVATE ${library} syrinx_options)
     add_test(NAME ${name}_replay COMMAND ${name}_replay ${corpus})
   endif()
   set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 1200)

@@ -1,4 +1,5 @@
 // Any bytes as the configuration of a Pocket TTS checkpoint: a sentence, or numbers that the stages can be built from.
+// Parsers: src/models/pocket_tts/config_\w+\.cc
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,5 @@
 // Any bytes as a voice of a small Pocket TTS model: a sentence, or a voice of its shape whose file reads back the same.
+// Parsers: src/models/pocket_tts/voice_file\.cc
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Any bytes as a SentencePiece file.  What loads as a tokenizer must encode a text and decode it to UTF-8.  What loads
 // as pieces, of other kinds of models too, must be a vocabulary whose every label spells UTF-8, in texts and words, and
 // whose phrases spell what was asked for.
+// Parsers: src/models/transducer/(vocabulary|phrase_labels)\.cc
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,6 +1,7 @@
 // The container of Silero VAD.  An even first byte: the rest as it is.  An odd one: a good file with numbers of its
 // header and records replaced, five bytes each (which one, the new value), and a last byte that cuts at one of them; so
 // that what stands behind 885 kB of values is reached by inputs of a few bytes.
+// Parsers: src/models/silero/container\.cc
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "../tests/models/silero/container_writer.h"
+#include "models/silero/container.h"
 
 namespace {
 

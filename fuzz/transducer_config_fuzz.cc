@@ -1,3 +1,4 @@
+// Parsers: src/models/transducer/(config_file|config_prompt|transformers_config)\.cc
 #include "models/transducer/config_file.h"
 #include "models/transducer/encoder_state.h"
 

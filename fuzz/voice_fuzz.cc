@@ -1,4 +1,5 @@
 // A voice file of any content (the first byte chooses its width) and the text that names voices and their shares.
+// Parsers: src/models/kokoro/voice\w*\.cc
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -34,9 +34,6 @@ ROOMS = {
     "server": [["http"], ["settings"], ["host"], ["openai", "realtime", "decode", "wyoming"], ["upstream"], [""]],
 }
 
-# A model that is built from a smaller one: (user, part).
-MODEL_PARTS = {("kokoro", "g2p"), ("pocket_tts", "mimi")}
-
 # Rooms of numbers: their tests run in the release build.  The tests of all other rooms run under the sanitizers, and so do
 # those that CMake declares with `KIND memory`: the parsers of models.
 NUMERIC = ("kernels", "nn", "models", "bench")
@@ -98,6 +95,11 @@ def begins(name, path):
 def longest(names, path):
     """The longest of the names that begins the path, or None."""
     return max((name for name in names if begins(name, path)), key=len, default=None)
+
+
+def is_part(root, model):
+    """Whether a folder of src/models is a part of models, such as a codec: it has no folder in engine/families."""
+    return not (root / "src/engine/families" / model).is_dir()
 
 
 def layer_of(path):

@@ -1,4 +1,4 @@
-// syrinx serve: the server.  Its options are the table of server/settings.h.
+// syrinx serve: the server.  Its options are the table of server/settings/settings.h.
 #include "server/serve.h"
 
 #include <deque>

@@ -3,13 +3,17 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json.h"
+#include "engine/families/default_models.h"
 #include "engine/speech/speech_family.h"
 #include "server/openapi_source.h"
+#include "store/foreign_names.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -30,6 +34,16 @@ Json* member(Json& json, std::string_view key) {
   for (auto& [name, value] : *json.object())
     if (name == key) return &value;
   return nullptr;
+}
+
+// Part of the description, which is there.
+Json& at(Json& json, std::initializer_list<std::string_view> keys) {
+  Json* found = &json;
+  for (const std::string_view key : keys) {
+    found = member(*found, key);
+    SYRINX_CHECK(found != nullptr);
+  }
+  return *found;
 }
 
 // A member that both have is an object in both.
@@ -98,15 +112,13 @@ std::string openapi_description(std::span<const RoutePolicy> routes) {
     SYRINX_CHECK(more.has_value());
     add_members(*description, *more);
   }
-  Json* fields = &*description;
-  for (const char* const key : {"components", "schemas", "SpeechRequest", "properties"})
-    if (fields != nullptr) fields = member(*fields, key);
-  SYRINX_CHECK(fields != nullptr);
-  add_options(*fields);
-  Json* const paths = member(*description, "paths");
-  SYRINX_CHECK(paths != nullptr);
+  add_options(at(*description, {"components", "schemas", "SpeechRequest", "properties"}));
+  Json& parameters = at(*description, {"components", "parameters"});
+  at(parameters, {"ModelId"}).set("example", kDefaultModel);
+  at(parameters, {"RecogniserName"}).set("example", std::string(foreign_names("transcription").front()));
+  Json& paths = at(*description, {"paths"});
   for (const RoutePolicy& route : routes) {
-    Json* const path = member(*paths, route.path);
+    Json* const path = member(paths, route.path);
     Json* const operation = path == nullptr ? nullptr : member(*path, text::ascii_lower(route.method));
     if (operation != nullptr) complete(*operation, route);
   }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "engine/families/default_models.h"
 #include "server/decode/batch_request.h"
 #include "server/openai/speech_request.h"
 #include "server/openai/transcription_request.h"
@@ -267,6 +268,21 @@ TEST(OpenApi, BatchRequestMatchesItsSchema) {
   ASSERT_FALSE(of_query.within.empty() || of_query.beyond.empty());
   for (const Json& value : of_query.within) EXPECT_TRUE(decode::parse_opaque(*value.string()));
   for (const Json& value : of_query.beyond) EXPECT_FALSE(decode::parse_opaque(*value.string()));
+}
+
+TEST(OpenApi, AnswersNameTheirIgnoredFields) {
+  for (const char* const path : {"/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"})
+    EXPECT_NE(at(description(), {"paths", path, "post", "responses", "200", "headers", "X-Syrinx-Ignored"}).object(),
+              nullptr)
+        << path;
+}
+
+TEST(OpenApi, ExamplesAreModelsOfTheCatalogue) {
+  const auto example = [](const char* name) {
+    return at(description(), {"components", "parameters", name, "example"}).dump();
+  };
+  EXPECT_EQ(example("ModelId"), fmt::format("\"{}\"", kDefaultModel));
+  EXPECT_EQ(example("RecogniserName"), "\"whisper-1\"");
 }
 
 TEST(OpenApi, UnheededFieldsAreRefusedWhenStrict) {

@@ -34,7 +34,16 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("points up", self.faults(src__store__hub="tensor/zip.h"))
 
     def test_include_between_models_is_refused(self):
+        (self.root / "src/engine/families/kokoro").mkdir(parents=True)
         self.assertIn("may not include model", self.faults(src__models__whisper__model="models/kokoro/voice.h"))
+
+    def test_include_of_part_of_models_is_allowed(self):
+        (self.root / "src/engine/families/speaker").mkdir(parents=True)
+        self.assertEqual(self.faults(src__models__speaker__model="models/codec/decoder.h"), "")
+
+    def test_include_of_model_by_part_is_refused(self):
+        (self.root / "src/engine/families/speaker").mkdir(parents=True)
+        self.assertIn("may not include model", self.faults(src__models__codec__decoder="models/speaker/model.h"))
 
     def test_include_of_lower_room_is_allowed(self):
         self.assertEqual(self.faults(src__server__wyoming__session="server/host/host.h"), "")

@@ -1,4 +1,4 @@
-"""What Whisper base makes of a recording that grows: the hypotheses of tests/engine/local_agreement_test.cc.
+"""What Whisper base makes of a recording that grows: the hypotheses of tests/engine/recognition/local_agreement_test.cc.
 
 Usage: python3 tools/reference/whisper_hypotheses.py MODEL_FOLDER OUT.json CLIP.wav...
 

@@ -28,9 +28,9 @@ std::vector<float> end_on_pause(std::span<const float> sound, int rate_hz);
 Result<std::vector<float>> prepare_recording(const Recording& recording, int rate_hz, bool truncate,
                                              const std::string& name);
 
-// The same of a file's bytes, in any format of audio/sound_file.h, with its errors.  If the beginning alone is kept, up
-// to an hour is decoded, else up to kMaxRecordingSeconds.  Block by block: what is in memory is at `rate_hz`, whatever
-// the file's own rate (at 24 kHz 46 MB, twice that while it grows).
+// The same of a file's bytes, in any format of audio/decode/sound_file.h, with its errors.  If the beginning alone is
+// kept, up to an hour is decoded, else up to kMaxRecordingSeconds.  Block by block: what is in memory is at `rate_hz`,
+// whatever the file's own rate (at 24 kHz 46 MB, twice that while it grows).
 Result<std::vector<float>> read_voice_recording(std::span<const std::byte> file, int rate_hz, bool truncate,
                                                 const std::string& name);
 
