@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import hashlib
 import json
+import re
 import time
 import urllib.parse
 
@@ -44,7 +45,8 @@ class Heard:
     """Of one request.  Times in seconds."""
     name: str                 # the request's id
     seed: int = 0
-    status: int = 0           # 0: no answer, or one that was broken off
+    status: int = 0           # 0: no answer, or one that was broken off; 503: refused
+    wait: float = 0.0         # of a refusal: after how long the server has it ask again; 0: it does not say
     first: float = 0.0        # from the request to its first sound
     sound: float = 0.0        # how long it lasts
     misses: int = 0           # how often the listener had nothing left to play, and waited
@@ -96,6 +98,8 @@ async def _receive(reader: asyncio.StreamReader, heard: Heard, player: _Player) 
     status = int(head.split(" ", 2)[1])
     if "transfer-encoding: chunked" not in head.lower():
         await reader.read()
+        told = re.search(r"\r\nretry-after: *(\d+)\r\n", head, re.IGNORECASE)
+        heard.wait = float(told[1]) if told else 0.0
         heard.status = status if status != 200 else 0  # a stream is what is asked for
         return
     while size := int((await reader.readline()).split(b";")[0], 16):
@@ -115,6 +119,8 @@ async def _listen_live(target: Target, text: str, name: str, seed: int, silent_f
     try:
         await LIVE[target.protocol](target.host, target.port, text, seed, begin, player.take)
         heard.status = 200
+    except live.Refused as refused:
+        heard.status, heard.wait = 503, refused.wait_s
     except (OSError, ValueError, KeyError, asyncio.IncompleteReadError):
         pass
     player.end()
@@ -150,7 +156,8 @@ async def _one_after_another(target: Target, text: str, who: str, offset: float,
         all_heard.append(heard)
         count += 1
         silent_from = heard.play_end if ahead > 0 and heard.status == 200 else 0.0
-        await asyncio.sleep(max(0.0 if heard.status == 200 else 0.1, heard.play_end - ahead - time.monotonic()))
+        pause = 0.0 if heard.status == 200 else heard.wait or 0.1
+        await asyncio.sleep(max(pause, heard.play_end - ahead - time.monotonic()))
 
 
 async def listeners(target: Target, text: str, streams: int, seconds: float, period: float, ahead: float = 0.0,

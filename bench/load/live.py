@@ -10,6 +10,7 @@ import base64
 import contextlib
 import dataclasses
 import json
+import re
 import time
 import wave
 from collections.abc import AsyncIterator, Callable
@@ -62,18 +63,37 @@ class Broken(ValueError):
     """The server's own error, or an answer that is none."""
 
 
+class Refused(Broken):
+    """There is no room for the stream, and the server says when to ask again."""
+
+    def __init__(self, message: str, wait_s: float):
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+def broken(message: str) -> Broken:
+    """An error of a protocol without headers, whose text has the wait."""
+    told = re.search(r"leave no room for another .* ask again in about (\d+) s", message)
+    return Refused(message, float(told[1])) if told else Broken(message)
+
+
 # ---- realtime --------------------------------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
 async def _socket(host: str, port: int, path: str):
     from websockets.asyncio.client import connect
-    from websockets.exceptions import WebSocketException
+    from websockets.exceptions import InvalidStatus, WebSocketException
     try:
         # Whoever speaks reads later: what waits for him must not keep the answers to pings from being read.
         async with connect(f"ws://{host}:{port}{path}", compression=None, max_size=None, max_queue=None,
                            open_timeout=60) as socket:
             yield socket
+    except InvalidStatus as error:
+        wait = error.response.headers.get("Retry-After", "")
+        if error.response.status_code == 503 and wait.isdecimal():
+            raise Refused(str(error), float(wait)) from error
+        raise Broken(str(error)) from error
     except WebSocketException as error:
         raise Broken(str(error)) from error
 
@@ -86,7 +106,7 @@ async def _until(socket, kind: str, told: Callable[[dict], None] = lambda _: Non
     async for message in socket:
         event = json.loads(message)
         if event["type"] == "error":
-            raise Broken(event["error"]["message"])
+            raise broken(event["error"]["message"])
         told(event)
         if event["type"] == kind:
             return event
@@ -124,7 +144,7 @@ async def realtime_words(host: str, port: int, clip: Clip) -> tuple[str, float]:
 
         def told(event: dict) -> None:
             if event["type"].endswith("transcription.failed"):
-                raise Broken(event["error"]["message"])
+                raise broken(event["error"]["message"])
 
         return (await _until(socket, "conversation.item.input_audio_transcription.completed", told))["transcript"], said
 
@@ -178,7 +198,7 @@ async def _read_event(reader: asyncio.StreamReader) -> tuple[str, dict, bytes]:
     data = json.loads(await reader.readexactly(head["data_length"])) if head.get("data_length") else head.get("data") or {}
     payload = await reader.readexactly(head.get("payload_length") or 0)
     if head["type"] == "error":
-        raise Broken(data.get("text", "error"))
+        raise broken(data.get("text", "error"))
     return head["type"], data, payload
 
 

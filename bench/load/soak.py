@@ -3,7 +3,9 @@
 
   soak.py --minutes 20 --model FOLDER --voice FILE [--streams 4] [--csv soak.csv]
   soak.py --seconds 30 ...
-  soak.py ... --clip FILE.wav --recognition-model MODEL [--speakers 4]
+  soak.py ... --clip FILE.wav --recognition-model MODEL [--speakers 4] [--compare]
+  soak.py ... --most-late 0.005 --most-gap-ms 90
+  soak.py ... --live-load 0                       without admission by load
 
 So many listeners hear one text after another, beside clients that leave in the midst of an answer or of a message, that
 send what is no request, that connect without a word, and --stalled ones that ask for a long text and do not read it until
@@ -12,6 +14,10 @@ Wyoming, as a recording, and as a stream and a recording of /v2/decode in turn. 
 fill caches and pools, the process may grow by `--allow-mb` and by no descriptor; at the end all slots are free.  Each
 text, under the load and behind it, has the samples that the same seed had before, and each clip the words that the same
 protocol had heard.  Fails otherwise, or when a listener or speaker is failed.
+
+Who is refused for want of room, with 503 and the time to ask again, is not failed: it asks again then, and is counted
+apart.  Late frames and gaps are those of the texts that were admitted.  --compare has the speakers alone first, and
+prints how long behind a clip's end their words came then.
 """
 
 from __future__ import annotations
@@ -90,6 +96,7 @@ def sample(server: Syrinx, begun: float) -> dict:
         figures[name] = value
     return {"second": round(time.monotonic() - begun, 1), "rss_mb": float(figures["process_resident_memory_bytes"]) / 1e6,
             "descriptors": float(figures["process_open_fds"]),
+            "live_load": sum(float(value) for name, value in figures.items() if name.startswith("syrinx_live_load{")),
             "busy": sum(float(value) for name, value in figures.items() if name.startswith("syrinx_slots{") and 'state="busy"' in name)}
 
 
@@ -104,8 +111,8 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
                 await reader.read(dice.choice([1, 5000, 50000]))
             elif kind < 0.6:
                 writer.write(UPGRADE.format(dice.choice(STREAMS)).encode())
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(HALF_A_MESSAGE)
+                if b" 101 " in await reader.readuntil(b"\r\n\r\n"):  # else it is refused
+                    writer.write(HALF_A_MESSAGE)
             else:
                 writer.write(dice.choice([b"", *RUDE]))
             if dice.random() < 0.5:
@@ -118,7 +125,7 @@ async def be_rude(server: Syrinx, until: float, dice: random.Random) -> None:
 
 
 async def stall(server: Syrinx, number: int, until: float, found: list[dict]) -> None:
-    """Reads one byte of an answer and no more until the server has given it up; then another one."""
+    """Reads the first bytes of an answer and no more until the server has given it up; then another one."""
     loop = asyncio.get_running_loop()
     for count in itertools.count():
         name = f"stalled.{number}.{count}"
@@ -127,7 +134,10 @@ async def stall(server: Syrinx, number: int, until: float, found: list[dict]) ->
             connection.setblocking(False)
             await loop.sock_connect(connection, ("127.0.0.1", server.target.port))
             await loop.sock_sendall(connection, server.target.request(LONG_TEXT, name, 0)[0])
-            await asyncio.wait_for(loop.sock_recv(connection, 1), max(1.0, until - time.monotonic()))
+            begins = await asyncio.wait_for(loop.sock_recv(connection, 12), max(1.0, until - time.monotonic()))
+            if begins.endswith(b" 503"):
+                await asyncio.sleep(1)
+                continue
             while name not in server.log:
                 if time.monotonic() >= until:
                     return
@@ -171,6 +181,36 @@ def ends_idle(server: Syrinx, descriptors: float) -> dict:
         time.sleep(0.1)
 
 
+def print_told(said: list[speaker.Said], phase: str) -> None:
+    """How long behind its clip's end, or its request, the words came, by protocol."""
+    for protocol in EARS:
+        answers = [1e3 * s.answer for s in said if s.protocol == protocol and s.status == 200]
+        refused = sum(s.protocol == protocol and s.status == 503 for s in said)
+        if answers or refused:
+            behind = "the request" if protocol in speaker.WHOLE else "the clip's end"
+            print(f"  {phase}, {protocol}: {len(answers)} clips, {refused} refused; words behind {behind} "
+                  f"p50 {percentile(answers or [0.0], 50):.0f} ms, p95 {percentile(answers or [0.0], 95):.0f} ms", flush=True)
+
+
+def misses_of_bars(args: argparse.Namespace, heard: list[listener.Heard]) -> list[str]:
+    """Frames and gaps of the admitted, printed and held against the bars."""
+    spoken = [h for h in heard if h.status == 200]
+    frames = sum(len(h.gaps) + 1 for h in spoken)
+    late = sum(h.misses for h in spoken)
+    gap_ms = 1e3 * percentile([gap for h in spoken for gap in h.gaps] or [0.0], 99)
+    firsts = [1e3 * h.first for h in spoken] or [0.0]
+    share = late / max(1, frames)
+    print(f"of {frames} frames of the admitted {late} came late ({100 * share:.2f} %), the worst by "
+          f"{1e3 * max((h.late for h in spoken), default=0.0):.0f} ms; gap of frames p99 {gap_ms:.1f} ms; first sound "
+          f"p50 {percentile(firsts, 50):.0f} ms, p99 {percentile(firsts, 99):.0f} ms")
+    found = []
+    if share > args.most_late:
+        found.append(f"{100 * share:.2f} % of the frames came late, and {100 * args.most_late:g} % may")
+    if gap_ms > args.most_gap_ms:
+        found.append(f"the gap of frames has p99 {gap_ms:.1f} ms, and may have {args.most_gap_ms:g}")
+    return found
+
+
 def differences(load: Load, before: Alone, behind: Alone) -> list[str]:
     """Sounds and words that are not those of before."""
     found = []
@@ -194,14 +234,21 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
     third = samples[len(samples) // 3:]
     quarter = max(1, len(third) // 4)
     grown = max(s["rss_mb"] for s in third[-quarter:]) - max(s["rss_mb"] for s in third[:quarter])
-    failed = [h for h in heard if h.status != 200 or h.sound == 0]
-    unheard = [s for s in load.said if s.status != 200]
+    refused = [h for h in heard if h.status == 503] + [s for s in load.said if s.status == 503]
+    untold = [r for r in refused if r.wait < 1]
+    failed = [h for h in heard if h.status not in (200, 503) or h.status == 200 and h.sound == 0]
+    unheard = [s for s in load.said if s.status not in (200, 503)]
     unread = [s["id"] for s in load.stalled if s.get("stopped") != "cancelled"]
-    gaps = [gap for h in heard for gap in h.gaps] or [0.0]
-    found = []
+    found = misses_of_bars(args, heard)
+    waits = [r.wait for r in refused] or [0.0]
+    print(f"{len(refused)} were refused, {len(refused) - len(untold)} of them told when to ask again (after "
+          f"{percentile(waits, 50):.0f} s, p95 {percentile(waits, 95):.0f} s)")
+    print_told(load.said, "beside listeners")
+    if untold:
+        found.append(f"{len(untold)} of {len(refused)} refusals do not say when to ask again")
     if len(samples) < 8:
         found.append(f"{len(samples)} samples were taken; eight tell something")
-    if not heard or failed:
+    if not any(h.status == 200 for h in heard) or failed:
         found.append(f"{len(failed)} of {len(heard)} texts were not spoken")
     if unheard:
         kinds = dict.fromkeys(f"{s.protocol}: {s.status} {s.fault}" for s in unheard)
@@ -214,8 +261,9 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
         found.append(f"{after['descriptors']:.0f} descriptors are open, {before['descriptors']:.0f} were before")
     if after["busy"] > 0:
         found.append(f"{after['busy']:.0f} slots are busy though nobody asks")
-    print(f"{len(heard)} texts, {sum(h.sound for h in heard):.0f} s of sound, {sum(h.misses for h in heard)} misses; "
-          f"gap of frames p99 {1e3 * percentile(gaps, 99):.1f} ms; {len(load.said)} clips; {len(load.stalled)} stalled readers were cut; memory {samples[0]['rss_mb']:.1f} MB at first, "
+    spoken = [h for h in heard if h.status == 200]
+    print(f"{len(spoken)} texts, {sum(h.sound for h in spoken):.0f} s of sound; live load "
+          f"{max(s['live_load'] for s in samples):.2f} at most; {len(load.said)} clips; {len(load.stalled)} stalled readers were cut; memory {samples[0]['rss_mb']:.1f} MB at first, "
           f"{third[0]['rss_mb']:.1f} after a third, {samples[-1]['rss_mb']:.1f} at the end, grown {grown:+.1f}; descriptors {before['descriptors']:.0f} before, "
           f"{max(s['descriptors'] for s in samples):.0f} at most, {after['descriptors']:.0f} after; slots busy at most {max(s['busy'] for s in samples):.0f}, {after['busy']:.0f} after")
     return found
@@ -223,7 +271,8 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
 
 def server_arguments(args: argparse.Namespace) -> list[str]:
     return [*syrinx_arguments(args), "--recognition-model", args.recognition_model, "--recognition-slots",
-            str(args.slots), "--recognition-threads", str(args.threads)]
+            str(args.slots), "--recognition-threads", str(args.threads),
+            *(["--live-load", str(args.live_load)] if args.live_load is not None else [])]
 
 
 def main() -> int:
@@ -243,6 +292,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--seconds", type=float, help="in place of minutes")
     parser.add_argument("--allow-mb", type=float, default=8)
+    parser.add_argument("--live-load", type=float, help="the server's live_load")
+    parser.add_argument("--compare", action="store_true", help="a quarter of the time without listeners first")
+    parser.add_argument("--most-late", type=float, default=1.0, help="share of the frames that may come late")
+    parser.add_argument("--most-gap-ms", type=float, default=float("inf"), help="p99 of the gaps between frames")
     parser.add_argument("--csv")
     args = parser.parse_args()
     args.seconds = args.seconds or 60 * args.minutes
@@ -253,6 +306,8 @@ def main() -> int:
         ears = [speaker.Ear(protocol, "127.0.0.1", server.port_of(protocol), args.clip.at(rate_hz or args.clip.rate_hz))
                 for protocol, rate_hz in EARS.items()] if args.clip else []
         first, before = asyncio.run(alone(server, ears)), sample(server, 0.0)
+        if args.compare and ears:
+            print_told(asyncio.run(speaker.speakers(ears, args.speakers, args.seconds / 4)), "without listeners")
         load = asyncio.run(soak(server, ears, args))
         after = ends_idle(server, before["descriptors"])
         found = faults(args, load, before, after) + differences(load, first, asyncio.run(alone(server, ears)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 import time
 
 import live
@@ -29,7 +30,8 @@ class Ear:
 class Said:
     """Of one clip.  Times in seconds."""
     protocol: str
-    status: int = 0        # 200, an HTTP status, or 0: no answer, or an error
+    status: int = 0        # 200, an HTTP status, or 0: no answer, or an error; 503: refused
+    wait: float = 0.0      # of a refusal: after how long the server has it ask again; 0: it does not say
     answer: float = 0.0    # from the last sample to the words; of a recording that is posted whole, from its request
     words: str = ""
     fault: str = ""
@@ -67,7 +69,8 @@ async def _post(ear: Ear, said: Said) -> None:
     if status == 200:
         said.words = json.loads(answer)[words].strip()
     else:
-        said.fault = answer[:300].decode(errors="replace")
+        told = re.search(r"\r\nretry-after: *(\d+)\r\n", head, re.IGNORECASE)
+        said.fault, said.wait = answer[:300].decode(errors="replace"), float(told[1]) if told else 0.0
     said.status = status
 
 
@@ -80,6 +83,8 @@ async def say(ear: Ear) -> Said:
         else:
             words, last = await LIVE[ear.protocol](ear.host, ear.port, ear.clip)
             said.answer, said.words, said.status = time.monotonic() - last, words.strip(), 200
+    except live.Refused as refused:
+        said.status, said.fault, said.wait = 503, str(refused), refused.wait_s
     except (OSError, ValueError, KeyError, IndexError, asyncio.IncompleteReadError) as error:
         said.status, said.fault = 0, str(error)
     return said
@@ -92,7 +97,8 @@ async def _one_after_another(ears: list[Ear], first: int, offset: float, until: 
         ear = ears[(first + count) % len(ears)]
         said = await say(ear)
         all_said.append(said)
-        await asyncio.sleep(max(0.0 if said.status == 200 else 0.1, begun + ear.clip.seconds - time.monotonic()))
+        pause = 0.0 if said.status == 200 else said.wait or 0.1
+        await asyncio.sleep(max(pause, begun + ear.clip.seconds - time.monotonic()))
         begun, count = time.monotonic(), count + 1
 
 

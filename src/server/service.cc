@@ -112,6 +112,7 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots),
                          system_clock(), static_cast<size_t>(settings.recognition_live_slots)),
+      live_(settings.live_load),
       voice_slot_(settings.speech_model.empty() ? 0 : 1),
       sessions_(static_cast<size_t>(settings.max_sessions)) {
   begin_counters();
@@ -135,6 +136,7 @@ void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<c
   if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms(), recognition->memory_bytes());
   if (recognition)
     metrics_.set("syrinx_model_warm_up_seconds", {{"model", recognition->id()}}, recognition->warm_up_ms() / 1000);
+  measure_load(speech, recognition);
   {
     const std::lock_guard lock(mutex_);
     speech_model_ = std::move(speech);
@@ -376,8 +378,9 @@ Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<Spe
   auto voice = speech->find_voice(request.voice, request.language);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
+  const bool is_whole = request.whole;  // nobody plays it before all of it is there
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
-  if (auto refused = start_job(speech_slots_, job)) return tl::unexpected(std::move(*refused));
+  if (auto refused = is_whole ? start_job(speech_slots_, job) : start_live(speech_slots_, job)) return tl::unexpected(std::move(*refused));
   return job;
 }
 
@@ -398,23 +401,13 @@ tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition
   if (!models) return tl::unexpected(std::move(models).error());
   if (!models->recognition) return tl::unexpected(no_model(false, "recognises speech", ""));
   const std::shared_ptr<SlotJob> job = make(std::move(models->recognition), reports());
-  if (auto refused = start_job(recognition_slots_, job)) return tl::unexpected(std::move(*refused));
+  if (auto refused = start_live(recognition_slots_, job)) return tl::unexpected(std::move(*refused));
   return job->reply();
-}
-
-tl::expected<SlotPool::Lease, HttpError> Service::take_speech_slot() {
-  if (auto slot = speech_slots_.try_take()) return std::move(*slot);
-  return tl::unexpected(all_busy(speech_slots_));
 }
 
 JobReports Service::reports() {
   return {
       .metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error", .waiting_samples = &waiting_samples_};
-}
-
-std::optional<HttpError> Service::start_ear(const std::shared_ptr<realtime::Ear>& ear) {
-  if (recognition_slots_.try_start([ear](SlotWatch& watch) { ear->run(watch); }, [] {})) return std::nullopt;
-  return all_busy(recognition_slots_);
 }
 
 // It takes slots by itself, while it speaks or hears.
@@ -436,7 +429,7 @@ HttpReply Service::realtime(HttpRequest& request) {
                              .replies = replies_,
                              .answers_turns = answers_turns_,
                              .take_slot = [this] { return take_speech_slot(); },
-                             .has_slot = [this] { return speech_slots_.busy() < speech_slots_.size(); },
+                             .has_slot = [this] { return has_speech_room(); },
                              .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
                              .asked_model = handshake.model,
                              .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "server/host/host.h"
+#include "server/host/live_admission.h"
 #include "server/host/metrics.h"
 #include "server/host/request_log.h"
 #include "server/host/slots.h"
@@ -114,6 +115,14 @@ class Service final : public HttpService, public Host {
   static tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> decoding_model(
       tl::expected<Models, HttpError> models, const HttpRequest& request);
   std::optional<HttpError> decode_misuse(const HttpRequest& head);
+  void measure_load(const std::shared_ptr<const SpeechModel>& speech,
+                    const std::shared_ptr<const RecognitionModel>& recognition);
+  // Has `take` take a slot where there is room for one more live stream; else the reason of the refusal.
+  std::optional<HttpError> admit_live(SlotPool& slots, const std::function<bool()>& take);
+  std::optional<HttpError> start_live(SlotPool& slots, SlotPool::Job job, SlotPool::Done done);
+  std::optional<HttpError> start_live(SlotPool& slots, const std::shared_ptr<SlotJob>& job);
+  HttpError overloaded(const SlotPool& slots, const LiveAdmission::Refusal& refused);
+  bool has_speech_room();
   std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
   // The reason of a refusal.
@@ -129,6 +138,7 @@ class Service final : public HttpService, public Host {
   void set_gauges();
   void set_slot_gauges(const std::string& id, const SlotPool& slots);
   void set_engine_figures(const std::string& id, const StepFigures& steps, size_t waiting);
+  void set_live_load(const std::string& id, const SlotPool& slots);
 
   const Settings settings_;
   const ApiKeys keys_;
@@ -144,6 +154,7 @@ class Service final : public HttpService, public Host {
   std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
   std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_
   SlotPool speech_slots_, recognition_slots_;                  // their jobs use the above; none of what is off
+  LiveAdmission live_;                                         // of both
   SlotPool voice_slot_;                                        // one: uploads and deletions never meet
   SlotPool sessions_;                                          // last: they use the slots
 };

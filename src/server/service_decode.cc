@@ -38,9 +38,9 @@ HttpReply Service::decode_stream(HttpRequest& request) {
                           .max_session_s = settings_.max_session_s,
                           .idle_s = settings_.decode_idle_s},
       reports());
-  if (!recognition_slots_.try_start([session](SlotWatch& watch) { session->run(watch); },
-                                    [session] { session->end(); }))
-    return error_reply(all_busy(recognition_slots_));
+  const auto refused = start_live(
+      recognition_slots_, [session](SlotWatch& watch) { session->run(watch); }, [session] { session->end(); });
+  if (refused) return error_reply(*refused);
   HttpReply reply{.messages = session->messages()};
   if (const std::string protocol = realtime::chosen_protocol(request); !protocol.empty())
     reply.headers.push_back({"Sec-WebSocket-Protocol", protocol});

@@ -118,7 +118,7 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
 
 // Counters that have a rate from the first event on: in the beginning, and for models once they are there.
 void Service::begin_counters() {
-  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "uploads_full"})
+  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded", "uploads_full"})
     metrics_.begin("syrinx_rejected_total", {{"reason", reason}});
   if (!settings_.tls_certificate.empty()) metrics_.begin("syrinx_tls_handshakes_failed_total", {});
   if (const auto speech = speech_model()) {
@@ -140,6 +140,7 @@ void Service::set_gauges() {
   metrics_.set("syrinx_build_info",
                {{"version", version()}, {"backend", "cpu"}, {"simd", kernels::describe_chosen_target()}}, 1);
   metrics_.set("syrinx_log_lines_dropped", {}, log_ != nullptr ? static_cast<double>(log_->dropped()) : 0);
+  metrics_.set("syrinx_live_load_limit", {}, live_.limit());
   metrics_.set("syrinx_realtime_sessions", {}, static_cast<double>(sessions_.busy()));
   metrics_.set("syrinx_upload_bytes", {}, static_cast<double>(upload_room_.held()));
   metrics_.set_total("process_cpu_seconds_total", {}, process_cpu_seconds());
@@ -152,11 +153,13 @@ void Service::set_gauges() {
   if (const auto speech = speech_model()) {
     set_slot_gauges(speech->id(), speech_slots_);
     set_engine_figures(speech->id(), speech->steps(), speech->engine().waiting());
+    set_live_load(speech->id(), speech_slots_);
     metrics_.set("syrinx_uploaded_voices", {{"model", speech->id()}}, static_cast<double>(speech->shelf().size()));
   }
   if (const auto recognition = recognition_model()) {
     set_slot_gauges(recognition->id(), recognition_slots_);
     set_engine_figures(recognition->id(), recognition->recogniser().steps(), recognition->recogniser().waiting());
+    set_live_load(recognition->id(), recognition_slots_);
     metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
                  static_cast<double>(waiting_samples_) / kRecognitionRateHz);
   }
@@ -173,6 +176,13 @@ void Service::set_engine_figures(const std::string& id, const StepFigures& steps
   metrics_.set("syrinx_queue_depth", {{"model", id}}, static_cast<double>(waiting));
   metrics_.set_steps("syrinx_step_duration_seconds", {{"model", id}}, steps);
   metrics_.set_total("syrinx_step_deadline_missed_total", {{"model", id}}, static_cast<double>(steps.late));
+  metrics_.set("syrinx_longest_step_seconds", {{"model", id}}, static_cast<double>(steps.longest_ns) * 1e-9);
+}
+
+void Service::set_live_load(const std::string& id, const SlotPool& slots) {
+  const LiveAdmission::Figures figures = live_.figures(slots);
+  metrics_.set("syrinx_live_load", {{"model", id}}, figures.load);
+  metrics_.set_total("syrinx_live_streams_admitted_total", {{"model", id}}, static_cast<double>(figures.admitted));
 }
 
 HttpReply Service::metrics_page(HttpRequest& /*request*/) {

@@ -89,6 +89,18 @@ TEST_F(ServiceMetrics, StepsAreThoseBehindTheWarmUp) {
   EXPECT_EQ(value("syrinx_step_deadline_missed_total{model=\"hears\"}"), 2);
 }
 
+TEST_F(ServiceMetrics, LiveLoadIsByModel) {
+  engine_->figures.longest_ns = 7'000'000;
+  load();
+  for (const char* model : {"talks", "hears"}) {
+    const std::string labels = "{model=\"" + std::string(model) + "\"}";
+    EXPECT_EQ(value("syrinx_live_load" + labels), 0);
+    EXPECT_EQ(value("syrinx_live_streams_admitted_total" + labels), 0);
+  }
+  EXPECT_EQ(value("syrinx_live_load_limit"), 0.85);
+  EXPECT_EQ(value("syrinx_longest_step_seconds{model=\"talks\"}"), 0.007);
+}
+
 TEST_F(ServiceMetrics, QueuesAreAsDeepAsTheEnginesSay) {
   load();
   engine_->waits = 5;
@@ -101,7 +113,8 @@ TEST_F(ServiceMetrics, QueuesAreAsDeepAsTheEnginesSay) {
 
 // Else the first refusal, or the first text, would make no rate.
 TEST_F(ServiceMetrics, CountersExistFromTheBeginning) {
-  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "uploads_full"})
+  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded",
+                             "uploads_full"})
     EXPECT_EQ(value("syrinx_rejected_total{reason=\"" + std::string(reason) + "\"}"), 0);
   EXPECT_THAT(page(), Not(HasSubstr("model=")));
   load();

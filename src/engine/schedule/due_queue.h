@@ -85,7 +85,7 @@ class DueQueue {
     for (size_t i = 0; i < kClasses; ++i) {
       if (kShares[i] == 0) continue;
       if (static_cast<Work>(i) == work) {
-        if (is_paid_) earned_ns_[i] = std::max(earned_ns_[i] - took_ns, -kMostDebtNs);
+        if (is_paid_) earned_ns_[i] = std::max(earned_ns_[i] - took_ns, -kMostOwedNs);
       } else if (firsts_[i] != nullptr) {
         earned_ns_[i] =
             std::min(earned_ns_[i] + std::min(took_ns, kMostCountedNs) / (had_time_ ? 1 : kShares[i]), kMostEarnedNs);
@@ -118,8 +118,9 @@ class DueQueue {
   }
 
  private:
-  // Bounds, for steps that are much longer than kStepNs.
-  static constexpr int64_t kMostEarnedNs = 4 * kStepNs, kMostDebtNs = 8 * kStepNs;
+  // At most so much is saved up.  What a class owes after a step that is longer than kStepNs is kept whole; its bound
+  // is for a process that was stopped amid a step.
+  static constexpr int64_t kMostEarnedNs = 4 * kStepNs, kMostOwedNs = 10'000'000'000;
 
   static int urgency(Work work, int64_t due_ns, int64_t now_ns) {
     if (work == Work::kLive) return due_ns < now_ns + kSoonNs ? 0 : 2;

@@ -26,14 +26,18 @@ void Rounds::serve(Request& own) {
 
 void Rounds::enter(Request& own) {
   const std::lock_guard lock(mutex_);
-  const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->due_ns; };
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), own.due_ns, later), &own);
+  insert(own);
   if (!is_led_) {
     is_led_ = true;
     lead(own);
   } else if (leader_ != nullptr) {
     queue_.hasten(leader_->place, own.due_ns);
   }
+}
+
+void Rounds::insert(Request& own) {
+  const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->due_ns; };
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), own.due_ns, later), &own);
 }
 
 void Rounds::wait(Request& own) {
@@ -63,11 +67,10 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   StepQueue::Turn turn(queue_, own.place);
   lock.lock();
   leader_ = nullptr;
-  round_.clear();
-  choose(waiting_, round_);
+  const bool is_chosen = choose_for(own);
   lock.unlock();
   try {
-    make(round_, turn);
+    is_chosen ? make_one(turn) : turn.make_nothing();
   } catch (...) {
     for (Request* const request : round_)
       if (request->thrown == nullptr) request->thrown = std::current_exception();
@@ -85,6 +88,30 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   Request& next = *waiting_.front();
   lead(next);
   if (&next != &own) next.changed.notify_one();
+}
+
+// How long it took is counted by how many it served.
+void Rounds::make_one(StepQueue::Turn& turn) {
+  const int64_t began_ns = queue_.clock().now_ns();
+  make(round_, turn);
+  if (!turn.makes_nothing()) queue_.note_round(round_.size(), queue_.clock().now_ns() - began_ns);
+}
+
+// False: the choice failed.  The request ends with what was thrown; all others wait for the next round.
+bool Rounds::choose_for(Request& own) {
+  round_.clear();
+  try {
+    choose(waiting_, round_);
+    return true;
+  } catch (...) {
+    own.thrown = std::current_exception();
+  }
+  for (Request* const request : round_)
+    if (std::find(waiting_.begin(), waiting_.end(), request) == waiting_.end()) insert(*request);
+  round_.clear();
+  std::erase(waiting_, &own);
+  own.done = true;
+  return false;
 }
 
 void Rounds::leave_out_left() {

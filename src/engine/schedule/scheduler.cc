@@ -38,25 +38,62 @@ void Scheduler::hand_over(int64_t now_ns) {
   next.changed.notify_one();  // under the lock: the waiter is gone as soon as its thread has seen this
 }
 
+void Scheduler::holder_waits(StepQueue* queue, Waiter* waiter) {
+  const int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  holders_queue_ = queue;
+  holder_ = waiter;
+  hasten_holder(now_ns);
+}
+
+void Scheduler::hasten_holder(int64_t now_ns) {
+  if (holder_ != nullptr && !queue_.empty()) holders_queue_->hasten(*holder_, queue_.first_due_ns(now_ns), now_ns);
+}
+
+// While it lives, the place of a line's holder is as urgent as the line's waiters.
+class StepQueue::Held {
+ public:
+  Held(Scheduler* line, StepQueue& queue, Place& place) : line_(line) {
+    if (line_ != nullptr) line_->holder_waits(&queue, &place.waiter_);
+  }
+  ~Held() {
+    if (line_ != nullptr) line_->holder_waits(nullptr, nullptr);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  // That the wait begins with.
+  static int64_t due_ns(const Scheduler* line, int64_t own_ns) {
+    return line != nullptr ? line->sooner(own_ns) : own_ns;
+  }
+
+ private:
+  Scheduler* const line_;
+};
+
 void StepQueue::join(Place& place, int64_t due_ns) {
-  const Work work = work_of(due_ns, clock().now_ns());
+  const int64_t now_ns = clock().now_ns();
+  const Work work = work_of(due_ns, now_ns);
   const std::lock_guard lock(scheduler_.mutex_);
   asking_.fetch_add(1, std::memory_order_relaxed);
   place.is_taken_ = true;
   place.waiter_.due_ns = due_ns;
   place.waiter_.work = work;
   place.waiter_.is_served = scheduler_.try_take();
-  if (!place.waiter_.is_served) scheduler_.put(place.waiter_, *this, due_ns, work);
+  if (place.waiter_.is_served) return;
+  scheduler_.put(place.waiter_, *this, due_ns, work);
+  scheduler_.hasten_holder(now_ns);
 }
 
-void StepQueue::hasten(Place& place, int64_t due_ns) {
-  const int64_t now_ns = clock().now_ns();
+void StepQueue::hasten(Place& place, int64_t due_ns) { hasten(place.waiter_, due_ns, clock().now_ns()); }
+
+void StepQueue::hasten(Scheduler::Waiter& waiter, int64_t due_ns, int64_t now_ns) {
   const Work work = work_of(due_ns, now_ns);
   const std::lock_guard lock(scheduler_.mutex_);
-  const Scheduler::Waiter& own = place.waiter_;
-  if (own.queue == nullptr || !DueQueue::goes_before(work, due_ns, own.work, own.due_ns, now_ns)) return;
-  scheduler_.remove(place.waiter_);
-  scheduler_.put(place.waiter_, *this, due_ns, work);
+  if (waiter.queue == nullptr || !DueQueue::goes_before(work, due_ns, waiter.work, waiter.due_ns, now_ns)) return;
+  scheduler_.remove(waiter);
+  scheduler_.put(waiter, *this, due_ns, work);
+  scheduler_.hasten_holder(now_ns);
 }
 
 void StepQueue::wait(Place& place) {
@@ -65,17 +102,21 @@ void StepQueue::wait(Place& place) {
   place.waiter_.is_served = place.is_taken_ = false;
 }
 
-Work StepQueue::begin(int64_t due_ns) {
+Work StepQueue::begin(int64_t due_ns, Scheduler* line) {
   Place own;
-  join(own, due_ns);
-  wait(own);
+  join(own, Held::due_ns(line, due_ns));
+  {
+    const Held held(line, *this, own);
+    wait(own);
+  }
   return own.waiter_.work;
 }
 
 // Ends a step and waits for the next one, which may come at once.  Its owner waits beside the others, so what goes
 // behind it gets nothing.
-Work StepQueue::pass(Work work, int64_t began_ns, int64_t due_ns) {
+Work StepQueue::pass(Work work, int64_t began_ns, int64_t due_ns, Scheduler* line) {
   Place own;
+  due_ns = Held::due_ns(line, due_ns);
   const int64_t now_ns = clock().now_ns();
   {
     const std::lock_guard lock(scheduler_.mutex_);
@@ -83,20 +124,23 @@ Work StepQueue::pass(Work work, int64_t began_ns, int64_t due_ns) {
     scheduler_.put(own.waiter_, *this, due_ns, work_of(due_ns, now_ns));
     scheduler_.hand_over(now_ns);
   }
-  wait(own);
+  {
+    const Held held(line, *this, own);
+    wait(own);
+  }
   return own.waiter_.work;
 }
 
 // False: the caller has left the queue, or has handed its turn over.
-bool StepQueue::begin_wanted(int64_t due_ns, const std::function<bool()>& is_wanted, Work& work) {
+bool StepQueue::begin_wanted(int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line, Work& work) {
   if (!is_wanted) {
-    work = begin(due_ns);
+    work = begin(due_ns, line);
     return true;
   }
   Place own;
-  join(own, due_ns);
-  work = own.waiter_.work;
+  join(own, Held::due_ns(line, due_ns));
   {
+    const Held held(line, *this, own);
     std::unique_lock lock(scheduler_.mutex_);
     while (!own.waiter_.changed.wait_for(lock, Scheduler::kLook, [&] { return own.waiter_.is_served; })) {
       lock.unlock();
@@ -108,17 +152,12 @@ bool StepQueue::begin_wanted(int64_t due_ns, const std::function<bool()>& is_wan
       return false;
     }
   }
+  work = own.waiter_.work;
   const int64_t came_ns = clock().now_ns();
   if (is_wanted()) return true;
   asking_.fetch_sub(1, std::memory_order_relaxed);
   scheduler_.end(work, came_ns);
   return false;
-}
-
-void StepQueue::note_part(int64_t took_ns) {
-  int64_t longest_ns = longest_ns_.load(std::memory_order_relaxed);
-  while (took_ns > longest_ns && !longest_ns_.compare_exchange_weak(longest_ns, took_ns, std::memory_order_relaxed)) {
-  }
 }
 
 StepQueue::Turn::Turn(StepQueue& queue, int64_t due_ns) : queue_(queue), due_ns_(due_ns) {
@@ -135,10 +174,10 @@ StepQueue::Turn::Turn(StepQueue& queue, Place& place) : queue_(queue), due_ns_(k
   begun(asked_ns);
 }
 
-StepQueue::Turn::Turn(StepQueue& queue, int64_t due_ns, const std::function<bool()>& is_wanted)
-    : queue_(queue), due_ns_(due_ns) {
+StepQueue::Turn::Turn(StepQueue& queue, int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line)
+    : queue_(queue), line_(line), due_ns_(due_ns) {
   const int64_t asked_ns = queue_.clock().now_ns();
-  is_mine_ = queue_.begin_wanted(due_ns_, is_wanted, work_);
+  is_mine_ = queue_.begin_wanted(due_ns_, is_wanted, line_, work_);
   begun(asked_ns);
 }
 
@@ -154,34 +193,35 @@ void StepQueue::Turn::begun(int64_t asked_ns) {
 void StepQueue::Turn::give_way(int64_t due_ns) {
   if (queue_.scheduler_.waiting() == 0) {
     const int64_t now_ns = queue_.clock().now_ns();
-    queue_.note_part(now_ns - part_ns_);
+    queue_.steps_.note_part(now_ns - part_ns_);
     part_ns_ = now_ns;
     return;
   }
   count(false);
   const int64_t asked_ns = queue_.clock().now_ns();
-  work_ = queue_.pass(work_, began_ns_, due_ns);
+  work_ = queue_.pass(work_, part_ns_, due_ns, line_);
   begun(asked_ns);
 }
 
 void StepQueue::Turn::begin_again(int64_t due_ns) {
   const int64_t asked_ns = queue_.clock().now_ns();
-  work_ = queue_.begin(due_ns);
+  work_ = queue_.begin(due_ns, line_);
   begun(asked_ns);
 }
 
 // Before the next step begins.
 void StepQueue::Turn::count(bool may_be_late) {
   const int64_t now_ns = queue_.clock().now_ns();
-  queue_.note_part(now_ns - part_ns_);
-  if (due_ns_ == kNeverDue || makes_nothing_) return;
+  queue_.steps_.note_part(now_ns - part_ns_);
+  if (makes_nothing_) return;
+  if (due_ns_ == kNeverDue) return queue_.steps_.note_other(now_ns - began_ns_);
   queue_.steps_.note(now_ns - began_ns_, may_be_late && is_late(deadline_ns_, now_ns));
 }
 
 void StepQueue::Turn::end() {
   count(true);
   queue_.asking_.fetch_sub(1, std::memory_order_relaxed);
-  queue_.scheduler_.end(work_, began_ns_);
+  queue_.scheduler_.end(work_, part_ns_);
 }
 
 }  // namespace syrinx

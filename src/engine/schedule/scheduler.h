@@ -5,6 +5,9 @@
 // A turn is one step.  Long work is cut: between two steps of about DueQueue::kStepNs its owner gives way, and what is
 // due goes first.  Nothing of the work moves to another thread, so a stream that is alone pays one lock a step.
 //
+// Whoever holds a smaller scheduler, a line, and waits for the team is as urgent there as the most urgent waiter of the
+// line (Turn's `line`): else that one would wait behind all that goes before the holder.
+//
 // A wait costs one lock and one wake-up of the thread that is next; nothing is allocated.
 #pragma once
 
@@ -51,6 +54,11 @@ class Scheduler {
     std::condition_variable changed = {};
   };
 
+  // The holder of this line waits at `queue` in `place`, and goes on waiting no less urgently than this line's waiters;
+  // null: it waits no more.  The locks of both are taken, this one's first.
+  void holder_waits(StepQueue* queue, Waiter* waiter);
+  void hasten_holder(int64_t now_ns);  // by mutex_
+
   // By mutex_.
   bool try_take();
   void put(Waiter& waiter, StepQueue& queue, int64_t due_ns, Work work);
@@ -63,6 +71,8 @@ class Scheduler {
   mutable std::mutex mutex_;
   bool taken_ = false;
   DueQueue queue_;
+  StepQueue* holders_queue_ = nullptr;  // where the holder of this line waits, and its place there; null: nowhere
+  Waiter* holder_ = nullptr;
   std::atomic<size_t> waiting_{0};
 };
 
@@ -97,7 +107,9 @@ class StepQueue {
     Turn(StepQueue& queue, Place& place);
     // `is_wanted` is polled every Scheduler::kLook while it waits and once when the turn has come, on this thread; it
     // must neither wait nor throw.  Empty: always wanted.  Once it says no, the turn is over: is_mine() is false.
-    Turn(StepQueue& queue, int64_t due_ns, const std::function<bool()>& is_wanted);
+    // `line`: another scheduler that this thread has a turn of; each wait here is as urgent as the most urgent waiter
+    // there.  Null: none.
+    Turn(StepQueue& queue, int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line = nullptr);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -120,6 +132,7 @@ class StepQueue {
     void set_deadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
     // Nothing is made in this turn: it counts as no step.
     void make_nothing() { makes_nothing_ = true; }
+    bool makes_nothing() const { return makes_nothing_; }
 
    private:
     struct Return {
@@ -132,7 +145,9 @@ class StepQueue {
     void end();
 
     StepQueue& queue_;
+    Scheduler* const line_ = nullptr;
     int64_t due_ns_;
+    // `part_ns_`: when it last could have given way; that much is the scheduler's step, and began_ns_ the figures'.
     int64_t deadline_ns_ = due_ns_, began_ns_ = 0, part_ns_ = 0, waited_ns_ = 0;
     Work work_ = Work::kBatch;
     bool is_mine_ = true, makes_nothing_ = false;
@@ -145,20 +160,22 @@ class StepQueue {
   size_t asking() const { return asking_.load(std::memory_order_relaxed); }
   // Steps of work that is due, since the beginning.
   StepFigures steps() const { return steps_.read(); }
+  // A turn that runs has served so many streams by one step of that length (schedule/rounds.h).
+  void note_round(size_t members, int64_t took_ns) { steps_.note_round(members, took_ns); }
   // The longest time for which a turn of this queue let nothing else run.
-  int64_t longest_step_ns() const { return longest_ns_.load(std::memory_order_relaxed); }
+  int64_t longest_step_ns() const { return steps_.longest_ns(); }
 
  private:
   friend class Scheduler;
+  class Held;
   void wait(Place& place);
-  Work begin(int64_t due_ns);
-  bool begin_wanted(int64_t due_ns, const std::function<bool()>& is_wanted, Work& work);
-  Work pass(Work work, int64_t began_ns, int64_t due_ns);
-  void note_part(int64_t took_ns);
+  void hasten(Scheduler::Waiter& waiter, int64_t due_ns, int64_t now_ns);
+  Work begin(int64_t due_ns, Scheduler* line = nullptr);
+  bool begin_wanted(int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line, Work& work);
+  Work pass(Work work, int64_t began_ns, int64_t due_ns, Scheduler* line);
 
   Scheduler& scheduler_;
   StepCounts steps_;
-  std::atomic<int64_t> longest_ns_{0};
   std::atomic<size_t> waiting_{0}, asking_{0};
 };
 

@@ -181,6 +181,7 @@ bool StreamSession::hear_some(SlotWatch& watch) {
   const int64_t came_ns = arrivals_.front().at_ns;  // of the last of them
   first_word_.hear(some.size(), came_ns);
   ask_engine(watch, [&] { return sound_.push(*stream_, some, came_ns, events_); });
+  watch.note_audio(seconds_of(some.size()));
   sound_.take_off(some.size());
   return true;
 }

@@ -83,7 +83,8 @@ Result<std::shared_ptr<RecognitionModel>> RecognitionModel::warmed(const Setting
   std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
   const Stopwatch watch;
   SYRINX_TRY_VOID(model->warm_up());
-  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + watch.elapsed_ms();
+  model->second_ms_ = watch.elapsed_ms();
+  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + model->second_ms_;
   return model;
 }
 

@@ -31,6 +31,25 @@ void SlotWatch::wait_ends() {
     given_ns_.store(clock_.now_ns(), std::memory_order_relaxed);
 }
 
+void SlotWatch::note_audio(double seconds) {
+  const int64_t now_ns = clock_.now_ns();
+  if (first_ns_.load(std::memory_order_relaxed) == kIdle) first_ns_.store(now_ns, std::memory_order_relaxed);
+  last_ns_.store(now_ns, std::memory_order_relaxed);
+  audio_ns_.fetch_add(static_cast<int64_t>(seconds * 1e9), std::memory_order_relaxed);
+}
+
+void SlotWatch::begin_work() {
+  before_ns_.store(audio_ns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  first_ns_.store(kIdle, std::memory_order_relaxed);
+}
+
+bool SlotWatch::is_pacing(int64_t now_ns) const {
+  const int64_t first_ns = first_ns_.load(std::memory_order_relaxed);
+  if (first_ns == kIdle || now_ns - last_ns_.load(std::memory_order_relaxed) <= kQuietNs) return true;
+  const int64_t made_ns = audio_ns_.load(std::memory_order_relaxed) - before_ns_.load(std::memory_order_relaxed);
+  return made_ns - (now_ns - first_ns) <= kAheadNs;
+}
+
 std::optional<int64_t> SlotWatch::waits_since_ns() const {
   const int64_t since = since_ns_.load(std::memory_order_relaxed);
   return since == kIdle ? std::nullopt : std::optional(since);
@@ -85,6 +104,8 @@ SlotPool::Slot* SlotPool::take_free(Work work) {
   Slot& slot = **std::find_if(slots_.begin(), slots_.end(), [](const auto& each) { return !each->taken; });
   slot.taken = true;
   slot.work = work;
+  slot.taken_ns = clock_.now_ns();
+  slot.watch.begin_work();
   busy_.fetch_add(1, std::memory_order_acq_rel);
   if (work == Work::kBatch) batch_busy_.fetch_add(1, std::memory_order_acq_rel);
   return &slot;
@@ -93,7 +114,37 @@ SlotPool::Slot* SlotPool::take_free(Work work) {
 void SlotPool::free_again(Slot& slot) {
   slot.taken = false;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
-  if (slot.work == Work::kBatch) batch_busy_.fetch_sub(1, std::memory_order_acq_rel);
+  if (slot.work == Work::kBatch) {
+    batch_busy_.fetch_sub(1, std::memory_order_acq_rel);
+    return;
+  }
+  constexpr double kNewest = 0.1;  // weight
+  const double held_s = static_cast<double>(clock_.now_ns() - slot.taken_ns) * 1e-9;
+  mean_live_s_ = mean_live_s_ > 0 ? mean_live_s_ + kNewest * (held_s - mean_live_s_) : held_s;
+}
+
+SlotPool::Live SlotPool::live() const {
+  const int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  Live live;
+  for (const auto& slot : slots_) {
+    if (!slot->taken || slot->work != Work::kLive) continue;
+    ++live.streams;
+    if (slot->watch.is_pacing(now_ns)) ++live.pacing;
+    live.ages_s += static_cast<double>(now_ns - slot->taken_ns) * 1e-9;
+  }
+  return live;
+}
+
+double SlotPool::mean_live_s() const {
+  const std::lock_guard lock(mutex_);
+  return mean_live_s_;
+}
+
+double SlotPool::audio_s() const {
+  double seconds = 0;
+  for (const auto& slot : slots_) seconds += slot->watch.audio_s();
+  return seconds;
 }
 
 std::optional<SlotPool::Lease> SlotPool::try_take() {

@@ -32,6 +32,13 @@ class SlotWatch {
     wait_ends();
     wait_begins();
   }
+  // Seconds of audio that the engine has made, or heard, for the work of the slot.
+  void note_audio(double seconds);
+  // Whether the work needs the engine now: not while far more audio is made than could have been played and the
+  // client takes no more of it.
+  bool is_pacing(int64_t now_ns) const;
+  double audio_s() const { return static_cast<double>(audio_ns_.load(std::memory_order_relaxed)) * 1e-9; }  // in all
+  void begin_work();  // of a new owner of the slot
   double waiting_s() const;  // 0: not waiting
   std::optional<int64_t> waits_since_ns() const;
   int64_t last_given_ns() const { return given_ns_.load(std::memory_order_relaxed); }  // INT64_MIN: never
@@ -39,7 +46,12 @@ class SlotWatch {
  private:
   static constexpr int64_t kIdle = INT64_MIN;
   const Clock& clock_;
+  // So far ahead of playback, and so long without more, a stream needs nothing.
+  static constexpr int64_t kAheadNs = 2'000'000'000, kQuietNs = 1'000'000'000;
   std::atomic<int64_t> since_ns_{kIdle}, given_ns_{INT64_MIN};
+  std::atomic<int64_t> audio_ns_{0};                          // of all owners
+  std::atomic<int64_t> before_ns_{0};                         // of those before
+  std::atomic<int64_t> first_ns_{kIdle}, last_ns_{INT64_MIN};  // when audio was noted
 };
 
 // Around a call that waits for the engine: what it throws ends the wait, too.  `Watch`: SlotWatch, or what has its two.
@@ -101,6 +113,14 @@ class SlotPool {
   size_t busy() const { return busy_.load(std::memory_order_acquire); }
   // For how much more of it there is a slot at this moment.
   size_t free(Work work) const;
+  // Live work at this moment.
+  struct Live {
+    size_t streams = 0, pacing = 0;  // that hold slots, and those of them that need the engine now
+    double ages_s = 0;               // of all of them together
+  };
+  Live live() const;
+  double mean_live_s() const;  // how long live work has held a slot, of late; 0: none has ended
+  double audio_s() const;      // SlotWatch::note_audio() of all slots, since the beginning
   // For how long slots have waited for the engine and it has given none of them anything: those that wait for their
   // turn while it works for another are no sign of its being stuck.
   double engine_silent_s() const;
@@ -113,6 +133,7 @@ class SlotPool {
     Done done;
     bool taken = false;
     Work work = Work::kLive;
+    int64_t taken_ns = 0;
     std::condition_variable changed;
     std::thread thread;
   };
@@ -122,7 +143,8 @@ class SlotPool {
   void give_back(Slot& slot);
 
   const Clock& clock_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  double mean_live_s_ = 0;
   bool closing_ = false;
   std::atomic<size_t> busy_{0}, batch_busy_{0};
   std::vector<std::unique_ptr<Slot>> slots_;

@@ -93,6 +93,7 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
   std::vector<float> samples;
   for (bool first = true;; first = false) {
     SYRINX_TRY(const bool more, next(session, chunk, watch));
+    if (more) watch.note_audio(static_cast<double>(chunk.samples.size()) / session.rate_hz());
     if (first) SYRINX_TRY_VOID(begin(session));
     samples.clear();
     if (more)

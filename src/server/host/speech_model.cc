@@ -171,7 +171,7 @@ Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<Speech
 }
 
 // The whole way once, on the threads and memory that requests will use.
-Status SpeechModel::warm_up() const {
+Status SpeechModel::warm_up() {
   SpeakOptions options;
   options.voice = default_voice_;
   SYRINX_TRY(const std::unique_ptr<SpeechSession> session, engine_->start(options));
@@ -180,6 +180,7 @@ Status SpeechModel::warm_up() const {
   for (bool more = true; more;) {
     SYRINX_TRY(more, session->next(chunk));
   }
+  warm_up_audio_s_ = session->statistics().audio_seconds;
   read_for_all_languages();
   return {};
 }

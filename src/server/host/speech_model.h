@@ -41,6 +41,9 @@ class SpeechModel {
 
   SpeechEngine& engine() const { return *engine_; }
   StepFigures steps() const { return engine_->steps().since(warm_up_steps_); }  // the engine's since it is warm
+  // The steps of the warm-up, and the seconds of speech that they made.
+  const StepFigures& warm_up_steps() const { return warm_up_steps_; }
+  double warm_up_audio_s() const { return warm_up_audio_s_; }
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   const SpeechFamily& family() const { return *files_.family; }
   const std::string& id() const { return id_; }
@@ -87,7 +90,7 @@ class SpeechModel {
   }
   std::string language_of(const std::string& voice) const;  // that find_voice() has found; empty: not known
   Status take_engine(const Settings& settings, std::shared_ptr<SpeechEngine> engine);
-  Status warm_up() const;
+  Status warm_up();
   void read_for_all_languages() const;
 
   const SpeechFiles files_;
@@ -95,6 +98,7 @@ class SpeechModel {
   std::string default_voice_;  // empty: the engine's
   std::shared_ptr<SpeechEngine> engine_;
   StepFigures warm_up_steps_;  // which nobody heard
+  double warm_up_audio_s_ = 0;
   uint64_t memory_bytes_ = 0;
   std::vector<ListedVoice> voices_;                         // all but the uploaded ones
   std::map<std::string, std::string, std::less<>> unread_;  // those that are not listed, to their languages

@@ -171,6 +171,7 @@ Status Ear::hear_sound(const Command& command, SlotWatch& watch) {
   turn_.samples += command.sound.size();
   events_.clear();
   SYRINX_TRY_VOID(sound_.push(*turn_.stream, command.sound, command.came_ns, events_));
+  watch.note_audio(static_cast<double>(command.sound.size()) / kRecognitionRateHz);
   turn_.took_ms += took.elapsed_ms();
   for (const RecognitionEvent& event : events_) tell(event);
   return {};

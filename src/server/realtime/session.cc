@@ -454,7 +454,10 @@ Session::Handled Session::cancel_response(const Json& fields) {
 
 void Session::speak_on() {
   if (!response_) return;
+  const double before_ms = response_->item().audio_ms;
   const Response::Step step = response_->advance();
+  const double made_ms = response_->item().audio_ms - before_ms;
+  if (slot_ && made_ms > 0) slot_->watch().note_audio(made_ms / 1000);
   if (step != Response::Step::kWaiting) did_something_ = true;
   if (step == Response::Step::kOver) end_response();
 }

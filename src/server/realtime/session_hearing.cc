@@ -128,7 +128,8 @@ void Session::answer_turns() {
   answers_turn_ = begun.has_value();
   if (begun) return;
   if (!no_slot_ns_) no_slot_ns_ = clock_.now_ns();
-  owes_answer_ = order_.has_slot && begun.error().code == "no_free_slot" && is_patient();
+  const bool may_come_free = begun.error().code == "no_free_slot" || begun.error().code == "overloaded";
+  owes_answer_ = order_.has_slot && may_come_free && is_patient();
   if (!owes_answer_) events_.send_error({.error = std::move(begun).error()});
 }
 

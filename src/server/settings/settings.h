@@ -45,6 +45,8 @@ struct Settings {
   Texts recognition_languages = {};
   bool ignore_hints = false;  // accepted, without effect
 
+  double live_load = 0.85;
+
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;
   double max_backlog_s = 10;

@@ -99,6 +99,9 @@ Rows recognition() {
 
 Rows sessions() {
   return {
+      number("live_load", "SHARE", &Settings::live_load, 0, 1,
+             "Share of the computing time that live streams may need together, speech and recognition; a stream that "
+             "would need more is refused with 503; 0: free slots alone decide"),
       choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
              "Names of the events of /v1/realtime; auto: as the client requests"),
       number("max_sessions", "N", &Settings::max_sessions, 1, 1024,

@@ -63,6 +63,7 @@ Status UtteranceStream::push(int64_t came_ns, SlotWatch& watch) {
   first_word_.hear(some_.size(), came_ns);
   samples_ += some_.size();
   SYRINX_TRY_VOID(ask_engine(watch, [&] { return waiting_->push(*stream_, some_, came_ns, events_); }));
+  watch.note_audio(static_cast<double>(some_.size()) / kRecognitionRateHz);
   some_.clear();
   return {};
 }

@@ -122,7 +122,9 @@ struct Contention {
   int64_t longest_wait_ns = 0;  // of batch work
 };
 
-Contention contend(std::array<bool, DueQueue::kClasses> asks, int64_t shortest_ns, int64_t longest_ns) {
+// `batch_ns`: the length of each step of batch work; 0: as the others'.
+Contention contend(std::array<bool, DueQueue::kClasses> asks, int64_t shortest_ns, int64_t longest_ns,
+                   int64_t batch_ns = 0) {
   std::mt19937_64 random(7);
   std::uniform_int_distribution<int64_t> length(shortest_ns, longest_ns);
   DueQueue queue;
@@ -139,7 +141,7 @@ Contention contend(std::array<bool, DueQueue::kClasses> asks, int64_t shortest_n
     const DueQueue::Waiter& next = queue.take(now_ns);
     const auto i = static_cast<size_t>(next.work);
     if (next.work == Work::kBatch) result.longest_wait_ns = std::max(result.longest_wait_ns, now_ns - batch_since_ns);
-    const int64_t took_ns = length(random);
+    const int64_t took_ns = next.work == Work::kBatch && batch_ns > 0 ? batch_ns : length(random);
     now_ns += took_ns;
     result.took_ns[i] += took_ns;
     queue.note(next.work, took_ns);
@@ -177,6 +179,14 @@ TEST(DueQueue, LongStepEarnsLittle) {
   line.queue.note(Work::kLive, 3600'000 * kMs);
   EXPECT_EQ(line.take(), 1u);
   EXPECT_EQ(line.take(), 0u);
+}
+
+// However long a step is, it is paid for before the next one of its class is.
+TEST(DueQueue, LongStepIsOwedWhole) {
+  for (const int64_t long_ns : {80 * kMs, 400 * kMs}) {
+    const Contention two = contend({true, false, true}, 8 * kMs, 8 * kMs, long_ns);
+    EXPECT_NEAR(static_cast<double>(two.took_ns[2]) / static_cast<double>(two.took_ns[0]), 1.0 / 16, 0.005) << long_ns;
+  }
 }
 
 // A class earns nothing while it does not wait.

@@ -39,7 +39,8 @@ class Numbers final : public Rounds {
   }
 
   std::vector<std::vector<int>> rounds;
-  int thrower = -1;  // the round with this number throws
+  int thrower = -1;   // the round with this number throws
+  int chooser = -1;   // the choice whose first request has this number throws
 
  private:
   struct NumberRequest : Request {
@@ -50,6 +51,7 @@ class Numbers final : public Rounds {
     const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most_, waiting.size()));
     round.assign(waiting.begin(), end);
     waiting.erase(waiting.begin(), end);
+    if (static_cast<NumberRequest&>(*round.front()).number == chooser) throw std::runtime_error("not chosen");
   }
   void make(std::span<Request* const> round, StepQueue::Turn&) override {
     rounds.emplace_back();
@@ -116,6 +118,42 @@ TEST_F(RoundsTest, EveryRequestOfARoundHearsOfAThrow) {
   join();
   EXPECT_EQ(thrown, 3);
   EXPECT_EQ(numbers.rounds.back(), (std::vector<int>{3}));
+}
+
+// The request whose thread chooses hears of it; the others are in the next round.
+TEST_F(RoundsTest, FailedChoiceHoldsNobodyUp) {
+  Numbers numbers(queue_, 2);
+  numbers.chooser = 0;
+  std::atomic<int> thrown{0};
+  {
+    const StepQueue::Turn held(queue_);
+    for (int i = 0; i < 3; ++i)
+      ask(numbers, [&, i] {
+        try {
+          numbers.ask(i, 100 + i);
+        } catch (const std::runtime_error&) {
+          thrown += 1 + i;
+        }
+      });
+  }
+  join();
+  EXPECT_EQ(thrown, 1);
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{1, 2}}));
+  EXPECT_EQ(queue_.asking(), 0u);
+}
+
+// By how many it served; those that make nothing are none.
+TEST_F(RoundsTest, RoundsAreCountedByMembers) {
+  Numbers numbers(queue_, 3);
+  {
+    const StepQueue::Turn held(queue_);
+    for (int i = 0; i < 5; ++i) ask(numbers, [&, i] { numbers.ask(i, 100 + i); });
+  }
+  join();
+  const RoundFigures rounds = queue_.steps().rounds;
+  EXPECT_EQ(rounds.rounds, 2u);
+  EXPECT_EQ(rounds.members, 5);
+  EXPECT_EQ(rounds.squares, 13);
 }
 
 // Whether it leads or not.

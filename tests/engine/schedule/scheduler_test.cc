@@ -249,6 +249,75 @@ TEST_F(SchedulerTest, GivingWayMayHasten) {
   EXPECT_EQ(order_, (std::vector<int>{0, 1}));
 }
 
+// A recording holds the line and waits for the team behind live work; a stream that then waits for the line would wait
+// behind all of that.
+TEST_F(SchedulerTest, HolderInheritsItsLinesUrgency) {
+  for (const bool asks_first : {false, true}) {
+    SCOPED_TRACE(asks_first);
+    order_.clear();
+    Scheduler line(clock_);
+    StepQueue lines(line);
+    const auto urgent = [&] {
+      const Turn own(lines, 10 * kMs);
+      const Turn turn(queue_, 10 * kMs);
+      order_.push_back(1);
+    };
+    {
+      const Turn held(queue_);
+      std::atomic<bool> has_line{false}, goes_on{!asks_first};
+      threads_.emplace_back([&] {
+        const Turn own(lines);
+        has_line = true;
+        while (!goes_on) std::this_thread::yield();
+        Turn turn(queue_, kNeverDue, {}, &line);
+        turn.give_way();
+        order_.push_back(0);
+      });
+      while (!has_line) std::this_thread::yield();
+      const auto ask_live = [&] {
+        ask([&] {
+          const Turn live(queue_, 50 * kMs);
+          order_.push_back(2);
+        });
+      };
+      if (asks_first) threads_.emplace_back(urgent);
+      while (asks_first && line.waiting() == 0) std::this_thread::yield();
+      goes_on = true;
+      while (queue_.waiting() == 0) std::this_thread::yield();
+      ask_live();
+      if (!asks_first) threads_.emplace_back(urgent);
+      while (line.waiting() == 0) std::this_thread::yield();
+      EXPECT_EQ(scheduler_.sooner(kNeverDue), 10 * kMs);
+    }
+    join();
+    EXPECT_EQ(order_, (std::vector<int>{0, 2, 1}));  // the line comes free behind the holder's turn of the team
+  }
+}
+
+// Time in which nothing else waited counts for no share.
+TEST_F(SchedulerTest, TimeWithoutWaitersIsNotCharged) {
+  {
+    Turn batch(queue_);
+    for (int i = 0; i < 100; ++i) {
+      clock_.advance_ns(DueQueue::kStepNs);
+      batch.give_way();
+    }
+    ask([&] {
+      const Turn waited(queue_, clock_.now_ns() - 1);
+      order_.push_back(0);
+    });
+    ask([&] {
+      const Turn live(queue_, clock_.now_ns() + kMs);
+      order_.push_back(1);
+    });
+    clock_.advance_ns(kMs);
+  }
+  join();
+  EXPECT_EQ(order_, (std::vector<int>{1, 0})) << "a millisecond earns no step";
+  EXPECT_EQ(queue_.steps().other_ns, 801 * kMs);
+  EXPECT_EQ(queue_.longest_step_ns(), 8 * kMs);
+}
+
 TEST_F(SchedulerTest, OthersRunOutsideATurn) {
   Turn turn(queue_);
   const int answer = turn.outside([&] {

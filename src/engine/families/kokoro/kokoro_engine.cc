@@ -105,7 +105,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
     const int64_t deadline_ns = gapless_until_ns(due_ns, engine_->queue_.clock().now_ns());
     const StepQueue::Turn piece(engine_->pieces_, due_ns, is_wanted);
     if (!piece.is_mine()) return cancelled();
-    StepQueue::Turn turn(engine_->queue_, due_ns, is_wanted);
+    StepQueue::Turn turn(engine_->queue_, due_ns, is_wanted, &engine_->piece_line_);
     if (!turn.is_mine()) return cancelled();
     turn.set_deadline(deadline_ns);
     // Between two stages others have the team; a piece is as urgent as the first one that waits for its end.

@@ -236,7 +236,7 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
     {
       const StepQueue::Turn own(recordings_, kNeverDue, options.is_wanted);
       if (!own.is_mine()) return stopped();
-      StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted);
+      StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted, &recording_line_);
       if (!turn.is_mine()) return stopped();
       const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
       SYRINX_TRY_VOID(hear(piece, sound, search, options, between, transcript));

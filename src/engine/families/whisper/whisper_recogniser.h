@@ -59,7 +59,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   bool with_transcriber(int64_t due_ns, const std::function<bool()>& is_wanted, Use&& use) {
     const StepQueue::Turn window(windows_, due_ns, is_wanted);
     if (!window.is_mine()) return false;
-    StepQueue::Turn turn(queue_, due_ns, is_wanted);
+    StepQueue::Turn turn(queue_, due_ns, is_wanted, &window_line_);
     if (!turn.is_mine()) return false;
     const Between between(*transcriber_, [&] { turn.give_way(window_line_.sooner(due_ns)); });
     if constexpr (std::is_invocable_v<Use, whisper::Transcriber&, StepQueue::Turn&>)
