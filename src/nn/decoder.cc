@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "kernels/activation.h"
+#include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
 #include "kernels/narrow_gemm.h"
-#include "kernels/rms_norm.h"
 #include "kernels/rotary.h"
 #include "kernels/swiglu.h"
 #include "nn/linear.h"
@@ -26,39 +26,60 @@ View<float, 2> some_rows(View<float, 2> rows, size_t first, size_t count) {
 
 }  // namespace
 
+void Decoder::Rounded::prepare(size_t rows, size_t channels) {
+  stride = round_up(channels, kPanelColumns);
+  numbers = Buffer<uint16_t>(rows * stride);
+}
+
 Decoder::Decoder(const DecoderWeights& weights, Runner& runner, const Limits& limits)
     : config_(weights.shape), runner_(runner), weights_(&weights) {
+  SYRINX_CHECK(!ready_rows() || (config_.mlp != Mlp::kSwiGlu && !config_.cross && config_.segment == 0),
+               "row products of a decoder that is no codec's");
+  prepare(weights, limits);
+  reserve(weights, limits);
+}
+
+void Decoder::prepare(const DecoderWeights& weights, const Limits& limits) {
   const DecoderConfig& c = config_;
   const auto prepare_rows = [](Plane& plane, size_t rows, size_t channels) {
     plane.prepare(rows, channels, kernels::Storage::kF32);
   };
   const auto prepare = [&](Plane& plane, size_t channels) { prepare_rows(plane, limits.rows, channels); };
-  norm_.prepare(limits.rows, c.width, runner.team().size());
+  norm_.prepare(limits.rows, c.width, runner_.team().size());
   prepare(x_, c.width);
   prepare(qkv_, c.query_width() + 2 * c.key_width());
   prepare(attended_, c.query_width());
   if (c.mlp == Mlp::kSwiGlu) {
     prepare(hidden_, 2 * round_up(c.hidden, kPanelColumns));
     prepare(gated_, c.hidden);
-  } else {
+  } else if (!bf16_rows()) {
     prepare(hidden_, c.hidden);
   }
-  if (c.layer_scale) prepare(scaled_, c.width);
+  if (bf16_rows()) {
+    normed16_.prepare(limits.rows, c.width);
+    attended16_.prepare(limits.rows, c.query_width());
+    hidden16_.prepare(limits.rows, c.hidden);
+  }
+  if (c.layer_scale && !ready_rows()) prepare(scaled_, c.width);
   for (Plane* plane : {&cosines_, &sines_}) prepare(*plane, weights.theta.size());
-  streams_.reserve(limits.streams);
-  groups_.reserve(limits.streams);
-  if (c.stream_gain) gains_.resize(limits.rows);
   const size_t pieces = limits.streams * (c.segment == 0 ? 1 : limits.positions / c.segment + 2);
-  pieces_.reserve(pieces);
+  for (Pass* pass : {&all_, &last_}) {
+    pass->streams.reserve(limits.streams);
+    pass->query_row.reserve(limits.streams);
+    pass->rows_before.reserve(limits.streams);
+    pass->groups.reserve(limits.streams);
+    pass->pieces.reserve(pieces);
+    if (c.stream_gain) pass->gains.resize(limits.rows);
+  }
   if (c.segment > 0) {
     prepare_rows(parts_, pieces, c.query_width());
     prepare_rows(log_sums_, pieces, c.heads);
   }
-  reserve(weights, limits);
 }
 
 void Decoder::reserve(const DecoderWeights& weights, const Limits& limits) {
   for (const DecoderBlock& block : weights.layers) {
+    if (ready_rows()) break;
     for (const auto* matrix : {&block.in, &block.out, &block.up, &block.down})
       reserve_linear(runner_, matrix->view, limits.rows);
     if (!block.cross) continue;
@@ -84,7 +105,7 @@ void Decoder::check_stream(const Rows& stream) const {
                    (cache.window == 0 || cache.window == config_.window),
                "a cache of {} layers of {} x {} in {}, window {}", cache.layers, cache.key_heads, cache.head_size,
                dtype_name(cache.type), cache.window);
-  SYRINX_CHECK(stream.count > 0 && stream.count <= cache.pass_room() && stream.first >= rows_ &&
+  SYRINX_CHECK(stream.count > 0 && stream.count <= cache.pass_room() && stream.first >= all_.rows &&
                    stream.first + stream.count <= x_.rows(),
                "rows {} to {} of a pass of {}", stream.first, stream.first + stream.count, x_.rows());
   SYRINX_CHECK(!config_.cross ||
@@ -96,81 +117,112 @@ void Decoder::check_stream(const Rows& stream) const {
 }
 
 void Decoder::begin(const DecoderWeights& weights, std::span<const Rows> streams, Output wanted) {
-  SYRINX_CHECK(weights.layers.size() == config_.layers && streams.size() <= streams_.capacity(),
+  SYRINX_CHECK(weights.layers.size() == config_.layers && streams.size() <= all_.streams.capacity(),
                "{} layers of {}, {} streams of {}", weights.layers.size(), config_.layers, streams.size(),
-               streams_.capacity());
+               all_.streams.capacity());
   weights_ = &weights;
   wanted_ = wanted;
-  rows_ = 0;
-  single_ = true;
-  streams_.clear();
-  groups_.clear();
-  pieces_.clear();
-  in_parts_ = false;
-  std::fill(gains_.begin(), gains_.end(), nullptr);
-  for (const Rows& stream : streams) add_stream(stream);
+  for (Pass* pass : {&all_, &last_}) {
+    pass->rows = 0;
+    pass->single = true;
+    pass->in_parts = false;
+    pass->streams.clear();
+    pass->query_row.clear();
+    pass->rows_before.clear();
+    pass->groups.clear();
+    pass->pieces.clear();
+    std::fill(pass->gains.begin(), pass->gains.end(), nullptr);
+  }
+  for (const Rows& stream : streams) {
+    check_stream(stream);
+    set_angles(stream);
+    add_stream(all_, stream, stream.first, 0);
+    if (wanted != Output::kLastRows) continue;
+    Rows last = stream;
+    last.first = last_.rows;
+    last.count = 1;
+    add_stream(last_, last, stream.first + stream.count - 1, stream.count - 1);
+  }
 }
 
-void Decoder::add_stream(const Rows& stream) {
-  check_stream(stream);
+void Decoder::set_angles(const Rows& stream) {
   const size_t end = stream.first + stream.count;
   if (config_.rotary != Rotary::kNone)
     kernels::rotary_angles(weights_->theta, stream.cache->position, rows_of(cosines_, stream.first, end),
                            rows_of(sines_, stream.first, end));
-  if (config_.stream_gain) std::fill_n(gains_.begin() + stream.first, stream.count, stream.gain);
+}
+
+void Decoder::add_stream(Pass& pass, const Rows& stream, size_t query_row, size_t rows_before) const {
+  if (config_.stream_gain) std::fill_n(pass.gains.begin() + stream.first, stream.count, stream.gain);
   if (config_.cross) {
-    const bool joins = !groups_.empty() && groups_.back().cross == stream.cross && stream.first == rows_;
-    if (!joins) groups_.push_back({.cross = stream.cross, .first = stream.first});
-    groups_.back().rows += stream.count;
+    const bool joins = !pass.groups.empty() && pass.groups.back().cross == stream.cross && stream.first == pass.rows;
+    if (!joins) pass.groups.push_back({.cross = stream.cross, .first = stream.first});
+    pass.groups.back().rows += stream.count;
   }
-  single_ = single_ && stream.count == 1;
-  rows_ = end;
-  streams_.push_back(stream);
-  add_pieces(streams_.size() - 1);
+  pass.single = pass.single && stream.count == 1;
+  pass.rows = stream.first + stream.count;
+  pass.streams.push_back(stream);
+  pass.query_row.push_back(query_row);
+  pass.rows_before.push_back(rows_before);
+  add_pieces(pass, pass.streams.size() - 1);
 }
 
 // Parts are of positions alone, so that a stream has the same ones whatever goes on beside it.
-void Decoder::add_pieces(size_t stream) {
-  const size_t count = streams_[stream].count, position = streams_[stream].cache->position, segment = config_.segment;
+void Decoder::add_pieces(Pass& pass, size_t stream) const {
+  const size_t count = pass.streams[stream].count, segment = config_.segment;
+  const size_t position = pass.streams[stream].cache->position + pass.rows_before[stream];
   const size_t from = config_.window == 0 ? 0 : position + 1 - std::min(config_.window, position + 1);
-  if (segment == 0 || count > 1 || from / segment == position / segment) return pieces_.push_back({.stream = stream});
-  in_parts_ = true;
+  if (segment == 0 || count > 1 || from / segment == position / segment)
+    return pass.pieces.push_back({.stream = stream});
+  pass.in_parts = true;
   for (size_t i = from / segment; i <= position / segment; ++i)
-    pieces_.push_back({.stream = stream, .from = i * segment, .to = (i + 1) * segment, .whole = false});
+    pass.pieces.push_back({.stream = stream, .from = i * segment, .to = (i + 1) * segment, .whole = false});
 }
 
 void Decoder::end() {
-  for (const Rows& stream : streams_) stream.cache->position += stream.count;
+  for (const Rows& stream : all_.streams) stream.cache->position += stream.count;
 }
 
 void Decoder::work(Crew::Seat& seat) {
-  if (rows_ == 0) return;
+  if (all_.rows == 0) return;
   for (size_t i = 0; i < config_.layers; ++i) {
-    // A prompt's last layer leaves keys and values; what it would compute from them is read by nobody.
-    const bool goes_on = wanted_ == Output::kRows || i + 1 < config_.layers;
-    attention_block(seat, i, goes_on);
+    // A prompt's last layer leaves keys and values; its other results are not used.
+    const bool last = i + 1 == config_.layers, goes_on = wanted_ != Output::kNone || !last;
+    const Pass& pass = last && wanted_ == Output::kLastRows ? last_ : all_;
+    attention_block(seat, i, goes_on, pass);
     if (!goes_on) return;
-    if (config_.cross) cross_block(seat, i);
-    mlp_block(seat, i);
+    if (config_.cross) cross_block(seat, i, pass);
+    mlp_block(seat, i, pass);
     // The others read x meanwhile; it is written again behind the next stage only.
     seat.together([&](const Part& part) {
-      if (probe_ && part.rank == 0) probe_(i, rows_of(x_, rows_));
+      if (probe_ && part.rank == 0) probe_(i, rows_of(x_, pass.rows));
     });
   }
 }
 
-RowNorm::Work Decoder::normed(const NormWeights& norm) {
-  return {.kind = config_.norm, .weights = &norm, .epsilon = config_.epsilon, .x = rows_of(x_, rows_)};
+RowNorm::Work Decoder::normed(const Pass& pass, const NormWeights& norm) {
+  return {.kind = config_.norm, .weights = &norm, .epsilon = config_.epsilon, .x = rows_of(x_, pass.rows)};
+}
+
+// The stage in which rows are normed, where it needs one.
+void Decoder::norm_stage(Crew::Seat& seat, const RowNorm::Work& work) {
+  if (!ready_rows()) return norm_.stage(seat, work);
+  seat.stage([&](const Part& part) {
+    const Range own = part.split(work.x.extent(0));
+    if (own.begin == own.end) return;
+    const View<const float, 2> rows = norm_.share(own, work);
+    if (bf16_rows()) kernels::round_rows(rows, normed16_.at(own.begin, 0), normed16_.stride);
+  });
 }
 
 // This member's share of y = x W + b (+ addend); then(share) may go on with it.  Rows of streams that have one each go
 // through one row at a time in f32, others stream by stream: neither depends on the other streams.
 template <class Then>
-void Decoder::product(const Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+void Decoder::product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
                       View<const float, 2> addend, View<float, 2> y, size_t grain, const Then& then) {
-  if (single_ || kernels::is_narrow(matrix.view.type))
+  if (pass.single || kernels::is_narrow(matrix.view.type))
     return then(stream_linear_part(runner_, part, matrix.view, x, addend, y, grain));
-  for (const Rows& stream : streams_) {
+  for (const Rows& stream : pass.streams) {
     Share own =
         linear_part(runner_, part, matrix.view, some_rows(x, stream.first, stream.count),
                     some_rows(addend, stream.first, stream.count), some_rows(y, stream.first, stream.count), grain);
@@ -180,12 +232,35 @@ void Decoder::product(const Part& part, const kernels::OwnedMatrix& matrix, View
   }
 }
 
+// This member's share of a product of ready rows, x or what `rounded` has of it; `work` says where the results go.
+void Decoder::row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix,
+                          View<const float, 2> x, Rounded& rounded, kernels::RowConv work) const {
+  work.rows = pass.rows;
+  if (bf16_rows()) {
+    work.input = rounded.at(0, 0);
+    work.input_type = kernels::RowType::kBf16;
+    work.row_step = rounded.stride;
+  } else {
+    work.input = x.data();
+    work.row_step = x.stride(0);
+  }
+  const auto own = kernels::share_row_conv(matrix.view, pass.rows, part.rank, part.size);
+  kernels::row_conv(matrix.view, work, own.rows, own.panels);
+}
+
 // x += scale * (W from + b); an empty scale is one.
-void Decoder::add_product(const Part& part, const kernels::OwnedMatrix& matrix, Plane& from,
-                          const std::vector<float>& scale) {
-  const View<float, 2> x = rows_of(x_, rows_);
-  if (scale.empty()) return product(part, matrix, rows_of(from, rows_), x, x, 1, [](const Share&) {});
-  product(part, matrix, rows_of(from, rows_), {}, rows_of(scaled_, rows_), 1, [&](const Share& own) {
+void Decoder::add_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, Plane& from,
+                          Rounded& rounded, const std::vector<float>& scale) {
+  const View<float, 2> x = rows_of(x_, pass.rows);
+  if (ready_rows())
+    return row_product(part, pass, matrix, from.view(), rounded,
+                       {.output = x.data(),
+                        .stride = x.stride(0),
+                        .residual = x.data(),
+                        .residual_stride = x.stride(0),
+                        .scale = scale.empty() ? nullptr : scale.data()});
+  if (scale.empty()) return product(part, pass, matrix, rows_of(from, pass.rows), x, x, 1, [](const Share&) {});
+  product(part, pass, matrix, rows_of(from, pass.rows), {}, rows_of(scaled_, pass.rows), 1, [&](const Share& own) {
     const size_t end = std::min(own.columns.end, config_.width);
     for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
       float* const to = x.row(n);
@@ -195,47 +270,77 @@ void Decoder::add_product(const Part& part, const kernels::OwnedMatrix& matrix, 
   });
 }
 
-void Decoder::attention_block(Crew::Seat& seat, size_t layer, bool goes_on) {
+// All rows are placed in the cache; those of `pass` attend.
+void Decoder::attention_block(Crew::Seat& seat, size_t layer, bool goes_on, const Pass& pass) {
   const DecoderBlock& block = weights_->layers[layer];
-  const RowNorm::Work work = normed(block.before);
-  norm_.stage(seat, work);
+  const RowNorm::Work work = normed(all_, block.before);
+  norm_stage(seat, work);
   seat.stage([&](const Part& part) {
-    product(part, block.in, norm_.rows(part, work), {}, rows_of(qkv_, rows_), 1, [](const Share&) {});
+    if (ready_rows())
+      return row_product(part, all_, block.in, norm_.shared(), normed16_,
+                         {.output = qkv_.f32(), .stride = qkv_.stride()});
+    product(part, all_, block.in, norm_.rows(part, work), {}, rows_of(qkv_, all_.rows), 1, [](const Share&) {});
   });
-  seat.stage([&](const Part& part) { attend(part, layer, goes_on); });
+  seat.stage([&](const Part& part) {
+    attend(part, layer, goes_on, pass);
+    if (&pass == &last_ && part.rank == 0) move_last_rows();
+  });
   if (!goes_on) return;
-  if (in_parts_) {
-    seat.stage([&](const Part& part) { attend_pieces(part, layer); });
-    seat.stage([&](const Part& part) { merge_pieces(part); });
+  if (pass.in_parts) {
+    seat.stage([&](const Part& part) { attend_pieces(part, layer, pass); });
+    seat.stage([&](const Part& part) { merge_pieces(part, pass); });
   }
-  seat.stage([&](const Part& part) { add_product(part, block.out, attended_, block.attention_scale); });
+  seat.stage(
+      [&](const Part& part) { add_product(part, pass, block.out, attended_, attended16_, block.attention_scale); });
 }
 
-void Decoder::cross_block(Crew::Seat& seat, size_t layer) {
+// The last row of each stream becomes row n of x, n the stream's number.
+void Decoder::move_last_rows() {
+  for (size_t n = 0; n < last_.rows; ++n)
+    if (last_.query_row[n] != n) std::copy_n(x_.f32(last_.query_row[n]), config_.width, x_.f32(n));
+}
+
+void Decoder::cross_block(Crew::Seat& seat, size_t layer, const Pass& pass) {
   const CrossBlock& block = *weights_->layers[layer].cross;
-  const RowNorm::Work work = normed(block.norm);
+  const RowNorm::Work work = normed(pass, block.norm);
   norm_.stage(seat, work);
   seat.stage([&](const Part& part) {
-    product(part, block.query, norm_.rows(part, work), {}, columns_of(qkv_, 0, rows_, 0, config_.query_width()), 1,
-            [](const Share&) {});
+    product(part, pass, block.query, norm_.rows(part, work), {},
+            columns_of(qkv_, 0, pass.rows, 0, config_.query_width()), 1, [](const Share&) {});
   });
-  seat.stage([&](const Part& part) { attend_cross(part, layer); });
-  seat.stage([&](const Part& part) { add_product(part, block.out, attended_, {}); });
+  seat.stage([&](const Part& part) { attend_cross(part, layer, pass); });
+  seat.stage([&](const Part& part) { add_product(part, pass, block.out, attended_, attended16_, {}); });
 }
 
-void Decoder::mlp_block(Crew::Seat& seat, size_t layer) {
+void Decoder::mlp_block(Crew::Seat& seat, size_t layer, const Pass& pass) {
   const DecoderBlock& block = weights_->layers[layer];
-  RowNorm::Work work = normed(block.after);
-  work.gains = gains_;
+  RowNorm::Work work = normed(pass, block.after);
+  work.gains = pass.gains;
   work.gain_offset = layer * config_.width;
-  norm_.stage(seat, work);
-  const bool gated = config_.mlp == Mlp::kSwiGlu;
+  norm_stage(seat, work);
+  seat.stage([&](const Part& part) { up_product(part, pass, block, work); });
   seat.stage([&](const Part& part) {
-    // A pair of panels of gate and values belongs to one member.
-    product(part, block.up, norm_.rows(part, work), {}, rows_of(hidden_, rows_), gated ? 2 : 1,
-            [&](const Share& own) { activate(own); });
+    add_product(part, pass, block.down, config_.mlp == Mlp::kSwiGlu ? gated_ : hidden_, hidden16_, block.mlp_scale);
   });
-  seat.stage([&](const Part& part) { add_product(part, block.down, gated ? gated_ : hidden_, block.mlp_scale); });
+}
+
+void Decoder::up_product(const Part& part, const Pass& pass, const DecoderBlock& block, const RowNorm::Work& work) {
+  if (!ready_rows()) {
+    // A pair of panels of gate and values belongs to one member.
+    return product(part, pass, block.up, norm_.rows(part, work), {}, rows_of(hidden_, pass.rows),
+                   config_.mlp == Mlp::kSwiGlu ? 2 : 1, [&](const Share& own) { activate(own); });
+  }
+  kernels::RowConv to{.activation = config_.mlp == Mlp::kGelu ? kernels::RowActivation::kGeluErf
+                                                              : kernels::RowActivation::kGeluTanh};
+  if (bf16_rows()) {
+    to.activated = hidden16_.at(0, 0);
+    to.activated_type = kernels::RowType::kBf16;
+    to.stride = hidden16_.stride;
+  } else {
+    to.activated = hidden_.f32();
+    to.stride = hidden_.stride();
+  }
+  row_product(part, pass, block.up, norm_.shared(), normed16_, to);
 }
 
 void Decoder::activate(const Share& own) {
@@ -250,145 +355,6 @@ void Decoder::activate(const Share& own) {
         break;
     }
   }
-}
-
-std::span<float> Decoder::scratch(const Part& part, size_t floats) {
-  return {reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data()), floats};
-}
-
-// Rotates and keeps the new keys, keeps the values, attends.  Members share the key heads of all streams, each with the
-// queries that read it, so that nobody reads what another is writing; the streams of one head follow each other, so
-// that a prefix that they share is fetched once.
-void Decoder::attend(const Part& part, size_t layer, bool goes_on) {
-  const size_t streams = streams_.size();
-  const Range units = part.split(streams * config_.key_heads);
-  for (size_t unit = units.begin; unit < units.end; ++unit) {
-    place_head(streams_[unit % streams], layer, unit / streams, goes_on);
-    if (goes_on && !in_parts_) attend_piece(part, pieces_[unit % streams], layer, unit / streams);
-  }
-}
-
-// The same where a stream has several parts, behind a barrier: a part may read what another member has placed.
-void Decoder::attend_pieces(const Part& part, size_t layer) {
-  const Range units = part.split(pieces_.size() * config_.key_heads);
-  for (size_t unit = units.begin; unit < units.end; ++unit)
-    attend_piece(part, pieces_[unit % pieces_.size()], layer, unit / pieces_.size());
-}
-
-void Decoder::merge_pieces(const Part& part) {
-  const size_t size = config_.head_size;
-  const Range heads = part.split(config_.heads);
-  for (size_t i = 0, count = 1; i < pieces_.size(); i += count) {
-    for (count = 1; i + count < pieces_.size() && pieces_[i + count].stream == pieces_[i].stream;) ++count;
-    if (pieces_[i].whole) continue;
-    for (size_t h = heads.begin; h < heads.end; ++h)
-      kernels::merge_attention(columns_of(parts_, i, count, h * size, size), log_sums_.f32(i) + h, log_sums_.stride(),
-                               attended_.f32(streams_[pieces_[i].stream].first) + h * size);
-  }
-}
-
-void Decoder::attend_piece(const Part& part, const Piece& piece, size_t layer, size_t key_head) {
-  if (config_.cache == DType::kF32) {
-    attend_head<float>(part, piece, layer, key_head);
-  } else {
-    attend_head<uint16_t>(part, piece, layer, key_head);
-  }
-}
-
-// Norms and rotates the new keys of a head, and the queries that read them, and keeps keys and values.
-void Decoder::place_head(const Rows& stream, size_t layer, size_t key_head, bool goes_on) {
-  const DecoderConfig& c = config_;
-  const DecoderBlock& block = weights_->layers[layer];
-  const size_t head = c.head_size, group = c.heads / c.key_heads, at = stream.first, rows = stream.count;
-  const size_t key_column = c.query_width() + key_head * head;
-  const View<float, 2> keys = columns_of(qkv_, at, rows, key_column, head);
-  const View<float, 2> queries = columns_of(qkv_, at, rows, key_head * group * head, group * head);
-  if (c.head_norm) {
-    kernels::rms_norm(keys, block.key_norm.data(), c.epsilon, keys);
-    for (size_t n = 0; n < rows; ++n) {
-      const View<float, 2> heads(queries.row(n), {group, head});
-      kernels::rms_norm(heads, block.query_norm.data(), c.epsilon, heads);
-    }
-  }
-  if (c.rotary != Rotary::kNone) {
-    const View<const float, 2> cosines = rows_of(cosines_, at, at + rows), sines = rows_of(sines_, at, at + rows);
-    kernels::rotary(cosines, sines, keys);
-    if (goes_on) kernels::rotary(cosines, sines, queries);
-  }
-  stream.cache->append(layer, key_head, keys, columns_of(qkv_, at, rows, key_column + c.key_width(), head));
-}
-
-template <class T>
-void Decoder::attend_head(const Part& part, const Piece& piece, size_t layer, size_t key_head) {
-  const size_t head = config_.head_size, group = config_.heads / config_.key_heads;
-  const size_t column = key_head * group * head, row = static_cast<size_t>(&piece - pieces_.data());
-  const Rows& stream = streams_[piece.stream];
-  KvCache& cache = *stream.cache;
-  kernels::CacheAttention<T> input;
-  input.q = columns_of(qkv_, stream.first, stream.count, column, group * head);
-  input.keys = cache.head_keys<T>(layer, key_head);
-  input.values = cache.head_values<T>(layer, key_head);
-  if (cache.shared() > 0) {
-    input.prefix_keys = cache.prefix->template head_keys<T>(layer, key_head);
-    input.prefix_values = cache.prefix->template head_values<T>(layer, key_head);
-  }
-  input.heads = group;
-  input.key_heads = 1;
-  input.head_size = head;
-  input.first_position = cache.position;
-  input.window = config_.window;
-  input.scale = 1.0f / std::sqrt(static_cast<float>(head));
-  if (!piece.whole) {
-    input.see_from = piece.from;
-    input.see_to = piece.to;
-    input.log_sums = log_sums_.f32(row) + key_head * group;
-  }
-  const size_t floats = kernels::cache_attention_scratch_size(cache.shared() + cache.capacity);
-  kernels::cache_attention(input, {0, group}, scratch(part, floats),
-                           piece.whole ? columns_of(attended_, stream.first, stream.count, column, group * head)
-                                       : columns_of(parts_, row, 1, column, group * head));
-}
-
-void Decoder::attend_cross(const Part& part, size_t layer) {
-  const Range units = part.split(groups_.size() * config_.heads);
-  for (size_t unit = units.begin; unit < units.end; ++unit) {
-    const Group& group = groups_[unit / config_.heads];
-    if (group.cross->type == DType::kF32) {
-      attend_cross_head<float>(part, group, layer, unit % config_.heads);
-    } else {
-      attend_cross_head<uint16_t>(part, group, layer, unit % config_.heads);
-    }
-  }
-}
-
-// All rows of the group look at all positions.  They go through as query heads that share a key head at the last
-// position, so that keys and values are read once for several.
-template <class T>
-void Decoder::attend_cross_head(const Part& part, const Group& group, size_t layer, size_t head) {
-  const CrossCache& cross = *group.cross;
-  const size_t size = cross.head_size, count = group.rows;
-  const size_t attention = kernels::cache_attention_scratch_size(cross.positions);
-  const std::span<float> memory = scratch(part, 2 * count * size + attention);
-  const View<float, 2> queries(memory.data(), {count, size}), results(memory.data() + count * size, {count, size});
-  copy_rows(View<const float, 2>(columns_of(qkv_, group.first, count, head * size, size)), queries);
-  kernels::CacheAttention<T> input;
-  input.q = {queries.data(), {1, count * size}};
-  input.keys = cross.head_keys<T>(layer, head);
-  input.values = cross.head_values<T>(layer, head);
-  input.heads = count;
-  input.key_heads = 1;
-  input.head_size = size;
-  input.first_position = cross.positions - 1;
-  input.scale = 1.0f / std::sqrt(static_cast<float>(size));
-  kernels::cache_attention(input, {0, count}, memory.subspan(2 * count * size), {results.data(), {1, count * size}});
-  copy_rows(View<const float, 2>(results), columns_of(attended_, group.first, count, head * size, size));
-  if (observer_)
-    observer_({.member = part.member,
-               .layer = layer,
-               .head = head,
-               .first = group.first,
-               .queries = columns_of(qkv_, group.first, count, head * size, size),
-               .cross = &cross});
 }
 
 }  // namespace syrinx::nn

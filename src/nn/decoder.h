@@ -21,11 +21,13 @@
 #include <span>
 #include <vector>
 
+#include "kernels/row_conv.h"
 #include "nn/cross_cache.h"
 #include "nn/decoder_weights.h"
 #include "nn/kv_cache.h"
 #include "nn/row_norm.h"
 #include "nn/runner.h"
+#include "tensor/buffer.h"
 
 namespace syrinx::nn {
 
@@ -48,7 +50,9 @@ class Decoder {
     const float* gain = nullptr;        // [layers, D], with stream_gain
   };
   // kNone: of the last layer only keys and values are made, for prompts that nothing but the cache is wanted of.
-  enum class Output : uint8_t { kNone, kRows };
+  // kLastRows: of the last layer the last row of each stream is finished; output row n is that of stream n.  It is as
+  // exact as with kRows, but rounded as a row that comes alone.
+  enum class Output : uint8_t { kNone, kLastRows, kRows };
 
   // [rows, D]: x of the next pass.
   View<float, 2> input(size_t rows);
@@ -89,27 +93,56 @@ class Decoder {
     const CrossCache* cross = nullptr;
     size_t first = 0, rows = 0;
   };
+  // Rows of bf16, padded with zeros to whole panels.
+  struct Rounded {
+    Buffer<uint16_t> numbers;
+    size_t stride = 0;
+    void prepare(size_t rows, size_t channels);
+    uint16_t* at(size_t row, size_t column) { return numbers.data() + row * stride + column; }
+  };
+  // The rows that a layer works at.
+  struct Pass {
+    size_t rows = 0;
+    bool single = true;  // each stream has one row
+    std::vector<Rows> streams;
+    // A stream's first query is in this row; so many rows before it are added to the cache alone.
+    std::vector<size_t> query_row, rows_before;
+    std::vector<Group> groups;
+    bool in_parts = false;  // some stream is attended to in parts
+    std::vector<Piece> pieces;
+    std::vector<const float*> gains;  // of each row; with stream_gain
+  };
+  void prepare(const DecoderWeights& weights, const Limits& limits);
   void reserve(const DecoderWeights& weights, const Limits& limits);
   void check_stream(const Rows& stream) const;
-  void add_stream(const Rows& stream);
-  RowNorm::Work normed(const NormWeights& norm);
-  void attention_block(Crew::Seat& seat, size_t layer, bool goes_on);
-  void cross_block(Crew::Seat& seat, size_t layer);
-  void mlp_block(Crew::Seat& seat, size_t layer);
+  void add_stream(Pass& pass, const Rows& stream, size_t query_row, size_t rows_before) const;
+  void add_pieces(Pass& pass, size_t stream) const;
+  void set_angles(const Rows& stream);
+  RowNorm::Work normed(const Pass& pass, const NormWeights& norm);
+  void norm_stage(Crew::Seat& seat, const RowNorm::Work& work);
+  void attention_block(Crew::Seat& seat, size_t layer, bool goes_on, const Pass& pass);
+  void cross_block(Crew::Seat& seat, size_t layer, const Pass& pass);
+  void mlp_block(Crew::Seat& seat, size_t layer, const Pass& pass);
+  bool ready_rows() const { return config_.products != Products::kLinear; }
+  bool bf16_rows() const { return config_.products == Products::kBf16Rows; }
   template <class Then>
-  void product(const Part& part, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+  void product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
                View<const float, 2> addend, View<float, 2> y, size_t grain, const Then& then);
-  void add_product(const Part& part, const kernels::OwnedMatrix& matrix, Plane& from, const std::vector<float>& scale);
+  void row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
+                   Rounded& rounded, kernels::RowConv work) const;
+  void add_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, Plane& from,
+                   Rounded& rounded, const std::vector<float>& scale);
   void activate(const Share& own);
-  void add_pieces(size_t stream);
-  void attend(const Part& part, size_t layer, bool goes_on);
-  void attend_pieces(const Part& part, size_t layer);
-  void merge_pieces(const Part& part);
-  void attend_piece(const Part& part, const Piece& piece, size_t layer, size_t key_head);
+  void up_product(const Part& part, const Pass& pass, const DecoderBlock& block, const RowNorm::Work& work);
+  void attend(const Part& part, size_t layer, bool goes_on, const Pass& pass);
+  void move_last_rows();
+  void attend_pieces(const Part& part, size_t layer, const Pass& pass);
+  void merge_pieces(const Part& part, const Pass& pass);
+  void attend_piece(const Part& part, size_t layer, size_t key_head, const Pass& pass, size_t piece);
   template <class T>
-  void attend_head(const Part& part, const Piece& piece, size_t layer, size_t key_head);
+  void attend_head(const Part& part, size_t layer, size_t key_head, const Pass& pass, size_t piece);
   void place_head(const Rows& stream, size_t layer, size_t key_head, bool goes_on);
-  void attend_cross(const Part& part, size_t layer);
+  void attend_cross(const Part& part, size_t layer, const Pass& pass);
   template <class T>
   void attend_cross_head(const Part& part, const Group& group, size_t layer, size_t head);
   std::span<float> scratch(const Part& part, size_t floats);
@@ -120,18 +153,13 @@ class Decoder {
   Output wanted_ = Output::kNone;
   Probe probe_;
   CrossObserver observer_;
-  size_t rows_ = 0;     // of the pass
-  bool single_ = true;  // each stream has one row
-  std::vector<Rows> streams_;
-  std::vector<Group> groups_;
-  bool in_parts_ = false;  // some stream is attended to in parts
-  std::vector<Piece> pieces_;
-  std::vector<const float*> gains_;  // of each row; with stream_gain
+  Pass all_, last_;  // all rows, and with kLastRows those of the last layer
   RowNorm norm_;
   Plane x_, qkv_, attended_, hidden_, gated_;  // [n, D], [n, (H + 2 G) K], [n, H K], [n, up's columns], [n, F]
   Plane scaled_;                               // [n, D], a branch before its scale
   Plane cosines_, sines_;                      // [n, K / 2]
   Plane parts_, log_sums_;                     // [pieces, H K], [pieces, H]
+  Rounded normed16_, attended16_, hidden16_;   // what kBf16Rows reads
 };
 
 }  // namespace syrinx::nn

@@ -15,6 +15,11 @@ enum class Rotary : uint8_t { kNone, kInterleaved };
 // kGelu: with erf.  kSwiGlu: silu(gate) * value.
 enum class Mlp : uint8_t { kGelu, kGeluTanh, kSwiGlu };
 
+// How matrices are multiplied.  kLinear: as in linear.h.  The others: by kernels/row_conv.h on rows of f32 or of bf16,
+// for passes of many rows, such as a codec's frame, with matrices of f32 or bf16; not with SwiGLU, cross-attention or
+// segments.
+enum class Products : uint8_t { kLinear, kF32Rows, kBf16Rows };
+
 struct DecoderConfig {
   size_t width = 0;  // D
   size_t layers = 0;
@@ -28,6 +33,7 @@ struct DecoderConfig {
   Rotary rotary = Rotary::kInterleaved;
   float period = 10000.0f;  // of the slowest pair
   Mlp mlp = Mlp::kGeluTanh;
+  Products products = Products::kLinear;
   bool head_norm = false;     // RMS norm of each query and key head, before the rotary embedding
   bool layer_scale = false;   // both branches are multiplied by a vector before they are added
   bool stream_gain = false;   // what the MLP reads is multiplied by a vector of the stream

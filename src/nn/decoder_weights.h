@@ -27,7 +27,7 @@ struct DecoderBlock {
   kernels::OwnedMatrix up;                      // D -> F, or for SwiGLU panels of gates and values in turn (swiglu.h)
   kernels::OwnedMatrix down;                    // F -> D
   std::vector<float> query_norm{}, key_norm{};  // [K], with head_norm
-  std::vector<float> attention_scale{}, mlp_scale{};  // [D], with layer_scale
+  std::vector<float> attention_scale{}, mlp_scale{};  // [D], with layer_scale; padded to whole panels
   std::optional<CrossBlock> cross{};
 };
 

@@ -37,8 +37,14 @@ void RowNorm::stage(Crew::Seat& seat, const Work& work) {
   if (alone(work.x.extent(0))) return;
   seat.stage([&](const Part& part) {
     const Range own = part.split(work.x.extent(0));
-    if (own.begin < own.end) norm(work, own, rows_of(normed_, own.begin, own.end));
+    if (own.begin < own.end) share(own, work);
   });
+}
+
+View<const float, 2> RowNorm::share(Range rows, const Work& work) {
+  const View<float, 2> own = rows_of(normed_, rows.begin, rows.end);
+  norm(work, rows, own);
+  return own;
 }
 
 View<const float, 2> RowNorm::rows(const Part& part, const Work& work) {

@@ -27,6 +27,9 @@ class RowNorm {
   };
   // The stage in which many rows are normed; nothing for a few.
   void stage(Crew::Seat& seat, const Work& work);
+  // Norms these rows in a stage of the caller's, in place of stage().
+  View<const float, 2> share(Range rows, const Work& work);
+  View<const float, 2> shared() const { return normed_.view(); }
   // The normed rows, in the stage behind it; valid until that ends.
   View<const float, 2> rows(const Part& part, const Work& work);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/kv_cache.h"
 #include "tensor/packed_matrix.h"
 
 namespace syrinx::mimi {
@@ -13,7 +14,8 @@ Status within(const char* what, size_t value, size_t least, size_t most) {
   return fail(Code::kUnsupported, "mimi: {} is {}; it must lie between {} and {}", what, value, least, most);
 }
 
-Status check_transformer(const nn::TransformerConfig& t, size_t width) {
+// `step`: rows of a pass at most.
+Status check_transformer(const nn::TransformerConfig& t, size_t width, size_t step) {
   SYRINX_TRY_VOID(within("a transformer's number of layers", t.layers, 0, kMaxLayers));
   SYRINX_TRY_VOID(within("a transformer's number of heads", t.heads, 1, kMaxWidth));
   SYRINX_TRY_VOID(within("a transformer's number of key heads", t.key_heads, 1, t.heads));
@@ -27,6 +29,10 @@ Status check_transformer(const nn::TransformerConfig& t, size_t width) {
     return fail(Code::kUnsupported,
                 "mimi: {} heads and {} key heads do not divide an attention of width {} into heads of even width",
                 t.heads, t.key_heads, t.attention_width);
+  const size_t bytes = 2 * t.layers * (t.window - 1 + step) * t.key_width() * sizeof(float);
+  if (bytes > nn::kMaxCacheBytes)
+    return fail(Code::kUnsupported, "mimi: a transformer whose window (context) of {} positions takes {} bytes, not {}",
+                t.window, bytes, nn::kMaxCacheBytes);
   if (!std::isfinite(t.max_period) || t.max_period < 1.0f)
     return fail(Code::kUnsupported, "mimi: max_period is {}; it must be at least 1", t.max_period);
   return {};
@@ -79,8 +85,9 @@ Status check(const Config& config) {
   if (config.outer_width != config.decoder.width)
     return fail(Code::kUnsupported, "mimi: outer_dim is {}, the decoder's width {}; they must be equal",
                 config.outer_width, config.decoder.width);
-  SYRINX_TRY_VOID(check_transformer(config.encoder_transformer, config.encoder.width));
-  return check_transformer(config.decoder_transformer, config.decoder.width);
+  const size_t step = kMaxPassFrames * config.resample_stride();
+  SYRINX_TRY_VOID(check_transformer(config.encoder_transformer, config.encoder.width, step));
+  return check_transformer(config.decoder_transformer, config.decoder.width, step);
 }
 
 }  // namespace syrinx::mimi

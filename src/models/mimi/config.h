@@ -12,6 +12,8 @@ namespace syrinx::mimi {
 
 // Several times what any published checkpoint has; the weights' sizes follow from them.
 inline constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxWindow = 16384, kMaxResidualLayers = 8;
+// Frames of a pass of the encoder; the decoder takes one.
+inline constexpr size_t kMaxPassFrames = 3;
 inline constexpr size_t kMaxRatios = 8, kMaxRatio = 64, kMaxFrameSamples = size_t{1} << 16;
 
 struct SeanetConfig {

@@ -8,15 +8,16 @@
 #include <span>
 
 #include "models/mimi/seanet.h"
-#include "models/mimi/transformer.h"
 #include "models/mimi/weights.h"
+#include "nn/decoder.h"
+#include "nn/kv_cache.h"
 #include "nn/runner.h"
 
 namespace syrinx::mimi {
 
 struct EncoderState {
   SeanetState seanet;
-  TransformerState transformer;
+  nn::KvCache transformer;  // a ring
   Buffer<float> positions;  // those of the frame before, which the downsampling still sees
 };
 
@@ -37,18 +38,20 @@ class Encoder {
 
   const Config& config() const { return w_->config; }
   // Tests: stages "encoder", "transformer" and "latents".
-  void set_probe(Probe probe) { probe_ = std::move(probe); }
+  void set_probe(Probe probe);
 
  private:
   void pass(nn::Crew::Seat& seat, EncoderState& state, bool first, View<float, 2> latents);
+  void keep_positions(EncoderState& state, bool first, size_t frames);
 
   std::shared_ptr<const EncoderWeights> w_;
   nn::Runner& runner_;
   nn::Crew crew_;
   Seanet seanet_;
-  Transformer transformer_;
-  nn::Plane positions_;  // of the frame before, then of the pass
-  nn::Plane latents_;    // of the pass
+  nn::Decoder transformer_;
+  Buffer<float> samples_;  // of the pass
+  nn::Plane positions_;    // of the frame before, then of the pass
+  nn::Plane latents_;      // of the pass
   Probe probe_;
 };
 

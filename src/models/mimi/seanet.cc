@@ -21,7 +21,6 @@ constexpr size_t kSlackBytes = 128;  // behind the rows: the last tap is read up
 
 Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner) : chain_(chain), rows_(rows) {
   size_t body = 0, sums = 0, hidden = 0;
-  if (rounds_input()) input_ = Buffer<float>(rows * chain.front().conv.input_width);
   for (const SeanetLayer& layer : chain) {
     const Conv& conv = layer.conv;
     SYRINX_CHECK(rows % conv.stride == 0, "{} rows, stride {}", rows, conv.stride);
@@ -42,11 +41,6 @@ Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& r
 
 void Seanet::reset(SeanetState& state) {
   std::fill(state.histories.begin(), state.histories.end(), std::byte{0});  // zeros in either type
-}
-
-View<float, 2> Seanet::input(size_t rows) {
-  SYRINX_CHECK(rows <= rows_, "{} rows into a pass of {}", rows, rows_);
-  return {rounds_input() ? input_.data() : reinterpret_cast<float*>(plane(0)), {rows, chain_.front().conv.input_width}};
 }
 
 // x + second(elu(conv(elu(x)))), some rows at a time; x lies in sums_, elu(x) in `in`.
@@ -82,8 +76,9 @@ void Seanet::residual_block(const nn::Part& part, const SeanetLayer& layer, cons
   }
 }
 
-void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
-                 const Probe& probe) {
+void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> in, View<float, 2> out,
+                 std::string_view stage, const Probe& probe) {
+  size_t rows = in.extent(0);
   SYRINX_CHECK(state.histories.size() == history_bytes_ && rows <= rows_, "a state of {} bytes, needs {}; {} rows",
                state.histories.size(), history_bytes_, rows);
   std::byte* history = state.histories.data();
@@ -92,10 +87,11 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
   };
   seat.stage([&](const nn::Part& part) {
     const Conv& first = chain_[0].conv;
-    if (rounds_input()) {
-      const Range own = part.split(rows);
-      const View<float, 2> from(input_.data() + own.begin * first.input_width,
-                                {own.end - own.begin, first.input_width});
+    const Range own = part.split(rows);
+    for (size_t row = own.begin; row < own.end && !rounds_input(); ++row)
+      std::copy_n(in.row(row), first.input_width, reinterpret_cast<float*>(plane(0) + first.input_bytes(row)));
+    if (rounds_input() && own.begin < own.end) {
+      const View<const float, 2> from(in.row(own.begin), {own.end - own.begin, first.input_width}, {in.stride(0), 1});
       kernels::round_rows(from, reinterpret_cast<uint16_t*>(plane(0) + first.input_bytes(own.begin)),
                           first.input_width);
     }
@@ -107,7 +103,7 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
     const SeanetLayer& layer = chain_[i];
     const Conv& conv = layer.conv;
     const bool last = i + 1 == chain_.size();
-    const std::byte* const in = plane(i);
+    const std::byte* const read = plane(i);
     Target to{.output = out.data()};
     if (!last) {
       const SeanetLayer& next = chain_[i + 1];
@@ -120,13 +116,13 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<flo
     history += conv.kept_bytes();
     seat.stage([&](const nn::Part& part) {
       if (part.rank == 0) {
-        std::copy_n(in + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(), own_history);
+        std::copy_n(read + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(), own_history);
         if (!last) put_history(i + 1);
       }
       if (layer.second) {
-        residual_block(part, layer, in, rows, to);
+        residual_block(part, layer, read, rows, to);
       } else {
-        conv.run(part, in, rows, to);
+        conv.run(part, read, rows, to);
       }
     });
     if (!layer.second) rows = rows / conv.stride * conv.up;

@@ -35,12 +35,11 @@ class Seanet {
   SeanetState make_state() const { return {Buffer<std::byte>(history_bytes_)}; }
   static void reset(SeanetState& state);
 
-  // Where the input of a pass is written before run(): [rows, input_width of the first layer].
-  View<float, 2> input(size_t rows);
-  // One member's walk: takes the input, written in an earlier stage, and writes the last layer's rows to `out`.  Rows
-  // of `out` are padded to 32 floats, or samples side by side.  Allocates nothing.
-  void run(nn::Crew::Seat& seat, SeanetState& state, size_t rows, View<float, 2> out, std::string_view stage,
-           const Probe& probe);
+  // One member's walk: takes rows written in an earlier stage, of the first layer's input_width at any stride, and
+  // writes the last layer's rows to `out`.  Rows of `out` are padded to 32 floats, or samples side by side.  Allocates
+  // nothing.
+  void run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> in, View<float, 2> out,
+           std::string_view stage, const Probe& probe);
 
  private:
   using Target = Conv::Target;
@@ -52,7 +51,6 @@ class Seanet {
   const std::vector<SeanetLayer>& chain_;
   size_t rows_ = 0, guard_ = 0, history_bytes_ = 0;
   Buffer<std::byte> planes_[2];            // what even and odd layers read: guard_ bytes for a history, then the rows
-  Buffer<float> input_;                    // what the first layer reads, if it reads another type
   Buffer<float> sums_;                     // rows before their activation, which a residual block adds to
   std::vector<Buffer<std::byte>> hidden_;  // of each member, some rows inside a residual block
 };

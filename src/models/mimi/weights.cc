@@ -4,7 +4,6 @@
 #include <limits>
 #include <span>
 
-#include "kernels/rotary.h"
 #include "tensor/tensor_reader.h"
 
 namespace syrinx::mimi {
@@ -28,7 +27,7 @@ class Loader {
   OwnedMatrix quantizer(size_t out, size_t in);
   std::vector<float> upsample(size_t width, size_t taps);
   OwnedMatrix downsample(size_t out, size_t in, size_t taps);
-  TransformerWeights transformer(const std::string& name, const nn::TransformerConfig& config);
+  nn::DecoderWeights transformer(const std::string& name, const nn::TransformerConfig& config);
   std::vector<SeanetLayer> decoder(const SeanetConfig& config);
   std::vector<SeanetLayer> encoder(const SeanetConfig& config);
 
@@ -208,42 +207,48 @@ std::vector<SeanetLayer> Loader::encoder(const SeanetConfig& config) {
   return chain;
 }
 
-TransformerWeights Loader::transformer(const std::string& name, const nn::TransformerConfig& config) {
-  TransformerWeights weights;
-  weights.config = config;
-  weights.theta.resize(config.head_size() / 2);
-  weights.row_type = narrow_ ? kernels::RowType::kBf16 : kernels::RowType::kF32;
-  kernels::rotary_frequencies(config.max_period, weights.theta);
+nn::DecoderWeights Loader::transformer(const std::string& name, const nn::TransformerConfig& config) {
+  nn::DecoderWeights weights;
+  kernels::RowType rows = narrow_ ? kernels::RowType::kBf16 : kernels::RowType::kF32;
   for (size_t i = 0; i < config.layers; ++i) {
     const std::string layer = fmt::format("{}.transformer.layers.{}", name, i);
     const auto vector = [&](const char* part) { return reader_.read(layer + part, {config.width}); };
-    TransformerLayer l;
-    l.norm1_gain = vector(".norm1.weight");
-    l.norm1_bias = vector(".norm1.bias");
-    l.norm2_gain = vector(".norm2.weight");
-    l.norm2_bias = vector(".norm2.bias");
+    nn::DecoderBlock l;
+    l.before = {vector(".norm1.weight"), vector(".norm1.bias")};
+    l.after = {vector(".norm2.weight"), vector(".norm2.bias")};
     if (config.layer_scale) {
-      l.scale1 = vector(".layer_scale_1.scale");
-      l.scale2 = vector(".layer_scale_2.scale");
-      for (auto* scale : {&l.scale1, &l.scale2}) scale->resize(round_up(config.width, kPanelColumns));
+      l.attention_scale = vector(".layer_scale_1.scale");
+      l.mlp_scale = vector(".layer_scale_2.scale");
+      for (auto* scale : {&l.attention_scale, &l.mlp_scale}) scale->resize(round_up(config.width, kPanelColumns));
     }
-    l.in_proj = linear(layer + ".self_attn.in_proj", config.attention_width + 2 * config.key_width(), config.width);
-    l.out_proj = linear(layer + ".self_attn.out_proj", config.width, config.attention_width);
-    l.linear1 = linear(layer + ".linear1", config.hidden, config.width);
-    l.linear2 = linear(layer + ".linear2", config.width, config.hidden);
-    for (const OwnedMatrix* m : {&l.in_proj, &l.out_proj, &l.linear1, &l.linear2})
-      weights.row_type = std::min(weights.row_type, row_type(*m));  // f32 where one of them is
+    l.in = linear(layer + ".self_attn.in_proj", config.attention_width + 2 * config.key_width(), config.width);
+    l.out = linear(layer + ".self_attn.out_proj", config.width, config.attention_width);
+    l.up = linear(layer + ".linear1", config.hidden, config.width);
+    l.down = linear(layer + ".linear2", config.width, config.hidden);
+    for (const OwnedMatrix* m : {&l.in, &l.out, &l.up, &l.down})
+      rows = std::min(rows, row_type(*m));  // f32 where one of them is
     weights.layers.push_back(std::move(l));
   }
+  weights.shape = {.width = config.width,
+                   .layers = config.layers,
+                   .heads = config.heads,
+                   .key_heads = config.key_heads,
+                   .head_size = config.head_size(),
+                   .hidden = config.hidden,
+                   .window = config.window,
+                   .period = config.max_period,
+                   .mlp = config.gelu_erf ? nn::Mlp::kGelu : nn::Mlp::kGeluTanh,
+                   .products = rows == kernels::RowType::kBf16 ? nn::Products::kBf16Rows : nn::Products::kF32Rows,
+                   .layer_scale = config.layer_scale};
+  weights.set_frequencies();
   return weights;
 }
 
 // Moves the panels of all matrices into one run of memory, on huge pages where the system has them: the 20 MB of a
 // frame would else miss the processor's table of small pages at every turn.  Those in a mapped file stay there.
-Buffer<std::byte> gather(TransformerWeights& transformer, std::vector<SeanetLayer>& seanet) {
+Buffer<std::byte> gather(nn::DecoderWeights& transformer, std::vector<SeanetLayer>& seanet) {
   std::vector<OwnedMatrix*> matrices;
-  for (TransformerLayer& l : transformer.layers)
-    matrices.insert(matrices.end(), {&l.in_proj, &l.out_proj, &l.linear1, &l.linear2});
+  for (nn::DecoderBlock& l : transformer.layers) matrices.insert(matrices.end(), {&l.in, &l.out, &l.up, &l.down});
   for (SeanetLayer& l : seanet) {
     matrices.push_back(&l.conv.matrix);
     if (l.second) matrices.push_back(&l.second->matrix);
@@ -263,8 +268,8 @@ Buffer<std::byte> gather(TransformerWeights& transformer, std::vector<SeanetLaye
   return panels;
 }
 
-bool reads_bf16(const TransformerWeights& transformer, const std::vector<SeanetLayer>& seanet) {
-  return transformer.row_type == kernels::RowType::kBf16 ||
+bool reads_bf16(const nn::DecoderWeights& transformer, const std::vector<SeanetLayer>& seanet) {
+  return transformer.shape.products == nn::Products::kBf16Rows ||
          std::any_of(seanet.begin(), seanet.end(),
                      [](const SeanetLayer& layer) { return layer.conv.input_type == kernels::RowType::kBf16; });
 }

@@ -17,6 +17,7 @@
 #include "kernels/row_conv.h"
 #include "models/mimi/config.h"
 #include "nn/causal_conv.h"
+#include "nn/decoder_weights.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
@@ -32,26 +33,12 @@ struct SeanetLayer {
   std::optional<Conv> second{};  // 1 x 1, without history
 };
 
-struct TransformerLayer {
-  std::vector<float> norm1_gain, norm1_bias, norm2_gain, norm2_bias;  // [width]
-  kernels::OwnedMatrix in_proj;                                       // queries, keys, values
-  kernels::OwnedMatrix out_proj, linear1, linear2;
-  std::vector<float> scale1, scale2;  // of out_proj and linear2, padded to whole panels; empty without layer_scale
-};
-
-struct TransformerWeights {
-  nn::TransformerConfig config;
-  std::vector<TransformerLayer> layers;
-  std::vector<float> theta;                            // [head size / 2], kernels/rotary.h
-  kernels::RowType row_type = kernels::RowType::kF32;  // of what all its matrices read
-};
-
 struct DecoderWeights {
   Config config;
   std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
   kernels::OwnedMatrix quantizer;            // latent -> width
   std::vector<float> upsample;               // [2 * resample_stride, width padded to 32], tap-major
-  TransformerWeights transformer;
+  nn::DecoderWeights transformer;
   std::vector<SeanetLayer> seanet;  // the last one makes samples
   Buffer<std::byte> panels;         // of the transformer and the SEANet, in the order in which a frame reads them
 
@@ -66,7 +53,7 @@ struct DecoderWeights {
 struct EncoderWeights {
   Config config;
   std::vector<SeanetLayer> seanet;
-  TransformerWeights transformer;
+  nn::DecoderWeights transformer;
   kernels::OwnedMatrix downsample;  // width -> inner_width, 2 * resample_stride taps
   Buffer<std::byte> panels;         // as above
 

@@ -15,10 +15,18 @@ void fade_in_chunk(std::span<float> samples, size_t& risen) {
   }
 }
 
+namespace {
+
+// Streams whose frames a codec decodes together: enough that its weights come from the cache, few enough that what it
+// makes of the frames stays there too.
+constexpr size_t kFramesTogether = 8;
+
+}  // namespace
+
 // A team, runner and decoder for one member, which runs a stage by itself beside the others.
 struct ChunkSpeaker::Solo {
-  explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec)
-      : team(1), runner(team), decoder(std::move(codec), runner) {}
+  Solo(std::shared_ptr<const mimi::DecoderWeights> codec, size_t streams)
+      : team(1), runner(team), decoder(std::move(codec), runner, streams) {}
   ThreadTeam team;
   nn::Runner runner;
   mimi::Decoder decoder;
@@ -27,12 +35,16 @@ struct ChunkSpeaker::Solo {
 ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
                            const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
                            nn::Runner& runner, size_t streams)
-    : weights_(flow), runner_(runner), flow_(flow, runner, streams), decoder_(codec, runner) {
+    : weights_(flow),
+      runner_(runner),
+      flow_(flow, runner, streams),
+      decoder_(codec, runner, runner.team().size() > 1 ? 1 : std::min(kFramesTogether, streams)) {
   SYRINX_CHECK(decoder_.config().latent == weights_->latent, "codec {} model {}", decoder_.config().latent,
                weights_->latent);
-  for (int member = 0; runner.team().size() > 1 && member < runner.team().size(); ++member) {
-    solos_.push_back(std::make_unique<Solo>(codec));
-  }
+  const auto members = static_cast<size_t>(runner.team().size());
+  const size_t share = std::min(kFramesTogether, (streams + members - 1) / members);
+  for (size_t member = 0; members > 1 && member < members; ++member)
+    solos_.push_back(std::make_unique<Solo>(codec, share));
   streams_.resize(streams);
   first_head_ = &head_of(schedule);
   for (Stream& stream : streams_) {
@@ -45,6 +57,7 @@ ChunkSpeaker::ChunkSpeaker(const std::shared_ptr<const FlowLmWeights>& flow,
   steps_.reserve(streams);
   samples_.reserve(streams);
   spoken_.reserve(streams);
+  frames_.reserve(streams);
 }
 
 ChunkSpeaker::~ChunkSpeaker() = default;
@@ -166,14 +179,23 @@ void ChunkSpeaker::sample_streams() {
 // From latents to samples: several streams are shared among the members, a stream that is alone has the whole team for
 // its first frame and the language model's next step beside it from then on.
 void ChunkSpeaker::decode() {
-  const auto run = [&](mimi::Decoder& decoder, const Frame& frame) {
-    Stream& stream = streams_[frame.stream];
-    decoder.decode(stream.codec, {stream.denormalised.data(), {1, latent()}}, frame.samples);
+  frames_.clear();
+  for (const Frame* frame : spoken_) {
+    Stream& stream = streams_[frame->stream];
+    frames_.push_back({.state = &stream.codec, .latent = stream.denormalised, .samples = frame->samples});
+  }
+  // Frames `all`, as evenly as the decoder's room allows.
+  const auto decode_some = [&](mimi::Decoder& decoder, Range all) {
+    const size_t count = all.end - all.begin, calls = (count + kFramesTogether - 1) / kFramesTogether;
+    for (size_t i = 0; i < calls; ++i) {
+      const Range own = split_range(count, static_cast<int>(i), static_cast<int>(calls));
+      decoder.decode(std::span(frames_).subspan(all.begin + own.begin, own.end - own.begin));
+    }
   };
-  if (spoken_.size() > 1 && !solos_.empty()) {
+  if (frames_.size() > 1 && !solos_.empty()) {
     runner_.team().run([&](int member) {
-      const Range own = split_range(spoken_.size(), member, runner_.team().size());
-      for (size_t n = own.begin; n < own.end; ++n) run(solos_[static_cast<size_t>(member)]->decoder, *spoken_[n]);
+      decode_some(solos_[static_cast<size_t>(member)]->decoder,
+                  split_range(frames_.size(), member, runner_.team().size()));
     });
     return;
   }
@@ -182,11 +204,12 @@ void ChunkSpeaker::decode() {
     waiting_.assign(1, &stream);
     name_steps(waiting_);
     flow_.begin_step(steps_);
+    decoder_.begin_frames(frames_);
     nn::Crew &codec = decoder_.crew(), &model = flow_.crew();
     codec.reset();
     model.reset();
     const auto work_at_codec = [&](nn::Crew::Seat seat) {
-      decoder_.work_at_frame(seat, stream.codec, stream.denormalised, spoken_.front()->samples);
+      decoder_.work_at_frames(seat);
       return seat;
     };
     const auto work_at_model = [&](nn::Crew::Seat seat) {
@@ -202,10 +225,11 @@ void ChunkSpeaker::decode() {
         work_at_codec(codec.join(member));
       }
     });
+    decoder_.end_frames();
     keep_steps(waiting_, flow_.end_step());
     return;
   }
-  for (const Frame* frame : spoken_) run(decoder_, *frame);
+  decode_some(decoder_, {0, frames_.size()});
 }
 
 }  // namespace syrinx::pocket

@@ -102,6 +102,7 @@ class ChunkSpeaker {
   std::vector<FlowLm::Stream> steps_;
   std::vector<FlowHead::Stream> samples_;
   std::vector<Frame*> spoken_;
+  std::vector<mimi::Decoder::Frame> frames_;
 };
 
 }  // namespace syrinx::pocket

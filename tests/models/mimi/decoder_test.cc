@@ -129,15 +129,49 @@ TEST(MimiDecoderRules, StreamsDoNotMeet) {
   }
 }
 
+TEST(MimiDecoderRules, StreamsTogetherKeepTheirBits) {
+  const Speaking s("english_7m");
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const auto weights = with_histories("english_7m", precision);
+    for (const int threads : {1, 2}) {
+      ThreadTeam team(threads);
+      nn::Runner runner(team);
+      Decoder alone(weights, runner), together(weights, runner, 3);
+      std::vector<DecoderState> apart, joined;
+      for (size_t n = 0; n < 3; ++n) {
+        apart.push_back(alone.make_state());
+        joined.push_back(together.make_state());
+      }
+      for (size_t i = 0; i < s.frames; ++i) {
+        std::vector<float> want(3 * 1920), samples(3 * 1920);
+        std::vector<Decoder::Frame> frames;
+        for (size_t n = 0; n < 3 - i % 2; ++n) {  // the third stream has every other frame
+          const size_t frame = (i + n) % s.frames;
+          alone.decode(apart[n], s.rows(frame, 1), std::span(want).subspan(n * 1920, 1920));
+          frames.push_back({.state = &joined[n],
+                            .latent = {s.rows(frame, 1).data(), s.width},
+                            .samples = std::span(samples).subspan(n * 1920, 1920)});
+        }
+        together.decode(frames);
+        ASSERT_EQ(samples, want) << precision_name(precision) << ", frame " << i;
+      }
+    }
+  }
+}
+
 // One member works from the start, the other comes `delay_us` later.
 std::vector<float> joined_late(Decoder& decoder, ThreadTeam& team, const Speaking& s, int delay_us) {
   DecoderState state = decoder.make_state();
   std::vector<float> samples(s.frames * 1920);
   for (size_t i = 0; i < s.frames; ++i) {
     decoder.crew().reset();
+    const Decoder::Frame frame{.state = &state,
+                               .latent = {s.rows(i, 1).data(), s.width},
+                               .samples = std::span(samples).subspan(i * 1920, 1920)};
+    decoder.begin_frames({&frame, 1});
     team.run([&](int member) {
       const auto work = [&](nn::Crew::Seat seat) {
-        decoder.work_at_frame(seat, state, {s.rows(i, 1).data(), s.width}, std::span(samples).subspan(i * 1920, 1920));
+        decoder.work_at_frames(seat);
         return seat;
       };
       if (member == 0) return decoder.crew().leave(work(decoder.crew().first(member)));
@@ -145,6 +179,7 @@ std::vector<float> joined_late(Decoder& decoder, ThreadTeam& team, const Speakin
       while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(delay_us)) continue;
       work(decoder.crew().join(member));
     });
+    decoder.end_frames();
   }
   return samples;
 }
