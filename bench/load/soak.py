@@ -248,7 +248,9 @@ def faults(args: argparse.Namespace, load: Load, before: dict, after: dict) -> l
         found.append(f"{len(untold)} of {len(refused)} refusals do not say when to ask again")
     if len(samples) < 8:
         found.append(f"{len(samples)} samples were taken; eight tell something")
-    if not any(h.status == 200 for h in heard) or failed:
+    if all(h.status != 200 for h in heard):
+        found.append("no text was spoken")
+    if failed:
         found.append(f"{len(failed)} of {len(heard)} texts were not spoken")
     if unheard:
         kinds = dict.fromkeys(f"{s.protocol}: {s.status} {s.fault}" for s in unheard)

@@ -17,6 +17,8 @@ constexpr double kLateShare = 0.02;
 constexpr uint64_t kFewLate = 2;
 // Below this part of the limit the lateness is not the streams' own.
 constexpr double kIdlePart = 0.5;
+// So long after a stream was refused it may be asked for again.
+constexpr int64_t kAskedAgainNs = 10'000'000'000;
 // What the scheduler keeps for batch work (engine/schedule/due_queue.h).
 constexpr double kBatchShare = 1.0 / 16;
 
@@ -69,6 +71,13 @@ bool LiveAdmission::is_late() const {
   return late > kFewLate && static_cast<double>(late) > kLateShare * static_cast<double>(steps);
 }
 
+bool LiveAdmission::others_wait(const SlotPool& slots) const {
+  const int64_t now_ns = clock_.now_ns();
+  return std::any_of(engines_.begin(), engines_.end(), [&](const Engine& engine) {
+    return engine.slots != &slots && engine.refused_ns && now_ns - *engine.refused_ns < kAskedAgainNs;
+  });
+}
+
 // Streams end one after another: as many of them must as need what is too much.
 double LiveAdmission::wait_s(double excess, double own, size_t streams) const {
   double ages_s = 0, mean_s = 0;
@@ -89,25 +98,31 @@ std::optional<LiveAdmission::Refusal> LiveAdmission::refusal(const SlotPool& slo
   if (limit_ == 0 || find(slots) == nullptr) return std::nullopt;
   measure();
   size_t streams = 0, pacing = 0;
-  double before = batch_share(), own = 0;
+  double before = batch_share(), own = 0, kind = 0;
   for (const Engine& engine : engines_) {
     const SlotPool::Live live = engine.slots->live();
     streams += live.streams;
     pacing += live.pacing;
     const auto needed = static_cast<double>(live.pacing);
     before += engine.cost.load(needed);
-    if (engine.slots == &slots) own = engine.cost.load(needed + 1) - engine.cost.load(needed);
+    if (engine.slots != &slots) continue;
+    kind = engine.cost.load(needed + 1);
+    own = kind - engine.cost.load(needed);
   }
   if (pacing == 0) return std::nullopt;  // however slow the machine is
   const double load = before + own;
-  if (load <= limit_ && !(load > kIdlePart * limit_ && is_late())) return std::nullopt;
-  return Refusal{.load = load, .streams = streams, .wait_s = wait_s(load - limit_, own, streams)};
+  const double over = std::max(load - limit_, others_wait(slots) ? kind - limit_ / 2 : -1.0);
+  if (over <= 0 && !(load > kIdlePart * limit_ && is_late())) return std::nullopt;
+  return Refusal{.load = load, .streams = streams, .wait_s = wait_s(over, own, streams)};
 }
 
 std::optional<LiveAdmission::Refusal> LiveAdmission::admit(const SlotPool& slots, const std::function<bool()>& take) {
   const std::lock_guard lock(mutex_);
-  if (auto refused = refusal(slots)) return refused;
   Engine* const engine = find(slots);
+  if (auto refused = refusal(slots)) {
+    engine->refused_ns = clock_.now_ns();
+    return refused;
+  }
   if (take() && engine != nullptr) ++engine->admitted;
   return std::nullopt;
 }

@@ -6,7 +6,8 @@
 // (engine/schedule/stream_cost.h): a stream that has just been admitted counts whole, one that runs ahead of its
 // listener counts as one at that pace, and one whose client has stopped taking audio does not count.  Batch work counts
 // with the share that the scheduler keeps for it while there is any.  Where steps came late in the last seconds nothing
-// more is taken, whatever the costs say.
+// more is taken, whatever the costs say.  While an engine's streams are refused, those of another one get no more than
+// half of the limit, so that neither shuts the other out.
 //
 // Any thread.
 #pragma once
@@ -61,6 +62,7 @@ class LiveAdmission {
     StepFigures noted = {};  // what the cost knows
     double noted_audio_s = 0;
     uint64_t admitted = 0;
+    std::optional<int64_t> refused_ns = {};  // when a stream was refused last
   };
   // The counts of all engines at some moment.
   struct Sample {
@@ -75,6 +77,7 @@ class LiveAdmission {
   std::optional<Refusal> refusal(const SlotPool& slots);
   double batch_share() const;
   bool is_late() const;
+  bool others_wait(const SlotPool& slots) const;
   double wait_s(double excess, double own, size_t streams) const;
 
   const double limit_;
