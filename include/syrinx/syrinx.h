@@ -103,8 +103,8 @@ typedef struct syrinx_speak_options {
   int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
   /* Pocket TTS; the initial values stand for the checkpoint's own. */
   float temperature;    /* 0 to 100; initially NaN */
-  float noise_clamp;    /* above 0: limit of the noise; initially NaN: none */
-  float eos_threshold;  /* for the end-of-speech logit: lower ends earlier; initially NaN */
+  float noise_clamp;    /* 1e-6 to 1000: limit of the noise; initially NaN: none */
+  float eos_threshold;  /* -1e6 to 1e6, for the end-of-speech logit: lower ends earlier; initially NaN */
   int frames_after_eos; /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
   int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; initially 0 */
   int max_tokens;       /* 1 to 200 for a chunk of text; initially 0: 50 */

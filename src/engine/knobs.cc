@@ -11,8 +11,6 @@ namespace {
 std::string range_of(const Knob& knob) {
   if (knob.kind == Knob::Kind::kFlag) return "0 or 1";
   const char* const what = knob.kind == Knob::Kind::kWhole ? "a whole number" : "a number";
-  if (std::isinf(knob.least) && std::isinf(knob.most)) return what;
-  if (std::isinf(knob.most)) return fmt::format("{} of at least {}", what, knob.least);
   return fmt::format("{} from {} to {}", what, knob.least, knob.most);
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -28,6 +29,7 @@ void check_lines(const Families& families) {
       EXPECT_TRUE(names.insert(knob.name).second) << knob.name;
       EXPECT_STRNE(knob.help, "") << knob.name;
       EXPECT_LE(knob.least, knob.most) << knob.name;
+      EXPECT_TRUE(std::isfinite(knob.least) && std::isfinite(knob.most)) << knob.name;
     }
   }
 }
