@@ -15,8 +15,8 @@ std::vector<KnobHolder> speech_knobs() {
   return all;
 }
 
-Status check_knobs(const Knobs& knobs, const SpeechFamily& family) {
-  return check_knobs(knobs, holder_of(family), speech_knobs());
+Status check_knobs(const Knobs& knobs, const SpeechFamily& family, KnobNames names) {
+  return check_knobs(knobs, holder_of(family), speech_knobs(), names);
 }
 
 bool has_knob(const SpeechFamily& family, std::string_view name) { return find_knob(family.knobs, name) != nullptr; }

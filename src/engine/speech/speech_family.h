@@ -99,7 +99,7 @@ std::span<const SpeechFamily* const> speech_families();
 
 std::vector<KnobHolder> speech_knobs();  // of all families, in the order of the table
 // kUnsupported for options that the family lacks, with the families that have them; kInvalidArgument for values.
-Status check_knobs(const Knobs& knobs, const SpeechFamily& family);
+Status check_knobs(const Knobs& knobs, const SpeechFamily& family, KnobNames names = KnobNames::kFields);
 // Whether one of the knobs has that name.
 bool has_knob(const SpeechFamily& family, std::string_view name);
 // Options for loading that the family lacks, and a precision that it is not computed in.
