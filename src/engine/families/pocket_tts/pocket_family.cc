@@ -196,10 +196,7 @@ const SpeechFamily& pocket_tts_family() {
           [](const SpeechFiles& files) {
             return default_pocket_voice(list_pocket_voices(files.voices), files.checkpoint);
           },
-      .describe_voice = [](const std::string& name) { return VoiceEntry{.name = name}; },
       .language = [](const SpeechFiles& files) { return pocket_language(files.checkpoint); },
-      .blended = nullptr,
-      .known_voices = {},
       .find_voice = find_voice,
       .check_voice = check_voice,
       .check_voice_file = check_voice_file,
