@@ -19,6 +19,10 @@ Status check_knobs(const Knobs& knobs, const RecognitionFamily& family, KnobName
   return check_knobs(knobs, holder_of(family), recognition_knobs(), names);
 }
 
+Status check_precision(const RecognitionFamily& family, Precision precision) {
+  return check_precision(precision, family.precisions, family.title);
+}
+
 std::string model_type(const Json& config) {
   const Json* const kind = config.find("model_type");
   return kind != nullptr && kind->string() != nullptr ? *kind->string() : "";

@@ -48,7 +48,9 @@ Status RecognitionModel::check(const Settings& settings) {
   UserPaths paths;
   const auto files = find_files(settings, paths);
   if (!files) return tl::unexpected(files.error());
-  return {};
+  if (settings.recognition_precision.empty()) return {};
+  SYRINX_TRY(const Precision precision, parse_precision(settings.recognition_precision));
+  return check_precision(*files->family, precision);
 }
 
 Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Settings& settings) {
