@@ -180,7 +180,8 @@ static inline void syrinx_engine_facts_init(syrinx_engine_facts* facts) {
 /* Sets an option of the loaded model's family by name, as `syrinx speak --help` lists them with '-' for '_':
  * syrinx_set(&options, "max_tokens", 50).  A flag is 1 or 0.  Goes before the field of that name.  Name and text must
  * stay until the options have been used.  SYRINX_LIMIT_EXCEEDED beyond SYRINX_MOST_OPTIONS names; whether the family
- * has the option, and the value is in its range, is said where the options are used. */
+ * has the option, and the value is in its range, is said where the options are used.  Options for loading (dictionary,
+ * lexicon) are fields of syrinx_load_options, and SYRINX_INVALID_ARGUMENT here, said there too. */
 syrinx_code syrinx_set(syrinx_speak_options* options, const char* name, double value);
 syrinx_code syrinx_set_text(syrinx_speak_options* options, const char* name, const char* text);
 

@@ -170,6 +170,23 @@ syrinx_code set_option(syrinx_speak_options* options, const syrinx_option& optio
   return SYRINX_OK;
 }
 
+// An option for loading would have no effect on a speech.
+Status check_uses(const syrinx::Knobs& knobs) {
+  for (const syrinx::KnobHolder& family : syrinx::speech_knobs())
+    for (const auto& [name, value] : knobs.entries())
+      if (const syrinx::Knob* const knob = find_knob(family.knobs, name);
+          knob != nullptr && knob->use == syrinx::Knob::Use::kLoad)
+        return syrinx::fail(Code::kInvalidArgument,
+                            "'{}' is an option for loading; set the field of syrinx_load_options instead", name);
+  return {};
+}
+
+Result<std::unique_ptr<SpeechSession>> start(SpeechEngine& engine, const syrinx_speak_options* given) {
+  const syrinx::SpeakOptions options = speak_options(given);
+  SYRINX_TRY_VOID(check_uses(options.knobs));
+  return engine.start(options);
+}
+
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   if (to == nullptr) return;
   const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,  from.compute_ms,
@@ -354,7 +371,7 @@ syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
     auto made = std::make_unique<syrinx_session>();
-    SYRINX_TRY(made->session, loaded->start(speak_options(options)));
+    SYRINX_TRY(made->session, start(*loaded, options));
     *session = made.release();
     return {};
   });
@@ -410,7 +427,7 @@ syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_by
   if (engine == nullptr || (text == nullptr && text_bytes > 0) || callback == nullptr) return SYRINX_INVALID_ARGUMENT;
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
-    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, loaded->start(speak_options(options)));
+    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start(*loaded, options));
     SYRINX_TRY_VOID(session->speak({text, text_bytes}));
     ChunkView view;
     for (;;) {

@@ -305,6 +305,19 @@ TEST(CApi, SpeaksEachTextWithItsVoices) {
   EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
 }
 
+TEST(CApi, OptionsForLoadingAreRefusedAtTheStart) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(tiny()), SYRINX_OK) << engine.error();
+  for (const char* const name : {"dictionary", "lexicon"}) {
+    syrinx::VoiceOptions options = phonemes();
+    EXPECT_EQ(options.set_option(name, "words.txt"), SYRINX_OK);
+    syrinx::Session session;
+    EXPECT_EQ(engine.start(options, session), SYRINX_INVALID_ARGUMENT);
+    EXPECT_THAT(engine.error(), HasSubstr(std::string("'") + name + "' is an option for loading"));
+    EXPECT_EQ(engine.speak(kPhonemes, options, [](const syrinx_chunk&) { return true; }), SYRINX_INVALID_ARGUMENT);
+  }
+}
+
 // As a program that was compiled before a field was added, and one that was compiled after a later one was.
 TEST(CApi, SizesOfOtherVersionsAreHeeded) {
   struct Later {
