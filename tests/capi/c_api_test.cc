@@ -318,6 +318,17 @@ TEST(CApi, OptionsForLoadingAreRefusedAtTheStart) {
   }
 }
 
+TEST(CApi, NumbersOfAnyTypeSetOptions) {
+  syrinx::VoiceOptions options = phonemes();
+  EXPECT_EQ(options.set_option("noise", 0), SYRINX_OK);
+  EXPECT_EQ(options.set_option("noise", true), SYRINX_OK);
+  EXPECT_EQ(options.set_option("speed", 0.5f), SYRINX_OK);
+  EXPECT_EQ(options.set_option("speed", size_t{2}), SYRINX_OK);
+  ASSERT_EQ(options.set_count, 2u);
+  EXPECT_EQ(options.set[0].number, 1);
+  EXPECT_EQ(options.set[1].number, 2);
+}
+
 // As a program that was compiled before a field was added, and one that was compiled after a later one was.
 TEST(CApi, SizesOfOtherVersionsAreHeeded) {
   struct Later {
