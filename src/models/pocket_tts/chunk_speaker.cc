@@ -15,12 +15,10 @@ void fade_in_chunk(std::span<float> samples, size_t& risen) {
   }
 }
 
-// A team, runner and decoder for one member, which runs a stage by itself beside the others.
+// A runner and decoder for one member, which runs a stage by itself beside the others.
 struct ChunkSpeaker::Solo {
-  explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec)
-      : team(1), runner(team), decoder(std::move(codec), runner) {}
-  ThreadTeam team;
-  nn::Runner runner;
+  explicit Solo(std::shared_ptr<const mimi::DecoderWeights> codec) : decoder(std::move(codec), alone.runner) {}
+  nn::SoloRunner alone;
   mimi::Decoder decoder;
 };
 
