@@ -188,7 +188,7 @@ class Transducer(Program):
         self.assertNotEqual(found, greedy)
         self.assertGreater(len(found), 0)
         self.check_refused(2, "--beam is 17; give a whole number from 0 to 16", "hybrid_streaming", "--beam", "17")
-        self.check_refused(2, "'beam' is -1", "hybrid_streaming", "--beam", "-1")
+        self.check_refused(2, "--beam is -1", "hybrid_streaming", "--beam", "-1")
         self.check_refused(5, "a CTC head has no beam search", "conformer_ctc", "--beam", "4")
         self.check_refused(5, "a stream takes nothing back", "hybrid_streaming", "--beam", "4", "--stream")
         self.check_refused(5, "leave out either", "hybrid_streaming", "--beam", "4", "--boost", "jaa")
