@@ -138,8 +138,10 @@ Result<Report> measure(const Arguments& arguments) {
     cache = paths.cache + "/packed/bench";
   }
   const Stopwatch watch;
+  ThreadTeam packers(default_threads());
   SYRINX_TRY(const auto model,
-             pocket::Model::load(report.checkpoint, {.locate = {}, .cache_dir = cache, .precision = precision}));
+             pocket::Model::load(report.checkpoint,
+                                 {.locate = {}, .cache_dir = cache, .precision = precision, .team = &packers}));
   report.load_ms = watch.elapsed_ms();
   ThreadTeam team(report.threads);
   SYRINX_TRY(report.figures, measure_pocket(*model, team, work));

@@ -288,8 +288,10 @@ Status run_bench_transducer(const BenchTransducerArguments& arguments) {
   const int threads = arguments.threads == 0 ? default_threads() : arguments.threads;
   Figures figures;
   const Stopwatch watch;
+  ThreadTeam packers(default_threads());
   SYRINX_TRY(const auto model,
-             transducer::Model::load(arguments.model, {.precision = precision, .cache_folder = arguments.cache}));
+             transducer::Model::load(arguments.model,
+                                     {.precision = precision, .cache_folder = arguments.cache, .team = &packers}));
   figures.load_ms = watch.elapsed_ms();
   ThreadTeam team(threads);
   const auto measure = arguments.real_time ? measure_deadlines : arguments.stream ? measure_stream : measure_recording;

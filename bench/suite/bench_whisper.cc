@@ -94,9 +94,10 @@ Result<Report> measure(const Arguments& arguments) {
   SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
   SYRINX_TRY(const UserPaths paths, user_paths());
   const Stopwatch watch;
-  SYRINX_TRY(
-      const auto model,
-      whisper::Model::load(report.checkpoint, {.precision = precision, .cache_folder = paths.cache + "/packed/bench"}));
+  ThreadTeam packers(default_threads());
+  SYRINX_TRY(const auto model, whisper::Model::load(report.checkpoint, {.precision = precision,
+                                                                        .cache_folder = paths.cache + "/packed/bench",
+                                                                        .team = &packers}));
   report.load_ms = watch.elapsed_ms();
   const size_t most = model->config().audio_positions, room = model->config().text_positions;
   if (arguments.positions < 0 || static_cast<size_t>(arguments.positions) > most)

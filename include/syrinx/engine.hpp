@@ -21,7 +21,10 @@ struct LoadOptions : syrinx_load_options {
 
 struct VoiceOptions : syrinx_speak_options {
   VoiceOptions() { syrinx_speak_options_init(this); }
-  syrinx_code set_option(const char* name, double value) { return syrinx_set(this, name, value); }
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  syrinx_code set_option(const char* name, Number value) {
+    return syrinx_set(this, name, static_cast<double>(value));
+  }
   syrinx_code set_option(const char* name, const char* text) { return syrinx_set_text(this, name, text); }
 };
 

@@ -10,8 +10,9 @@
  * piece of Kokoro, frame by frame (80 ms) of Pocket TTS. A session may be written by one thread, read by another, and
  * cancelled by any.
  *
- * Structures begin with their size and are filled by their _init function, so that later versions can add fields; until
- * 1.0 they may also grow, so programs are compiled anew for each version.
+ * Structures begin with their size and are filled by their _init function.  The size is that of the program's header: a
+ * later library neither reads nor writes the fields that it has added behind it.  Until 1.0 other things may change, so
+ * programs are compiled anew for each version.
  * Strings are UTF-8 and end with a zero byte; arguments are copied, returned strings belong to the handle.  Audio is
  * mono f32 at SYRINX_SAMPLE_RATE_HZ, nominally within -1 to 1.
  *
@@ -103,8 +104,8 @@ typedef struct syrinx_speak_options {
   int phonemes;  /* Kokoro, not 0: the text is phonemes in Kokoro's alphabet */
   /* Pocket TTS; the initial values stand for the checkpoint's own. */
   float temperature;    /* 0 to 100; initially NaN */
-  float noise_clamp;    /* above 0: limit of the noise; initially NaN: none */
-  float eos_threshold;  /* for the end-of-speech logit: lower ends earlier; initially NaN */
+  float noise_clamp;    /* 1e-6 to 1000: limit of the noise; initially NaN: none */
+  float eos_threshold;  /* -1e6 to 1e6, for the end-of-speech logit: lower ends earlier; initially NaN */
   int frames_after_eos; /* 0 to 1000 frames of 80 ms spoken after the end; initially -1 */
   int decode_steps;     /* 1 to 64 evaluations of the flow head a frame; initially 0 */
   int max_tokens;       /* 1 to 200 for a chunk of text; initially 0: 50 */
@@ -159,16 +160,30 @@ typedef struct syrinx_engine_facts {
 const char* syrinx_version(void);
 const char* syrinx_code_name(syrinx_code code);
 
-void syrinx_load_options_init(syrinx_load_options* options);
-void syrinx_speak_options_init(syrinx_speak_options* options);
+/* Fill `struct_size` bytes: with the initial values of the fields that the library knows, and zeros behind them. */
+void syrinx_load_options_init_sized(syrinx_load_options* options, size_t struct_size);
+void syrinx_speak_options_init_sized(syrinx_speak_options* options, size_t struct_size);
+void syrinx_statistics_init_sized(syrinx_statistics* statistics, size_t struct_size);
+void syrinx_engine_facts_init_sized(syrinx_engine_facts* facts, size_t struct_size);
+static inline void syrinx_load_options_init(syrinx_load_options* options) {
+  syrinx_load_options_init_sized(options, sizeof *options);
+}
+static inline void syrinx_speak_options_init(syrinx_speak_options* options) {
+  syrinx_speak_options_init_sized(options, sizeof *options);
+}
+static inline void syrinx_statistics_init(syrinx_statistics* statistics) {
+  syrinx_statistics_init_sized(statistics, sizeof *statistics);
+}
+static inline void syrinx_engine_facts_init(syrinx_engine_facts* facts) {
+  syrinx_engine_facts_init_sized(facts, sizeof *facts);
+}
 /* Sets an option of the loaded model's family by name, as `syrinx speak --help` lists them with '-' for '_':
  * syrinx_set(&options, "max_tokens", 50).  A flag is 1 or 0.  Goes before the field of that name.  Name and text must
  * stay until the options have been used.  SYRINX_LIMIT_EXCEEDED beyond SYRINX_MOST_OPTIONS names; whether the family
- * has the option, and the value is in its range, is said where the options are used. */
+ * has the option, and the value is in its range, is said where the options are used.  Options for loading (dictionary,
+ * lexicon) are fields of syrinx_load_options, and SYRINX_INVALID_ARGUMENT here, said there too. */
 syrinx_code syrinx_set(syrinx_speak_options* options, const char* name, double value);
 syrinx_code syrinx_set_text(syrinx_speak_options* options, const char* name, const char* text);
-void syrinx_statistics_init(syrinx_statistics* statistics);
-void syrinx_engine_facts_init(syrinx_engine_facts* facts);
 
 /* NULL only when memory has run out.  An engine is empty until it is loaded, which happens once. */
 syrinx_engine* syrinx_engine_new(void);

@@ -1,6 +1,7 @@
 // The C interface over SpeechEngine and SpeechSession.  Every function catches: nothing is thrown across it.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -82,11 +83,32 @@ syrinx_code guarded(LastError& errors, Body&& body) noexcept {
   }
 }
 
-// Copies the fields that the caller's version of a structure has.
+// Into a structure of the caller's version, which may have more fields or fewer.
 template <class T>
-T read_options(const T* given, void (*init)(T*)) {
-  T options;
-  init(&options);
+void write_initial(const T& initial, T* target, size_t struct_size) {
+  std::memset(static_cast<void*>(target), 0, struct_size);
+  std::memcpy(static_cast<void*>(target), &initial, std::min(struct_size, sizeof(T)));
+  if (struct_size >= sizeof target->struct_size) target->struct_size = struct_size;
+}
+
+syrinx_load_options initial_load_options() {
+  syrinx_load_options options{};
+  options.model_descriptor = -1;
+  options.precision = SYRINX_PRECISION_DEFAULT;
+  return options;
+}
+
+syrinx_speak_options initial_speak_options() {
+  syrinx_speak_options options{};
+  options.speed = 1.0f;
+  options.temperature = options.noise_clamp = options.eos_threshold = std::numeric_limits<float>::quiet_NaN();
+  options.frames_after_eos = -1;
+  return options;
+}
+
+// The fields that the caller's version of a structure has, in place of their initial values.
+template <class T>
+T read_options(const T* given, T options) {
   if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
   return options;
 }
@@ -104,7 +126,7 @@ std::string text_or(const char* text, std::string otherwise) { return text != nu
 
 // A field that differs from the value of its _init function is an option of that name; options of syrinx_set go first.
 syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
-  const syrinx_speak_options options = read_options(given, syrinx_speak_options_init);
+  const syrinx_speak_options options = read_options(given, initial_speak_options());
   syrinx::SpeakOptions made;
   made.voice = text_or(options.voice, "");
   made.seed = options.seed;
@@ -134,8 +156,8 @@ syrinx::SpeakOptions speak_options(const syrinx_speak_options* given) {
 
 // In place of one of that name.
 syrinx_code set_option(syrinx_speak_options* options, const syrinx_option& option) {
-  if (options == nullptr || option.name == nullptr || options->struct_size < sizeof *options)
-    return SYRINX_INVALID_ARGUMENT;
+  constexpr size_t kEnd = offsetof(syrinx_speak_options, set) + sizeof options->set;
+  if (options == nullptr || option.name == nullptr || options->struct_size < kEnd) return SYRINX_INVALID_ARGUMENT;
   if (options->set_count > SYRINX_MOST_OPTIONS) return SYRINX_INVALID_ARGUMENT;
   const auto is_same = [&](const syrinx_option& each) {
     return each.name != nullptr && std::strcmp(each.name, option.name) == 0;
@@ -146,6 +168,23 @@ syrinx_code set_option(syrinx_speak_options* options, const syrinx_option& optio
   options->set[at] = option;
   options->set_count = std::max(options->set_count, at + 1);
   return SYRINX_OK;
+}
+
+// An option for loading would have no effect on a speech.
+Status check_uses(const syrinx::Knobs& knobs) {
+  for (const syrinx::KnobHolder& family : syrinx::speech_knobs())
+    for (const auto& [name, value] : knobs.entries())
+      if (const syrinx::Knob* const knob = find_knob(family.knobs, name);
+          knob != nullptr && knob->use == syrinx::Knob::Use::kLoad)
+        return syrinx::fail(Code::kInvalidArgument,
+                            "'{}' is an option for loading; set the field of syrinx_load_options instead", name);
+  return {};
+}
+
+Result<std::unique_ptr<SpeechSession>> start(SpeechEngine& engine, const syrinx_speak_options* given) {
+  const syrinx::SpeakOptions options = speak_options(given);
+  SYRINX_TRY_VOID(check_uses(options.knobs));
+  return engine.start(options);
 }
 
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
@@ -253,19 +292,12 @@ const char* syrinx_code_name(syrinx_code code) {
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
-void syrinx_load_options_init(syrinx_load_options* options) {
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->model_descriptor = -1;
-  options->precision = SYRINX_PRECISION_DEFAULT;
+void syrinx_load_options_init_sized(syrinx_load_options* options, size_t struct_size) {
+  write_initial(initial_load_options(), options, struct_size);
 }
 
-void syrinx_speak_options_init(syrinx_speak_options* options) {
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->speed = 1.0f;
-  options->temperature = options->noise_clamp = options->eos_threshold = std::numeric_limits<float>::quiet_NaN();
-  options->frames_after_eos = -1;
+void syrinx_speak_options_init_sized(syrinx_speak_options* options, size_t struct_size) {
+  write_initial(initial_speak_options(), options, struct_size);
 }
 
 syrinx_code syrinx_set(syrinx_speak_options* options, const char* name, double value) {
@@ -277,14 +309,12 @@ syrinx_code syrinx_set_text(syrinx_speak_options* options, const char* name, con
   return set_option(options, {name, 0, text});
 }
 
-void syrinx_statistics_init(syrinx_statistics* statistics) {
-  *statistics = {};
-  statistics->struct_size = sizeof *statistics;
+void syrinx_statistics_init_sized(syrinx_statistics* statistics, size_t struct_size) {
+  write_initial({}, statistics, struct_size);
 }
 
-void syrinx_engine_facts_init(syrinx_engine_facts* facts) {
-  *facts = {};
-  facts->struct_size = sizeof *facts;
+void syrinx_engine_facts_init_sized(syrinx_engine_facts* facts, size_t struct_size) {
+  write_initial({}, facts, struct_size);
 }
 
 syrinx_engine* syrinx_engine_new(void) { return new (std::nothrow) syrinx_engine(); }
@@ -295,7 +325,7 @@ syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options*
   if (engine == nullptr) return SYRINX_INVALID_ARGUMENT;
   return guarded(engine->errors, [&]() -> Status {
     if (engine->engine != nullptr) return syrinx::fail(Code::kInvalidArgument, "the engine is loaded already");
-    SYRINX_TRY(SpeechEngineOptions made, load_options(read_options(options, syrinx_load_options_init)));
+    SYRINX_TRY(SpeechEngineOptions made, load_options(read_options(options, initial_load_options())));
     SYRINX_TRY(engine->engine, load_speech_engine(std::move(made)));
     return {};
   });
@@ -341,7 +371,7 @@ syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
     auto made = std::make_unique<syrinx_session>();
-    SYRINX_TRY(made->session, loaded->start(speak_options(options)));
+    SYRINX_TRY(made->session, start(*loaded, options));
     *session = made.release();
     return {};
   });
@@ -397,7 +427,7 @@ syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_by
   if (engine == nullptr || (text == nullptr && text_bytes > 0) || callback == nullptr) return SYRINX_INVALID_ARGUMENT;
   return guarded(engine->errors, [&]() -> Status {
     SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
-    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, loaded->start(speak_options(options)));
+    SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start(*loaded, options));
     SYRINX_TRY_VOID(session->speak({text, text_bytes}));
     ChunkView view;
     for (;;) {

@@ -216,8 +216,8 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
 
 // Before the model is loaded, which takes longer.
 Status check(const SpeakArguments& arguments, const SpeechFamily& family) {
-  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kLoad), family));
-  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kRequest), family));
+  for (const Knob::Use use : {Knob::Use::kLoad, Knob::Use::kRequest})
+    SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(use), family, KnobNames::kFlags));
   if (arguments.times.empty() || family.traits.word_times) return {};
   return fail(Code::kUnsupported, "{} does not tell when a word is heard; leave --times out", family.title);
 }

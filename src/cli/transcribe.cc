@@ -99,7 +99,8 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
     SYRINX_TRY(options.precision, parse_precision(arguments.precision));
   }
   options.knobs = arguments.knobs.given(Knob::Use::kLoad);
-  SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(Knob::Use::kRequest), *options.files.family));
+  for (const Knob::Use use : {Knob::Use::kLoad, Knob::Use::kRequest})
+    SYRINX_TRY_VOID(check_knobs(arguments.knobs.given(use), *options.files.family, KnobNames::kFlags));
   options.threads = threads;
   options.compute = std::move(compute);
   options.warm_up = is_live(arguments);

@@ -11,24 +11,26 @@ namespace {
 std::string range_of(const Knob& knob) {
   if (knob.kind == Knob::Kind::kFlag) return "0 or 1";
   const char* const what = knob.kind == Knob::Kind::kWhole ? "a whole number" : "a number";
-  if (std::isinf(knob.least) && std::isinf(knob.most)) return what;
-  if (std::isinf(knob.most)) return fmt::format("{} of at least {}", what, knob.least);
   return fmt::format("{} from {} to {}", what, knob.least, knob.most);
 }
 
-Status check_number(const Knob& knob, double value) {
+std::string name_of(const Knob& knob, KnobNames names) {
+  return names == KnobNames::kFlags ? flag_name(knob) : fmt::format("'{}'", knob.name);
+}
+
+Status check_number(const Knob& knob, double value, KnobNames names) {
   const bool is_in_range = std::isfinite(value) && value >= knob.least && value <= knob.most;
   const bool is_number = knob.kind == Knob::Kind::kNumber;
   const bool is_flag = knob.kind == Knob::Kind::kFlag;
   if (is_flag ? value == 0 || value == 1 : is_in_range && (is_number || value == std::floor(value))) return {};
-  return fail(Code::kInvalidArgument, "'{}' is {}; give {}", knob.name, value, range_of(knob));
+  return fail(Code::kInvalidArgument, "{} is {}; give {}", name_of(knob, names), value, range_of(knob));
 }
 
-Status check_text(const Knob& knob, const std::string& text) {
+Status check_text(const Knob& knob, const std::string& text, KnobNames names) {
   if (knob.choices.empty()) return {};
   for (const char* const choice : knob.choices)
     if (text == choice) return {};
-  return fail(Code::kInvalidArgument, "'{}' is {}; choose {}", knob.name, in_quotes(text),
+  return fail(Code::kInvalidArgument, "{} is {}; choose {}", name_of(knob, names), in_quotes(text),
               fmt::join(knob.choices, " or "));
 }
 
@@ -72,20 +74,20 @@ const Knob* find_knob(std::span<const Knob> knobs, std::string_view name) {
   return found != knobs.end() ? &*found : nullptr;
 }
 
-Status check_knob_value(const Knob& knob, const KnobValue& value) {
+Status check_knob_value(const Knob& knob, const KnobValue& value, KnobNames names) {
   switch (knob.kind) {
     case Knob::Kind::kText:
-      if (const auto* const text = std::get_if<std::string>(&value)) return check_text(knob, *text);
-      return fail(Code::kInvalidArgument, "'{}' takes a text", knob.name);
+      if (const auto* const text = std::get_if<std::string>(&value)) return check_text(knob, *text, names);
+      return fail(Code::kInvalidArgument, "{} takes a text", name_of(knob, names));
     case Knob::Kind::kTexts:
       if (std::holds_alternative<std::vector<std::string>>(value)) return {};
-      return fail(Code::kInvalidArgument, "'{}' takes a list of texts", knob.name);
+      return fail(Code::kInvalidArgument, "{} takes a list of texts", name_of(knob, names));
     case Knob::Kind::kNumber:
     case Knob::Kind::kWhole:
     case Knob::Kind::kFlag: break;
   }
-  if (const double* const number = std::get_if<double>(&value)) return check_number(knob, *number);
-  return fail(Code::kInvalidArgument, "'{}' takes {}", knob.name, range_of(knob));
+  if (const double* const number = std::get_if<double>(&value)) return check_number(knob, *number, names);
+  return fail(Code::kInvalidArgument, "{} takes {}", name_of(knob, names), range_of(knob));
 }
 
 bool is_initial(const Knob& knob, const KnobValue& value) {
@@ -99,22 +101,24 @@ std::string flag_name(const Knob& knob) {
   return "--" + name;
 }
 
-Status check_knobs(const Knobs& knobs, const KnobHolder& family, std::span<const KnobHolder> others) {
+Status check_knobs(const Knobs& knobs, const KnobHolder& family, std::span<const KnobHolder> others, KnobNames names) {
   for (const auto& [name, value] : knobs.entries()) {
     if (const Knob* const knob = find_knob(family.knobs, name)) {
-      SYRINX_TRY_VOID(check_knob_value(*knob, value));
+      SYRINX_TRY_VOID(check_knob_value(*knob, value, names));
       continue;
     }
     std::vector<std::string_view> holders;
     bool changes_nothing = false;
+    std::string shown = in_quotes(name);
     for (const KnobHolder& other : others)
       if (const Knob* const knob = find_knob(other.knobs, name)) {
         holders.push_back(other.kind);
         changes_nothing = changes_nothing || is_initial(*knob, value);
+        shown = name_of(*knob, names);
       }
     if (changes_nothing) continue;
-    if (holders.empty()) return fail(Code::kUnsupported, "no family of models has {}; leave it out", in_quotes(name));
-    return fail(Code::kUnsupported, "{} has no {}; leave it out, or take {}", family.title, in_quotes(name),
+    if (holders.empty()) return fail(Code::kUnsupported, "no family of models has {}; leave it out", shown);
+    return fail(Code::kUnsupported, "{} has no {}; leave it out, or take {}", family.title, shown,
                 fmt::join(holders, " or "));
   }
   return {};

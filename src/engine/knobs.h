@@ -60,10 +60,16 @@ class Knobs {
   std::vector<Entry> entries_;
 };
 
+// How messages name options.
+enum class KnobNames : uint8_t {
+  kFields,  // 'frames_after_eos'
+  kFlags,   // --frames-after-eos
+};
+
 // Null where the list holds none of that name.
 const Knob* find_knob(std::span<const Knob> knobs, std::string_view name);
 // kInvalidArgument names the option, its value and what is allowed.
-Status check_knob_value(const Knob& knob, const KnobValue& value);
+Status check_knob_value(const Knob& knob, const KnobValue& value, KnobNames names = KnobNames::kFields);
 bool is_initial(const Knob& knob, const KnobValue& value);
 std::string flag_name(const Knob& knob);  // "--frames-after-eos"
 
@@ -76,6 +82,7 @@ struct KnobHolder {
 
 // kUnsupported for a name that `family` lacks, unless the value is its initial one, with those of `others` that have
 // it; kInvalidArgument for a value.
-Status check_knobs(const Knobs& knobs, const KnobHolder& family, std::span<const KnobHolder> others);
+Status check_knobs(const Knobs& knobs, const KnobHolder& family, std::span<const KnobHolder> others,
+                   KnobNames names = KnobNames::kFields);
 
 }  // namespace syrinx

@@ -89,6 +89,12 @@ class Runner {
   std::vector<Buffer<std::byte>> scratch_;
 };
 
+// For a stage that one member of a larger team runs by itself: a team of its caller alone, which makes no thread.
+struct SoloRunner {
+  ThreadTeam team{1};
+  Runner runner{team};
+};
+
 // Instance norm with an affine from a style (AdaIN): scale and shift per channel such that x * scale + shift is
 // (1 + gamma) (x - mean) / sqrt(var + 1e-5) + beta, over all rows described.  gamma_beta is [2C], gamma first; scale
 // and shift are padded to 32 with zeros.

@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cpu_info.h"
-
 namespace syrinx::nn {
-namespace {
-
-constexpr int kMaxPackThreads = 8;
-
-}  // namespace
-
 WeightReader::WeightReader(TensorSource source, kernels::MatrixStore* store)
     : source_(std::move(source)),
       store_(store != nullptr ? *store : nothing_),
-      team_(std::min(cpu_info().logical_cores, kMaxPackThreads)) {}
+      team_(source_.team != nullptr ? *source_.team : alone_) {}
 
 const TensorRef* WeightReader::tensor(const std::string& name, const std::vector<size_t>& dims) {
   know(name);

@@ -22,6 +22,7 @@ namespace syrinx::nn {
 struct TensorSource {
   std::function<const TensorRef*(std::string_view name)> find;
   std::function<void()> release{};
+  ThreadTeam* team = nullptr;  // packs the matrices, borrowed; null: the calling thread alone
 };
 
 class WeightReader {
@@ -71,6 +72,7 @@ class WeightReader {
   bool knows(const std::string& name) const;
 
   TensorFaults& faults() { return faults_; }
+  ThreadTeam& team() { return team_; }
 
  protected:
   // A tensor of exactly these dims as rows, a row for each of dims[0]: views of the file, or of `widened` where the
@@ -91,7 +93,8 @@ class WeightReader {
   const TensorSource source_;
   kernels::MatrixStore nothing_;
   kernels::MatrixStore& store_;
-  ThreadTeam team_;
+  ThreadTeam alone_{1};
+  ThreadTeam& team_;
   std::set<std::string, std::less<>> known_;
   std::vector<std::string> known_prefixes_;
   TensorFaults faults_;

@@ -82,7 +82,7 @@ Json option_schema(const Knob& knob, const char* title) {
                                                              : "string";
   schema.set("type", Json::Array{type, "null"});
   const auto set_limit = [&](const char* key, double limit) {
-    if (!is_number || !std::isfinite(limit)) return;
+    if (!is_number) return;
     if (limit == std::floor(limit))
       schema.set(key, static_cast<int64_t>(limit));
     else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -20,5 +21,7 @@ inline constexpr Precision kAllPrecisions[] = {Precision::kF32, Precision::kBf16
 const char* precision_name(Precision precision);  // "f32", "bf16", "int8", "int4"
 // The precision of that name; kInvalidArgument for any other text.
 Result<Precision> parse_precision(std::string_view name);
+// kUnsupported for one that is not among `known`, which a model named `title` is computed in.
+Status check_precision(Precision precision, std::span<const Precision> known, const char* title);
 
 }  // namespace syrinx

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -302,6 +303,66 @@ TEST(CApi, SpeaksEachTextWithItsVoices) {
   while (code == SYRINX_OK && chunk.samples != nullptr);
   EXPECT_EQ(code, SYRINX_NOT_FOUND);
   EXPECT_THAT(session.error(), HasSubstr("line 2 of the text"));
+}
+
+TEST(CApi, OptionsForLoadingAreRefusedAtTheStart) {
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(tiny()), SYRINX_OK) << engine.error();
+  for (const char* const name : {"dictionary", "lexicon"}) {
+    syrinx::VoiceOptions options = phonemes();
+    EXPECT_EQ(options.set_option(name, "words.txt"), SYRINX_OK);
+    syrinx::Session session;
+    EXPECT_EQ(engine.start(options, session), SYRINX_INVALID_ARGUMENT);
+    EXPECT_THAT(engine.error(), HasSubstr(std::string("'") + name + "' is an option for loading"));
+    EXPECT_EQ(engine.speak(kPhonemes, options, [](const syrinx_chunk&) { return true; }), SYRINX_INVALID_ARGUMENT);
+  }
+}
+
+TEST(CApi, NumbersOfAnyTypeSetOptions) {
+  syrinx::VoiceOptions options = phonemes();
+  EXPECT_EQ(options.set_option("noise", 0), SYRINX_OK);
+  EXPECT_EQ(options.set_option("noise", true), SYRINX_OK);
+  EXPECT_EQ(options.set_option("speed", 0.5f), SYRINX_OK);
+  EXPECT_EQ(options.set_option("speed", size_t{2}), SYRINX_OK);
+  ASSERT_EQ(options.set_count, 2u);
+  EXPECT_EQ(options.set[0].number, 1);
+  EXPECT_EQ(options.set[1].number, 2);
+}
+
+// As a program that was compiled before a field was added, and one that was compiled after a later one was.
+TEST(CApi, SizesOfOtherVersionsAreHeeded) {
+  struct Later {
+    syrinx_speak_options known;
+    double added;
+  };
+  constexpr unsigned char kUntouched = 0xA5;
+  syrinx_speak_options earlier;
+  std::memset(static_cast<void*>(&earlier), kUntouched, sizeof earlier);
+  const size_t size = offsetof(syrinx_speak_options, temperature);
+  syrinx_speak_options_init_sized(&earlier, size);
+  EXPECT_EQ(earlier.struct_size, size);
+  EXPECT_EQ(earlier.speed, 1);
+  for (size_t i = size; i < sizeof earlier; ++i)
+    ASSERT_EQ(reinterpret_cast<const unsigned char*>(&earlier)[i], kUntouched) << i;
+  Later later;
+  std::memset(static_cast<void*>(&later), kUntouched, sizeof later);
+  syrinx_speak_options_init_sized(&later.known, sizeof later);
+  EXPECT_EQ(later.known.struct_size, sizeof later);
+  EXPECT_EQ(later.added, 0);
+
+  syrinx_engine* const engine = syrinx_engine_new();
+  const syrinx::LoadOptions load = tiny();
+  ASSERT_EQ(syrinx_engine_load(engine, &load), SYRINX_OK);
+  const auto speak = [&](syrinx_speak_options& options) {
+    options.voice = kVoice.c_str();
+    options.phonemes = 1;
+    const auto hear = [](const syrinx_chunk*, void*) { return 0; };
+    return syrinx_speak(engine, kPhonemes, std::strlen(kPhonemes), &options, hear, nullptr, nullptr);
+  };
+  EXPECT_EQ(speak(earlier), SYRINX_OK);
+  EXPECT_EQ(syrinx_set(&later.known, "speed", 2), SYRINX_OK);
+  EXPECT_EQ(speak(later.known), SYRINX_OK);
+  syrinx_engine_free(engine);
 }
 
 TEST(CApi, OptionsByNameAreCheckedAtTheStart) {

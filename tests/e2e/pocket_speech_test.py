@@ -173,7 +173,7 @@ class Speaking(Pocket):
 
     def test_options_of_the_other_family(self):
         for option, *value in (("speed", "1.5"), ("phonemes",), ("noise",), ("dictionary", "words.txt"), ("lexicon", "folder")):
-            self.refuses(5, f"Pocket TTS has no '{option}'; leave it out, or take kokoro", TEXT, f"--{option}", *value)
+            self.refuses(5, f"Pocket TTS has no --{option}; leave it out, or take kokoro", TEXT, f"--{option}", *value)
         self.refuses(5, "--times", TEXT, "--times", "x.times")
         for option in ("--temperature", "--noise-clamp", "--eos-threshold", "--frames-after-eos", "--steps",
                        "--max-tokens"):

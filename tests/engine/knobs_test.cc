@@ -49,6 +49,15 @@ TEST(Knobs, LackingOptionsNameTheirFamilies) {
   EXPECT_EQ(check_knobs({{"warmth", 0.5}}, kOwn, kAll).error().code, Code::kUnsupported);
 }
 
+TEST(Knobs, FlagsAreNamedAsFlags) {
+  const auto flag_fault = [](const Knobs& knobs) {
+    return check_knobs(knobs, kOwn, kAll, KnobNames::kFlags).error().message;
+  };
+  EXPECT_EQ(flag_fault({{"steps", 65.0}}), "--decode-steps is 65; give a whole number from 1 to 64");
+  EXPECT_EQ(flag_fault({{"colour", "green"}}), "--colour is 'green'; choose red or blue");
+  EXPECT_EQ(flag_fault({{"warmth", 0.5}}), "Own has no --warmth; leave it out, or take other-kind");
+}
+
 TEST(Knobs, InitialValuesOfOtherFamiliesPass) {
   EXPECT_EQ(fault({{"bright", 0.0}}), "");
   EXPECT_NE(fault({{"bright", 1.0}}), "");

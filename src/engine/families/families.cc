@@ -60,6 +60,7 @@ Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options) {
   if (options.files.family == nullptr)
     return fail(Code::kUnsupported, "this build has no engine for the recogniser '{}'", options.files.name);
   const RecognitionFamily& family = *options.files.family;
+  if (options.precision) SYRINX_TRY_VOID(check_precision(family, *options.precision));
   SYRINX_TRY_VOID(check_knobs(options.knobs, family));
   return family.load(std::move(options));
 }

@@ -15,8 +15,12 @@ std::vector<KnobHolder> recognition_knobs() {
   return all;
 }
 
-Status check_knobs(const Knobs& knobs, const RecognitionFamily& family) {
-  return check_knobs(knobs, holder_of(family), recognition_knobs());
+Status check_knobs(const Knobs& knobs, const RecognitionFamily& family, KnobNames names) {
+  return check_knobs(knobs, holder_of(family), recognition_knobs(), names);
+}
+
+Status check_precision(const RecognitionFamily& family, Precision precision) {
+  return check_precision(precision, family.precisions, family.title);
 }
 
 std::string model_type(const Json& config) {

@@ -41,7 +41,9 @@ std::span<const RecognitionFamily* const> recognition_families();
 
 std::vector<KnobHolder> recognition_knobs();  // of all families, in the order of the table
 // kUnsupported for options that the family lacks, with the families that have them; kInvalidArgument for values.
-Status check_knobs(const Knobs& knobs, const RecognitionFamily& family);
+Status check_knobs(const Knobs& knobs, const RecognitionFamily& family, KnobNames names = KnobNames::kFields);
+// kUnsupported for one that it is not computed in.
+Status check_precision(const RecognitionFamily& family, Precision precision);
 // `model_type` of a config.json; empty where there is none.
 std::string model_type(const Json& config);
 

@@ -1,7 +1,5 @@
 #include "engine/speech/speech_family.h"
 
-#include <algorithm>
-
 namespace syrinx {
 namespace {
 
@@ -15,19 +13,14 @@ std::vector<KnobHolder> speech_knobs() {
   return all;
 }
 
-Status check_knobs(const Knobs& knobs, const SpeechFamily& family) {
-  return check_knobs(knobs, holder_of(family), speech_knobs());
+Status check_knobs(const Knobs& knobs, const SpeechFamily& family, KnobNames names) {
+  return check_knobs(knobs, holder_of(family), speech_knobs(), names);
 }
 
 bool has_knob(const SpeechFamily& family, std::string_view name) { return find_knob(family.knobs, name) != nullptr; }
 
 Status check_precision(const SpeechFamily& family, Precision precision) {
-  const auto& known = family.traits.precisions;
-  if (std::find(known.begin(), known.end(), precision) != known.end()) return {};
-  std::vector<const char*> names;
-  for (const Precision each : known) names.push_back(precision_name(each));
-  return fail(Code::kUnsupported, "{} is computed in {}, not in {}", family.title, fmt::join(names, " or "),
-              precision_name(precision));
+  return check_precision(precision, family.traits.precisions, family.title);
 }
 
 Status check_load_options(const SpeechEngineOptions& options) {

@@ -71,24 +71,28 @@ struct SpeechFamily {
 
   Result<std::vector<VoiceEntry>> (*voices)(const SpeechFiles& files);
   std::string (*default_voice)(const SpeechFiles& files);
-  VoiceEntry (*describe_voice)(const std::string& name);
+  VoiceEntry (*describe_voice)(const std::string& name) = [](const std::string& name) {
+    return VoiceEntry{.name = name};
+  };
   // The language of all its voices by the checkpoint; empty: each voice has its own.
-  std::string (*language)(const SpeechFiles& files);
+  std::string (*language)(const SpeechFiles& files) = [](const SpeechFiles&) { return std::string(); };
   // The names in a text that blends voices; null: there are no blends.
-  Result<std::vector<std::string>> (*blended)(std::string_view voice);
-  std::span<const std::pair<const char*, const char*>> known_voices;  // OpenAI's names to the nearest of its own
+  Result<std::vector<std::string>> (*blended)(std::string_view voice) = nullptr;
+  std::span<const std::pair<const char*, const char*>> known_voices = {};  // OpenAI's names to the nearest of its own
 
   // Whether a voice of that name or path is there, without reading it.
   Status (*find_voice)(const SpeechFiles& files, const std::string& voice);
   // Whether a text can be spoken with that voice, and whether a file can be added as one: what the engine would say.
   Status (*check_voice)(const SpeechFiles& files, const std::string& voice);
   Status (*check_voice_file)(const SpeechFiles& files, const std::string& name, const std::string& path);
-  std::vector<ModelPart> (*parts)(const SpeechFiles& files);
+  std::vector<ModelPart> (*parts)(const SpeechFiles& files) = [](const SpeechFiles&) {
+    return std::vector<ModelPart>();
+  };
   // Describes a file of this family; false for others.  Called before the formats that all families share
   // are tried (out.kind is empty) and after.
   Result<bool> (*describe)(const InspectedFile& file, FileDescription& out);
   // Places beyond this machine that the configuration at a local path names and that loading would fetch; null: none.
-  Result<std::vector<std::string>> (*remote_parts)(const std::string& config, const std::string& model);
+  Result<std::vector<std::string>> (*remote_parts)(const std::string& config, const std::string& model) = nullptr;
 
   SpeechTraits traits;
   std::span<const Knob> knobs;
@@ -99,7 +103,7 @@ std::span<const SpeechFamily* const> speech_families();
 
 std::vector<KnobHolder> speech_knobs();  // of all families, in the order of the table
 // kUnsupported for options that the family lacks, with the families that have them; kInvalidArgument for values.
-Status check_knobs(const Knobs& knobs, const SpeechFamily& family);
+Status check_knobs(const Knobs& knobs, const SpeechFamily& family, KnobNames names = KnobNames::kFields);
 // Whether one of the knobs has that name.
 bool has_knob(const SpeechFamily& family, std::string_view name);
 // Options for loading that the family lacks, and a precision that it is not computed in.

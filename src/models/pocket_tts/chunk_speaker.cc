@@ -23,12 +23,11 @@ constexpr size_t kFramesTogether = 8;
 
 }  // namespace
 
-// A team, runner and decoder for one member, which runs a stage by itself beside the others.
+// A runner and decoder for one member, which runs a stage by itself beside the others.
 struct ChunkSpeaker::Solo {
   Solo(std::shared_ptr<const mimi::DecoderWeights> codec, size_t streams)
-      : team(1), runner(team), decoder(std::move(codec), runner, streams) {}
-  ThreadTeam team;
-  nn::Runner runner;
+      : decoder(std::move(codec), alone.runner, streams) {}
+  nn::SoloRunner alone;
   mimi::Decoder decoder;
 };
 

@@ -26,12 +26,14 @@ PanelType feed_forward_type(Precision precision) {
 // Names without the prefix.  Matrices are kept under the name of their first part.
 class Reader : public nn::WeightReader {
  public:
-  Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store, const MappedFile* pages)
+  Reader(const Safetensors& file, Precision precision, kernels::MatrixStore* store, const MappedFile* pages,
+         ThreadTeam* team)
       : WeightReader({.find = [&file](std::string_view name) { return file.find(name); },
                       .release =
                           [pages] {
                             if (pages != nullptr) pages->release();
-                          }},
+                          },
+                      .team = team},
                      store),
         file_(file),
         narrow_(panel_type(precision)),
@@ -210,10 +212,10 @@ void FlowLmWeights::release_file() const {
 
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
                                    size_t voice_width, const std::string& name, Precision precision,
-                                   kernels::MatrixStore* store, const MappedFile* pages) {
+                                   kernels::MatrixStore* store, const MappedFile* pages, ThreadTeam* team) {
   SYRINX_TRY_VOID(check(config, latent, voice_width, name));
   const TransformerConfig& t = config.transformer;
-  Reader reader(file, precision, store, pages);
+  Reader reader(file, precision, store, pages, team);
   FlowLmWeights w;
   w.shape = shape_of(t, precision);
   w.config = config;

@@ -12,6 +12,7 @@
 
 #include "base/mapped_file.h"
 #include "base/result.h"
+#include "base/thread_team.h"
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/pocket_tts/config.h"
@@ -83,9 +84,11 @@ struct FlowLmWeights : nn::DecoderWeights {
 // kInvalidArgument: a configuration that no model can have.  kDataLoss: tensors that are missing, have another shape or
 // type than the configuration says, or that it does not know; one sentence names them.  Matrices come out of `store`
 // where it has them; then their tensors are not looked at again.  `pages` is the mapped file of the tensors, if there
-// is one: what has been read leaves memory, so that a load needs little more than what it makes.
+// is one: what has been read leaves memory, so that a load needs little more than what it makes.  `team` packs;
+// null: the calling thread alone.
 Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& config, size_t latent,
                                    size_t voice_width, const std::string& name, Precision precision = Precision::kF32,
-                                   kernels::MatrixStore* store = nullptr, const MappedFile* pages = nullptr);
+                                   kernels::MatrixStore* store = nullptr, const MappedFile* pages = nullptr,
+                                   ThreadTeam* team = nullptr);
 
 }  // namespace syrinx::pocket

@@ -207,7 +207,7 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
     SYRINX_TRY(FlowLmWeights flow_lm,
                read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights,
-                            options.precision, &store, &weights_.file));
+                            options.precision, &store, &weights_.file, options.team));
     SYRINX_TRY(mimi::DecoderWeights decoder, mimi::DecoderWeights::load(codec().tensors, codec().file.path(),
                                                                         config_.mimi, options.precision, &store));
     flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));

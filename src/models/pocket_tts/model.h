@@ -14,6 +14,7 @@
 
 #include "base/mapped_file.h"
 #include "base/result.h"
+#include "base/thread_team.h"
 #include "models/mimi/weights.h"
 #include "models/pocket_tts/config.h"
 #include "models/pocket_tts/flow_lm_weights.h"
@@ -45,6 +46,7 @@ struct LoadOptions {
   std::string cache_dir = {};
   // flow_lm_weights.h says what it means for the language model, mimi/weights.h for the codec.
   Precision precision = Precision::kF32;
+  ThreadTeam* team = nullptr;  // packs the weights, borrowed; null: the calling thread alone
 };
 
 class Model {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include "base/cpu_info.h"
 #include "base/thread_team.h"
 #include "nn/linear.h"
 
 namespace syrinx::transducer {
 namespace {
-
-constexpr int kMaxTableThreads = 8;
 
 std::vector<float> sum_of(std::vector<float> a, const std::vector<float>& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) a[i] += b[i];
@@ -28,11 +25,10 @@ Buffer<std::byte> bytes_of(const std::vector<float>& values) {
 
 // embed [V + 1, P] W_ih^T + both biases: [V + 1, 4P].
 Buffer<std::byte> make_gate_table(std::span<const float> embedding, std::span<const float> weight,
-                                  std::span<const float> bias, size_t width) {
+                                  std::span<const float> bias, size_t width, ThreadTeam& team) {
   const size_t rows = embedding.size() / width, columns = 4 * width;
   const auto at = [&](size_t n, size_t k, size_t) { return weight[n * width + k]; };
   const kernels::OwnedMatrix matrix = kernels::pack_f32({.columns = columns, .channels = width}, at, bias);
-  ThreadTeam team(std::min(cpu_info().logical_cores, kMaxTableThreads));
   nn::Runner runner(team);
   nn::Plane in, out;
   in.prepare(rows, width, kernels::Storage::kF32);
@@ -62,7 +58,7 @@ void read_prediction(WeightReader& reader, size_t max_table_bytes, DecoderWeight
         if (!w.gates_by_label) return bytes_of(embedding);
         const std::vector<float> weight = input_of(0), bias = bias_of(0);
         if (embedding.empty() || weight.empty() || bias.empty()) return Buffer<std::byte>();
-        return make_gate_table(embedding, weight, bias, width);
+        return make_gate_table(embedding, weight, bias, width, reader.team());
       });
   for (size_t layer = 0; layer < w.config.layers; ++layer) {
     for (const char* const what : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"}) reader.know(lstm_name(what, layer));

@@ -63,7 +63,7 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
     encoder_ = nullptr;
     decoder_ = nullptr;
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
-    WeightReader reader(checkpoint, options.precision, &store);
+    WeightReader reader(checkpoint, options.precision, &store, options.team);
     // The head of a hybrid that nobody asked for.
     if (config_.decoder.kind != checkpoint.config().decoder.kind)
       for (const char* const prefix : {"decoder.prediction.", "joint."}) reader.know_prefix(prefix);

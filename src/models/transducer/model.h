@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/thread_team.h"
 #include "models/transducer/decoder_weights.h"
 #include "models/transducer/encoder_weights.h"
 #include "models/transducer/features.h"
@@ -21,6 +22,7 @@ struct LoadOptions {
   Precision precision = Precision::kF32;  // kInt4 has no panels here: kUnsupported
   std::optional<HeadChoice> head = {};    // absent: the main one; kUnsupported for one that the checkpoint lacks
   std::string cache_folder = {};          // for packed weights; empty: none is kept
+  ThreadTeam* team = nullptr;             // packs them, borrowed; null: the calling thread alone
 };
 
 class Model {

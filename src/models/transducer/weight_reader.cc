@@ -16,9 +16,11 @@ constexpr std::string_view kTrainingSuffix = "num_batches_tracked";
 
 }  // namespace
 
-WeightReader::WeightReader(const Checkpoint& checkpoint, Precision precision, kernels::MatrixStore* store)
+WeightReader::WeightReader(const Checkpoint& checkpoint, Precision precision, kernels::MatrixStore* store,
+                           ThreadTeam* team)
     : nn::WeightReader({.find = [&checkpoint](std::string_view name) { return checkpoint.find(name); },
-                        .release = [&checkpoint] { checkpoint.release(); }},
+                        .release = [&checkpoint] { checkpoint.release(); },
+                        .team = team},
                        store),
       checkpoint_(checkpoint),
       precision_(precision) {

@@ -15,7 +15,8 @@ using nn::NormWeights;
 class WeightReader : public nn::WeightReader {
  public:
   // Both are borrowed.
-  WeightReader(const Checkpoint& checkpoint, Precision precision, kernels::MatrixStore* store = nullptr);
+  WeightReader(const Checkpoint& checkpoint, Precision precision, kernels::MatrixStore* store = nullptr,
+               ThreadTeam* team = nullptr);
 
   Precision precision() const { return precision_; }
   // The values of a vector, of which none is below 0.

@@ -87,7 +87,7 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
   for (int pass = 0; again && pass < kPasses; ++pass) {
     weights_ = {};
     kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
-    SYRINX_TRY(weights_, read_weights(checkpoint, config, options.precision, store));
+    SYRINX_TRY(weights_, read_weights(checkpoint, config, options.precision, store, options.team));
     again = store.finish();
   }
   // All that is needed has been packed; the pages would count as this process's memory.

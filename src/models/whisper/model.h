@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/thread_team.h"
 #include "models/whisper/config.h"
 #include "models/whisper/weights.h"
 #include "tensor/precision.h"
@@ -16,6 +17,7 @@ struct LoadOptions {
   Precision precision = Precision::kF32;  // kInt4 is kUnsupported
   // The folder where packed weights are kept, so that the next start maps them; made if need be.  Empty: nowhere.
   std::string cache_folder = {};
+  ThreadTeam* team = nullptr;  // packs them, borrowed; null: the calling thread alone
 };
 
 // Immutable; any number of threads, encoders and decoders may share one.

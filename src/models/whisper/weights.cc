@@ -16,8 +16,10 @@ constexpr size_t kHeadWidth = 64;  // of every published Whisper, for files that
 
 class Reader : public nn::WeightReader {
  public:
-  Reader(const Checkpoint& checkpoint, const Config& config, Precision precision, kernels::MatrixStore& store)
-      : WeightReader({.find = [&checkpoint](std::string_view name) { return checkpoint.find(name); }}, &store),
+  Reader(const Checkpoint& checkpoint, const Config& config, Precision precision, kernels::MatrixStore& store,
+         ThreadTeam* team)
+      : WeightReader({.find = [&checkpoint](std::string_view name) { return checkpoint.find(name); }, .team = team},
+                     &store),
         checkpoint_(checkpoint),
         config_(config),
         type_(panel_type(precision)),
@@ -182,10 +184,10 @@ Result<Config> config_of(const Checkpoint& checkpoint) {
 }
 
 Result<Weights> read_weights(const Checkpoint& checkpoint, const Config& config, Precision precision,
-                             kernels::MatrixStore& store) {
+                             kernels::MatrixStore& store, ThreadTeam* team) {
   const ModelNames names = checkpoint.names();
   const size_t width = config.width;
-  Reader reader(checkpoint, config, precision, store);
+  Reader reader(checkpoint, config, precision, store, team);
   Weights w;
   w.config = config;
   w.precision = precision;

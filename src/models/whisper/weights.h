@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/thread_team.h"
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
 #include "models/whisper/checkpoint.h"
@@ -56,8 +57,8 @@ Result<Config> config_of(const Checkpoint& checkpoint);
 
 // `config` has passed check_config().  kDataLoss: tensors that are missing or have another shape, type or values that
 // are not finite; one sentence names them.  Matrices come out of `store` where it has them; then their tensors are not
-// looked at again.
+// looked at again.  `team` packs them and may be null: the calling thread alone.
 Result<Weights> read_weights(const Checkpoint& checkpoint, const Config& config, Precision precision,
-                             kernels::MatrixStore& store);
+                             kernels::MatrixStore& store, ThreadTeam* team);
 
 }  // namespace syrinx::whisper

@@ -48,7 +48,9 @@ Status RecognitionModel::check(const Settings& settings) {
   UserPaths paths;
   const auto files = find_files(settings, paths);
   if (!files) return tl::unexpected(files.error());
-  return {};
+  if (settings.recognition_precision.empty()) return {};
+  SYRINX_TRY(const Precision precision, parse_precision(settings.recognition_precision));
+  return check_precision(*files->family, precision);
 }
 
 Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Settings& settings) {
@@ -100,11 +102,11 @@ RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles fi
 
 // The whole way once; voice activity would leave out what is no speech.
 Status RecognitionModel::warm_up() const {
-  std::vector<float> hum(kRecognitionRateHz);
-  for (size_t i = 0; i < hum.size(); ++i) hum[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
+  std::vector<float> tone(kRecognitionRateHz);
+  for (size_t i = 0; i < tone.size(); ++i) tone[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
   TranscribeOptions options;
   options.voice_activity = false;
-  const auto heard = recogniser_->transcribe(hum, options, {});
+  const auto heard = recogniser_->transcribe(tone, options, {});
   if (!heard) return tl::unexpected(heard.error());
   return {};
 }

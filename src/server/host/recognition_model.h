@@ -1,10 +1,10 @@
 // The model that recognises speech, ready for requests: its recogniser, what it is called, and what finds speech in
 // sound.  Immutable once loaded; any thread.
 //
-// A recording: transcribe_sound(model.recogniser(), ...) of engine/sound_transcription.h.  Sound as it comes:
-// model.recogniser().start(options), a RecognitionStream (engine/recogniser.h) that ends utterances by its own rules
-// (TranscribeOptions::voice, ::endpoints) or at commit().  Both take turns at the one model, streams of transducers
-// first.  A job holds a slot of Service's recognition slots for as long as it may use either.
+// A recording: transcribe_sound(model.recogniser(), ...) of engine/recognition/sound_transcription.h.  Sound as it
+// comes: model.recogniser().start(options), a RecognitionStream (engine/recognition/recogniser.h) that ends utterances
+// by its own rules (TranscribeOptions::voice, ::endpoints) or at commit().  Both take turns at the one model, streams
+// of transducers first.  A job holds a slot of Service's recognition slots for as long as it may use either.
 #pragma once
 
 #include <cstdint>

@@ -96,17 +96,20 @@ Checked take_transcription_field(const JsonMember& member, const InputChecks& ch
   if (key == "prompt") {
     std::string prompt;
     if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
-    if (!prompt.empty() && !checks.ignore_hints)
+    if (prompt.empty()) return {};
+    if (checks.strict)
       return refuse("transcription.prompt",
                     "'transcription.prompt' is supported by no model here; leave it out, or have the operator switch "
                     "strict off");
+    transcription.ignored.emplace_back("prompt");
   }
   return {};
 }
 
-Checked take_transcription(const Json& value, const InputChecks& checks, std::optional<Transcription>& transcription) {
+// `name` is the client's for it.
+Checked take_transcription(const Json& value, const char* name, const InputChecks& checks, InputConfig& input) {
   if (value.is_null()) {
-    transcription.reset();
+    input.transcription.reset();
     return {};
   }
   if (value.object() == nullptr) return refuse("transcription", "'transcription' must be null or an object");
@@ -116,7 +119,8 @@ Checked take_transcription(const Json& value, const InputChecks& checks, std::op
   if (changed.language.empty()) changed.language = language_expected(changed.languages);
   if (!checks.can_hear) return {};
   if (auto checked = checks.transcription(changed); !checked) return checked;
-  transcription = std::move(changed);
+  for (const std::string& field : changed.ignored) input.ignored.push_back(fmt::format("{}.{}", name, field));
+  input.transcription = std::move(changed);
   return {};
 }
 
@@ -182,7 +186,7 @@ Checked take_input(const Json& value, const InputChecks& checks, InputConfig& in
   for (const auto& [key, field] : *value.object()) {
     Checked taken;
     if (key == "format") taken = take_format(field, "audio.input.format", input.format);
-    if (key == "transcription") taken = take_transcription(field, checks, input.transcription);
+    if (key == "transcription") taken = take_transcription(field, "audio.input.transcription", checks, input);
     if (key == "turn_detection") taken = take_turns(field, checks, input);
     if (key == "noise_reduction") taken = check_noise_reduction(field);
     if (taken) continue;
@@ -197,7 +201,7 @@ Checked take_beta_input(const JsonMember& member, const InputChecks& checks, Inp
   Checked taken;
   if (key == "input_audio_format") return take_format(value, "input_audio_format", input.format);
   if (key == "turn_detection") return take_turns(value, checks, input);
-  if (key == "input_audio_transcription") taken = take_transcription(value, checks, input.transcription);
+  if (key == "input_audio_transcription") taken = take_transcription(value, "input_audio_transcription", checks, input);
   if (key == "input_audio_noise_reduction") taken = check_noise_reduction(value);
   if (!taken) taken.error().param = "input_audio_" + taken.error().param;
   return taken;

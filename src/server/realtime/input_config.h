@@ -32,6 +32,7 @@ struct Transcription {
   std::vector<std::string> languages = {};  // that are expected
   std::string told_language = {};           // that the recogniser is told for it; empty: none
   std::vector<std::string> keywords = {};   // to be favoured; of models that can
+  std::vector<std::string> ignored = {};    // fields that the model lacks: "prompt"
 };
 
 struct InputConfig {
@@ -39,14 +40,15 @@ struct InputConfig {
   std::optional<Transcription> transcription = {};
   std::optional<TurnDetection> turns = {};  // absent: the client commits
   bool is_turns_given = false;              // by the client, be it null; else it is default_turns()
+  std::vector<std::string> ignored = {};    // fields of the last event that the model lacks
 };
 
 // Capabilities of the server for this audio.
 struct InputChecks {
-  bool can_hear = false;      // else transcription and detection are taken and not heeded
-  bool can_detect = false;    // turns
-  bool ignore_hints = false;  // else a prompt is refused
-  std::function<Checked(Transcription&)> transcription = {};  // fills in told_language
+  bool can_hear = false;    // else transcription and detection are taken and not heeded
+  bool can_detect = false;  // turns
+  bool strict = false;      // refuses a prompt; else it is ignored
+  std::function<Checked(Transcription&)> transcription = {};  // fills in told_language and ignored
 };
 
 inline constexpr size_t kMaxKeywords = 32, kMaxLanguages = 64;

@@ -113,6 +113,8 @@ Json Response::response_json(const char* status, Json details) const {
     json.set("voice", order_.output.voice.empty() ? Json() : Json(order_.output.voice));
     json.set("output_audio_format", beta_format_name(order_.output.format));
   }
+  const std::vector<std::string>& ignored = order_.output.ignored;
+  if (!ignored.empty()) json.set("ignored", Json::Array(ignored.begin(), ignored.end()));
   json.set("metadata", order_.metadata);
   return json.set("usage", is_over ? usage() : Json());
 }
@@ -274,6 +276,7 @@ void Response::report(const std::string& request_id) const {
                            .fault = fault_,
                            .characters = text::count_code_points(item_.text),
                            .first_audio_s = first_audio_s_,
+                           .ignored = order_.output.ignored,
                            .statistics = order_.speech ? order_.speech->statistics() : SpeechStatistics{}});
 }
 

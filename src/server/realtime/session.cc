@@ -167,43 +167,6 @@ Session::Handled Session::handle(const ClientMessage& message) {
   return {};
 }
 
-Json Session::session_event() const {
-  Json session, fields;
-  session.set("id", id_);
-  Json told = session_json(config_, order_.speech ? order_.speech->id() : order_.recognition->id(), order_.dialect);
-  for (JsonMember& member : *told.object()) session.set(std::move(member.key), std::move(member.value));
-  return fields.set("session", std::move(session));
-}
-
-Checked Session::has_voice(const std::string& voice) const {
-  if (!order_.speech) return tl::unexpected(no_model(false, "speaks", ""));
-  auto found = order_.speech->find_voice(voice);
-  if (!found) return tl::unexpected(std::move(found).error());
-  return {};
-}
-
-OutputChecks Session::output_checks() const {
-  return {.voice = [this](const std::string& voice) { return has_voice(voice); },
-          .has_speed = !order_.speech || has_knob(order_.speech->family(), "speed")};
-}
-
-Session::Handled Session::update(const ClientMessage& message) {
-  const Json* const session = message.fields.find("session");
-  if (session == nullptr || session->object() == nullptr)
-    return tl::unexpected(bad("session", "'session' must be an object", "missing_required_parameter"));
-  const bool is_of_transcription = message.event == ClientEvent::kTranscriptionSessionUpdate;
-  const InputChecks checks = input_checks();
-  SessionConfig changed = config_;
-  changed.is_transcription = changed.is_transcription || (is_of_transcription && checks.can_hear);
-  if (auto taken = update_session(*session, output_checks(), checks, changed); !taken) return taken;
-  if (!changed.input.is_turns_given) changed.input.turns = default_turns(changed.input, checks, order_.asked_model);
-  config_ = std::move(changed);
-  configure_hearing();
-  events_.send(is_of_transcription ? ServerEvent::kTranscriptionSessionUpdated : ServerEvent::kSessionUpdated,
-               session_event());
-  return {};
-}
-
 Session::Handled Session::create_item(const Json& fields) {
   const Json* const json = fields.find("item");
   if (json == nullptr) return tl::unexpected(bad("item", "'item' is missing", "missing_required_parameter"));
@@ -381,6 +344,7 @@ Session::Handled Session::create_response(const Json& fields) {
                       .is_generated = order_.answers_turns,
                       .asked_ns = clock_.now_ns(),
                       .number = ++responses_};
+  order.output.ignored.clear();  // the update's, which has named them
   Prompt prompt = this->prompt();
   charge_texts(prompt);
   if (const Json* const given = fields.find("response"); given != nullptr && !given->is_null()) {

@@ -44,7 +44,7 @@ struct SessionOrder {
   StartEar start_ear = {};
   std::string asked_model = {};   // by the handshake
   bool is_transcription = false;  // the session's type
-  bool strict = false;            // refuses fields of its transcription that the model lacks; else they are ignored
+  bool strict = false;            // refuses fields that the model lacks; else they are ignored
   double max_backlog_s = 10;      // of sound
   double max_clip_s = 60;         // of it where the client commits
   // That it is heeded at, on an average of some seconds; what comes faster waits.
@@ -87,7 +87,9 @@ class Session {
   Handled create_response(const Json& fields);
   Handled cancel_response(const Json& fields);
 
+  const std::string& model_id() const;
   Json session_event() const;
+  void log_ignored() const;
   Checked has_voice(const std::string& voice) const;
   OutputChecks output_checks() const;
   Prompt prompt();

@@ -34,12 +34,16 @@ Checked take_checked_voice(const Json& value, const char* field, const OutputChe
   return {};
 }
 
-Checked take_speed(const Json& value, const char* field, const OutputChecks& checks, double& speed) {
-  double asked = speed;
+Checked take_speed(const Json& value, const char* field, const OutputChecks& checks, OutputConfig& output) {
+  double asked = output.speed;
   if (auto taken = take_number(value, field, 0.25, 4, asked); !taken) return taken;
-  if (asked != 1 && !checks.has_speed)
+  if (asked == 1 || checks.has_speed) {
+    output.speed = asked;
+    return {};
+  }
+  if (checks.strict)
     return refuse(field, "'{}' must be 1, or left out: the model speaks at the pace of its voice", field);
-  speed = asked;
+  output.ignored.emplace_back(field);
   return {};
 }
 
@@ -51,7 +55,7 @@ Checked take_output(const Json& value, const OutputChecks& checks, OutputConfig&
     Checked taken;
     if (key == "format") taken = take_format(field, "audio.output.format", output.format);
     if (key == "voice") taken = take_checked_voice(field, "audio.output.voice", checks, output.voice);
-    if (key == "speed") taken = take_speed(field, "audio.output.speed", checks, output.speed);
+    if (key == "speed") taken = take_speed(field, "audio.output.speed", checks, output);
     if (!taken) return taken;
   }
   return {};
@@ -71,7 +75,7 @@ Checked take_output_field(const JsonMember& member, const OutputChecks& checks, 
   if (key == "modalities") return take_modalities(value, "modalities", output.is_spoken);
   if (key == "voice") return take_checked_voice(value, "voice", checks, output.voice);
   if (key == "output_audio_format") return take_format(value, "output_audio_format", output.format);
-  if (key == "speed") return take_speed(value, "speed", checks, output.speed);
+  if (key == "speed") return take_speed(value, "speed", checks, output);
   return {};
 }
 
@@ -79,6 +83,7 @@ Checked take_output_field(const JsonMember& member, const OutputChecks& checks, 
 
 Checked update_output(const Json& fields, const OutputChecks& checks, OutputConfig& output) {
   OutputConfig changed = output;
+  changed.ignored.clear();
   for (const JsonMember& member : *fields.object())
     if (auto taken = take_output_field(member, checks, changed); !taken) return taken;
   output = std::move(changed);
@@ -98,6 +103,7 @@ Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens) {
 Checked update_session(const Json& fields, const OutputChecks& output_checks, const InputChecks& input_checks,
                        SessionConfig& config) {
   SessionConfig changed = config;
+  changed.input.ignored.clear();
   if (auto taken = update_output(fields, output_checks, changed.output); !taken) return taken;
   if (const Json* const audio = fields.find("audio"); audio != nullptr)
     if (const Json* const input = audio->find("input"); input != nullptr)
@@ -136,10 +142,18 @@ Json modalities_json(const OutputConfig& output, Dialect dialect) {
   return list;
 }
 
+std::vector<std::string> ignored_fields(const SessionConfig& config) {
+  std::vector<std::string> fields = config.output.ignored;
+  fields.insert(fields.end(), config.input.ignored.begin(), config.input.ignored.end());
+  return fields;
+}
+
 Json session_json(const SessionConfig& config, const std::string& model, Dialect dialect) {
   Json json, audio;
   json.set("object", config.is_transcription ? "realtime.transcription_session" : "realtime.session");
   if (!config.is_transcription) json.set("model", model).set("instructions", config.instructions);
+  if (const auto ignored = ignored_fields(config); !ignored.empty())
+    json.set("ignored", Json::Array(ignored.begin(), ignored.end()));  // which OpenAI's sessions do not know
   if (dialect == Dialect::kBeta) {
     add_beta_input(config.input, json);
     if (config.is_transcription) return json;

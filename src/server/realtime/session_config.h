@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "server/http/http_message.h"
@@ -22,6 +23,7 @@ struct OutputConfig {
   SoundFormat format = SoundFormat::kPcm;
   std::string voice = {};  // as the client calls it; empty: the server's
   double speed = 1;
+  std::vector<std::string> ignored = {};  // fields of the last event that the model lacks
 };
 
 struct SessionConfig {
@@ -36,9 +38,11 @@ struct SessionConfig {
 struct OutputChecks {
   std::function<Checked(const std::string& voice)> voice = {};  // whether there is such a voice
   bool has_speed = true;                                        // else it speaks at 1 alone
+  bool strict = false;  // refuses fields that the model lacks; else they are ignored
 };
 
-// Takes what `fields`, the `session` of a session.update, sets; all or, on an error, nothing of it.
+// Takes what `fields`, the `session` of a session.update, sets; all or, on an error, nothing of it.  `config` then
+// names the fields that were ignored.
 Checked update_session(const Json& fields, const OutputChecks& output_checks, const InputChecks& input_checks,
                        SessionConfig& config);
 // The same of the `response` of a response.create, as far as it is about the sound.
@@ -46,6 +50,9 @@ Checked update_output(const Json& fields, const OutputChecks& checks, OutputConf
 
 // "inf", which is 0, or a whole number.
 Checked take_max_tokens(const Json& value, const char* field, int64_t& tokens);
+
+// Names of the last update's fields that the models lack.
+std::vector<std::string> ignored_fields(const SessionConfig& config);
 
 // The session as session.created tells it, without its id.
 Json session_json(const SessionConfig& config, const std::string& model, Dialect dialect);

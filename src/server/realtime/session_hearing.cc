@@ -15,7 +15,7 @@ constexpr int kMostAskedAgain = 2;
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
-          .ignore_hints = !order_.strict,
+          .strict = order_.strict,
           .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
@@ -49,7 +49,10 @@ Checked Session::check_transcription(Transcription& transcription) const {
   if (order_.recognition->takes_keywords())
     return check_options({.knobs = {{"boost", transcription.keywords}}}, "transcription.keywords");
   transcription.keywords.clear();
-  if (!order_.strict) return {};
+  if (!order_.strict) {
+    transcription.ignored.emplace_back("keywords");
+    return {};
+  }
   return refuse(
       "transcription.keywords",
       "'transcription.keywords' is not supported: {} cannot favour words; leave them out, or have the operator "

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -28,6 +30,7 @@ void check_lines(const Families& families) {
       EXPECT_TRUE(names.insert(knob.name).second) << knob.name;
       EXPECT_STRNE(knob.help, "") << knob.name;
       EXPECT_LE(knob.least, knob.most) << knob.name;
+      EXPECT_TRUE(std::isfinite(knob.least) && std::isfinite(knob.most)) << knob.name;
     }
   }
 }
@@ -42,6 +45,19 @@ TEST(Families, LinesAreComplete) {
   }
   EXPECT_EQ(find_speech_family("g2p-english"), nullptr);
   EXPECT_EQ(find_recognition_family("silero"), nullptr);
+}
+
+TEST(Families, LackingPrecisionIsRefusedAtLoading) {
+  for (const RecognitionFamily* const family : recognition_families()) {
+    EXPECT_FALSE(family->precisions.empty()) << family->title;
+    for (const Precision precision : kAllPrecisions) {
+      if (std::count(family->precisions.begin(), family->precisions.end(), precision) > 0) continue;
+      const auto loaded = load_recogniser({.files = {.name = "m", .family = family}, .precision = precision});
+      ASSERT_FALSE(loaded) << family->title;
+      EXPECT_THAT(loaded.error().message, testing::HasSubstr(fmt::format("{} is computed in", family->title)));
+      EXPECT_EQ(loaded.error().code, Code::kUnsupported);
+    }
+  }
 }
 
 TEST(Families, OptionsOfOneNameMeanTheSame) {

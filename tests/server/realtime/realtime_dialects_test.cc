@@ -93,8 +93,21 @@ TEST(SessionConfigTest, ASpeedIsTakenWhereTheModelHasOne) {
     SessionConfig config;
     EXPECT_TRUE(update_session(fields, {}, {}, config)) << session;
     EXPECT_EQ(config.output.speed, 1.5);
-    EXPECT_FALSE(update_session(fields, {.has_speed = false}, {}, config)) << session;
+    EXPECT_FALSE(update_session(fields, {.has_speed = false, .strict = true}, {}, config)) << session;
     EXPECT_TRUE(update_session(*parse_json(R"({"speed":1})", "the session"), {.has_speed = false}, {}, config));
+  }
+}
+
+TEST(SessionConfigTest, LackingSpeedIsIgnoredAndNamed) {
+  for (const auto& [session, field] : {std::pair(R"({"speed":1.5})", "speed"),
+                                       std::pair(R"({"audio":{"output":{"speed":1.5}}})", "audio.output.speed")}) {
+    SessionConfig config;
+    ASSERT_TRUE(update_session(*parse_json(session, "the session"), {.has_speed = false}, {}, config));
+    EXPECT_EQ(config.output.speed, 1);
+    EXPECT_EQ(ignored_fields(config), std::vector<std::string>{field});
+    EXPECT_THAT(session_json(config, "m", Dialect::kReleased).dump(), testing::HasSubstr(field));
+    ASSERT_TRUE(update_session(*parse_json(R"({"instructions":"x"})", "the session"), {}, {}, config));
+    EXPECT_TRUE(ignored_fields(config).empty());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/families/whisper/whisper_family.h"
 #include "server/http/base64.h"
+#include "tests/server/host/job_run.h"
 #include "tests/server/realtime/hearing_fixture.h"
 
 namespace syrinx::server::realtime {
@@ -168,6 +169,22 @@ TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   say(kCommit);
   hear_until(kCompleted);
   EXPECT_EQ(text_in({"transcript"}), "beep");
+}
+
+TEST_F(HearingTest, IgnoredHintsAreNamedAndLogged) {
+  recogniser_->favours_words = false;
+  detect(0);
+  const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
+    start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})", {}, &lines);
+    EXPECT_EQ(text_in({"session", "ignored"}),
+              R"(["audio.input.transcription.prompt","audio.input.transcription.keywords"])");
+    say(R"({"type":"session.update","session":{}})");
+    EXPECT_EQ(hear(), "session.updated");
+    EXPECT_EQ(text_in({"session", "ignored"}), "(nothing)");
+    leave();
+  });
+  EXPECT_THAT(log, HasSubstr(R"("event":"session_update")"));
+  EXPECT_THAT(log, HasSubstr(R"("ignored":["audio.input.transcription.prompt")"));
 }
 
 // A transducer has as many streams as there are slots: one that a check took would be somebody's who holds a slot.

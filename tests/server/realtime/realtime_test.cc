@@ -405,7 +405,7 @@ TEST_F(RealtimeTest, RefusedEventsAreNoActivity) {
 }
 
 TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
-  start({.max_text_characters = 20});
+  start({.strict = true, .max_text_characters = 20});
   const auto refused = [&](const std::string& text, const char* param, const char* sentence) {
     say(text);
     EXPECT_EQ(hear(), "error") << text;
@@ -432,6 +432,14 @@ TEST_F(RealtimeTest, AnEventThatIsWrongChangesNothing) {
   say(R"({"type":"session.update","session":{}})");
   EXPECT_EQ(hear(), "session.updated");
   EXPECT_EQ(text_in(last_, {"session", "instructions"}), "");
+}
+
+TEST_F(RealtimeTest, ResponseNamesIgnoredFields) {
+  start();
+  say(R"({"type":"response.create","response":{"speed":1.5,"input":[{"type":"message","role":"user","content":)"
+      R"([{"type":"input_text","text":"Hello."}]}]}})");
+  EXPECT_EQ(hear(), "response.created") << last_.dump();
+  EXPECT_EQ(text_in(last_, {"response", "ignored"}), R"(["speed"])");
 }
 
 TEST(ConversationTest, TheOldestMakeRoomAndPlacesAreKept) {

@@ -210,7 +210,6 @@ const SpeechFamily& kokoro_family() {
       .voices = list,
       .default_voice = [](const SpeechFiles&) { return std::string(kDefaultVoice); },
       .describe_voice = [](const std::string& name) { return entry_of(kokoro::describe_voice(name)); },
-      .language = [](const SpeechFiles&) { return std::string(); },
       .blended = blended,
       .known_voices = kKnownVoices,
       .find_voice = find_voice,
@@ -218,7 +217,6 @@ const SpeechFamily& kokoro_family() {
       .check_voice_file = check_voice_file,
       .parts = parts,
       .describe = describe,
-      .remote_parts = nullptr,
       .traits = {.rate_hz = kokoro::kSampleRateHz, .word_times = true, .takes_bytes = true, .precisions = kPrecisions},
       .knobs = kKnobs};
   return family;

@@ -8,6 +8,7 @@
 #include "engine/families/pocket_tts/pocket_family.h"
 #include "engine/families/pocket_tts/pocket_speaker.h"
 #include "engine/speech/remote_files.h"
+#include "engine/threads.h"
 
 namespace syrinx {
 namespace {
@@ -45,11 +46,12 @@ size_t bytes_of(const std::map<std::string, pocket::VoiceState>& voices) {
 Result<std::shared_ptr<SpeechEngine>> PocketEngine::load(SpeechEngineOptions options, size_t max_voice_bytes) {
   const Stopwatch watch;
   const std::string first_voice = options.first_voice;
-  SYRINX_TRY(
-      std::shared_ptr<const pocket::Model> model,
-      pocket::Model::load(options.files.checkpoint, {.locate = remote_locator(),
-                                                     .cache_dir = options.cache_folder,
-                                                     .precision = options.precision.value_or(kDefaultPrecision)}));
+  ThreadTeam packers(default_threads());
+  SYRINX_TRY(std::shared_ptr<const pocket::Model> model,
+             pocket::Model::load(options.files.checkpoint, {.locate = remote_locator(),
+                                                            .cache_dir = options.cache_folder,
+                                                            .precision = options.precision.value_or(kDefaultPrecision),
+                                                            .team = &packers}));
   std::shared_ptr<PocketEngine> engine(new PocketEngine(std::move(model), std::move(options), max_voice_bytes));
   if (!first_voice.empty()) {
     auto ready = engine->voice(first_voice);

@@ -1,7 +1,6 @@
 #include "engine/families/pocket_tts/pocket_family.h"
 
 #include <filesystem>
-#include <limits>
 #include <system_error>
 
 #include "base/mapped_file.h"
@@ -21,7 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Precision kPrecisions[] = {Precision::kInt8, Precision::kF32, Precision::kBf16, Precision::kInt4};
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Noise has a deviation of at most 10, the root of the highest temperature: what is beyond a hundred times that is
+// never drawn.
+constexpr double kMostClamp = 1000;
+constexpr double kMostThreshold = 1e6;  // as in a configuration: no logit is beyond it
 
 constexpr Knob kKnobs[] = {
     {.name = "temperature",
@@ -32,12 +34,12 @@ constexpr Knob kKnobs[] = {
     {.name = "noise_clamp",
      .kind = Knob::Kind::kNumber,
      .least = 1e-6,
-     .most = kInfinity,
+     .most = kMostClamp,
      .help = "keep noise within -X to X"},
     {.name = "eos_threshold",
      .kind = Knob::Kind::kNumber,
-     .least = -kInfinity,
-     .most = kInfinity,
+     .least = -kMostThreshold,
+     .most = kMostThreshold,
      .help = "how sure of its end a chunk of text must be; lower ends earlier"},
     {.name = "frames_after_eos",
      .kind = Knob::Kind::kWhole,
@@ -194,10 +196,7 @@ const SpeechFamily& pocket_tts_family() {
           [](const SpeechFiles& files) {
             return default_pocket_voice(list_pocket_voices(files.voices), files.checkpoint);
           },
-      .describe_voice = [](const std::string& name) { return VoiceEntry{.name = name}; },
       .language = [](const SpeechFiles& files) { return pocket_language(files.checkpoint); },
-      .blended = nullptr,
-      .known_voices = {},
       .find_voice = find_voice,
       .check_voice = check_voice,
       .check_voice_file = check_voice_file,

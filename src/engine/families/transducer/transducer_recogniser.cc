@@ -11,6 +11,7 @@
 #include "engine/families/transducer/transducer_faults.h"
 #include "engine/families/transducer/transducer_stream.h"
 #include "engine/families/transducer/transducer_transcript.h"
+#include "engine/threads.h"
 #include "models/transducer/phrase_labels.h"
 
 namespace syrinx {
@@ -38,9 +39,11 @@ GateOptions gate_options() {
   return options;
 }
 
-transducer::LoadOptions load_options(const RecogniserOptions& options, const TransducerChoices& choices) {
+transducer::LoadOptions load_options(const RecogniserOptions& options, const TransducerChoices& choices,
+                                     ThreadTeam& packers) {
   transducer::LoadOptions out{.precision = options.precision.value_or(TransducerRecogniser::kDefaultPrecision),
-                              .cache_folder = options.cache_folder};
+                              .cache_folder = options.cache_folder,
+                              .team = &packers};
   if (choices.head) out.head = *choices.head;
   return out;
 }
@@ -76,8 +79,9 @@ Result<std::shared_ptr<Recogniser>> TransducerRecogniser::load(RecogniserOptions
   if (options.max_streams < 1 || options.max_streams > kMostStreams)
     return fail(Code::kInvalidArgument, "{} streams at once; ask for 1 to {}", options.max_streams, kMostStreams);
   SYRINX_TRY(const TransducerChoices choices, transducer_choices(options.knobs));
+  ThreadTeam packers(default_threads());
   SYRINX_TRY(std::shared_ptr<const transducer::Model> model,
-             transducer::Model::load(options.files.checkpoint, load_options(options, choices)));
+             transducer::Model::load(options.files.checkpoint, load_options(options, choices, packers)));
   std::optional<SpeechGate> gate;
   if (!options.files.voice_activity.empty()) {
     SYRINX_TRY(gate, SpeechGate::load(options.files.voice_activity, gate_options()));

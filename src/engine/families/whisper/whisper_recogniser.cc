@@ -8,6 +8,7 @@
 #include "base/in_quotes.h"
 #include "engine/families/whisper/whisper_family.h"
 #include "engine/families/whisper/whisper_stream.h"
+#include "engine/threads.h"
 #include "models/whisper/features.h"
 #include "text/unicode.h"
 
@@ -89,9 +90,11 @@ TranscriptSegment transcript_segment(const whisper::Segment& segment, const whis
 Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOptions& options) {
   const Stopwatch watch;
   SYRINX_TRY_VOID(check_knobs(options.knobs, whisper_family()));
+  ThreadTeam packers(default_threads());
   SYRINX_TRY(std::shared_ptr<const whisper::Model> model,
              whisper::Model::load(options.files.checkpoint, {.precision = options.precision.value_or(kDefaultPrecision),
-                                                             .cache_folder = options.cache_folder}));
+                                                             .cache_folder = options.cache_folder,
+                                                             .team = &packers}));
   SYRINX_TRY(std::shared_ptr<const whisper::Vocabulary> vocabulary, whisper::Vocabulary::load(*model));
   std::shared_ptr<WhisperRecogniser> recogniser(new WhisperRecogniser(model, options));
   recogniser->vocabulary_ = vocabulary;
