@@ -18,7 +18,7 @@ struct Lstm {
 
 // x [N, inputs] -> out [T, 2H]: forward, then backward half.  Row t of the sequence is x[rows[t]], or x[t] when `rows`
 // is empty; repeated rows cost no product of their own.  gates is scratch of [N, 8H padded to 32].  Each direction is
-// one thread's work.
+// one thread's work.  Where the runner's work is cut, so are the steps of the sequence.
 void lstm(Runner& runner, const Lstm& weights, View<const float, 2> x, std::span<const int32_t> rows,
           View<float, 2> gates, View<float, 2> out);
 

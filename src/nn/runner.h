@@ -1,9 +1,14 @@
 // Runs layers on a team of threads with scratch that it owns.  One step at a time, from one thread.  Scratch grows to
 // the largest layer seen and stays: after one pass over a model nothing is allocated any more.
+//
+// Layers over a whole recording are long.  With set_between() a layer is many jobs of a few milliseconds, between which
+// the team may do other work; the results are the same bits.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/thread_team.h"
@@ -59,10 +64,20 @@ struct Share {
   Range rows, columns;
 };
 
+// Called between two jobs of the team; must not use the runner.
+using BetweenJobs = std::function<void()>;
+
 class Runner {
  public:
   explicit Runner(ThreadTeam& team) : team_(team), scratch_(static_cast<size_t>(team.size())) {}
   ThreadTeam& team() { return team_; }
+  // Called from now on behind each job of conv(), linear(), stats() and split(), which cut what is long; empty: nothing
+  // is called or cut.
+  void set_between(BetweenJobs between) { between_ = std::move(between); }
+  const BetweenJobs& cut() const { return between_; }
+  void between() const {
+    if (between_) between_();
+  }
 
   // One convolution, cut by tiles where there are many and by panels where there are few.
   void conv(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry, const kernels::ConvInput& in,
@@ -81,11 +96,22 @@ class Runner {
       const Range share = split_range(count, member, team_.size());
       if (share.begin < share.end) work(share.begin, share.end);
     });
+    between();
   }
   std::span<std::byte> scratch(int member, size_t size_bytes);
 
  private:
+  // Tiles and panels of an output.
+  struct Block {
+    Range tiles, panels;
+  };
+  static Block whole(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry);
+  Block block_of_job(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry) const;
+  Share conv_block(const Part& part, const PackedMatrix& matrix, const kernels::ConvGeometry& geometry,
+                   const kernels::ConvInput& in, const kernels::ConvOutput& out, const Block& block, size_t grain);
+
   ThreadTeam& team_;
+  BetweenJobs between_;
   std::vector<Buffer<std::byte>> scratch_;
 };
 

@@ -89,6 +89,11 @@ TEST_P(LstmTest, MatchesItsTwinAlsoWithRepeatedRows) {
     }
     out.prepare(steps, 2 * width, kernels::Storage::kF32);
     lstm(runner, lstm_weights, x.view(), rows, gates.view(), out.view());
+    const std::vector<float> whole(out.f32(), out.f32() + steps * out.stride());
+    runner.set_between([] {});
+    lstm(runner, lstm_weights, x.view(), rows, gates.view(), out.view());
+    runner.set_between({});
+    EXPECT_EQ(std::vector<float>(out.f32(), out.f32() + steps * out.stride()), whole);
     const auto expected = twin(w, sequence);
     for (size_t t = 0; t < steps; ++t)
       for (size_t j = 0; j < 2 * width; ++j) ASSERT_NEAR(out.f32(t)[j], expected[t][j], 2e-6) << t << ", " << j;

@@ -90,9 +90,10 @@ std::vector<SpeechPiece> SpeechGate::pieces(std::span<const float> recording,
 
 Result<std::vector<SpeechPiece>> SpeechGate::pieces(std::span<const float> recording,
                                                     const silero::SegmentOptions& segments,
-                                                    const std::function<bool()>& is_wanted) const {
+                                                    const std::function<bool()>& is_wanted,
+                                                    const std::function<void()>& between) const {
   const std::vector<float> probabilities =
-      silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried, is_wanted);
+      silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried, is_wanted, between);
   if (probabilities.empty() && !recording.empty())
     return fail(Code::kCancelled, "stopped while the speech of a recording was looked for");
   return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);

@@ -61,9 +61,11 @@ class SpeechGate {
   // By other rules than its own, which must be valid.
   std::vector<SpeechPiece> pieces(std::span<const float> recording, const silero::SegmentOptions& segments) const;
   // Likewise, for somebody who may leave meanwhile: `is_wanted` is asked before each minute of sound, on this thread,
-  // and kCancelled the end where it says no.  Empty: always.
+  // and kCancelled the end where it says no.  Empty: always.  `between` is called every few milliseconds: the work is
+  // one thread's, and runs in turns of a team that has all cores.  Empty: never.
   Result<std::vector<SpeechPiece>> pieces(std::span<const float> recording, const silero::SegmentOptions& segments,
-                                          const std::function<bool()>& is_wanted) const;
+                                          const std::function<bool()>& is_wanted,
+                                          const std::function<void()>& between = {}) const;
 
   // For a stream's own SpeechDetector.
   const std::shared_ptr<const silero::SileroVad>& vad() const { return vad_; }

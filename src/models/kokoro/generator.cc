@@ -15,7 +15,7 @@ constexpr float kUpSlope = 0.1f, kPostSlope = 0.01f;
 
 void Generator::source(const nn::Plane& f0, const SourceNoise& noise) {
   signal_.resize(f0.rows() * 300);
-  source_.run(f0.f32(), f0.stride(), f0.rows(), w_.source, noise, signal_);
+  source_.run(f0.f32(), f0.stride(), f0.rows(), w_.source, noise, signal_, runner_.cut());
   const size_t rows = kernels::stft20_rows(signal_.size());
   spectrum_.prepare(rows, kSpectrum, Storage::kF32);
   runner_.split(rows, [&](size_t begin, size_t end) {

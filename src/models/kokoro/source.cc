@@ -10,7 +10,9 @@
 namespace syrinx::kokoro {
 namespace {
 
-constexpr size_t kHop = 300;  // samples of one F0 value: 80 Hz to 24 kHz
+constexpr size_t kHop = 300;            // samples of one F0 value: 80 Hz to 24 kHz
+constexpr size_t kFramesAtOnce = 1024;  // of one harmonic
+constexpr size_t kNoiseAtOnce = 16384;  // samples
 constexpr float kAmplitude = 0.1f, kVoicedHz = 10.0f, kVoicedNoise = 0.003f;
 
 double wrap(double cycles) { return cycles - std::floor(cycles); }
@@ -29,7 +31,7 @@ void frame_phase(double at, double before, double after, float* phase) {
 }  // namespace
 
 void Source::run(const float* f0, size_t stride, size_t count, const float* mix, const SourceNoise& noise,
-                 std::span<float> out) {
+                 std::span<float> out, const std::function<void()>& between) {
   phase_.resize(kHop);
   sine_.resize(kHop);
   std::fill(out.begin(), out.end(), mix[kHarmonics]);
@@ -41,6 +43,7 @@ void Source::run(const float* f0, size_t stride, size_t count, const float* mix,
   for (size_t k = 1; k <= kHarmonics; ++k) {
     double at = 0.0;
     for (size_t i = 0; i < count; ++i) {
+      if (between && i % kFramesAtOnce == 0) between();
       at = wrap(at + step(i, k));
       if (f0[i * stride] <= kVoicedHz) continue;
       frame_phase(at, i == 0 ? 0.0 : step(i, k), i + 1 == count ? 0.0 : step(i + 1, k), phase_.data());
@@ -50,14 +53,19 @@ void Source::run(const float* f0, size_t stride, size_t count, const float* mix,
       for (size_t s = 0; s < kHop; ++s) to[s] += weight * sine_[s];
     }
   }
-  if (noise.enabled) {
-    Rng rng(noise.seed);
-    for (size_t s = 0; s < out.size(); ++s) {
-      const float deviation = f0[s / kHop * stride] > kVoicedHz ? kVoicedNoise : kAmplitude / 3.0f;
-      for (size_t k = 0; k < kHarmonics; ++k) out[s] += mix[k] * deviation * rng.normal();
-    }
-  }
+  if (noise.enabled) add_noise(f0, stride, mix, noise.seed, out, between);
   kernels::tanh_array(out, out);
+  if (between) between();
+}
+
+void Source::add_noise(const float* f0, size_t stride, const float* mix, uint64_t seed, std::span<float> out,
+                       const std::function<void()>& between) {
+  Rng rng(seed);
+  for (size_t s = 0; s < out.size(); ++s) {
+    if (between && s % kNoiseAtOnce == 0) between();
+    const float deviation = f0[s / kHop * stride] > kVoicedHz ? kVoicedNoise : kAmplitude / 3.0f;
+    for (size_t k = 0; k < kHarmonics; ++k) out[s] += mix[k] * deviation * rng.normal();
+  }
 }
 
 }  // namespace syrinx::kokoro

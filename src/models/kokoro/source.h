@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,10 +18,14 @@ struct SourceNoise {
 // h of the seed's stream: std 0.003 where voiced, 0.1 / 3 where not.
 class Source {
  public:
+  // `between` is called now and then, after two milliseconds or so; empty: never.
   void run(const float* f0, size_t f0_stride, size_t count, const float* mix, const SourceNoise& noise,
-           std::span<float> out);
+           std::span<float> out, const std::function<void()>& between = {});
 
  private:
+  void add_noise(const float* f0, size_t f0_stride, const float* mix, uint64_t seed, std::span<float> out,
+                 const std::function<void()>& between);
+
   std::vector<float> phase_, sine_;
 };
 

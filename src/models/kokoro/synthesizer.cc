@@ -24,6 +24,7 @@ struct Synthesizer::Impl {
         frames(w, runner),
         generator(w, runner) {}
 
+  Status synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted);
   Status check(const PieceInput& input) const;
   Status plan(const PieceInput& input, std::vector<int32_t>& durations);
   Status plan_durations(const PieceInput& input, std::vector<int32_t>& durations);
@@ -135,10 +136,13 @@ bool Synthesizer::Impl::make(const PieceInput& input, const std::function<bool()
   show("asr", frames.asr(), c.hidden);
   show("decoder", frames.output(), c.generator);
 
-  if (is_long()) {
+  if (is_long()) {  // to give pages back takes milliseconds
     text.release();
+    runner.between();
     frames.release();
+    runner.between();
     w.release_all_but_generator();
+    runner.between();
   }
   generator.source(frames.f0(), {.enabled = input.noise, .seed = input.seed});
   show("har", generator.spectrum_plane(), kSpectrum);
@@ -149,12 +153,12 @@ bool Synthesizer::Impl::make(const PieceInput& input, const std::function<bool()
   return true;
 }
 
-Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted) {
-  Impl& s = *impl_;
-  SYRINX_TRY_VOID(s.check(input));
-  SYRINX_TRY_VOID(s.plan(input, output.durations));
-  const bool is_made = s.make(input, is_wanted, output.samples);
-  if (s.is_long()) s.generator.release();
+Status Synthesizer::Impl::synthesize(const PieceInput& input, PieceOutput& output,
+                                     const std::function<bool()>& is_wanted) {
+  SYRINX_TRY_VOID(check(input));
+  SYRINX_TRY_VOID(plan(input, output.durations));
+  const bool is_made = make(input, is_wanted, output.samples);
+  if (is_long()) generator.release();
   if (!is_made) return fail(Code::kCancelled, "the piece was cancelled while it was made");
   // Faults are gathered, not branched on: in f32 a value that is not finite anywhere reaches the sound, and the sum
   // shows it.  Bytes of int8 activations cannot hold one; against those, weights are tested when they are packed.
@@ -163,6 +167,14 @@ Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, con
   if (sum != 0.0f || std::isnan(sum))
     return fail(Code::kDataLoss, "the model made values that are not finite; its file or the voice is damaged");
   return {};
+}
+
+Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted,
+                               const std::function<void()>& between) {
+  impl_->runner.set_between(between);
+  Status made = impl_->synthesize(input, output, is_wanted);
+  impl_->runner.set_between({});
+  return made;
 }
 
 }  // namespace syrinx::kokoro

@@ -76,6 +76,7 @@ void TextSide::bert_layer() {
     kernels::attention(attention, own.begin, own.end, {reinterpret_cast<float*>(scratch.data()), floats},
                        attended_.view());
   });
+  runner_.between();
   runner_.linear(w_.attention_out, attended_.view(), projected_.view());
   runner_.split(n, [&](size_t begin, size_t end) {
     kernels::add_layer_norm(rows_of(projected_, begin, end), rows_of(x_, begin, end),

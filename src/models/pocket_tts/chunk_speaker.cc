@@ -82,7 +82,7 @@ void ChunkSpeaker::release(size_t index) {
 }
 
 Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-                           float eos_threshold, size_t frames_after) {
+                           float eos_threshold, size_t frames_after, const nn::BetweenJobs& between) {
   Stream& stream = streams_[index];
   stream.end = SpeechEnd(eos_threshold, 0, 0);
   stream.stepped = stream.faulty = false;
@@ -92,7 +92,7 @@ Status ChunkSpeaker::begin(size_t index, std::shared_ptr<const FlowLmState> voic
     SYRINX_TRY(stream.state, FlowLmState::make(*weights_, needed));
   }
   SYRINX_TRY_VOID(stream.state.start_after(std::move(voice)));
-  SYRINX_TRY_VOID(flow_.prefill_text(ids, stream.state));
+  SYRINX_TRY_VOID(flow_.prefill_text(ids, stream.state, between));
   if (stream.codec.quantised.size() == 0) {
     stream.codec = decoder_.make_state();
   } else {

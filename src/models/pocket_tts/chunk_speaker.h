@@ -49,9 +49,10 @@ class ChunkSpeaker {
 
   // Starts a chunk; what the stream's last one still had to say is dropped.  frames_after: speech_end.h.
   // kInvalidArgument: a voice of another model, a token that the table does not have.  kLimitExceeded: voice, text and
-  // speech together need more than kMaxPositions.
+  // speech together need more than kMaxPositions.  `between` is called between parts of a long text, of a few
+  // milliseconds each: meanwhile this object may serve other streams.
   Status begin(size_t stream, std::shared_ptr<const FlowLmState> voice, std::span<const int32_t> ids,
-               float eos_threshold, size_t frames_after);
+               float eos_threshold, size_t frames_after, const nn::BetweenJobs& between = {});
 
   struct Frame {
     size_t stream;

@@ -13,6 +13,21 @@ namespace {
 // Rows of one pass of a prefill: whole blocks of the matrix product (conv.h), and scratch that does not grow with text.
 constexpr size_t kPassRows = 126;
 
+// pass(rows) for each pass over `count` rows.  A pass is cut into nearly equal parts, so that no row is alone that was
+// not: f32 takes a single row by another way.
+template <class Pass>
+void in_passes(size_t count, const nn::BetweenJobs& between, const Pass& pass) {
+  for (size_t first = 0; first < count; first += kPassRows) {
+    const size_t rows = std::min(kPassRows, count - first);
+    const size_t parts = between ? (rows + FlowLm::kRowsOfJob - 1) / FlowLm::kRowsOfJob : 1;
+    for (size_t i = 0; i < parts; ++i) {
+      if (between && first + i > 0) between();
+      const Range part = split_range(rows, static_cast<int>(i), static_cast<int>(parts));
+      pass(Range{first + part.begin, first + part.end});
+    }
+  }
+}
+
 }  // namespace
 
 FlowLm::FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams)
@@ -68,33 +83,34 @@ void FlowLm::append_rows(std::string_view stage, size_t rows, FlowLmState& state
   decoder_.end();
 }
 
-Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state) {
-  return prefill_rows(latents, false, state);
+Status FlowLm::prefill_voice(View<const float, 2> latents, FlowLmState& state, const nn::BetweenJobs& between) {
+  return prefill_rows(latents, false, state, between);
 }
 
-Status FlowLm::prefill_projected(View<const float, 2> projected, FlowLmState& state) {
-  return prefill_rows(projected, true, state);
+Status FlowLm::prefill_projected(View<const float, 2> projected, FlowLmState& state, const nn::BetweenJobs& between) {
+  return prefill_rows(projected, true, state, between);
 }
 
-Status FlowLm::prefill_rows(View<const float, 2> voice, bool projected, FlowLmState& state) {
+Status FlowLm::prefill_rows(View<const float, 2> voice, bool projected, FlowLmState& state,
+                            const nn::BetweenJobs& between) {
   const size_t count = voice.extent(0), width = projected ? weights_->shape.width : weights_->voice_width;
   if (voice.extent(1) != width)
     return fail(Code::kInvalidArgument, "voice frames of {} numbers, the model takes {}", voice.extent(1), width);
   SYRINX_TRY_VOID(check_room(state, count + (needs_bos(state) ? 1 : 0)));
   if (needs_bos(state)) append_bos(state);
-  for (size_t first = 0; first < count; first += kPassRows) {
-    const size_t rows = std::min(kPassRows, count - first);
+  in_passes(count, between, [&](Range some) {
+    const size_t rows = some.end - some.begin;
     const View<float, 2> x = decoder_.input(rows);
-    nn::copy_rows(View<const float, 2>(voice.row(first), {rows, width}, {voice.stride(0), 1}),
+    nn::copy_rows(View<const float, 2>(voice.row(some.begin), {rows, width}, {voice.stride(0), 1}),
                   projected ? x : rows_of(voice_, rows));
     if (!projected) nn::linear(runner_, weights_->voice_proj.view, rows_of(voice_, rows), {}, x);
     append_rows("voice", rows, state);
-  }
+  });
   if (!projected) weights_->release_file();
   return {};
 }
 
-Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
+Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state, const nn::BetweenJobs& between) {
   const FlowLmWeights& w = *weights_;
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= w.config.text_bins)
@@ -102,13 +118,13 @@ Status FlowLm::prefill_text(std::span<const int32_t> ids, FlowLmState& state) {
                   w.config.text_bins);
   }
   SYRINX_TRY_VOID(check_room(state, ids.size()));
-  for (size_t first = 0; first < ids.size(); first += kPassRows) {
-    const size_t rows = std::min(kPassRows, ids.size() - first);
+  in_passes(ids.size(), between, [&](Range some) {
+    const size_t rows = some.end - some.begin;
     const View<float, 2> x = decoder_.input(rows), embedded = w.config.text_rank > 0 ? rows_of(text_, rows) : x;
-    for (size_t n = 0; n < rows; ++n) w.text_table.copy_row(static_cast<size_t>(ids[first + n]), embedded.row(n));
+    for (size_t n = 0; n < rows; ++n) w.text_table.copy_row(static_cast<size_t>(ids[some.begin + n]), embedded.row(n));
     if (w.config.text_rank > 0) nn::linear(runner_, w.text_proj.view, embedded, {}, x);
     append_rows("text", rows, state);
-  }
+  });
   w.release_file();
   return {};
 }

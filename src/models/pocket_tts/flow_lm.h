@@ -30,14 +30,16 @@ class FlowLm {
   // `streams` states, 1 to kMaxStreams.
   FlowLm(std::shared_ptr<const FlowLmWeights> weights, nn::Runner& runner, size_t streams = 1);
   // Each reads rows into the next positions of a state, many in one pass, and gives kLimitExceeded before anything is
-  // read if they do not fit.
+  // read if they do not fit.  With `between`, a pass is of kRowsOfJob rows at most, and it is called between two of
+  // them: this object and its team may serve other states meanwhile.  The state is the same to the last bit.
+  static constexpr size_t kRowsOfJob = 28;
   // A voice's latents [n, V]: projected, in an empty state with the vector before the voice in front where the model
   // has one.  So a voice may come in parts.
-  Status prefill_voice(View<const float, 2> latents, FlowLmState& state);
+  Status prefill_voice(View<const float, 2> latents, FlowLmState& state, const nn::BetweenJobs& between = {});
   // A voice that is projected already [n, D], that vector in front in the same way.
-  Status prefill_projected(View<const float, 2> rows, FlowLmState& state);
+  Status prefill_projected(View<const float, 2> rows, FlowLmState& state, const nn::BetweenJobs& between = {});
   // Tokens; kInvalidArgument for one that the table does not have.
-  Status prefill_text(std::span<const int32_t> ids, FlowLmState& state);
+  Status prefill_text(std::span<const int32_t> ids, FlowLmState& state, const nn::BetweenJobs& between = {});
 
   struct Stream {
     const float* latent;  // [X], the one before; nullptr for the first
@@ -70,7 +72,7 @@ class FlowLm {
   Status check_room(const FlowLmState& state, size_t rows) const;
   bool needs_bos(const FlowLmState& state) const;
   void append_bos(FlowLmState& state);
-  Status prefill_rows(View<const float, 2> rows, bool projected, FlowLmState& state);
+  Status prefill_rows(View<const float, 2> rows, bool projected, FlowLmState& state, const nn::BetweenJobs& between);
   void append_rows(std::string_view stage, size_t rows, FlowLmState& state);
 
   std::shared_ptr<const FlowLmWeights> weights_;

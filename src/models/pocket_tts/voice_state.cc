@@ -11,8 +11,8 @@
 namespace syrinx::pocket {
 namespace {
 
-constexpr size_t kFramesATurn = 12;  // of the encoder: whole passes of three
-constexpr size_t kRowsATurn = 126;   // of the language model: one pass
+constexpr size_t kFramesATurn = 3;  // of the encoder: one pass
+constexpr size_t kPassRows = 126;   // of the language model; cut into turns as FlowLm cuts it
 
 // Positions that a prompt of so many rows takes.
 size_t positions_of(const FlowLmWeights& weights, size_t rows) {
@@ -29,7 +29,7 @@ Result<FlowLmState> from_cache(const FlowLmWeights& weights, const Voice& voice)
 }
 
 // Rows [n, width] become a state, pass by pass.
-using Prefill = Status (FlowLm::*)(View<const float, 2>, FlowLmState&);
+using Prefill = Status (FlowLm::*)(View<const float, 2>, FlowLmState&, const nn::BetweenJobs&);
 Result<FlowLmState> from_rows(const std::shared_ptr<const FlowLmWeights>& weights, View<const float, 2> rows,
                               Prefill prefill, nn::Runner& runner, const InTurn& in_turn) {
   const size_t count = rows.extent(0);
@@ -37,9 +37,14 @@ Result<FlowLmState> from_rows(const std::shared_ptr<const FlowLmWeights>& weight
   std::optional<FlowLm> model;
   in_turn([&] { model.emplace(weights, runner); });
   Status status;
-  for (size_t first = 0; status && first < count; first += kRowsATurn) {
-    const View<const float, 2> part(rows.row(first), {std::min(kRowsATurn, count - first), rows.extent(1)});
-    in_turn([&] { status = ((*model).*prefill)(part, state); });
+  for (size_t first = 0; status && first < count; first += kPassRows) {
+    const size_t pass = std::min(kPassRows, count - first);
+    const auto turns = static_cast<int>((pass + FlowLm::kRowsOfJob - 1) / FlowLm::kRowsOfJob);
+    for (int i = 0; status && i < turns; ++i) {
+      const Range own = split_range(pass, i, turns);
+      const View<const float, 2> part(rows.row(first + own.begin), {own.end - own.begin, rows.extent(1)});
+      in_turn([&] { status = ((*model).*prefill)(part, state, {}); });
+    }
   }
   if (!status) return tl::unexpected(std::move(status).error());
   return state;

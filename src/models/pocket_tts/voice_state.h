@@ -1,8 +1,9 @@
 // Voices made ready to speak with: what the language model remembers of them (spec pocket-tts.md, section 5).  A voice
 // is a FlowLmState that nobody writes to any more; any number of streams begin behind it.
 //
-// Each call has scratch of its own and uses the runner's team, in turns of a second of sound or 126 positions at most:
-// who shares the team with others gives an `in_turn` that runs a piece of work while nothing else runs there.
+// Each call has scratch of its own and uses the runner's team, in turns of a few milliseconds, of three frames of sound
+// or FlowLm::kRowsOfJob positions at most: a caller that shares the team with others gives an `in_turn` that runs a
+// part of the work while nothing else runs there.
 #pragma once
 
 #include <functional>

@@ -208,17 +208,18 @@ void SileroVad::step(std::span<const float> samples, VadState& state, VadScratch
 }
 
 std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples, Framing framing,
-                                        const std::function<bool()>& is_wanted) {
-  constexpr size_t kWindowsAMinute = 160 * kWindowsAtOnce;
+                                        const std::function<bool()>& is_wanted, const std::function<void()>& between) {
+  constexpr size_t kWindowsAStep = 8 * kWindowsAtOnce, kWindowsAMinute = 20 * kWindowsAStep;
   const size_t whole = samples.size() / kWindowSamples, rest = samples.size() % kWindowSamples;
   std::vector<float> probabilities(whole + (rest > 0 ? 1 : 0));
   VadState state(framing);
   VadScratch scratch;
-  for (size_t first = 0; first < whole; first += kWindowsAMinute) {
-    if (is_wanted && !is_wanted()) return {};
-    const size_t count = std::min(kWindowsAMinute, whole - first);
+  for (size_t first = 0; first < whole; first += kWindowsAStep) {
+    if (is_wanted && first % kWindowsAMinute == 0 && !is_wanted()) return {};
+    const size_t count = std::min(kWindowsAStep, whole - first);
     vad.step(samples.subspan(first * kWindowSamples, count * kWindowSamples), state, scratch,
              std::span(probabilities).subspan(first, count));
+    if (between) between();
   }
   if (rest > 0) {
     std::array<float, kWindowSamples> last{};

@@ -11,6 +11,7 @@ namespace syrinx::whisper {
 namespace {
 
 constexpr size_t kFilterWidth = 7;
+constexpr size_t kTokensAtOnce = 32;  // of a head
 
 // Over the rows of one head: (x - mean) / deviation for each position.
 void standardise(std::span<float> weights, size_t tokens, size_t positions) {
@@ -55,7 +56,7 @@ void median_filter(std::span<const float> in, size_t width, std::span<float> out
 }
 
 std::vector<float> alignment_matrix(std::span<const float> attention, size_t heads, size_t tokens, size_t all_positions,
-                                    size_t positions) {
+                                    size_t positions, const std::function<void()>& between) {
   SYRINX_CHECK(heads > 0 && positions <= all_positions && attention.size() == heads * tokens * all_positions);
   std::vector<float> matrix(tokens * positions), weights(tokens * positions), filtered(positions);
   for (size_t h = 0; h < heads; ++h) {
@@ -66,8 +67,10 @@ std::vector<float> alignment_matrix(std::span<const float> attention, size_t hea
       for (size_t p = 0; p < positions; ++p)
         weights[t * positions + p] = sum > 0 ? static_cast<float>(row[p] / sum) : 0.0f;
     }
+    if (between) between();
     standardise(weights, tokens, positions);
     for (size_t t = 0; t < tokens; ++t) {
+      if (between && t % kTokensAtOnce == 0) between();
       median_filter(std::span(weights).subspan(t * positions, positions), kFilterWidth, filtered);
       for (size_t p = 0; p < positions; ++p) matrix[t * positions + p] += filtered[p] / static_cast<float>(heads);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -14,9 +15,9 @@ void median_filter(std::span<const float> in, size_t width, std::span<float> out
 
 // How well each token fits each position, [tokens, positions]: attention [heads, tokens, all_positions], cut to the
 // first `positions` and made to sum to 1 there again, is standardised over the tokens, median-filtered over 7
-// positions and averaged over the heads.
+// positions and averaged over the heads.  `between` is called every few milliseconds; empty: never.
 std::vector<float> alignment_matrix(std::span<const float> attention, size_t heads, size_t tokens, size_t all_positions,
-                                    size_t positions);
+                                    size_t positions, const std::function<void()>& between = {});
 
 struct PathStep {
   size_t row = 0, column = 0;

@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kPassRows = 126;
 // Rows of logits that align() takes at once.
 constexpr size_t kAlignRows = 8;
+// Multiplications of a job where others may have the team between jobs: a few milliseconds of two threads.
+constexpr size_t kJobProducts = 400'000'000, kJobProductsF32 = 150'000'000;
 
 // In several sums, which the compiler keeps in a vector.
 float dot(const float* a, const float* b, size_t count) {
@@ -126,6 +128,36 @@ void Decoder::run(std::span<const nn::Decoder::Rows> streams) {
   decoder_.end();
 }
 
+// Jobs that a pass becomes whose rows look at so many positions: one where nothing is cut.
+size_t Decoder::parts_of_pass(size_t rows, size_t positions) const {
+  if (!between_) return 1;
+  const nn::DecoderConfig& c = model_->weights().decoder.shape;
+  const size_t products = c.layers * (6 * c.width * c.width + 2 * c.width * c.hidden + 2 * c.width * positions);
+  const size_t usual = model_->precision() == Precision::kF32 ? kJobProductsF32 : kJobProducts;
+  const size_t most = job_products_ > 0 ? job_products_ : usual;
+  const size_t at_most = std::max(most / products, kAlignRows);
+  return (rows + at_most - 1) / at_most;
+}
+
+// then(first) is called behind each pass of rows_ tokens from that one on.  Parts of a pass are nearly equal, so that
+// no row is alone that was not, for which some products have other roundings, and begin where align() takes logits.
+template <class Then>
+void Decoder::prefill_passes(size_t hypothesis, std::span<const int32_t> tokens, const AudioState& audio,
+                             DecoderState& state, const Then& then) {
+  for (size_t first = 0; first < tokens.size(); first += kPassRows) {
+    const size_t rows = std::min(kPassRows, tokens.size() - first), parts = parts_of_pass(rows, audio.positions);
+    size_t begin = 0;
+    for (size_t i = 1; i <= parts; ++i) {
+      const size_t end = i == parts ? rows : rows * i / parts / kAlignRows * kAlignRows;
+      if (begin == end) continue;
+      prefill_pass(hypothesis, tokens.subspan(first + begin, end - begin), audio, state);
+      give_way();
+      then(first + begin);
+      begin = end;
+    }
+  }
+}
+
 void Decoder::prefill_pass(size_t hypothesis, std::span<const int32_t> tokens, const AudioState& audio,
                            DecoderState& state) {
   for (size_t i = 0; i < tokens.size(); ++i) embed(i, tokens[i], state.position(hypothesis) + i);
@@ -139,8 +171,7 @@ std::span<const float> Decoder::prefill(size_t hypothesis, std::span<const int32
   SYRINX_CHECK(!tokens.empty() && hypothesis < state.hypotheses() && tokens.size() <= state.room(hypothesis) &&
                    audio.positions > 0,
                "{} tokens for hypothesis {}", tokens.size(), hypothesis);
-  for (size_t first = 0; first < tokens.size(); first += kPassRows)
-    prefill_pass(hypothesis, tokens.subspan(first, std::min(kPassRows, tokens.size() - first)), audio, state);
+  prefill_passes(hypothesis, tokens, audio, state, [](size_t) {});
   return {logits(rows_ - 1, 1).row(0), model_->config().vocabulary};
 }
 
@@ -154,11 +185,9 @@ void Decoder::align(size_t hypothesis, std::span<const int32_t> tokens, const Au
   weights.resize(heads.size() * tokens.size() * audio.positions);
   log_probabilities.resize(tokens.size() - 1);
   decoder_.observe_cross([this](const nn::Decoder::CrossSeen& seen) { keep_weights(seen); });
-  for (size_t first = 0; first < tokens.size(); first += kPassRows) {
-    kept_ = {.heads = heads,
-             .weights = weights.data() + first * audio.positions,
-             .head_stride = tokens.size() * audio.positions};
-    prefill_pass(hypothesis, tokens.subspan(first, std::min(kPassRows, tokens.size() - first)), audio, state);
+  kept_ = {.heads = heads, .weights = weights.data(), .head_stride = tokens.size() * audio.positions};
+  prefill_passes(hypothesis, tokens, audio, state, [&](size_t first) {
+    kept_.weights += rows_ * audio.positions;
     for (size_t row = 0; row < rows_ && first + row < log_probabilities.size(); row += kAlignRows) {
       const size_t count = std::min({kAlignRows, rows_ - row, log_probabilities.size() - first - row});
       logits(row, count);
@@ -169,8 +198,9 @@ void Decoder::align(size_t hypothesis, std::span<const int32_t> tokens, const Au
               log_probability({logits_.f32(i), vocabulary}, text_tokens, static_cast<size_t>(tokens[at + 1]));
         }
       });
+      give_way();
     }
-  }
+  });
   decoder_.observe_cross({});
 }
 

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/whisper/encoder.h"
@@ -50,6 +51,13 @@ class Decoder {
   // Steps of up to `max_hypotheses`, 1 to kMaxHypotheses.
   Decoder(std::shared_ptr<const Model> model, ThreadTeam& team, size_t max_hypotheses);
 
+  // Called from now on between jobs of prefill() and align(), of so many multiplications each or 8 rows; 0: of a few
+  // milliseconds.  Empty: nothing is called or cut.  The results are the same bits.
+  void set_between(BetweenJobs between, size_t job_products = 0) {
+    between_ = std::move(between);
+    job_products_ = job_products;
+  }
+
   // One token of each of some different hypotheses: the logits [n, V] of what follows, row i those of inputs[i].  Valid
   // until the next call.  Tokens must be of the vocabulary, hypotheses have room, windows be encoded by this model.
   // Those of one window should stand beside each other.  Allocates nothing.
@@ -79,7 +87,14 @@ class Decoder {
 
   void embed(size_t row, int32_t token, size_t position);
   void run(std::span<const nn::Decoder::Rows> streams);
+  size_t parts_of_pass(size_t rows, size_t positions) const;
+  template <class Then>
+  void prefill_passes(size_t hypothesis, std::span<const int32_t> tokens, const AudioState& audio, DecoderState& state,
+                      const Then& then);
   void prefill_pass(size_t hypothesis, std::span<const int32_t> tokens, const AudioState& audio, DecoderState& state);
+  void give_way() const {
+    if (between_) between_();
+  }
   void keep_weights(const nn::Decoder::CrossSeen& seen);
   View<const float, 2> logits(size_t first, size_t count);
 
@@ -90,6 +105,8 @@ class Decoder {
   size_t max_step_rows_;
   size_t rows_ = 0;  // of the pass
   std::vector<nn::Decoder::Rows> streams_;
+  BetweenJobs between_;
+  size_t job_products_ = 0;
   Kept kept_;
   nn::Plane normed_, logits_;  // rows of logits(): [n, D], [n, V]
 };

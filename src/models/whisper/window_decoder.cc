@@ -175,6 +175,7 @@ DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audi
   for (size_t h = 1; h < hypotheses.size(); ++h) {
     state_.copy(0, h);
     std::ranges::copy(row(0), row(h).begin());
+    give_way();
   }
   Rng rng(settings.seed, stream);
   std::vector<DecoderInput> inputs;
@@ -189,6 +190,7 @@ DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audi
       if (!hypothesis.ended && state_.room(h) > 0) inputs.push_back({h, hypothesis.ids.back(), &audio});
     }
     if (inputs.empty() || step + 1 == max_tokens) break;
+    if (inputs.size() > 1) give_way();  // behind a draw from each
     const View<const float, 2> logits = decoder_.step(inputs, state_);
     for (size_t i = 0; i < inputs.size(); ++i)
       std::ranges::copy(std::span(logits.row(i), vocabulary), row(inputs[i].hypothesis).begin());
@@ -228,7 +230,8 @@ std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const Windo
                  log_probabilities_);
   give_way();
   const std::vector<float> matrix =
-      alignment_matrix(weights_, alignment_heads_.size(), ids.size(), audio.positions, positions);
+      alignment_matrix(weights_, alignment_heads_.size(), ids.size(), audio.positions, positions, between_);
+  give_way();
   const size_t rows = text_ids.size() + 1;
   std::vector<float> cost(rows * positions);
   for (size_t i = 0; i < cost.size(); ++i) cost[i] = -matrix[first * positions + i];

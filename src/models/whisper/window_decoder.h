@@ -46,7 +46,10 @@ class WindowDecoder {
                                                        const Tokens& tokens, ThreadTeam& team);
 
   // Called from now on behind each step of the decoder; empty: nothing is.
-  void set_between(BetweenJobs between) { between_ = std::move(between); }
+  void set_between(const BetweenJobs& between) {
+    between_ = between;
+    decoder_.set_between(between);
+  }
 
   // The most probable language; the model must be multilingual.
   const Language& detect_language(const AudioState& audio, float* probability = nullptr);

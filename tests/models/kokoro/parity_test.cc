@@ -137,6 +137,26 @@ TEST(Kokoro, ThreadsAndRepetitionDoNotChangeASample) {
   }
 }
 
+TEST(Kokoro, CutPiecesGiveTheSameSamples) {
+  const Speaking s;
+  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+    const auto model = load("tiny.onnx", precision);
+    for (const int threads : {1, 2}) {
+      ThreadTeam team(threads);
+      Synthesizer synthesizer(model, team);
+      PieceInput input = s.input(false);
+      input.noise = true;
+      PieceOutput whole, cut;
+      ASSERT_TRUE(synthesizer.synthesize(input, whole).has_value());
+      int jobs = 0;
+      ASSERT_TRUE(synthesizer.synthesize(input, cut, {}, [&jobs] { ++jobs; }).has_value());
+      EXPECT_GT(jobs, 100);
+      EXPECT_EQ(cut.samples, whole.samples);
+      EXPECT_EQ(cut.durations, whole.durations);
+    }
+  }
+}
+
 TEST(Kokoro, APieceDoesNotDependOnThoseBefore) {
   const Speaking s;
   const auto model = load("tiny.onnx", Precision::kInt8);

@@ -216,6 +216,28 @@ TEST(FlowLm, LongPromptsGoThroughInSeveralPasses) {
     EXPECT_LE(relative(together.layer_keys(i), apart.layer_keys(i)), 3e-6) << "layer " << i;
 }
 
+// Passes of 126 and of 74 rows, which are cut at other places.
+TEST(FlowLm, CutPromptsLeaveTheSameBits) {
+  const TestModel model = test_model("english");
+  std::vector<int32_t> ids(200);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i % 399);
+  for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8, Precision::kInt4}) {
+    for (const int threads : {1, 2}) {
+      Running run(model, threads, precision);
+      FlowLmState whole = run.state(200), cut = run.state(200);
+      ASSERT_TRUE(run.flow.prefill_text(ids, whole).has_value());
+      int jobs = 1;
+      ASSERT_TRUE(run.flow.prefill_text(ids, cut, [&jobs] { ++jobs; }).has_value());
+      EXPECT_EQ(jobs, 8);
+      EXPECT_EQ(cut.position, whole.position);
+      for (size_t i = 0; i < whole.layers; ++i) {
+        EXPECT_EQ(cut.layer_keys(i), whole.layer_keys(i)) << precision_name(precision) << " layer " << i;
+        EXPECT_EQ(cut.layer_values(i), whole.layer_values(i)) << precision_name(precision) << " layer " << i;
+      }
+    }
+  }
+}
+
 TEST(FlowLm, AFullStateRefusesRowsAndMarksSteps) {
   const TestModel model = test_model("english");
   Running run(model);

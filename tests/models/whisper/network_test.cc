@@ -173,6 +173,37 @@ TEST(WhisperNetwork, AlignsAsItsMaker) {
   }
 }
 
+// Logits, weights and probabilities; one pass of 24 tokens becomes three.
+TEST(WhisperNetwork, CutPromptsGiveTheSameBits) {
+  constexpr size_t kText = 100;
+  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+    for (const int threads : {1, 2}) {
+      const Encoded window(load(kForms[0], precision), threads);
+      std::vector<int32_t> tokens(std::min<size_t>(24, window.model->config().text_positions));
+      for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 7 % kText);
+      const AlignmentHead head = {0, 0};
+      ThreadTeam team(threads);
+      Decoder whole(window.model, team, 1), cut(window.model, team, 1);
+      int jobs = 0;
+      cut.set_between([&jobs] { ++jobs; }, 1);
+      auto state = DecoderState::make(*window.model, 1);
+      std::vector<float> weights[2], probabilities[2], logits[2];
+      for (Decoder* const decoder : {&whole, &cut}) {
+        const size_t i = decoder == &cut ? 1 : 0;
+        state->reset(0);
+        const std::span<const float> last = decoder->prefill(0, tokens, window.audio, *state);
+        logits[i].assign(last.begin(), last.end());
+        state->reset(0);
+        decoder->align(0, tokens, window.audio, {&head, 1}, kText, *state, weights[i], probabilities[i]);
+      }
+      EXPECT_GT(jobs, 6);
+      EXPECT_EQ(logits[1], logits[0]);
+      EXPECT_EQ(weights[1], weights[0]);
+      EXPECT_EQ(probabilities[1], probabilities[0]);
+    }
+  }
+}
+
 TEST(WhisperNetwork, ReadsTheFilesTokenSettings) {
   const auto ct2 = load("ct2"), transformers = load("transformers");
   EXPECT_EQ(ct2->config().language_ids.front(), 502);

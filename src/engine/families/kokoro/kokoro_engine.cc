@@ -108,12 +108,9 @@ class KokoroEngine::Maker final : public SpeechMaker {
     StepQueue::Turn turn(engine_->queue_, due_ns, is_wanted, &engine_->piece_line_);
     if (!turn.is_mine()) return cancelled();
     turn.set_deadline(deadline_ns);
-    // Between two stages others have the team; a piece is as urgent as the first one that waits for its end.
-    const auto goes_on = [&] {
-      turn.give_way(engine_->piece_line_.sooner(due_ns));
-      return !is_wanted || is_wanted();
-    };
-    Status made = engine_->synthesizer_.synthesize(input, output, goes_on);
+    // Between two jobs others have the team; a piece is as urgent as the first one that waits for its end.
+    const auto between = [&] { turn.give_way(engine_->piece_line_.sooner(due_ns)); };
+    Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, between);
     waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
     return made;
   }

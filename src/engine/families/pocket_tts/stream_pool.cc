@@ -46,7 +46,8 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
     waited_ns_ += queue.clock().now_ns() - request.asked_ns;
     if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
     turn.set_deadline(request.deadline_ns);
-    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after));
+    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after,
+                                          [&turn] { turn.give_way(); }));
     if (samples.empty()) return false;
     request.asked_ns = queue.clock().now_ns();
     pool_->enter(request);  // before the turn ends, so that no round comes between

@@ -107,17 +107,19 @@ void WindowedFrames::warm_up(const transducer::Model& model, const StreamWindow&
   const Frames frames(model.config(), window);
   const size_t frame = model.config().features.hop * model.config().encoder.factor;
   const size_t first = frames.chunk + frames.right;
-  const StepQueue::Turn turn(tools.queue);
+  StepQueue::Turn turn(tools.queue);
+  const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
   for (const size_t length : {frames.left + first, first}) {
     const std::vector<float> silence(length * frame, 0.0f);
     const View<const float, 2> all = encode_sound(model, silence, tools.room, tools.encoder, tools.runner,
-                                                  {.context = frames.context(model.config())});
+                                                  {.context = frames.context(model.config()), .between = between});
     const View<const float, 2> some(all.data(), {std::min(kFramesAtOnce, all.extent(0)), all.extent(1)},
                                     {all.stride(0), 1});
     transducer::HeadState state(*model.decoder());
     std::vector<transducer::Emission> found;
     const transducer::HeadDecoder::Job job{&state, some, &found};
     tools.decoder.decode({&job, 1});
+    between();
   }
 }
 

@@ -138,17 +138,20 @@ WindowTools TransducerRecogniser::window_tools() {
 // are found here.
 Status TransducerRecogniser::warm_up() {
   const std::vector<float> silence(kRecognitionRateHz, 0.0f);
-  if (gate_) gate_->pieces(silence, {});
   {
-    const StepQueue::Turn turn(queue_);
-    const View<const float, 2> frames = encode_sound(*model_, silence, room_, encoder_, runner_);
+    StepQueue::Turn turn(queue_);
+    const transducer::BetweenJobs between = [&turn] { turn.give_way(); };
+    if (gate_) gate_->pieces(silence, {});
+    const View<const float, 2> frames = encode_sound(*model_, silence, room_, encoder_, runner_, {.between = between});
     transducer::HeadState state(*model_->decoder());
     std::vector<Emission> found;
     const transducer::HeadDecoder::Job job{&state, frames, &found};
     decoder_.decode({&job, 1});
+    between();
     SYRINX_TRY_VOID(fault_status(state.faults(), files_.name));
     // Not for models that have no search, or too few labels for one.
-    if (const auto beam = transducer::BeamDecoder::make(model_->decoder(), runner_, {})) (*beam)->decode(frames);
+    if (const auto beam = transducer::BeamDecoder::make(model_->decoder(), runner_, {}))
+      (*beam)->decode(frames, between);
   }
   if (windows_ != nullptr) WindowedFrames::warm_up(*model_, window_, window_tools());
   if (pool_ != nullptr) pool_->warm_up(*model_);
@@ -255,8 +258,12 @@ Result<Transcript> TransducerRecogniser::transcribe(std::span<const float> sampl
 
 Result<std::vector<SpeechPiece>> TransducerRecogniser::pieces(std::span<const float> sound,
                                                               const std::optional<silero::SegmentOptions>& voice,
-                                                              const std::function<bool()>& is_wanted) const {
-  if (voice) return gate_->pieces(sound, *voice, is_wanted);
+                                                              const std::function<bool()>& is_wanted) {
+  if (voice) {
+    StepQueue::Turn turn(queue_, kNeverDue, is_wanted);
+    if (!turn.is_mine()) return fail(Code::kCancelled, "stopped before the speech of a recording was looked for");
+    return gate_->pieces(sound, *voice, is_wanted, [&turn] { turn.give_way(); });
+  }
   return quiet_pieces(sound, static_cast<size_t>(kMaxPieceS * kRecognitionRateHz));
 }
 

@@ -126,7 +126,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
   Result<StreamRules> stream_rules(const TranscribeOptions& options) const;
   Result<std::vector<SpeechPiece>> pieces(std::span<const float> sound,
                                           const std::optional<silero::SegmentOptions>& voice,
-                                          const std::function<bool()>& is_wanted) const;
+                                          const std::function<bool()>& is_wanted);
   Status hear(const SpeechPiece& piece, std::span<const float> sound, const Search& search,
               const TranscribeOptions& options, const transducer::BetweenJobs& between, Transcript& transcript);
   Result<std::vector<transducer::Emission>> decode(View<const float, 2> frames, const Search& search,

@@ -105,8 +105,9 @@ Result<std::shared_ptr<Recogniser>> WhisperRecogniser::load(const RecogniserOpti
   }
   recogniser->load_ms_ = watch.elapsed_ms();
   if (options.warm_up) {
-    if (recogniser->gate_) recogniser->gate_->pieces(std::vector<float>(kRecognitionRateHz), {});
     StepQueue::Turn turn(recogniser->queue_);
+    if (recogniser->gate_) recogniser->gate_->pieces(std::vector<float>(kRecognitionRateHz), {});
+    turn.give_way();
     const Between between(*recogniser->transcriber_, [&] { turn.give_way(); });
     recogniser->transcriber_->warm_up();
     recogniser->warm_up_ms_ = watch.elapsed_ms() - recogniser->load_ms_;
@@ -199,7 +200,9 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
   std::vector<SpeechPiece> pieces;
   if (voice) {
-    SYRINX_TRY(pieces, gate_->pieces(samples, *voice, options.is_wanted));
+    StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted);
+    if (!turn.is_mine()) return fail(Code::kCancelled, "the transcription was stopped before it began");
+    SYRINX_TRY(pieces, gate_->pieces(samples, *voice, options.is_wanted, [&turn] { turn.give_way(); }));
   } else if (!samples.empty()) {
     pieces = {{{{0, samples.size()}}}};
   }
