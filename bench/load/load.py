@@ -164,6 +164,9 @@ def start(args: argparse.Namespace) -> Syrinx | Peer:
     if args.peer:
         return Peer(args.peer, args.port, "whisper.cpp" if args.clip else "pocket-tts", args.cpus)
     arguments = hearing_arguments(args) if args.clip else [*syrinx_arguments(args), "--recognition-model", ""]
+    # What it bears is measured here, and not what it would admit; binaries before that have no such setting.
+    if "--live-load" in subprocess.run([args.syrinx, "serve", "--help"], capture_output=True, text=True, check=True).stdout:
+        arguments += ["--live-load", "0"]
     return Syrinx(args.syrinx, arguments, args.protocol, args.cpus)
 
 

@@ -14,10 +14,10 @@ namespace syrinx {
 // Steps that serve several streams at once: by them, how their length depends on how many they serve.
 struct RoundFigures {
   uint64_t rounds = 0;
-  double members = 0;          // sum of the streams that a round served
-  double squares = 0;          // of their squares
-  double took_s = 0;           // of the rounds' lengths
-  double took_members_s = 0;   // of the lengths times the streams
+  double members = 0;         // sum of the streams that a round served
+  double squares = 0;         // of their squares
+  double took_s = 0;          // of the rounds' lengths
+  double took_members_s = 0;  // of the lengths times the streams
 
   RoundFigures since(const RoundFigures& earlier) const {
     return {.rounds = rounds - earlier.rounds,
@@ -35,8 +35,8 @@ struct StepFigures {
       80'000'000, 100'000'000, 150'000'000, 300'000'000, 1'000'000'000, 3'000'000'000, 10'000'000'000};
 
   std::array<uint64_t, kBoundsNs.size() + 1> buckets{};
-  int64_t took_ns = 0;  // all together
-  uint64_t late = 0;    // of them: somebody's sound or words were not there in time
+  int64_t took_ns = 0;     // all together
+  uint64_t late = 0;       // of them: somebody's sound or words were not there in time
   int64_t other_ns = 0;    // of turns without a due time, all together
   int64_t longest_ns = 0;  // the longest time for which a turn let nothing else run, of all turns
   RoundFigures rounds = {};
@@ -77,7 +77,8 @@ class StepCounts {
   }
   // A step that served so many streams; one thread at a time.
   void note_round(size_t members, int64_t took_ns) {
-    const auto own = static_cast<uint64_t>(members), took_us = static_cast<uint64_t>(std::max<int64_t>(took_ns, 0)) / 1000;
+    const auto own = static_cast<uint64_t>(members),
+               took_us = static_cast<uint64_t>(std::max<int64_t>(took_ns, 0)) / 1000;
     rounds_.fetch_add(1, std::memory_order_relaxed);
     members_.fetch_add(own, std::memory_order_relaxed);
     squares_.fetch_add(own * own, std::memory_order_relaxed);

@@ -380,7 +380,8 @@ Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<Spe
   order.voice = std::move(*voice);
   const bool is_whole = request.whole;  // nobody plays it before all of it is there
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
-  if (auto refused = is_whole ? start_job(speech_slots_, job) : start_live(speech_slots_, job)) return tl::unexpected(std::move(*refused));
+  if (auto refused = is_whole ? start_job(speech_slots_, job) : start_live(speech_slots_, job))
+    return tl::unexpected(std::move(*refused));
   return job;
 }
 

@@ -14,12 +14,14 @@ void Service::measure_load(const std::shared_ptr<const SpeechModel>& speech,
   if (speech) {
     StreamCost cost;
     cost.note(speech->warm_up_steps(), speech->warm_up_audio_s());
-    live_.add(speech_slots_, [speech] { return speech->steps(); }, cost);
+    live_.add(
+        speech_slots_, [speech] { return speech->steps(); }, cost);
   }
   if (recognition) {
     StreamCost cost;
     cost.calibrate(recognition->second_ms() / 1000, 1);
-    live_.add(recognition_slots_, [recognition] { return recognition->recogniser().steps(); }, cost);
+    live_.add(
+        recognition_slots_, [recognition] { return recognition->recogniser().steps(); }, cost);
   }
 }
 
@@ -61,7 +63,8 @@ std::optional<HttpError> Service::start_live(SlotPool& slots, SlotPool::Job job,
 }
 
 std::optional<HttpError> Service::start_live(SlotPool& slots, const std::shared_ptr<SlotJob>& job) {
-  return start_live(slots, [job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); });
+  return start_live(
+      slots, [job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); });
 }
 
 tl::expected<SlotPool::Lease, HttpError> Service::take_speech_slot() {
@@ -75,7 +78,8 @@ tl::expected<SlotPool::Lease, HttpError> Service::take_speech_slot() {
 }
 
 std::optional<HttpError> Service::start_ear(const std::shared_ptr<realtime::Ear>& ear) {
-  return start_live(recognition_slots_, [ear](SlotWatch& watch) { ear->run(watch); }, [] {});
+  return start_live(
+      recognition_slots_, [ear](SlotWatch& watch) { ear->run(watch); }, [] {});
 }
 
 }  // namespace syrinx::server

@@ -118,7 +118,8 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
 
 // Counters that have a rate from the first event on: in the beginning, and for models once they are there.
 void Service::begin_counters() {
-  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded", "uploads_full"})
+  for (const char* reason :
+       {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded", "uploads_full"})
     metrics_.begin("syrinx_rejected_total", {{"reason", reason}});
   if (!settings_.tls_certificate.empty()) metrics_.begin("syrinx_tls_handshakes_failed_total", {});
   if (const auto speech = speech_model()) {

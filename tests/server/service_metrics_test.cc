@@ -113,8 +113,8 @@ TEST_F(ServiceMetrics, QueuesAreAsDeepAsTheEnginesSay) {
 
 // Else the first refusal, or the first text, would make no rate.
 TEST_F(ServiceMetrics, CountersExistFromTheBeginning) {
-  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded",
-                             "uploads_full"})
+  for (const char* reason :
+       {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded", "uploads_full"})
     EXPECT_EQ(value("syrinx_rejected_total{reason=\"" + std::string(reason) + "\"}"), 0);
   EXPECT_THAT(page(), Not(HasSubstr("model=")));
   load();

@@ -56,8 +56,8 @@ class Rounds {
   void enter(Request& own);
   void wait(Request& own);
 
-  // Moves requests from `waiting`, the earliest due first, to `round`, at least one.  By the lock of this class.  What it
-  // throws reaches the request whose thread calls it; all others wait for the next round.
+  // Moves requests from `waiting`, the earliest due first, to `round`, at least one.  By the lock of this class.  What
+  // it throws reaches the request whose thread calls it; all others wait for the next round.
   virtual void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) = 0;
   // In the turn.  What it throws reaches all requests of the round that have nothing thrown yet.
   virtual void make(std::span<Request* const> round, StepQueue::Turn& turn) = 0;

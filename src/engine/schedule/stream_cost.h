@@ -9,7 +9,7 @@ namespace syrinx {
 
 class StreamCost {
  public:
-  // What is older than the last so many seconds of the engine's own work hardly counts.
+  // Steps older than the last so many seconds of the engine's own work hardly count.
   static constexpr double kWindowS = 3;
 
   // More live steps, and the seconds of audio that all streams together made or heard by them.
@@ -25,7 +25,7 @@ class StreamCost {
 
   double audio_s_ = 0;
   double other_s_ = 0;  // of work in steps that serve one stream
-  // Of steps that serve several, as RoundFigures.
+  // As RoundFigures, of steps that serve several.
   double rounds_ = 0, members_ = 0, squares_ = 0, rounds_s_ = 0, rounds_members_s_ = 0;
 };
 

@@ -19,7 +19,7 @@ constexpr uint64_t kFewLate = 2;
 constexpr double kIdlePart = 0.5;
 // So long after a stream was refused it may be asked for again.
 constexpr int64_t kAskedAgainNs = 10'000'000'000;
-// What the scheduler keeps for batch work (engine/schedule/due_queue.h).
+// The scheduler keeps so much for batch work (engine/schedule/due_queue.h).
 constexpr double kBatchShare = 1.0 / 16;
 
 }  // namespace
@@ -60,7 +60,8 @@ void LiveAdmission::measure() {
 double LiveAdmission::batch_share() const {
   if (samples_.size() < 2) return 0;
   const Sample &first = samples_.front(), &last = samples_.back();
-  const double share = static_cast<double>(last.other_ns - first.other_ns) / static_cast<double>(last.at_ns - first.at_ns);
+  const double share =
+      static_cast<double>(last.other_ns - first.other_ns) / static_cast<double>(last.at_ns - first.at_ns);
   return std::clamp(share, 0.0, kBatchShare);
 }
 
@@ -88,7 +89,7 @@ double LiveAdmission::wait_s(double excess, double own, size_t streams) const {
     living += live.streams;
     mean_s = std::max(mean_s, engine.slots->mean_live_s());
   }
-  // Of streams that began at any time, the mean age is half of how long they last.
+  // The mean age of streams that began at any time is half of how long they last.
   if (mean_s == 0 && living > 0) mean_s = 2 * ages_s / static_cast<double>(living);
   const double ends = own > 0 ? std::max(1.0, std::ceil(excess / own)) : 1;
   return std::clamp(ends * mean_s / static_cast<double>(std::max<size_t>(streams, 1)), 1.0, kLongestWaitS);

@@ -38,7 +38,7 @@ class SlotWatch {
   // client takes no more of it.
   bool is_pacing(int64_t now_ns) const;
   double audio_s() const { return static_cast<double>(audio_ns_.load(std::memory_order_relaxed)) * 1e-9; }  // in all
-  void begin_work();  // of a new owner of the slot
+  void begin_work();         // of a new owner of the slot
   double waiting_s() const;  // 0: not waiting
   std::optional<int64_t> waits_since_ns() const;
   int64_t last_given_ns() const { return given_ns_.load(std::memory_order_relaxed); }  // INT64_MIN: never
@@ -49,8 +49,8 @@ class SlotWatch {
   // So far ahead of playback, and so long without more, a stream needs nothing.
   static constexpr int64_t kAheadNs = 2'000'000'000, kQuietNs = 1'000'000'000;
   std::atomic<int64_t> since_ns_{kIdle}, given_ns_{INT64_MIN};
-  std::atomic<int64_t> audio_ns_{0};                          // of all owners
-  std::atomic<int64_t> before_ns_{0};                         // of those before
+  std::atomic<int64_t> audio_ns_{0};                           // of all owners
+  std::atomic<int64_t> before_ns_{0};                          // of those before
   std::atomic<int64_t> first_ns_{kIdle}, last_ns_{INT64_MIN};  // when audio was noted
 };
 

@@ -39,8 +39,8 @@ class Numbers final : public Rounds {
   }
 
   std::vector<std::vector<int>> rounds;
-  int thrower = -1;   // the round with this number throws
-  int chooser = -1;   // the choice whose first request has this number throws
+  int thrower = -1;  // the round with this number throws
+  int chooser = -1;  // the choice whose first request has this number throws
 
  private:
   struct NumberRequest : Request {
@@ -121,7 +121,7 @@ TEST_F(RoundsTest, EveryRequestOfARoundHearsOfAThrow) {
 }
 
 // The request whose thread chooses hears of it; the others are in the next round.
-TEST_F(RoundsTest, FailedChoiceHoldsNobodyUp) {
+TEST_F(RoundsTest, FailedChoiceLeavesOthersServed) {
   Numbers numbers(queue_, 2);
   numbers.chooser = 0;
   std::atomic<int> thrown{0};

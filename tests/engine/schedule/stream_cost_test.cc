@@ -51,7 +51,7 @@ TEST(StreamCost, MoreInAStepCostLess) {
   }
 }
 
-// Of one number alone the line is unknown, and the average is safe.
+// Steps of one number of streams tell no line; the average is safe.
 TEST(StreamCost, EqualStepsAreExtrapolatedByTheAverage) {
   StreamCost cost;
   cost.note(rounds_of(2, 20, 0.003, 0.002), kFrameS * 40);

@@ -19,7 +19,8 @@ class LiveAdmissionTest : public testing::Test {
   void add(SlotPool& slots, double each) {
     StreamCost cost;
     cost.calibrate(each, 1);
-    admission_->add(slots, [this, &slots] { return &slots == &speech_ ? spoken_ : heard_; }, cost);
+    admission_->add(
+        slots, [this, &slots] { return &slots == &speech_ ? spoken_ : heard_; }, cost);
   }
   void begin(double limit, double speech, double recognition) {
     admission_.emplace(limit, clock_);
