@@ -16,6 +16,10 @@ namespace {
 // Frames of features that the subsampling takes at once: its planes then stay in the second-level cache.
 constexpr size_t kPiece = 128;
 constexpr float kEpsilon = 1e-5f;
+// Multiplications of a job where others may have the team between jobs: a few milliseconds of two threads.
+constexpr size_t kJobProducts = 600'000'000, kJobProductsF32 = 200'000'000;
+// Half a tile: with fewer, reading the weights again weighs more.
+constexpr size_t kLeastRowsAMember = 42;
 
 // Narrow weights come with bf16 in attention, where that is faster.
 DType attention_type(const EncoderWeights& weights) {
@@ -140,10 +144,57 @@ void Encoder::run_layer(nn::Crew::Seat& seat, size_t index) {
   behind("");
 }
 
-void Encoder::attend(const nn::Part& part, size_t layer) {
+size_t Encoder::rows_of_job() const {
   const EncoderConfig& c = config();
-  const Range heads = part.split(c.heads);
+  const bool narrow = kernels::is_narrow(weights().layers.front().qkv.view.type);
+  const auto members = static_cast<size_t>(runner_.team().size());
+  const size_t products = (narrow ? kJobProducts : kJobProductsF32) / (c.width * (3 * c.width + 2 * c.hidden));
+  return members * std::max(products / members, kLeastRowsAMember);
+}
+
+// The stages of run_layer(), each cut by rows or heads into jobs of its own.
+bool Encoder::run_layer_in_jobs(size_t index, const BetweenJobs& between) {
+  if (!tiles_.takes(rows_)) return false;
+  const EncoderLayer& layer = weights().layers[index];
+  const auto jobs = [&](size_t count, size_t at_once, const auto& work) {
+    for (size_t first = 0; first < count; first += at_once) {
+      runner_.team().run([&](int member) {
+        const Range own = split_range(std::min(at_once, count - first), member, runner_.team().size());
+        if (own.begin < own.end) work(member, Range{first + own.begin, first + own.end});
+      });
+      between();
+    }
+  };
+  const size_t rows = rows_of_job();
+  jobs(rows_, rows, [&](int member, Range own) {
+    const View<float, 2> x = rows_of(x_, own);
+    tiles_.feed_forward(member, layer.norm_feed_forward1, layer.linear1, layer.linear2, x);
+    tiles_.project(member, layer.norm_attention, layer.qkv, x, rows_of(qkv_, own));
+  });
+  jobs(config().heads, static_cast<size_t>(runner_.team().size()),
+       [&](int member, Range heads) { attend_heads(member, heads, index); });
+  jobs(rows_, rows, [&](int member, Range own) {
+    const View<float, 2> x = rows_of(x_, own);
+    tiles_.add(member, layer.out, rows_of(attended_, own), x);
+    tiles_.gate(member, layer.norm_convolution, layer.pointwise1, x, rows_of(gated_, own));
+  });
+  jobs(rows_, rows, [&](int member, Range own) {
+    const View<float, 2> x = rows_of(x_, own);
+    convolve_rows(own, index);
+    tiles_.add(member, layer.pointwise2, rows_of(mixed_, own), x);
+    tiles_.feed_forward(member, layer.norm_feed_forward2, layer.linear3, layer.linear4, x);
+    kernels::layer_norm(x, layer.norm_out.affine(), kEpsilon, x);
+  });
+  return true;
+}
+
+void Encoder::attend(const nn::Part& part, size_t layer) {
+  attend_heads(part.member, part.split(config().heads), layer);
+}
+
+void Encoder::attend_heads(int member, Range heads, size_t layer) {
   if (heads.begin == heads.end) return;
+  const EncoderConfig& c = config();
   const size_t k = c.head_size();
   const size_t bytes = kernels::relative_head_scratch_bytes(attention_type_, rows_, k);
   kernels::RelativeHead in;
@@ -161,14 +212,15 @@ void Encoder::attend(const nn::Part& part, size_t layer) {
     in.v = columns(2 * c.width);
     in.positions = positions_.packed_positions(layer, head);
     in.constants = positions_.constants(layer).row(head);
-    kernels::relative_head(in, runner_.scratch(part.member, bytes),
+    kernels::relative_head(in, runner_.scratch(member, bytes),
                            {attended_.f32() + head * k, {rows_, k}, {attended_.stride(), 1}});
   }
 }
 
-void Encoder::convolve(const nn::Part& part, size_t index) {
+void Encoder::convolve(const nn::Part& part, size_t index) { convolve_rows(part.split(rows_), index); }
+
+void Encoder::convolve_rows(Range own, size_t index) {
   const EncoderLayer& layer = weights().layers[index];
-  const Range own = part.split(rows_);
   kernels::DepthwiseRows conv;
   conv.weight = layer.depthwise.data();
   conv.bias = layer.depthwise_bias.data();

@@ -28,8 +28,8 @@ class Encoder : private EncoderLayers {
   // Prompt row of the next recordings, for models with EncoderConfig::prompt: a row below its count.
   void set_prompt(size_t row);
   // Features [T, mels] to frames [T', d], valid until the next call; T' is EncoderConfig::frames(T).  At least one
-  // frame of features.  With `between` in many jobs of the team, none of which takes longer than a block; this object
-  // is not to be used meanwhile.
+  // frame of features.  With `between` in many jobs of the team, of a few milliseconds each where the recording is
+  // long; the frames are the same bits.  This object is not to be used meanwhile.
   View<const float, 2> encode(View<const float, 2> mels, AttentionContext context, const BetweenJobs& between = {});
   // The same with the checkpoint's default context.
   View<const float, 2> encode(View<const float, 2> mels) { return encode(mels, config().contexts.front()); }
@@ -38,6 +38,10 @@ class Encoder : private EncoderLayers {
   void attend(const nn::Part& part, size_t layer) override;
   void convolve(const nn::Part& part, size_t layer) override;
   void run_layer(nn::Crew::Seat& seat, size_t index) override;
+  bool run_layer_in_jobs(size_t index, const BetweenJobs& between) override;
+  size_t rows_of_job() const;
+  void attend_heads(int member, Range heads, size_t layer);
+  void convolve_rows(Range own, size_t layer);
   size_t prompt_of(size_t /*row*/) const override { return prompt_; }
   void make_room(size_t frames, AttentionContext context);
 

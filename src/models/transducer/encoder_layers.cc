@@ -37,10 +37,13 @@ void EncoderLayers::run(size_t rows, const BetweenJobs& between) {
   if (probe_) probe_("pre", rows_of(x_));
   const size_t layers = weights_->layers.size(), at_once = between ? 1 : layers;
   for (size_t first = 0; first < layers; first += at_once) {
+    const bool tells = first + at_once == layers && config().prompt.count > 0 && rows_ > 0;
+    const bool is_done = between && !probe_ && run_layer_in_jobs(first, between);
+    if (is_done && !tells) continue;
     runner_.team().run([&](int member) {
       nn::Crew::Seat seat = crew_.everyone(member);
-      for (size_t i = first; i < first + at_once; ++i) run_layer(seat, i);
-      if (first + at_once == layers && config().prompt.count > 0 && rows_ > 0) tell_prompts(seat);
+      for (size_t i = first; !is_done && i < first + at_once; ++i) run_layer(seat, i);
+      if (tells) tell_prompts(seat);
     });
     if (between) between();
   }

@@ -40,10 +40,12 @@ class EncoderLayers {
   // Room for so many rows.  Memory only grows.
   void prepare(size_t rows);
   // All blocks on the first `rows` rows of x_.  The probe sees them first as "pre".  One job of the team, or, with
-  // `between`, one for each block.
+  // `between`, one or several for each block.
   void run(size_t rows, const BetweenJobs& between = {});
   // Work of run() on each member, block by block.
   virtual void run_layer(nn::Crew::Seat& seat, size_t index);
+  // A block as jobs of a few milliseconds, `between` behind each; false, and nothing is done, where it is one job.
+  virtual bool run_layer_in_jobs(size_t /*index*/, const BetweenJobs& /*between*/) { return false; }
   // Its parts before and behind attend(): from x_ to qkv_, and from attended_ and x_ to x_.
   void run_before_attention(nn::Crew::Seat& seat, size_t index);
   void run_behind_attention(nn::Crew::Seat& seat, size_t index);

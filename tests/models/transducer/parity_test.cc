@@ -261,7 +261,7 @@ TEST(TransducerParity, NarrowPrecisionsStayClose) {
 }
 
 // Nor does how the team shares the work: 17 frames share out weights, 47 are tiles of rows for one thread alone, and
-// 157 are for three, more than one tile for each.
+// 157 are for three, more than one tile for each; nor that it is cut into jobs.
 TEST(TransducerEncoder, ThreadsChangeNothing) {
   const auto compare = [](const std::string& name, Precision precision) {
     SCOPED_TRACE(fmt::format("{} {}", name, precision_name(precision)));
@@ -280,6 +280,11 @@ TEST(TransducerEncoder, ThreadsChangeNothing) {
       EXPECT_EQ(alone, flat(second.encode(features)));
       EXPECT_EQ(alone, last);
       second.set_probe({});
+      int jobs = 0;
+      const auto context = second.config().contexts.front();
+      EXPECT_EQ(alone, flat(first.encode(features, context, [&jobs] { ++jobs; })));
+      EXPECT_EQ(alone, flat(second.encode(features, context, [&jobs] { ++jobs; })));
+      EXPECT_GT(jobs, 2);
     }
   };
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -110,7 +111,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
     turn.set_deadline(deadline_ns);
     // Between two jobs others have the team; a piece is as urgent as the first one that waits for its end.
     const auto between = [&] { turn.give_way(engine_->piece_line_.sooner(due_ns)); };
-    Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, between);
+    Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, std::cref(between));
     waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
     return made;
   }
