@@ -1,5 +1,5 @@
 // A family of recognising models as the rest of the program knows it.  Each defines its own in engine/families/NAME;
-// the table in engine/families/families.cc lists them, one a line.
+// the table in engine/families/families.def lists them, one a line.
 #pragma once
 
 #include <memory>
