@@ -2,7 +2,8 @@
 // scheduler.h puts threads around it.
 //
 // Three classes of work:
-//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time where any is due
+//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time where any is
+//   due
 //                within kSoonNs.  Else in the order of asking, so that streams that are ahead of their listeners and
 //                long live work take turns: by due time the one would stand still for as long as the other takes.
 //   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
@@ -16,7 +17,8 @@
 // work that has more time than kSoonNs, a stream that is ahead of its listener, shares the team with batch work by
 // halves.
 //
-// Other work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in place.
+// Other work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in
+// place.
 #pragma once
 
 #include <algorithm>
@@ -134,7 +136,7 @@ class DueQueue {
   static bool is_before(const Waiter& one, const Waiter& other) {
     return one.work == Work::kLive ? one.asked_ns < other.asked_ns : one.due_ns < other.due_ns;
   }
-  // Of live work, the one that is due first; null: there is none.
+  // The live work that is due first; null: there is none.
   Waiter* soonest() const {
     Waiter* best = firsts_[static_cast<size_t>(Work::kLive)];
     for (Waiter* each = best; each != nullptr; each = each->next)
