@@ -2,7 +2,9 @@
 // scheduler.h puts threads around it.
 //
 // Three classes of work:
-//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time.
+//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time where any is
+//                due within kSoonNs.  Else in the order of asking, so that streams that are ahead of their listeners and
+//                long live work take turns: by due time the one would stand still for as long as the other takes.
 //   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
 //                happens, so it goes behind live work that is due within kSoonNs, and before live work that has more
 //                time.
@@ -14,7 +16,8 @@
 // work that has more time than kSoonNs, a stream that is ahead of its listener, shares the team with batch work by
 // halves.
 //
-// Work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in place.
+// Other work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in
+// place.
 #pragma once
 
 #include <algorithm>
@@ -42,6 +45,8 @@ class DueQueue {
   static constexpr int64_t kStepNs = 8'000'000;
   // Live work that is due within this time goes before waited-for work.
   static constexpr int64_t kSoonNs = 100'000'000;
+  // Long live work keeps its place in the order of asking for so much work.
+  static constexpr int64_t kSliceNs = 4 * kStepNs;
   // One step earns the others at most the share of this time, however long it takes.
   static constexpr int64_t kMostCountedNs = 100'000'000;
   // A class earns 1 / kShares of the time that other work takes; 0: it needs no share, as it goes first.
@@ -49,16 +54,17 @@ class DueQueue {
 
   // Owned by the one who waits; linked while it is in the queue.
   struct Waiter {
-    int64_t due_ns = kNeverDue;
+    int64_t due_ns = kNeverDue, asked_ns = 0;
     Work work = Work::kBatch;
     Waiter* next = nullptr;
   };
 
-  void put(Waiter& waiter, int64_t due_ns, Work work) {
+  void put(Waiter& waiter, int64_t due_ns, Work work, int64_t asked_ns = 0) {
     waiter.due_ns = due_ns;
+    waiter.asked_ns = asked_ns;
     waiter.work = work;
     Waiter** at = &first(work);
-    while (*at != nullptr && (*at)->due_ns <= due_ns) at = &(*at)->next;
+    while (*at != nullptr && !is_before(waiter, **at)) at = &(*at)->next;
     waiter.next = *at;
     *at = &waiter;
     ++waiting_;
@@ -74,10 +80,9 @@ class DueQueue {
   Waiter& take(int64_t now_ns) {
     SYRINX_CHECK(waiting_ > 0, "nothing waits");
     const Work work = choose(now_ns);
-    had_time_ = work == Work::kLive && first(work)->due_ns >= now_ns + kSoonNs;
-    Waiter& taken = *first(work);
-    first(work) = taken.next;
-    --waiting_;
+    Waiter& taken = work == Work::kLive && is_soon(now_ns) ? *soonest() : *first(work);
+    had_time_ = work == Work::kLive && taken.due_ns >= now_ns + kSoonNs;
+    remove(taken);
     return taken;
   }
   // A step of that work has ended.  Called before the next one is taken.
@@ -98,7 +103,7 @@ class DueQueue {
   bool empty() const { return waiting_ == 0; }
   // The due time of the most urgent waiter at this moment; kNeverDue where there is none.
   int64_t first_due_ns(int64_t now_ns) const {
-    const Waiter* best = nullptr;
+    const Waiter* best = soonest();
     for (const Waiter* const first : firsts_)
       if (first != nullptr &&
           (best == nullptr || goes_before(first->work, first->due_ns, best->work, best->due_ns, now_ns)))
@@ -126,6 +131,18 @@ class DueQueue {
     if (work == Work::kLive) return due_ns < now_ns + kSoonNs ? 0 : 2;
     return work == Work::kWaitedFor ? 1 : 3;
   }
+  // In the line of one class.
+  static bool is_before(const Waiter& one, const Waiter& other) {
+    return one.work == Work::kLive ? one.asked_ns < other.asked_ns : one.due_ns < other.due_ns;
+  }
+  // The live work that is due first; null: there is none.
+  Waiter* soonest() const {
+    Waiter* best = firsts_[static_cast<size_t>(Work::kLive)];
+    for (Waiter* each = best; each != nullptr; each = each->next)
+      if (each->due_ns < best->due_ns) best = each;
+    return best;
+  }
+  bool is_soon(int64_t now_ns) const { return waits(Work::kLive) && soonest()->due_ns < now_ns + kSoonNs; }
   Waiter*& first(Work work) { return firsts_[static_cast<size_t>(work)]; }
   bool waits(Work work) const { return firsts_[static_cast<size_t>(work)] != nullptr; }
   bool has_earned(Work work) const { return earned_ns_[static_cast<size_t>(work)] >= kStepNs; }
@@ -133,9 +150,8 @@ class DueQueue {
   Work choose(int64_t now_ns) {
     const bool live = waits(Work::kLive), waited_for = waits(Work::kWaitedFor), batch = waits(Work::kBatch);
     if (batch && (live || waited_for) && has_earned(Work::kBatch)) return paid(Work::kBatch);
-    const bool is_soon = live && first(Work::kLive)->due_ns < now_ns + kSoonNs;
     if (!waited_for) return live ? Work::kLive : Work::kBatch;
-    if (!is_soon) return Work::kWaitedFor;
+    if (!is_soon(now_ns)) return Work::kWaitedFor;
     return has_earned(Work::kWaitedFor) ? paid(Work::kWaitedFor) : Work::kLive;
   }
   Work paid(Work work) {

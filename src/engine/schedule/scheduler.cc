@@ -7,8 +7,8 @@ bool Scheduler::try_take() {
   return taken_ = true;
 }
 
-void Scheduler::put(Waiter& waiter, StepQueue& queue, int64_t due_ns, Work work) {
-  queue_.put(waiter, due_ns, work);
+void Scheduler::put(Waiter& waiter, StepQueue& queue, int64_t due_ns, Work work, int64_t asked_ns) {
+  queue_.put(waiter, due_ns, work, asked_ns);
   waiter.queue = &queue;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   queue.waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -81,7 +81,7 @@ void StepQueue::join(Place& place, int64_t due_ns) {
   place.waiter_.work = work;
   place.waiter_.is_served = scheduler_.try_take();
   if (place.waiter_.is_served) return;
-  scheduler_.put(place.waiter_, *this, due_ns, work);
+  scheduler_.put(place.waiter_, *this, due_ns, work, now_ns);
   scheduler_.hasten_holder(now_ns);
 }
 
@@ -92,7 +92,7 @@ void StepQueue::hasten(Scheduler::Waiter& waiter, int64_t due_ns, int64_t now_ns
   const std::lock_guard lock(scheduler_.mutex_);
   if (waiter.queue == nullptr || !DueQueue::goes_before(work, due_ns, waiter.work, waiter.due_ns, now_ns)) return;
   scheduler_.remove(waiter);
-  scheduler_.put(waiter, *this, due_ns, work);
+  scheduler_.put(waiter, *this, due_ns, work, waiter.asked_ns);
   scheduler_.hasten_holder(now_ns);
 }
 
@@ -114,14 +114,14 @@ Work StepQueue::begin(int64_t due_ns, Scheduler* line) {
 
 // Ends a step and waits for the next one, which may come at once.  Its owner waits beside the others, so what goes
 // behind it gets nothing.
-Work StepQueue::pass(Work work, int64_t began_ns, int64_t due_ns, Scheduler* line) {
+Work StepQueue::pass(Work work, int64_t began_ns, int64_t due_ns, int64_t place_ns, Scheduler* line) {
   Place own;
   due_ns = Held::due_ns(line, due_ns);
   const int64_t now_ns = clock().now_ns();
   {
     const std::lock_guard lock(scheduler_.mutex_);
     scheduler_.queue_.note(work, now_ns - began_ns);
-    scheduler_.put(own.waiter_, *this, due_ns, work_of(due_ns, now_ns));
+    scheduler_.put(own.waiter_, *this, due_ns, work_of(due_ns, now_ns), place_ns);
     scheduler_.hand_over(now_ns);
   }
   {
@@ -161,13 +161,13 @@ bool StepQueue::begin_wanted(int64_t due_ns, const std::function<bool()>& is_wan
 }
 
 StepQueue::Turn::Turn(StepQueue& queue, int64_t due_ns) : queue_(queue), due_ns_(due_ns) {
-  const int64_t asked_ns = queue_.clock().now_ns();
+  const int64_t asked_ns = place_ns_ = queue_.clock().now_ns();
   work_ = queue_.begin(due_ns_);
   begun(asked_ns);
 }
 
 StepQueue::Turn::Turn(StepQueue& queue, Place& place) : queue_(queue), due_ns_(kNeverDue) {
-  const int64_t asked_ns = queue_.clock().now_ns();
+  const int64_t asked_ns = place_ns_ = queue_.clock().now_ns();
   queue_.wait(place);
   deadline_ns_ = due_ns_ = place.waiter_.due_ns;
   work_ = place.waiter_.work;
@@ -176,7 +176,7 @@ StepQueue::Turn::Turn(StepQueue& queue, Place& place) : queue_(queue), due_ns_(k
 
 StepQueue::Turn::Turn(StepQueue& queue, int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line)
     : queue_(queue), line_(line), due_ns_(due_ns) {
-  const int64_t asked_ns = queue_.clock().now_ns();
+  const int64_t asked_ns = place_ns_ = queue_.clock().now_ns();
   is_mine_ = queue_.begin_wanted(due_ns_, is_wanted, line_, work_);
   begun(asked_ns);
 }
@@ -199,12 +199,18 @@ void StepQueue::Turn::give_way(int64_t due_ns) {
   }
   count(false);
   const int64_t asked_ns = queue_.clock().now_ns();
-  work_ = queue_.pass(work_, part_ns_, due_ns, line_);
+  worked_ns_ += asked_ns - part_ns_;
+  if (worked_ns_ >= DueQueue::kSliceNs) {
+    worked_ns_ = 0;
+    place_ns_ = asked_ns;
+  }
+  work_ = queue_.pass(work_, part_ns_, due_ns, place_ns_, line_);
   begun(asked_ns);
 }
 
 void StepQueue::Turn::begin_again(int64_t due_ns) {
-  const int64_t asked_ns = queue_.clock().now_ns();
+  const int64_t asked_ns = place_ns_ = queue_.clock().now_ns();
+  worked_ns_ = 0;
   work_ = queue_.begin(due_ns, line_);
   begun(asked_ns);
 }

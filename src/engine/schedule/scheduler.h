@@ -61,7 +61,7 @@ class Scheduler {
 
   // By mutex_.
   bool try_take();
-  void put(Waiter& waiter, StepQueue& queue, int64_t due_ns, Work work);
+  void put(Waiter& waiter, StepQueue& queue, int64_t due_ns, Work work, int64_t asked_ns);
   void remove(Waiter& waiter);
   // Ends the step of `work` that began then, and hands over to the next waiter.
   void end(Work work, int64_t began_ns);
@@ -149,6 +149,8 @@ class StepQueue {
     int64_t due_ns_;
     // `part_ns_`: when it last could have given way; that much is the scheduler's step, and began_ns_ the figures'.
     int64_t deadline_ns_ = due_ns_, began_ns_ = 0, part_ns_ = 0, waited_ns_ = 0;
+    // Its place in the order of asking, and how much it has worked since it has that (DueQueue::kSliceNs).
+    int64_t place_ns_ = 0, worked_ns_ = 0;
     Work work_ = Work::kBatch;
     bool is_mine_ = true, makes_nothing_ = false;
   };
@@ -172,7 +174,7 @@ class StepQueue {
   void hasten(Scheduler::Waiter& waiter, int64_t due_ns, int64_t now_ns);
   Work begin(int64_t due_ns, Scheduler* line = nullptr);
   bool begin_wanted(int64_t due_ns, const std::function<bool()>& is_wanted, Scheduler* line, Work& work);
-  Work pass(Work work, int64_t began_ns, int64_t due_ns, Scheduler* line);
+  Work pass(Work work, int64_t began_ns, int64_t due_ns, int64_t place_ns, Scheduler* line);
 
   Scheduler& scheduler_;
   StepCounts steps_;

@@ -19,7 +19,7 @@ class Line {
  public:
   void ask(int64_t due_ns, int64_t asked_ns = 0) {
     waiters_.emplace_back();
-    queue.put(waiters_.back(), due_ns, work_of(due_ns, asked_ns));
+    queue.put(waiters_.back(), due_ns, work_of(due_ns, asked_ns), asked_ns);
   }
   size_t take(int64_t now_ns = 0) { return index(queue.take(now_ns)); }
   void leave(size_t n) { queue.remove(waiters_[n]); }
@@ -52,6 +52,19 @@ TEST(DueQueue, LiveWorkGoesByDueTime) {
   for (const int64_t due_ns : {500, 300, 400, 300, 0, -7}) line.ask(due_ns, -100);
   EXPECT_EQ(line.take_all(), (std::vector<size_t>{5, 4, 1, 3, 2, 0}));
   EXPECT_EQ(line.queue.first_due_ns(-100), kNeverDue);
+}
+
+// Until one of them is due soon.
+TEST(DueQueue, LiveWorkWithTimeGoesByAsking) {
+  Line line;
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 2 * DueQueue::kSoonNs;
+  line.ask(far + 5000 * kMs, now_ns - 3);
+  line.ask(far, now_ns - 2);
+  line.ask(far + 700 * kMs, now_ns - 4);  // kept its place
+  EXPECT_EQ(line.queue.first_due_ns(now_ns), far);
+  EXPECT_EQ(line.take(now_ns), 2u);
+  EXPECT_EQ(line.take(far - 1), 1u);
+  EXPECT_EQ(line.take(far - 1), 0u);
 }
 
 TEST(DueQueue, BatchWorkGoesByAsking) {

@@ -234,6 +234,26 @@ TEST_F(SchedulerTest, GivingWayKeepsTheOrder) {
   EXPECT_EQ(order_, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
+// Long live work and a stream that is ahead take turns, by slices.
+TEST_F(SchedulerTest, LongWorkGivesWayBySlices) {
+  const int64_t far_ns = 1000 * kMs;
+  {
+    Turn work(queue_, far_ns / 2);
+    clock_.advance_ns(1);
+    ask([&] {
+      const Turn ahead(queue_, far_ns);
+      order_.push_back(-1);
+    });
+    for (int part = 0; part < 6; ++part) {
+      order_.push_back(part);
+      clock_.advance_ns(DueQueue::kStepNs);
+      work.give_way();
+    }
+  }
+  join();
+  EXPECT_EQ(order_, (std::vector<int>{0, 1, 2, 3, -1, 4, 5}));
+}
+
 // As urgent as the one who waits for its end, say.
 TEST_F(SchedulerTest, GivingWayMayHasten) {
   {
