@@ -2,12 +2,15 @@
 // may share them.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/pack.h"
 #include "nn/decoder_config.h"
 #include "nn/norm_weights.h"
+#include "tensor/precision.h"
 
 namespace syrinx::nn {
 
@@ -31,10 +34,53 @@ struct DecoderBlock {
   std::optional<CrossBlock> cross{};
 };
 
+// Names of a layer's tensors in a checkpoint; "{}" stands for the layer's number.  Empty: there is none.
+struct DecoderNames {
+  struct Norm {
+    std::string gamma, beta;
+  };
+  struct Linear {
+    std::string weight, bias;
+    std::string key{};  // under which the packed matrix is kept; empty: `weight`, and what load() does to it
+  };
+  Norm before, after;
+  std::vector<Linear> in;  // queries, keys and values: one tensor for all of them, or one each
+  Linear out;
+  Linear gate;  // of SwiGLU, with `up` for its values
+  Linear up, down;
+  std::string query_norm{}, key_norm{};
+  std::string attention_scale{}, mlp_scale{};
+  Norm cross_norm{};
+  Linear cross_query{};
+  std::vector<Linear> cross_key_value{};  // one tensor for both, or one each
+  Linear cross_out{};
+  bool half_split = false;  // the rotary embedding turns the pairs (i, i + K / 2)
+};
+
+// The names of one layer.
+DecoderNames numbered(DecoderNames names, size_t layer);
+
+// In which types the matrices are packed.
+struct DecoderTypes {
+  PanelType attention, up, down;
+};
+// int4 keeps 8 bits in attention, and in `down` where its rows are short.
+DecoderTypes decoder_types(Precision precision, size_t width);
+
+class WeightReader;
+
 struct DecoderWeights {
   DecoderConfig shape;
   std::vector<DecoderBlock> layers;
   std::vector<float> theta;  // rotary frequencies, [K / 2]
+
+  // Reads all layers; queries and keys of a half-split rotary embedding and their norms are reordered, SwiGLU's panels
+  // alternate.  Faults are gathered by the reader, and with one the weights are not to be used.
+  static DecoderWeights load(WeightReader& reader, const DecoderConfig& shape, const DecoderNames& names,
+                             Precision precision);
+  // The same with the names of each layer, and other types.
+  static DecoderWeights load(WeightReader& reader, const DecoderConfig& shape,
+                             const std::function<DecoderNames(size_t layer)>& names, const DecoderTypes& types);
 
   // theta as `shape` says.
   void set_frequencies();

@@ -4,245 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <random>
-
 #include "allocation_count.h"
-#include "decoder_twin.h"
-#include "kernels/pack_rows.h"
-#include "nn/rows.h"
-#include "tensor/precision.h"
+#include "decoder_fixture.h"
 
 namespace syrinx::nn {
 namespace {
-
-constexpr size_t kPositions = 13, kCrossPositions = 6, kWindow = 5, kRing = 8;
-constexpr size_t kLengths[] = {kPositions, 9, 5};  // of the streams
-
-enum class Cache { kF32, kBf16, kRing, kPrefix };
-enum class Extra { kNone, kHeadNorm, kScaleAndGain, kCross };
-constexpr size_t kExtras = 4;
-
-struct Case {
-  DecoderConfig shape;
-  Precision precision = Precision::kF32;
-  Cache cache = Cache::kF32;
-  bool half_split = false;
-};
-
-// Random weights of a shape, as a checkpoint has them, packed as the decoder reads them.
-class Maker {
- public:
-  explicit Maker(const Case& test) : case_(test), c_(test.shape) {
-    weights.shape = c_;
-    for (size_t i = 0; i < c_.layers; ++i) weights.layers.push_back(block());
-    weights.set_frequencies();
-  }
-
-  std::vector<float> values(size_t count, float scale, float centre = 0) {
-    std::vector<float> made(count);
-    for (float& value : made) value = centre + scale * normal_(random_);
-    return made;
-  }
-  DecoderWeights weights;
-
- private:
-  kernels::OwnedMatrix pack(std::span<const float> rows, std::span<const float> bias, size_t channels,
-                            bool feed_forward) {
-    const bool int4 = case_.precision == Precision::kInt4 && feed_forward;
-    const kernels::StoredRows stored{.bytes = std::as_bytes(rows), .columns = rows.size() / channels};
-    return kernels::pack_rows(int4 ? PanelType::kInt4 : panel_type(case_.precision), channels, {&stored, 1}, bias,
-                              team_);
-  }
-  kernels::OwnedMatrix matrix(size_t channels, size_t columns, bool feed_forward = false) {
-    const std::vector<float> rows = values(columns * channels, 1.0f / std::sqrt(static_cast<float>(channels)));
-    return pack(rows, values(columns, 0.1f), channels, feed_forward);
-  }
-  NormWeights norm() {
-    return {values(c_.width, 0.2f, 1.0f), c_.norm == Norm::kLayer ? values(c_.width, 0.1f) : std::vector<float>()};
-  }
-  kernels::OwnedMatrix query_key_value() {
-    const size_t reordered = c_.query_width() + c_.key_width(), columns = reordered + c_.key_width();
-    std::vector<float> rows = values(columns * c_.width, 1.0f / std::sqrt(static_cast<float>(c_.width)));
-    std::vector<float> bias = values(columns, 0.1f);
-    if (case_.half_split) {
-      interleave_halves(std::span(rows).first(reordered * c_.width), c_.head_size, c_.width);
-      interleave_halves(std::span(bias).first(reordered), c_.head_size, 1);
-    }
-    return pack(rows, bias, c_.width, false);
-  }
-  kernels::OwnedMatrix up() {
-    if (c_.mlp != Mlp::kSwiGlu) return matrix(c_.width, c_.hidden, true);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(c_.width));
-    const std::vector<float> gate = values(c_.hidden * c_.width, scale), value = values(c_.hidden * c_.width, scale);
-    const std::vector<float> rows = interleave_panels(gate, value, c_.width);
-    return pack(rows, {}, c_.width, true);
-  }
-  DecoderBlock block() {
-    DecoderBlock made{.before = norm(),
-                      .after = norm(),
-                      .in = query_key_value(),
-                      .out = matrix(c_.query_width(), c_.width),
-                      .up = up(),
-                      .down = matrix(c_.hidden, c_.width, true)};
-    if (c_.head_norm) {
-      for (auto* gamma : {&made.query_norm, &made.key_norm}) {
-        *gamma = values(c_.head_size, 0.2f, 1.0f);
-        if (case_.half_split) interleave_halves(*gamma, c_.head_size, 1);
-      }
-    }
-    if (c_.layer_scale) {
-      made.attention_scale = values(c_.width, 0.2f, 0.8f);
-      made.mlp_scale = values(c_.width, 0.2f, 0.8f);
-    }
-    if (c_.cross)
-      made.cross.emplace(CrossBlock{.norm = norm(),
-                                    .query = matrix(c_.width, c_.query_width()),
-                                    .key_value = {},
-                                    .out = matrix(c_.query_width(), c_.width)});
-    return made;
-  }
-
-  const Case& case_;
-  const DecoderConfig& c_;
-  ThreadTeam team_{1};
-  std::mt19937 random_{11};
-  std::normal_distribution<float> normal_;
-};
-
-using Rows = std::vector<std::vector<float>>;
-
-// A decoder's weights, what its streams read, and what the twin makes of it.
-struct Fixture {
-  explicit Fixture(const Case& test) : shape(test.shape), test_case(test), maker(test_case) {
-    for (const size_t length : kLengths) {
-      Rows rows;
-      for (size_t n = 0; n < length; ++n) rows.push_back(maker.values(shape.width, 1.0f));
-      inputs.push_back(std::move(rows));
-    }
-    gain = maker.values(shape.layers * shape.width, 0.1f, 1.0f);
-    if (!shape.cross) return;
-    cross = CrossCache(shape.cache, shape.layers, shape.heads, shape.head_size, kCrossPositions + 2);
-    cross.positions = kCrossPositions;
-    for (size_t i = 0; i < shape.layers; ++i)
-      for (size_t h = 0; h < shape.heads; ++h) fill_cross(i, h);
-  }
-
-  void fill_cross(size_t layer, size_t head) {
-    const std::vector<float> numbers = maker.values(2 * kCrossPositions * shape.head_size, 1.0f);
-    const View<const float, 2> keys(numbers.data(), {kCrossPositions, shape.head_size});
-    const View<const float, 2> values(keys.row(0) + keys.size(), {kCrossPositions, shape.head_size});
-    if (cross.type == DType::kF32) {
-      copy_rows(keys, cross.head_keys<float>(layer, head));
-      copy_rows(values, cross.head_values<float>(layer, head));
-    } else {
-      copy_rows(keys, cross.head_keys<uint16_t>(layer, head));
-      copy_rows(values, cross.head_values<uint16_t>(layer, head));
-    }
-  }
-
-  KvCache cache(size_t capacity = kPositions) const {
-    const bool ring = test_case.cache == Cache::kRing;
-    return *KvCache::make({.type = shape.cache,
-                           .layers = shape.layers,
-                           .key_heads = shape.key_heads,
-                           .head_size = shape.head_size,
-                           .capacity = ring ? kRing : capacity,
-                           .window = ring ? kWindow : 0});
-  }
-  std::vector<std::vector<Numbers>> expected() const {
-    const TwinInput input{
-        .weights = &maker.weights, .half_split = test_case.half_split, .cross = &cross, .gain = &gain};
-    std::vector<std::vector<Numbers>> all;
-    for (const Rows& rows : inputs) all.push_back(decoder_twin(input, rows));
-    return all;
-  }
-
-  DecoderConfig shape;
-  Case test_case;
-  Maker maker;
-  std::vector<Rows> inputs;
-  std::vector<float> gain;
-  CrossCache cross;
-};
-
-// A team with a decoder, and the caches of the streams.
-class Running {
- public:
-  Running(const Fixture& fixture, int threads)
-      : f_(fixture),
-        team_(threads),
-        runner_(team_),
-        crew_(team_),
-        decoder_(fixture.maker.weights, runner_, {.rows = 40, .streams = 3, .positions = 32, .cross_positions = 16}) {
-    for (size_t i = 0; i < std::size(kLengths); ++i) caches.push_back(f_.cache());
-  }
-
-  // `count` positions of these streams, from the next one of each on, in one pass: their rows.
-  std::vector<Rows> pass(const std::vector<size_t>& streams, size_t count,
-                         Decoder::Output wanted = Decoder::Output::kRows) {
-    std::vector<Decoder::Rows> work;
-    size_t rows = 0;
-    const View<float, 2> x = decoder_.input(40);
-    for (const size_t i : streams) {
-      KvCache& cache = caches[i];
-      for (size_t n = 0; n < count; ++n)
-        std::copy_n(f_.inputs[i][cache.position + n].data(), f_.shape.width, x.row(rows + n));
-      work.push_back({.cache = &cache, .first = rows, .count = count, .cross = &f_.cross, .gain = f_.gain.data()});
-      rows += count;
-    }
-    run(work, wanted);
-    const View<const float, 2> out = decoder_.output(rows);
-    std::vector<Rows> made(streams.size());
-    for (size_t n = 0; n < rows; ++n) made[n / count].emplace_back(out.row(n), out.row(n) + f_.shape.width);
-    return made;
-  }
-  void run(std::span<const Decoder::Rows> work, Decoder::Output wanted) {
-    decoder_.begin(f_.maker.weights, work, wanted);
-    team_.run([&](int member) {
-      Crew::Seat seat = crew_.everyone(member);
-      decoder_.work(seat);
-    });
-    decoder_.end();
-  }
-  // All of a stream, in passes of these counts in turn, and of what is left.
-  Rows all(size_t stream, const std::vector<size_t>& counts) {
-    Rows made;
-    for (size_t i = 0, left = kLengths[stream] - caches[stream].position; left > 0; ++i) {
-      const size_t count = std::min({counts[i % counts.size()], left, caches[stream].pass_room()});
-      const std::vector<Rows> rows = pass({stream}, count);
-      made.insert(made.end(), rows[0].begin(), rows[0].end());
-      left -= count;
-    }
-    return made;
-  }
-
-  std::vector<KvCache> caches;
-
- private:
-  const Fixture& f_;
-  ThreadTeam team_;
-  Runner runner_;
-  Crew crew_;
-  Decoder decoder_;
-};
-
-void expect_within(const Rows& rows, const std::vector<Numbers>& expected, const char* what) {
-  SCOPED_TRACE(what);
-  const size_t first = expected.size() - rows.size();
-  for (size_t n = 0; n < rows.size(); ++n) {
-    double most = 0, bound = 0;
-    for (size_t k = 0; k < rows[n].size(); ++k) {
-      const Number& want = expected[first + n][k];
-      ASSERT_LE(std::abs(static_cast<double>(rows[n][k]) - want.value), kDeviations * want.deviation)
-          << "row " << n << " column " << k;
-      most = std::max(most, std::abs(want.value));
-      bound = std::max(bound, kDeviations * want.deviation);
-    }
-    // A bound that let anything pass would be no test.
-    ASSERT_LT(bound, most) << "row " << n;
-  }
-}
 
 void expect_twin(const Fixture& f, const std::vector<std::vector<Numbers>>& expected) {
   for (const std::vector<size_t>& counts : {std::vector<size_t>{kPositions}, {3, 1, 4}, {1}}) {
@@ -284,18 +50,6 @@ void expect_prefix(const Fixture& f, const std::vector<std::vector<Numbers>>& ex
   const Rows rows = behind.all(0, {1, 3});
   expect_within(rows, expected[0], "behind a prefix");
   EXPECT_EQ(rows, apart.all(0, {1, 3}));
-}
-
-DecoderConfig shape_of(size_t key_heads, Norm norm, Rotary rotary, Mlp mlp) {
-  return {.width = 40,
-          .layers = 2,
-          .heads = 4,
-          .key_heads = key_heads,
-          .head_size = 12,
-          .hidden = 72,
-          .norm = norm,
-          .rotary = rotary,
-          .mlp = mlp};
 }
 
 // With several threads a pass waits at some twenty barriers, which takes long where cores are busy elsewhere.
@@ -362,6 +116,54 @@ TEST(Decoder, LongCachesInPartsMatchTwin) {
   }
 }
 
+// Frames of many rows through kernels/row_conv.h, as a codec has them.
+TEST(Decoder, RowProductsMatchTwin) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    for (const Products products : {Products::kF32Rows, Products::kBf16Rows}) {
+      if (precision == Precision::kF32 && products == Products::kBf16Rows) continue;
+      for (const Cache cache : {Cache::kF32, Cache::kRing}) {
+        for (const Extra extra : {Extra::kNone, Extra::kHeadNorm, Extra::kScaleAndGain}) {
+          Case test{.shape = shape_of(2, Norm::kLayer, Rotary::kInterleaved, Mlp::kGeluTanh),
+                    .precision = precision,
+                    .cache = cache};
+          test.shape.products = products;
+          if (extra == Extra::kHeadNorm) test.shape.mlp = Mlp::kGelu;
+          run_case(test, extra, extra == Extra::kNone ? 3 : 1);
+        }
+      }
+    }
+  }
+}
+
+// The last row of each stream, with the others skipped in the last layer; then steps go on.
+TEST(Decoder, LastRowsMatchTwin) {
+  for (const Precision precision : kAllPrecisions) {
+    for (const Extra extra : {Extra::kNone, Extra::kScaleAndGain, Extra::kCross}) {
+      for (const size_t segment : {0, 3}) {
+        Case test{.shape = shape_of(2, Norm::kRms, Rotary::kInterleaved, Mlp::kSwiGlu), .precision = precision};
+        test.shape.layer_scale = test.shape.stream_gain = extra == Extra::kScaleAndGain;
+        test.shape.cross = extra == Extra::kCross;
+        test.shape.segment = segment;
+        const Fixture f(test);
+        const std::vector<std::vector<Numbers>> expected = f.expected();
+        for (const int threads : {1, 2}) {
+          Running run(f, threads);
+          const std::vector<Rows> last = run.pass({0, 1, 2}, 4, Decoder::Output::kLastRows);
+          const std::vector<Rows> next = run.pass({0, 1, 2}, 1, Decoder::Output::kLastRows);
+          for (size_t i = 0; i < 3; ++i) {
+            ASSERT_EQ(last[i].size(), 1u);
+            const auto until = [&](size_t end) {
+              return std::vector<Numbers>(expected[i].begin(), expected[i].begin() + static_cast<ptrdiff_t>(end));
+            };
+            expect_within(last[i], until(4), "last row");
+            expect_within(next[i], until(5), "step behind it");
+          }
+        }
+      }
+    }
+  }
+}
+
 Case swiglu_case() {
   return {.shape = shape_of(2, Norm::kRms, Rotary::kInterleaved, Mlp::kSwiGlu), .half_split = true};
 }
@@ -377,6 +179,35 @@ TEST(Decoder, StepsAllocateNothing) {
     const size_t before = allocation_count();
     for (int i = 0; i < 10; ++i) run.run(work, Decoder::Output::kRows);
     EXPECT_EQ(allocation_count() - before, 0u);
+  }
+}
+
+// Two sets of weights over one cache, with norms of their own and shared ones: the first positions through one, the
+// next ones through the other, and one pass a position through both, as a depth transformer does.
+TEST(Decoder, WeightSetsAlternateOverOneCache) {
+  for (const bool shared_norms : {false, true}) {
+    const Case test = swiglu_case();
+    const Fixture f(test);
+    Maker other(test, 12);
+    if (shared_norms) {
+      for (size_t i = 0; i < test.shape.layers; ++i) {
+        other.weights.layers[i].before = f.maker.weights.layers[i].before;
+        other.weights.layers[i].after = f.maker.weights.layers[i].after;
+      }
+    }
+    const std::vector<const DecoderWeights*> sets = {&f.maker.weights, &other.weights};
+    const std::vector<Numbers> expected =
+        decoder_twin({.weights = sets[0], .second = sets[1], .half_split = test.half_split}, f.inputs[0]);
+    Running run(f, 2);
+    Rows made;
+    for (size_t n = 0; n < kPositions; ++n) {
+      run.weights = sets[n % 2];
+      made.push_back(run.pass({0}, 1)[0][0]);
+    }
+    expect_within(made, expected, shared_norms ? "shared norms" : "own norms");
+    run.weights = nullptr;
+    run.caches[0].reset();
+    EXPECT_NE(run.all(0, {1}), made);
   }
 }
 

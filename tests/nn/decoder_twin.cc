@@ -64,8 +64,14 @@ Number dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
-Numbers product(const PackedMatrix& matrix, const Numbers& x) {
-  const Numbers read = narrowed(matrix.type, x);
+// The form in which a product reads activations.
+PanelType read_type(const PackedMatrix& matrix, Products products) {
+  if (products == Products::kLinear) return matrix.type;
+  return products == Products::kBf16Rows ? PanelType::kBf16 : PanelType::kF32;
+}
+
+Numbers product_of(const PackedMatrix& matrix, Products products, const Numbers& x) {
+  const Numbers read = narrowed(read_type(matrix, products), x);
   Numbers y(matrix.columns), row(x.size());
   for (size_t n = 0; n < y.size(); ++n) {
     for (size_t k = 0; k < x.size(); ++k) row[k] = {weight_at(matrix, n, k), 0};
@@ -128,10 +134,11 @@ class Twin {
       : input_(input), c_(input.weights->shape), keys_(c_.layers * c_.key_heads), values_(keys_.size()) {}
 
   Numbers step(const std::vector<float>& x, size_t position) {
+    weights_ = input_.second != nullptr && position % 2 == 1 ? input_.second : input_.weights;
     Numbers row;
     for (const float value : x) row.push_back({value, 0});
     for (size_t i = 0; i < c_.layers; ++i) {
-      const DecoderBlock& block = input_.weights->layers[i];
+      const DecoderBlock& block = weights_->layers[i];
       add(row, product(block.out.view, self(i, norm(row, block.before), position)), block.attention_scale);
       if (c_.cross) add(row, product(block.cross->out.view, cross(i, norm(row, block.cross->norm))), {});
       Numbers read = norm(row, block.after);
@@ -143,6 +150,7 @@ class Twin {
   }
 
  private:
+  Numbers product(const PackedMatrix& matrix, const Numbers& x) const { return product_of(matrix, c_.products, x); }
   Numbers norm(const Numbers& x, const NormWeights& w) const { return normed(c_.norm, x, w.gamma, w.beta, c_.epsilon); }
 
   static void add(Numbers& x, const Numbers& branch, const std::vector<float>& scale) {
@@ -181,7 +189,7 @@ class Twin {
   }
 
   Numbers self(size_t layer, const Numbers& x, size_t position) {
-    const DecoderBlock& block = input_.weights->layers[layer];
+    const DecoderBlock& block = weights_->layers[layer];
     const Numbers qkv = product(block.in.view, x);
     const size_t size = c_.head_size, value_column = c_.query_width() + c_.key_width();
     Numbers out;
@@ -218,7 +226,7 @@ class Twin {
 
   Numbers cross(size_t layer, const Numbers& x) const {
     const CrossCache& heard = *input_.cross;
-    const Numbers queries = product(input_.weights->layers[layer].cross->query.view, x);
+    const Numbers queries = product(weights_->layers[layer].cross->query.view, x);
     Numbers out;
     for (size_t h = 0; h < c_.heads; ++h) {
       const auto first = queries.begin() + static_cast<ptrdiff_t>(h * c_.head_size);
@@ -257,6 +265,7 @@ class Twin {
 
   const TwinInput& input_;
   const DecoderConfig& c_;
+  const DecoderWeights* weights_ = nullptr;          // of the position
   std::vector<std::vector<Numbers>> keys_, values_;  // [layers * G][positions]
 };
 

@@ -25,6 +25,7 @@ using Numbers = std::vector<Number>;
 
 struct TwinInput {
   const DecoderWeights* weights = nullptr;
+  const DecoderWeights* second = nullptr;    // of every other position, if there is one
   bool half_split = false;                   // the checkpoint turns (i, i + K / 2), and the weights were reordered
   const CrossCache* cross = nullptr;         // with DecoderConfig::cross
   const std::vector<float>* gain = nullptr;  // [layers, D], with stream_gain

@@ -14,15 +14,6 @@ constexpr std::string_view kPrefix = "flow_lm.";
 // Far above what is published (1024 wide, 24 layers, 4000 tokens), far below where a product could overflow.
 constexpr size_t kMaxWidth = 16384, kMaxLayers = 256, kMaxBins = 1 << 20;
 
-// Rows of fewer numbers have too few to even out what 4 bits lose: there the second matrix of the feed-forward keeps 8.
-constexpr size_t kInt4Width = 1024;
-
-// In int4 attention and head keep 8 bits (panel_type()), as the latents and what the layers hand on suffer more from 4
-// there than in the feed-forward, which is two thirds of the weights (docs/pocket_tts.md).
-PanelType feed_forward_type(Precision precision) {
-  return precision == Precision::kInt4 ? PanelType::kInt4 : panel_type(precision);
-}
-
 // Names without the prefix.  Matrices are kept under the name of their first part.
 class Reader : public nn::WeightReader {
  public:
@@ -36,8 +27,7 @@ class Reader : public nn::WeightReader {
                       .team = team},
                      store),
         file_(file),
-        narrow_(panel_type(precision)),
-        feed_forward_(feed_forward_type(precision)) {}
+        narrow_(panel_type(precision)) {}
 
   std::vector<float> values(const std::string& name, const std::vector<size_t>& dims) {
     return WeightReader::values(full(name), dims);
@@ -52,13 +42,6 @@ class Reader : public nn::WeightReader {
   // A matrix that the precision narrows.
   kernels::OwnedMatrix narrow(const std::string& name, size_t channels, size_t columns, bool bias = false) {
     return one(narrow_, name, channels, columns, bias);
-  }
-  // D -> F -> D.
-  kernels::OwnedMatrix linear1(const std::string& name, size_t width, size_t hidden) {
-    return one(feed_forward_, name, width, hidden, false);
-  }
-  kernels::OwnedMatrix linear2(const std::string& name, size_t hidden, size_t width) {
-    return one(width < kInt4Width ? narrow_ : feed_forward_, name, hidden, width, false);
   }
   // NAME.weight and NAME.bias, as a part of a matrix.
   static Columns part(const std::string& name, size_t columns, bool bias) {
@@ -96,7 +79,7 @@ class Reader : public nn::WeightReader {
   }
 
   const Safetensors& file_;
-  const PanelType narrow_, feed_forward_;
+  const PanelType narrow_;
 };
 
 Status check(const FlowLmConfig& c, size_t latent, size_t voice_width, const std::string& name) {
@@ -147,16 +130,21 @@ nn::DecoderConfig shape_of(const TransformerConfig& t, Precision precision) {
           .cache = precision == Precision::kF32 ? DType::kF32 : DType::kBF16};
 }
 
-nn::DecoderBlock read_layer(Reader& reader, const TransformerConfig& t, size_t index) {
-  const std::string name = fmt::format("transformer.layers.{}.", index);
-  nn::DecoderBlock layer;
-  layer.before = reader.norm(name + "norm1", t.width);
-  layer.after = reader.norm(name + "norm2", t.width);
-  layer.in = reader.narrow(name + "self_attn.in_proj", t.width, t.attention_width + 2 * t.key_width());
-  layer.out = reader.narrow(name + "self_attn.out_proj", t.attention_width, t.width);
-  layer.up = reader.linear1(name + "linear1", t.width, t.hidden);
-  layer.down = reader.linear2(name + "linear2", t.hidden, t.width);
-  return layer;
+nn::DecoderNames layer_names() {
+  const std::string name = std::string(kPrefix) + "transformer.layers.{}.";
+  const auto norm = [&](const char* part) {
+    return nn::DecoderNames::Norm{name + part + ".weight", name + part + ".bias"};
+  };
+  const auto linear = [&](const char* part) {
+    return nn::DecoderNames::Linear{.weight = name + part + ".weight", .bias = "", .key = name + part};
+  };
+  return {.before = norm("norm1"),
+          .after = norm("norm2"),
+          .in = {linear("self_attn.in_proj")},
+          .out = linear("self_attn.out_proj"),
+          .gate = {},
+          .up = linear("linear1"),
+          .down = linear("linear2")};
 }
 
 TimeEmbedding read_time(Reader& reader, size_t width, size_t index) {
@@ -217,7 +205,6 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   const TransformerConfig& t = config.transformer;
   Reader reader(file, precision, store, pages, team);
   FlowLmWeights w;
-  w.shape = shape_of(t, precision);
   w.config = config;
   w.precision = precision;
   w.latent = latent;
@@ -231,14 +218,14 @@ Result<FlowLmWeights> read_flow_lm(const Safetensors& file, const FlowLmConfig& 
   w.text_table = reader.table("conditioner.embed.weight", config.text_bins, config.text_bins + 1, w.text_width());
   if (config.text_rank > 0) w.text_proj = reader.exact("conditioner.proj", config.text_rank, t.width);
   w.input = reader.exact("input_linear", latent, t.width);
-  for (size_t i = 0; i < t.layers; ++i) w.layers.push_back(read_layer(reader, t, i));
+  static_cast<nn::DecoderWeights&>(w) =
+      nn::DecoderWeights::load(reader, shape_of(t, precision), layer_names(), precision);
   w.out_norm = reader.norm("out_norm", t.width);
   if (config.project_condition) w.z_proj = reader.exact("z_proj", t.width, config.condition);
   w.eos = reader.exact("out_eos", config.condition, 1, true);
   w.head = read_head(reader, config, latent);
   SYRINX_TRY_VOID(reader.finish(name));
   if (store != nullptr) w.packed = store->file();
-  w.set_frequencies();
   return w;
 }
 

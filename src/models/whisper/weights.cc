@@ -38,22 +38,6 @@ class Reader : public nn::WeightReader {
     layer.ffn2 = matrix({names.ffn2}, width, hidden);
     return layer;
   }
-  nn::DecoderBlock decoder_layer(const LayerNames& names) {
-    const size_t width = config_.width, hidden = config_.decoder_hidden;
-    nn::DecoderBlock layer;
-    layer.before = norm(names.self.norm);
-    layer.after = norm(names.ffn_norm);
-    layer.in = matrix(names.self.key_value, 3 * width, width);
-    layer.out = matrix({names.self.out}, width, width);
-    nn::CrossBlock& cross = layer.cross.emplace();
-    cross.norm = norm(names.cross.norm);
-    cross.query = matrix(names.cross.query, width, width);
-    cross.key_value = matrix(names.cross.key_value, 2 * width, width);
-    cross.out = matrix({names.cross.out}, width, width);
-    layer.up = matrix({names.ffn1}, hidden, width);
-    layer.down = matrix({names.ffn2}, width, hidden);
-    return layer;
-  }
   // `columns` rows of `channels` weights, in equal parts that stand side by side.
   OwnedMatrix matrix(const std::vector<LinearName>& parts, size_t columns, size_t channels) {
     std::vector<Columns> all;
@@ -62,6 +46,7 @@ class Reader : public nn::WeightReader {
       all.push_back({.weight = part.weight, .bias = part.bias, .columns = columns / parts.size()});
     return WeightReader::matrix(parts.front().weight, type_, all, channels);
   }
+  nn::DecoderTypes decoder_types() const { return {.attention = type_, .up = type_, .down = type_}; }
   OwnedMatrix conv(const LinearName& name, size_t channels);
   RowTable table(const std::string& name, size_t rows) {
     return WeightReader::table(name + "#rows", name, rows, rows, config_.width);
@@ -153,6 +138,26 @@ nn::DecoderConfig decoder_shape(const Config& c, Precision precision) {
           .cache = precision == Precision::kF32 ? DType::kF32 : DType::kBF16};
 }
 
+nn::DecoderNames decoder_names(const LayerNames& names) {
+  const auto norm = [](const NormName& name) { return nn::DecoderNames::Norm{name.gamma, name.beta}; };
+  const auto linear = [](const LinearName& name) {
+    return nn::DecoderNames::Linear{.weight = name.weight, .bias = name.bias};
+  };
+  nn::DecoderNames made{.before = norm(names.self.norm),
+                        .after = norm(names.ffn_norm),
+                        .in = {},
+                        .out = linear(names.self.out),
+                        .gate = {},
+                        .up = linear(names.ffn1),
+                        .down = linear(names.ffn2),
+                        .cross_norm = norm(names.cross.norm),
+                        .cross_query = linear(names.cross.query.front()),
+                        .cross_out = linear(names.cross.out)};
+  for (const LinearName& part : names.self.key_value) made.in.push_back(linear(part));
+  for (const LinearName& part : names.cross.key_value) made.cross_key_value.push_back(linear(part));
+  return made;
+}
+
 size_t count_layers(const Checkpoint& checkpoint, bool decoder) {
   size_t count = 0;
   while (checkpoint.find(checkpoint.layer(decoder, count).ffn1.weight) != nullptr) ++count;
@@ -199,10 +204,10 @@ Result<Weights> read_weights(const Checkpoint& checkpoint, const Config& config,
     w.encoder.push_back(reader.encoder_layer(checkpoint.layer(false, i)));
   w.encoder_norm = reader.norm(names.encoder_norm);
   w.embedding = reader.table(names.embedding, config.vocabulary);
-  w.decoder.shape = decoder_shape(config, precision);
   w.decoder_positions = reader.values(names.decoder_positions, {config.text_positions, width});
-  for (size_t i = 0; i < config.decoder_layers; ++i)
-    w.decoder.layers.push_back(reader.decoder_layer(checkpoint.layer(true, i)));
+  w.decoder = nn::DecoderWeights::load(
+      reader, decoder_shape(config, precision), [&](size_t i) { return decoder_names(checkpoint.layer(true, i)); },
+      reader.decoder_types());
   w.decoder_norm = reader.norm(names.decoder_norm);
   w.output = reader.matrix({{.weight = names.embedding, .bias = ""}}, config.vocabulary, width);
   SYRINX_TRY_VOID(reader.finish());
