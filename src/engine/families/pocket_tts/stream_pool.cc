@@ -29,6 +29,11 @@ Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
   return leased;
 }
 
+size_t StreamPool::leased() const {
+  const std::lock_guard lock(mutex_);
+  return speaker_.streams() - free_.size();
+}
+
 void StreamPool::give_back(size_t stream) {
   speaker_.release(stream);
   const std::lock_guard lock(mutex_);
@@ -46,8 +51,10 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
     waited_ns_ += queue.clock().now_ns() - request.asked_ns;
     if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
     turn.set_deadline(request.deadline_ns);
-    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after,
-                                          [&turn] { turn.give_way(); }));
+    // Parts of a text read the weights again, so a text is whole where nothing else needs the team.
+    nn::BetweenJobs between;
+    if (pool_->leased() > 1 || queue.scheduler().waiting() > 0) between = [&turn] { turn.give_way(); };
+    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after, between));
     if (samples.empty()) return false;
     request.asked_ns = queue.clock().now_ns();
     pool_->enter(request);  // before the turn ends, so that no round comes between

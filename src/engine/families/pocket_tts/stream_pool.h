@@ -90,10 +90,11 @@ class StreamPool final : public Rounds {
                FrameRequest& request) const;
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override;
   void make(std::span<Request* const> round, StepQueue::Turn& turn) override;
+  size_t leased() const;
   void give_back(size_t stream);
 
   ChunkSpeaker speaker_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<size_t> free_;  // streams
   // Scratch of the round that is made.
   std::vector<FrameRequest*> round_;
