@@ -3,8 +3,8 @@
 //
 // Three classes of work:
 //   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time where any is
-//                due within kSoonNs.  Else in the order of asking, so that streams that are ahead of their listeners and
-//                long live work take turns: by due time the one would stand still for as long as the other takes.
+//                due within kSoonNs.  Else in the order of asking, so that streams that are ahead of their listeners
+//                and long live work take turns: by due time one would stand still for as long as the other takes.
 //   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
 //                happens, so it goes behind live work that is due within kSoonNs, and before live work that has more
 //                time.
