@@ -43,7 +43,7 @@ def racers(a: argparse.Namespace, text: str, folder: pathlib.Path) -> dict[str, 
     for precision in a.precisions:
         out = folder / f"syrinx-{precision}.wav"
         commands[f"syrinx {precision}"] = ([a.syrinx, "speak", "--model", a.checkpoint, "--voice", a.voice, "--precision", precision,
-                                            "--eos-threshold", "1e9", "--out", str(out), text], out)
+                                            "--eos-threshold", "1e6", "--out", str(out), text], out)
     for name, more in (("pocket-tts", []), ("pocket-tts --quantize", ["--quantize"])):
         out = folder / f"{name.replace(' ', '')}.wav"
         commands[name] = ([a.maker, "generate", "-q", "--config", a.checkpoint, "--voice", a.voice, "--eos-threshold", "1e9",
