@@ -46,7 +46,6 @@ class Heard:
     name: str                 # the request's id
     seed: int = 0
     status: int = 0           # 0: no answer, or one that was broken off; 503: refused
-    wait: float = 0.0         # of a refusal: after how long the server has it ask again; 0: it does not say
     first: float = 0.0        # from the request to its first sound
     sound: float = 0.0        # how long it lasts
     misses: int = 0           # how often the listener had nothing left to play, and waited
@@ -54,6 +53,7 @@ class Heard:
     gaps: list[float] = dataclasses.field(default_factory=list)  # between the arrivals of frames of 80 ms
     play_end: float = 0.0     # on the clock, when the last of it will have been played
     digest: str = ""          # of all samples
+    wait: float = 0.0         # of a refusal: after how long the server has it ask again; 0: it does not say
 
 
 class _Player:

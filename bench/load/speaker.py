@@ -31,10 +31,10 @@ class Said:
     """Of one clip.  Times in seconds."""
     protocol: str
     status: int = 0        # 200, an HTTP status, or 0: no answer, or an error; 503: refused
-    wait: float = 0.0      # of a refusal: after how long the server has it ask again; 0: it does not say
     answer: float = 0.0    # from the last sample to the words; of a recording that is posted whole, from its request
     words: str = ""
     fault: str = ""
+    wait: float = 0.0      # of a refusal: after how long the server has it ask again; 0: it does not say
 
 
 def form(clip: live.Clip) -> tuple[bytes, str]:
