@@ -6,7 +6,8 @@
 // A prefix, rows that several caches share, holds the first P positions; then position p >= P lies in row (p - P) mod
 // R.  Threads split the query heads: each calls with its own range and its own scratch.
 //
-// The cache is in f32 or in bf16, which is widened in registers: products and sums are of floats either way.
+// The cache is in f32, in bf16, or in int8 with a scale a row and key head, and is widened in registers: products and
+// sums are of floats in any case.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,9 @@
 
 namespace syrinx::kernels {
 
-// N queries, H query heads, G key heads, K numbers a head, heads side by side; T is float, or uint16_t for bf16.  Rows
-// are contiguous, of any stride.
-// The rows of the positions that are seen must have been written, the queries' own included; no other row is read.
+// N queries, H query heads, G key heads, K numbers a head, heads side by side; T is float, uint16_t for bf16, or
+// int8_t. Rows are contiguous, of any stride. The rows of the positions that are seen must have been written, the
+// queries' own included; no other row is read.
 template <class T>
 struct CacheAttention {
   View<const float, 2> q;            // [N, H * K]; row n is position first_position + n
@@ -29,9 +30,12 @@ struct CacheAttention {
   View<const T, 2> values;           // [R, G * K]
   View<const T, 2> prefix_keys{};    // [P, G * K], none without a prefix, which no window may go with
   View<const T, 2> prefix_values{};  // [P, G * K]
-  size_t heads = 1;                  // H
-  size_t key_heads = 1;              // G, divides H
-  size_t head_size = 64;             // K
+  // Of int8: number = scale * int8, a scale for each row and key head, [R, G] and [P, G].
+  View<const float, 2> key_scales{}, value_scales{};
+  View<const float, 2> prefix_key_scales{}, prefix_value_scales{};
+  size_t heads = 1;       // H
+  size_t key_heads = 1;   // G, divides H
+  size_t head_size = 64;  // K
   size_t first_position = 0;
   size_t window = 0;  // keys seen by a query, itself included; 0: all.  Either first_position + N - P or
                       // window + N - 1 must not exceed R
@@ -44,6 +48,7 @@ struct CacheAttention {
 };
 using CacheAttentionInput = CacheAttention<float>;
 using Bf16CacheAttentionInput = CacheAttention<uint16_t>;
+using Int8CacheAttentionInput = CacheAttention<int8_t>;
 
 // The parts of a query's result as one: `parts` [P, K], each over positions of its own, and the logs of the sums of
 // their exponentials, P numbers `stride` apart; out [K] may be the first part.
@@ -57,5 +62,6 @@ size_t cache_attention_scratch_size(size_t rows);
 // single position (N = 1) takes another way, with other roundings.
 void cache_attention(const CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
 void cache_attention(const Bf16CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
+void cache_attention(const Int8CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out);
 
 }  // namespace syrinx::kernels

@@ -1,6 +1,7 @@
 // Attention of the decoder, to its own cache and to a CrossCache.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/bf16.h"
 #include "kernels/cache_attention.h"
@@ -51,6 +52,8 @@ void Decoder::merge_pieces(const Part& part, const Pass& pass) {
 void Decoder::attend_piece(const Part& part, size_t layer, size_t key_head, const Pass& pass, size_t piece) {
   if (config_.cache == DType::kF32) {
     attend_head<float>(part, layer, key_head, pass, piece);
+  } else if (config_.cache == DType::kI8) {
+    attend_head<int8_t>(part, layer, key_head, pass, piece);
   } else {
     attend_head<uint16_t>(part, layer, key_head, pass, piece);
   }
@@ -92,6 +95,15 @@ void Decoder::attend_head(const Part& part, size_t layer, size_t key_head, const
   if (cache.shared() > 0) {
     input.prefix_keys = cache.prefix->template head_keys<T>(layer, key_head);
     input.prefix_values = cache.prefix->template head_values<T>(layer, key_head);
+  }
+  if constexpr (std::is_same_v<T, int8_t>) {
+    input.key_scales = cache.head_key_scales(layer, key_head);
+    input.value_scales = cache.head_value_scales(layer, key_head);
+    if (cache.shared() > 0) {
+      const size_t rows = cache.shared();
+      input.prefix_key_scales = {cache.prefix->head_key_scales(layer, key_head).data(), {rows, 1}};
+      input.prefix_value_scales = {cache.prefix->head_value_scales(layer, key_head).data(), {rows, 1}};
+    }
   }
   input.heads = group;
   input.key_heads = 1;

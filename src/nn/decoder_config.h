@@ -39,7 +39,7 @@ struct DecoderConfig {
   bool stream_gain = false;   // what the MLP reads is multiplied by a vector of the stream
   bool cross = false;         // attention to a CrossCache between the two branches
   size_t cross_width = 0;     // E, of what its keys and values are made from; 0: D
-  DType cache = DType::kF32;  // of keys and values, or kBF16
+  DType cache = DType::kF32;  // of keys and values, or kBF16, kI8
   // Where a step attends to more positions, it does so in parts of so many, which members share and a stage of its own
   // merges: for a few streams with few key heads and long caches.  0: never.
   size_t segment = 0;

@@ -41,16 +41,27 @@ void put_rows(View<const float, 2> rows, View<T, 2> to, size_t first) {
             View<T, 2>(to.data(), {count - before, width}));
 }
 
+// The same in int8, `scales` those of the ring's rows.
+void put_rows(View<const float, 2> rows, View<int8_t, 2> to, float* scales, size_t first) {
+  const size_t count = rows.extent(0), width = rows.extent(1), before = std::min(count, to.extent(0) - first);
+  quantise_rows(View<const float, 2>(rows.data(), {before, width}, {rows.stride(0), 1}),
+                View<int8_t, 2>(to.row(first), {before, width}), scales + first);
+  if (before == count) return;
+  quantise_rows(View<const float, 2>(rows.row(before), {count - before, width}, {rows.stride(0), 1}),
+                View<int8_t, 2>(to.data(), {count - before, width}), scales);
+}
+
 }  // namespace
 
 Result<KvCache> KvCache::make(const Shape& shape) {
   if (shape.window > shape.capacity)
     return fail(Code::kInvalidArgument, "a ring of {} positions for a window of {}", shape.capacity, shape.window);
-  const size_t bytes = shape.layers * shape.capacity * shape.key_heads * shape.head_size * dtype_size(shape.type);
-  if (2 * bytes > kMaxCacheBytes)
+  const size_t rows = shape.layers * shape.capacity * shape.key_heads, scales = shape.type == DType::kI8 ? rows : 0;
+  const size_t bytes = rows * shape.head_size * dtype_size(shape.type);
+  if (2 * (bytes + scales * sizeof(float)) > kMaxCacheBytes)
     return fail(Code::kLimitExceeded,
                 "a stream of {} positions needs {} bytes, the limit is {}; the model is too large", shape.capacity,
-                2 * bytes, kMaxCacheBytes);
+                2 * (bytes + scales * sizeof(float)), kMaxCacheBytes);
   KvCache cache;
   cache.type = shape.type;
   cache.layers = shape.layers;
@@ -60,6 +71,8 @@ Result<KvCache> KvCache::make(const Shape& shape) {
   cache.window = shape.window;
   cache.keys = Buffer<std::byte>(bytes);
   cache.values = Buffer<std::byte>(bytes);
+  cache.key_scales = Buffer<float>(scales);
+  cache.value_scales = Buffer<float>(scales);
   return cache;
 }
 
@@ -95,6 +108,9 @@ void KvCache::copy_from(const KvCache& other) {
     const size_t at = head * capacity * row_bytes;
     std::copy_n(other.keys.data() + at, used, keys.data() + at);
     std::copy_n(other.values.data() + at, used, values.data() + at);
+    if (type != DType::kI8) continue;
+    std::copy_n(other.key_scales.data() + head * capacity, used / row_bytes, key_scales.data() + head * capacity);
+    std::copy_n(other.value_scales.data() + head * capacity, used / row_bytes, value_scales.data() + head * capacity);
   }
 }
 
@@ -113,7 +129,11 @@ size_t KvCache::room() const {
 
 void KvCache::append(size_t layer, size_t key_head, View<const float, 2> new_keys, View<const float, 2> new_values) {
   const size_t first = (position - shared()) % capacity;
-  if (type == DType::kF32) {
+  if (type == DType::kI8) {
+    const size_t at = offset(layer, key_head) / head_size;
+    put_rows(new_keys, head_keys<int8_t>(layer, key_head), key_scales.data() + at, first);
+    put_rows(new_values, head_values<int8_t>(layer, key_head), value_scales.data() + at, first);
+  } else if (type == DType::kF32) {
     put_rows(new_keys, head_keys<float>(layer, key_head), first);
     put_rows(new_values, head_values<float>(layer, key_head), first);
   } else {
@@ -123,17 +143,19 @@ void KvCache::append(size_t layer, size_t key_head, View<const float, 2> new_key
 }
 
 std::vector<float> KvCache::layer_keys(size_t layer) const {
+  SYRINX_CHECK(type != DType::kI8, "rows of an int8 cache");
   return type == DType::kF32 ? rows_of_heads(*this, head_keys<float>(layer, 0).data())
                              : rows_of_heads(*this, head_keys<uint16_t>(layer, 0).data());
 }
 
 std::vector<float> KvCache::layer_values(size_t layer) const {
+  SYRINX_CHECK(type != DType::kI8, "rows of an int8 cache");
   return type == DType::kF32 ? rows_of_heads(*this, head_values<float>(layer, 0).data())
                              : rows_of_heads(*this, head_values<uint16_t>(layer, 0).data());
 }
 
 void KvCache::set_layer(size_t layer, std::span<const float> new_keys, std::span<const float> new_values) {
-  SYRINX_CHECK(new_keys.size() <= capacity * key_width() && new_values.size() == new_keys.size(),
+  SYRINX_CHECK(type != DType::kI8 && new_keys.size() <= capacity * key_width() && new_values.size() == new_keys.size(),
                "{} keys, {} values for {} rows of {}", new_keys.size(), new_values.size(), capacity, key_width());
   if (type == DType::kF32) {
     set_heads(*this, new_keys, head_keys<float>(layer, 0).data());

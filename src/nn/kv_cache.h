@@ -1,8 +1,8 @@
 // The memory that a causal decoder has of one stream: the keys (rotated) and values of the positions that it has read.
 //
 // They are most of what a step reads besides the weights, so they may be kept in bf16, rounded to the nearest as they
-// are written.  The rows of a key head lie behind each other, in the order in which attention reads them
-// (kernels/cache_attention.h).
+// are written, or in int8 with a scale a position and key head.  The rows of a key head lie behind each other, in the
+// order in which attention reads them (kernels/cache_attention.h).
 //
 // A linear cache keeps every position until it is full.  A ring keeps the last `capacity` positions for layers with a
 // window and is never full; with a window w it takes passes of up to capacity - w + 1 rows.  A linear cache may begin
@@ -29,14 +29,15 @@ inline constexpr size_t kMaxPositions = 8192;
 inline constexpr size_t kMaxCacheBytes = size_t{4} << 30;
 
 struct KvCache {
-  DType type = DType::kF32;  // of keys and values, or kBF16
+  DType type = DType::kF32;  // of keys and values, or kBF16, kI8
   size_t layers = 0, key_heads = 0, head_size = 0, capacity = 0;
-  size_t window = 0;                      // of a ring; 0: linear
-  std::shared_ptr<const KvCache> prefix;  // holds the first positions; the rows here follow them
-  Buffer<std::byte> keys, values;         // [layers, G, capacity, K]
-  size_t position = 0;                    // of the next row
-  size_t lost = 0;                        // positions of a ring before this one are overwritten, as truncate() saw it
-  bool full = false;                      // a step was refused because there was no room
+  size_t window = 0;                       // of a ring; 0: linear
+  std::shared_ptr<const KvCache> prefix;   // holds the first positions; the rows here follow them
+  Buffer<std::byte> keys, values;          // [layers, G, capacity, K]
+  Buffer<float> key_scales, value_scales;  // of kI8, [layers, G, capacity]
+  size_t position = 0;                     // of the next row
+  size_t lost = 0;                         // positions of a ring before this one are overwritten, as truncate() saw it
+  bool full = false;                       // a step was refused because there was no room
 
   // Room for `capacity` positions, none read.  kLimitExceeded: more than kMaxCacheBytes.  kInvalidArgument: a ring that
   // is shorter than its window.
@@ -61,12 +62,13 @@ struct KvCache {
   // Rows that one pass may add: all that fit, in a ring those that leave the window of the first one.
   size_t pass_room() const { return window == 0 ? room() : capacity - window + 1; }
   size_t key_width() const { return key_heads * head_size; }
-  size_t bytes() const { return keys.size() + values.size(); }  // of its own rows, used or not
+  // Of its own rows, used or not.
+  size_t bytes() const { return keys.size() + values.size() + 2 * key_scales.size() * sizeof(float); }
   bool same_heads(const KvCache& other) const {
     return layers == other.layers && key_heads == other.key_heads && head_size == other.head_size;
   }
 
-  // Rows of one key head, [capacity, K]; T is float or, for bf16, uint16_t, as `type` says.
+  // Rows of one key head, [capacity, K]; T is float, or uint16_t for bf16, int8_t, as `type` says.
   template <class T>
   View<T, 2> head_keys(size_t layer, size_t key_head) {
     return {reinterpret_cast<T*>(keys.data()) + offset(layer, key_head), {capacity, head_size}};
@@ -85,10 +87,19 @@ struct KvCache {
     return {reinterpret_cast<const T*>(values.data()) + offset(layer, key_head), {position - shared(), head_size}};
   }
 
+  // The scales of a key head of kI8, [capacity, 1].
+  View<const float, 2> head_key_scales(size_t layer, size_t key_head) const {
+    return {key_scales.data() + offset(layer, key_head) / head_size, {capacity, 1}};
+  }
+  View<const float, 2> head_value_scales(size_t layer, size_t key_head) const {
+    return {value_scales.data() + offset(layer, key_head) / head_size, {capacity, 1}};
+  }
+
   // Keeps the new rows [n, K] of a key head at positions from `position` on, rounded to `type`.
   void append(size_t layer, size_t key_head, View<const float, 2> new_keys, View<const float, 2> new_values);
 
-  // A copy of what a linear cache has read into its own rows, widened: [positions, G * K], heads side by side.
+  // A copy of what a linear cache of f32 or bf16 has read into its own rows, widened: [positions, G * K], heads side by
+  // side.
   std::vector<float> layer_keys(size_t layer) const;
   std::vector<float> layer_values(size_t layer) const;
   // The reverse: the first rows of a layer, rounded to `type`; keys and values are [n, G * K], n <= capacity.

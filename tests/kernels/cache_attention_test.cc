@@ -21,12 +21,17 @@ struct Case {
 // A number of a cache from a float, and back.
 template <class T>
 T kept(float value) {
-  if constexpr (std::is_same_v<T, float>) return value;
-  if (std::isnan(value)) return 0x7FC0;
-  return f32_to_bf16(value);
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, int8_t>) {  // a row that is not to be read has a scale of NaN
+    return std::isnan(value) ? int8_t{1} : static_cast<int8_t>(std::clamp(value * 40.0f, -127.0f, 127.0f));
+  } else {
+    return std::isnan(value) ? 0x7FC0 : f32_to_bf16(value);
+  }
 }
 double number(float value) { return value; }
 double number(uint16_t value) { return bf16_to_f32(value); }
+double number(int8_t value) { return value; }
 
 // n numbers, one element behind the alignment of their memory.
 template <class T>
@@ -43,13 +48,22 @@ struct Ring {
   Ring(const Case& c, uint32_t seed)
       : stride(c.key_heads * c.width + 3),
         keys(cache_values<T>(c.ring * stride, seed, c.fill)),
-        values(cache_values<T>(c.ring * stride, seed + 1, c.fill)) {
+        values(cache_values<T>(c.ring * stride, seed + 1, c.fill)),
+        key_scales(c.ring * c.key_heads),
+        value_scales(c.ring * c.key_heads) {
+    for (size_t i = 0; i < key_scales.size(); ++i) {
+      key_scales[i] = 0.02f + 0.001f * static_cast<float>(i % 17);
+      value_scales[i] = 0.03f + 0.001f * static_cast<float>(i % 13);
+    }
     const size_t end = c.first + c.queries;
     const size_t begin = c.window == 0 || c.first < c.window ? 0 : c.first + 1 - c.window;
     std::vector<bool> seen(c.ring);
     for (size_t position = begin; position < end; ++position) seen[position % c.ring] = true;
     for (size_t row = 0; row < c.ring; ++row) {
       if (seen[row]) continue;
+      for (size_t head = 0; head < c.key_heads; ++head)
+        key_scales[row * c.key_heads + head] = value_scales[row * c.key_heads + head] =
+            std::numeric_limits<float>::quiet_NaN();
       for (size_t column = 0; column < stride; ++column)
         keys[1 + row * stride + column] = values[1 + row * stride + column] =
             kept<T>(std::numeric_limits<float>::quiet_NaN());
@@ -57,6 +71,7 @@ struct Ring {
   }
   size_t stride;
   std::vector<T> keys, values;
+  std::vector<float> key_scales, value_scales;
 };
 
 template <class T>
@@ -65,6 +80,10 @@ CacheAttention<T> input_of(const Case& c, const Ring<T>& ring, const TestValues&
   in.q = {q.data(), {c.queries, c.heads * c.width}, {c.heads * c.width + 5, 1}};
   in.keys = {ring.keys.data() + 1, {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
   in.values = {ring.values.data() + 1, {c.ring, c.key_heads * c.width}, {ring.stride, 1}};
+  if constexpr (std::is_same_v<T, int8_t>) {
+    in.key_scales = {ring.key_scales.data(), {c.ring, c.key_heads}};
+    in.value_scales = {ring.value_scales.data(), {c.ring, c.key_heads}};
+  }
   in.heads = c.heads;
   in.key_heads = c.key_heads;
   in.head_size = c.width;
@@ -72,6 +91,10 @@ CacheAttention<T> input_of(const Case& c, const Ring<T>& ring, const TestValues&
   in.window = c.window;
   in.scale = c.scale;
   return in;
+}
+
+double scale_of(View<const float, 2> scales, size_t row, size_t key_head) {
+  return scales.data() == nullptr ? 1.0 : scales(row, key_head);
 }
 
 // One query of one head in double; the bound is that of tests/kernels/attention_test.cc.
@@ -87,7 +110,8 @@ std::vector<Expected> attend_twin(const CacheAttention<T>& in, size_t query, siz
     rows.push_back(p % in.keys.extent(0));
     Expected score;
     for (size_t t = 0; t < width; ++t)
-      score.add(in.q(query, head * width + t), number(in.keys(rows.back(), column + t)) * in.scale);
+      score.add(in.q(query, head * width + t), number(in.keys(rows.back(), column + t)) * in.scale *
+                                                   scale_of(in.key_scales, rows.back(), column / width));
     weight.push_back(score.value);
     maximum = std::max(maximum, score.value);
     largest_magnitude = std::max(largest_magnitude, score.magnitude);
@@ -95,7 +119,9 @@ std::vector<Expected> attend_twin(const CacheAttention<T>& in, size_t query, siz
   for (double& w : weight) w = std::exp(w - maximum), sum += w;
   std::vector<Expected> out(width);
   for (size_t j = 0; j < rows.size(); ++j)
-    for (size_t t = 0; t < width; ++t) out[t].add(weight[j] / sum, number(in.values(rows[j], column + t)));
+    for (size_t t = 0; t < width; ++t)
+      out[t].add(weight[j] / sum,
+                 number(in.values(rows[j], column + t)) * scale_of(in.value_scales, rows[j], column / width));
   *factor = 2 * sum_factor(width) * largest_magnitude + 2 * sum_factor(rows.size()) + 4;
   return out;
 }
@@ -131,6 +157,7 @@ void run_case_in(const Case& c) {
 void run_case(const Case& c) {
   run_case_in<float>(c);
   run_case_in<uint16_t>(c);
+  run_case_in<int8_t>(c);
 }
 
 TEST(CacheAttention, OneQueryAndSomeAtEveryLength) {
@@ -218,6 +245,7 @@ TEST(CacheAttention, PartsMergeToWhole) {
       for (const size_t first : {0, 15, 16, 40}) {
         run_parts<float>({first + 1, first, 1, 4, 2, 24}, part);
         run_parts<uint16_t>({first + 1, first, 1, 3, 1, 64}, part);
+        run_parts<int8_t>({first + 1, first, 1, 2, 2, 40}, part);
         run_parts<float>({11, first, 1, 2, 2, 16, 11}, part);
       }
     }
@@ -251,6 +279,7 @@ TEST(CacheAttention, AQueryDoesNotDependOnItsNeighbours) {
   for_each_target([] {
     expect_independent_queries<float>();
     expect_independent_queries<uint16_t>();
+    expect_independent_queries<int8_t>();
   });
 }
 
@@ -275,6 +304,15 @@ void expect_prefix_as_rows() {
       in.prefix_values = rows(values, 0, shared);
       in.keys = rows(keys, shared, rest);
       in.values = rows(values, shared, rest);
+      if constexpr (std::is_same_v<T, int8_t>) {
+        const auto scales = [&](const std::vector<float>& all, size_t first, size_t count) {
+          return View<const float, 2>(all.data() + first * whole.key_heads, {count, whole.key_heads});
+        };
+        in.prefix_key_scales = scales(ring.key_scales, 0, shared);
+        in.prefix_value_scales = scales(ring.value_scales, 0, shared);
+        in.key_scales = scales(ring.key_scales, shared, rest);
+        in.value_scales = scales(ring.value_scales, shared, rest);
+      }
       cache_attention(in, {0, whole.heads}, scratch, {got.data(), {queries, columns}});
       EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0) << shared << " of " << queries;
     }
@@ -285,6 +323,7 @@ TEST(CacheAttention, APrefixIsTheRowsInFront) {
   for_each_target([] {
     expect_prefix_as_rows<float>();
     expect_prefix_as_rows<uint16_t>();
+    expect_prefix_as_rows<int8_t>();
   });
 }
 

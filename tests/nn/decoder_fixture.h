@@ -19,7 +19,7 @@ namespace syrinx::nn {
 inline constexpr size_t kPositions = 13, kCrossPositions = 6, kWindow = 5, kRing = 8;
 inline constexpr size_t kLengths[] = {kPositions, 9, 5};  // of the streams
 
-enum class Cache { kF32, kBf16, kRing, kPrefix };
+enum class Cache { kF32, kBf16, kRing, kPrefix, kInt8, kInt8Ring, kInt8Prefix };
 enum class Extra { kNone, kHeadNorm, kScaleAndGain, kCross };
 inline constexpr size_t kExtras = 4;
 
@@ -178,7 +178,7 @@ struct Fixture {
   }
 
   KvCache cache(size_t capacity = kPositions) const {
-    const bool ring = test_case.cache == Cache::kRing;
+    const bool ring = test_case.cache == Cache::kRing || test_case.cache == Cache::kInt8Ring;
     return *KvCache::make({.type = shape.cache,
                            .layers = shape.layers,
                            .key_heads = shape.key_heads,

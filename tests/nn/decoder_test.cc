@@ -6,6 +6,7 @@
 
 #include "allocation_count.h"
 #include "decoder_fixture.h"
+#include "kernels/cache_attention.h"
 
 namespace syrinx::nn {
 namespace {
@@ -61,14 +62,16 @@ void run_case(Case test, Extra extra, int threads) {
   c.head_norm = extra == Extra::kHeadNorm;
   c.layer_scale = c.stream_gain = extra == Extra::kScaleAndGain;
   c.cross = extra == Extra::kCross;
-  c.window = test.cache == Cache::kRing ? kWindow : 0;
-  c.cache = test.cache == Cache::kF32 || test.cache == Cache::kRing ? DType::kF32 : DType::kBF16;
+  c.window = test.cache == Cache::kRing || test.cache == Cache::kInt8Ring ? kWindow : 0;
+  c.cache = test.cache == Cache::kF32 || test.cache == Cache::kRing      ? DType::kF32
+            : test.cache == Cache::kBf16 || test.cache == Cache::kPrefix ? DType::kBF16
+                                                                         : DType::kI8;
   const Fixture f(test);
   const std::vector<std::vector<Numbers>> expected = f.expected();
   expect_twin(f, expected);
   expect_same_together(f, 1, threads);
   expect_same_together(f, 2, threads);
-  if (test.cache == Cache::kPrefix) expect_prefix(f, expected);
+  if (test.cache == Cache::kPrefix || test.cache == Cache::kInt8Prefix) expect_prefix(f, expected);
 }
 
 class DecoderMatrix : public ::testing::TestWithParam<Precision> {};
@@ -164,6 +167,20 @@ TEST(Decoder, LastRowsMatchTwin) {
   }
 }
 
+TEST(Decoder, Int8CachesMatchTwin) {
+  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+    for (const Cache cache : {Cache::kInt8, Cache::kInt8Ring, Cache::kInt8Prefix}) {
+      for (const size_t segment : {0, 4}) {
+        Case test{.shape = shape_of(2, Norm::kRms, Rotary::kInterleaved, Mlp::kSwiGlu),
+                  .precision = precision,
+                  .cache = cache};
+        test.shape.segment = segment;
+        run_case(test, segment == 0 ? Extra::kHeadNorm : Extra::kNone, 2);
+      }
+    }
+  }
+}
+
 Case swiglu_case() {
   return {.shape = shape_of(2, Norm::kRms, Rotary::kInterleaved, Mlp::kSwiGlu), .half_split = true};
 }
@@ -237,6 +254,72 @@ TEST(KvCache, RingKeepsWindowAcrossTruncation) {
   twice.caches[0].truncate(11);
   EXPECT_EQ(twice.pass({0}, 1), want);
   EXPECT_EQ(twice.caches[0].pass_room(), kRing - kWindow + 1);
+}
+
+TEST(KvCache, Int8RowsStayWithinHalfStep) {
+  constexpr size_t kSize = 24;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> rows(6 * kSize);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = i / kSize == 2 ? 0.0f : normal(random) * static_cast<float>(i + 1);
+  KvCache cache =
+      *KvCache::make({.type = DType::kI8, .layers = 1, .key_heads = 1, .head_size = kSize, .capacity = 5, .window = 2});
+  cache.position = 3;  // the ring wraps
+  const View<const float, 2> four(rows.data(), {4, kSize});
+  cache.append(0, 0, four, four);
+  KvCache copy =
+      *KvCache::make({.type = DType::kI8, .layers = 1, .key_heads = 1, .head_size = kSize, .capacity = 5, .window = 2});
+  cache.position = 7;
+  copy.copy_from(cache);
+  for (size_t n = 0; n < 4; ++n) {
+    const size_t row = (3 + n) % 5;
+    const float scale = copy.head_key_scales(0, 0).row(row)[0];
+    for (size_t i = 0; i < kSize; ++i) {
+      const float kept = scale * static_cast<float>(copy.head_keys<int8_t>(0, 0).row(row)[i]);
+      EXPECT_LE(std::abs(kept - rows[n * kSize + i]), scale * 0.5001f) << n << " " << i;
+    }
+  }
+}
+
+// Attention over an int8 cache beside the same in f32.  A key that is off by half a step moves a score by at most
+// delta = scale |q|_1 step / 2, so weights by a factor within exp(2 delta), and a value by half its step.
+TEST(KvCache, Int8AttentionStaysNearF32) {
+  constexpr size_t kSize = 64, kRows = 300;
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> q(kSize), keys(kRows * kSize), values(kRows * kSize);
+  for (auto* all : {&q, &keys, &values})
+    for (float& value : *all) value = normal(random);
+  const View<const float, 2> key_rows(keys.data(), {kRows, kSize}), value_rows(values.data(), {kRows, kSize});
+  std::vector<int8_t> narrow_keys(keys.size()), narrow_values(keys.size());
+  std::vector<float> key_scales(kRows), value_scales(kRows), exact(kSize), narrow(kSize);
+  quantise_rows(key_rows, {narrow_keys.data(), {kRows, kSize}}, key_scales.data());
+  quantise_rows(value_rows, {narrow_values.data(), {kRows, kSize}}, value_scales.data());
+  std::vector<float> scratch(kernels::cache_attention_scratch_size(kRows));
+  kernels::CacheAttentionInput f32{.q = {q.data(), {1, kSize}}, .keys = key_rows, .values = value_rows};
+  f32.first_position = kRows - 1;
+  f32.scale = 0.125f;
+  kernels::cache_attention(f32, {0, 1}, scratch, {exact.data(), {1, kSize}});
+  kernels::Int8CacheAttentionInput int8{
+      .q = f32.q, .keys = {narrow_keys.data(), {kRows, kSize}}, .values = {narrow_values.data(), {kRows, kSize}}};
+  int8.key_scales = {key_scales.data(), {kRows, 1}};
+  int8.value_scales = {value_scales.data(), {kRows, 1}};
+  int8.first_position = f32.first_position;
+  int8.scale = f32.scale;
+  kernels::cache_attention(int8, {0, 1}, scratch, {narrow.data(), {1, kSize}});
+  double sum_q = 0, most_key_step = 0, most_value_step = 0, most_value = 0, worst = 0;
+  for (const float value : q) sum_q += std::abs(value);
+  for (const float value : values) most_value = std::max(most_value, std::abs(static_cast<double>(value)));
+  for (size_t n = 0; n < kRows; ++n) {
+    most_key_step = std::max<double>(most_key_step, key_scales[n]);
+    most_value_step = std::max<double>(most_value_step, value_scales[n]);
+  }
+  const double delta = 0.125 * sum_q * most_key_step / 2;
+  const double bound = std::expm1(2 * delta) * most_value + most_value_step / 2 + 1e-5;
+  for (size_t i = 0; i < kSize; ++i) worst = std::max(worst, std::abs(static_cast<double>(exact[i]) - narrow[i]));
+  EXPECT_LE(worst, bound);
+  EXPECT_GT(worst, 0.0);
+  std::printf("int8 cache beside f32: worst %.2e, bound %.2e, largest value %.2f\n", worst, bound, most_value);
 }
 
 TEST(KvCacheDeathTest, RingForgetsOldPositions) {

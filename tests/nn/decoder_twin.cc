@@ -183,6 +183,7 @@ class Twin {
   }
 
   Numbers kept(Numbers rows) const {
+    if (c_.cache == DType::kI8) return narrowed(PanelType::kInt8Symmetric, rows);
     for (Number& number : rows)
       if (c_.cache == DType::kBF16) number = to_bf16(number);
     return rows;

@@ -61,6 +61,13 @@ HWY_INLINE hn::VFromD<D> load_as_f32(D d, const uint16_t* HWY_RESTRICT from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(du16, from))));
 }
 
+template <class D>
+HWY_INLINE hn::VFromD<D> load_as_f32(D d, const int8_t* HWY_RESTRICT from) {
+  const hn::Rebind<int32_t, D> di;
+  const hn::Rebind<int8_t, D> di8;
+  return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(di8, from)));
+}
+
 // The first n lanes from memory, the others zero.
 template <class D>
 HWY_INLINE hn::VFromD<D> load_n_as_f32(D d, const float* HWY_RESTRICT from, size_t n) {
@@ -70,6 +77,12 @@ template <class D>
 HWY_INLINE hn::VFromD<D> load_n_as_f32(D d, const uint16_t* HWY_RESTRICT from, size_t n) {
   HWY_ALIGN uint16_t lanes[hn::MaxLanes(d)] = {};
   std::memcpy(lanes, from, n * sizeof(uint16_t));
+  return load_as_f32(d, lanes);
+}
+template <class D>
+HWY_INLINE hn::VFromD<D> load_n_as_f32(D d, const int8_t* HWY_RESTRICT from, size_t n) {
+  HWY_ALIGN int8_t lanes[hn::MaxLanes(d)] = {};
+  std::memcpy(lanes, from, n);
   return load_as_f32(d, lanes);
 }
 

@@ -190,13 +190,21 @@ void attend(const CacheAttention<T>& in, size_t key_column, QueryBlock& block, V
     block.query[r] = block.query[block.rows - 1];
     block.column[r] = block.column[block.rows - 1];
   }
+  const auto scale = [&](View<const float, 2> prefix, View<const float, 2> ring) {
+    for (size_t r = 0; kScaled<T> && r < block.rows; ++r)
+      scale_positions(block.span, prefix, ring, key_column / in.head_size, block.scores[r], 1);
+  };
   if (block.rows == 1) {
     score_block<1, 4>(in, key_column, block);
+    scale(in.prefix_key_scales, in.key_scales);
     weigh(in, block);
+    scale(in.prefix_value_scales, in.value_scales);
     sum_block<1, kSumVectors>(in, key_column, block, out);
   } else {
     score_block<kBlockQueries, 2>(in, key_column, block);
+    scale(in.prefix_key_scales, in.key_scales);
     weigh(in, block);
+    scale(in.prefix_value_scales, in.value_scales);
     sum_block<kBlockQueries, 2>(in, key_column, block, out);
   }
 }
@@ -228,6 +236,9 @@ void attend_f32_cache(const CacheAttentionInput& in, Range heads, float* memory,
 void attend_bf16_cache(const Bf16CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
   attend_cache(in, heads, memory, out);
 }
+void attend_int8_cache(const Int8CacheAttentionInput& in, Range heads, float* memory, View<float, 2> out) {
+  attend_cache(in, heads, memory, out);
+}
 
 }  // namespace syrinx::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -237,6 +248,7 @@ namespace syrinx::kernels {
 
 HWY_EXPORT(attend_f32_cache);
 HWY_EXPORT(attend_bf16_cache);
+HWY_EXPORT(attend_int8_cache);
 
 size_t cache_attention_scratch_size(size_t rows) {
   constexpr size_t kAtOnce = 16;  // queries that lie side by side
@@ -275,6 +287,17 @@ void cache_attention(const CacheAttentionInput& input, Range heads, std::span<fl
 void cache_attention(const Bf16CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
   check(input, heads, scratch, out);
   if (input.q.extent(0) > 0) HWY_DYNAMIC_DISPATCH(attend_bf16_cache)(input, heads, scratch.data(), out);
+}
+
+void cache_attention(const Int8CacheAttentionInput& input, Range heads, std::span<float> scratch, View<float, 2> out) {
+  check(input, heads, scratch, out);
+  SYRINX_CHECK(input.key_scales.extent(0) == input.keys.extent(0) &&
+                   input.value_scales.extent(0) == input.keys.extent(0) &&
+                   input.prefix_key_scales.extent(0) == input.prefix_keys.extent(0) &&
+                   input.prefix_value_scales.extent(0) == input.prefix_keys.extent(0),
+               "scales of {} keys, {} values for {} rows", input.key_scales.extent(0), input.value_scales.extent(0),
+               input.keys.extent(0));
+  if (input.q.extent(0) > 0) HWY_DYNAMIC_DISPATCH(attend_int8_cache)(input, heads, scratch.data(), out);
 }
 
 void merge_attention(View<const float, 2> parts, const float* log_sums, size_t stride, float* out) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "kernels/cache_attention.h"
 
@@ -13,6 +14,10 @@ struct Span {
   size_t begin = 0, end = 0;
   size_t size() const { return end - begin; }
 };
+
+// Whether rows have scales.
+template <class T>
+inline constexpr bool kScaled = std::is_same_v<T, int8_t>;
 
 template <class T>
 Span visible(const CacheAttention<T>& in, size_t query) {
@@ -38,6 +43,18 @@ std::array<Run<T>, 3> runs_of(Span span, View<const T, 2> prefix, View<const T, 
   return {Run<T>{before.size() == 0 ? nullptr : prefix.row(before.begin), before.size(), 0},
           Run<T>{ring.row(row), first, before.size()},
           Run<T>{ring.row(0), after.size() - first, before.size() + first}};
+}
+
+// numbers[(p - span.begin) * width ...] of each position, `width` numbers, times the scale of its row.
+inline void scale_positions(Span span, View<const float, 2> prefix, View<const float, 2> ring, size_t key_head,
+                            float* numbers, size_t width) {
+  for (const Run<float>& run : runs_of(span, prefix, ring)) {
+    const size_t stride = ring.stride(0);
+    for (size_t k = 0; k < run.rows; ++k) {
+      const float scale = run.first[k * stride + key_head];
+      for (size_t i = 0; i < width; ++i) numbers[(run.at + k) * width + i] *= scale;
+    }
+  }
 }
 
 }  // namespace syrinx::kernels

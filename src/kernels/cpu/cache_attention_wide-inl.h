@@ -79,11 +79,12 @@ HWY_INLINE void score_keys(const float* HWY_RESTRICT keys, size_t stride, size_t
 
 // Rows of at most kPiece channels as floats: where they lie, or widened in `room`.
 inline View<const float, 2> as_f32(View<const float, 2> rows, float*) { return rows; }
-inline View<const float, 2> as_f32(View<const uint16_t, 2> rows, float* room) {
+template <class T>
+inline View<const float, 2> as_f32(View<const T, 2> rows, float* room) {
   const F32 d;
   const size_t lanes = hn::Lanes(d), count = rows.extent(1);
   for (size_t n = 0; n < rows.extent(0); ++n) {
-    const uint16_t* const from = rows.row(n);
+    const T* const from = rows.row(n);
     float* const to = room + n * kPiece;
     size_t c = 0;
     for (; c + lanes <= count; c += lanes) hn::StoreU(load_as_f32(d, from + c), d, to + c);
@@ -224,8 +225,13 @@ void attend(const CacheAttention<T>& in, size_t first_head, size_t end_head, flo
     }
     block.all_begin = visible(in, block.query[kQueries - 1]).begin - block.span.begin;
     block.all_end = visible(in, block.query[0]).end - block.span.begin;
+    const size_t key_head = column / in.head_size;
     score(in, column, block, scores);
+    if constexpr (kScaled<T>)
+      scale_positions(block.span, in.prefix_key_scales, in.key_scales, key_head, scores, kQueries);
     weigh(block, scores);
+    if constexpr (kScaled<T>)
+      scale_positions(block.span, in.prefix_value_scales, in.value_scales, key_head, scores, kQueries);
     sum(in, column, block, scores, out);
   }
 }
