@@ -30,7 +30,7 @@ struct CacheAttention {
   View<const T, 2> values;           // [R, G * K]
   View<const T, 2> prefix_keys{};    // [P, G * K], none without a prefix, which no window may go with
   View<const T, 2> prefix_values{};  // [P, G * K]
-  // Of int8: number = scale * int8, a scale for each row and key head, [R, G] and [P, G].
+  // With int8: number = scale * int8, a scale for each row and key head, [R, G] and [P, G].
   View<const float, 2> key_scales{}, value_scales{};
   View<const float, 2> prefix_key_scales{}, prefix_value_scales{};
   size_t heads = 1;       // H

@@ -62,7 +62,7 @@ struct KvCache {
   // Rows that one pass may add: all that fit, in a ring those that leave the window of the first one.
   size_t pass_room() const { return window == 0 ? room() : capacity - window + 1; }
   size_t key_width() const { return key_heads * head_size; }
-  // Of its own rows, used or not.
+  // Its own rows, used or not.
   size_t bytes() const { return keys.size() + values.size() + 2 * key_scales.size() * sizeof(float); }
   bool same_heads(const KvCache& other) const {
     return layers == other.layers && key_heads == other.key_heads && head_size == other.head_size;

@@ -45,7 +45,7 @@ class Maker {
     return made;
   }
   DecoderWeights weights;
-  // What the checkpoint holds, by names as in checkpoint_names(): queries, keys, values, gate and up apart.
+  // The tensors of the checkpoint, by names as in checkpoint_names(): queries, keys, values, gate and up apart.
   struct Tensor {
     std::vector<size_t> dims;
     std::vector<float> values;
