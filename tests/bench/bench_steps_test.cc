@@ -17,11 +17,15 @@ TEST(StepProbe, MeasuresTheStepsOfATurn) {
   Scheduler scheduler;
   StepQueue queue(scheduler);
   StepProbe probe(scheduler);
+  const auto step = [&] {
+    while (scheduler.waiting() == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
   {
     StepQueue::Turn turn(queue);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    step();
     turn.give_way();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    step();
   }
   const Times waits = probe.stop();
   ASSERT_GE(waits.size(), 2u);

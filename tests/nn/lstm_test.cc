@@ -80,7 +80,9 @@ TEST_P(LstmTest, MatchesItsTwinAlsoWithRepeatedRows) {
   std::normal_distribution<float> normal;
   for (size_t t = 0; t < tokens; ++t)
     for (size_t k = 0; k < in; ++k) x.f32(t)[k] = normal(random);
-  for (const std::vector<int32_t>& rows : {std::vector<int32_t>{}, {0, 0, 1, 2, 2, 2, 3, 4, 5, 5, 6}}) {
+  std::vector<int32_t> long_rows(150);  // more steps than a job has
+  for (size_t i = 0; i < long_rows.size(); ++i) long_rows[i] = static_cast<int32_t>(i * tokens / long_rows.size());
+  for (const std::vector<int32_t>& rows : {std::vector<int32_t>{}, {0, 0, 1, 2, 2, 2, 3, 4, 5, 5, 6}, long_rows}) {
     std::vector<std::vector<float>> sequence;
     const size_t steps = rows.empty() ? tokens : rows.size();
     for (size_t t = 0; t < steps; ++t) {
@@ -90,9 +92,11 @@ TEST_P(LstmTest, MatchesItsTwinAlsoWithRepeatedRows) {
     out.prepare(steps, 2 * width, kernels::Storage::kF32);
     lstm(runner, lstm_weights, x.view(), rows, gates.view(), out.view());
     const std::vector<float> whole(out.f32(), out.f32() + steps * out.stride());
-    runner.set_between([] {});
+    size_t jobs = 0;
+    runner.set_between([&jobs] { ++jobs; });
     lstm(runner, lstm_weights, x.view(), rows, gates.view(), out.view());
     runner.set_between({});
+    EXPECT_GE(jobs, steps / 64);
     EXPECT_EQ(std::vector<float>(out.f32(), out.f32() + steps * out.stride()), whole);
     const auto expected = twin(w, sequence);
     for (size_t t = 0; t < steps; ++t)

@@ -23,7 +23,7 @@ class CheckSources(unittest.TestCase):
 
     def test_team_of_model_is_refused(self):
         for line in ("ThreadTeam team(4);", "  ThreadTeam team_;", "ThreadTeam team{1};", "auto team = ThreadTeam(2);",
-                     "const auto t = std::make_unique<ThreadTeam>(2);", "ThreadTeam team = make();"):
+                     "const auto t = std::make_unique<ThreadTeam>(2);", "ThreadTeam team = make();", "std::optional<ThreadTeam> team_;"):
             self.assertIn("it is handed in", self.faults(line), line)
 
     def test_team_handed_in_is_allowed(self):

@@ -54,7 +54,10 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
     // Parts of a text read the weights again, so a text is whole where nothing else needs the team.
     nn::BetweenJobs between;
     if (pool_->leased() > 1 || queue.scheduler().waiting() > 0) between = [&turn] { turn.give_way(); };
-    SYRINX_TRY_VOID(pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after, between));
+    const int64_t waited_before_ns = turn.waited_ns();
+    Status begun = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after, between);
+    waited_ns_ += turn.waited_ns() - waited_before_ns;
+    SYRINX_TRY_VOID(std::move(begun));
     if (samples.empty()) return false;
     request.asked_ns = queue.clock().now_ns();
     pool_->enter(request);  // before the turn ends, so that no round comes between

@@ -157,7 +157,7 @@ void WindowedFrames::decode(size_t chunk, int64_t due_ns, const Sink& sink) {
   known_ -= gone;
   std::optional<StepQueue::Turn> own;
   if (tools_.line != nullptr) own.emplace(*tools_.line, due_ns);
-  StepQueue::Turn turn(tools_.queue, due_ns);
+  StepQueue::Turn turn(tools_.queue, due_ns, {}, tools_.line != nullptr ? &tools_.line->scheduler() : nullptr);
   // As urgent as the first stream that waits for the tools.
   const auto give_way = [&] { turn.give_way(tools_.line->scheduler().sooner(due_ns)); };
   EncodeOptions options = encode_;

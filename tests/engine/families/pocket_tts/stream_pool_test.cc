@@ -145,6 +145,23 @@ TEST_F(StreamPoolOfTwo, TimeOfOthersIsWaitingTime) {
   EXPECT_EQ(lease->waited_ms(), 200);
 }
 
+// A text beside another stream is read in parts, between which other work of the same time has the team.
+TEST_F(StreamPoolOfTwo, WaitsWithinATextCount) {
+  auto lease = pool_.lease(), other = pool_.lease();
+  ASSERT_TRUE(lease.has_value() && other.has_value());
+  std::vector<int32_t> text;
+  while (text.size() < 3 * FlowLm::kRowsOfJob) text.insert(text.end(), ids_.begin(), ids_.end());
+  {
+    Askers askers(pool_);
+    pool_.alone([&] {
+      askers.ask([&] { EXPECT_TRUE(lease->begin(voice_, text, 1e30f, 3).has_value()); });
+      askers.ask([&] { pool_.alone([&] { clock_.advance_ns(50'000'000); }, kDueAtOnce); });
+      clock_.advance_ns(200'000'000);
+    });
+  }
+  EXPECT_EQ(lease->waited_ms(), 250);
+}
+
 // Other work of the pool, frames and batch work go in the order in which they are due.
 TEST_F(StreamPoolOfTwo, EarliestDueGoesFirst) {
   auto lease = pool_.lease(schedule_);
