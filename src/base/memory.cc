@@ -1,6 +1,8 @@
 #include "base/memory.h"
 
+#include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -10,23 +12,56 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 namespace syrinx {
 namespace {
 
-// A line of /proc/self/status such as "VmHWM:     1234 kB".
-uint64_t status_bytes(const char* key) {
+// The number of a line of /proc/self/status such as "VmHWM:     1234 kB".
+uint64_t status_number(const char* key) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/status", "re"), &std::fclose);
   if (!file) return 0;
   const size_t length = std::strlen(key);
   char line[256];
   while (std::fgets(line, sizeof line, file.get()) != nullptr) {
     if (std::strncmp(line, key, length) != 0 || line[length] != ':') continue;
-    uint64_t kib = 0;
+    uint64_t number = 0;
     for (const char* c = line + length + 1; *c != '\0' && *c != 'k'; ++c) {
-      if (*c >= '0' && *c <= '9') kib = kib * 10 + static_cast<uint64_t>(*c - '0');
+      if (*c >= '0' && *c <= '9') number = number * 10 + static_cast<uint64_t>(*c - '0');
     }
-    return kib * 1024;
+    return number;
+  }
+  return 0;
+}
+
+uint64_t status_bytes(const char* key) { return status_number(key) * 1024; }
+
+using Segments = std::vector<ElfW(Phdr)>;
+
+// Relocations in code exist in memory alone.
+bool relocates_code(const dl_phdr_info& object, const Segments& segments) {
+  for (const ElfW(Phdr) & segment : segments) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + segment.p_vaddr);
+    for (; entry->d_tag != DT_NULL; ++entry)
+      if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL) != 0))
+        return true;
+  }
+  return false;
+}
+
+// A callback of dl_iterate_phdr: whole pages of segments that are never written.
+int give_back_code(dl_phdr_info* object, size_t, void*) {
+  // A copy, as the headers lie in such a segment and would come back with their neighbours.
+  const Segments segments(object->dlpi_phdr, object->dlpi_phdr + object->dlpi_phnum);
+  if (relocates_code(*object, segments)) return 0;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (const ElfW(Phdr) & segment : segments) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, end = begin + segment.p_filesz;
+    const uintptr_t first = begin / page * page;
+    // A hint: locked pages stay.
+    if (end > first) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
   }
   return 0;
 }
@@ -54,6 +89,14 @@ void give_back_what_is_freed() {
   constexpr int kMappedFromBytes = 128 << 10;
   mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
 #endif
+}
+
+void give_back_unused_pages() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  // A debugger's breakpoints are written into the pages of code, in memory alone.
+  if (status_number("TracerPid") == 0) ::dl_iterate_phdr(give_back_code, nullptr);
 }
 
 Result<uint64_t> free_disk_bytes(const std::string& path) {

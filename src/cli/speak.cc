@@ -195,7 +195,7 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
   SYRINX_TRY(TimesFile times, TimesFile::open(arguments.times));
   StatusLine line(arguments.json);
   Stopwatch since_shown;
-  for (;;) {
+  for (bool first = true;; first = false) {
     syrinx_chunk chunk;
     const syrinx_code code = session.next(chunk);
     SYRINX_TRY_VOID(feed.status());
@@ -203,6 +203,7 @@ Status speak_all(const SpeakArguments& arguments, Session& session, SpeechOutput
     if (chunk.samples == nullptr) break;
     SYRINX_TRY_VOID(output.write({chunk.samples, chunk.sample_count}, cancel_flag()));
     SYRINX_TRY_VOID(times.write(chunk));
+    if (first) give_back_unused_pages();  // the text's front end and the prompt are behind
     // Frames come faster than anybody reads.
     if (since_shown.elapsed_ms() < kShowEveryMs) continue;
     since_shown.restart();
@@ -235,7 +236,9 @@ Status run_speak(const SpeakArguments& arguments) {
   SYRINX_TRY(const std::unique_ptr<SpeechOutput> output,
              SpeechOutput::open(arguments.output, files.family->traits.rate_hz));
   Engine engine;
+  give_back_unused_pages();  // some sixty libraries have been bound
   SYRINX_TRY_VOID(load(arguments, engine));
+  give_back_unused_pages();
   SYRINX_TRY_VOID(add_cast(arguments, engine));
   SYRINX_TRY(Session session, start(arguments, engine));
   Status status = speak_all(arguments, session, *output);

@@ -51,6 +51,22 @@ TEST(Memory, ReturnsFreedMemoryToTheSystem) {
   EXPECT_LE(current_rss_bytes(), kKeepsFreed ? UINT64_MAX : before + (8u << 20));
 }
 
+// A block that is not freed stands behind each of those that are, so the heap cannot shrink.
+TEST(Memory, UnusedPagesLeaveTheProcess) {
+  constexpr size_t kBlocks = 256, kBlockBytes = size_t{64} << 10;
+  std::vector<std::vector<char>> blocks, others;
+  for (size_t i = 0; i < kBlocks; ++i) {
+    blocks.emplace_back(kBlockBytes, 1);
+    others.emplace_back(1024, static_cast<char>(i));
+  }
+  blocks.clear();
+  const uint64_t before = current_rss_bytes();
+  give_back_unused_pages();
+  const uint64_t freed = kKeepsFreed ? 0 : kBlocks * kBlockBytes / 2;
+  EXPECT_LT(current_rss_bytes() + freed, before);
+  for (size_t i = 0; i < kBlocks; ++i) EXPECT_EQ(others[i], std::vector<char>(1024, static_cast<char>(i)));
+}
+
 // Until it has, however long that takes.
 TEST(Memory, CpuTimeGrowsWithWork) {
   const double before_s = process_cpu_seconds();
