@@ -10,6 +10,7 @@
 
 #include "audio/decode/recording.h"
 #include "audio/resample.h"
+#include "base/clock.h"
 #include "base/cpu_info.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
@@ -29,6 +30,9 @@ namespace syrinx::bench {
 namespace {
 
 constexpr int kMaxRuns = 1000;
+// The machine by itself: jobs of a length that is known.
+constexpr int kMachineJobs = 500;
+constexpr double kMachineJobMs = 1;
 // About 12 s of speech, of which a family makes one long piece of text if it makes pieces.
 constexpr const char* kText =
     "The little boat went out of the harbour early in the morning, passed the lighthouse at the end of the long pier, "
@@ -57,6 +61,8 @@ class Suite {
   // Runs the work as often as is asked for, a probe beside it.  `prepare` comes before each run, without one.
   Status measure(const std::string& name, const std::function<Status()>& work,
                  const std::function<Status()>& prepare = {});
+  // Jobs of 1 ms of all threads: what lasts longer, the machine has taken.
+  Status measure_machine();
   Status measure_speech();
   Status measure_recognition();
   const std::vector<Row>& rows() const { return rows_; }
@@ -88,6 +94,22 @@ Status Suite::measure(const std::string& name, const std::function<Status()>& wo
   row.longest.sort();
   rows_.push_back(std::move(row));
   return {};
+}
+
+Status Suite::measure_machine() {
+  ThreadTeam team = compute_->team(arguments_.threads);
+  StepQueue queue(compute_->scheduler());
+  return measure("jobs of 1 ms", [&]() -> Status {
+    StepQueue::Turn turn(queue);
+    for (int job = 0; job < kMachineJobs; ++job) {
+      team.run([](int) {
+        for (const Stopwatch watch; watch.elapsed_ms() < kMachineJobMs;) {
+        }
+      });
+      turn.give_way();
+    }
+    return {};
+  });
 }
 
 std::optional<Precision> precision_of(const std::string& name) {
@@ -232,6 +254,7 @@ Status run_bench_steps(Arguments arguments) {
     return fail(Code::kInvalidArgument, "give either --speech or --recognition, a model each");
   if (arguments.threads == 0) arguments.threads = default_threads();
   Suite suite(arguments, std::make_shared<Compute>());
+  SYRINX_TRY_VOID(suite.measure_machine());
   SYRINX_TRY_VOID(arguments.speech.empty() ? suite.measure_recognition() : suite.measure_speech());
   return cli::print(arguments.json ? as_json(suite.rows(), arguments) : as_text(suite.rows(), arguments));
 }

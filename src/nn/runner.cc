@@ -7,8 +7,9 @@
 namespace syrinx::nn {
 namespace {
 
-// Multiplications of a job where others may have the team between jobs: about 3 ms of two threads.
-constexpr size_t kJobProducts = 300'000'000, kJobProductsF32 = 110'000'000;
+// Multiplications of a job where others may have the team between jobs: about 4 ms of two threads.  Smaller jobs cost
+// a hundredth of Kokoro's time and more, for panels of one tile that are cut each prepare the rows of its input.
+constexpr size_t kJobProducts = 900'000'000, kJobProductsF32 = 330'000'000;
 // An output counts as so many, for its pages are often touched for the first time.
 constexpr size_t kOutputProducts = 256;
 

@@ -15,7 +15,7 @@ struct Shape {
 };
 
 // Many tiles, wide tiles that are cut by panels, and a single tile.
-constexpr Shape kShapes[] = {{9000, 64, 96, 5, 2}, {600, 128, 1024, 3, 3}, {200, 512, 1024, 3, 1}, {40, 64, 64, 1, 0}};
+constexpr Shape kShapes[] = {{18000, 64, 96, 5, 2}, {600, 256, 2048, 3, 3}, {200, 512, 1024, 3, 1}, {40, 64, 64, 1, 0}};
 
 std::vector<float> normals(size_t count, uint32_t seed) {
   std::mt19937 random(seed);

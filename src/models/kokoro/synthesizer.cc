@@ -13,6 +13,19 @@ namespace {
 // part of memory, and taking pages again costs less than a hundredth of the piece's time.
 constexpr size_t kLongFrames = 400;
 constexpr size_t kFramesPerSecond = kSampleRateHz / kSamplesPerFrame;
+
+// While it lives, the runner's layers are cut; what a piece throws does not leave them so.
+class Between {
+ public:
+  Between(nn::Runner& runner, const std::function<void()>& between) : runner_(runner) { runner_.set_between(between); }
+  ~Between() { runner_.set_between({}); }
+  Between(const Between&) = delete;
+  Between& operator=(const Between&) = delete;
+
+ private:
+  nn::Runner& runner_;
+};
+
 }  // namespace
 
 struct Synthesizer::Impl {
@@ -171,10 +184,8 @@ Status Synthesizer::Impl::synthesize(const PieceInput& input, PieceOutput& outpu
 
 Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted,
                                const std::function<void()>& between) {
-  impl_->runner.set_between(between);
-  Status made = impl_->synthesize(input, output, is_wanted);
-  impl_->runner.set_between({});
-  return made;
+  const Between cut(impl_->runner, between);
+  return impl_->synthesize(input, output, is_wanted);
 }
 
 }  // namespace syrinx::kokoro

@@ -18,7 +18,7 @@ constexpr size_t kPassRows = 126;
 // Rows of logits that align() takes at once.
 constexpr size_t kAlignRows = 8;
 // Multiplications of a job where others may have the team between jobs: a few milliseconds of two threads.
-constexpr size_t kJobProducts = 400'000'000, kJobProductsF32 = 150'000'000;
+constexpr size_t kJobProducts = 250'000'000, kJobProductsF32 = 150'000'000;
 
 // In several sums, which the compiler keeps in a vector.
 float dot(const float* a, const float* b, size_t count) {
@@ -148,8 +148,9 @@ void Decoder::prefill_passes(size_t hypothesis, std::span<const int32_t> tokens,
     const size_t rows = std::min(kPassRows, tokens.size() - first), parts = parts_of_pass(rows, audio.positions);
     size_t begin = 0;
     for (size_t i = 1; i <= parts; ++i) {
-      const size_t end = i == parts ? rows : rows * i / parts / kAlignRows * kAlignRows;
-      if (begin == end) continue;
+      const size_t near = (rows * i / parts + kAlignRows / 2) / kAlignRows * kAlignRows;
+      const size_t end = i == parts ? rows : near;
+      if (begin == end || end + 1 == rows) continue;
       prefill_pass(hypothesis, tokens.subspan(first + begin, end - begin), audio, state);
       give_way();
       then(first + begin);
