@@ -110,9 +110,10 @@ void Decoder::check_stream(const Rows& stream) const {
                "rows {} to {} of a pass of {}", stream.first, stream.first + stream.count, x_.rows());
   SYRINX_CHECK(!config_.cross ||
                    (stream.cross != nullptr && stream.cross->positions > 0 && stream.cross->layers == config_.layers &&
-                    stream.cross->heads == config_.heads && stream.cross->head_size == config_.head_size),
-               "a stream of a decoder with cross-attention needs a CrossCache of {} layers of {} x {}", config_.layers,
-               config_.heads, config_.head_size);
+                    stream.cross->heads == config_.heads && stream.cross->head_size == config_.head_size &&
+                    (stream.cross->type == DType::kF32 || stream.cross->type == DType::kBF16)),
+               "a stream of a decoder with cross-attention needs a CrossCache of {} layers of {} x {} in f32 or bf16",
+               config_.layers, config_.heads, config_.head_size);
   SYRINX_CHECK(!config_.stream_gain || stream.gain != nullptr, "a stream without gain");
 }
 

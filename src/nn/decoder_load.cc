@@ -125,8 +125,8 @@ class BlockReader {
     const size_t columns = 2 * round_up(c_.hidden, kPanelColumns);
     return reader_.made(key_of(names_.gate) + "#panels", types_.up, {.columns = columns, .channels = c_.width}, [&] {
       const WeightReader::Made gates = joined(gate, c_.width), values = joined(value, c_.width);
-      if (gates.rows.size() != values.rows.size() || gates.rows.size() != c_.hidden * c_.width)
-        return WeightReader::Made();
+      for (const WeightReader::Made* part : {&gates, &values})
+        if (part->rows.size() != c_.hidden * c_.width || part->bias.size() != c_.hidden) return WeightReader::Made();
       return WeightReader::Made{.rows = interleave_panels(gates.rows, values.rows, c_.width),
                                 .bias = interleave_panels(gates.bias, values.bias, 1)};
     });

@@ -23,9 +23,4 @@ void quantise_rows(View<const float, 2> rows, View<int8_t, 2> to, float* scales)
   }
 }
 
-void copy_rows(View<const int8_t, 2> rows, const float* scales, View<float, 2> to) {
-  for (size_t n = 0; n < rows.extent(0); ++n)
-    for (size_t i = 0; i < rows.extent(1); ++i) to.row(n)[i] = scales[n] * static_cast<float>(rows.row(n)[i]);
-}
-
 }  // namespace syrinx::nn

@@ -31,7 +31,5 @@ inline void copy_rows(View<const uint16_t, 2> rows, View<float, 2> to) {
 
 // Rows [n, K] in int8, number = scale * int8; of a row that is not finite the scale is no number.
 void quantise_rows(View<const float, 2> rows, View<int8_t, 2> to, float* scales);
-// Widened again.
-void copy_rows(View<const int8_t, 2> rows, const float* scales, View<float, 2> to);
 
 }  // namespace syrinx::nn

@@ -6,7 +6,7 @@
 namespace syrinx::nn {
 namespace {
 
-DecoderNames checkpoint_names(const DecoderConfig& c, bool half_split) {
+DecoderNames checkpoint_names(const DecoderConfig& c, bool half_split, bool gate_bias = false) {
   const auto norm = [&](const std::string& name) {
     return DecoderNames::Norm{"layers.{}." + name + ".weight",
                               c.norm == Norm::kLayer ? "layers.{}." + name + ".bias" : ""};
@@ -20,8 +20,8 @@ DecoderNames checkpoint_names(const DecoderConfig& c, bool half_split) {
           .after = norm("after"),
           .in = {linear("q_proj"), linear("k_proj"), linear("v_proj")},
           .out = linear("out"),
-          .gate = linear("gate", false),
-          .up = linear("up", !gated),
+          .gate = linear("gate", gate_bias),
+          .up = linear("up", !gated || gate_bias),
           .down = linear("down"),
           .query_norm = "layers.{}.q_norm",
           .key_norm = "layers.{}.k_norm",
@@ -47,6 +47,10 @@ class Source {
       const auto found = tensors_.find(name);
       return found == tensors_.end() ? nullptr : &found->second;
     }};
+  }
+  void add(const std::string& name, const std::vector<float>& values) {
+    tensors_[name] = {
+        .name = name, .dtype = DType::kF32, .dims = {values.size()}, .bytes = std::as_bytes(std::span(values))};
   }
   void remove(const std::string& name) { tensors_.erase(name); }
   size_t unknown_to(const WeightReader& reader) const {
@@ -115,6 +119,19 @@ TEST(DecoderLoad, MissingTensorsAreNamed) {
     WeightReader reader(tensors.source(), nullptr);
     DecoderWeights::load(reader, f.shape, checkpoint_names(f.shape, true), Precision::kInt8);
     EXPECT_NE(reader.faults().text().find(name), std::string::npos) << reader.faults().text();
+  }
+}
+
+// The fixture has no biases of gate and up: one of two that a model asks for is missing, or both.
+TEST(DecoderLoad, MissingGateBiasIsNamed) {
+  const Fixture f(case_of(Norm::kRms, Mlp::kSwiGlu, Precision::kInt8, true));
+  const std::vector<float> bias(f.shape.hidden);
+  for (const bool other : {false, true}) {
+    Source tensors(f.maker);
+    if (other) tensors.add("layers.0.up.bias", bias);
+    WeightReader reader(tensors.source(), nullptr);
+    DecoderWeights::load(reader, f.shape, checkpoint_names(f.shape, true, true), Precision::kInt8);
+    EXPECT_NE(reader.faults().text().find("layers.0.gate.bias"), std::string::npos) << reader.faults().text();
   }
 }
 

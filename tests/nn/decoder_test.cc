@@ -281,45 +281,109 @@ TEST(KvCache, Int8RowsStayWithinHalfStep) {
   }
 }
 
-// Attention over an int8 cache beside the same in f32.  A key that is off by half a step moves a score by at most
-// delta = scale |q|_1 step / 2, so weights by a factor within exp(2 delta), and a value by half its step.
-TEST(KvCache, Int8AttentionStaysNearF32) {
-  constexpr size_t kSize = 64, kRows = 300;
-  std::mt19937 random(4);
-  std::normal_distribution<float> normal;
-  std::vector<float> q(kSize), keys(kRows * kSize), values(kRows * kSize);
-  for (auto* all : {&q, &keys, &values})
-    for (float& value : *all) value = normal(random);
-  const View<const float, 2> key_rows(keys.data(), {kRows, kSize}), value_rows(values.data(), {kRows, kSize});
-  std::vector<int8_t> narrow_keys(keys.size()), narrow_values(keys.size());
-  std::vector<float> key_scales(kRows), value_scales(kRows), exact(kSize), narrow(kSize);
-  quantise_rows(key_rows, {narrow_keys.data(), {kRows, kSize}}, key_scales.data());
-  quantise_rows(value_rows, {narrow_values.data(), {kRows, kSize}}, value_scales.data());
-  std::vector<float> scratch(kernels::cache_attention_scratch_size(kRows));
-  kernels::CacheAttentionInput f32{.q = {q.data(), {1, kSize}}, .keys = key_rows, .values = value_rows};
-  f32.first_position = kRows - 1;
-  f32.scale = 0.125f;
-  kernels::cache_attention(f32, {0, 1}, scratch, {exact.data(), {1, kSize}});
-  kernels::Int8CacheAttentionInput int8{
-      .q = f32.q, .keys = {narrow_keys.data(), {kRows, kSize}}, .values = {narrow_values.data(), {kRows, kSize}}};
-  int8.key_scales = {key_scales.data(), {kRows, 1}};
-  int8.value_scales = {value_scales.data(), {kRows, 1}};
-  int8.first_position = f32.first_position;
-  int8.scale = f32.scale;
-  kernels::cache_attention(int8, {0, 1}, scratch, {narrow.data(), {1, kSize}});
-  double sum_q = 0, most_key_step = 0, most_value_step = 0, most_value = 0, worst = 0;
-  for (const float value : q) sum_q += std::abs(value);
-  for (const float value : values) most_value = std::max(most_value, std::abs(static_cast<double>(value)));
-  for (size_t n = 0; n < kRows; ++n) {
-    most_key_step = std::max<double>(most_key_step, key_scales[n]);
-    most_value_step = std::max<double>(most_value_step, value_scales[n]);
+struct OneQuery {
+  static constexpr size_t kSize = 64, kRows = 300;
+  static constexpr double kScale = 0.125;
+  std::vector<float> q, keys, values;
+  std::vector<int8_t> narrow_keys = std::vector<int8_t>(kRows * kSize), narrow_values = narrow_keys;
+  std::vector<float> key_scales = std::vector<float>(kRows), value_scales = key_scales;
+
+  OneQuery() : q(kSize), keys(kRows * kSize), values(kRows * kSize) {
+    std::mt19937 random(4);
+    std::normal_distribution<float> normal;
+    for (auto* all : {&q, &keys, &values})
+      for (float& value : *all) value = normal(random);
+    quantise_rows({keys.data(), {kRows, kSize}}, {narrow_keys.data(), {kRows, kSize}}, key_scales.data());
+    quantise_rows({values.data(), {kRows, kSize}}, {narrow_values.data(), {kRows, kSize}}, value_scales.data());
   }
-  const double delta = 0.125 * sum_q * most_key_step / 2;
-  const double bound = std::expm1(2 * delta) * most_value + most_value_step / 2 + 1e-5;
-  for (size_t i = 0; i < kSize; ++i) worst = std::max(worst, std::abs(static_cast<double>(exact[i]) - narrow[i]));
-  EXPECT_LE(worst, bound);
+  std::vector<float> narrow() const {
+    kernels::Int8CacheAttentionInput input{.q = {q.data(), {1, kSize}},
+                                           .keys = {narrow_keys.data(), {kRows, kSize}},
+                                           .values = {narrow_values.data(), {kRows, kSize}}};
+    input.key_scales = {key_scales.data(), {kRows, 1}};
+    input.value_scales = {value_scales.data(), {kRows, 1}};
+    input.first_position = kRows - 1;
+    input.scale = static_cast<float>(kScale);
+    std::vector<float> scratch(kernels::cache_attention_scratch_size(kRows)), out(kSize);
+    kernels::cache_attention(input, {0, 1}, scratch, {out.data(), {1, kSize}});
+    return out;
+  }
+  double kept_key(size_t n, size_t i) const { return double{key_scales[n]} * narrow_keys[n * kSize + i]; }
+  double kept_value(size_t n, size_t i) const { return double{value_scales[n]} * narrow_values[n * kSize + i]; }
+};
+
+// The softmax of kScale q . key(n, i) and the sums of value(n, i), in double.
+template <class Key, class Value>
+std::pair<std::vector<double>, std::vector<double>> attention(const OneQuery& one, const Key& key, const Value& value) {
+  std::vector<double> weights(one.kRows), out(one.kSize);
+  double total = 0;
+  for (size_t n = 0; n < one.kRows; ++n) {
+    double score = 0;
+    for (size_t i = 0; i < one.kSize; ++i) score += one.kScale * one.q[i] * key(n, i);
+    total += weights[n] = std::exp(score);
+  }
+  for (double& weight : weights) weight /= total;
+  for (size_t n = 0; n < one.kRows; ++n)
+    for (size_t i = 0; i < one.kSize; ++i) out[i] += weights[n] * value(n, i);
+  return {weights, out};
+}
+
+// An int8 cache gives what the numbers that it keeps give, but for the rounding of sums: each score is off by
+// at most gamma = (kSize + 4) 2^-24 of the sum of its terms' magnitudes, so each weight by a factor within exp(2 (error
+// + 4 * 2^-24)), and the sum over rows by kRows 2^-24.
+TEST(KvCache, Int8AttentionMatchesKeptNumbers) {
+  const OneQuery one;
+  constexpr double kRound = 0x1p-24;
+  const auto key = [&](size_t n, size_t i) { return one.kept_key(n, i); };
+  const auto value = [&](size_t n, size_t i) { return one.kept_value(n, i); };
+  const auto [weights, expected] = attention(one, key, value);
+  double most = 0;
+  for (size_t n = 0; n < one.kRows; ++n) {
+    double terms = 0;
+    for (size_t i = 0; i < one.kSize; ++i) terms += one.kScale * std::abs(one.q[i] * key(n, i));
+    most = std::max(most, (one.kSize + 4) * kRound * terms);
+  }
+  const std::vector<float> got = one.narrow();
+  double tightest = 1e30, worst = 0;
+  for (size_t i = 0; i < one.kSize; ++i) {
+    double magnitudes = 0;
+    for (size_t n = 0; n < one.kRows; ++n) magnitudes += weights[n] * std::abs(value(n, i));
+    const double bound = (std::expm1(2 * (most + 4 * kRound)) + one.kRows * kRound) * magnitudes;
+    EXPECT_LE(std::abs(got[i] - expected[i]), bound) << i;
+    tightest = std::min(tightest, bound);
+    worst = std::max(worst, std::abs(got[i] - expected[i]));
+  }
+  std::printf("int8 cache beside its numbers: worst %.2e, tightest bound %.2e\n", worst, tightest);
+}
+
+// Beside an f32 cache: key n is off by half its step at most, so its score by d(n) = kScale |q|_1 step(n) / 2 and the
+// sum of exponentials by a factor within exp(D), D = log(sum of weight(n) exp(d(n))).  As the weighted sum of
+// value - out is 0, a column moves by at most the sum of weight(n) ((exp(d(n) + D) - 1) |value - out| +
+// exp(d(n) + D) step of value n / 2).
+TEST(KvCache, Int8AttentionStaysNearF32) {
+  const OneQuery one;
+  const auto [weights, exact] = attention(
+      one, [&](size_t n, size_t i) { return double{one.keys[n * one.kSize + i]}; },
+      [&](size_t n, size_t i) { return double{one.values[n * one.kSize + i]}; });
+  double sum_q = 0, total = 0;
+  for (const float value : one.q) sum_q += std::abs(value);
+  const auto moved = [&](size_t n) { return one.kScale * sum_q * one.key_scales[n] / 2; };
+  for (size_t n = 0; n < one.kRows; ++n) total += weights[n] * std::exp(moved(n));
+  const std::vector<float> got = one.narrow();
+  double worst = 0, tightest = 1e30;
+  for (size_t i = 0; i < one.kSize; ++i) {
+    double bound = 1e-5;  // the rounding of sums, as the test before has it
+    for (size_t n = 0; n < one.kRows; ++n) {
+      const double factor = std::exp(moved(n)) * total;
+      bound += weights[n] *
+               ((factor - 1) * std::abs(one.values[n * one.kSize + i] - exact[i]) + factor * one.value_scales[n] / 2);
+    }
+    EXPECT_LE(std::abs(got[i] - exact[i]), bound) << i;
+    worst = std::max(worst, std::abs(got[i] - exact[i]));
+    tightest = std::min(tightest, bound);
+  }
   EXPECT_GT(worst, 0.0);
-  std::printf("int8 cache beside f32: worst %.2e, bound %.2e, largest value %.2f\n", worst, bound, most_value);
+  std::printf("int8 cache beside f32: worst %.2e, tightest bound %.2e\n", worst, tightest);
 }
 
 TEST(KvCacheDeathTest, RingForgetsOldPositions) {

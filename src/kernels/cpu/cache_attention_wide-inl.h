@@ -8,6 +8,9 @@
 #define SYRINX_KERNELS_CPU_CACHE_ATTENTION_WIDE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
+#include <cstddef>
 #include <limits>
 
 #include "hwy/highway.h"
@@ -36,6 +39,7 @@ inline constexpr size_t kKeys = 5, kWidth = 4;
 inline constexpr size_t kKeys = kVectors == 2 ? 5 : 2, kWidth = 2;
 #endif
 inline constexpr size_t kPiece = 64;  // channels of a head at a time
+inline constexpr size_t kLineBytes = 64;
 
 struct Block {
   size_t rows = 0;                           // queries, the others are idle lanes
@@ -47,10 +51,12 @@ struct Block {
   alignas(64) float inverse_sum[kQueries];
 };
 
-// scores[k][query] = or += keys[k] . queries over `count` channels; queries are [channel][query].
+// scores[k][query] = or += keys[k] . queries over `count` channels; queries are [channel][query].  Meanwhile the lines
+// from `ahead` on are fetched.
 template <size_t kCount>
 HWY_INLINE void score_keys(const float* HWY_RESTRICT keys, size_t stride, size_t count,
-                           const float* HWY_RESTRICT queries, bool first, float* HWY_RESTRICT scores) {
+                           const float* HWY_RESTRICT queries, bool first, const std::byte* ahead, size_t lines,
+                           float* HWY_RESTRICT scores) {
   const F32 d;
   const size_t lanes = hn::Lanes(d);
   VF sums[kCount][kVectors], x[kVectors];
@@ -61,6 +67,7 @@ HWY_INLINE void score_keys(const float* HWY_RESTRICT keys, size_t stride, size_t
       sums[k][v] = first ? hn::Zero(d) : hn::LoadU(d, scores + k * kQueries + v * lanes);
   }
   for (size_t c = 0; c < count; ++c) {
+    if (c < lines) hwy::Prefetch(ahead + c * kLineBytes);
     SYRINX_UNROLL
     for (size_t v = 0; v < kVectors; ++v) x[v] = hn::LoadU(d, queries + c * kQueries + v * lanes);
     SYRINX_UNROLL
@@ -110,11 +117,15 @@ HWY_NOINLINE void score(const CacheAttention<T>& in, size_t key_column, const Bl
       size_t k = 0;
       for (; k + kKeys <= run.rows; k += kKeys, key += kKeys * stride, to += kKeys * kQueries) {
         const View<const float, 2> keys = as_f32(View<const T, 2>(key, {kKeys, count}, {stride, 1}), widened);
-        score_keys<kKeys>(keys.data(), keys.stride(0), count, queries, c0 == 0, to);
+        // The next rows, where a head's follow each other without a gap.
+        const size_t left = std::min(kKeys, run.rows - k - kKeys);
+        score_keys<kKeys>(keys.data(), keys.stride(0), count, queries, c0 == 0,
+                          reinterpret_cast<const std::byte*>(key + kKeys * stride),
+                          left * stride * sizeof(T) / kLineBytes, to);
       }
       for (; k < run.rows; ++k, key += stride, to += kQueries) {
         const View<const float, 2> one = as_f32(View<const T, 2>(key, {1, count}, {stride, 1}), widened);
-        score_keys<1>(one.data(), one.stride(0), count, queries, c0 == 0, to);
+        score_keys<1>(one.data(), one.stride(0), count, queries, c0 == 0, nullptr, 0, to);
       }
     }
   }

@@ -35,6 +35,8 @@ void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::
 // AVX-512 BF16.
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c);
 void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to);  // count a multiple of 16
+// [rows, 32] numbers side by side to rows `stride` apart.
+void round_panel_avx512(const float* values, size_t rows, uint16_t* to, size_t stride);
 #endif
 #if defined(__aarch64__)
 // The dot product of Armv8.2; activations are signed.

@@ -274,6 +274,13 @@ SYRINX_BF16 void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to
   }
 }
 
+SYRINX_BF16 void round_panel_avx512(const float* values, size_t rows, uint16_t* to, size_t stride) {
+  for (size_t r = 0; r < rows; ++r, values += kPanelColumns, to += stride) {
+    const __m512bh row = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(values + 16), _mm512_loadu_ps(values));
+    std::memcpy(to, &row, sizeof row);
+  }
+}
+
 }  // namespace syrinx::kernels
 
 #endif  // __x86_64__

@@ -164,20 +164,25 @@ HWY_INLINE VF activate(VF y) {
   return y;
 }
 
+// Rounds [rows, 32] floats, as StoreBf16 does but for denormal numbers, which become zero.
+using RoundPanel = void (*)(const float* values, size_t rows, uint16_t* to, size_t stride);
+
 // From the sums of `rows` rows to what is stored, at `row` and `column` of the output; two vectors of columns at a
-// time.
+// time.  With `round` the sums make room for activated values, rounded behind them.
 template <RowActivation kActivation>
-void finish_block(const PackedMatrix& matrix, const RowConv& conv, const float* c, size_t row, size_t rows,
-                  size_t column) {
+void finish_block(const PackedMatrix& matrix, const RowConv& given, float* c, size_t row, size_t rows, size_t column,
+                  RoundPanel round) {
+  const RowConv conv = given;  // in registers: what is stored is not part of it
   const F32 d;
-  const size_t lanes = hn::Lanes(d);
+  const size_t lanes = hn::Lanes(d), first = row * conv.stride + column;
   const VF one = hn::Set(d, 1.0f);
-  for (size_t n = 0; n < kPanelColumns; n += 2 * lanes, c += 2 * lanes, column += 2 * lanes) {
+  float* sums_of_columns = c;
+  for (size_t n = 0; n < kPanelColumns; n += 2 * lanes, sums_of_columns += 2 * lanes, column += 2 * lanes) {
     const VF bias0 = hn::LoadU(d, matrix.bias + column), bias1 = hn::LoadU(d, matrix.bias + column + lanes);
     const VF scale0 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column);
     const VF scale1 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column + lanes);
     for (size_t r = 0; r < rows; ++r) {
-      const float* const sums = c + r * kPanelColumns;
+      float* const sums = sums_of_columns + r * kPanelColumns;
       VF y0 = hn::Mul(hn::Add(hn::LoadU(d, sums), bias0), scale0);
       VF y1 = hn::Mul(hn::Add(hn::LoadU(d, sums + lanes), bias1), scale1);
       if (conv.residual != nullptr) {
@@ -192,24 +197,28 @@ void finish_block(const PackedMatrix& matrix, const RowConv& conv, const float* 
       }
       if (conv.activated == nullptr) continue;
       const VF a0 = activate<kActivation>(y0), a1 = activate<kActivation>(y1);
-      if (conv.activated_type == RowType::kBf16) {
+      if (conv.activated_type == RowType::kBf16 && round == nullptr) {
         StoreBf16(d, a0, a1, static_cast<uint16_t*>(conv.activated) + at);
       } else {
-        float* const to = static_cast<float*>(conv.activated) + at;
+        float* const to = round == nullptr ? static_cast<float*>(conv.activated) + at : sums;
         hn::StoreU(a0, d, to);
         hn::StoreU(a1, d, to + lanes);
       }
     }
   }
+  if (round != nullptr) round(c, rows, static_cast<uint16_t*>(conv.activated) + first, conv.stride);
 }
 
-void finish(const PackedMatrix& matrix, const RowConv& conv, const float* c, size_t row, size_t rows, size_t column) {
+void finish(const PackedMatrix& matrix, const RowConv& conv, float* c, size_t row, size_t rows, size_t column,
+            RoundPanel round) {
   switch (conv.activation) {
-    case RowActivation::kNone: return finish_block<RowActivation::kNone>(matrix, conv, c, row, rows, column);
-    case RowActivation::kElu: return finish_block<RowActivation::kElu>(matrix, conv, c, row, rows, column);
-    case RowActivation::kGeluTanh: return finish_block<RowActivation::kGeluTanh>(matrix, conv, c, row, rows, column);
-    case RowActivation::kGeluErf: return finish_block<RowActivation::kGeluErf>(matrix, conv, c, row, rows, column);
-    case RowActivation::kSilu: return finish_block<RowActivation::kSilu>(matrix, conv, c, row, rows, column);
+    case RowActivation::kNone: return finish_block<RowActivation::kNone>(matrix, conv, c, row, rows, column, round);
+    case RowActivation::kElu: return finish_block<RowActivation::kElu>(matrix, conv, c, row, rows, column, round);
+    case RowActivation::kGeluTanh:
+      return finish_block<RowActivation::kGeluTanh>(matrix, conv, c, row, rows, column, round);
+    case RowActivation::kGeluErf:
+      return finish_block<RowActivation::kGeluErf>(matrix, conv, c, row, rows, column, round);
+    case RowActivation::kSilu: return finish_block<RowActivation::kSilu>(matrix, conv, c, row, rows, column, round);
   }
 }
 
@@ -217,8 +226,11 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
   const BlockGeometry g{
       .row_stride = conv.row_step, .taps = matrix.taps, .tap_stride = conv.tap_step, .depth = matrix.depth()};
   auto* multiply_bf16 = &bf16_panel;
+  RoundPanel round = nullptr;
 #if HWY_TARGET == HWY_AVX3
   if (use_avx512_bf16()) multiply_bf16 = &bf16_rows_avx512;
+  if (use_avx512_bf16() && conv.activated != nullptr && conv.activated_type == RowType::kBf16)
+    round = &round_panel_avx512;
 #elif HWY_TARGET == HWY_NEON
   if (use_neon_bf16()) multiply_bf16 = &bf16_rows_neon;
 #endif
@@ -240,7 +252,7 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
       } else {
         sum_panel(matrix.type, static_cast<const float*>(conv.input) + first, g, panel, count, c);
       }
-      finish(matrix, conv, c, row, count, p * kPanelColumns);
+      finish(matrix, conv, c, row, count, p * kPanelColumns, round);
     }
   }
 }

@@ -15,18 +15,29 @@ namespace {
 
 // Rows of a residual block at a time: two of the kernel's blocks, whose inner rows stay in the first-level cache.
 constexpr size_t kBlockRows = 24;
+// Floats that the layers behind the last upsampling make at a time: with what they read, a piece fits the second-level
+// cache, which a frame does not.
+constexpr size_t kPieceFloats = 32768;
 constexpr size_t kSlackBytes = 128;  // behind the rows: the last tap is read up to the matrix's depth
 
 }  // namespace
 
 Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& runner) : chain_(chain), rows_(rows) {
-  size_t body = 0, sums = 0, hidden = 0;
-  for (const SeanetLayer& layer : chain) {
+  size_t body = 0, sums = 0, hidden = 0, piece_bytes = 0;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const SeanetLayer& layer = chain[i];
     const Conv& conv = layer.conv;
     SYRINX_CHECK(rows % conv.stride == 0, "{} rows, stride {}", rows, conv.stride);
     guard_ = std::max(guard_, round_up(conv.kept_bytes(), 64));
+    histories_at_.push_back(history_bytes_);
     history_bytes_ += conv.kept_bytes();
     body = std::max(body, conv.input_bytes(rows));
+    // Members of a team would wait for each other in every piece.
+    if (conv.up > 1 && runner.team().size() == 1 && !chain.back().conv.dot.empty()) {
+      pieces_from_ = i;
+      piece_bytes = conv.input_bytes(rows);
+      piece_rows_ = std::max<size_t>(kPieceFloats / (conv.up * conv.width) / kBlockRows, 1) * kBlockRows;
+    }
     if (layer.second) {
       hidden = std::max(hidden, layer.second->input_bytes(kBlockRows));
     } else {
@@ -34,7 +45,8 @@ Seanet::Seanet(const std::vector<SeanetLayer>& chain, size_t rows, nn::Runner& r
       sums = std::max(sums, rows * conv.width);
     }
   }
-  for (Buffer<std::byte>& plane : planes_) plane = Buffer<std::byte>(guard_ + body + kSlackBytes);
+  for (size_t i = 0; i < (in_pieces() ? 3 : 2); ++i)
+    planes_[i] = Buffer<std::byte>(guard_ + (i == 2 ? piece_bytes : body) + kSlackBytes);
   sums_ = Buffer<float>(sums);
   for (int member = 0; member < runner.team().size(); ++member) hidden_.emplace_back(hidden);
 }
@@ -78,13 +90,9 @@ void Seanet::residual_block(const nn::Part& part, const SeanetLayer& layer, cons
 
 void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> in, View<float, 2> out,
                  std::string_view stage, const Probe& probe) {
-  size_t rows = in.extent(0);
+  const size_t rows = in.extent(0);
   SYRINX_CHECK(state.histories.size() == history_bytes_ && rows <= rows_, "a state of {} bytes, needs {}; {} rows",
                state.histories.size(), history_bytes_, rows);
-  std::byte* history = state.histories.data();
-  const auto put_history = [&](size_t layer) {
-    std::copy_n(history, chain_[layer].conv.kept_bytes(), plane(layer) - chain_[layer].conv.kept_bytes());
-  };
   seat.stage([&](const nn::Part& part) {
     const Conv& first = chain_[0].conv;
     const Range own = part.split(rows);
@@ -96,28 +104,45 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> 
                           first.input_width);
     }
     if (part.rank != 0) return;
-    put_history(0);
+    put_history(state, 0);
     std::fill_n(plane(0) + first.input_bytes(rows), kSlackBytes, std::byte{0});
   });
-  for (size_t i = 0; i < chain_.size(); ++i) {
+  const Task task{.state = state, .out = out, .stage = stage, .probe = probe};
+  if (!in_pieces() || probe) {
+    run_layers(seat, task, {0, chain_.size()}, {0, rows}, 0);
+    return;
+  }
+  const size_t made = run_layers(seat, task, {0, pieces_from_}, {0, rows}, 0);
+  for (size_t from = 0, to = 0; from < made; from += piece_rows_)
+    to += run_layers(seat, task, {pieces_from_, chain_.size()}, {from, std::min(from + piece_rows_, made)}, to);
+}
+
+// The rows before those of the pass, in front of what a layer reads.
+void Seanet::put_history(const SeanetState& state, size_t layer) {
+  const size_t bytes = chain_[layer].conv.kept_bytes();
+  std::copy_n(state.histories.data() + histories_at_[layer], bytes, plane(layer) - bytes);
+}
+
+size_t Seanet::run_layers(nn::Crew::Seat& seat, const Task& task, Range layers, Range taken, size_t first) {
+  size_t rows = taken.end - taken.begin;
+  for (size_t i = layers.begin; i < layers.end; ++i) {
     const SeanetLayer& layer = chain_[i];
     const Conv& conv = layer.conv;
     const bool last = i + 1 == chain_.size();
-    const std::byte* const read = plane(i);
-    Target to{.output = out.data()};
+    const std::byte* const read = plane(i) + (i == layers.begin ? conv.input_bytes(taken.begin) : 0);
+    Target to{.output = task.out.data() + first};
     if (!last) {
       const SeanetLayer& next = chain_[i + 1];
-      to = {.output = next.second || probe ? sums_.data() : nullptr,
+      to = {.output = next.second || task.probe ? sums_.data() : nullptr,
             .ready = plane(i + 1),
             .type = next.conv.input_type,
             .activation = next.conv.elu ? RowActivation::kElu : RowActivation::kNone};
     }
-    std::byte* const own_history = history;
-    history += conv.kept_bytes();
     seat.stage([&](const nn::Part& part) {
       if (part.rank == 0) {
-        std::copy_n(read + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(), own_history);
-        if (!last) put_history(i + 1);
+        std::copy_n(read + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(),
+                    task.state.histories.data() + histories_at_[i]);
+        if (!last) put_history(task.state, i + 1);
       }
       if (layer.second) {
         residual_block(part, layer, read, rows, to);
@@ -126,12 +151,13 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> 
       }
     });
     if (!layer.second) rows = rows / conv.stride * conv.up;
-    if (!probe) continue;
+    if (!task.probe) continue;
     const size_t width = layer.second ? layer.second->width : conv.width;
     seat.stage([&](const nn::Part& part) {
-      if (part.rank == 0) probe(stage, layer.module, {to.output, {rows, width}});
+      if (part.rank == 0) task.probe(task.stage, layer.module, {to.output, {rows, width}});
     });
   }
+  return rows;
 }
 
 }  // namespace syrinx::mimi

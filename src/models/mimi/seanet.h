@@ -43,14 +43,32 @@ class Seanet {
 
  private:
   using Target = Conv::Target;
-  std::byte* plane(size_t layer) { return planes_[layer % 2].data() + guard_; }
+  bool in_pieces() const { return pieces_from_ > 0; }
+  std::byte* plane(size_t layer) {
+    return planes_[in_pieces() && layer == pieces_from_ ? 2 : layer % 2].data() + guard_;
+  }
   bool rounds_input() const { return chain_.front().conv.input_type != kernels::RowType::kF32; }
+  // The state that a pass reads and writes, and where its results go.
+  struct Task {
+    SeanetState& state;
+    View<float, 2> out;
+    std::string_view stage;
+    const Probe& probe;
+  };
+  // `layers` on rows `taken` of what the first of them reads; what the last layer of all makes goes to
+  // `task.out` from number `first` on.  Gives back how many rows were made.
+  size_t run_layers(nn::Crew::Seat& seat, const Task& task, Range layers, Range taken, size_t first);
+  void put_history(const SeanetState& state, size_t layer);
   void residual_block(const nn::Part& part, const SeanetLayer& layer, const std::byte* in, size_t rows,
                       const Target& to);
 
   const std::vector<SeanetLayer>& chain_;
   size_t rows_ = 0, guard_ = 0, history_bytes_ = 0;
-  Buffer<std::byte> planes_[2];            // what even and odd layers read: guard_ bytes for a history, then the rows
+  // Layers from here on take so many rows at a time, through all of them; 0: every layer takes all rows.
+  size_t pieces_from_ = 0, piece_rows_ = 0;
+  std::vector<size_t> histories_at_;  // of each layer, in the state
+  // Inputs of even and odd layers, and of layer pieces_from_: guard_ bytes for a history, then the rows.
+  Buffer<std::byte> planes_[3];
   Buffer<float> sums_;                     // rows before their activation, which a residual block adds to
   std::vector<Buffer<std::byte>> hidden_;  // of each member, some rows inside a residual block
 };

@@ -96,6 +96,71 @@ TEST(ChunkSpeaker, SameSamplesAloneAndTogether) {
   }
 }
 
+// More streams than a codec decodes together: each gets what it gets alone.
+TEST(ChunkSpeaker, ManyStreamsMatchOneAlone) {
+  constexpr size_t kStreams = 17, kFrames = 3;
+  const Loaded loaded("english", Precision::kInt8);
+  for (const int threads : {1, 2}) {
+    SCOPED_TRACE(::testing::Message() << threads << " threads");
+    ThreadTeam team(threads);
+    nn::Runner runner(team);
+    const auto voice = loaded.voice(runner);
+    ChunkSpeaker alone = loaded.speaker(runner), together = loaded.speaker(runner, kStreams);
+    const size_t size = alone.frame_samples();
+    const std::vector<float> noise(alone.latent(), 0.25f);
+    std::vector<std::vector<float>> sounds(kStreams, std::vector<float>(size));
+    std::vector<ChunkSpeaker::Frame> frames;
+    std::vector<std::vector<float>> want;
+    for (size_t n = 0; n < kStreams; ++n) {
+      const std::vector<int32_t> ids = {static_cast<int32_t>(n + 1), 9, static_cast<int32_t>(n % 3)};
+      want.push_back(frames_of(alone, voice, ids, kFrames));
+      ASSERT_TRUE(together.begin(n, voice, ids, 1e30f, 3).has_value());
+      frames.push_back({n, noise, sounds[n]});
+    }
+    for (size_t i = 0; i < kFrames; ++i) {
+      together.next(frames);
+      for (size_t n = 0; n < kStreams; ++n) {
+        EXPECT_TRUE(frames[n].spoken);
+        EXPECT_EQ(std::memcmp(sounds[n].data(), want[n].data() + i * size, size * sizeof(float)), 0)
+            << "stream " << n << ", frame " << i;
+      }
+    }
+  }
+}
+
+// Between the parts of a long text another stream begins and speaks.
+TEST(ChunkSpeaker, OtherStreamsSpeakDuringBegin) {
+  const Loaded loaded("english", Precision::kInt8);
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  const auto voice = loaded.voice(runner);
+  ChunkSpeaker alone = loaded.speaker(runner), both = loaded.speaker(runner, 2);
+  const std::vector<int32_t> long_text(100, 5), short_text = {7, 7, 1};
+  const size_t size = alone.frame_samples();
+  const std::vector<float> want_long = frames_of(alone, voice, long_text, 2),
+                           want_short = frames_of(alone, voice, short_text, 5);
+  const std::vector<float> noise(alone.latent(), 0.25f);
+  std::vector<float> sound(size), got_long, got_short;
+  const auto speak = [&](size_t stream, std::vector<float>& got) {
+    ASSERT_TRUE(both.next(stream, noise, sound));
+    got.insert(got.end(), sound.begin(), sound.end());
+  };
+  size_t calls = 0;
+  const auto between = [&] {
+    if (calls++ == 0) {
+      ASSERT_TRUE(both.begin(1, voice, short_text, 1e30f, 3).has_value());
+    }
+    speak(1, got_short);
+  };
+  ASSERT_TRUE(both.begin(0, voice, long_text, 1e30f, 3, between).has_value());
+  EXPECT_GE(calls, 3u);
+  for (int i = 0; i < 2; ++i) speak(0, got_long);
+  EXPECT_EQ(got_long, want_long);
+  got_short.resize(std::min(got_short.size(), want_short.size()));
+  EXPECT_EQ(got_short,
+            std::vector<float>(want_short.begin(), want_short.begin() + static_cast<ptrdiff_t>(got_short.size())));
+}
+
 TEST(ChunkSpeaker, NothingIsAllocatedInAFrame) {
   const Loaded loaded("english");
   ThreadTeam team(2);
