@@ -1,6 +1,6 @@
-// How long an engine's steps took, and how many were late: noted by whoever has just made one, behind it, and read at
-// any time for the metrics.  A step here is what one turn makes whose work is due: a frame of every stream that asked,
-// a chunk of each, a piece of text.  No lock, and nothing is allocated.  Any thread.
+// How long an engine's steps took, and how many were late: noted by a thread after each of its steps, and read at any
+// time for the metrics.  A step here is one turn whose work is due, without what it waited: a frame of every stream
+// that asked, a chunk of each, a piece of text.  No lock, and nothing is allocated.  Any thread.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct StepFigures {
 
   std::array<uint64_t, kBoundsNs.size() + 1> buckets{};
   int64_t took_ns = 0;     // all together
-  uint64_t late = 0;       // of them: somebody's sound or words were not there in time
+  uint64_t late = 0;       // of them: those whose audio or words were not there in time
   int64_t other_ns = 0;    // of turns without a due time, all together
   int64_t longest_ns = 0;  // the longest time for which a turn let nothing else run, of all turns
   RoundFigures rounds = {};
@@ -69,7 +69,7 @@ class StepCounts {
   }
   // A turn without a due time.
   void note_other(int64_t took_ns) { other_ns_.fetch_add(took_ns, std::memory_order_relaxed); }
-  // So long a turn let nothing else run.
+  // A part of a turn, in which nothing else ran.
   void note_part(int64_t took_ns) {
     int64_t longest_ns = longest_ns_.load(std::memory_order_relaxed);
     while (took_ns > longest_ns && !longest_ns_.compare_exchange_weak(longest_ns, took_ns, std::memory_order_relaxed)) {

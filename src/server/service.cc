@@ -378,9 +378,9 @@ Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<Spe
   auto voice = speech->find_voice(request.voice, request.language);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
-  const bool is_whole = request.whole;  // nobody plays it before all of it is there
+  const bool is_whole = request.whole;  // it has no listener before all of it is there
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
-  if (auto refused = is_whole ? start_job(speech_slots_, job) : start_live(speech_slots_, job))
+  if (auto refused = is_whole ? start_job(speech_slots_, job, SlotPool::Work::kBatch) : start_live(speech_slots_, job))
     return tl::unexpected(std::move(*refused));
   return job;
 }
@@ -401,8 +401,11 @@ tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition
   auto models = serving_models();
   if (!models) return tl::unexpected(std::move(models).error());
   if (!models->recognition) return tl::unexpected(no_model(false, "recognises speech", ""));
+  const bool is_live = models->recognition->recogniser().hears_streams_as_recordings();
   const std::shared_ptr<SlotJob> job = make(std::move(models->recognition), reports());
-  if (auto refused = start_live(recognition_slots_, job)) return tl::unexpected(std::move(*refused));
+  if (auto refused =
+          is_live ? start_live(recognition_slots_, job) : start_job(recognition_slots_, job, SlotPool::Work::kWhole))
+    return tl::unexpected(std::move(*refused));
   return job->reply();
 }
 

@@ -126,8 +126,7 @@ class Service final : public HttpService, public Host {
   std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
   tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
   // The reason of a refusal.
-  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job,
-                                     SlotPool::Work work = SlotPool::Work::kLive);
+  std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job, SlotPool::Work work);
   JobReports reports();
   bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);

@@ -1,4 +1,4 @@
-// Live streams: where they get their slots, and what those are told for which there is no room.
+// Live streams: admission to the slots, and the refusal where there is no room.
 #include <cmath>
 #include <utility>
 
@@ -19,7 +19,7 @@ void Service::measure_load(const std::shared_ptr<const SpeechModel>& speech,
   }
   if (recognition) {
     StreamCost cost;
-    cost.calibrate(recognition->second_ms() / 1000, 1);
+    cost.calibrate(recognition->stream_ms() / 1000, 1);
     live_.add(
         recognition_slots_, [recognition] { return recognition->recogniser().steps(); }, cost);
   }

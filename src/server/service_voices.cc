@@ -59,7 +59,7 @@ HttpReply Service::upload_voice(HttpRequest& request) {
                                                          .max_voices = static_cast<size_t>(settings_.max_voices),
                                                          .id = request.id},
                                               reports());
-  if (const auto refused = start_job(voice_slot_, job)) return error_reply(*refused);
+  if (const auto refused = start_job(voice_slot_, job, SlotPool::Work::kLive)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 
@@ -69,7 +69,7 @@ HttpReply Service::delete_voice(HttpRequest& request) {
   VoiceOrder order{.deleted = named_voice(request), .id = request.id};
   if (!models->speech || order.deleted.empty()) return error_reply(no_voice(order.deleted));
   const auto job = std::make_shared<VoiceJob>(std::move(models->speech), std::move(order), reports());
-  if (const auto refused = start_job(voice_slot_, job)) return error_reply(*refused);
+  if (const auto refused = start_job(voice_slot_, job, SlotPool::Work::kLive)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 

@@ -209,13 +209,15 @@ class Autoscaling(Server):
                           "settings.speech_model": f"/models/{ENGLISH.name}", "settings.recognition_model": ""})
         self.assertEqual(done.returncode, 0, done.stderr)
         scaler = next(each for each in yaml.safe_load_all(done.stdout) if each and each["kind"] == "HorizontalPodAutoscaler")
-        (metric,) = scaler["spec"]["metrics"]
+        metric, load = scaler["spec"]["metrics"]
         self.assertEqual(metric["pods"]["target"]["averageValue"], "3000m")
         self.start_server()
         labels = metric["pods"]["metric"]["selector"]["matchLabels"]
         page = self.request("GET", "/metrics")[2].decode()
         told = {line.rpartition(" ")[0] for line in page.splitlines()}
         self.assertIn(f'{metric["pods"]["metric"]["name"]}{{model="{labels["model"]}",state="{labels["state"]}"}}', told)
+        self.assertEqual(load["pods"]["target"]["averageValue"], "600m")
+        self.assertIn(f'{load["pods"]["metric"]["name"]}{{model="{labels["model"]}"}}', told)
 
 
 if __name__ == "__main__":

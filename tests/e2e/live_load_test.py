@@ -2,10 +2,10 @@
 import random
 import unittest
 
-from program import DATA, wav
+from program import DATA, tiny_whisper, wav
 from server import ENGLISH, Server, form
 
-MODEL = ["--recognition-model", DATA / "transducer/rnnt.nemo", "--speech-model", ENGLISH, "--voices",
+MODEL = ["--recognition-model", DATA / "transducer/hybrid_streaming.nemo", "--speech-model", ENGLISH, "--voices",
          f"ann={ENGLISH / 'voice.safetensors'}", "--voice", "ann"]
 
 
@@ -32,11 +32,11 @@ class LiveLoad(Server):
             self.assertEqual(self.request("POST", "/v1/audio/transcriptions", body,
                                           {"Content-Type": "multipart/form-data; boundary=b"})[0], 200)
             self.assertEqual(self.refusals(), 1)
-            self.assertGreater(self.metric('syrinx_live_load{model="rnnt"}'), 0)
+            self.assertGreater(self.metric('syrinx_live_load{model="hybrid_streaming"}'), 0)
         self.wait_for(lambda: self.free_slots("recognition") == 4)
         self.assertTrue(self.spoken("Hello."))
         self.assertEqual(self.refusals(), 1)
-        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="rnnt"}'), 1)
+        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="hybrid_streaming"}'), 1)
         self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="english"}'), 1)
         self.end_server()
         refused, = self.logged("refused")
@@ -48,6 +48,26 @@ class LiveLoad(Server):
         with self.hold_recognition():
             self.assertTrue(self.spoken("Hello."))
         self.assertEqual(self.refusals(), 0)
+
+    def test_whole_texts_are_no_live_work(self):
+        self.start_server(model=MODEL)
+        steps = 'syrinx_step_duration_seconds_count{model="english"}'
+        self.assertEqual(self.speak("Hello.", stream=False)[0], 200)
+        self.assertEqual(self.metric(steps), 0)
+        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="english"}'), 0)
+        self.assertTrue(self.spoken("Hello."))
+        self.assertGreater(self.metric(steps), 0)
+        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="english"}'), 1)
+
+    def test_whole_utterances_are_no_live_streams(self):
+        model = ["--recognition-model", tiny_whisper(self.folder / "tiny"), *MODEL[2:]]
+        self.start_server("--live-load", "0.000001", "--wyoming-port", "0", "--text-timeout-s", "600", model=model)
+        with self.hold_recognition(), self.hold_recognition():
+            self.assertEqual(self.metric('syrinx_live_load{model="tiny"}'), 0)
+            self.assertTrue(self.spoken("Hello."))
+        self.assertEqual(self.refusals(), 0)
+        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="tiny"}'), 0)
+        self.assertEqual(self.metric('syrinx_live_streams_admitted_total{model="english"}'), 1)
 
 
 if __name__ == "__main__":

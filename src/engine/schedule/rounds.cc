@@ -90,11 +90,11 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   if (&next != &own) next.changed.notify_one();
 }
 
-// How long it took is counted by how many it served.
+// How long it took is counted by how many it served; batch work is no stream.
 void Rounds::make_one(StepQueue::Turn& turn) {
   const int64_t began_ns = queue_.clock().now_ns();
   make(round_, turn);
-  if (!turn.makes_nothing()) queue_.note_round(round_.size(), queue_.clock().now_ns() - began_ns);
+  if (!turn.makes_nothing() && turn.is_due()) queue_.note_round(round_.size(), queue_.clock().now_ns() - began_ns);
 }
 
 // False: the choice failed.  The request ends with what was thrown; all others wait for the next round.

@@ -1,5 +1,7 @@
 #include "engine/schedule/scheduler.h"
 
+#include <utility>
+
 namespace syrinx {
 
 bool Scheduler::try_take() {
@@ -186,25 +188,23 @@ StepQueue::Turn::~Turn() {
 }
 
 void StepQueue::Turn::begun(int64_t asked_ns) {
-  began_ns_ = part_ns_ = queue_.clock().now_ns();
-  waited_ns_ += began_ns_ - asked_ns;
+  part_ns_ = queue_.clock().now_ns();
+  waited_ns_ += part_ns_ - asked_ns;
 }
 
 void StepQueue::Turn::give_way(int64_t due_ns) {
+  const int64_t asked_ns = queue_.clock().now_ns(), began_ns = part_ns_;
+  note_part(asked_ns);
   if (queue_.scheduler_.waiting() == 0) {
-    const int64_t now_ns = queue_.clock().now_ns();
-    queue_.steps_.note_part(now_ns - part_ns_);
-    part_ns_ = now_ns;
+    part_ns_ = asked_ns;
     return;
   }
-  count(false);
-  const int64_t asked_ns = queue_.clock().now_ns();
-  worked_ns_ += asked_ns - part_ns_;
+  worked_ns_ += asked_ns - began_ns;
   if (worked_ns_ >= DueQueue::kSliceNs) {
     worked_ns_ = 0;
     place_ns_ = asked_ns;
   }
-  work_ = queue_.pass(work_, part_ns_, due_ns, place_ns_, line_);
+  work_ = queue_.pass(work_, began_ns, due_ns, place_ns_, line_);
   begun(asked_ns);
 }
 
@@ -215,17 +215,26 @@ void StepQueue::Turn::begin_again(int64_t due_ns) {
   begun(asked_ns);
 }
 
+// Batch work is counted as it goes: it has no steps, and may last for minutes beside live work.
+void StepQueue::Turn::note_part(int64_t now_ns) {
+  const int64_t took_ns = now_ns - part_ns_;
+  queue_.steps_.note_part(took_ns);
+  if (is_due())
+    parts_ns_ += took_ns;
+  else if (!makes_nothing_)
+    queue_.steps_.note_other(took_ns);
+}
+
 // Before the next step begins.
-void StepQueue::Turn::count(bool may_be_late) {
+void StepQueue::Turn::count() {
   const int64_t now_ns = queue_.clock().now_ns();
-  queue_.steps_.note_part(now_ns - part_ns_);
-  if (makes_nothing_) return;
-  if (due_ns_ == kNeverDue) return queue_.steps_.note_other(now_ns - began_ns_);
-  queue_.steps_.note(now_ns - began_ns_, may_be_late && is_late(deadline_ns_, now_ns));
+  note_part(now_ns);
+  const int64_t took_ns = std::exchange(parts_ns_, 0);
+  if (!makes_nothing_ && is_due()) queue_.steps_.note(took_ns, is_late(deadline_ns_, now_ns));
 }
 
 void StepQueue::Turn::end() {
-  count(true);
+  count();
   queue_.asking_.fetch_sub(1, std::memory_order_relaxed);
   queue_.scheduler_.end(work_, part_ns_);
 }

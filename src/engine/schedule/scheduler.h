@@ -2,11 +2,12 @@
 // process has one scheduler for its team (compute.h); a smaller one guards what an engine has once, a recording's
 // encoder say, and is taken before the team's.
 //
-// A turn is one step.  Long work is cut: between two steps of about DueQueue::kStepNs its owner gives way, and what is
-// due goes first.  Nothing of the work moves to another thread, so a stream that is alone pays one lock a step.
+// A turn is one step for the figures.  Long work is cut into parts: after each of about DueQueue::kStepNs its owner
+// gives way, and what is due goes first.  Nothing of the work moves to another thread, so a stream that is alone pays
+// one lock a step.
 //
-// Whoever holds a smaller scheduler, a line, and waits for the team is as urgent there as the most urgent waiter of the
-// line (Turn's `line`): else that one would wait behind all that goes before the holder.
+// The holder of a smaller scheduler, a line, that waits for the team is as urgent there as the most urgent waiter of
+// the line (Turn's `line`): else that one would wait behind all that goes before the holder.
 //
 // A wait costs one lock and one wake-up of the thread that is next; nothing is allocated.
 #pragma once
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/step_counts.h"
@@ -39,6 +41,23 @@ class Scheduler {
   const Clock& clock() const { return clock_; }
   // Threads that wait, of all queues.  Any thread, no lock.
   size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // A stream that speaks or hears, and so has a step to make at any moment; borrows the scheduler.
+  class Open {
+   public:
+    explicit Open(Scheduler& scheduler) : scheduler_(&scheduler) {
+      scheduler_->open_.fetch_add(1, std::memory_order_relaxed);
+    }
+    Open(Open&& other) noexcept : scheduler_(std::exchange(other.scheduler_, nullptr)) {}
+    Open& operator=(Open&&) = delete;
+    ~Open() {
+      if (scheduler_ != nullptr) scheduler_->open_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    Scheduler* scheduler_;
+  };
+  // How many there are.  Any thread, no lock.
+  size_t open() const { return open_.load(std::memory_order_relaxed); }
   // The due time that goes first: this one, or the most urgent one of all that wait.
   int64_t sooner(int64_t due_ns) const {
     const int64_t now_ns = clock_.now_ns();
@@ -73,7 +92,7 @@ class Scheduler {
   DueQueue queue_;
   StepQueue* holders_queue_ = nullptr;  // where the holder of this line waits, and its place there; null: nowhere
   Waiter* holder_ = nullptr;
-  std::atomic<size_t> waiting_{0};
+  std::atomic<size_t> waiting_{0}, open_{0};
 };
 
 // The work of one engine, say, at a scheduler, with the figures of its steps.  Any thread.
@@ -130,6 +149,8 @@ class StepQueue {
     }
     // When the step must be over lest it is late, where that is not when it is due.
     void set_deadline(int64_t deadline_ns) { deadline_ns_ = deadline_ns; }
+    // False: the turn was asked for as batch work.
+    bool is_due() const { return due_ns_ != kNeverDue; }
     // Nothing is made in this turn: it counts as no step.
     void make_nothing() { makes_nothing_ = true; }
     bool makes_nothing() const { return makes_nothing_; }
@@ -141,14 +162,15 @@ class StepQueue {
     };
     void begin_again(int64_t due_ns);
     void begun(int64_t asked_ns);
-    void count(bool may_be_late);  // parts of cut work are not late, its end may be
+    void note_part(int64_t now_ns);
+    void count();
     void end();
 
     StepQueue& queue_;
     Scheduler* const line_ = nullptr;
     int64_t due_ns_;
-    // `part_ns_`: when it last could have given way; that much is the scheduler's step, and began_ns_ the figures'.
-    int64_t deadline_ns_ = due_ns_, began_ns_ = 0, part_ns_ = 0, waited_ns_ = 0;
+    // `part_ns_`: when it last could have given way.  `parts_ns_`: length of the parts before, one step of the figures.
+    int64_t deadline_ns_ = due_ns_, part_ns_ = 0, parts_ns_ = 0, waited_ns_ = 0;
     // Its place in the order of asking, and how much it has worked since it has that (DueQueue::kSliceNs).
     int64_t place_ns_ = 0, worked_ns_ = 0;
     Work work_ = Work::kBatch;
@@ -164,7 +186,7 @@ class StepQueue {
   StepFigures steps() const { return steps_.read(); }
   // A turn that runs has served so many streams by one step of that length (schedule/rounds.h).
   void note_round(size_t members, int64_t took_ns) { steps_.note_round(members, took_ns); }
-  // The longest time for which a turn of this queue let nothing else run.
+  // The longest part of a turn of this queue.
   int64_t longest_step_ns() const { return steps_.longest_ns(); }
 
  private:

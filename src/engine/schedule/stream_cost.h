@@ -9,8 +9,11 @@ namespace syrinx {
 
 class StreamCost {
  public:
-  // Steps older than the last so many seconds of the engine's own work hardly count.
-  static constexpr double kWindowS = 3;
+  // Steps hardly count after so many seconds of the engine's own work, or so many of audio.
+  static constexpr double kWindowS = 3, kAudioWindowS = 60;
+  // Streams in silence cost next to nothing and may speak at any moment: a stream costs at least this part of what was
+  // noted first, the warm-up.
+  static constexpr double kLeastPart = 1.0 / 8;
 
   // More live steps, and the seconds of audio that all streams together made or heard by them.
   void note(const StepFigures& more, double audio_s);
@@ -21,8 +24,11 @@ class StreamCost {
   double load(double streams) const;
 
  private:
+  double measured(double streams) const;
   double step_s(double streams) const;
+  void set_least();
 
+  double least_ = 0;  // load of a stream
   double audio_s_ = 0;
   double other_s_ = 0;  // of work in steps that serve one stream
   // As RoundFigures, of steps that serve several.

@@ -100,6 +100,11 @@ void SpeechSession::on_ready(std::function<void()> wake) {
   wake_ = std::move(wake);
 }
 
+void SpeechSession::make_batch() {
+  const std::lock_guard lock(mutex_);
+  is_batch_ = true;
+}
+
 void SpeechSession::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/due.h"
 #include "base/result.h"
 #include "engine/knobs.h"
 
@@ -85,7 +86,8 @@ class SpeechStream {
   virtual void account(const SpeechStatistics& more) = 0;
   virtual const Clock& clock() const = 0;
   // When what is computed next is due, by clock(): when the listener has heard all that has been handed over, as if it
-  // was played at once, or when the text came where that was later; never more than SpeechSession::kMostAheadNs ahead.
+  // was played at once, or when the text came where that was later; at most SpeechSession::kMostAheadNs ahead.  Of
+  // batch work: kNeverDue.
   virtual int64_t due_ns() const = 0;
 
  protected:
@@ -131,6 +133,8 @@ class SpeechSession final : private SpeechStream {
   // `wake` is called, by the session's thread, whenever that may have become true; it must not call the session.  Set
   // once, before any text.
   void on_ready(std::function<void()> wake);
+  // No listener: all of it is batch work.  Before any text.
+  void make_batch();
   // Any thread; next() and write() return kCancelled soon.
   void cancel();
   SpeechStatistics statistics() const;
@@ -144,7 +148,7 @@ class SpeechSession final : private SpeechStream {
   bool is_cancelled() const noexcept override { return cancelled_; }
   void account(const SpeechStatistics& more) override;
   const Clock& clock() const override { return clock_; }
-  int64_t due_ns() const override { return std::min(due_ns_, clock_.now_ns() + kMostAheadNs); }
+  int64_t due_ns() const override { return is_batch_ ? kNeverDue : std::min(due_ns_, clock_.now_ns() + kMostAheadNs); }
 
   void run();
   int64_t ns_of(size_t samples) const;
@@ -172,6 +176,7 @@ class SpeechSession final : private SpeechStream {
   // For the session's thread.
   SpeechChunk spare_;  // what stood in the ring before the last chunk
   int64_t due_ns_ = 0;
+  bool is_batch_ = false;  // set under mutex_ before the text, which this thread waits for
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -10,14 +10,14 @@ namespace {
 // Samples are so far apart, and the last seconds are those of so many.
 constexpr int64_t kSampleNs = 250'000'000;
 constexpr size_t kSamples = 12;
-// A window that is longer, as nothing asked meanwhile, says little of now.
+// A longer window, without any request meanwhile, says little about the present.
 constexpr int64_t kLongestWindowNs = 8'000'000'000;
-// More late steps than this share are no hiccup of the machine; so few are.
+// A greater share of late steps is no hiccup of the machine; so few late steps are one.
 constexpr double kLateShare = 0.02;
 constexpr uint64_t kFewLate = 2;
-// Below this part of the limit the lateness is not the streams' own.
+// Below this part of the limit other load makes the steps late.
 constexpr double kIdlePart = 0.5;
-// So long after a stream was refused it may be asked for again.
+// A stream that was refused may be asked for again for so long.
 constexpr int64_t kAskedAgainNs = 10'000'000'000;
 // The scheduler keeps so much for batch work (engine/schedule/due_queue.h).
 constexpr double kBatchShare = 1.0 / 16;
@@ -72,11 +72,14 @@ bool LiveAdmission::is_late() const {
   return late > kFewLate && static_cast<double>(late) > kLateShare * static_cast<double>(steps);
 }
 
-bool LiveAdmission::others_wait(const SlotPool& slots) const {
+// The share that the streams of that engine leave to others, which were refused.
+double LiveAdmission::kept_from(const SlotPool& slots) const {
   const int64_t now_ns = clock_.now_ns();
-  return std::any_of(engines_.begin(), engines_.end(), [&](const Engine& engine) {
-    return engine.slots != &slots && engine.refused_ns && now_ns - *engine.refused_ns < kAskedAgainNs;
-  });
+  double kept = 0;
+  for (const Engine& engine : engines_)
+    if (engine.slots != &slots && engine.refused_ns && now_ns - *engine.refused_ns < kAskedAgainNs)
+      kept = std::max({kept, engine.refused_load, limit_ / 2});
+  return kept;
 }
 
 // Streams end one after another: as many of them must as need what is too much.
@@ -92,7 +95,8 @@ double LiveAdmission::wait_s(double excess, double own, size_t streams) const {
   // The mean age of streams that began at any time is half of how long they last.
   if (mean_s == 0 && living > 0) mean_s = 2 * ages_s / static_cast<double>(living);
   const double ends = own > 0 ? std::max(1.0, std::ceil(excess / own)) : 1;
-  return std::clamp(ends * mean_s / static_cast<double>(std::max<size_t>(streams, 1)), 1.0, kLongestWaitS);
+  const double needed_s = ends * mean_s / static_cast<double>(std::max<size_t>(streams, 1));
+  return std::isfinite(needed_s) ? std::clamp(needed_s, 1.0, kLongestWaitS) : kLongestWaitS;
 }
 
 std::optional<LiveAdmission::Refusal> LiveAdmission::refusal(const SlotPool& slots) {
@@ -100,6 +104,7 @@ std::optional<LiveAdmission::Refusal> LiveAdmission::refusal(const SlotPool& slo
   measure();
   size_t streams = 0, pacing = 0;
   double before = batch_share(), own = 0, kind = 0;
+  bool is_first = false;
   for (const Engine& engine : engines_) {
     const SlotPool::Live live = engine.slots->live();
     streams += live.streams;
@@ -107,14 +112,16 @@ std::optional<LiveAdmission::Refusal> LiveAdmission::refusal(const SlotPool& slo
     const auto needed = static_cast<double>(live.pacing);
     before += engine.cost.load(needed);
     if (engine.slots != &slots) continue;
+    is_first = live.pacing == 0;
     kind = engine.cost.load(needed + 1);
     own = kind - engine.cost.load(needed);
   }
   if (pacing == 0) return std::nullopt;  // however slow the machine is
   const double load = before + own;
-  const double over = std::max(load - limit_, others_wait(slots) ? kind - limit_ / 2 : -1.0);
+  const double kept = is_first ? 0 : kept_from(slots);
+  const double over = std::max(load - limit_, kept > 0 ? kind + kept - limit_ : -1.0);
   if (over <= 0 && !(load > kIdlePart * limit_ && is_late())) return std::nullopt;
-  return Refusal{.load = load, .streams = streams, .wait_s = wait_s(over, own, streams)};
+  return Refusal{.load = load, .own = own, .streams = streams, .wait_s = wait_s(over, own, streams)};
 }
 
 std::optional<LiveAdmission::Refusal> LiveAdmission::admit(const SlotPool& slots, const std::function<bool()>& take) {
@@ -122,6 +129,7 @@ std::optional<LiveAdmission::Refusal> LiveAdmission::admit(const SlotPool& slots
   Engine* const engine = find(slots);
   if (auto refused = refusal(slots)) {
     engine->refused_ns = clock_.now_ns();
+    engine->refused_load = refused->own;
     return refused;
   }
   if (take() && engine != nullptr) ++engine->admitted;

@@ -6,8 +6,9 @@
 // (engine/schedule/stream_cost.h): a stream that has just been admitted counts whole, one that runs ahead of its
 // listener counts as one at that pace, and one whose client has stopped taking audio does not count.  Batch work counts
 // with the share that the scheduler keeps for it while there is any.  Where steps came late in the last seconds nothing
-// more is taken, whatever the costs say.  While an engine's streams are refused, those of another one get no more than
-// half of the limit, so that neither shuts the other out.
+// more is taken, whatever the costs say.  While an engine's streams are refused, those of another one leave it half of
+// the limit, or one stream of it where that needs more; the first stream of each kind is exempt.  So neither kind shuts
+// the other out.
 //
 // Any thread.
 #pragma once
@@ -40,6 +41,7 @@ class LiveAdmission {
 
   struct Refusal {
     double load = 0;     // with the stream that is refused
+    double own = 0;      // of that stream
     size_t streams = 0;  // live ones that hold slots
     double wait_s = 0;   // until there is room, if the others last as long as those before; 1 to kLongestWaitS
   };
@@ -63,6 +65,7 @@ class LiveAdmission {
     double noted_audio_s = 0;
     uint64_t admitted = 0;
     std::optional<int64_t> refused_ns = {};  // when a stream was refused last
+    double refused_load = 0;                 // what it would have added
   };
   // The counts of all engines at some moment.
   struct Sample {
@@ -77,7 +80,7 @@ class LiveAdmission {
   std::optional<Refusal> refusal(const SlotPool& slots);
   double batch_share() const;
   bool is_late() const;
-  bool others_wait(const SlotPool& slots) const;
+  double kept_from(const SlotPool& slots) const;
   double wait_s(double excess, double own, size_t streams) const;
 
   const double limit_;

@@ -29,6 +29,12 @@ Result<RecognitionFiles> find_files(const Settings& settings, UserPaths& paths) 
   return fail(Code::kNotFound, "{}; or switch recognition off with --recognition-model \"\"", files.error().message);
 }
 
+std::vector<float> second_of_tone() {
+  std::vector<float> tone(kRecognitionRateHz);
+  for (size_t i = 0; i < tone.size(); ++i) tone[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
+  return tone;
+}
+
 // The fields that this model refuses.
 std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
   std::vector<std::string> fields;
@@ -70,6 +76,7 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   const uint64_t before_bytes = current_rss_bytes();
   SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, load_recogniser(std::move(options)));
   SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
+  SYRINX_TRY_VOID(model->measure_stream());
   model->memory_bytes_ = std::max(current_rss_bytes(), before_bytes) - before_bytes;
   return std::shared_ptr<const RecognitionModel>(model);
 }
@@ -85,8 +92,8 @@ Result<std::shared_ptr<RecognitionModel>> RecognitionModel::warmed(const Setting
   std::shared_ptr<RecognitionModel> model(new RecognitionModel(settings, std::move(files), std::move(recogniser)));
   const Stopwatch watch;
   SYRINX_TRY_VOID(model->warm_up());
-  model->second_ms_ = watch.elapsed_ms();
-  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + model->second_ms_;
+  model->stream_ms_ = watch.elapsed_ms();
+  model->warm_up_ms_ = model->recogniser_->warm_up_ms() + model->stream_ms_;
   return model;
 }
 
@@ -102,12 +109,24 @@ RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles fi
 
 // The whole way once; voice activity would leave out what is no speech.
 Status RecognitionModel::warm_up() const {
-  std::vector<float> tone(kRecognitionRateHz);
-  for (size_t i = 0; i < tone.size(); ++i) tone[i] = 0.1f * std::sin(0.05f * static_cast<float>(i));
   TranscribeOptions options;
   options.voice_activity = false;
-  const auto heard = recogniser_->transcribe(tone, options, {});
+  const auto heard = recogniser_->transcribe(second_of_tone(), options, {});
   if (!heard) return tl::unexpected(heard.error());
+  return {};
+}
+
+// A recording costs far more for its first second: a whole window of Whisper, with all its attempts.
+Status RecognitionModel::measure_stream() {
+  TranscribeOptions options;
+  options.voice_activity = false;
+  const StepFigures before = recogniser_->steps();
+  SYRINX_TRY(const std::unique_ptr<RecognitionStream> stream, recogniser_->start(options));
+  std::vector<RecognitionEvent> events;
+  SYRINX_TRY_VOID(stream->push(second_of_tone(), events));
+  SYRINX_TRY_VOID(stream->finish(events));
+  const StepFigures steps = recogniser_->steps().since(before);
+  if (steps.took_ns > 0) stream_ms_ = static_cast<double>(steps.took_ns) * 1e-6;
   return {};
 }
 

@@ -40,7 +40,8 @@ class RecognitionModel {
   Recogniser& recogniser() const { return *recogniser_; }
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
-  double second_ms() const { return second_ms_; }          // of that second alone
+  // Work for a second of audio of a live stream: by the steps of a stream where load() has tried one.
+  double stream_ms() const { return stream_ms_; }
   const RecognitionFamily& family() const { return *files_.family; }
   const std::string& id() const { return id_; }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
@@ -65,6 +66,7 @@ class RecognitionModel {
   static Result<std::shared_ptr<RecognitionModel>> warmed(const Settings& settings, RecognitionFiles files,
                                                           std::shared_ptr<Recogniser> recogniser);
   Status warm_up() const;
+  Status measure_stream();
 
   const RecognitionFiles files_;
   const std::string id_;
@@ -73,7 +75,7 @@ class RecognitionModel {
   const std::vector<std::string> languages_;
   const std::vector<std::string> unheeded_fields_;
   const std::shared_ptr<const silero::SileroVad> voice_activity_;
-  double warm_up_ms_ = 0, second_ms_ = 0;
+  double warm_up_ms_ = 0, stream_ms_ = 0;
   uint64_t memory_bytes_ = 0;
 };
 

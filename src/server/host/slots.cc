@@ -32,13 +32,15 @@ void SlotWatch::wait_ends() {
 }
 
 void SlotWatch::note_audio(double seconds) {
+  if (!is_live_.load(std::memory_order_relaxed)) return;
   const int64_t now_ns = clock_.now_ns();
   if (first_ns_.load(std::memory_order_relaxed) == kIdle) first_ns_.store(now_ns, std::memory_order_relaxed);
   last_ns_.store(now_ns, std::memory_order_relaxed);
   audio_ns_.fetch_add(static_cast<int64_t>(seconds * 1e9), std::memory_order_relaxed);
 }
 
-void SlotWatch::begin_work() {
+void SlotWatch::begin_work(bool is_live) {
+  is_live_.store(is_live, std::memory_order_relaxed);
   before_ns_.store(audio_ns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   first_ns_.store(kIdle, std::memory_order_relaxed);
 }
@@ -105,7 +107,7 @@ SlotPool::Slot* SlotPool::take_free(Work work) {
   slot.taken = true;
   slot.work = work;
   slot.taken_ns = clock_.now_ns();
-  slot.watch.begin_work();
+  slot.watch.begin_work(work == Work::kLive);
   busy_.fetch_add(1, std::memory_order_acq_rel);
   if (work == Work::kBatch) batch_busy_.fetch_add(1, std::memory_order_acq_rel);
   return &slot;
@@ -114,10 +116,8 @@ SlotPool::Slot* SlotPool::take_free(Work work) {
 void SlotPool::free_again(Slot& slot) {
   slot.taken = false;
   busy_.fetch_sub(1, std::memory_order_acq_rel);
-  if (slot.work == Work::kBatch) {
-    batch_busy_.fetch_sub(1, std::memory_order_acq_rel);
-    return;
-  }
+  if (slot.work == Work::kBatch) batch_busy_.fetch_sub(1, std::memory_order_acq_rel);
+  if (slot.work != Work::kLive) return;
   constexpr double kNewest = 0.1;  // weight
   const double held_s = static_cast<double>(clock_.now_ns() - slot.taken_ns) * 1e-9;
   mean_live_s_ = mean_live_s_ > 0 ? mean_live_s_ + kNewest * (held_s - mean_live_s_) : held_s;

@@ -1,4 +1,4 @@
-// A fixed number of threads that each make one answer at a time.  Who asks when all are busy is told so at once; nobody
+// A fixed number of threads that each make one answer at a time.  A request is refused at once while all are busy; none
 // waits in line, so what has begun is never slowed by what has not.  Some may be kept for live work: batch work, which
 // holds a slot for minutes, never takes all of them.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace syrinx::server {
 
-// Of one slot, for whoever asks whether it is stuck.
+// The state of one slot: whether its work is stuck, and what it needs of the engine.
 class SlotWatch {
  public:
   explicit SlotWatch(const Clock& clock) : clock_(clock) {}
@@ -32,22 +32,24 @@ class SlotWatch {
     wait_ends();
     wait_begins();
   }
-  // Seconds of audio that the engine has made, or heard, for the work of the slot.
+  // Seconds of audio that the engine has made, or heard, for live work of the slot; of other work nothing is counted.
   void note_audio(double seconds);
   // Whether the work needs the engine now: not while far more audio is made than could have been played and the
   // client takes no more of it.
   bool is_pacing(int64_t now_ns) const;
   double audio_s() const { return static_cast<double>(audio_ns_.load(std::memory_order_relaxed)) * 1e-9; }  // in all
-  void begin_work();         // of a new owner of the slot
-  double waiting_s() const;  // 0: not waiting
+  void begin_work(bool is_live);  // of a new owner of the slot
+  double waiting_s() const;       // 0: not waiting
   std::optional<int64_t> waits_since_ns() const;
   int64_t last_given_ns() const { return given_ns_.load(std::memory_order_relaxed); }  // INT64_MIN: never
 
  private:
   static constexpr int64_t kIdle = INT64_MIN;
   const Clock& clock_;
-  // So far ahead of playback, and so long without more, a stream needs nothing.
-  static constexpr int64_t kAheadNs = 2'000'000'000, kQuietNs = 1'000'000'000;
+  // A stream needs nothing that is so far ahead of playback and has had no audio for so long, the longest piece of
+  // text: one with long pieces, or a client that reads in blocks, has none for as long as a piece or a block is played.
+  static constexpr int64_t kAheadNs = 2'000'000'000, kQuietNs = 15'000'000'000;
+  std::atomic<bool> is_live_{true};
   std::atomic<int64_t> since_ns_{kIdle}, given_ns_{INT64_MIN};
   std::atomic<int64_t> audio_ns_{0};                           // of all owners
   std::atomic<int64_t> before_ns_{0};                          // of those before
@@ -88,7 +90,9 @@ class SlotPool {
     Slot* slot_;
   };
 
-  enum class Work : uint8_t { kLive, kBatch };
+  // kWhole: an utterance that is heard as a whole.  It may have any slot, as live work may, and the engine computes it
+  // as batch work, so that it is no live stream.
+  enum class Work : uint8_t { kLive, kWhole, kBatch };
 
   // Run on a slot's thread; what one of them throws ends it, and is logged.
   using Job = std::function<void(SlotWatch& watch)>;
@@ -113,13 +117,13 @@ class SlotPool {
   size_t busy() const { return busy_.load(std::memory_order_acquire); }
   // For how much more of it there is a slot at this moment.
   size_t free(Work work) const;
-  // Live work at this moment.
+  // Live streams at this moment.
   struct Live {
     size_t streams = 0, pacing = 0;  // that hold slots, and those of them that need the engine now
     double ages_s = 0;               // of all of them together
   };
   Live live() const;
-  double mean_live_s() const;  // how long live work has held a slot, of late; 0: none has ended
+  double mean_live_s() const;  // how long live streams have held a slot, of late; 0: none has ended
   double audio_s() const;      // SlotWatch::note_audio() of all slots, since the beginning
   // For how long slots have waited for the engine and it has given none of them anything: those that wait for their
   // turn while it works for another are no sign of its being stuck.

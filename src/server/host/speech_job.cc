@@ -58,6 +58,7 @@ SpeechJob::SpeechJob(std::shared_ptr<const SpeechModel> model, SpeechOrder order
 
 Status SpeechJob::work(SlotWatch& watch) {
   SYRINX_TRY(const std::unique_ptr<SpeechSession> session, start());
+  if (order_.request.whole) session->make_batch();
   const CancelledBy cancelled_by(*reply(), *session);
   std::optional<ReadBy> read_by;
   if (order_.text)
@@ -65,6 +66,7 @@ Status SpeechJob::work(SlotWatch& watch) {
   else
     SYRINX_TRY_VOID(session->speak(order_.request.input));
   Status sent = send(*session, watch);
+  note_made(*session, watch);
   statistics_ = session->statistics();
   return sent;
 }
@@ -93,7 +95,7 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
   std::vector<float> samples;
   for (bool first = true;; first = false) {
     SYRINX_TRY(const bool more, next(session, chunk, watch));
-    if (more) watch.note_audio(static_cast<double>(chunk.samples.size()) / session.rate_hz());
+    note_made(session, watch);
     if (first) SYRINX_TRY_VOID(begin(session));
     samples.clear();
     if (more)
@@ -116,6 +118,12 @@ Result<bool> SpeechJob::next(SpeechSession& session, SpeechChunk& chunk, SlotWat
   }
   const EngineWait wait(watch);
   return session.next(chunk);
+}
+
+// The audio whose steps have been counted, be it sent or not: a stream that is cancelled costs the same.
+void SpeechJob::note_made(const SpeechSession& session, SlotWatch& watch) {
+  const double made_s = session.statistics().audio_seconds;
+  if (made_s > made_s_) watch.note_audio(made_s - std::exchange(made_s_, made_s));
 }
 
 size_t SpeechJob::characters() const {

@@ -28,6 +28,7 @@ class SpeechJob final : public SlotJob {
   Result<std::unique_ptr<SpeechSession>> start();
   Status send(SpeechSession& session, SlotWatch& watch);
   Result<bool> next(SpeechSession& session, SpeechChunk& chunk, SlotWatch& watch);
+  void note_made(const SpeechSession& session, SlotWatch& watch);
   Status begin(const SpeechSession& session);
   size_t characters() const;
 
@@ -35,8 +36,8 @@ class SpeechJob final : public SlotJob {
   const SpeechOrder order_;
   const std::unique_ptr<SpeechAnswer> answer_;
 
-  bool has_format_ = true;  // false: nothing here makes the format that is asked for
-  double first_audio_s_ = 0;
+  bool has_format_ = true;                 // false: nothing here makes the format that is asked for
+  double first_audio_s_ = 0, made_s_ = 0;  // audio that the watch knows of
   SpeechStatistics statistics_ = {};
 };
 

@@ -59,6 +59,7 @@ class Response {
   const std::string& id() const { return id_; }
   const Item& item() const { return item_; }
   bool is_in_conversation() const { return order_.is_in_conversation; }
+  double made_s() const { return order_.speech ? order_.speech->statistics().audio_seconds : 0; }  // told or not
   bool has_failed() const { return outcome_ == std::string_view("error"); }
   // Whether what it waits for is the engine.
   bool waits_for_engine() const {

@@ -418,12 +418,16 @@ Session::Handled Session::cancel_response(const Json& fields) {
 
 void Session::speak_on() {
   if (!response_) return;
-  const double before_ms = response_->item().audio_ms;
   const Response::Step step = response_->advance();
-  const double made_ms = response_->item().audio_ms - before_ms;
-  if (slot_ && made_ms > 0) slot_->watch().note_audio(made_ms / 1000);
+  note_made();
   if (step != Response::Step::kWaiting) did_something_ = true;
   if (step == Response::Step::kOver) end_response();
+}
+
+// The audio whose steps have been counted, be it told or not: a response that is cancelled costs the same.
+void Session::note_made() {
+  const double made_s = slot_ ? response_->made_s() : 0;
+  if (made_s > noted_s_) slot_->watch().note_audio(made_s - std::exchange(noted_s_, made_s));
 }
 
 // Sound of a cancelled one is played no further.
@@ -439,6 +443,8 @@ void Session::end_response(bool is_cancelled) {
   response_->report(order_.id);
   const double playing_ms = is_cancelled ? 0 : response_->item().audio_ms;
   hearing_.expect_speech(clock_.now_ns() + static_cast<int64_t>(playing_ms * 1e6));
+  note_made();
+  noted_s_ = 0;
   response_.reset();  // waits for the step that is being computed
   slot_.reset();
   is_watched_ = false;

@@ -114,6 +114,7 @@ class Session {
   bool is_patient() const;
   void hear_on();
   void speak_on();
+  void note_made();
   void end_response(bool is_cancelled = false);
   void tell_of_dropped();
   void watch_engine();
@@ -132,6 +133,7 @@ class Session {
   SessionConfig config_;
   Conversation conversation_;
   std::optional<SlotPool::Lease> slot_;  // of the response
+  double noted_s_ = 0;                   // of its audio, to the slot
   std::optional<Response> response_;
   std::optional<double> heard_ms_;  // of its item, which is cut to that when it ends
   uint64_t responses_ = 0;

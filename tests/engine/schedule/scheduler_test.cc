@@ -181,8 +181,8 @@ TEST_F(SchedulerTest, DueWorkCountsAsSteps) {
   EXPECT_EQ(queue_.longest_step_ns(), 7 * kMs);
 }
 
-// The time of others is theirs, and no part but the last is late.
-TEST_F(SchedulerTest, GivingWayBeginsAnotherStep) {
+// The time of others is not the step's, which is late once, at its end.
+TEST_F(SchedulerTest, PartsAreOneStep) {
   clock_.advance_ns(kMs);
   {
     Turn held(queue_, 500);
@@ -195,17 +195,29 @@ TEST_F(SchedulerTest, GivingWayBeginsAnotherStep) {
     held.give_way();
     join();
     EXPECT_EQ(held.waited_ns(), 100 * kMs);
-    EXPECT_EQ(queue_.steps().count(), 2u);
+    EXPECT_EQ(queue_.steps().count(), 1u);
     EXPECT_EQ(queue_.steps().late, 1u);
     clock_.advance_ns(2 * kMs);
     held.give_way();  // to none
-    EXPECT_EQ(queue_.steps().count(), 2u);
+    EXPECT_EQ(queue_.steps().count(), 1u);
     clock_.advance_ns(kMs);
   }
   EXPECT_EQ(queue_.waiting(), 0u);
-  EXPECT_EQ(queue_.steps().count(), 3u);
+  EXPECT_EQ(queue_.steps().count(), 2u);
+  EXPECT_EQ(queue_.steps().buckets[2], 1u) << "4 ms in all";
   EXPECT_EQ(queue_.steps().late, 2u);
   EXPECT_EQ(queue_.steps().took_ns, 104 * kMs);
+  EXPECT_EQ(queue_.longest_step_ns(), 100 * kMs);
+}
+
+TEST_F(SchedulerTest, OpenStreamsAreCounted) {
+  EXPECT_EQ(scheduler_.open(), 0u);
+  {
+    Scheduler::Open first(scheduler_);
+    const Scheduler::Open second(scheduler_), moved(std::move(first));
+    EXPECT_EQ(scheduler_.open(), 2u);
+  }
+  EXPECT_EQ(scheduler_.open(), 0u);
 }
 
 // Live work that gives way is not behind batch work, batch work is behind live work and behind batch work that waits.
@@ -306,8 +318,7 @@ TEST_F(SchedulerTest, HolderInheritsItsLinesUrgency) {
       while (queue_.waiting() == 0) std::this_thread::yield();
       ask_live();
       if (!asks_first) threads_.emplace_back(urgent);
-      while (line.waiting() == 0) std::this_thread::yield();
-      EXPECT_EQ(scheduler_.sooner(kNeverDue), 10 * kMs);
+      while (scheduler_.sooner(kNeverDue) != 10 * kMs) std::this_thread::yield();  // until the holder has inherited it
     }
     join();
     EXPECT_EQ(order_, (std::vector<int>{0, 2, 1}));  // the line comes free behind the holder's turn of the team

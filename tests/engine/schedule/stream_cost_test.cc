@@ -69,9 +69,28 @@ TEST(StreamCost, OtherStepsOfStreamsCount) {
 
 TEST(StreamCost, OldStepsAreForgotten) {
   StreamCost cost;
-  cost.note({.took_ns = 1'000'000'000}, 1);
+  cost.note({.took_ns = 500'000'000}, 1);
   for (int i = 0; i < 10; ++i) cost.note({.took_ns = 3'000'000'000}, 30);
   EXPECT_NEAR(cost.load(1), 0.1, 1e-3);
+}
+
+// An hour of silence costs nothing to hear, and says nothing of the speech that may follow.
+TEST(StreamCost, SilenceKeepsPartOfTheCost) {
+  StreamCost cost;
+  cost.calibrate(0.2, 1);
+  for (int i = 0; i < 3600; ++i) cost.note({.took_ns = 1'000'000}, 1);
+  EXPECT_NEAR(cost.load(4), 4 * 0.2 * StreamCost::kLeastPart, 1e-9);
+  for (int i = 0; i < 20; ++i) cost.note({.took_ns = 1'000'000'000}, 5);
+  EXPECT_NEAR(cost.load(1), 0.2, 0.01);
+}
+
+// The counts are read one after another, while rounds are counted.
+TEST(StreamCost, MembersWithoutRoundsAreFinite) {
+  StreamCost cost;
+  StepFigures steps{.took_ns = 100'000'000};
+  steps.rounds.members = 4;
+  cost.note(steps, 1);
+  EXPECT_NEAR(cost.load(2), 0.2, 1e-9);
 }
 
 }  // namespace

@@ -96,6 +96,12 @@ TEST_F(SpeechDue, IsWhenTheListenerRunsOutOfSound) {
   EXPECT_EQ(dues_.take(2), (List{15'050, 15'150}));
 }
 
+TEST_F(SpeechDue, BatchWorkIsNeverDue) {
+  speech_.make_batch();
+  ASSERT_TRUE(speech_.speak("ab"));
+  EXPECT_EQ(dues_.take(3), List(3, kNeverDue / kMs));
+}
+
 // A listener that stops taking audio has all of it left to play, and is not late when it goes on.
 TEST_F(SpeechDue, PausedListenerIsNotLate) {
   ASSERT_TRUE(speech_.write("abcdef"));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <optional>
 #include <vector>
 
@@ -89,6 +90,21 @@ TEST_F(LiveAdmissionTest, RefusedEngineIsLeftHalf) {
   EXPECT_EQ(fill(recognition_), 4u);
 }
 
+// A stream of recognition needs more than half of the limit: speech leaves it that, and it leaves speech half.
+TEST_F(LiveAdmissionTest, LargeStreamsAreNotShutOut) {
+  begin(0.85, 0.1, 0.6);
+  EXPECT_EQ(fill(speech_), 8u);
+  EXPECT_TRUE(take(recognition_));
+  streams_.clear();
+  EXPECT_EQ(fill(speech_), 2u);
+  EXPECT_FALSE(take(recognition_));
+  EXPECT_EQ(fill(speech_), 0u);
+  streams_.clear();
+  EXPECT_FALSE(take(recognition_));
+  EXPECT_EQ(fill(speech_), 2u) << "one is refused, and so recognition again has room for its first stream alone";
+  EXPECT_TRUE(take(recognition_));
+}
+
 TEST_F(LiveAdmissionTest, FirstStreamIsAlwaysAdmitted) {
   begin(0.01, 3, 3);
   EXPECT_EQ(fill(speech_), 1u);
@@ -114,18 +130,60 @@ TEST_F(LiveAdmissionTest, MeasuredStepsMoveTheLimit) {
   EXPECT_EQ(fill(speech_), 6u);
 }
 
-// It has made ten seconds of audio in two, and its client has taken none for one: it needs nothing.
+// It has made 40 s of audio in half a second, and its client has taken none for 16: it needs nothing.
 TEST_F(LiveAdmissionTest, StalledStreamsAreNotCounted) {
   begin(0.85, 0.4, 0.2);
   EXPECT_EQ(fill(speech_), 2u);
-  make(5, 0.4);
+  make(20, 0.4);
   pass(0.5);
-  make(5, 0.4);
+  make(20, 0.4);
   EXPECT_TRUE(take(speech_));
-  pass(1.5);
+  pass(14);
+  EXPECT_TRUE(take(speech_));
+  pass(2);
   EXPECT_FALSE(take(speech_));
   make(0.08, 0.4);  // it goes on
   EXPECT_NEAR(admission_->figures(speech_).load, 1.2, 1e-6);
+}
+
+// A piece of 11 s is made at once and played until the next one; other clients read in blocks of 2 s.
+TEST_F(LiveAdmissionTest, StreamsWithLongPiecesCount) {
+  for (const double piece : {11.0, 2.0}) {
+    streams_.clear();
+    begin(0.85, 0.4, 0.2);
+    EXPECT_EQ(fill(speech_), 2u);
+    make(4, 0.4);
+    for (int i = 0; i < 3; ++i) {
+      make(piece, 0.4);
+      for (int part = 0; part < 10; ++part) {
+        pass(piece / 10);
+        EXPECT_TRUE(take(speech_)) << piece << ", " << part;
+      }
+    }
+  }
+}
+
+// The scheduler treats both as batch work: neither they nor their audio say anything of streams.
+TEST_F(LiveAdmissionTest, WholeAndBatchWorkAreNoStreams) {
+  ASSERT_TRUE(speech_.start());
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  for (const auto work : {SlotPool::Work::kWhole, SlotPool::Work::kBatch}) {
+    std::promise<void> noted;
+    EXPECT_TRUE(speech_.try_start(
+        [&](SlotWatch& watch) {
+          watch.note_audio(100);
+          noted.set_value();
+          gone.wait();
+        },
+        [] {}, work));
+    noted.get_future().wait();
+  }
+  EXPECT_EQ(speech_.audio_s(), 0);
+  EXPECT_EQ(speech_.live().streams, 0u);
+  begin(0.85, 0.4, 0.2);
+  EXPECT_EQ(fill(speech_), 2u);
+  go.set_value();
 }
 
 // Nor does the owner of a slot inherit what another one has made by it.
@@ -133,10 +191,10 @@ TEST_F(LiveAdmissionTest, NewOwnersBeginAtNothing) {
   begin(0.85, 0.4, 0.2);
   EXPECT_EQ(fill(speech_), 2u);
   make(60, 0.4);
-  pass(2);
+  pass(16);
   streams_.clear();
   EXPECT_EQ(fill(speech_), 2u);
-  pass(2);
+  pass(16);
   EXPECT_TRUE(take(speech_));
 }
 

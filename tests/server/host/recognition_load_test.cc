@@ -54,5 +54,12 @@ TEST_F(RecognitionLoad, HasAHeartbeatWhereOneIsAskedFor) {
   EXPECT_GT(recogniser.heartbeats(), 0U);
 }
 
+// Live streams are admitted by the steps of one.
+TEST_F(RecognitionLoad, StreamIsMeasuredBySteps) {
+  const TransducerRecogniser& recogniser = load();
+  EXPECT_GT(recogniser.steps().took_ns, 0);
+  EXPECT_NEAR(model_->stream_ms(), static_cast<double>(recogniser.steps().took_ns) * 1e-6, 1e-6);
+}
+
 }  // namespace
 }  // namespace syrinx::server

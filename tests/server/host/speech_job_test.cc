@@ -63,6 +63,7 @@ class SpeechJobTest : public testing::Test {
       if (on_news_) reply_->on_news(on_news_);
       SlotWatch watch(system_clock());
       job.run(watch);
+      noted_s_ = watch.audio_s();
       job.end();
     });
     sent_ = sent_bytes(*reply_);
@@ -76,6 +77,7 @@ class SpeechJobTest : public testing::Test {
   std::function<void()> on_news_;
   std::shared_ptr<ReplyStream> reply_;
   std::string sent_, log_;
+  double noted_s_ = 0;  // by the watch of the slot
 };
 
 SpeechRequest events() {
@@ -182,6 +184,16 @@ TEST_F(SpeechJobTest, LeavingClientIsNoFault) {
   run(events());
   EXPECT_THAT(log_, HasSubstr("\"stopped\":\"cancelled\""));
   EXPECT_THAT(log_, Not(HasSubstr("\"error\"")));
+}
+
+// All that was made counts, sent or not: its steps count, too.
+TEST_F(SpeechJobTest, CancelledAudioIsNoted) {
+  engine_->act = {.chunks = 3, .end = [this] {
+                    reply_->cancel();
+                    return Status();
+                  }};
+  run({});
+  EXPECT_NEAR(noted_s_, 3 * 0.08, 1e-9);
 }
 
 TEST_F(SpeechJobTest, AVoiceThatHasGoneSinceItWasFoundIsNotThere) {

@@ -72,6 +72,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
  public:
   Maker(std::shared_ptr<KokoroEngine> engine, Chosen chosen, const SpeakOptions& options)
       : engine_(std::move(engine)),
+        open_(engine_->compute_->scheduler()),
         first_(std::move(chosen)),
         chosen_(first_),
         phonemes_(options.knobs.flag("phonemes")),
@@ -124,6 +125,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
   }
 
   const std::shared_ptr<KokoroEngine> engine_;
+  const Scheduler::Open open_;
   const Chosen first_;
   Chosen chosen_;
   const bool phonemes_;

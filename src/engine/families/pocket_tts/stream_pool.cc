@@ -8,7 +8,7 @@ namespace syrinx::pocket {
 StreamPool::StreamPool(const std::shared_ptr<const FlowLmWeights>& flow,
                        const std::shared_ptr<const mimi::DecoderWeights>& codec, const FlowSchedule& schedule,
                        nn::Runner& runner, StepQueue& queue, size_t streams)
-    : Rounds(queue, streams), speaker_(flow, codec, schedule, runner, streams) {
+    : Rounds(queue, streams), batch_(*this, queue, streams), speaker_(flow, codec, schedule, runner, streams) {
   for (size_t n = streams; n-- > 0;) free_.push_back(n);
   round_.reserve(streams);
   frames_.reserve(streams);
@@ -29,11 +29,6 @@ Result<StreamPool::Lease> StreamPool::lease(const FlowSchedule& schedule) {
   return leased;
 }
 
-size_t StreamPool::leased() const {
-  const std::lock_guard lock(mutex_);
-  return speaker_.streams() - free_.size();
-}
-
 void StreamPool::give_back(size_t stream) {
   speaker_.release(stream);
   const std::lock_guard lock(mutex_);
@@ -51,18 +46,18 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
     waited_ns_ += queue.clock().now_ns() - request.asked_ns;
     if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
     turn.set_deadline(request.deadline_ns);
-    // Parts of a text read the weights again, so a text is whole where nothing else needs the team.
+    // Parts of a text read the weights again, so a text is whole where no other stream can need the team.
     nn::BetweenJobs between;
-    if (pool_->leased() > 1 || queue.scheduler().waiting() > 0) between = [&turn] { turn.give_way(); };
+    if (queue.scheduler().open() > 1 || queue.scheduler().waiting() > 0) between = [&turn] { turn.give_way(); };
     const int64_t waited_before_ns = turn.waited_ns();
     Status begun = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after, between);
     waited_ns_ += turn.waited_ns() - waited_before_ns;
     SYRINX_TRY_VOID(std::move(begun));
     if (samples.empty()) return false;
     request.asked_ns = queue.clock().now_ns();
-    pool_->enter(request);  // before the turn ends, so that no round comes between
+    pool_->enter_rounds(request);  // before the turn ends, so that no round comes between
   }
-  pool_->wait(request);
+  pool_->wait_for_round(request);
   waited_ns_ += request.waited_ns;
   return request.frame.spoken;
 }
@@ -70,7 +65,8 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
 bool StreamPool::Lease::next(std::span<const float> noise, std::span<float> samples, int64_t due_ns) {
   FrameRequest request;
   pool_->prepare(*this, noise, samples, due_ns, request);
-  pool_->serve(request);
+  pool_->enter_rounds(request);
+  pool_->wait_for_round(request);
   waited_ns_ += request.waited_ns;
   return request.frame.spoken;
 }

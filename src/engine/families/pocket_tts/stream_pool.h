@@ -1,6 +1,7 @@
 // Streams of several threads that speak through one ChunkSpeaker: the frames that they ask for at the same time are one
 // step, so that the weights are read once for all of them (schedule/rounds.h says who computes it).  Beginning a chunk
-// is a step of its own, and the chunk's first frame is part of the round that follows.
+// is a step of its own, and the chunk's first frame is part of the round that follows.  Streams that are never due, of
+// batch work, have rounds of their own: they keep the scheduler's share, and live streams do not wait for their frames.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
@@ -32,6 +33,7 @@ class StreamPool final : public Rounds {
     Lease(Lease&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)),
           stream_(other.stream_),
+          open_(std::move(other.open_)),
           waited_ns_(other.waited_ns_),
           is_wanted_(std::move(other.is_wanted_)) {}
     Lease& operator=(Lease&&) = delete;
@@ -61,9 +63,10 @@ class StreamPool final : public Rounds {
 
    private:
     friend class StreamPool;
-    Lease(StreamPool& pool, size_t stream) : pool_(&pool), stream_(stream) {}
+    Lease(StreamPool& pool, size_t stream) : pool_(&pool), stream_(stream), open_(pool.queue().scheduler()) {}
     StreamPool* pool_;
     size_t stream_;
+    Scheduler::Open open_;
     int64_t waited_ns_ = 0;
     std::function<bool()> is_wanted_;
   };
@@ -76,11 +79,22 @@ class StreamPool final : public Rounds {
   void alone(const std::function<void()>& work, int64_t due_ns = kNeverDue);
 
   // How many have asked for a frame or for other work and wait for its turn.  Any thread.
-  size_t waiting() const { return queue().waiting() + waiting_behind(); }
+  size_t waiting() const { return queue().waiting() + waiting_behind() + batch_.waiting_behind(); }
   // The steps of frames and of work that has a time, since the beginning.  Any thread.
   StepFigures steps() const { return queue().steps(); }
 
  private:
+  class BatchRounds final : public Rounds {
+   public:
+    BatchRounds(StreamPool& pool, StepQueue& queue, size_t streams) : Rounds(queue, streams), pool_(pool) {}
+    using Rounds::enter, Rounds::wait;
+
+   private:
+    void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { pool_.choose(waiting, round); }
+    void make(std::span<Request* const> round, StepQueue::Turn& turn) override { pool_.make(round, turn); }
+
+    StreamPool& pool_;
+  };
   struct FrameRequest : Request {
     ChunkSpeaker::Frame frame{};
     int64_t deadline_ns = kNeverDue, asked_ns = 0;
@@ -88,15 +102,18 @@ class StreamPool final : public Rounds {
   };
   void prepare(const Lease& lease, std::span<const float> noise, std::span<float> samples, int64_t due_ns,
                FrameRequest& request) const;
+  void enter_rounds(FrameRequest& request) { is_batch(request) ? batch_.enter(request) : enter(request); }
+  void wait_for_round(FrameRequest& request) { is_batch(request) ? batch_.wait(request) : wait(request); }
+  static bool is_batch(const FrameRequest& request) { return request.due_ns == kNeverDue; }
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override;
   void make(std::span<Request* const> round, StepQueue::Turn& turn) override;
-  size_t leased() const;
   void give_back(size_t stream);
 
+  BatchRounds batch_;
   ChunkSpeaker speaker_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<size_t> free_;  // streams
-  // Scratch of the round that is made.
+  // Scratch of the round that is made, in its turn.
   std::vector<FrameRequest*> round_;
   std::vector<ChunkSpeaker::Frame> frames_;
 };

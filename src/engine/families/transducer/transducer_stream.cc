@@ -26,6 +26,7 @@ bool is_pause(EndpointReason reason) { return reason != EndpointReason::kLength 
 TransducerStream::TransducerStream(std::shared_ptr<TransducerRecogniser> recogniser,
                                    TransducerRecogniser::StreamPlace place, Rules rules)
     : recogniser_(std::move(recogniser)),
+      open_(recogniser_->queue_.scheduler()),
       place_(std::move(place)),
       rules_(std::move(rules)),
       track_(*recogniser_->model_->decoder()),

@@ -49,6 +49,7 @@ class TransducerStream final : public RecognitionStream {
   Status status() const;
 
   std::shared_ptr<TransducerRecogniser> recogniser_;
+  const Scheduler::Open open_;
   TransducerRecogniser::StreamPlace place_;
   const Rules rules_;
   std::string language_;

@@ -41,6 +41,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
   double warm_up_ms() const override { return warm_up_ms_; }
   StepFigures steps() const override { return queue_.steps(); }
   size_t waiting() const override { return windows_.waiting() + queue_.waiting(); }
+  Scheduler& scheduler() { return compute_->scheduler(); }
 
   // Null where no voice activity model is installed.
   const SpeechGate* gate() const { return gate_ ? &*gate_ : nullptr; }

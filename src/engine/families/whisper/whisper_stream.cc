@@ -21,6 +21,7 @@ WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
                              const std::optional<silero::SegmentOptions>& voice, const EndpointOptions& endpoints,
                              std::function<bool()> is_wanted)
     : recogniser_(std::move(recogniser)),
+      open_(recogniser_->scheduler()),
       settings_(settings),
       timed_tokens_(timed_tokens),
       is_wanted_(std::move(is_wanted)),

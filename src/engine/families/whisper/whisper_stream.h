@@ -17,6 +17,7 @@
 #include "engine/recognition/local_agreement.h"
 #include "engine/recognition/recogniser.h"
 #include "engine/recognition/sound_pace.h"
+#include "engine/schedule/scheduler.h"
 #include "models/silero/speech_detector.h"
 #include "models/whisper/transcriber.h"
 
@@ -58,6 +59,7 @@ class WhisperStream final : public RecognitionStream {
   void keep_language(const TranscriptSegment& result);
 
   const std::shared_ptr<WhisperRecogniser> recogniser_;
+  const Scheduler::Open open_;
   whisper::TranscriberSettings settings_;
   const bool timed_tokens_;
   const std::function<bool()> is_wanted_;

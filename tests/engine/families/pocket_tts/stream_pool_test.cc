@@ -210,6 +210,36 @@ TEST_F(StreamPoolOfTwo, UrgentFrameHastensTheRound) {
   EXPECT_EQ(pool_.steps().count(), steps + 2);
 }
 
+// Frames without a listener are no part of a round that is due, and keep the share of batch work.
+TEST_F(StreamPoolOfTwo, BatchFramesHaveOwnRounds) {
+  auto live = pool_.lease(), batch = pool_.lease();
+  ASSERT_TRUE(live.has_value() && batch.has_value());
+  for (auto* const lease : {&*live, &*batch}) ASSERT_TRUE(lease->begin(voice_, ids_, 1e30f, 3).has_value());
+  const std::vector<float> noise(live->latent(), 0.25f);
+  std::vector<float> frame(live->frame_samples(), std::numeric_limits<float>::quiet_NaN()), whole = frame;
+  const StepFigures before = pool_.steps();
+  bool was_live = false, was_whole = true;
+  {
+    Askers askers(pool_);
+    pool_.alone([&] {
+      askers.ask([&] { EXPECT_TRUE(batch->next(noise, whole, kNeverDue)); });
+      askers.ask([&] { EXPECT_TRUE(live->next(noise, frame, 100)); });
+      askers.ask([&] {
+        pool_.alone(
+            [&] {
+              was_live = !std::isnan(frame[0]);
+              was_whole = !std::isnan(whole[0]);
+            },
+            200);
+      });
+    });
+  }
+  EXPECT_TRUE(was_live);
+  EXPECT_FALSE(was_whole);
+  EXPECT_FALSE(std::isnan(whole[0]));
+  EXPECT_EQ(pool_.steps().since(before).rounds.members, 1);
+}
+
 // Whether he waits for a chunk or for a frame: no round makes anything for him.
 TEST_F(StreamPoolOfTwo, NothingIsMadeForWhoHasLeft) {
   auto lease = pool_.lease(schedule_), stays = pool_.lease(schedule_);
