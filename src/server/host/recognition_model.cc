@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/in_quotes.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "engine/families/families.h"
 #include "engine/families/find_recognition_files.h"
@@ -121,10 +122,15 @@ Status RecognitionModel::measure_stream() {
   TranscribeOptions options;
   options.voice_activity = false;
   const StepFigures before = recogniser_->steps();
-  SYRINX_TRY(const std::unique_ptr<RecognitionStream> stream, recogniser_->start(options));
+  const auto stream = recogniser_->start(options);
+  if (!stream) {
+    log_warning("live streams are admitted by the cost of a recording, as none could be tried: {}",
+                stream.error().message);
+    return {};
+  }
   std::vector<RecognitionEvent> events;
-  SYRINX_TRY_VOID(stream->push(second_of_tone(), events));
-  SYRINX_TRY_VOID(stream->finish(events));
+  SYRINX_TRY_VOID((*stream)->push(second_of_tone(), events));
+  SYRINX_TRY_VOID((*stream)->finish(events));
   const StepFigures steps = recogniser_->steps().since(before);
   if (steps.took_ns > 0) stream_ms_ = static_cast<double>(steps.took_ns) * 1e-6;
   return {};
