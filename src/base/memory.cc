@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace syrinx {
@@ -50,20 +51,39 @@ bool relocates_code(const dl_phdr_info& object, const Segments& segments) {
   return false;
 }
 
-// A callback of dl_iterate_phdr: whole pages of segments that are never written.
-int give_back_code(dl_phdr_info* object, size_t, void*) {
-  // A copy, as the headers lie in such a segment and would come back with their neighbours.
-  const Segments segments(object->dlpi_phdr, object->dlpi_phdr + object->dlpi_phnum);
-  if (relocates_code(*object, segments)) return 0;
+// Pages of all segments that are never written, as of `adds` and `subs`, the loader's counts of objects.
+struct CodeRanges {
+  decltype(dl_phdr_info::dlpi_adds) adds = 0, subs = 0;
+  std::vector<std::span<std::byte>> pages;
+};
+
+void add_code(const dl_phdr_info& object, CodeRanges& code) {
+  const Segments segments(object.dlpi_phdr, object.dlpi_phdr + object.dlpi_phnum);
+  if (relocates_code(object, segments)) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (const ElfW(Phdr) & segment : segments) {
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, end = begin + segment.p_filesz;
-    const uintptr_t first = begin / page * page;
-    // A hint: locked pages stay.
-    if (end > first) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0 || segment.p_filesz == 0) continue;
+    const uintptr_t begin = object.dlpi_addr + segment.p_vaddr, first = begin / page * page;
+    code.pages.emplace_back(reinterpret_cast<std::byte*>(first), begin + segment.p_filesz - first);
   }
+}
+
+int note_code(dl_phdr_info* object, size_t, void* code) {
+  add_code(*object, *static_cast<CodeRanges*>(code));
   return 0;
+}
+
+// A callback of dl_iterate_phdr, which holds the loader's lock: nothing is unmapped meanwhile.  The ranges are kept, as
+// the headers lie in pages that leave, and would come back with their neighbours.
+int give_back_code(dl_phdr_info* object, size_t, void*) {
+  static CodeRanges code;
+  if (code.pages.empty() || code.adds != object->dlpi_adds || code.subs != object->dlpi_subs) {
+    code = {.adds = object->dlpi_adds, .subs = object->dlpi_subs, .pages = {}};
+    ::dl_iterate_phdr(note_code, &code);
+  }
+  // A hint: locked pages stay.
+  for (const std::span<std::byte> pages : code.pages) ::madvise(pages.data(), pages.size(), MADV_DONTNEED);
+  return 1;  // that was all of them
 }
 
 }  // namespace
