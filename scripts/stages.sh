@@ -3,6 +3,7 @@
 # once and what the change adds, `all` for every test in every build, `quick` for the fast tests of the release build.
 
 background_groups=()
+in_background=
 declare -A scope=()  # what the change asks for: the lines of tools/change_scope.py
 
 read_scope() {
@@ -39,11 +40,17 @@ build() {  # PRESET [cmake arguments... -- targets...]
 }
 
 # A folder is built by one at a time: a stage waits here for what begin_builds has under way, which is then no longer
-# built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.
+# built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.  What a
+# stage has begun is its own: to configure or build it again would change files that its tests read.
 alone() {  # FOLDER COMMAND...
-  local lock=build/log/$1.lock
+  local lock=build/log/$1.lock begun=build/log/$1.begun
   shift
   mkdir -p build/log
+  if [ "$in_background" ]; then
+    flock --close "$lock" bash -c '[ -e "$0" ] || exec "$@"' "$begun" "$@"
+    return
+  fi
+  touch "$begun"
   if ! flock --nonblock "$lock" true; then
     give_background 0
     flock "$lock" true
@@ -64,7 +71,7 @@ begin_builds() {  # STAGE...
 }
 
 build_all() {
-  local stage
+  local stage in_background=yes
   for stage in "$@"; do
     if declare -F "build_$stage" >/dev/null; then "build_$stage"; fi
   done

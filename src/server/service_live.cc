@@ -21,7 +21,7 @@ void Service::measure_load(const std::shared_ptr<const SpeechModel>& speech,
     StreamCost cost;
     cost.calibrate(recognition->stream_ms() / 1000, 1);
     live_.add(
-        recognition_slots_, [recognition] { return recognition->recogniser().steps(); }, cost);
+        recognition_slots_, [recognition] { return recognition->steps(); }, cost);
   }
 }
 

@@ -159,7 +159,7 @@ void Service::set_gauges() {
   }
   if (const auto recognition = recognition_model()) {
     set_slot_gauges(recognition->id(), recognition_slots_);
-    set_engine_figures(recognition->id(), recognition->recogniser().steps(), recognition->recogniser().waiting());
+    set_engine_figures(recognition->id(), recognition->steps(), recognition->recogniser().waiting());
     set_live_load(recognition->id(), recognition_slots_);
     metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
                  static_cast<double>(waiting_samples_) / kRecognitionRateHz);

@@ -121,7 +121,7 @@ Status RecognitionModel::warm_up() const {
 Status RecognitionModel::measure_stream() {
   TranscribeOptions options;
   options.voice_activity = false;
-  const StepFigures before = recogniser_->steps();
+  const StepFigures before = before_requests_ = recogniser_->steps();
   const auto stream = recogniser_->start(options);
   if (!stream) {
     log_warning("live streams are admitted by the cost of a recording, as none could be tried: {}",
@@ -131,7 +131,8 @@ Status RecognitionModel::measure_stream() {
   std::vector<RecognitionEvent> events;
   SYRINX_TRY_VOID((*stream)->push(second_of_tone(), events));
   SYRINX_TRY_VOID((*stream)->finish(events));
-  const StepFigures steps = recogniser_->steps().since(before);
+  before_requests_ = recogniser_->steps();
+  const StepFigures steps = before_requests_.since(before);
   if (steps.took_ns > 0) stream_ms_ = static_cast<double>(steps.took_ns) * 1e-6;
   return {};
 }

@@ -38,6 +38,7 @@ class RecognitionModel {
   static Status check(const Settings& settings);
 
   Recogniser& recogniser() const { return *recogniser_; }
+  StepFigures steps() const { return recogniser_->steps().since(before_requests_); }  // of requests alone
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   double warm_up_ms() const { return warm_up_ms_; }        // of the recogniser, and of that second
   // Work for a second of audio of a live stream: by the steps of a stream where load() has tried one.
@@ -76,6 +77,7 @@ class RecognitionModel {
   const std::vector<std::string> unheeded_fields_;
   const std::shared_ptr<const silero::SileroVad> voice_activity_;
   double warm_up_ms_ = 0, stream_ms_ = 0;
+  StepFigures before_requests_ = {};  // the recogniser's steps when it was warm
   uint64_t memory_bytes_ = 0;
 };
 
