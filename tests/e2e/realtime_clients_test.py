@@ -232,10 +232,14 @@ class Speech(Realtime):
                 self.assertEqual(self.hear(client)["error"]["code"], code)
             client.send(b"bytes")
             self.assertIn("binary", self.hear(client)["error"]["message"])
-            self.ask_for(client, "Speak faster.", audio={"output": {"speed": 2}})
+            self.ask_for(client, "Speak faster.", audio={"output": {"speed": 9}})
             failed = self.hear(client)
             self.assertEqual((failed["type"], failed["error"]["param"]), ("error", "audio.output.speed"), failed)
-            self.check_error(client, None, "audio.output.speed", "session.update", session={"audio": {"output": {"speed": 2}}})
+            self.check_error(client, None, "audio.output.speed", "session.update", session={"audio": {"output": {"speed": 9}}})
+            # Within its range it is ignored, as the model lacks it.
+            self.say(client, "session.update", session={"audio": {"output": {"speed": 2}}})
+            updated = self.hear_until(client, "session.updated")[-1]
+            self.assertEqual(updated["session"]["ignored"], ["audio.output.speed"])
 
 
 class Hearing(Realtime):
