@@ -70,7 +70,7 @@ Runner::Block Runner::whole(const PackedMatrix& matrix, const kernels::ConvGeome
 // all of their panels where even that is too long.
 Runner::Block Runner::block_of_job(const PackedMatrix& matrix, const kernels::ConvGeometry& geometry) const {
   Block block = whole(matrix, geometry);
-  if (!between_ || block.tiles.end == 0) return block;
+  if (!cut() || block.tiles.end == 0) return block;
   const size_t members = static_cast<size_t>(team_.size());
   const size_t most = matrix.type == PanelType::kF32 ? kJobProductsF32 : kJobProducts;
   const size_t column = kernels::tile_rows_for(geometry.rows) * (matrix.depth() * matrix.taps + kOutputProducts);

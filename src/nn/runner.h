@@ -71,10 +71,17 @@ class Runner {
  public:
   explicit Runner(ThreadTeam& team) : team_(team), scratch_(static_cast<size_t>(team.size())) {}
   ThreadTeam& team() { return team_; }
-  // Called from now on behind each job of conv(), linear(), stats() and split(), which cut what is long; empty: nothing
-  // is called or cut.
-  void set_between(BetweenJobs between) { between_ = std::move(between); }
-  const BetweenJobs& cut() const { return between_; }
+  // `between` is called from now on behind each job of conv(), linear(), stats() and split(), which cut what is long;
+  // empty: nothing is called or cut.  `cuts` is asked in each layer whether it is cut; empty: always.
+  void set_between(BetweenJobs between, std::function<bool()> cuts = {}) {
+    between_ = std::move(between);
+    cuts_ = std::move(cuts);
+  }
+  // Empty where a layer that begins now is not cut.
+  const BetweenJobs& cut() const {
+    static const BetweenJobs none;
+    return !cuts_ || cuts_() ? between_ : none;
+  }
   void between() const {
     if (between_) between_();
   }
@@ -112,6 +119,7 @@ class Runner {
 
   ThreadTeam& team_;
   BetweenJobs between_;
+  std::function<bool()> cuts_;
   std::vector<Buffer<std::byte>> scratch_;
 };
 

@@ -59,8 +59,12 @@ TEST_P(RunnerTest, CutConvolutionsGiveTheSameBits) {
     int jobs = 0;
     runner.set_between([&jobs] { ++jobs; });
     EXPECT_EQ(convolve(runner, matrix.view, shape, x), whole) << shape.rows << " rows";
-    runner.set_between({});
     EXPECT_GT(jobs - 1, shape.jobs) << shape.rows << " rows";  // without that of the statistics
+    int layers = 0;
+    runner.set_between([&layers] { ++layers; }, [] { return false; });
+    EXPECT_EQ(convolve(runner, matrix.view, shape, x), whole) << shape.rows << " rows";
+    runner.set_between({});
+    EXPECT_EQ(layers, 2) << shape.rows << " rows";  // the convolution and the statistics
   }
 }
 

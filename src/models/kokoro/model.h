@@ -76,9 +76,10 @@ class Synthesizer {
   void set_probe(Probe probe);
   // `output` is reused: its vectors keep their capacity.  Memory grows to the longest piece seen.  `is_wanted` is asked
   // between the stages, on this thread: kCancelled where it says no.  Empty: always.  `between` is called between jobs
-  // of a few milliseconds, in which the team may do other work; empty: the jobs are long.  The samples are the same.
+  // of a few milliseconds, in which the team may do other work; empty: the jobs are long.  `cuts` is asked in each
+  // layer whether its jobs are short; empty: always.  The samples are the same.
   Status synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted = {},
-                    const std::function<void()>& between = {});
+                    const std::function<void()>& between = {}, const std::function<bool()>& cuts = {});
 
  private:
   struct Impl;

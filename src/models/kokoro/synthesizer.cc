@@ -17,7 +17,10 @@ constexpr size_t kFramesPerSecond = kSampleRateHz / kSamplesPerFrame;
 // While it lives, the runner's layers are cut; what a piece throws does not leave them so.
 class Between {
  public:
-  Between(nn::Runner& runner, const std::function<void()>& between) : runner_(runner) { runner_.set_between(between); }
+  Between(nn::Runner& runner, const std::function<void()>& between, const std::function<bool()>& cuts)
+      : runner_(runner) {
+    runner_.set_between(between, cuts);
+  }
   ~Between() { runner_.set_between({}); }
   Between(const Between&) = delete;
   Between& operator=(const Between&) = delete;
@@ -183,8 +186,8 @@ Status Synthesizer::Impl::synthesize(const PieceInput& input, PieceOutput& outpu
 }
 
 Status Synthesizer::synthesize(const PieceInput& input, PieceOutput& output, const std::function<bool()>& is_wanted,
-                               const std::function<void()>& between) {
-  const Between cut(impl_->runner, between);
+                               const std::function<void()>& between, const std::function<bool()>& cuts) {
+  const Between cut(impl_->runner, between, cuts);
   return impl_->synthesize(input, output, is_wanted);
 }
 

@@ -112,7 +112,10 @@ class KokoroEngine::Maker final : public SpeechMaker {
     turn.set_deadline(deadline_ns);
     // Between two jobs others have the team; a piece is as urgent as the first one that waits for its end.
     const auto between = [&] { turn.give_way(engine_->piece_line_.sooner(due_ns)); };
-    Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, std::cref(between));
+    // Short jobs cost time, most of all on a busy machine.
+    const Scheduler& scheduler = engine_->queue_.scheduler();
+    const auto cuts = [&scheduler] { return scheduler.open() > 1 || scheduler.waiting() > 0; };
+    Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, std::cref(between), std::cref(cuts));
     waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
     return made;
   }
