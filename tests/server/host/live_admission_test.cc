@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -169,15 +170,15 @@ TEST_F(LiveAdmissionTest, WholeAndBatchWorkAreNoStreams) {
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
   for (const auto work : {SlotPool::Work::kWhole, SlotPool::Work::kBatch}) {
-    std::promise<void> noted;
+    const auto noted = std::make_shared<std::promise<void>>();  // the job may outlive the test's body
     EXPECT_TRUE(speech_.try_start(
-        [&](SlotWatch& watch) {
+        [noted, gone](SlotWatch& watch) {
           watch.note_audio(100);
-          noted.set_value();
+          noted->set_value();
           gone.wait();
         },
         [] {}, work));
-    noted.get_future().wait();
+    noted->get_future().wait();
   }
   EXPECT_EQ(speech_.audio_s(), 0);
   EXPECT_EQ(speech_.live().streams, 0u);
