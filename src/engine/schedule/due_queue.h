@@ -47,6 +47,9 @@ class DueQueue {
   static constexpr int64_t kSoonNs = 100'000'000;
   // Long live work keeps its place in the order of asking for so much work.
   static constexpr int64_t kSliceNs = 4 * kStepNs;
+  // Live work with more time goes before waited-for work, too, once it has waited so long: a stream that is ahead is
+  // not stopped until its listener has caught up.
+  static constexpr int64_t kStandNs = 32'000'000;
   // One step earns the others at most the share of this time, however long it takes.
   static constexpr int64_t kMostCountedNs = 100'000'000;
   // A class earns 1 / kShares of the time that other work takes; 0: it needs no share, as it goes first.
@@ -143,6 +146,10 @@ class DueQueue {
     return best;
   }
   bool is_soon(int64_t now_ns) const { return waits(Work::kLive) && soonest()->due_ns < now_ns + kSoonNs; }
+  // The live work that asked first has waited long enough.
+  bool has_stood_long(int64_t now_ns) const {
+    return waits(Work::kLive) && firsts_[static_cast<size_t>(Work::kLive)]->asked_ns + kStandNs <= now_ns;
+  }
   Waiter*& first(Work work) { return firsts_[static_cast<size_t>(work)]; }
   bool waits(Work work) const { return firsts_[static_cast<size_t>(work)] != nullptr; }
   bool has_earned(Work work) const { return earned_ns_[static_cast<size_t>(work)] >= kStepNs; }
@@ -151,7 +158,7 @@ class DueQueue {
     const bool live = waits(Work::kLive), waited_for = waits(Work::kWaitedFor), batch = waits(Work::kBatch);
     if (batch && (live || waited_for) && has_earned(Work::kBatch)) return paid(Work::kBatch);
     if (!waited_for) return live ? Work::kLive : Work::kBatch;
-    if (!is_soon(now_ns)) return Work::kWaitedFor;
+    if (!is_soon(now_ns) && !has_stood_long(now_ns)) return Work::kWaitedFor;
     return has_earned(Work::kWaitedFor) ? paid(Work::kWaitedFor) : Work::kLive;
   }
   Work paid(Work work) {

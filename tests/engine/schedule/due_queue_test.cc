@@ -54,6 +54,16 @@ TEST(DueQueue, LiveWorkGoesByDueTime) {
   EXPECT_EQ(line.queue.first_due_ns(-100), kNeverDue);
 }
 
+TEST(DueQueue, LiveWorkThatWaitedLongGoesFirst) {
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 2 * DueQueue::kSoonNs;
+  for (const int64_t waited_ns : {DueQueue::kStandNs - 1, DueQueue::kStandNs}) {
+    Line line;
+    line.ask(now_ns - 1, now_ns);
+    line.ask(far, now_ns - waited_ns);
+    EXPECT_EQ(line.take(now_ns), waited_ns < DueQueue::kStandNs ? 0u : 1u);
+  }
+}
+
 // Until one of them is due soon.
 TEST(DueQueue, LiveWorkWithTimeGoesByAsking) {
   Line line;
