@@ -58,6 +58,8 @@ class Scheduler {
   };
   // How many there are.  Any thread, no lock.
   size_t open() const { return open_.load(std::memory_order_relaxed); }
+  // Whether work of a stream that is open may meet other work, so that its parts should be short.  Any thread, no lock.
+  bool is_shared() const { return open() > 1 || waiting() > 0; }
   // The due time that goes first: this one, or the most urgent one of all that wait.
   int64_t sooner(int64_t due_ns) const {
     const int64_t now_ns = clock_.now_ns();

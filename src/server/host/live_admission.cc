@@ -7,7 +7,7 @@
 namespace syrinx::server {
 namespace {
 
-// Samples are so far apart, and the last seconds are those of so many.
+// Time between two samples, and how many of them make up the last seconds.
 constexpr int64_t kSampleNs = 250'000'000;
 constexpr size_t kSamples = 12;
 // A longer window, without any request meanwhile, says little about the present.

@@ -6,7 +6,7 @@
 // (engine/schedule/stream_cost.h): a stream that has just been admitted counts whole, one that runs ahead of its
 // listener counts as one at that pace, and one whose client has stopped taking audio does not count.  Batch work counts
 // with the share that the scheduler keeps for it while there is any.  Where steps came late in the last seconds nothing
-// more is taken, whatever the costs say.  While an engine's streams are refused, those of another one leave it half of
+// is taken above half of the limit.  While an engine's streams are refused, those of another one leave it half of
 // the limit, or one stream of it where that needs more; the first stream of each kind is exempt.  So neither kind shuts
 // the other out.
 //
@@ -45,7 +45,8 @@ class LiveAdmission {
     size_t streams = 0;  // live ones that hold slots
     double wait_s = 0;   // until there is room, if the others last as long as those before; 1 to kLongestWaitS
   };
-  // Calls `take`, which takes one of these slots, where there is room for a stream of that engine; true: it was taken.
+  // Calls `take`, which takes one of these slots and says whether there was one, where a stream of that engine has
+  // room.
   std::optional<Refusal> admit(const SlotPool& slots, const std::function<bool()>& take);
   bool has_room(const SlotPool& slots);
 

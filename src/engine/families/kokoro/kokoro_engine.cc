@@ -114,7 +114,7 @@ class KokoroEngine::Maker final : public SpeechMaker {
     const auto between = [&] { turn.give_way(engine_->piece_line_.sooner(due_ns)); };
     // Short jobs cost time, most of all on a busy machine.
     const Scheduler& scheduler = engine_->queue_.scheduler();
-    const auto cuts = [&scheduler] { return scheduler.open() > 1 || scheduler.waiting() > 0; };
+    const auto cuts = [&scheduler] { return scheduler.is_shared(); };
     Status made = engine_->synthesizer_.synthesize(input, output, is_wanted, std::cref(between), std::cref(cuts));
     waited_ms_ += static_cast<double>(piece.waited_ns() + turn.waited_ns()) * 1e-6;
     return made;

@@ -46,9 +46,9 @@ Result<bool> StreamPool::Lease::begin(std::shared_ptr<const FlowLmState> voice, 
     waited_ns_ += queue.clock().now_ns() - request.asked_ns;
     if (!turn.is_mine()) return fail(Code::kCancelled, "the speech was cancelled before a chunk of it");
     turn.set_deadline(request.deadline_ns);
-    // Parts of a text read the weights again, so a text is whole where no other stream can need the team.
+    // Each part of a text reads the weights again, so a text is whole where no other work needs the team.
     nn::BetweenJobs between;
-    if (queue.scheduler().open() > 1 || queue.scheduler().waiting() > 0) between = [&turn] { turn.give_way(); };
+    if (queue.scheduler().is_shared()) between = [&turn] { turn.give_way(); };
     const int64_t waited_before_ns = turn.waited_ns();
     Status begun = pool_->speaker_.begin(stream_, std::move(voice), ids, eos_threshold, frames_after, between);
     waited_ns_ += turn.waited_ns() - waited_before_ns;
