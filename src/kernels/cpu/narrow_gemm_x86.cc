@@ -66,15 +66,19 @@ void with_rows(size_t rows, const Block& block) {
   if constexpr (kMost > 1) with_rows<kMost - 1>(rows, block);
 }
 
-// kShared: the sums go on from what is in c.
+// goes_on: the sums go on from what is in c.
 template <size_t kRows, bool kShared>
 SYRINX_VNNI void int8_block(const std::byte* rows, size_t stride, size_t steps, const int8_t* panel, Ahead ahead,
-                            int32_t* c) {
+                            bool goes_on, int32_t* c) {
   __m512i sum0[kRows], sum1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    sum0[r] = kShared ? _mm512_loadu_si512(c + r * 32) : _mm512_setzero_si512();
-    sum1[r] = kShared ? _mm512_loadu_si512(c + r * 32 + 16) : _mm512_setzero_si512();
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_si512();
+  if (kShared && goes_on) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      sum0[r] = _mm512_loadu_si512(c + r * 32);
+      sum1[r] = _mm512_loadu_si512(c + r * 32 + 16);
+    }
   }
   for (size_t k = 0; k < steps; ++k, panel += 128) {
     prefetch_step<kShared || kRows >= kFarRows, kShared>(panel, ahead);
@@ -106,13 +110,17 @@ constexpr size_t kGroupScales = 2 * kPanelColumns;  // bytes
 // term: of the first group and row, `term_stride` from row to row.
 template <size_t kRows, bool kShared>
 SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t term_stride, const std::byte* panel,
-                            Ahead ahead, float* c) {
+                            Ahead ahead, bool goes_on, float* c) {
   const __m512i mask = _mm512_set1_epi8(0x0F);
   __m512 total0[kRows], total1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    total0[r] = kShared ? _mm512_loadu_ps(c + r * 32) : _mm512_setzero_ps();
-    total1[r] = kShared ? _mm512_loadu_ps(c + r * 32 + 16) : _mm512_setzero_ps();
+  for (size_t r = 0; r < kRows; ++r) total0[r] = total1[r] = _mm512_setzero_ps();
+  if (kShared && goes_on) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      total0[r] = _mm512_loadu_ps(c + r * 32);
+      total1[r] = _mm512_loadu_ps(c + r * 32 + 16);
+    }
   }
   const std::byte *a = x.rows, *const end = a + x.depth;
   for (; a != end; ++term) {
@@ -166,12 +174,16 @@ SYRINX_BF16 inline __m512bh broadcast_pair(const std::byte* p) {
 }
 
 template <size_t kRows, bool kShared>
-SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead ahead, float* c) {
+SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead ahead, bool goes_on, float* c) {
   __m512 sum0[kRows], sum1[kRows];
   SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    sum0[r] = kShared ? _mm512_loadu_ps(c + r * 32) : _mm512_setzero_ps();
-    sum1[r] = kShared ? _mm512_loadu_ps(c + r * 32 + 16) : _mm512_setzero_ps();
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_ps();
+  if (kShared && goes_on) {
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      sum0[r] = _mm512_loadu_ps(c + r * 32);
+      sum1[r] = _mm512_loadu_ps(c + r * 32 + 16);
+    }
   }
   const std::byte* tap = x.rows;
   for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
@@ -225,14 +237,13 @@ constexpr size_t kPieceGroups = 8, kGroupBytes = kGroupScales + kInt4Group / 2 *
 void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c) {
   const size_t steps = x.depth / 4;
   if (rows <= kNarrowRows) {
-    with_rows<kNarrowRows>(rows, [&](auto n) { int8_block<n(), false>(x.rows, x.stride, steps, panel, {}, c); });
+    with_rows<kNarrowRows>(rows, [&](auto n) { int8_block<n(), false>(x.rows, x.stride, steps, panel, {}, false, c); });
     return;
   }
-  std::memset(c, 0, rows * kPanelColumns * sizeof(int32_t));
   each_part(rows, kNarrowRows, steps, kPieceSteps, kStepBytes, 1, panel, [&](const Part& p) {
     with_rows<kNarrowRows>(p.rows, [&](auto n) {
       int8_block<n(), true>(x.rows + p.row * x.stride + 4 * p.step, x.stride, p.steps, panel + 128 * p.step, p.ahead,
-                            c + p.row * kPanelColumns);
+                            p.step > 0, c + p.row * kPanelColumns);
     });
   });
 }
@@ -240,30 +251,29 @@ void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int3
 void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c) {
   const size_t groups = x.depth / kInt4Group;
   if (rows <= kInt4Rows) {
-    with_rows<kInt4Rows>(rows, [&](auto n) { int4_block<n(), false>(x, group_term, groups, panel, {}, c); });
+    with_rows<kInt4Rows>(rows, [&](auto n) { int4_block<n(), false>(x, group_term, groups, panel, {}, false, c); });
     return;
   }
-  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
   each_part(rows, kInt4Rows, groups, kPieceGroups, kGroupBytes, kInt4Group / 8, panel, [&](const Part& p) {
     const NarrowBlock part{
         .rows = x.rows + p.row * x.stride + kInt4Group * p.step, .stride = x.stride, .depth = kInt4Group * p.steps};
     with_rows<kInt4Rows>(p.rows, [&](auto n) {
       int4_block<n(), true>(part, group_term + p.row * groups + p.step, groups, panel + kGroupBytes * p.step, p.ahead,
-                            c + p.row * kPanelColumns);
+                            p.step > 0, c + p.row * kPanelColumns);
     });
   });
 }
 
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
   if (rows <= kNarrowRows) {
-    with_rows<kNarrowRows>(rows, [&](auto n) { bf16_block<n(), false>(x, panel, {}, c); });
+    with_rows<kNarrowRows>(rows, [&](auto n) { bf16_block<n(), false>(x, panel, {}, false, c); });
     return;
   }
-  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
   each_part(rows, kNarrowRows, x.depth / 2, kPieceSteps, kStepBytes, 1, panel, [&](const Part& p) {
     const NarrowBlock part{.rows = x.rows + p.row * x.stride + 4 * p.step, .stride = x.stride, .depth = 2 * p.steps};
-    with_rows<kNarrowRows>(
-        p.rows, [&](auto n) { bf16_block<n(), true>(part, panel + 64 * p.step, p.ahead, c + p.row * kPanelColumns); });
+    with_rows<kNarrowRows>(p.rows, [&](auto n) {
+      bf16_block<n(), true>(part, panel + 64 * p.step, p.ahead, p.step > 0, c + p.row * kPanelColumns);
+    });
   });
 }
 
