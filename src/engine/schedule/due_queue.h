@@ -2,9 +2,11 @@
 // scheduler.h puts threads around it.
 //
 // Three classes of work:
-//   kLive        somebody hears it: it has a due time that can still be met.  Served first, by due time where any is
-//                due within kSoonNs.  Else in the order of asking, so that streams that are ahead of their listeners
-//                and long live work take turns: by due time one would stand still for as long as the other takes.
+//   kLive        audio that is heard as it is made, or transcribed as it is spoken: its due time can still be met.
+//                Served first, by due time where any is due within kSoonNs; else in the order of asking, so that
+//                streams that are ahead of their listeners and long live work take turns.  A stream that has waited
+//                for kStandNs goes before all that is not due within kStandNs: else its frames would stop for as long
+//                as a window of a recogniser takes, whose jobs are all due at once or soon.
 //   kWaitedFor   an answer that a person waits for, or live work whose due time has passed: it is late whatever
 //                happens, so it goes behind live work that is due within kSoonNs, and before live work that has more
 //                time.
@@ -47,9 +49,9 @@ class DueQueue {
   static constexpr int64_t kSoonNs = 100'000'000;
   // Long live work keeps its place in the order of asking for so much work.
   static constexpr int64_t kSliceNs = 4 * kStepNs;
-  // Live work with more time goes before waited-for work, too, once it has waited so long: a stream that is ahead is
-  // not stopped until its listener has caught up.
-  static constexpr int64_t kStandNs = 32'000'000;
+  // Live work with more time goes before other work once it has waited so long: a stream that is ahead is not stopped
+  // until its listener has caught up.
+  static constexpr int64_t kStandNs = 24'000'000;
   // One step earns the others at most the share of this time, however long it takes.
   static constexpr int64_t kMostCountedNs = 100'000'000;
   // A class earns 1 / kShares of the time that other work takes; 0: it needs no share, as it goes first.
@@ -83,7 +85,7 @@ class DueQueue {
   Waiter& take(int64_t now_ns) {
     SYRINX_CHECK(waiting_ > 0, "nothing waits");
     const Work work = choose(now_ns);
-    Waiter& taken = work == Work::kLive && is_soon(now_ns) ? *soonest() : *first(work);
+    Waiter& taken = work == Work::kLive ? next_live(now_ns) : *first(work);
     had_time_ = work == Work::kLive && taken.due_ns >= now_ns + kSoonNs;
     remove(taken);
     return taken;
@@ -146,6 +148,16 @@ class DueQueue {
     return best;
   }
   bool is_soon(int64_t now_ns) const { return waits(Work::kLive) && soonest()->due_ns < now_ns + kSoonNs; }
+  // There is live work.
+  Waiter& next_live(int64_t now_ns) const {
+    Waiter* const first = firsts_[static_cast<size_t>(Work::kLive)];
+    if (!is_soon(now_ns)) return *first;
+    Waiter* const best = soonest();
+    if (best->due_ns > kDueAtOnce && best->due_ns <= now_ns + kStandNs) return *best;
+    for (Waiter* each = first; each != nullptr && each->asked_ns + kStandNs <= now_ns; each = each->next)
+      if (each->due_ns > kDueAtOnce) return *each;
+    return *best;
+  }
   // The live work that asked first has waited long enough.
   bool has_stood_long(int64_t now_ns) const {
     return waits(Work::kLive) && firsts_[static_cast<size_t>(Work::kLive)]->asked_ns + kStandNs <= now_ns;

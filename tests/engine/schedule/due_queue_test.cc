@@ -64,6 +64,36 @@ TEST(DueQueue, LiveWorkThatWaitedLongGoesFirst) {
   }
 }
 
+// A stream with time to spare beside live work that is long: a window, in jobs that each are due sooner, or at once.
+TEST(DueQueue, StandingStreamPassesUrgentWork) {
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 2 * DueQueue::kSoonNs, soon = now_ns + DueQueue::kSoonNs - 1;
+  for (const int64_t window_ns : {kDueAtOnce, soon}) {
+    for (const int64_t waited_ns : {DueQueue::kStandNs - 1, DueQueue::kStandNs}) {
+      Line line;
+      line.ask(window_ns, now_ns);
+      line.ask(far, now_ns - waited_ns);
+      EXPECT_EQ(line.take(now_ns), waited_ns < DueQueue::kStandNs ? 0u : 1u) << window_ns;
+    }
+  }
+}
+
+TEST(DueQueue, CriticalWorkPassesStandingStream) {
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 2 * DueQueue::kSoonNs;
+  Line line;
+  line.ask(far, now_ns - DueQueue::kStandNs);
+  line.ask(now_ns + DueQueue::kStandNs, now_ns - 1);
+  EXPECT_EQ(line.take(now_ns), 1u);
+}
+
+TEST(DueQueue, LongWaitOfUrgentWorkIsNoStanding) {
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 2 * DueQueue::kSoonNs;
+  Line line;
+  line.ask(kDueAtOnce, now_ns - 100 * kMs);
+  line.ask(far, now_ns - DueQueue::kStandNs);
+  line.ask(far, now_ns - DueQueue::kStandNs - 1);
+  EXPECT_EQ(line.take_all(now_ns), (std::vector<size_t>{2, 1, 0}));
+}
+
 // Until one of them is due soon.
 TEST(DueQueue, LiveWorkWithTimeGoesByAsking) {
   Line line;
