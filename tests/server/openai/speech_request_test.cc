@@ -62,6 +62,8 @@ TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
       {"input", R"({})", "is missing or empty"},
       {"input", R"({"input": ""})", "is missing or empty"},
       {"input", R"({"input": 3})", "must be the text"},
+      {"input", R"({"input": null})", "is missing or empty"},
+      {"volume_multiplier", R"({"input": "x", "volume_multiplier": 10.5})", "a number from 0 to 10"},
       {"model", R"({"input": "x", "model": 3})", "must be a text"},
       {"voice", R"({"input": "x", "voice": {"name": "v"}})", "an 'id' and nothing else"},
       {"voice", R"({"input": "x", "voice": {"id": "v", "x": 1}})", "an 'id' and nothing else"},
@@ -106,8 +108,34 @@ TEST(SpeechRequest, ForeignFieldsAreIgnoredOrRefused) {
       EXPECT_THAT(good(begin + empty, {.strict = true}).ignored, testing::IsEmpty());
   }
   EXPECT_THAT(ignored, testing::UnorderedElementsAre("instructions", "top_k", "top_p", "max_new_tokens", "ref_audio",
-                                                     "ref_text", "task_type"));
+                                                     "ref_text", "task_type", "lang_code", "return_download_link",
+                                                     "download_format", "normalization_options"));
   EXPECT_THAT(good(body + "}").ignored, testing::UnorderedElementsAreArray(ignored));
+}
+
+TEST(SpeechRequest, EmptyFieldIsAbsent) {
+  for (const std::string& field : speech_fields()) {
+    if (field == "input") continue;
+    for (const char* const empty : {"null", R"("")"}) {
+      const SpeechRequest request = good(fmt::format(R"({{"input": "x", "{}": {}}})", field, empty), {.strict = true});
+      EXPECT_TRUE(request.knobs.empty() && request.ignored.empty()) << field;
+      EXPECT_EQ(request.format, AudioFormat::kMp3) << field;
+    }
+  }
+  good(R"({"input": "x", "unknown": null})");
+  EXPECT_EQ(good(R"({"input": "x", "voice": {"id": ""}})").voice, "");
+}
+
+TEST(SpeechRequest, FieldsOfKokoroFastApiAreTaken) {
+  const SpeechRequest request =
+      good(R"({"input": "x", "voice": "af_bella(2)+af_sky(1)", "stream": true, "download_format": "mp3",
+               "return_download_link": false, "lang_code": "a", "volume_multiplier": 0.5,
+               "normalization_options": {"normalize": true, "unit_normalization": false}})");
+  EXPECT_EQ(request.voice, "af_bella(2)+af_sky(1)");
+  EXPECT_EQ(request.volume, 0.5);
+  EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
+  EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
+              testing::IsEmpty());
 }
 
 TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
