@@ -23,7 +23,7 @@ struct HttpHeader {
 
 struct HttpRequest {
   std::string method;  // "GET"
-  std::string path;    // "/v1/models", as it came
+  std::string path;    // "/v1/models", its letters, digits and "-._~" decoded
   std::string query;   // what stands behind the '?'
   std::vector<HttpHeader> headers;
   std::string body;
@@ -32,8 +32,9 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 
-  // Path and query, of "/path?query".
-  void take_target(std::string_view target);
+  // Path and query, of "/path?query" or "http://host/path?query"; the host and port of the latter, which replace the
+  // header Host (RFC 9112, section 3.2.2).
+  std::string_view take_target(std::string_view target);
   // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
   // The value of `name=value` in the query; nothing is decoded (percent_decoded()).

@@ -171,7 +171,7 @@ Rows access() {
            "PEM file with the server's certificate and its chain: HTTP becomes HTTPS; read again on SIGHUP"),
       text("tls_key", "FILE", &Settings::tls_key, "PEM file with the certificate's private key, without a password"),
       text("cors_origins", "ORIGIN", &Settings::cors_origins,
-           "Other web origins whose pages may send requests, e.g. https://example.org; `*`: all"),
+           "Other web origins whose pages may send requests, e.g. https://example.org; null, file://: pages from files; `*`: all"),
   };
 }
 

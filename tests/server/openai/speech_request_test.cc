@@ -193,6 +193,39 @@ TEST(HttpMessage, ErrorsAreOpenAiObjects) {
   for (const auto& [code, status] : statuses) EXPECT_EQ(http_error({code, "m"}).status, status);
 }
 
+TEST(HttpMessage, TargetMayHoldTheHost) {
+  const struct {
+    const char *target, *host, *path, *query;
+  } cases[] = {
+      {"/v1/models?a=b", "", "/v1/models", "a=b"},
+      {"http://a.example:80/v1/models?a=b", "a.example:80", "/v1/models", "a=b"},
+      {"HTTPS://a.example", "a.example", "/", ""},
+      {"http://a.example?slots=1", "a.example", "/", "slots=1"},
+      {"http://user:word@[::1]:8080/ready", "[::1]:8080", "/ready", ""},
+      {"/http://a.example/", "", "/http://a.example/", ""},
+      {"*", "", "*", ""},
+  };
+  for (const auto& each : cases) {
+    HttpRequest request;
+    EXPECT_EQ(request.take_target(each.target), each.host) << each.target;
+    EXPECT_EQ(request.path, each.path) << each.target;
+    EXPECT_EQ(request.query, each.query) << each.target;
+  }
+}
+
+TEST(HttpMessage, PathsAreNormalised) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"/v1/%6dodels", "/v1/models"}, {"/%76%31/models/a%2Fb%2fc", "/v1/models/a%2Fb%2fc"},
+      {"/a%2541", "/a%2541"},         {"/%2E%2e/%7E%5f%2D", "/../~_-"},
+      {"/a%20b%c3%a4", "/a%20b%c3%a4"}, {"/%", "/%"},
+      {"/%6", "/%6"},                 {"/%6g%zz", "/%6g%zz"}};
+  for (const auto& [target, path] : cases) {
+    HttpRequest request;
+    request.take_target(target);
+    EXPECT_EQ(request.path, path) << target;
+  }
+}
+
 TEST(HttpMessage, HeadersAndQueriesAreFoundByName) {
   HttpRequest request;
   request.headers = {{"content-TYPE", "a"}, {"X", "1"}, {"x", "2"}};
