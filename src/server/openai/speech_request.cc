@@ -19,7 +19,7 @@ constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 
 Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
   if (value.string() == nullptr) return refuse("input", "'input' must be the text to be spoken");
-  request.input = *value.string();
+  request.input = without_half_characters(*value.string());
   const size_t characters = text::count_code_points(request.input);
   if (characters > limits.max_text_characters) {
     HttpError error{.status = 400,
@@ -202,9 +202,17 @@ Checked check_together(const SpeechRequest& request) {
 }  // namespace
 
 SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLimits& limits) {
-  const auto json = parse_json(
-      body, "the body",
-      {.max_bytes = body.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
+  if (const auto at = text::find_invalid(body))
+    return tl::unexpected(HttpError{
+        .status = 400,
+        .message = fmt::format("byte {} of the body is not UTF-8; a text may have been cut within a character", *at),
+        .code = "invalid_json"});
+  const auto json = parse_json(body, "the body",
+                               {.max_bytes = body.size(),
+                                .max_depth = kMaxDepth,
+                                .max_values = kMaxValues,
+                                .max_bare_bytes = kMaxBareBytes,
+                                .takes_lone_surrogates = true});
   if (!json) {
     return tl::unexpected(
         HttpError{.status = 400, .message = json.error().message + "; give a JSON object", .code = "invalid_json"});

@@ -167,6 +167,15 @@ TEST(SpeechRequest, BodiesThatAreNone) {
   EXPECT_THAT(bad(std::string(65537, '\n') + "x").message, HasSubstr("blanks of more than 65536 bytes"));
 }
 
+// JavaScript writes half of a pair of surrogates where a text was cut within an emoji.
+TEST(SpeechRequest, HalfACharacterIsLeftOut) {
+  EXPECT_EQ(good(R"({"input": "Hello there. \ud83d"})").input, "Hello there. ");
+  EXPECT_EQ(good(R"({"input": "\ude00 Hello \ud83d\ude00"})").input, " Hello \U0001F600");
+  EXPECT_EQ(good(R"({"input": "\ud83d"})").input, "\uFFFD");
+  EXPECT_EQ(bad("{\"input\": \"Hello \xf0\x9f\"}").message,
+            "byte 17 of the body is not UTF-8; a text may have been cut within a character");
+}
+
 TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
   const SpeechLimits limits{.max_text_characters = 3};
   EXPECT_EQ(good("{\"input\": \"\xc3\xa4\xc3\xb6\xc3\xbc\", \"instructions\": \"sing\"}", limits).input.size(), 6U);
