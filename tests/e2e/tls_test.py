@@ -94,7 +94,7 @@ class Speech(Tls):
             self.check_same(done.stdout, self.spoken())
 
     def test_a_body_that_is_refused_is_answered_all_the_same(self):
-        self.start_tls()
+        self.start_tls("--max-body-kb", "64")
         connection = self.connection_to()
         self.addCleanup(connection.close)
         connection.request("POST", SPEECH, b"x" * (100 << 10))

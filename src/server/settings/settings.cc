@@ -276,12 +276,14 @@ std::vector<std::string> doubts(const Settings& settings) {
           "or fewer characters",
           name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
   constexpr int64_t kAverageS = 10;  // over which a session's events are counted (realtime/session.cc)
-  if (settings.max_message_kb > kAverageS * settings.session_kb_per_s)
+  constexpr double kAudioKbPerS = 62.5;  // base64 of 16-bit samples at 24 kHz
+  const double clip_kb = kAudioKbPerS * std::max(settings.max_clip_s, settings.max_backlog_s) + 1;
+  const int64_t append_kb = std::min(settings.max_message_kb, static_cast<int64_t>(std::ceil(clip_kb)));
+  if (append_kb > kAverageS * settings.session_kb_per_s)
     doubts.push_back(fmt::format(
-        "'session_kb_per_s' is {}, and a message of 'max_message_kb' {} is more than the {} s of it that may come at "
-        "once: a session may wait behind it; give {}, or shorter messages",
-        settings.session_kb_per_s, settings.max_message_kb, kAverageS,
-        (settings.max_message_kb + kAverageS - 1) / kAverageS));
+        "'session_kb_per_s' is {}, and an append of {} KB, as 'max_clip_s' and 'max_message_kb' allow, is more than "
+        "the {} s of it that may come at once: a session may wait behind it; give {}, or shorter clips",
+        settings.session_kb_per_s, append_kb, kAverageS, (append_kb + kAverageS - 1) / kAverageS));
   return doubts;
 }
 

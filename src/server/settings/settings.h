@@ -79,9 +79,9 @@ struct Settings {
   std::string tls_key = {};
   Texts cors_origins = {};
 
-  int64_t max_text_characters = 4096;
-  int64_t max_body_kb = 64;
-  int64_t max_message_kb = 1024;
+  int64_t max_text_characters = 200000;
+  int64_t max_body_kb = 2048;
+  int64_t max_message_kb = 21504;
   int64_t max_header_kb = 16;
   int64_t max_upload_mb = 25;
   int64_t max_uploads_mb = 200;

@@ -113,6 +113,16 @@ TEST_F(SpeechJobTest, VolumeScalesAndClipsSamples) {
   EXPECT_EQ(first_sample(10), 32767);
 }
 
+TEST_F(SpeechJobTest, AnswerInOnePieceHasALimit) {
+  engine_->act = {.chunks = 18, .chunk_samples = 1920000};  // 66 MB
+  SpeechRequest request;
+  request.whole = true;
+  const ReplyStream::News news = run(request);
+  EXPECT_EQ(news.head->status, 413);
+  EXPECT_THAT(news.head->body, HasSubstr("longer than 64 MB"));
+  EXPECT_THAT(news.head->body, HasSubstr("leave 'stream' out"));
+}
+
 TEST_F(SpeechJobTest, AFaultBehindTheFirstByteBreaksTheAnswerOffAndIsLogged) {
   engine_->act.end = damaged;
   const ReplyStream::News news = run({}, /*faults_alone=*/true);

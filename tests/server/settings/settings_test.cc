@@ -143,6 +143,8 @@ TEST(Settings, OriginsMustHaveTheBrowsersForm) {
 TEST(Settings, ContradictingLimitsGiveAWarning) {
   Settings settings;
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
+  settings.max_body_kb = 64;
+  settings.max_message_kb = 1024;
   settings.max_text_characters = 16128;  // with four bytes each, and a kilobyte for the rest, 64 KB
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
   settings.max_text_characters = 16129;
@@ -305,7 +307,12 @@ TEST(Settings, AMessageThatHoldsASessionUpIsDoubted) {
   EXPECT_TRUE(doubts(settings).empty());
   settings.max_message_kb = 641;
   ASSERT_EQ(doubts(settings).size(), 1U);
-  EXPECT_THAT(doubts(settings)[0], EndsWith("; give 65, or shorter messages"));
+  EXPECT_THAT(doubts(settings)[0], EndsWith("; give 65, or shorter clips"));
+  settings.max_message_kb = 21504;
+  settings.max_clip_s = 10.2;  // 638.5 KB
+  EXPECT_TRUE(doubts(settings).empty());
+  settings.max_clip_s = 20;
+  EXPECT_THAT(doubts(settings).at(0), testing::HasSubstr("an append of 1251 KB"));
 }
 
 std::string instructions(const std::string& toml) {
