@@ -291,8 +291,7 @@ HttpReply Connection::answer() {
 
 void Connection::take_head(const http::request<http::string_body>& message) {
   request_.method = std::string(message.method_string());
-  const std::string_view host = request_.take_target({message.target().data(), message.target().size()});
-  if (!host.empty()) request_.headers.push_back({"Host", std::string(host)});
+  request_.take_target({message.target().data(), message.target().size()});
   for (const auto& field : message)
     request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;

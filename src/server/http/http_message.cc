@@ -63,12 +63,12 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 
 }  // namespace
 
-std::string_view HttpRequest::take_target(std::string_view target) {
-  const std::string_view authority = take_authority(target);
+void HttpRequest::take_target(std::string_view target) {
+  if (const std::string_view authority = take_authority(target); !authority.empty())
+    headers.insert(headers.begin(), {"Host", std::string(authority)});
   const size_t question = std::min(target.find('?'), target.size());
   path = normalised_path(target.substr(0, question));
   query = std::string(target.substr(std::min(question + 1, target.size())));
-  return authority;
 }
 
 bool same_name(std::string_view a, std::string_view b) {

@@ -32,9 +32,9 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 
-  // Path and query, of "/path?query" or "http://host/path?query"; the host and port of the latter, which replace the
-  // header Host (RFC 9112, section 3.2.2).
-  std::string_view take_target(std::string_view target);
+  // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in front
+  // of all others (RFC 9112, section 3.2.2).
+  void take_target(std::string_view target);
   // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
   // The value of `name=value` in the query; nothing is decoded (percent_decoded()).

@@ -8,7 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "server/host/language.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -253,7 +253,7 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
-  if (request.options.language.empty()) request.options.language = language_expected(request.languages);
+  if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;
 }
 

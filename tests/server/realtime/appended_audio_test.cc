@@ -26,7 +26,7 @@ Bytes tone(size_t samples) {
   return {bytes.begin(), bytes.end()};
 }
 
-// What all of the texts give; empty and not valid where one is refused.
+// The samples of all texts; false where one is refused.
 std::pair<bool, Bytes> appended(const std::vector<std::string>& texts, SoundFormat format = SoundFormat::kPcm) {
   AppendedAudio audio;
   Bytes all;

@@ -92,7 +92,7 @@ TEST(Origins, OnesOwnPageAndThoseListed) {
   EXPECT_FALSE(may_ask("https://good.example", "localhost", {"https://better.example"}, false));
   EXPECT_TRUE(may_ask("https://good.example", "localhost", {"https://good.example"}, false));
   EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}, false));
-  // Of pages from files, by browsers and by views of the web within programs.
+  // Pages from files have these, in browsers and in web views of programs.
   for (const char* page : {"null", "file://"}) {
     EXPECT_FALSE(may_ask(page, "localhost", {"https://good.example"}, false)) << page;
     EXPECT_TRUE(may_ask(page, "localhost", {page}, false)) << page;
