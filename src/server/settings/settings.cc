@@ -241,6 +241,10 @@ Status check(const Settings& settings) {
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
+  if (settings.tls_self_signed && !settings.tls_certificate.empty())
+    return fail(Code::kInvalidArgument,
+                "'tls_self_signed' has the server make its certificate, and 'tls_certificate' names one; leave one of "
+                "them out");
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())

@@ -77,6 +77,7 @@ struct Settings {
   bool allow_no_key = false;
   std::string tls_certificate = {};
   std::string tls_key = {};
+  bool tls_self_signed = false;
   Texts cors_origins = {};
 
   int64_t max_text_characters = 200000;

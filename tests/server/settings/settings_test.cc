@@ -121,6 +121,14 @@ TEST(Settings, KeysMustFitAHeader) {
   EXPECT_THAT(check(settings).error().message, HasSubstr("'api_keys' holds a key with a blank"));
 }
 
+TEST(Settings, SelfSignedCertificateExcludesAnother) {
+  Settings settings;
+  settings.tls_self_signed = true;
+  EXPECT_TRUE(check(settings));
+  settings.tls_certificate = settings.tls_key = "a.pem";
+  EXPECT_THAT(check(settings).error().message, HasSubstr("'tls_self_signed'"));
+}
+
 TEST(Settings, OriginsMustHaveTheBrowsersForm) {
   const auto fault_of = [](const char* origin) {
     Settings settings;
