@@ -171,7 +171,8 @@ asio::awaitable<void> WebSocket::read_messages() {
     if (messages.is_gone()) continue;
     if (!messages.has_room_for(buffer.size(), room)) {
       messages.leave(MessageStream::End{.code = 1013, .reason = "there is no room for so long a message; try again later"});
-      buffer = {};
+      buffer.clear();
+      buffer.shrink_to_fit();
       continue;
     }
     if (!socket_.is_message_done()) continue;

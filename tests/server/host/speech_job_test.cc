@@ -114,7 +114,7 @@ TEST_F(SpeechJobTest, VolumeScalesAndClipsSamples) {
 }
 
 TEST_F(SpeechJobTest, AnswerInOnePieceHasALimit) {
-  engine_->act = {.chunks = 18, .chunk_samples = 1920000};  // 66 MB
+  engine_->act = {.chunks = 18, .chunk_samples = 1920000};  // 69 MB
   SpeechRequest request;
   request.whole = true;
   const ReplyStream::News news = run(request);
