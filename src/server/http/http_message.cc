@@ -65,7 +65,7 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 
 void HttpRequest::take_target(std::string_view target) {
   if (const std::string_view authority = take_authority(target); !authority.empty())
-    headers.insert(headers.begin(), {"Host", std::string(authority)});
+    headers.insert(headers.begin(), HttpHeader{"Host", std::string(authority)});
   const size_t question = std::min(target.find('?'), target.size());
   path = normalised_path(target.substr(0, question));
   query = std::string(target.substr(std::min(question + 1, target.size())));
