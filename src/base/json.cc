@@ -198,7 +198,8 @@ Result<Json> parse(std::string_view text, const std::string& name, const JsonLim
   SYRINX_TRY_VOID(check_pieces(text, name, limits));
   const auto mended = limits.takes_lone_surrogates ? without_lone_surrogates(text) : std::nullopt;
   Builder builder(name, limits, bytes);
-  if (!nlohmann::json::sax_parse(mended ? std::string_view(*mended) : text, &builder)) return tl::unexpected(builder.error());
+  if (!nlohmann::json::sax_parse(mended ? std::string_view(*mended) : text, &builder))
+    return tl::unexpected(builder.error());
   return builder.take();
 }
 

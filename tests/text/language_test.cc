@@ -10,20 +10,43 @@ namespace syrinx::text {
 namespace {
 
 TEST(Language, CodesAndNamesBecomeOneCode) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"en", "en"},           {"eng", "en"},          {"English", "en"},
-      {"ENGLISH ", "en"},     {"en_US", "en-us"},     {"en_US.UTF-8", "en-us"},
-      {"eng-GB", "en-gb"},    {"iw", "he"},           {"in", "id"},
-      {"ji", "yi"},           {"ji-001", "yi-001"},   {"jw", "jv"},
-      {"deu", "de"},          {"ger", "de"},          {"de_DE@euro", "de-de"},
-      {"zho", "zh"},          {"chi", "zh"},          {"cmn-Hans-CN", "zh-hans-cn"},
-      {"zh-cmn-Hans", "zh-hans"}, {"zh-yue-HK", "yue-hk"}, {"Cantonese", "yue"},
-      {"nb-NO", "nb-no"},     {"no-NYN", "nn"},       {"Norwegian Bokm\xc3\xa5l", "nb"},
-      {"haitian_creole", "ht"}, {"Chinese (Simplified)", "zh"}, {"Brazilian Portuguese", "pt-br"},
-      {"fil", "tl"},          {"mol", "ro"},          {"tlh", "tlh"},
-      {"Klingon", "klingon"}, {"", ""},               {" ", ""},
-      {"e", "e"},             {"-", "-"},             {"en-", "en-"},
-      {"auto", "auto"}};
+  const std::pair<const char*, const char*> cases[] = {{"en", "en"},
+                                                       {"eng", "en"},
+                                                       {"English", "en"},
+                                                       {"ENGLISH ", "en"},
+                                                       {"en_US", "en-us"},
+                                                       {"en_US.UTF-8", "en-us"},
+                                                       {"eng-GB", "en-gb"},
+                                                       {"iw", "he"},
+                                                       {"in", "id"},
+                                                       {"ji", "yi"},
+                                                       {"ji-001", "yi-001"},
+                                                       {"jw", "jv"},
+                                                       {"deu", "de"},
+                                                       {"ger", "de"},
+                                                       {"de_DE@euro", "de-de"},
+                                                       {"zho", "zh"},
+                                                       {"chi", "zh"},
+                                                       {"cmn-Hans-CN", "zh-hans-cn"},
+                                                       {"zh-cmn-Hans", "zh-hans"},
+                                                       {"zh-yue-HK", "yue-hk"},
+                                                       {"Cantonese", "yue"},
+                                                       {"nb-NO", "nb-no"},
+                                                       {"no-NYN", "nn"},
+                                                       {"Norwegian Bokm\xc3\xa5l", "nb"},
+                                                       {"haitian_creole", "ht"},
+                                                       {"Chinese (Simplified)", "zh"},
+                                                       {"Brazilian Portuguese", "pt-br"},
+                                                       {"fil", "tl"},
+                                                       {"mol", "ro"},
+                                                       {"tlh", "tlh"},
+                                                       {"Klingon", "klingon"},
+                                                       {"", ""},
+                                                       {" ", ""},
+                                                       {"e", "e"},
+                                                       {"-", "-"},
+                                                       {"en-", "en-"},
+                                                       {"auto", "auto"}};
   for (const auto& [given, code] : cases) EXPECT_EQ(canonical_language(given), code) << given;
 }
 
@@ -48,9 +71,19 @@ TEST(Language, ClosestOneIsTaken) {
 
 TEST(Language, StandInsServeWhereTheyMust) {
   const std::vector<std::string> whisper = {"en", "he", "id", "no", "nn", "jw", "yi"};
-  for (const auto& [given, code] : std::vector<std::pair<std::string, std::string>>{
-           {"nb", "no"}, {"nb-NO", "no"}, {"nob", "no"}, {"nn", "nn"}, {"nno", "nn"}, {"no", "no"}, {"nor-NO", "no"},
-           {"iw", "he"}, {"iw-IL", "he"}, {"in", "id"}, {"ji", "yi"}, {"jv", "jw"}, {"Javanese", "jw"}}) {
+  for (const auto& [given, code] : std::vector<std::pair<std::string, std::string>>{{"nb", "no"},
+                                                                                    {"nb-NO", "no"},
+                                                                                    {"nob", "no"},
+                                                                                    {"nn", "nn"},
+                                                                                    {"nno", "nn"},
+                                                                                    {"no", "no"},
+                                                                                    {"nor-NO", "no"},
+                                                                                    {"iw", "he"},
+                                                                                    {"iw-IL", "he"},
+                                                                                    {"in", "id"},
+                                                                                    {"ji", "yi"},
+                                                                                    {"jv", "jw"},
+                                                                                    {"Javanese", "jw"}}) {
     const std::string* const found = closest_language(whisper, given);
     ASSERT_NE(found, nullptr) << given;
     EXPECT_EQ(*found, code) << given;

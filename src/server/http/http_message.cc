@@ -51,8 +51,8 @@ std::string normalised_path(std::string_view coded) {
     const auto plain = coded[at] == '%' ? percent_decoded(coded.substr(at, 3), false) : std::nullopt;
     const char c = plain && plain->size() == 1 ? plain->front() : '%';
     const char small = text::ascii_lower(c);
-    const bool is_unreserved = (small >= 'a' && small <= 'z') || text::is_ascii_digit(c) || c == '-' || c == '.' ||
-                               c == '_' || c == '~';
+    const bool is_unreserved =
+        (small >= 'a' && small <= 'z') || text::is_ascii_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     path += is_unreserved ? c : coded[at];
     if (is_unreserved) at += 2;
   }

@@ -32,8 +32,8 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 
-  // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in front
-  // of all others (RFC 9112, section 3.2.2).
+  // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in
+  // front of all others (RFC 9112, section 3.2.2).
   void take_target(std::string_view target);
   // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;

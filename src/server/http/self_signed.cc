@@ -47,7 +47,8 @@ Error openssl_failed() {
 
 bool is_address(const std::string& name) {
   std::array<unsigned char, 16> bytes;
-  return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 || ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+  return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
 bool is_dns_name(const std::string& name) {
@@ -112,8 +113,7 @@ Certificate make_certificate(EVP_PKEY* key, const std::vector<std::string>& name
       X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, kName, -1, -1, 0) == 1 &&
       X509_set_issuer_name(made, subject) == 1 && add_extension(made, NID_basic_constraints, "critical,CA:FALSE") &&
       add_extension(made, NID_key_usage, "critical,digitalSignature") &&
-      add_extension(made, NID_ext_key_usage, "serverAuth") &&
-      add_extension(made, NID_subject_key_identifier, "hash") &&
+      add_extension(made, NID_ext_key_usage, "serverAuth") && add_extension(made, NID_subject_key_identifier, "hash") &&
       add_extension(made, NID_subject_alt_name, alternative_names(names)) && X509_sign(made, key, EVP_sha256()) > 0;
   return is_made ? std::move(certificate) : nullptr;
 }
@@ -143,7 +143,8 @@ Status make_files(const TlsFiles& files, const std::vector<std::string>& names) 
 }  // namespace
 
 std::vector<std::string> own_names(const std::string& host) {
-  std::vector<std::string> names = {"localhost", "127.0.0.1", "::1", "host.docker.internal", "host.containers.internal"};
+  std::vector<std::string> names = {"localhost", "127.0.0.1", "::1", "host.docker.internal",
+                                    "host.containers.internal"};
   std::array<char, 256> own{};
   if (::gethostname(own.data(), own.size() - 1) == 0) names.emplace_back(own.data());
   if (host != "0.0.0.0" && host != "::") names.push_back(host);

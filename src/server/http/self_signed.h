@@ -19,7 +19,8 @@ struct TlsFiles {
 std::vector<std::string> own_names(const std::string& host);
 
 // The files of `folder`, in PEM, the key readable by this user alone.  They are made anew where they are missing or
-// damaged, lack one of the names, or end within 30 days of `now`, the system's time where it is not given.  kIo; kInternal: OpenSSL fails.
+// damaged, lack one of the names, or end within 30 days of `now`, the system's time where it is not given.  kIo;
+// kInternal: OpenSSL fails.
 Result<TlsFiles> self_signed_files(const std::string& folder, const std::vector<std::string>& names,
                                    std::optional<time_t> now = {});
 

@@ -170,7 +170,8 @@ asio::awaitable<void> WebSocket::read_messages() {
     if (error) co_return;
     if (messages.is_gone()) continue;
     if (!messages.has_room_for(buffer.size(), room)) {
-      messages.leave(MessageStream::End{.code = 1013, .reason = "there is no room for so long a message; try again later"});
+      messages.leave(
+          MessageStream::End{.code = 1013, .reason = "there is no room for so long a message; try again later"});
       buffer.clear();
       buffer.shrink_to_fit();
       continue;
@@ -183,8 +184,10 @@ asio::awaitable<void> WebSocket::read_messages() {
     if (socket_.got_text() && text::find_invalid(message))
       messages.leave(MessageStream::End{.code = 1007, .reason = "a message is not UTF-8"});
     else
-      messages.deliver(
-          {.bytes = std::move(message), .is_text = socket_.got_text(), .came_ns = system_clock().now_ns(), .room = std::exchange(room, {})});
+      messages.deliver({.bytes = std::move(message),
+                        .is_text = socket_.got_text(),
+                        .came_ns = system_clock().now_ns(),
+                        .room = std::exchange(room, {})});
   }
   while (!over_) co_await wait(room_);
 }

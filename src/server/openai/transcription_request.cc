@@ -115,7 +115,8 @@ Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, Tr
 
 Taken take_speakers(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
   const bool is_name = part.name.starts_with("known_speaker_names");
-  return ignore(is_name ? "known_speaker_names" : "known_speaker_references", "no model of this server tells speakers apart", rules, request);
+  return ignore(is_name ? "known_speaker_names" : "known_speaker_references",
+                "no model of this server tells speakers apart", rules, request);
 }
 
 Taken take_voice_number(const Json& value, const std::string& key, std::optional<double>& number) {

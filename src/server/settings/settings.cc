@@ -279,7 +279,7 @@ std::vector<std::string> doubts(const Settings& settings) {
           "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
           "or fewer characters",
           name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
-  constexpr int64_t kAverageS = 10;  // over which a session's events are counted (realtime/session.cc)
+  constexpr int64_t kAverageS = 10;      // over which a session's events are counted (realtime/session.cc)
   constexpr double kAudioKbPerS = 62.5;  // base64 of 16-bit samples at 24 kHz
   const double clip_kb = kAudioKbPerS * std::max(settings.max_clip_s, settings.max_backlog_s) + 1;
   const int64_t append_kb = std::min(settings.max_message_kb, static_cast<int64_t>(std::ceil(clip_kb)));

@@ -172,9 +172,11 @@ Rows access() {
            "PEM file with the server's certificate and its chain: HTTP becomes HTTPS; read again on SIGHUP"),
       text("tls_key", "FILE", &Settings::tls_key, "PEM file with the certificate's private key, without a password"),
       flag("tls_self_signed", &Settings::tls_self_signed,
-           "HTTPS with a certificate that the server makes and keeps in its data folder (tls); clients must be given it"),
+           "HTTPS with a certificate that the server makes and keeps in its data folder (tls); clients must be given "
+           "it"),
       text("cors_origins", "ORIGIN", &Settings::cors_origins,
-           "Other web origins whose pages may send requests, e.g. https://example.org; null, file://: pages from files; `*`: all"),
+           "Other web origins whose pages may send requests, e.g. https://example.org; null, file://: pages from "
+           "files; `*`: all"),
   };
 }
 

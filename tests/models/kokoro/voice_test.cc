@@ -90,8 +90,8 @@ TEST(Voice, ReadsBlends) {
 
 TEST(Voice, RefusesInvalidBlends) {
   for (const char* text :
-       {"", " ", "a++b", "a:", "a:x", "a:-1", "a:0", "a:nan", "a:inf", "a:1e9", "a b", "af\xff", "+", "a,", "a()", "a(0)",
-        "a(x)", "a(-1)", "(2)", "a(2", "a2)", "a(1)(2)", "a:1(2)"}) {
+       {"",  " ",  "a++b", "a:",   "a:x",  "a:-1",  "a:0", "a:nan", "a:inf", "a:1e9",   "a b",   "af\xff",
+        "+", "a,", "a()",  "a(0)", "a(x)", "a(-1)", "(2)", "a(2",   "a2)",   "a(1)(2)", "a:1(2)"}) {
     const auto parts = parse_voice(text);
     ASSERT_FALSE(parts) << text;
     EXPECT_EQ(parts.error().code, Code::kInvalidArgument) << text;

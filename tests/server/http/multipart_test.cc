@@ -180,8 +180,7 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
   check({{"include[]", is_long}}, "include[]", "cannot be included");
   check({{"known_speaker_references[]", is_long}}, "known_speaker_references", "tells speakers apart");
-  for (const char* bad : {"x", "1.5", "-1", "nan", "0 "})
-    check({{"temperature", bad}}, "temperature", "from 0 to 1");
+  for (const char* bad : {"x", "1.5", "-1", "nan", "0 "}) check({{"temperature", bad}}, "temperature", "from 0 to 1");
   check({{"temperature", "0.5"}}, "temperature", "leave it out, or have the operator switch strict off");
   check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
   check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");

@@ -130,12 +130,13 @@ TEST(SpeechRequest, FieldsOfKokoroFastApiAreTaken) {
   const SpeechRequest request =
       good(R"({"input": "x", "voice": "af_bella(2)+af_sky(1)", "stream": true, "download_format": "mp3",
                "return_download_link": false, "lang_code": "a", "volume_multiplier": 0.5,
-               "normalization_options": {"normalize": true, "unit_normalization": false}})");
+               "normalization_options": {
+  "normalize" : true, "unit_normalization" : false}})");
   EXPECT_EQ(request.voice, "af_bella(2)+af_sky(1)");
-  EXPECT_EQ(request.volume, 0.5);
-  EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
-  EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
-              testing::IsEmpty());
+EXPECT_EQ(request.volume, 0.5);
+EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
+EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
+            testing::IsEmpty());
 }
 
 TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
@@ -225,11 +226,14 @@ TEST(HttpMessage, TargetMayHoldTheHost) {
 }
 
 TEST(HttpMessage, PathsAreNormalised) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"/v1/%6dodels", "/v1/models"}, {"/%76%31/models/a%2Fb%2fc", "/v1/models/a%2Fb%2fc"},
-      {"/a%2541", "/a%2541"},         {"/%2E%2e/%7E%5f%2D", "/../~_-"},
-      {"/a%20b%c3%a4", "/a%20b%c3%a4"}, {"/%", "/%"},
-      {"/%6", "/%6"},                 {"/%6g%zz", "/%6g%zz"}};
+  const std::pair<const char*, const char*> cases[] = {{"/v1/%6dodels", "/v1/models"},
+                                                       {"/%76%31/models/a%2Fb%2fc", "/v1/models/a%2Fb%2fc"},
+                                                       {"/a%2541", "/a%2541"},
+                                                       {"/%2E%2e/%7E%5f%2D", "/../~_-"},
+                                                       {"/a%20b%c3%a4", "/a%20b%c3%a4"},
+                                                       {"/%", "/%"},
+                                                       {"/%6", "/%6"},
+                                                       {"/%6g%zz", "/%6g%zz"}};
   for (const auto& [target, path] : cases) {
     HttpRequest request;
     request.take_target(target);

@@ -21,7 +21,8 @@ using Bytes = std::vector<std::byte>;
 Bytes tone(size_t samples) {
   std::vector<int16_t> pcm(samples);
   for (size_t i = 0; i < samples; ++i)
-    pcm[i] = static_cast<int16_t>(std::lround(9000 * std::sin(2 * std::numbers::pi * 440 * static_cast<double>(i) / 24000)));
+    pcm[i] =
+        static_cast<int16_t>(std::lround(9000 * std::sin(2 * std::numbers::pi * 440 * static_cast<double>(i) / 24000)));
   const auto bytes = std::as_bytes(std::span(pcm));
   return {bytes.begin(), bytes.end()};
 }
@@ -91,8 +92,17 @@ TEST(AppendedAudio, SamplesMayBeCut) {
 }
 
 TEST(AppendedAudio, OtherTextIsRefused) {
-  for (const std::vector<std::string>& texts : std::vector<std::vector<std::string>>{
-           {"A*AA"}, {"="}, {"===="}, {"A==="}, {"AB=="}, {"AAB="}, {"AAAA="}, {"AA\xFF" "A"}, {"A", "="}, {"A", "A*"}})
+  for (const std::vector<std::string>& texts : std::vector<std::vector<std::string>>{{"A*AA"},
+                                                                                     {"="},
+                                                                                     {"===="},
+                                                                                     {"A==="},
+                                                                                     {"AB=="},
+                                                                                     {"AAB="},
+                                                                                     {"AAAA="},
+                                                                                     {"AA\xFF"
+                                                                                      "A"},
+                                                                                     {"A", "="},
+                                                                                     {"A", "A*"}})
     EXPECT_FALSE(appended(texts).first) << texts.front();
 }
 

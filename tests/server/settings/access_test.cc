@@ -104,8 +104,9 @@ TEST(Origins, AForeignNameThatLeadsHereIsNotOurs) {
                            "host.docker.internal:8080", "host.containers.internal", "a.b.internal", "LOCALHOST:8080",
                            "Host.Docker.Internal", "localhost.", "host.docker.internal.:8080"})
     EXPECT_TRUE(is_own_host(host, {})) << host;
-  for (const char* host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
-                           "internal.evil.example", "evilinternal.example", "host.docker.internal.example", "evil.example."}) {
+  for (const char* host :
+       {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
+        "internal.evil.example", "evilinternal.example", "host.docker.internal.example", "evil.example."}) {
     EXPECT_FALSE(is_own_host(host, {})) << host;
     EXPECT_FALSE(is_own_host(host, {"https://good.example"})) << host;
   }

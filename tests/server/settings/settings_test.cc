@@ -139,10 +139,10 @@ TEST(Settings, OriginsMustHaveTheBrowsersForm) {
   for (const char* good : {"*", "http://localhost:3000", "https://a-b.example.org", "http://[::1]:8080",
                            "http://10.0.0.1", "chrome-extension://abcdef", "http://example.org:443", "null", "file://"})
     EXPECT_EQ(fault_of(good), "") << good;
-  for (const char* bad :
-       {"", "example.org", "https://", "https://example.org/", "https://example.org/page", "//example.org",
-        "https://Example.org", "HTTPS://example.org", "https://example.org:", "https://example.org:70000",
-        "https://example.org:x", "https://*.example.org", "https://a b", "Null", "file:///", "https://[::1", "1http://a"})
+  for (const char* bad : {"", "example.org", "https://", "https://example.org/", "https://example.org/page",
+                          "//example.org", "https://Example.org", "HTTPS://example.org",
+                          "https://example.org:", "https://example.org:70000", "https://example.org:x",
+                          "https://*.example.org", "https://a b", "Null", "file:///", "https://[::1", "1http://a"})
     EXPECT_THAT(fault_of(bad), HasSubstr("which no browser sends; give scheme://host or scheme://host:port")) << bad;
   for (const char* usual : {"https://example.org:443", "http://example.org:80"})
     EXPECT_THAT(fault_of(usual), HasSubstr("browsers leave that port out")) << usual;
