@@ -22,10 +22,11 @@ ByteSink HttpSpeechAnswer::sink() {
     sink = memory_sink(memory_);
     sink.append = [this, append = std::move(sink.append)](std::span<const std::byte> bytes) -> Status {
       if (bytes.size() > kMaxWholeBytes - memory_.size())
-        return fail(Code::kLimitExceeded,
-                    "the answer is longer than {} MB, which is the most without streaming; leave 'stream' out, or give "
-                    "a shorter text",
-                    kMaxWholeBytes >> 20);
+        return syrinx::fail(
+            Code::kLimitExceeded,
+            "the answer is longer than {} MB, which is the most without streaming; leave 'stream' out, or give "
+            "a shorter text",
+            kMaxWholeBytes >> 20);
       return append(bytes);
     };
     return sink;
