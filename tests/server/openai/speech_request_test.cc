@@ -127,16 +127,15 @@ TEST(SpeechRequest, EmptyFieldIsAbsent) {
 }
 
 TEST(SpeechRequest, FieldsOfKokoroFastApiAreTaken) {
-  const SpeechRequest request =
-      good(R"({"input": "x", "voice": "af_bella(2)+af_sky(1)", "stream": true, "download_format": "mp3",
-               "return_download_link": false, "lang_code": "a", "volume_multiplier": 0.5,
-               "normalization_options": {
-  "normalize" : true, "unit_normalization" : false}})");
+  const SpeechRequest request = good(
+      R"-({"input": "x", "voice": "af_bella(2)+af_sky(1)", "stream": true, "download_format": "mp3",
+           "return_download_link": false, "lang_code": "a", "volume_multiplier": 0.5,
+           "normalization_options": {"normalize": true, "unit_normalization": false}})-");
   EXPECT_EQ(request.voice, "af_bella(2)+af_sky(1)");
-EXPECT_EQ(request.volume, 0.5);
-EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
-EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
-            testing::IsEmpty());
+  EXPECT_EQ(request.volume, 0.5);
+  EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
+  EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
+              testing::IsEmpty());
 }
 
 TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
