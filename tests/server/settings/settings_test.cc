@@ -310,6 +310,7 @@ TEST(Settings, ALanguageIsACode) {
 TEST(Settings, AMessageThatHoldsASessionUpIsDoubted) {
   Settings settings;
   EXPECT_TRUE(doubts(settings).empty());
+  settings.max_text_characters = 4096;
   settings.session_kb_per_s = 64;
   settings.max_message_kb = 640;
   EXPECT_TRUE(doubts(settings).empty());
