@@ -184,7 +184,9 @@ void add_model_options(Command& command, TranscribeArguments& arguments) {
           "--model", arguments.model,
           (std::string("Name of an installed recogniser, or a path; ") + kDefaultRecogniser + " by default").c_str())
       .type("NAME|PATH");
-  command.option("--language", arguments.language, "Its code, say de or yue; by default the model finds out")
+  command
+      .option("--language", arguments.language,
+              "Its code or English name, say de, pt-BR or german; by default the model finds out")
       .type("CODE");
   command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
       .one_of({"int8", "bf16", "f32"});

@@ -406,7 +406,7 @@ class Files(Server):
         self.assertEqual((status, empty, int(headers["Content-Length"])), (200, b"", len(body)))
         for name, kind in (("page.css", "text/css; charset=utf-8"), ("page.js", "text/javascript; charset=utf-8"), ("icon.svg", "image/svg+xml")):
             self.assertEqual(self.request("GET", f"/assets/{name}")[1]["Content-Type"], kind)
-        for path in ("/assets/", "/assets/nobody.js", "/assets/../server.js", "/assets/page.css/", "/index.html", "/assets/%70age.css"):
+        for path in ("/assets/", "/assets/nobody.js", "/assets/../server.js", "/assets/page.css/", "/index.html", "/assets/page%2Fcss"):
             self.check_refused(404, "unknown_url", None, "GET", path)
         self.assertEqual(self.request("POST", "/", {})[1]["Allow"], "GET")
         self.assertEqual(self.request("POST", "/assets/page.css", {})[1]["Allow"], "GET")

@@ -12,6 +12,7 @@
 #include "server/http/reply_events.h"
 #include "server/openai/ignored_fields.h"
 #include "server/settings/model_id.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -148,7 +149,7 @@ Status TranscriptionJob::parse() {
   if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
-  if (request_.options.language == "auto") request_.options.language.clear();
+  if (text::is_any_language(request_.options.language)) request_.options.language.clear();
   if (request_.options.language.empty()) return {};
   auto language = model().language_called(request_.options.language);
   if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});

@@ -8,7 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "server/host/language.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -36,7 +36,7 @@ Taken take_language(const FormPart& part, const TranscriptionRules& /*rules*/, T
 }
 
 Taken take_expected(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
-  if (!part.content.empty()) request.languages.emplace_back(part.content);
+  request.languages.emplace_back(part.content);
   return {};
 }
 
@@ -53,14 +53,12 @@ Taken ignore(const char* field, const char* reason, const TranscriptionRules& ru
 Taken take_keyword(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
   if (request.keywords.size() == kMaxKeywords)
     return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
-  if (part.content.empty()) return {};
   if (!rules.takes_keywords) return ignore("keywords", "the model cannot favour words", rules, request);
   request.keywords.emplace_back(part.content);
   return {};
 }
 
-Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
-  if (part.content.empty()) return {};
+Taken take_prompt(const FormPart& /*part*/, const TranscriptionRules& rules, TranscriptionRequest& request) {
   return ignore("prompt", "no model of this server takes one", rules, request);
 }
 
@@ -115,9 +113,10 @@ Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, Tr
   return refuse("include[]", "{} cannot be included in an answer; leave 'include[]' out", in_quotes(part.content));
 }
 
-Taken refuse_speakers(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
-  return refuse(part.name.c_str(), "'{}' is not supported: no model of this server tells speakers apart; leave it out",
-                part.name);
+Taken take_speakers(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
+  const bool is_name = part.name.starts_with("known_speaker_names");
+  return ignore(is_name ? "known_speaker_names" : "known_speaker_references",
+                "no model of this server tells speakers apart", rules, request);
 }
 
 Taken take_voice_number(const Json& value, const std::string& key, std::optional<double>& number) {
@@ -196,8 +195,10 @@ constexpr std::array kFields = {
     Field{"chunking_strategy[threshold]", take_chunking_number},
     Field{"chunking_strategy[prefix_padding_ms]", take_chunking_number},
     Field{"chunking_strategy[silence_duration_ms]", take_chunking_number},
-    Field{"known_speaker_names[]", refuse_speakers, false, true, false},
-    Field{"known_speaker_references[]", refuse_speakers, false, true, false},
+    Field{"known_speaker_names[]", take_speakers, false, true, false},
+    Field{"known_speaker_names", take_speakers, false, true, false},
+    Field{"known_speaker_references[]", take_speakers, false, true, false},
+    Field{"known_speaker_references", take_speakers, false, true, false},
 };
 
 // "keywords" is "keywords[]", too.
@@ -210,6 +211,7 @@ Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<
                 TranscriptionRequest& request) {
   const auto field =
       std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == part.name; });
+  if (part.content.empty() && part.name != "file") return {};  // as if it were not there
   if (field == kFields.end() || (rules.translated && !field->translated))
     return tl::unexpected(HttpError{
         .status = 400,
@@ -252,7 +254,7 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
-  if (request.options.language.empty()) request.options.language = language_expected(request.languages);
+  if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;
 }
 

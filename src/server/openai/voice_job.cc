@@ -70,6 +70,7 @@ tl::expected<VoiceRequest, HttpError> parse_voice_request(const std::vector<Form
   VoiceRequest request;
   std::set<std::string_view> seen;
   for (const FormPart& part : parts) {
+    if (part.content.empty() && !is_sample(part.name)) continue;  // as if it were not there
     if (std::find(kFields.begin(), kFields.end(), part.name) == kFields.end())
       return tl::unexpected(HttpError{
           .status = 400,

@@ -13,6 +13,7 @@
 #include "engine/families/transducer/transducer_transcript.h"
 #include "engine/threads.h"
 #include "models/transducer/phrase_labels.h"
+#include "text/language.h"
 
 namespace syrinx {
 namespace {
@@ -187,7 +188,9 @@ Result<TransducerRecogniser::Prompt> TransducerRecogniser::prompt_of(const Trans
   const transducer::PromptConfig& prompt = model_->config().encoder.prompt;
   if (prompt.count == 0) return Prompt();
   if (options.language.empty()) return Prompt(prompt.fallback);
-  const transducer::PromptConfig::Language* const language = prompt.find(options.language);
+  const std::vector<std::string> known = languages();
+  const std::string* const name = text::closest_language(known, options.language);
+  const transducer::PromptConfig::Language* const language = prompt.find(name == nullptr ? options.language : *name);
   if (language == nullptr)
     return fail(Code::kInvalidArgument,
                 "'{}' was not taught the language {}; give one of its {}, {} say, or leave it out", files_.name,

@@ -10,6 +10,7 @@
 #include "engine/families/whisper/whisper_stream.h"
 #include "engine/threads.h"
 #include "models/whisper/features.h"
+#include "text/language.h"
 #include "text/unicode.h"
 
 namespace syrinx {
@@ -148,10 +149,11 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
   settings.long_form.condition_on_previous = false;
   if (!tokens.multilingual) settings.language = tokens.find_language("en");  // there is nothing to find out
-  if (options.language.empty()) return settings;
-  const std::string code = text::ascii_lower(options.language);
-  settings.language = tokens.find_language(code);
-  if (settings.language == nullptr || (!tokens.multilingual && code != "en"))
+  if (text::is_any_language(options.language)) return settings;
+  const std::vector<std::string> known = languages();
+  const std::string* const code = text::closest_language(known, options.language);
+  settings.language = code == nullptr ? nullptr : tokens.find_language(*code);
+  if (settings.language == nullptr)
     return fail(Code::kInvalidArgument, "'{}' does not know the language {}; give a code such as {}, or leave it out",
                 files_.name, in_quotes(options.language), tokens.multilingual ? "en, de or zh" : "en");
   return settings;
