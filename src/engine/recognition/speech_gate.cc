@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/recognition/quiet_level.h"
+
 namespace syrinx {
 namespace {
 
@@ -92,8 +94,8 @@ Result<std::vector<SpeechPiece>> SpeechGate::pieces(std::span<const float> recor
                                                     const silero::SegmentOptions& segments,
                                                     const std::function<bool()>& is_wanted,
                                                     const std::function<void()>& between) const {
-  const std::vector<float> probabilities =
-      silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried, is_wanted, between);
+  const std::vector<float> probabilities = silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried,
+                                                                        is_wanted, between, quiet_gain(recording));
   if (probabilities.empty() && !recording.empty())
     return fail(Code::kCancelled, "stopped while the speech of a recording was looked for");
   return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);

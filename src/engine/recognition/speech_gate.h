@@ -54,7 +54,8 @@ class SpeechGate {
   // `path`: Silero's file.  Errors: those of SileroVad::load(), and of silero::validate().
   static Result<SpeechGate> load(const std::string& path, const GateOptions& options = {});
 
-  // The stretches of speech in mono sound at 16 kHz, joined.
+  // The stretches of speech in mono sound at 16 kHz, joined.  A very quiet recording is raised for this alone
+  // (quiet_level.h).
   std::vector<SpeechPiece> pieces(std::span<const float> recording) const {
     return pieces(recording, options_.segments);
   }
