@@ -19,6 +19,22 @@ constexpr size_t kWarmUpText = 64;           // tokens whose words get times
 constexpr size_t kMelFramesAtOnce = 500;
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
 
+bool says_nothing(std::span<const Segment> segments) {
+  return std::ranges::all_of(segments, [](const Segment& segment) { return segment.text.empty(); });
+}
+
+std::span<const float> sound_of(std::span<const float> samples, const LongForm::Window& window) {
+  const size_t begin = std::min(samples.size(), window.first_frame * kHopSamples);
+  return samples.subspan(begin, std::min(samples.size() - begin, window.frames * kHopSamples));
+}
+
+// Nothing but one value, to a step of 16 bits: for such a window the model makes words up.
+bool is_digital_silence(std::span<const float> samples) {
+  constexpr float kStep = 1.0f / 32768;
+  const auto [least, greatest] = std::ranges::minmax_element(samples);
+  return samples.empty() || *greatest - *least <= 2 * kStep;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Vocabulary>> Vocabulary::load(const Model& model) {
@@ -104,13 +120,19 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
   LongForm form(vocabulary_->bpe, tokens, content_frames, long_form);
   const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
   for (std::optional<LongForm::Window> window; (window = form.next());) {
+    if (is_digital_silence(sound_of(samples, *window))) {
+      form.skip();
+      continue;
+    }
     encode(samples, *window, peak, window_frames_);
     find_language();
     const WindowPrompt prompt = {.previous = std::move(window->prompt),
                                  .language = language_,
                                  .translate = settings.translate,
                                  .timestamps = true};
-    const DecodedWindow decoded = decoder_->decode(audio_, prompt, settings.decode, window->first_frame);
+    DecodeSettings decode = settings.decode;
+    decode.is_speech &= says_nothing(form.segments());  // an end of a piece may be silence
+    const DecodedWindow decoded = decoder_->decode(audio_, prompt, decode, window->first_frame);
     std::vector<Segment> segments = form.cut(decoded);
     if (settings.words && !segments.empty()) {
       std::vector<int32_t> text_ids;
@@ -132,7 +154,7 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   samples = samples.first(std::min(samples.size(), window_frames_ * kHopSamples));
   const size_t frames = LogMel::frame_count(samples.size());
   language_ = vocabulary_->tokens.multilingual ? settings.language : nullptr;
-  if (frames == 0) return heard;
+  if (frames == 0 || is_digital_silence(samples)) return heard;
   WindowPrompt prompt = {.previous = {}, .language = nullptr, .translate = settings.translate, .timestamps = true};
   if (!before.empty())
     if (auto ids = vocabulary_->bpe.encode(" " + std::string(before))) prompt.previous = std::move(*ids);

@@ -202,6 +202,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   if (voice) {
     StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted);
     if (!turn.is_mine()) return fail(Code::kCancelled, "the transcription was stopped before it began");
+  settings.decode.is_speech = voice.has_value();
     SYRINX_TRY(pieces, gate_->pieces(samples, *voice, options.is_wanted, [&turn] { turn.give_way(); }));
   } else if (!samples.empty()) {
     pieces = {{{{0, samples.size()}}}};
