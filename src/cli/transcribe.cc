@@ -123,10 +123,11 @@ TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTim
 // A file as a stream; Ctrl-C ends it between two blocks.
 SoundSource file_source(const std::string& path, const std::optional<PcmFormat>& raw) {
   return [=](const SoundSink& sink) -> Status {
-    const SoundSink stoppable{.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
-                                if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
-                                return sink.add(samples);
-                              }};
+    SoundSink stoppable = sink;
+    stoppable.add = [&](std::span<const float> samples) -> Status {
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
+      return sink.add(samples);
+    };
     return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
   };
 }

@@ -190,7 +190,8 @@ Status transcribe_live(const LiveTask& task, Recogniser& recogniser, const Sound
   SYRINX_TRY(const std::unique_ptr<RecognitionStream> stream, recogniser.start(task.options));
   LiveTranscript live(task, *stream, output);
   const SoundSink sink{.begin = [&](int rate_hz, std::optional<uint64_t>) { return live.begin(rate_hz); },
-                       .add = [&](std::span<const float> samples) { return live.add(samples); }};
+                       .add = [&](std::span<const float> samples) { return live.add(samples); },
+                       .warn = [](const std::string& sentence) { note("warning: " + sentence); }};
   Status heard = source(sink);
   const bool is_stopped = !heard && heard.error().code == Code::kCancelled;
   SYRINX_TRY_VOID(is_stopped ? live.close() : live.finish());

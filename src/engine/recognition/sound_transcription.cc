@@ -42,6 +42,7 @@ class Stretches {
     }
     return {};
   }
+  void warn(const std::string& sentence) { transcript_.warnings.push_back(sentence); }
   Result<Transcript> finish() && {
     resampler_->finish(waiting_);
     if (!waiting_.empty()) SYRINX_TRY_VOID(transcribe(waiting_.size()));
@@ -108,7 +109,8 @@ Result<Transcript> transcribe_sound(Recogniser& recogniser, const SoundSource& s
   Stretches stretches(recogniser, options, progress, limits);
   const SoundSink sink{
       .begin = [&](int rate_hz, std::optional<uint64_t> frames) { return stretches.begin(rate_hz, frames); },
-      .add = [&](std::span<const float> samples) { return stretches.add(samples); }};
+      .add = [&](std::span<const float> samples) { return stretches.add(samples); },
+      .warn = [&](const std::string& sentence) { stretches.warn(sentence); }};
   SYRINX_TRY_VOID(source(sink));
   return std::move(stretches).finish();
 }

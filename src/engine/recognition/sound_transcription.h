@@ -20,7 +20,8 @@ struct StretchLimits {
 // Called with seconds done, and how many there are where that is known; false stops (kCancelled).
 using SoundProgress = std::function<bool(double done_s, std::optional<double> total_s)>;
 
-// Memory: a stretch at kRecognitionRateHz.  Errors: the source's and the recogniser's.
+// A recording that is cut off is transcribed as far as it is whole, and the transcript has a warning.  Memory: a
+// stretch at kRecognitionRateHz.  Errors: the source's and the recogniser's.
 Result<Transcript> transcribe_sound(Recogniser& recogniser, const SoundSource& source, const TranscribeOptions& options,
                                     const SoundProgress& progress, const StretchLimits& limits = {});
 

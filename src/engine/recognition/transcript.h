@@ -69,6 +69,7 @@ struct Transcript {
   std::string language;  // two letters, or empty where the model does not say
   double audio_s = 0;
   std::vector<TranscriptSegment> segments;  // in order of time
+  std::vector<std::string> warnings{};      // sentences: what of the recording could not be heard
 
   // The segments joined as a reader writes them.
   std::string text() const;

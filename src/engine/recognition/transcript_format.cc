@@ -231,7 +231,9 @@ Json to_json(const Transcript& transcript, TranscriptTimes times) {
       .set("text", transcript.text());
   Json::Array segments;
   for (const TranscriptSegment& segment : transcript.segments) segments.push_back(to_json(segment, times));
-  return json.set("segments", std::move(segments));
+  json.set("segments", std::move(segments));
+  if (!transcript.warnings.empty()) json.set("warnings", to_json(transcript.warnings));
+  return json;
 }
 
 Json to_json(const RecognitionEvent& event, TranscriptTimes times) {
@@ -242,6 +244,12 @@ Json to_json(const RecognitionEvent& event, TranscriptTimes times) {
   const Json result = to_json(event.result, times);
   for (const JsonMember& member : *result.object()) json.set(member.key, member.value);
   return json;
+}
+
+Json to_json(const std::vector<std::string>& sentences) {
+  Json::Array items;
+  for (const std::string& sentence : sentences) items.emplace_back(sentence);
+  return items;
 }
 
 }  // namespace syrinx

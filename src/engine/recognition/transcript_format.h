@@ -57,3 +57,4 @@ Json to_json(const Transcript& transcript, TranscriptTimes times);
 Json to_json(const RecognitionEvent& event, TranscriptTimes times);
 
 }  // namespace syrinx
+Json to_json(const std::vector<std::string>& sentences);

@@ -73,6 +73,7 @@ Json verbose_json(const Transcript& transcript, const TranscriptionRequest& requ
   if (request.options.words) json.set("words", std::move(words));
   json.set("usage", usage_of(transcript));
   return json;
+  if (!transcript.warnings.empty()) json.set("warnings", to_json(transcript.warnings));
 }
 
 HttpReply reply_of(const Transcript& transcript, const TranscriptionRequest& request) {
@@ -162,12 +163,13 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   const SoundLimits limits{.max_seconds = order_.max_recording_s};
   const SoundSource source = [&](const SoundSink& sink) {
     bool unheard = false;
-    const SoundSink heard{.begin = sink.begin, .add = [&](std::span<const float> samples) {
-                            Status added = sink.add(samples);
-                            watch.wait_ends();
-                            unheard = !added;
-                            return added;
-                          }};
+    SoundSink heard = sink;
+    heard.add = [&](std::span<const float> samples) {
+      Status added = sink.add(samples);
+      watch.wait_ends();
+      unheard = !added;
+      return added;
+    };
     Status read = read_sound(file, kFileName, limits, heard);
     bad_recording_ = !read && !unheard && is_of_recording(read.error().code);
     return read;
