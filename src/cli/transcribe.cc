@@ -108,7 +108,7 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   return load_recogniser(std::move(options));
 }
 
-TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTimes times) {
+TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times) {
   TranscribeOptions options;
   options.language = arguments.language;
   options.words = times >= TranscriptTimes::kWord;
@@ -129,12 +129,13 @@ SoundSource file_source(const std::string& path, const std::optional<PcmFormat>&
       return sink.add(samples);
     };
     return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
+  options.subtitles = format == TranscriptFormat::kSrt || format == TranscriptFormat::kVtt;
   };
 }
 
 Status run_live(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times,
                 const std::optional<PcmFormat>& raw) {
-  LiveTask task{.format = format, .times = times, .options = options_of(arguments, times)};
+  LiveTask task{.format = format, .times = times, .options = options_of(arguments, format, times)};
   task.chunk_ms = arguments.chunk_ms;
   task.realtime = arguments.realtime;
   task.chunks = arguments.chunks;
@@ -158,7 +159,8 @@ Status run_files(const TranscribeArguments& arguments, TranscriptFormat format, 
   task.raw = raw;
   task.format = format;
   task.times = times;
-  task.options = options_of(arguments, times);
+  task.options = options_of(arguments, format, times);
+  task.separate = arguments.channels == kSeparate;
   task.force = arguments.force;
   // One thread a file keeps all cores busier than several threads at one, where there are files enough.
   const int files = static_cast<int>(std::min<size_t>(task.files.size(), kMaxJobs));

@@ -35,6 +35,18 @@ bool is_digital_silence(std::span<const float> samples) {
   return samples.empty() || *greatest - *least <= 2 * kStep;
 }
 
+// The segments keep their own times.  Returns where the last word ends.
+double place_words_aside(std::vector<Word> words, const Tokens& tokens, double offset_s, std::span<Segment> segments,
+                         double last_speech_s) {
+  std::vector<Segment> timed(segments.begin(), segments.end());
+  place_words(std::move(words), tokens, offset_s, timed, last_speech_s);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    if (!timed[i].words.empty()) last_speech_s = timed[i].words.back().end_s;
+    segments[i].words = std::move(timed[i].words);
+  }
+  return last_speech_s;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Vocabulary>> Vocabulary::load(const Model& model) {
@@ -119,6 +131,7 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
   long_form.max_prompt_tokens = model_->config().text_positions / 2 - 1;
   LongForm form(vocabulary_->bpe, tokens, content_frames, long_form);
   const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
+  double last_word_s = 0;
   for (std::optional<LongForm::Window> window; (window = form.next());) {
     if (is_digital_silence(sound_of(samples, *window))) {
       form.skip();
@@ -134,12 +147,16 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
     decode.is_speech &= says_nothing(form.segments());  // an end of a piece may be silence
     const DecodedWindow decoded = decoder_->decode(audio_, prompt, decode, window->first_frame);
     std::vector<Segment> segments = form.cut(decoded);
-    if (settings.words && !segments.empty()) {
+    if ((settings.words || settings.words_aside) && !segments.empty()) {
       std::vector<int32_t> text_ids;
       for (const Segment& segment : segments)
         for (const int32_t id : text_of(segment.tokens)) text_ids.push_back(id);
-      place_words(decoder_->time_words(audio_, prompt, text_ids, window->frames), tokens,
-                  static_cast<double>(window->first_frame) * kSecondsPerFrame, segments, form.last_speech_s());
+      std::vector<Word> words = decoder_->time_words(audio_, prompt, text_ids, window->frames);
+      const double offset_s = static_cast<double>(window->first_frame) * kSecondsPerFrame;
+      if (settings.words)
+        place_words(std::move(words), tokens, offset_s, segments, form.last_speech_s());
+      else
+        last_word_s = place_words_aside(std::move(words), tokens, offset_s, segments, last_word_s);
     }
     form.accept(decoded, std::move(segments), settings.words);
     const double done_s = static_cast<double>(std::min(form.frame(), content_frames)) * kSecondsPerFrame;

@@ -261,6 +261,8 @@ std::vector<std::string> transcription_fields(bool translated) {
   for (const Field& field : kFields)
     if (!is_short_name(field) && (field.translated || !translated)) names.emplace_back(field.name);
   return names;
+  request.options.subtitles =
+      request.format == TranscriptionFormat::kSrt || request.format == TranscriptionFormat::kVtt;
 }
 
 std::vector<std::string> unheeded_transcription_fields() {

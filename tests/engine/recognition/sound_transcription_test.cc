@@ -84,6 +84,20 @@ TEST(SoundTranscription, CancelledReadStops) {
   EXPECT_EQ(recogniser.calls, 0);
 }
 
+TEST(SoundTranscription, WarningsStandInTheTranscript) {
+  FakeRecogniser recogniser;
+  const std::vector<float> sound = beeps({1}, 2, 16000);
+  const auto cut_off = [&](const SoundSink& sink) -> Status {
+    SYRINX_TRY_VOID(source_of(sound, 16000)(sink));
+    sink.warn("'me' is cut off");
+    return {};
+  };
+  const auto got = transcribe_sound(recogniser, cut_off, {}, nullptr);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->segments.size(), 1u);
+  EXPECT_EQ(got->warnings, std::vector<std::string>{"'me' is cut off"});
+}
+
 TEST(SoundTranscription, SourceErrorsArePassedOn) {
   FakeRecogniser recogniser;
   const auto broken = [](const SoundSink& sink) -> Status {
