@@ -48,7 +48,11 @@ Status MonoMixer::begin_sink(int channels, int rate_hz, std::optional<uint64_t> 
   if (frames && is_longer(*frames, rate_hz, limits_))
     return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name_,
                 static_cast<double>(*frames) / rate_hz, limits_.max_seconds);
+  if (limits_.channel && (*limits_.channel < 0 || *limits_.channel >= channels))
+    return fail(Code::kInvalidArgument, "'{}' has {} channels and none of the number {}, counted from 0", name_,
+                channels, *limits_.channel);
   channels_ = static_cast<size_t>(channels);
+  if (sink_.channels) sink_.channels(channels);
   rate_hz_ = rate_hz;
   return sink_.begin(rate_hz, frames);
 }
@@ -80,6 +84,10 @@ Status MonoMixer::mix_windows(size_t window_frames) {
   return sink_.add(mono_);
 }
 
+void MonoMixer::take(size_t channel, std::span<const float> window, std::span<float> out) const {
+  for (size_t i = 0; i < out.size(); ++i) out[i] = bounded_sample(window[i * channels_ + channel] * scale_);
+}
+
 Status MonoMixer::mix(std::span<const float> window, std::span<float> out) {
   powers_.assign(channels_, 0.0);
   double mixed = 0, all = 0;
@@ -95,7 +103,8 @@ Status MonoMixer::mix(std::span<const float> window, std::span<float> out) {
     mixed += static_cast<double>(mean) * mean;
     out[i] = bounded_sample(mean * scale_);
   }
-  if (channels_ == 1) return {};
+  if (limits_.channel) take(static_cast<size_t>(*limits_.channel), window, out);
+  if (channels_ == 1 || limits_.channel) return {};
   for (const double power : powers_) all += power;
   if (all >= kQuiet * loudest_) {
     const auto channels = static_cast<double>(channels_);
@@ -106,7 +115,7 @@ Status MonoMixer::mix(std::span<const float> window, std::span<float> out) {
     loudest_ = std::max(loudest_, all);
   }
   if (!instead_) return {};
-  for (size_t i = 0; i < out.size(); ++i) out[i] = bounded_sample(window[i * channels_ + *instead_] * scale_);
+  take(*instead_, window, out);
   return {};
 }
 

@@ -21,6 +21,8 @@ struct SoundSink {
   // `frames` is what the file announces; absent where it does not tell.
   std::function<Status(int rate_hz, std::optional<uint64_t> frames)> begin;
   std::function<Status(std::span<const float> samples)> add;
+  // Given, this is told how many channels there are, before begin().
+  std::function<void(int count)> channels = {};
   // Given, a recording that is cut off or damaged on its way is read as far as it is whole, and this is told so in a
   // sentence, behind its last block.  Not given, that is kDataLoss.
   std::function<void(const std::string& sentence)> warn = {};
@@ -56,6 +58,7 @@ class MonoMixer {
   Status add_all(std::span<const float> block);
   Status mix(std::span<const float> window, std::span<float> out);
   Status mix_windows(size_t window_frames);
+  void take(size_t channel, std::span<const float> window, std::span<float> out) const;
 
   const SoundLimits& limits_;
   const std::string& name_;

@@ -70,6 +70,16 @@ SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& r
   };
 }
 
+ChannelSource channels_of(const std::string& file) {
+  return [=](int channel) -> SoundSource {
+    return [=](const SoundSink& sink) {
+      SoundLimits limits = kTranscribeLimits;
+      limits.channel = channel;
+      return read_sound(file, limits, sink);
+    };
+  };
+}
+
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 struct Item {

@@ -11,18 +11,22 @@ namespace {
 
 constexpr int kRate = 8000;
 
-std::vector<float> mixed(std::span<const float> interleaved, int channels, size_t block_frames) {
-  const SoundLimits limits;
+std::vector<float> mixed(std::span<const float> interleaved, int channels, size_t block_frames,
+                         std::optional<int> channel = {}) {
+  const SoundLimits limits{.channel = channel};
   const std::string name = "me";
   std::vector<float> out;
+  int told = 0;
   const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
                        .add =
                            [&](std::span<const float> samples) {
                              out.insert(out.end(), samples.begin(), samples.end());
                              return Status();
-                           }};
+                           },
+                       .channels = [&](int count) { told = count; }};
   MonoMixer mixer(limits, name, sink);
   EXPECT_TRUE(mixer.begin(channels, kRate));
+  EXPECT_EQ(told, channels);
   const size_t block = block_frames * static_cast<size_t>(channels);
   for (size_t at = 0; at < interleaved.size(); at += block)
     EXPECT_TRUE(mixer.add(interleaved.subspan(at, std::min(block, interleaved.size() - at))));
@@ -73,6 +77,22 @@ TEST(MonoMixer, MeanReturnsBehindOppositeChannels) {
   EXPECT_EQ(got[1001], wave(1001, 200));
   EXPECT_EQ(got[5000], 0.0f);
   EXPECT_EQ(got[7001], wave(7001, 200) / 2);
+}
+
+TEST(MonoMixer, OneChannelAlone) {
+  std::vector<float> sound, left, right;
+  for (size_t i = 0; i < 1001; ++i) {
+    left.push_back(wave(i, 200));
+    right.push_back(wave(i, 333));
+    sound.insert(sound.end(), {left.back(), right.back()});
+  }
+  EXPECT_EQ(mixed(sound, 2, 100, 0), left);
+  EXPECT_EQ(mixed(sound, 2, 100, 1), right);
+  EXPECT_EQ(mixed(left, 1, 100, 0), left);
+  const SoundLimits limits{.channel = 2};
+  const std::string name = "me";
+  const SoundSink sink;
+  EXPECT_EQ(MonoMixer(limits, name, sink).begin(2, kRate).error().code, Code::kInvalidArgument);
 }
 
 TEST(MonoMixer, OneOfEightChannelsIsMixed) {

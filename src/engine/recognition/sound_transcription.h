@@ -25,6 +25,15 @@ using SoundProgress = std::function<bool(double done_s, std::optional<double> to
 Result<Transcript> transcribe_sound(Recogniser& recogniser, const SoundSource& source, const TranscribeOptions& options,
                                     const SoundProgress& progress, const StretchLimits& limits = {});
 
+// The source of one channel of a sound, counted from 0 (SoundLimits::channel); it is read once for each.
+using ChannelSource = std::function<SoundSource(int channel)>;
+
+// Each channel of a sound by itself, as the two sides of a telephone call: segments have their channel, and are in
+// order of time.  The language is that of the first channel with one, unless options name it; warnings are the first
+// channel's.  options.heard is called in order of the channels.
+Result<Transcript> transcribe_channels(Recogniser& recogniser, const ChannelSource& source,
+                                       const TranscribeOptions& options, const SoundProgress& progress);
+
 // Where a sound is quietest from sample `begin` on: the middle of the 0.3 s with the least energy.  The end, if there
 // are not so many samples.
 size_t quietest(std::span<const float> sound, size_t begin);

@@ -44,6 +44,7 @@ struct TranscriptSegment {
   std::vector<int32_t> tokens;        // of the model's vocabulary, without its specials
   std::vector<TranscriptWord> words;  // where they were asked for
   std::optional<Window> window{};     // of Whisper alone
+  std::optional<int> channel{};       // counted from 0, where each was heard for itself
 };
 
 // Every time of a segment by `start` and `end`, functions of seconds; what would end before it begins ends there.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "text/columns.h"
 
@@ -12,6 +13,12 @@ namespace {
 
 // Cost of a cut inside a phrase against one behind it, in columns.
 constexpr size_t kNoPhrase = 20;
+
+constexpr size_t kLabelColumns = 4;  // "[0] "
+
+std::string label_of(const TranscriptSegment& segment) {
+  return segment.channel ? fmt::format("channel {}: ", *segment.channel) : std::string();
+}
 
 // As printed.
 int64_t milliseconds(double seconds) {
@@ -149,7 +156,9 @@ const char* transcript_ending(TranscriptFormat format) {
   return ".txt";
 }
 
-std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& limits) {
+std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& all_limits) {
+  CueLimits limits = all_limits;
+  if (segment.channel) limits.max_columns -= std::min(limits.max_columns - 1, kLabelColumns);
   const std::vector<TranscriptWord> all = timed_words(segment, times, limits);
   std::vector<Cue> cues;
   for (size_t first = 0, next = 0; first < all.size(); first = next) {
@@ -159,7 +168,8 @@ std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes tim
       end = times >= TranscriptTimes::kWord ? begin + 1 : cue_end(words, begin, limits);
       cues.push_back({.start_s = words[begin].start_s,
                       .end_s = words[end - 1].end_s,
-                      .lines = text::balanced_lines(texts(words, begin, end), limits.max_columns)});
+                      .lines = text::balanced_lines(texts(words, begin, end), limits.max_columns),
+                      .channel = segment.channel});
     }
   }
   return cues;
@@ -202,22 +212,25 @@ std::string vtt_time(double seconds) { return time_text(seconds, '.'); }
 
 std::string srt_cue(size_t number, const Cue& cue) {
   std::string out = fmt::format("{}\n{} --> {}\n", number, srt_time(cue.start_s), srt_time(cue.end_s));
+  if (cue.channel) out += fmt::format("[{}] ", *cue.channel);
   for (const std::string& line : cue.lines) out += line + '\n';
   return out + '\n';
 }
 
 std::string vtt_cue(const Cue& cue) {
   std::string out = fmt::format("{} --> {}\n", vtt_time(cue.start_s), vtt_time(cue.end_s));
+  if (cue.channel) out += fmt::format("<v channel {}>", *cue.channel);
   for (const std::string& line : cue.lines) out += vtt_escaped(line) + '\n';
   return out + '\n';
 }
 
 std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times) {
-  const auto line = [](const auto& part) {
-    return fmt::format("[{} --> {}] {}\n", vtt_time(part.start_s), vtt_time(part.end_s), part.text);
+  const std::string label = label_of(segment);
+  const auto line = [&](const auto& part) {
+    return fmt::format("[{} --> {}] {}{}\n", vtt_time(part.start_s), vtt_time(part.end_s), label, part.text);
   };
   if (times == TranscriptTimes::kSegment) return line(segment);
-  if (times == TranscriptTimes::kNone) return segment.text + '\n';
+  if (times == TranscriptTimes::kNone) return label + segment.text + '\n';
   std::string out;
   for (const TranscriptWord& word : segment.words) {
     if (times == TranscriptTimes::kWord) out += line(word);
@@ -229,16 +242,24 @@ std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times
 
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times) {
   if (format == TranscriptFormat::kJson) return to_json(transcript, times).dump() + '\n';
-  if (format == TranscriptFormat::kText && times == TranscriptTimes::kNone) return transcript.text() + '\n';
+  const bool has_channels = std::ranges::any_of(
+      transcript.segments, [](const TranscriptSegment& segment) { return segment.channel.has_value(); });
+  if (format == TranscriptFormat::kText && times == TranscriptTimes::kNone && !has_channels)
+    return transcript.text() + '\n';
   std::string out(format == TranscriptFormat::kVtt ? kVttHeader : "");
-  std::vector<Cue> cues;
+  std::map<int, std::vector<Cue>> of_channels;  // speakers may speak at once
   for (const TranscriptSegment& segment : transcript.segments) {
     if (format == TranscriptFormat::kText)
       out += segment_text(segment, times);
     else
-      std::ranges::move(make_cues(segment, times), std::back_inserter(cues));
+      std::ranges::move(make_cues(segment, times), std::back_inserter(of_channels[segment.channel.value_or(0)]));
   }
-  make_cues_last(cues, 0, transcript.audio_s);
+  std::vector<Cue> cues;
+  for (auto& [channel, own] : of_channels) {
+    make_cues_last(own, 0, transcript.audio_s);
+    std::ranges::move(own, std::back_inserter(cues));
+  }
+  if (of_channels.size() > 1) std::ranges::stable_sort(cues, {}, &Cue::start_s);
   size_t number = 0;
   for (const Cue& cue : cues) out += format == TranscriptFormat::kSrt ? srt_cue(++number, cue) : vtt_cue(cue);
   return out;
@@ -270,6 +291,7 @@ Json to_json(const TranscriptSegment& segment, TranscriptTimes times) {
   Json json;
   json.set("text", segment.text).set("start_s", rounded_s(segment.start_s)).set("end_s", rounded_s(segment.end_s));
   json.set("confidence", rounded_share(segment.confidence));
+  if (segment.channel) json.set("channel", *segment.channel);
   Json::Array tokens;
   for (const int32_t token : segment.tokens) tokens.emplace_back(static_cast<int>(token));
   json.set("tokens", std::move(tokens));

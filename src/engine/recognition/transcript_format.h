@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct CueLimits {
 struct Cue {
   double start_s = 0, end_s = 0;
   std::vector<std::string> lines;
+  std::optional<int> channel{};  // of its segment
   bool operator==(const Cue&) const = default;
 };
 
@@ -49,12 +51,13 @@ void make_cues_last(std::span<Cue> cues, double from_s, double until_s);
 // "00:01:02,345" and "00:01:02.345"; to the nearest millisecond, hours of two digits or more.
 std::string srt_time(double seconds);
 std::string vtt_time(double seconds);
-// With the empty line behind.  `number` counts from 1.
+// With the empty line behind.  `number` counts from 1.  A channel is told in front: "[0] ", "<v channel 0>".
 std::string srt_cue(size_t number, const Cue& cue);
 std::string vtt_cue(const Cue& cue);
 inline constexpr std::string_view kVttHeader = "WEBVTT\n\n";
 
-// kNone: the text on one line.  kSegment, kWord, kToken: a line each, "[00:00:01.000 --> 00:00:02.500] text".
+// kNone: the text on one line.  A channel is told as "channel 0: ".  kSegment, kWord, kToken: a line each,
+// "[00:00:01.000 --> 00:00:02.500] text".
 std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times);
 // All of it, as the content of a file.
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times);

@@ -135,7 +135,7 @@ TEST(Recording, PartsOfFlacAndMp3AreNearlyAll) {
   for (const char* const name : {"flac_24000.flac", "mp3_24000.mp3", "flac_24000.wav"}) {
     const std::string file = file_of(name);
     const size_t whole = read_part(file).samples.size();
-    for (const size_t percent : {60, 90}) {
+    for (const size_t percent : {90, 97}) {  // a FLAC file has padding in front
       const ReadPart part = read_part(file.substr(0, file.size() * percent / 100));
       ASSERT_TRUE(part.status) << name << ": " << part.status.error().message;
       EXPECT_GT(part.samples.size() + 8192, whole * percent / 100) << name;

@@ -111,16 +111,15 @@ TEST_P(SizedKinds, AreReadAsFarAsWhole) {
   ASSERT_TRUE(whole.status) << whole.status.error().message;
   for (const size_t percent : {50, 90, 99}) {
     const ReadPart part = read_part(file.substr(0, file.size() * percent / 100));
-    if (std::string(kind.name) == "caf_alac") {  // its table of packets is behind the sound
-      EXPECT_FALSE(part.status);
-      continue;
-    }
     ASSERT_TRUE(part.status) << part.status.error().message;
     ASSERT_EQ(part.warnings.size(), 1u);
     EXPECT_THAT(part.warnings[0], HasSubstr("'me' is cut off"));
     ASSERT_LE(part.samples.size(), whole.samples.size());
     EXPECT_GT(part.samples.size() + 2048, whole.samples.size() * percent / 100);
-    EXPECT_TRUE(std::equal(part.samples.begin(), part.samples.end(), whole.samples.begin()));
+    const size_t sure =
+        part.samples.size() - std::min<size_t>(part.samples.size(), 1024);  // but a block of some codings
+    EXPECT_TRUE(
+        std::equal(part.samples.begin(), part.samples.begin() + static_cast<ptrdiff_t>(sure), whole.samples.begin()));
   }
 }
 

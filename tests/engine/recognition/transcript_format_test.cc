@@ -129,6 +129,19 @@ TEST(TranscriptFormat, NothingHeard) {
             "{\"language\":\"\",\"audio_seconds\":0.0,\"text\":\"\",\"segments\":[]}\n");
 }
 
+// Speakers may speak at once: cues of one move none of the other.
+TEST(TranscriptFormat, ChannelsAreNamed) {
+  Transcript call = words_at({{1, 3}, {2, 2.5}}, 5);
+  call.segments[0].channel = 0;
+  call.segments[1].channel = 1;
+  EXPECT_EQ(format_transcript(call, TranscriptFormat::kText, TranscriptTimes::kNone), "channel 0: a\nchannel 1: a\n");
+  EXPECT_EQ(format_transcript(call, TranscriptFormat::kVtt, TranscriptTimes::kNone),
+            "WEBVTT\n\n00:00:01.000 --> 00:00:03.000\n<v channel 0>a\n\n"
+            "00:00:02.000 --> 00:00:02.500\n<v channel 1>a\n\n");
+  EXPECT_THAT(format_transcript(call, TranscriptFormat::kSrt, TranscriptTimes::kNone), HasSubstr("\n[1] a\n"));
+  EXPECT_THAT(to_json(call.segments[1], TranscriptTimes::kNone).dump(), HasSubstr(R"("channel":1)"));
+}
+
 TEST(TranscriptFormat, WarningsAreInJsonAlone) {
   const Transcript cut{.language = "en", .audio_s = 1, .segments = {}, .warnings = {"'me' is cut off"}};
   EXPECT_THAT(format_transcript(cut, TranscriptFormat::kJson, TranscriptTimes::kNone),
