@@ -129,6 +129,14 @@ TEST(TranscriptFormat, NothingHeard) {
             "{\"language\":\"\",\"audio_seconds\":0.0,\"text\":\"\",\"segments\":[]}\n");
 }
 
+Transcript words_at(const std::vector<std::pair<double, double>>& times, double audio_s) {
+  Transcript transcript{.language = "en", .audio_s = audio_s, .segments = {}};
+  for (const auto& [start_s, end_s] : times)
+    transcript.segments.push_back(
+        {.text = "a", .start_s = start_s, .end_s = end_s, .tokens = {}, .words = {{"a", start_s, end_s, 1}}});
+  return transcript;
+}
+
 // Speakers may speak at once: cues of one move none of the other.
 TEST(TranscriptFormat, ChannelsAreNamed) {
   Transcript call = words_at({{1, 3}, {2, 2.5}}, 5);
@@ -209,14 +217,6 @@ TEST(TranscriptFormat, CuesEndAtPauses) {
   EXPECT_EQ(cues[1], (Cue{24, 26, {"I think so."}}));
   for (TranscriptWord& word : segment.words) word.spaced = false;  // as of a language without blanks
   EXPECT_EQ(make_cues(segment, TranscriptTimes::kNone).front().end_s, 1.5);
-}
-
-Transcript words_at(const std::vector<std::pair<double, double>>& times, double audio_s) {
-  Transcript transcript{.language = "en", .audio_s = audio_s, .segments = {}};
-  for (const auto& [start_s, end_s] : times)
-    transcript.segments.push_back(
-        {.text = "a", .start_s = start_s, .end_s = end_s, .tokens = {}, .words = {{"a", start_s, end_s, 1}}});
-  return transcript;
 }
 
 // WebVTT wants an end behind the start; neighbours are moved where there is no room, those that last stay.
