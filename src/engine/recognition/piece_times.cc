@@ -120,8 +120,9 @@ double PieceTimes::place(size_t stretch, double piece_s) const {
 void PieceTimes::place_segment(TranscriptSegment& segment, size_t first, size_t last) const {
   // A time on the other side of a pause says nothing; the nearest word does.
   const bool has_words = !segment.words.empty();
-  if (has_words && segment.start_s * kRate < stretches_[first].begin) segment.start_s = segment.words.front().start_s;
-  if (has_words && segment.end_s * kRate > stretches_[last].end) segment.end_s = segment.words.back().end_s;
+  const bool from_word = has_words && first > 0, to_word = has_words && last + 1 < stretches_.size();
+  if (from_word && segment.start_s * kRate < stretches_[first].begin) segment.start_s = segment.words.front().start_s;
+  if (to_word && segment.end_s * kRate > stretches_[last].end) segment.end_s = segment.words.back().end_s;
   segment.start_s = place(first, segment.start_s);
   segment.end_s = std::max(segment.start_s, place(last, segment.end_s));
 }
