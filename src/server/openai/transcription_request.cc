@@ -108,6 +108,13 @@ Taken take_stream(const FormPart& part, const TranscriptionRules& /*rules*/, Tra
   return {};
 }
 
+Taken take_channels(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
+  request.separate_channels = part.content == "separate";
+  if (!request.separate_channels && part.content != "mixed")
+    return refuse("channels", "'channels' is {}; choose mixed or separate", in_quotes(part.content));
+  return {};
+}
+
 Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
   if (part.content == "logprobs") return {};  // may be missing of an answer, and is with every model here
   return refuse("include[]", "{} cannot be included in an answer; leave 'include[]' out", in_quotes(part.content));
@@ -188,6 +195,7 @@ constexpr std::array kFields = {
     Field{"timestamp_granularities[]", take_granularity, false, true},
     Field{"timestamp_granularities", take_granularity, false, true},
     Field{"stream", take_stream},
+    Field{"channels", take_channels},
     Field{"include[]", take_include, false, true, false},
     Field{"include", take_include, false, true, false},
     Field{"chunking_strategy", take_chunking},
@@ -215,11 +223,11 @@ Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<
   if (field == kFields.end() || (rules.translated && !field->translated))
     return tl::unexpected(HttpError{
         .status = 400,
-        .message =
-            fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
-                        rules.translated ? "file, model, prompt, response_format and temperature"
-                                         : "file, model, language, languages, keywords, response_format, "
-                                           "timestamp_granularities[], stream, chunking_strategy and temperature"),
+        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
+                               rules.translated
+                                   ? "file, model, prompt, response_format and temperature"
+                                   : "file, model, language, languages, keywords, response_format, "
+                                     "timestamp_granularities[], stream, channels, chunking_strategy and temperature"),
         .param = shortened(part.name),
         .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
@@ -239,6 +247,8 @@ Taken check_together(const TranscriptionRequest& request) {
                   "'timestamp_granularities[]' needs the response_format verbose_json; choose that, or leave it out");
   if (request.events && request.format != TranscriptionFormat::kJson && request.format != TranscriptionFormat::kText)
     return refuse("stream", "'stream' gives events in place of srt, vtt and verbose_json; leave one of them out");
+  if (request.events && request.separate_channels)
+    return refuse("stream", "'stream' cannot tell separate channels in order of time; leave one of them out");
   return {};
 }
 
@@ -253,6 +263,8 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
     if (auto taken = take_part(part, rules, seen, request); !taken) return tl::unexpected(std::move(taken).error());
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
+  request.options.subtitles =
+      request.format == TranscriptionFormat::kSrt || request.format == TranscriptionFormat::kVtt;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
   if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;
