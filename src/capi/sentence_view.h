@@ -9,7 +9,7 @@
 
 namespace syrinx {
 
-// What view() points to is valid until the next call of show().
+// The result of view() is valid until the next call of show().
 class SentenceView {
  public:
   void show(SentenceReading sentence) {

@@ -131,7 +131,7 @@ TEST_F(Reading, WrongTextsAndOptionsAreErrors) {
   EXPECT_EQ(read(engine, "cat").size(), 1u);  // the engine is as good as before
 }
 
-TEST_F(Reading, LoadingNamesWhatIsWrong) {
+TEST_F(Reading, FaultsOfLoadingAreNamed) {
   syrinx::LoadOptions options = front_end();
   const std::string pocket = SYRINX_TEST_DATA "/pocket_tts/english";
   options.model = pocket.c_str();

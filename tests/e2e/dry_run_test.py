@@ -109,7 +109,7 @@ class DryRun(Program):
         (self.lexicon / "us_gold.json").unlink()
         self.check_fails(3, "syrinx pull english-g2p", "speak", "--dry-run", "cat")
 
-    def test_what_came_before_an_error_is_printed(self):
+    def test_sentences_before_an_error_are_printed(self):
         code, output, errors = self.run_it("speak", "--dry-run", "-", text=b"The cat.\n\ncat \x00 dog")
         self.assertEqual(code, 2, errors)
         self.assertEqual(json.loads(output)["words"], "the cat")

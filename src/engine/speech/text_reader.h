@@ -20,7 +20,7 @@ namespace syrinx {
 
 struct WordReading {
   std::string word;  // as read out, in lower case; spelled letters as single capitals: "U S"
-  // What decided the word and its sound: names of docs/cli.md, literals that end with a zero byte.
+  // The rules that decided the word and its sound: names of docs/cli.md, literals that end with a zero byte.
   std::string_view rule, sound;
   std::string phonemes;
   size_t source_begin = 0, source_end = 0;  // bytes of the text; words that were written as one have the same
@@ -40,7 +40,7 @@ struct SentenceReading {
 class SentenceReader {
  public:
   virtual ~SentenceReader() = default;
-  // Of the next sentences; empty: the first voice.
+  // The voice of the next sentences; empty: the first voice.
   virtual Status use_voice(const std::string& name) = 0;
   virtual Result<SentenceReading> read(std::string_view sentence, size_t offset) = 0;
 };
