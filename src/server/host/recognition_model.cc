@@ -117,7 +117,7 @@ Status RecognitionModel::warm_up() const {
   return {};
 }
 
-// A recording costs far more for its first second: a whole window of Whisper, with all its attempts.
+// A recording costs far more for its first second: a whole window, with all its attempts.
 Status RecognitionModel::measure_stream() {
   TranscribeOptions options;
   options.voice_activity = false;
