@@ -166,7 +166,7 @@ class Speaking(Page):
         self.browser.run("""const real = window.fetch;
             window.fetch = async (path, options) => {
               const reply = await real(path, options);
-              if (String(path) !== "/metrics") return reply;
+              if (String(path) !== "metrics") return reply;
               reply.text = () => Promise.reject(new TypeError("the connection broke"));
               return reply;
             };

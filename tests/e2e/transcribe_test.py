@@ -115,7 +115,7 @@ class Transcribe(Tiny):
 
     def test_a_cut_recording_is_heard_in_part(self):
         flac = (DATA / "audio/flac_24000.flac").read_bytes()
-        for content in (wav(tone(1))[:20000], flac[:len(flac) * 3 // 4]):
+        for content in (wav(tone(1))[:20000], flac[:-1200]):
             code, output, errors = self.transcribe(self.file("part", content), "--format", "json")
             self.assertEqual(code, 0, errors)
             self.assertRegex(errors, r"^syrinx: warning: '.*part' is cut off.*; its first \d\.\d s were read\n$")
