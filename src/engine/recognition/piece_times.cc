@@ -73,12 +73,17 @@ PieceTimes::PieceTimes(const SpeechPiece& piece) : pad_s_(piece.pad_s) {
   }
 }
 
-// Index of the first word from `from` on that lies behind the seam.
+// Index of the first word from `from` on that lies behind the seam.  The end of a sentence that began before may last
+// into the silence behind the seam; no other word there is moved before it.
 size_t PieceTimes::first_behind(std::span<const Word> words, size_t from, double seam_s) const {
-  size_t behind = from;
-  while (behind < words.size() && seam_s - words[behind].start_s > words[behind].end_s - seam_s) ++behind;
-  for (size_t i = from; i < words.size() && words[i].start_s <= seam_s + pad_s_; ++i)
+  size_t half_behind = from;
+  while (half_behind < words.size() && seam_s - words[half_behind].start_s > words[half_behind].end_s - seam_s)
+    ++half_behind;
+  size_t behind = half_behind;
+  for (size_t i = from; i < words.size() && words[i].start_s <= seam_s + pad_s_; ++i) {
     if (words[i].begins && words[i].start_s >= seam_s - pad_s_ - kInaccuracyS) behind = i;
+    if (words[i].start_s >= seam_s || (i >= half_behind && words[i].begins)) break;
+  }
   return behind;
 }
 

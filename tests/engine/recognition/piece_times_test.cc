@@ -75,6 +75,26 @@ TEST(PieceTimes, LastWordsStayBeforeThePause) {
   expect_times(got[1], 23.3, 25);
 }
 
+TEST(PieceTimes, ShortSentenceBehindThePauseStays) {
+  const auto got = placed(two_stretches(), {segment(0.5, 2.5, {{"man.", 0.5, 2.5, 1}}),
+                                            segment(3.02, 5, {{"No.", 3.02, 3.3, 1}, {"I", 3.35, 5, 1}})});
+  ASSERT_EQ(got.size(), 2u);
+  expect_times(got[1], 23.02, 25);
+  const auto across = placed(two_stretches(), {segment(0.5, 2.5, {{"man.", 0.5, 2.5, 1}}),
+                                               segment(2.9, 5, {{"No.", 2.9, 3.3, 1}, {"I", 3.35, 5, 1}})});
+  ASSERT_EQ(across.size(), 2u);
+  expect_times(across[1], 23, 25);
+}
+
+// Though more of its last word is placed behind the seam.
+TEST(PieceTimes, SentenceLastsIntoTheSilence) {
+  const auto got = placed(two_stretches(), {segment(0.5, 3.3, {{"young", 0.5, 2.8, 1}, {"man.", 2.8, 3.3, 1}}),
+                                            segment(3.35, 5, {{"I", 3.35, 3.8, 1}, {"am", 3.8, 5, 1}})});
+  ASSERT_EQ(got.size(), 2u);
+  expect_times(got[0], 1.5, 4);
+  expect_times(got[1], 23.35, 25);
+}
+
 TEST(PieceTimes, SegmentAcrossALongPauseIsCut) {
   auto whole = segment(0.5, 5.5, {{"one", 0.5, 2, 1}, {"three", 2, 3.1, 1}, {"fifteen", 3.1, 5.5, 1}});
   whole.words[1].timed_tokens = {{1, "three", 2, 3.1, 1}};
