@@ -34,8 +34,9 @@ class PieceTimes {
   // For each word, whether a pause of more than kLongPauseS was left out before it.
   std::vector<bool> follow_pauses(std::span<const size_t> stretches) const;
 
-  // Segments with times of the recording.  One across a long pause is cut there where a blank stands.  `stretches`: of
-  // the words of all of them, in order.  A segment without words is placed by its own times.
+  // Segments with times of the recording.  One across a long pause is cut there, but not within a word of a script that
+  // has blanks.  `stretches`: of the words of all of them, in order.  A segment without words is placed by its own
+  // times.
   std::vector<TranscriptSegment> in_recording(std::vector<TranscriptSegment> segments,
                                               std::span<const size_t> stretches) const;
 

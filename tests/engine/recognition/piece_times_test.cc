@@ -109,14 +109,32 @@ TEST(PieceTimes, SegmentAcrossALongPauseIsCut) {
   expect_times(got[1], 23.1, 25.5);
 }
 
-TEST(PieceTimes, ShortPausesAndUnspacedWordsCutNothing) {
+// Chinese has no blanks, and the text is joined without them again.
+TEST(PieceTimes, TextWithoutBlanksIsCut) {
+  auto whole = segment(0.5, 5, {{"我是人", 0.5, 2.5, 1}, {"他", 3.2, 3.6, 1}, {"来了。", 3.6, 5, 1}});
+  for (size_t i = 1; i < 3; ++i) whole.words[i].spaced = false;
+  whole.text = "我是人他来了。";
+  const Transcript got{.language = "zh", .audio_s = 30, .segments = placed(two_stretches(), {whole})};
+  ASSERT_EQ(got.segments.size(), 2u);
+  expect_times(got.segments[0], 1.5, 3.5);
+  EXPECT_EQ(got.segments[1].text, "他来了。");
+  expect_times(got.segments[1], 23.2, 25);
+  EXPECT_EQ(got.text(), whole.text);
+}
+
+TEST(PieceTimes, ShortPausesCutNothing) {
   const SpeechPiece near{.spans = {seconds(1, 4), seconds(4.9, 8)}, .pad_s = kPad};
   EXPECT_EQ(placed(near, {segment(0, 5, {{"one", 0, 2, 1}, {"two", 4, 5, 1}})}).size(), 1u);
-  auto unspaced = segment(0, 5, {{"one", 0, 2, 1}, {"two", 4, 5, 1}});
-  unspaced.words[1].spaced = false;
-  const auto got = placed(two_stretches(), {unspaced});
-  ASSERT_EQ(got.size(), 1u);
-  expect_times(got[0], 1, 25);
+}
+
+TEST(PieceTimes, PartsOfWordsStayTogether) {
+  for (const char* const part : {"-disposed", "%"}) {
+    auto unspaced = segment(0, 5, {{"one", 0, 2, 1}, {part, 4, 5, 1}});
+    unspaced.words[1].spaced = false;
+    const auto got = placed(two_stretches(), {unspaced});
+    ASSERT_EQ(got.size(), 1u);
+    expect_times(got[0], 1, 25);
+  }
 }
 
 TEST(PieceTimes, SegmentsWithoutWordsGoByTheirTimes) {
