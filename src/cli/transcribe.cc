@@ -126,6 +126,8 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
 
 TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times) {
   TranscribeOptions options;
+  const bool in_order = arguments.channels == kSeparate;  // of time
+  options.segment_times = format != TranscriptFormat::kText || times != TranscriptTimes::kNone || in_order;
   options.language = arguments.language;
   options.words = times >= TranscriptTimes::kWord;
   options.tokens = times == TranscriptTimes::kToken;

@@ -74,7 +74,8 @@ Status read_sound(std::span<const std::byte> file, const std::string& name, cons
   if (!is_part) SYRINX_TRY_VOID(decoded);
   if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name);
   SYRINX_TRY_VOID(mixer.finish());
-  if (is_part) sink.warn(fmt::format("{}; its first {:.1f} s were read", decoded.error().message, mixer.seconds()));
+  if (is_part)
+    sink.warn(fmt::format("{}; only the first {:.1f} s were read", decoded.error().message, mixer.seconds()));
   return {};
 }
 

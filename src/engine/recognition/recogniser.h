@@ -65,6 +65,9 @@ struct TranscribeOptions {
   bool tokens = false;        // times of tokens too, in their words
   // Times of words for subtitles.  The text is as without them, where `words` may change where Whisper's windows begin.
   bool subtitles = false;
+  // Whether segments are placed exactly where a pause was left out of a recording.  Whisper must find the times of
+  // words for that; without, its segments are not cut there, and the text is the same.
+  bool segment_times = true;
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
   bool voice_activity = true;

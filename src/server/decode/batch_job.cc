@@ -61,6 +61,7 @@ Result<Transcript> BatchJob::transcribe(SlotWatch& watch) {
     return {};
   };
   TranscribeOptions options;
+  options.segment_times = false;
   options.is_wanted = is_wanted();
   options.heard = [this](const TranscriptSegment& segment) {
     if (!segment.text.empty()) note_first_word(static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9);

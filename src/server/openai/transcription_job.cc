@@ -197,7 +197,7 @@ void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) 
   if (first) reply()->begin(naming_ignored(event_head(), request_.ignored), /*whole=*/false);
   Json delta;  // as Transcript::text() joins them
   delta.set("type", "transcript.text.delta");
-  delta.set("delta", (first ? "" : " ") + segment.text);
+  delta.set("delta", (first || !segment.spaced ? "" : " ") + segment.text);
   static_cast<void>(reply()->write(event_text(delta)));
   watch.wait_begins();
 }

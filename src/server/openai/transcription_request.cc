@@ -265,6 +265,8 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
   if (!request.options.words) request.segments = true;
   request.options.subtitles =
       request.format == TranscriptionFormat::kSrt || request.format == TranscriptionFormat::kVtt;
+  const bool text_alone = request.format == TranscriptionFormat::kJson || request.format == TranscriptionFormat::kText;
+  request.options.segment_times = !text_alone || request.separate_channels;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
   if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;

@@ -98,6 +98,11 @@ TEST(TranscriptionRequest, EveryField) {
   EXPECT_TRUE(parse({{"file", "x"}}, true)->options.knobs.flag("translate"));
   EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
   EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
+  EXPECT_TRUE(request->options.segment_times);
+  for (const char* const format : {"json", "text"})  // which tell no times
+    EXPECT_FALSE(parse({{"file", "x"}, {"response_format", format}})->options.segment_times);
+  EXPECT_TRUE(parse({{"file", "x"}, {"channels", "separate"}})->options.segment_times);
+  EXPECT_TRUE(parse({{"file", "x"}, {"response_format", "srt"}})->options.segment_times);
   const auto apart = parse({{"file", "x"},
                             {"chunking_strategy[type]", "server_vad"},
                             {"chunking_strategy[threshold]", "0.6"},

@@ -133,7 +133,7 @@ TEST_F(TranscriptionJobTest, CutRecordingIsAnsweredWithAWarning) {
   const Json verbose = answer(cut + part("response_format", "verbose_json"));
   EXPECT_EQ(*verbose.find("duration")->real(), 1.0);
   EXPECT_EQ((*verbose.find("warnings")->array())[0].dump(),
-            "\"'file' is cut off: it announces 64000 bytes of sound and holds 32000; its first 1.0 s were read\"");
+            "\"'file' is cut off: it announces 64000 bytes of sound and holds 32000; only the first 1.0 s were read\"");
   EXPECT_EQ(answer(file_ + part("response_format", "verbose_json")).find("warnings"), nullptr);
 }
 

@@ -167,7 +167,7 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
                                      const Progress& progress, Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
   const PieceTimes times(piece);
-  settings.words_aside = options.subtitles || times.has_pauses();
+  settings.words_aside = options.subtitles || (options.segment_times && times.has_pauses());
   const whisper::Language* found = nullptr;
   Result<std::vector<whisper::Segment>> heard =
       fail(Code::kCancelled, "the transcription was stopped before a piece of it");

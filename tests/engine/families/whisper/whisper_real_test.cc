@@ -211,8 +211,10 @@ TEST(RealWhisper, PausesMoveNoTimes) {
   const auto plain_one = recogniser->transcribe(samples, {}, {});
   const auto subtitles = recogniser->transcribe(samples, {.subtitles = true}, {});
   const auto words = recogniser->transcribe(samples, {.words = true}, {});
-  ASSERT_TRUE(plain_one.has_value() && subtitles.has_value() && words.has_value());
+  const auto text_alone = recogniser->transcribe(samples, {.segment_times = false}, {});
+  ASSERT_TRUE(plain_one.has_value() && subtitles.has_value() && words.has_value() && text_alone.has_value());
   EXPECT_EQ(subtitles->text(), plain_one->text());
+  EXPECT_EQ(text_alone->text(), plain_one->text());
   const auto is_in_pause = [&](double start_s, double end_s) {
     return start_s < pause_end_s - 0.5 && end_s > pause_begin_s + 0.5;
   };
