@@ -147,6 +147,10 @@ SoundSource file_source(const std::string& path, const std::optional<PcmFormat>&
       if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
       return sink.add(samples);
     };
+    stoppable.looked = [](uint64_t) -> Status {
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while reading");
+      return {};
+    };
     return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
   };
 }

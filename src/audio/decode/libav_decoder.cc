@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,8 +20,12 @@ namespace {
 
 constexpr int kBufferBytes = 32768;
 constexpr size_t kBlockFrames = 16384;  // a packet of plain samples may be as large as the file
-constexpr double kLeastGapS = 0.5;      // less is the rounding of times, or their drift
+constexpr double kLeastGapS = 0.5;      // in all that is not yet filled; less is the rounding of times
+constexpr double kLeastStepS = 0.005;   // between two frames; less is the drift of a clock
 constexpr double kLongestGapS = 3600;
+// Silence that is filled into a file: as long as the file says that it lasts, and no more than this.
+constexpr double kMostSilenceS = 3600, kMostUnannouncedS = 600;
+constexpr double kMostSilentFrames = 3600.0 * 48000;  // its cost, at any rate
 constexpr int kMaxTracks = 64;  // of Matroska, where films have dozens of subtitles; an MP4's are counted before
 
 // One demuxer each, so that what was recognised here is not taken for one of FFmpeg's hundreds of formats.
@@ -99,6 +104,10 @@ bool take_samples(const AVFrame& frame, size_t first, std::span<float> out) {
   }
 }
 
+double seconds(int64_t time, const AVRational& base) {
+  return static_cast<double>(time) * base.num / std::max(1, base.den);
+}
+
 // One file from its opening to its last sample.
 class Decoding {
  public:
@@ -115,7 +124,9 @@ class Decoding {
   Status open_track();
   Status send(const AVPacket* packet);
   Status take_frame();
+  void note_begin();
   Status fill_gap();
+  double most_silence_s() const;
   tl::unexpected<Error> damaged(int error) const {
     return fail(Code::kDataLoss, "'{}' is damaged: {}", name_, libav_.sentence(error));
   }
@@ -133,7 +144,10 @@ class Decoding {
   int track_ = -1;
   int rate_hz_ = 0, channels_ = 0;  // of the first frame
   bool has_times_ = false;
-  double origin_s_ = 0;  // of the times
+  std::optional<double> earliest_s_;  // time of a track, before the first frame
+  std::optional<double> origin_s_;    // of the times
+  double next_s_ = 0;                 // time at which the last frame ends
+  double silence_s_ = 0;              // filled so far
   std::vector<float> block_;
 };
 
@@ -173,8 +187,12 @@ Status Decoding::open(SoundContainer container) {
 Status Decoding::open_track() {
   for (unsigned i = 0; i < format_->nb_streams; ++i) {
     AVStream* const stream = format_->streams[i];
-    if (track_ < 0 && stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+    const AVMediaType type = stream->codecpar->codec_type;
+    const bool is_cover = (stream->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+    if (track_ < 0 && type == AVMEDIA_TYPE_AUDIO)
       track_ = static_cast<int>(i);
+    else if ((type == AVMEDIA_TYPE_AUDIO || type == AVMEDIA_TYPE_VIDEO) && !is_cover)
+      format_->flags |= AVFMT_FLAG_NOPARSE;  // until the sound begins: note_begin()
     else
       stream->discard = AVDISCARD_ALL;
   }
@@ -201,6 +219,7 @@ Status Decoding::decode() {
     const int error = libav_.av_read_frame(format_, packet_);
     if (error == AVERROR_EOF) return send(nullptr);
     if (error < 0) return damaged(error);
+    note_begin();
     Status sent;
     if (packet_->stream_index == track_) {
       // A packet of which the file holds only the beginning.
@@ -225,24 +244,50 @@ Status Decoding::send(const AVPacket* packet) {
   }
 }
 
-// Silence where the container's times say that there is no sound: before a track that begins late, and in pauses. Other
-// jumps are those of a clock, which goes on from there.
+// A film begins where its first track does.  Of another track one packet is looked at, as it stands in the file: no
+// parser of pictures runs.
+void Decoding::note_begin() {
+  if ((format_->flags & AVFMT_FLAG_NOPARSE) == 0) return;
+  AVStream* const stream = format_->streams[packet_->stream_index];
+  if (stream->discard == AVDISCARD_ALL) return;
+  const int64_t time = packet_->pts == AV_NOPTS_VALUE ? packet_->dts : packet_->pts;
+  if (time != AV_NOPTS_VALUE) {
+    const double begin_s = seconds(time, stream->time_base);
+    earliest_s_ = std::min(begin_s, earliest_s_.value_or(begin_s));
+  }
+  if (packet_->stream_index != track_) {
+    stream->discard = AVDISCARD_ALL;
+    return;
+  }
+  format_->flags &= ~AVFMT_FLAG_NOPARSE;
+  for (unsigned i = 0; i < format_->nb_streams; ++i)
+    if (static_cast<int>(i) != track_) format_->streams[i]->discard = AVDISCARD_ALL;
+}
+
+double Decoding::most_silence_s() const {
+  const bool is_announced = format_->duration != AV_NOPTS_VALUE && format_->duration > 0;
+  const double announced_s = is_announced ? static_cast<double>(format_->duration) / AV_TIME_BASE : kMostUnannouncedS;
+  return std::min({announced_s, kMostSilenceS, kMostSilentFrames / rate_hz_});
+}
+
+// Silence where the container's times say that there is no sound: before a track that begins later than another, and in
+// pauses. Other jumps are those of a clock, which goes on from there.
 Status Decoding::fill_gap() {
   if (!has_times_ || frame_->pts == AV_NOPTS_VALUE) return {};
-  const AVRational base = codec_->pkt_timebase;
-  const double begin_s = static_cast<double>(frame_->pts) * base.num / std::max(1, base.den);
-  const double gap_s = begin_s - origin_s_ - mixer_.seconds();
-  if (std::abs(gap_s) < kLeastGapS) return {};
-  if (!(gap_s > 0 && gap_s < kLongestGapS)) {
-    origin_s_ += gap_s;
+  const double begin_s = seconds(frame_->pts, codec_->pkt_timebase);
+  if (!origin_s_) {
+    origin_s_ = std::min(begin_s, earliest_s_.value_or(begin_s));
+    next_s_ = *origin_s_;
+  }
+  const double step_s = begin_s - next_s_, gap_s = begin_s - *origin_s_ - mixer_.seconds();
+  next_s_ = begin_s + static_cast<double>(frame_->nb_samples) / rate_hz_;
+  if (std::abs(gap_s) < kLeastGapS || (gap_s > 0 && step_s < kLeastStepS)) return {};
+  if (!(gap_s > 0 && gap_s < kLongestGapS && silence_s_ + gap_s <= most_silence_s())) {
+    *origin_s_ += gap_s;
     return {};
   }
-  auto left = static_cast<size_t>(std::llround(gap_s * rate_hz_)) * static_cast<size_t>(channels_);
-  for (; left > 0; left -= block_.size()) {
-    block_.assign(std::min(left, kBlockFrames * static_cast<size_t>(channels_)), 0.0f);
-    SYRINX_TRY_VOID(mixer_.add(block_));
-  }
-  return {};
+  silence_s_ += gap_s;
+  return mixer_.silence(static_cast<uint64_t>(std::llround(gap_s * rate_hz_)));
 }
 
 Status Decoding::take_frame() {

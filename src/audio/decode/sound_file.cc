@@ -47,6 +47,14 @@ Status decode_ogg(std::span<const std::byte> sound, const std::string& name, Mon
   return pages.status || mixer.has_refused() ? decoded : pages.status;
 }
 
+Status decode_adts(std::span<const std::byte> sound, const std::string& name, MonoMixer& mixer) {
+  const AdtsFrames frames = check_adts_frames(sound, name);
+  if (!mixer.takes_parts() || frames.bytes == 0) SYRINX_TRY_VOID(frames.status);
+  if (!frames.status) sound = sound.first(frames.bytes);
+  Status decoded = decode_libav(sound, SoundContainer::kAdts, name, mixer);
+  return decoded ? frames.status : decoded;
+}
+
 Status decode(std::span<const std::byte> sound, const std::string& name, const SoundLimits& limits, MonoMixer& mixer) {
   if (begins_with(sound, "RIFF")) {
     Status status = decode_wav(sound, name, limits, mixer);
@@ -57,7 +65,9 @@ Status decode(std::span<const std::byte> sound, const std::string& name, const S
   }
   if (begins_with(sound, "fLaC")) return decode_flac(sound, name, mixer);
   if (begins_with(sound, "OggS")) return decode_ogg(sound, name, mixer);
-  if (const auto container = container_of(sound)) return decode_libav(sound, *container, name, mixer);
+  const auto container = container_of(sound);
+  if (container == SoundContainer::kAdts) return decode_adts(sound, name, mixer);
+  if (container) return decode_libav(sound, *container, name, mixer);
   if (looks_like_mp3(sound)) return decode_mp3(sound, name, mixer);
   return decode_sndfile(sound, name, mixer);
 }
@@ -85,6 +95,10 @@ SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink) {
     SYRINX_TRY_VOID(file.check());
     return sink.add(samples);
   };
+  unchanged.looked = [&](uint64_t samples) -> Status {
+    SYRINX_TRY_VOID(file.check());
+    return sink.looked ? sink.looked(samples) : Status();
+  };
   return unchanged;
 }
 
@@ -93,13 +107,19 @@ Status read_sound(const std::string& path, const SoundLimits& limits, const Soun
   const SoundSink unchanged = while_unchanged(file, sink);
   uint64_t since_release = 0;
   SoundSink releasing = sink;
+  const auto release_behind = [&](uint64_t samples) {
+    since_release += samples;
+    if (since_release < kReleaseAfter) return;
+    since_release = 0;
+    file.release();
+  };
   releasing.add = [&](std::span<const float> samples) {
-    since_release += samples.size();
-    if (since_release >= kReleaseAfter) {
-      since_release = 0;
-      file.release();
-    }
+    release_behind(samples.size());
     return unchanged.add(samples);
+  };
+  releasing.looked = [&](uint64_t samples) {
+    release_behind(samples);
+    return unchanged.looked(samples);
   };
   Status status = read_sound(file.bytes(), path, limits, releasing);
   SYRINX_TRY_VOID(file.check());

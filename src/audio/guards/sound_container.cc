@@ -43,23 +43,23 @@ std::optional<size_t> adts_frame_bytes(Bytes file, size_t at) {
   return size;
 }
 
-Status check_adts(Bytes file, const std::string& name) {
-  size_t at = 0;
-  while (const std::optional<size_t> size = adts_frame_bytes(file, at)) {
-    if (is_longer(*size, at, file)) return cut_off(name, file.size());
-    at += *size;
-  }
-  const size_t left = file.size() - at;
-  if (left > 0 && left < kAdtsHeaderBytes && file[at] == std::byte{0xFF}) return cut_off(name, file.size());
-  return {};
-}
-
 bool looks_like_adts(Bytes file) {
   const std::optional<size_t> first = adts_frame_bytes(file, 0);
   return first && (is_longer(*first + kAdtsHeaderBytes, 0, file) || adts_frame_bytes(file, *first));
 }
 
 }  // namespace
+
+AdtsFrames check_adts_frames(std::span<const std::byte> file, const std::string& name) {
+  size_t at = 0;
+  while (const std::optional<size_t> size = adts_frame_bytes(file, at)) {
+    if (is_longer(*size, at, file)) return {at, cut_off(name, file.size())};
+    at += *size;
+  }
+  const size_t left = file.size() - at;
+  if (left > 0 && left < kAdtsHeaderBytes && file[at] == std::byte{0xFF}) return {at, cut_off(name, file.size())};
+  return {file.size(), {}};
+}
 
 std::optional<SoundContainer> container_of(std::span<const std::byte> file) {
   if (file.size() >= 4 && read_be(file, 0, 4) == kEbml) return SoundContainer::kMatroska;
@@ -74,7 +74,7 @@ Result<std::vector<size_t>> check_container(std::span<const std::byte> file, Sou
   switch (container) {
     case SoundContainer::kMatroska: return check_matroska_elements(file, name);
     case SoundContainer::kMp4: return check_mp4_boxes(file, name);
-    case SoundContainer::kAdts: SYRINX_TRY_VOID(check_adts(file, name)); break;
+    case SoundContainer::kAdts: SYRINX_TRY_VOID(check_adts_frames(file, name).status); break;
   }
   return std::vector<size_t>();
 }

@@ -21,6 +21,13 @@ enum class SoundContainer { kMatroska, kMp4, kAdts };
 // says.
 std::optional<SoundContainer> container_of(std::span<const std::byte> file);
 
+// The frames of an AAC stream, as far as they are whole, and what stands behind them unless that is part of one.
+struct AdtsFrames {
+  size_t bytes = 0;
+  Status status = {};  // kDataLoss: cut off in a frame
+};
+AdtsFrames check_adts_frames(std::span<const std::byte> file, const std::string& name);
+
 // kDataLoss for a file that ends before what it announces; a recording of unknown length (live WebM, fragmented MP4)
 // may end behind any of its parts.  What cannot be followed is left to the decoder.  `name` stands in messages.
 // The result is that of check_mp4_boxes() or check_matroska_elements(), empty for other containers.

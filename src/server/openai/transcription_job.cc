@@ -162,7 +162,7 @@ Status TranscriptionJob::parse() {
 // Batch work: the engine has live streams go before it.
 Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   const auto file = std::as_bytes(std::span(request_.file.data(), request_.file.size()));
-  SoundLimits limits{.max_seconds = order_.max_recording_s};
+  SoundLimits limits{.max_seconds = order_.max_recording_s, .each_channel_counts = request_.separate_channels};
   const SoundSource source = [&](const SoundSink& sink) {
     bool unheard = false;
     SoundSink heard = sink;
@@ -171,6 +171,11 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
       watch.wait_ends();
       unheard = !added;
       return added;
+    };
+    heard.looked = [&](uint64_t) -> Status {
+      watch.wait_ends();
+      if (reply()->cancelled()) return fail(Code::kCancelled, "stopped while it was read");
+      return {};
     };
     Status read = read_sound(file, kFileName, limits, heard);
     bad_recording_ = !read && !unheard && is_of_recording(read.error().code);

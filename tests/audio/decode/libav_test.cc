@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "audio/decode/libav_decoder.h"
 #include "audio/decode/recording.h"
 #include "audio/decode/sound_file.h"
 #include "audio/guards/sound_container.h"
 #include "tests/audio/ffmpeg_tools.h"
+#include "tests/audio/part_tools.h"
 #include "tests/audio/sound_tools.h"
 
 namespace syrinx {
@@ -169,6 +171,89 @@ TEST(Libav, GapsAreSilence) {
   const auto got = read(read_text(make(folder, paused, 2)));
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_NEAR(got->seconds(), 6, 0.2);
+}
+
+// The time that a recorder's clock showed is no silence; a film begins with its first track.
+TEST(Libav, SoundAloneBeginsAtOnce) {
+  const TempFolder folder;
+  for (const char* const ending : {"webm", "mkv", "mp4"}) {
+    const Case late{"late", "-c:a libopus -output_ts_offset 1800", ending, 48000};
+    const auto got = read(read_text(make(folder, late, 2)));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_NEAR(got->seconds(), 2, 0.1) << ending;
+  }
+  const Case film{"film",
+                  "-f lavfi -i testsrc=duration=6:size=64x48:rate=5 -c:v mpeg4 -map 1 -map 0 -af asetpts=PTS+3/TB "
+                  "-c:a aac -output_ts_offset 1800",
+                  "mkv", 16000};
+  const auto got = read(read_text(make(folder, film, 2)));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_NEAR(got->seconds(), 5, 0.3);
+}
+
+// A clock that is slow by a tenth: no word is torn where half a second has come together.
+TEST(Libav, DriftIsNoGap) {
+  const TempFolder folder;
+  const Case slow{"slow", "-af 'asetnsamples=n=256:p=0,asetpts=1.1*PTS' -c:a pcm_s16le", "mkv", 16000};
+  const auto got = read(read_text(make(folder, slow, 8)));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->samples.size(), 8u * 16000);
+}
+
+// Ten packets of eight channels, far apart: at the highest rate an hour would be too much work.
+TEST(Libav, SilenceOfGapsIsBounded) {
+  const TempFolder folder;
+  const auto samples_of = [&](int rate_hz, int gap_s) {
+    const std::string words = fmt::format(
+        "-af 'aformat=sample_rates={}:channel_layouts=7.1:sample_fmts=u8,asetnsamples=n=64:p=0,"
+        "asetpts=floor(N/64)*{}/TB' -frames:a 10 -c:a pcm_u8",
+        rate_hz, gap_s);
+    const std::string path = make(folder, {"gaps", words.c_str(), "mkv", 48000}, 0.2);
+    EXPECT_LT(std::filesystem::file_size(path), 20000u);
+    uint64_t samples = 0;
+    const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                         .add =
+                             [&](std::span<const float> some) {
+                               samples += some.size();
+                               return Status();
+                             }};
+    const Status got = read_sound(path, {.max_seconds = 24 * 3600}, sink);
+    EXPECT_TRUE(got) << got.error().message;
+    return samples;
+  };
+  EXPECT_EQ(samples_of(8000, 1000), 3000u * 8000 + 7 * 64);
+  EXPECT_EQ(samples_of(384000, 400), 400u * 384000 + 9 * 64);
+  EXPECT_EQ(samples_of(384000, 3590), 10u * 64);
+}
+
+// As MP3: to the last frame that is whole.
+TEST(Libav, CutAdtsIsReadAsFarAsWhole) {
+  const TempFolder folder;
+  const std::string file = read_text(make(folder, kLive[0], 2));
+  const ReadPart whole = read_part(file);
+  ASSERT_TRUE(whole.status) << whole.status.error().message;
+  EXPECT_TRUE(whole.warnings.empty());
+  size_t warned = 0;
+  for (size_t part = 1; part < 20; ++part) {
+    const ReadPart got = read_part(file.substr(0, file.size() * part / 20));
+    ASSERT_TRUE(got.status) << got.status.error().message;
+    warned += got.warnings.size();
+    if (!got.warnings.empty()) {
+      EXPECT_THAT(got.warnings[0], AllOf(HasSubstr("'me' is cut off"), HasSubstr("s were read")));
+    }
+    ASSERT_LT(got.samples.size(), whole.samples.size());
+    EXPECT_GT(got.samples.size() + 8192, whole.samples.size() * part / 20);
+    EXPECT_TRUE(std::equal(got.samples.begin(), got.samples.end(), whole.samples.begin()));
+  }
+  EXPECT_GT(warned, 15u);
+}
+
+TEST(Libav, CutOggOfAnotherCodecIsUnsupported) {
+  const TempFolder folder;
+  const Case flac{"flac", "-c:a flac", "ogg", 16000};
+  const std::string file = read_text(make(folder, flac, 2));
+  for (const size_t percent : {100, 70})
+    expect_fault(file.substr(0, file.size() * percent / 100), Code::kUnsupported, "neither Vorbis nor Opus");
 }
 
 TEST(Libav, RefusesUnsupportedTracks) {

@@ -149,6 +149,16 @@ TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
   EXPECT_THAT(run(file_ + part("channels", "all")).head->body, HasSubstr("choose mixed or separate"));
 }
 
+// All channels together are the work.
+TEST_F(TranscriptionJobTest, SeparateChannelsCountEach) {
+  std::string stereo = wav(beeps({0.5}, 12, kRateHz));
+  stereo.replace(22, 2, number(2, 2)).replace(28, 4, number(4 * kRateHz, 4)).replace(32, 2, number(4, 2));
+  EXPECT_EQ(run(part("file", stereo)).head->status, 200);  // 6 s
+  const ReplyStream::News refused = run(part("file", stereo) + part("channels", "separate"));
+  EXPECT_EQ(refused.head->status, 413);
+  EXPECT_THAT(refused.head->body, HasSubstr("6.0 s of sound in each of 2 channels; at most 10 s are read"));
+}
+
 TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_EQ(run("").head->status, 400);
   EXPECT_THAT(run(file_ + part("model", "gpt-9")).head->body, HasSubstr("model_not_found"));
