@@ -289,8 +289,7 @@ HttpReply Service::speech(HttpRequest& request) {
                                           .family = speech ? &speech->family() : nullptr,
                                           .strict = settings_.strict});
   if (!parsed) return error_reply(parsed.error());
-  request.body = {};  // which a long speech would keep
-  request.hold = {};
+  request.free_body();
   SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
   const StartedSpeech job = start_speech(std::move(order), std::make_unique<HttpSpeechAnswer>(*parsed));
   if (!job) return error_reply(job.error());

@@ -130,7 +130,7 @@ bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure
 
 // Frees the recording's room before the client learns of the end.
 void TranscriptionJob::end_answer(bool complete) {
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply(), complete, "the transcription");
 }
