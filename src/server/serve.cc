@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -36,15 +37,17 @@ constexpr std::chrono::seconds kReadyPatience{30}, kStoppingPatience{1};
 static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
 
 HttpLimits limits_of(const Settings& settings) {
-  return {.host = settings.host,
-          .port = static_cast<int>(settings.port),
-          .max_header_bytes = static_cast<size_t>(settings.max_header_kb) * 1024,
-          .max_connections = static_cast<size_t>(settings.max_connections),
-          .max_connections_per_address = static_cast<size_t>(settings.max_connections_per_address),
-          .max_message_bytes = static_cast<size_t>(settings.max_message_kb) * 1024,
-          .idle_timeout_s = settings.idle_timeout_s,
-          .request_timeout_s = settings.request_timeout_s,
-          .stalled_reader_s = settings.stalled_reader_s};
+  return {
+      .host = settings.host,
+      .port = static_cast<int>(settings.port),
+      .max_header_bytes = static_cast<size_t>(settings.max_header_kb) * 1024,
+      .max_connections = static_cast<size_t>(settings.max_connections),
+      .max_connections_per_address = static_cast<size_t>(settings.max_connections_per_address),
+      .max_message_bytes = std::min(static_cast<size_t>(settings.max_message_kb) * 1024, upload_share_bytes(settings)),
+      .idle_timeout_s = settings.idle_timeout_s,
+      .request_timeout_s = settings.request_timeout_s,
+      .stalled_reader_s = settings.stalled_reader_s,
+      .message_timeout_s = settings.upload_timeout_s};
 }
 
 std::optional<ProtocolPort> wyoming_of(const Settings& settings, Service& service) {
