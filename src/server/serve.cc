@@ -116,6 +116,7 @@ Result<Settings> with_certificate(Settings settings, const Tell& tell) {
   if (!settings.tls_self_signed) return settings;
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(TlsFiles files, self_signed_files(paths.data + "/tls", own_names(settings.host)));
+  if (files.is_new) tell("a new certificate was made: clients that had the old one must be given this one");
   tell(fmt::format("certificate: {}, signed by itself; clients must be told to trust it (Node: NODE_EXTRA_CA_CERTS)",
                    files.certificate));
   settings.tls_certificate = std::move(files.certificate);
@@ -154,6 +155,10 @@ Status check_everything(const Settings& settings) {
   warn_of_readers(settings.upstream_key_file);
   const auto identity = load_identity(settings);
   if (!identity) return tl::unexpected(identity.error());
+  if (settings.tls_self_signed) {
+    SYRINX_TRY(const UserPaths paths, user_paths());
+    SYRINX_TRY_VOID(check_self_signed(paths.data + "/tls"));
+  }
   if (!settings.upstream.empty())
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
