@@ -81,8 +81,9 @@ typedef struct syrinx_load_options {
   int threads;       /* 1 to 64; 0: the default of this machine */
   int phonemes_only; /* Kokoro, not 0: only phonemes will be spoken; no lexicon is needed */
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
-  /* Kokoro, not 0: only what reads texts is loaded, for syrinx_read alone; other functions of the engine give
-   * SYRINX_INVALID_ARGUMENT.  No checkpoint is read, and none need be installed where `model` is NULL or a name. */
+  /* Kokoro, not 0: only what reads texts is loaded, for syrinx_read alone.  No checkpoint is read, and none need be
+   * installed where `model` is NULL or a name.  Functions that speak, or tell of the model or its voices, then give
+   * SYRINX_INVALID_ARGUMENT. */
   int front_end_only;
 } syrinx_load_options;
 

@@ -96,7 +96,7 @@ bool BatchJob::fail_answer(const HttpError& error) { return tell_failure(*reply(
 // Frees the recording's room before the client learns of the end.
 void BatchJob::end_answer(bool complete) {
   request_ = {};
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply(), complete, what());
 }

@@ -56,23 +56,31 @@ Json segment_json(const TranscriptSegment& segment, size_t id) {
   return json;
 }
 
+// In order of time: segments of two channels may overlap.
+Json::Array words_json(const Transcript& transcript) {
+  std::vector<std::pair<const TranscriptWord*, std::optional<int>>> words;
+  for (const TranscriptSegment& segment : transcript.segments)
+    for (const TranscriptWord& word : segment.words) words.emplace_back(&word, segment.channel);
+  std::ranges::stable_sort(words, {}, [](const auto& word) { return word.first->start_s; });
+  Json::Array items;
+  for (const auto& [word, channel] : words) {
+    Json item;
+    item.set("word", word->text).set("start", rounded_s(word->start_s)).set("end", rounded_s(word->end_s));
+    if (channel) item.set("channel", *channel);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
 Json verbose_json(const Transcript& transcript, const TranscriptionRequest& request) {
   Json json;
   json.set("task", request.options.knobs.flag("translate") ? "translate" : "transcribe");
   json.set("language", transcript.language).set("duration", rounded_s(transcript.audio_s));
   json.set("text", transcript.text());
-  Json::Array segments, words;
-  for (size_t i = 0; i < transcript.segments.size(); ++i) {
-    const TranscriptSegment& segment = transcript.segments[i];
-    segments.push_back(segment_json(segment, i));
-    for (const TranscriptWord& word : segment.words) {
-      Json item;
-      item.set("word", word.text).set("start", rounded_s(word.start_s)).set("end", rounded_s(word.end_s));
-      words.push_back(std::move(item));
-    }
-  }
+  Json::Array segments;
+  for (size_t i = 0; i < transcript.segments.size(); ++i) segments.push_back(segment_json(transcript.segments[i], i));
   if (request.segments) json.set("segments", std::move(segments));
-  if (request.options.words) json.set("words", std::move(words));
+  if (request.options.words) json.set("words", words_json(transcript));
   json.set("usage", usage_of(transcript));
   if (!transcript.warnings.empty()) json.set("warnings", to_json(transcript.warnings));
   return json;
@@ -130,7 +138,7 @@ bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure
 
 // Frees the recording's room before the client learns of the end.
 void TranscriptionJob::end_answer(bool complete) {
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply(), complete, "the transcription");
 }

@@ -74,9 +74,9 @@ class Session {
 
   void converse();
   void take_next();
-  void take_message(const MessageStream::Message& message);
+  void take_message(MessageStream::Message message);
   enum class Heeded : uint8_t { kYes, kHasNoRoom, kIsWrong };
-  Heeded heed(const MessageStream::Message& message);
+  Heeded heed(MessageStream::Message message);
   std::chrono::nanoseconds patience();
   Handled handle(const ClientMessage& message);
   Handled update(const ClientMessage& message);

@@ -66,6 +66,7 @@ HearingOrder Session::hearing_order() {
           .start_ear = order_.start_ear,
           .max_backlog_s = order_.max_backlog_s,
           .max_clip_s = order_.max_clip_s,
+          .begin_room = [this] { return messages_->begin_room(); },
           .ear_times = order_.ear_times,
           .id = order_.id,
           .speech_began = [this] { note_speech(); },

@@ -143,6 +143,9 @@ TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
   const Json verbose = answer(separate + part("response_format", "verbose_json"));
   EXPECT_EQ(*(*verbose.find("segments")->array())[1].find("channel")->whole(), 0);
   EXPECT_EQ(run(separate + part("response_format", "text")).head->body, "channel 0: beep\nchannel 0: beep\n");
+  const Json words =
+      answer(separate + part("response_format", "verbose_json") + part("timestamp_granularities[]", "word"));
+  EXPECT_EQ((*words.find("words")->array())[0].dump(), R"({"word":"beep","start":0.5,"end":0.7,"channel":0})");
   const Json mixed = answer(file_ + part("channels", "mixed") + part("response_format", "verbose_json"));
   EXPECT_EQ((*mixed.find("segments")->array())[1].find("channel"), nullptr);
   EXPECT_THAT(run(separate + part("stream", "true")).head->body, HasSubstr("\"param\":\"stream\""));
