@@ -5,6 +5,7 @@
 
 #include "models/g2p/compound.h"
 #include "models/g2p/fallback.h"
+#include "models/g2p/homographs.h"
 #include "models/g2p/lexicon.h"
 #include "models/g2p/tagger.h"
 #include "models/g2p/user_dictionary.h"
@@ -39,8 +40,8 @@ struct EnglishG2p::Impl {
   Impl(Lexicon l, UserDictionary u, std::unique_ptr<const Fallback> f, bool is_british)
       : lexicon(std::move(l)), user(std::move(u)), fallback(std::move(f)), british(is_british) {}
 
-  Spoken say_token(const text::Token& token, Tag tag, Following& following) const;
-  Spoken say_word(std::string_view word, Tag tag, Following& following) const;
+  Spoken say_token(const std::vector<text::Token>& tokens, size_t i, Tag tag, Following& following) const;
+  Spoken say_word(const std::vector<text::Token>& tokens, size_t i, Tag tag, Following& following) const;
   std::optional<Spoken> say_users(std::string_view word, Following& following) const;
   Spoken say_parts(std::string_view word, Tag tag, Following& following) const;
   Spoken say_unknown(std::string_view word) const;
@@ -109,20 +110,27 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
   return {join_parts(std::move(said)), kind};
 }
 
-Spoken EnglishG2p::Impl::say_word(std::string_view word, Tag tag, Following& following) const {
+Spoken EnglishG2p::Impl::say_word(const std::vector<text::Token>& tokens, size_t i, Tag tag,
+                                   Following& following) const {
+  const std::string& word = tokens[i].text;
   if (!user.empty()) {
     if (auto said = say_users(word, following)) return *std::move(said);
+  }
+  if (const HomographReading* const reading = Homographs::builtin().choose(tokens, i)) {
+    if (auto said = rules().say_reading(word, *reading)) return *std::move(said);
   }
   return say_parts(word, tag, following);
 }
 
-Spoken EnglishG2p::Impl::say_token(const text::Token& token, Tag tag, Following& following) const {
+Spoken EnglishG2p::Impl::say_token(const std::vector<text::Token>& tokens, size_t i, Tag tag,
+                                    Following& following) const {
+  const text::Token& token = tokens[i];
   Spoken said;
   switch (token.kind) {
     case text::TokenKind::kPunctuation: said = {from_utf8(token.text), WordKind::kPunctuation}; break;
     case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape}; break;
     case text::TokenKind::kLetters: said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled}; break;
-    case text::TokenKind::kWord: said = say_word(token.text, tag, following); break;
+    case text::TokenKind::kWord: said = say_word(tokens, i, tag, following); break;
   }
   following.see(said.phonemes, token.text);
   if (token.stress) said.phonemes = with_stress(said.phonemes, *token.stress);
@@ -158,7 +166,7 @@ Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_
   const std::vector<Tag> tags = tag_tokens(tokens);
   std::vector<Spoken> said(tokens.size());
   Following following;
-  for (size_t i = tokens.size(); i-- > 0;) said[i] = impl_->say_token(tokens[i], tags[i], following);
+  for (size_t i = tokens.size(); i-- > 0;) said[i] = impl_->say_token(tokens, i, tags[i], following);
 
   Phonemized out;
   out.dropped = normalized.dropped;

@@ -30,6 +30,12 @@ bool ends_with(std::string_view word, std::string_view end) { return word.ends_w
 
 std::string without(std::string_view word, size_t bytes) { return std::string(word.substr(0, word.size() - bytes)); }
 
+// Capitals are stressed.
+std::optional<float> stress_of(std::string_view word) {
+  if (word == text::ascii_lower(word)) return std::nullopt;
+  return word == text::ascii_upper(word) ? 2.0f : 0.5f;
+}
+
 }  // namespace
 
 void Following::see(PhonemesView phonemes, std::string_view word) {
@@ -203,9 +209,21 @@ std::optional<Spoken> WordRules::regular(std::string_view word, const Query& que
   return ending(word, query);
 }
 
+std::optional<Spoken> WordRules::say_reading(std::string_view word, const HomographReading& reading) const {
+  std::optional<std::string_view> value = british_ ? reading.british : reading.american;
+  if (!reading.tag.empty()) {
+    const auto entry = lexicon_.gold(text::ascii_lower(word));
+    if (!entry || !entry->by_tag()) return std::nullopt;
+    value = entry->find(reading.tag);
+  }
+  if (!value || value->empty()) return std::nullopt;
+  const Phonemes phonemes = from_utf8(*value);
+  const std::optional<float> stress = stress_of(word);
+  return Spoken{stress ? with_stress(phonemes, *stress) : phonemes};
+}
+
 std::optional<Spoken> WordRules::say(std::string_view word, Tag tag, const Following& following) const {
-  Query query{tag, std::nullopt, following};
-  if (word != text::ascii_lower(word)) query.stress = word == text::ascii_upper(word) ? 2.0f : 0.5f;
+  const Query query{tag, stress_of(word), following};
   if (auto said = special(word, query)) return said;
   if (auto said = regular(chosen_case(word, query), query)) return said;
   // "IT'S", "BENNET'S": shouted words with an apostrophe.
