@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "server/http/base64.h"
+#include "server/realtime/appended_audio.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/events.h"
 #include "server/realtime/session_config.h"
@@ -14,6 +15,19 @@ constexpr size_t kMaxCharacters = 100;
 void check_told(const syrinx::server::HttpError& error) {
   if (error.message.empty() || error.status != 400) __builtin_trap();
   if (!syrinx::parse_json(realtime::error_json({.error = error}).dump(), "the answer")) __builtin_trap();
+}
+
+// A text that is appended in two parts gives whole samples.
+void check_appended(std::string_view text, size_t size) {
+  const auto format = size % 2 == 0 ? realtime::SoundFormat::kPcm : realtime::SoundFormat::kMuLaw;
+  const size_t cut = text.empty() ? 0 : size % text.size();
+  realtime::AppendedAudio appended;
+  for (const std::string_view part : {text.substr(0, cut), text.substr(cut)}) {
+    const auto taken = appended.take(part, format);
+    if (!taken) continue;
+    if (taken->bytes.size() % realtime::sample_bytes(format) != 0 || taken->group.digits > 3) __builtin_trap();
+    appended.keep(*taken);
+  }
 }
 
 }  // namespace
@@ -41,9 +55,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto dialect : {realtime::Dialect::kReleased, realtime::Dialect::kBeta})
       if (!syrinx::parse_json(realtime::session_json(config, "model", dialect).dump(), "the answer")) __builtin_trap();
   }
-  if (const syrinx::Json* const audio = message->fields.find("audio"); audio != nullptr && audio->string() != nullptr)
+  if (const syrinx::Json* const audio = message->fields.find("audio"); audio != nullptr && audio->string() != nullptr) {
     if (const auto bytes = syrinx::server::decode_base64(*audio->string()); bytes)
       if (syrinx::server::base64(*bytes) != *audio->string()) __builtin_trap();
+    check_appended(*audio->string(), size);
+  }
   if (const syrinx::Json* const json = message->fields.find("item"); json != nullptr) {
     auto item = realtime::parse_item(*json, kMaxCharacters);
     if (!item) {

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "audio/decode/recording.h"
+#include "audio/decode/sound_file.h"
 #include "base/check.h"
 
 extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);  // libFuzzer's
@@ -39,6 +42,22 @@ void give_checksums(std::span<uint8_t> file) {
   }
 }
 
+// As far as it is whole: as much as is read otherwise, or a part and a warning.
+void read_part(std::span<const std::byte> file, const syrinx::SoundLimits& limits, const syrinx::Recording* whole) {
+  size_t samples = 0, warnings = 0;
+  const syrinx::SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return syrinx::Status(); },
+                               .add =
+                                   [&](std::span<const float> some) {
+                                     for (const float sample : some) SYRINX_CHECK(std::isfinite(sample));
+                                     samples += some.size();
+                                     return syrinx::Status();
+                                   },
+                               .warn = [&](const std::string&) { ++warnings; }};
+  const syrinx::Status status = syrinx::read_sound(file, "input", limits, sink);
+  if (whole != nullptr) SYRINX_CHECK(status && warnings == 0 && samples == whole->samples.size());
+  if (whole == nullptr) SYRINX_CHECK(status ? warnings == 1 && samples > 0 : warnings == 0);
+}
+
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int) {
@@ -50,6 +69,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const syrinx::SoundLimits limits{.max_seconds = 5};
   const auto recording = syrinx::read_recording(std::as_bytes(std::span(data, size)), "input", limits);
+  read_part(std::as_bytes(std::span(data, size)), limits, recording ? &*recording : nullptr);
   if (!recording) {
     SYRINX_CHECK(!recording.error().message.empty() && recording.error().message.size() < 300);
     return 0;

@@ -53,7 +53,8 @@ void check_pauses(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::shared_ptr<const EnglishG2p> g2p = tiny();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto said = g2p->phonemize(text);
+  std::vector<syrinx::g2p::ReadWord> words;
+  const auto said = g2p->phonemize(text, 0, &words);
   syrinx::text::SentenceStream stream;
   bool good = true;
   size_t streamed = 0;
@@ -71,6 +72,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& word : said->words) {
     SYRINX_CHECK(word.source.begin < word.source.end && word.source.end <= size);
     SYRINX_CHECK(word.phonemes.end <= said->phonemes.size());
+  }
+  for (const auto& word : words) {
+    SYRINX_CHECK(!word.word.empty() && !word.rule.empty() && !word.sound.empty());
+    SYRINX_CHECK(word.phonemes.begin < word.phonemes.end && word.source.end <= size);
   }
   for (const auto& piece : syrinx::kokoro::plan_pieces({*said, *said})) SYRINX_CHECK(piece.id_count() <= 510);
   return 0;

@@ -40,8 +40,8 @@ build() {  # PRESET [cmake arguments... -- targets...]
 }
 
 # A folder is built by one at a time: a stage waits here for what begin_builds has under way, which is then no longer
-# built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.  What a
-# stage has begun is its own: to configure or build it again would change files that its tests read.
+# built at the lowest priority (what is compiled next; where the user may), or a busy machine would never end it.  A
+# preset that a stage has begun is left alone: to configure or build it again would change files that its tests read.
 alone() {  # FOLDER COMMAND...
   local lock=build/log/$1.lock begun=build/log/$1.begun
   shift

@@ -174,7 +174,7 @@ export class ClonePanel {
     setResting(this.#make, true);
     this.#say("The voice is being made…");
     try {
-      await ask("/v1/audio/voices", { method: "POST", body: form });
+      await ask("v1/audio/voices", { method: "POST", body: form });
       this.#file.value = "";
       this.#name.value = "";
       this.#forget();
@@ -213,7 +213,7 @@ export class ClonePanel {
       return;
     }
     try {
-      await ask(`/v1/audio/voices/${encodeURIComponent(name)}`, { method: "DELETE" });
+      await ask(`v1/audio/voices/${encodeURIComponent(name)}`, { method: "DELETE" });
       await this.#listAnew(`${name} is deleted.`);
       this.#name.focus();
     } catch (fault) {

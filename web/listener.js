@@ -20,7 +20,7 @@ export async function openMicrophone(cleaning = { echoCancellation: true, noiseS
 // The worklet that hands over what a microphone hears; the browser does not say why it has not come.
 export async function loadCapture(context) {
   try {
-    await context.audioWorklet.addModule("/assets/capture.js");
+    await context.audioWorklet.addModule("assets/capture.js");
   } catch {
     throw new Fault("the server cannot be reached");
   }
@@ -29,7 +29,7 @@ export async function loadCapture(context) {
 // Nor why a WebSocket did not open: a request does.
 async function whyNoSession() {
   try {
-    await ask("/v1/models", { quiet: true });
+    await ask("v1/models", { quiet: true });
     return new Fault("the server gives no session; it may be busy");
   } catch (fault) {
     return fault;
@@ -42,7 +42,7 @@ const base64Url = (text) => base64Of(new TextEncoder().encode(text)).replaceAll(
 function openSocket() {
   const used = key();
   const protocols = ["realtime", ...(used ? [`syrinx-api-key-base64url.${base64Url(used)}`] : [])];
-  const address = new URL("/v1/realtime?model=gpt-realtime", location.href);
+  const address = new URL("v1/realtime?model=gpt-realtime", document.baseURI);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   return new Promise((resolve, reject) => {
     let socket;

@@ -43,7 +43,7 @@ function languageName(code) {
 // Grouped by their languages; what was chosen stays chosen, unless another one is to be.
 async function listVoices(wanted = "") {
   const select = document.getElementById("voice");
-  const answer = await askJson("/v1/audio/voices");
+  const answer = await askJson("v1/audio/voices");
   const { voices } = answer;
   clonePanel.show(answer);
   const chosen = wanted || select.value;
@@ -71,7 +71,7 @@ async function showModels() {
   const giveKey = document.getElementById("give-key");
   giveKey.hidden = true;
   try {
-    const { data } = await askJson("/v1/models");
+    const { data } = await askJson("v1/models");
     const speaks = data.some((model) => model.task === "text-to-speech");
     document.getElementById("speak").hidden = !speaks;
     recogniser = data.find((model) => model.task === "automatic-speech-recognition")?.id ?? "";

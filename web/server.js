@@ -56,6 +56,7 @@ async function askOnce(path, options) {
   return reply;
 }
 
+// `path` is relative to the page, which may lie behind a proxy's prefix.
 // Resolves to an answer that is 200, or else throws a Fault with the server's sentence.  `quiet`: does not ask for a key.
 export async function ask(path, { quiet = false, ...options } = {}) {
   for (;;) {

@@ -81,7 +81,7 @@ export class SpeakPanel {
     const body = { input: this.#text.value, response_format: "pcm" };
     if (this.#voice.value) body.voice = this.#voice.value;
     const began = performance.now();
-    const reply = await ask("/v1/audio/speech", {
+    const reply = await ask("v1/audio/speech", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),

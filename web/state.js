@@ -58,7 +58,7 @@ export class StatePanel {
     let state = "ready";
     let words = "ready";
     try {
-      await ask("/ready", { quiet: true });
+      await ask("ready", { quiet: true });
     } catch (fault) {
       state = fault.status === 503 ? "waiting" : "gone";
       words = fault.message;
@@ -72,7 +72,7 @@ export class StatePanel {
 
   async #askMetrics() {
     try {
-      const reply = await ask("/metrics", { quiet: true });
+      const reply = await ask("metrics", { quiet: true });
       const text = await reply.text().catch(() => {
         throw new Fault("the server cannot be reached");
       });

@@ -56,7 +56,7 @@ export class TalkPanel {
     const voice = document.getElementById("voice").value;
     try {
       await this.#player.wake();
-      this.#answers = (await askJson("/ready")).answers;
+      this.#answers = (await askJson("ready")).answers;
       const turns = { type: "server_vad", create_response: this.#answers };
       const input = { format: pcm, transcription: { model }, turn_detection: turns };
       await this.#listener.start({ type: "realtime", audio: { input, output: { format: pcm, ...(voice && { voice }) } } });

@@ -92,6 +92,15 @@ class Engine {
     return syrinx_speak(engine_.get(), text.data(), text.size(), &options, call,
                         const_cast<void*>(static_cast<const void*>(std::addressof(hear))), statistics);
   }
+  // `take(const syrinx_sentence&)` is called with each sentence as it is read out; false cancels.
+  template <class Take>
+  syrinx_code read(std::string_view text, const VoiceOptions& options, Take&& take) {
+    const auto call = [](const syrinx_sentence* sentence, void* user) -> int {
+      return (*static_cast<std::remove_reference_t<Take>*>(user))(*sentence) ? 0 : 1;
+    };
+    return syrinx_read(engine_.get(), text.data(), text.size(), &options, call,
+                       const_cast<void*>(static_cast<const void*>(std::addressof(take))));
+  }
 
  private:
   struct Free {

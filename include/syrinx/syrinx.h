@@ -81,6 +81,9 @@ typedef struct syrinx_load_options {
   int threads;       /* 1 to 64; 0: the default of this machine */
   int phonemes_only; /* Kokoro, not 0: only phonemes will be spoken; no lexicon is needed */
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
+  /* Kokoro, not 0: only what reads texts is loaded, for syrinx_read alone.  No checkpoint is read, and none need be
+   * installed where `model` is NULL or a name. */
+  int front_end_only;
 } syrinx_load_options;
 
 #define SYRINX_MOST_OPTIONS 32
@@ -131,6 +134,28 @@ typedef struct syrinx_chunk {
   size_t word_count;
   const char* phonemes;
 } syrinx_chunk;
+
+/* How a word is read out. */
+typedef struct syrinx_read_word {
+  const char* word;     /* in lower case; spelled letters as single capitals with spaces between, "U S" */
+  const char* rule;     /* what decided the word, and ... */
+  const char* sound;    /* ... what its sound: names that docs/cli.md lists */
+  const char* phonemes; /* in the model's alphabet */
+  size_t source_begin;  /* bytes of the whole text; words that were written as one have the same */
+  size_t source_end;
+} syrinx_read_word;
+
+/* How a sentence is read out. */
+typedef struct syrinx_sentence {
+  const char* text; /* the source */
+  size_t source_begin;
+  size_t source_end;
+  const char* words;    /* its words, with a space between two */
+  const char* phonemes; /* with the punctuation */
+  const syrinx_read_word* read_words;
+  size_t word_count;
+  size_t dropped_characters; /* of the source, that cannot be spoken */
+} syrinx_sentence;
 
 typedef struct syrinx_statistics {
   size_t struct_size;
@@ -209,6 +234,19 @@ typedef int (*syrinx_chunk_callback)(const syrinx_chunk* chunk, void* user);
 syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_bytes,
                          const syrinx_speak_options* options, syrinx_chunk_callback callback, void* user,
                          syrinx_statistics* statistics);
+
+/* Called with each sentence, in the thread that called syrinx_read; the sentence is valid until it returns.  A result
+ * other than 0 cancels. */
+typedef int (*syrinx_sentence_callback)(const syrinx_sentence* sentence, void* user);
+
+/* Tells how the text, of at most 1 MiB, is read out, and makes no sound: the words, the phonemes and the rules that
+ * decided them.  Returns after the last callback.  Of `options`, which may be NULL, the voice (its language) and
+ * `plain` count; pauses in the text tell nothing.  An engine of front_end_only does not look whether a voice is there.
+ * SYRINX_UNSUPPORTED for a family that takes text as it is written (Pocket TTS) and for voices of other languages;
+ * SYRINX_INVALID_ARGUMENT where the text is to be phonemes, is not UTF-8, holds a zero byte or leaves nothing to say.
+ */
+syrinx_code syrinx_read(syrinx_engine* engine, const char* text, size_t text_bytes, const syrinx_speak_options* options,
+                        syrinx_sentence_callback callback, void* user);
 
 /* A session for text that arrives in parts.  On failure *session is NULL and the engine has the message. */
 syrinx_code syrinx_session_new(syrinx_engine* engine, const syrinx_speak_options* options, syrinx_session** session);

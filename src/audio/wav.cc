@@ -10,6 +10,8 @@
 #include <limits>
 #include <string_view>
 
+#include "audio/float_range.h"
+
 namespace syrinx {
 namespace {
 
@@ -104,6 +106,7 @@ float read_sample(std::span<const std::byte> data, size_t offset, const PcmForma
 struct Content {
   PcmFormat format;
   std::span<const std::byte> data;
+  Status status = {};  // kDataLoss: the data are cut off
   size_t frames() const { return data.size() / format.frame_bytes(); }
 };
 
@@ -113,7 +116,29 @@ struct Scan {
   size_t at = 0;
 };
 
-Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
+// Whether all bytes are chunks, and not sound.
+bool are_chunks(std::span<const std::byte> bytes) {
+  while (bytes.size() >= 8) {
+    const auto is_printable = [](std::byte b) { return b >= std::byte{0x20} && b < std::byte{0x7F}; };
+    const size_t size = read_le(bytes, 4, 4), left = bytes.size() - 8;
+    if (!std::all_of(bytes.begin(), bytes.begin() + 4, is_printable) || size > left) return false;
+    bytes = bytes.subspan(8 + std::min(size + (size & 1), left));
+  }
+  return bytes.empty();
+}
+
+// Bytes of sound at `body` by the data chunk's size, if that tells.  `is_whole`: more does not come.
+std::optional<uint32_t> announced_bytes(std::span<const std::byte> file, size_t body, uint32_t size, bool is_whole) {
+  if (size == kUnknownSize || (size >= kLikelyUnknownSize && size > file.size() - body)) return std::nullopt;
+  if (size > 0) return size;
+  const uint32_t all = read_le(file, 4, 4);
+  const bool never_closed = all == 0 || all >= kLikelyUnknownSize || uint64_t{all} + 8 <= body;
+  if (never_closed || (is_whole && !are_chunks(file.subspan(body)))) return std::nullopt;
+  return 0;
+}
+
+Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
+                       bool is_whole) {
   if (file.size() < 12) return Scan{};
   if (!has_tag(file, 0, "RIFF") || !has_tag(file, 8, "WAVE"))
     return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
@@ -125,7 +150,7 @@ Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name,
     const size_t body = at + 8, left = file.size() - body;
     if (has_tag(file, at, "data")) {
       if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
-      return Scan{WavHead{*format, body, size}, at};
+      return Scan{WavHead{*format, body, announced_bytes(file, body, size, is_whole)}, at};
     }
     if (size > left) return Scan{{}, at};
     if (has_tag(file, at, "fmt ") && !format) {
@@ -138,14 +163,16 @@ Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name,
 
 Result<Content> find_content(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
   if (file.size() < 12) return fail(Code::kDataLoss, "'{}' is not a WAV file", name);
-  SYRINX_TRY(const Scan scan, scan_head(file, name, limits));
+  SYRINX_TRY(const Scan scan, scan_head(file, name, limits, true));
   if (!scan.head && file.size() - scan.at < 8) return fail(Code::kDataLoss, "'{}' contains no audio", name);
   if (!scan.head)
     return fail(Code::kDataLoss, "'{}' is cut off inside a chunk of {} bytes", name, read_le(file, scan.at + 4, 4));
-  const size_t announced = scan.head->announced, left = file.size() - scan.head->bytes;
-  if (announced > left && announced < kLikelyUnknownSize)
-    return fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, announced, left);
-  return Content{scan.head->format, file.subspan(scan.head->bytes, std::min(announced, left))};
+  const size_t left = file.size() - scan.head->bytes, announced = scan.head->announced.value_or(left);
+  Content content{scan.head->format, file.subspan(scan.head->bytes, std::min(announced, left))};
+  if (announced > left)
+    content.status =
+        fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes of sound and holds {}", name, announced, left);
+  return content;
 }
 
 }  // namespace
@@ -180,6 +207,7 @@ std::array<std::byte, kWavHeaderBytes> wav_header(int rate_hz, std::optional<uin
 
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits) {
   SYRINX_TRY(const Content content, find_content(file, name, limits));
+  SYRINX_TRY_VOID(content.status);
   const PcmFormat& format = content.format;
   if (static_cast<double>(content.frames()) > limits.max_seconds * format.rate_hz) {
     return fail(Code::kLimitExceeded, "'{}' has {:.1f} s of sound; at most {:.0f} s are read", name,
@@ -199,7 +227,7 @@ Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& na
 
 Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
                                              const SoundLimits& limits) {
-  SYRINX_TRY(const Scan scan, scan_head(bytes, name, limits));
+  SYRINX_TRY(const Scan scan, scan_head(bytes, name, limits, false));
   return scan.head;
 }
 
@@ -212,15 +240,28 @@ void decode_pcm(std::span<const std::byte> bytes, const PcmFormat& format, std::
 Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   MonoMixer& mixer) {
   SYRINX_TRY(const Content content, find_content(file, name, limits));
+  if (!mixer.takes_parts()) SYRINX_TRY_VOID(content.status);
   const PcmFormat& format = content.format;
   SYRINX_TRY_VOID(mixer.begin(format.channels, format.rate_hz, content.frames()));
   std::vector<float> block;
-  for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
+  const auto decode_at = [&](size_t frame) {
     const size_t count = std::min(kBlockFrames, content.frames() - frame);
     decode_pcm(content.data.subspan(frame * format.frame_bytes(), count * format.frame_bytes()), format, block);
+  };
+  if (format.coding == PcmCoding::kFloat) {
+    FloatRange range;
+    for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
+      decode_at(frame);
+      range.add(block);
+    }
+    SYRINX_TRY(const float scale, range.scale(name));
+    mixer.scale_by(scale);
+  }
+  for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
+    decode_at(frame);
     SYRINX_TRY_VOID(mixer.add(block));
   }
-  return {};
+  return content.status;
 }
 
 }  // namespace syrinx

@@ -30,9 +30,10 @@ struct WavSound {
 };
 
 // Integer samples of 8, 16, 24 or 32 bits, floats of 32, A-law and mu-law, plain or in the extensible form; other
-// chunks are skipped. A data size of 0xFFFFFFFF (or any from 0x7FFFF000 that the file does not hold) reaches to the
-// end. Memory: the samples, after the limits were checked.  Errors, all naming `name`: kDataLoss, kUnsupported,
-// kLimitExceeded.
+// chunks are skipped. The data reach to the end where their size is 0xFFFFFFFF (or any from 0x7FFFF000 that the file
+// does not hold), or where it is 0 and the writer never closed the file: the size of all is 0, unknown too, or ends
+// before the data, or no chunks are behind them. Memory: the samples, after the limits were checked.  Errors, all
+// naming `name`: kDataLoss, kUnsupported, kLimitExceeded.
 Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits = {});
 // How samples stand in bytes, little endian.
 enum class PcmCoding : uint8_t { kInteger, kFloat, kALaw, kMuLaw };
@@ -48,8 +49,8 @@ struct PcmFormat {
 // Header of a WAV file.
 struct WavHead {
   PcmFormat format;
-  size_t bytes = 0;        // of the head: the sound begins there
-  uint32_t announced = 0;  // bytes of sound; from 0x7FFFF000 on also "until the end"
+  size_t bytes = 0;                        // of the head: the sound begins there
+  std::optional<uint32_t> announced = {};  // bytes of sound; absent: until the end
 };
 // Nothing while the head goes on behind `bytes`, which are the first of the file.  Errors: as read_wav().
 Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
@@ -57,7 +58,8 @@ Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, c
 // All whole samples of `bytes`, replacing `samples`; not checked for being numbers.
 void decode_pcm(std::span<const std::byte> bytes, const PcmFormat& format, std::vector<float>& samples);
 
-// The same block by block, in little memory, as one channel.  `limits` are the mixer's.
+// The same block by block, in little memory, as one channel.  `limits` are the mixer's.  Floats far beyond full scale
+// are scaled or refused (float_range.h).
 Status decode_wav(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
                   MonoMixer& mixer);
 

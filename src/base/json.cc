@@ -1,9 +1,11 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 namespace syrinx {
@@ -164,12 +166,40 @@ Status check_pieces(std::string_view text, const std::string& name, const JsonLi
   return {};
 }
 
+// The number of an escape of six bytes; -1: it is none.
+int escaped_unit(std::string_view escape) {
+  if (escape.size() < 6 || !escape.starts_with("\\u")) return -1;
+  int unit = 0;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + 6, unit, 16);
+  return error == std::errc() && end == escape.data() + 6 ? unit : -1;
+}
+
+bool is_high(int unit) { return unit >= 0xd800 && unit <= 0xdbff; }
+bool is_low(int unit) { return unit >= 0xdc00 && unit <= 0xdfff; }
+
+// The text with U+FFFD for each half of a pair of surrogates; nothing where there is none.
+std::optional<std::string> without_lone_surrogates(std::string_view text) {
+  std::optional<std::string> mended;
+  for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
+    const int unit = escaped_unit(text.substr(at, 6));
+    const bool is_pair = is_high(unit) && is_low(escaped_unit(text.substr(at + 6, 6)));
+    if (!is_pair && (is_high(unit) || is_low(unit))) {
+      if (!mended) mended.emplace(text);
+      mended->replace(at, 6, "\\ufffd");
+    }
+    at += is_pair ? 12 : unit >= 0 ? 6 : 2;
+  }
+  return mended;
+}
+
 Result<Json> parse(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes* bytes) {
   if (text.size() > limits.max_bytes)
     return fail(Code::kLimitExceeded, "'{}': {} bytes of JSON, the limit is {}", name, text.size(), limits.max_bytes);
   SYRINX_TRY_VOID(check_pieces(text, name, limits));
+  const auto mended = limits.takes_lone_surrogates ? without_lone_surrogates(text) : std::nullopt;
   Builder builder(name, limits, bytes);
-  if (!nlohmann::json::sax_parse(text, &builder)) return tl::unexpected(builder.error());
+  if (!nlohmann::json::sax_parse(mended ? std::string_view(*mended) : text, &builder))
+    return tl::unexpected(builder.error());
   return builder.take();
 }
 

@@ -83,6 +83,9 @@ struct JsonLimits {
   size_t max_piece_bytes = SIZE_MAX;
   // The same without strings, which take a few times theirs and may have to be long.
   size_t max_bare_bytes = SIZE_MAX;
+  // A surrogate without its other half (RFC 8259, section 8.2), as of a text that was cut within an emoji, is taken as
+  // U+FFFD; else it is malformed.
+  bool takes_lone_surrogates = false;
 };
 
 // A member of the outermost object that is an array of whole numbers from 0 to 255: as values they would take many

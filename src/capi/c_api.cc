@@ -12,6 +12,7 @@
 
 #include "base/scoped_file.h"
 #include "base/version.h"
+#include "capi/sentence_view.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
 #include "engine/speech/speech_engine.h"
@@ -187,6 +188,17 @@ Result<std::unique_ptr<SpeechSession>> start(SpeechEngine& engine, const syrinx_
   return engine.start(options);
 }
 
+Status read_all(syrinx::TextReading& reading, std::string_view text, syrinx_sentence_callback callback, void* user) {
+  SYRINX_TRY_VOID(reading.feed(text));
+  SYRINX_TRY_VOID(reading.finish());
+  for (syrinx::SentenceView sentence;;) {
+    SYRINX_TRY(std::optional<syrinx::SentenceReading> read, reading.next());
+    if (!read) return {};
+    sentence.show(std::move(*read));
+    if (callback(&sentence.view(), user) != 0) return syrinx::fail(Code::kCancelled, "the caller stopped the reading");
+  }
+}
+
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   if (to == nullptr) return;
   const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,  from.compute_ms,
@@ -221,7 +233,12 @@ Result<SpeechEngineOptions> load_options(const syrinx_load_options& given) {
   const auto paths = syrinx::user_paths();
   const std::string models = paths ? syrinx::models_folder(*paths) : std::string();
   const bool has_file = given.model_data != nullptr || given.model_descriptor >= 0;
-  if (has_file) {
+  if (given.front_end_only != 0) {
+    if (has_file)
+      return syrinx::fail(Code::kInvalidArgument,
+                          "front_end_only reads no checkpoint; leave model_data and model_descriptor out");
+    SYRINX_TRY(options.files, syrinx::find_reader_files(text_or(given.model, ""), models));
+  } else if (has_file) {
     // Voices and the lexicon may still come from the installed model, if there is one.
     if (auto installed = syrinx::find_speech_files("", models)) options.files = std::move(*installed);
     if (options.files.family == nullptr || !options.files.family->traits.takes_bytes)
@@ -268,10 +285,14 @@ class ChunkView {
 }  // namespace
 
 struct syrinx_engine {
-  std::shared_ptr<SpeechEngine> engine;  // null until loaded
+  std::shared_ptr<SpeechEngine> engine;        // null until loaded
+  std::shared_ptr<syrinx::TextReader> reader;  // in place of it, with front_end_only
   mutable LastError errors;
 
   Result<SpeechEngine*> loaded() const {
+    if (reader != nullptr)
+      return syrinx::fail(Code::kInvalidArgument,
+                          "the engine was loaded with front_end_only, for syrinx_read; load one without it to speak");
     if (engine == nullptr) return syrinx::fail(Code::kInvalidArgument, "the engine has not been loaded");
     return engine.get();
   }
@@ -324,9 +345,15 @@ void syrinx_engine_free(syrinx_engine* engine) { delete engine; }
 syrinx_code syrinx_engine_load(syrinx_engine* engine, const syrinx_load_options* options) {
   if (engine == nullptr) return SYRINX_INVALID_ARGUMENT;
   return guarded(engine->errors, [&]() -> Status {
-    if (engine->engine != nullptr) return syrinx::fail(Code::kInvalidArgument, "the engine is loaded already");
-    SYRINX_TRY(SpeechEngineOptions made, load_options(read_options(options, initial_load_options())));
-    SYRINX_TRY(engine->engine, load_speech_engine(std::move(made)));
+    if (engine->engine != nullptr || engine->reader != nullptr)
+      return syrinx::fail(Code::kInvalidArgument, "the engine is loaded already");
+    const syrinx_load_options given = read_options(options, initial_load_options());
+    SYRINX_TRY(SpeechEngineOptions made, load_options(given));
+    if (given.front_end_only != 0) {
+      SYRINX_TRY(engine->reader, load_text_reader(std::move(made)));
+    } else {
+      SYRINX_TRY(engine->engine, load_speech_engine(std::move(made)));
+    }
     return {};
   });
 }
@@ -439,5 +466,24 @@ syrinx_code syrinx_speak(syrinx_engine* engine, const char* text, size_t text_by
     }
     fill(session->statistics(), statistics);
     return {};
+  });
+}
+
+syrinx_code syrinx_read(syrinx_engine* engine, const char* text, size_t text_bytes, const syrinx_speak_options* options,
+                        syrinx_sentence_callback callback, void* user) {
+  if (engine == nullptr || (text == nullptr && text_bytes > 0) || callback == nullptr) return SYRINX_INVALID_ARGUMENT;
+  return guarded(engine->errors, [&]() -> Status {
+    if (text_bytes > SpeechSession::kMaxWaitingText)
+      return syrinx::fail(Code::kLimitExceeded, "the text has {} bytes, the limit is {}; give it in parts", text_bytes,
+                          SpeechSession::kMaxWaitingText);
+    const syrinx::SpeakOptions chosen = speak_options(options);
+    SYRINX_TRY_VOID(check_uses(chosen.knobs));
+    if (engine->reader != nullptr) {
+      SYRINX_TRY(const auto reading, engine->reader->start(chosen));
+      return read_all(*reading, {text, text_bytes}, callback, user);
+    }
+    SYRINX_TRY(SpeechEngine* const loaded, engine->loaded());
+    SYRINX_TRY(const auto reading, loaded->read(chosen));
+    return read_all(*reading, {text, text_bytes}, callback, user);
   });
 }

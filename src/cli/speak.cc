@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/watched_file.h"
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/knob_flags.h"
 #include "cli/library.h"
 #include "cli/output.h"
@@ -42,6 +43,7 @@ struct SpeakArguments {
   int threads = 0;
   bool plain = false;
   bool json = false;
+  bool dry_run = false;
   KnobFlags knobs{speech_knobs()};
 };
 
@@ -223,9 +225,21 @@ Status check(const SpeakArguments& arguments, const SpeechFamily& family) {
   return fail(Code::kUnsupported, "{} does not tell when a word is heard; leave --times out", family.title);
 }
 
+Status run_dry(const SpeakArguments& arguments) {
+  DryRun dry{.model = arguments.model,
+             .voice = arguments.voice,
+             .load = arguments.knobs.given(Knob::Use::kLoad),
+             .request = arguments.knobs.given(Knob::Use::kRequest),
+             .plain = arguments.plain,
+             .text = {}};
+  if (!from_standard_input(arguments)) dry.text = joined(arguments.text);
+  return dry_run(dry);
+}
+
 Status run_speak(const SpeakArguments& arguments) {
   if (arguments.text.empty() && is_terminal(STDIN_FILENO))
     return fail(Code::kInvalidArgument, "no text was given; write it behind `syrinx speak`, or `-` to type it");
+  if (arguments.dry_run) return run_dry(arguments);
   if (!arguments.times.empty() && arguments.times == arguments.output.file)
     return fail(Code::kInvalidArgument, "--out and --times both go to {}; give each a file of its own",
                 arguments.times == "-" ? "the standard output" : "'" + arguments.times + "'");
@@ -292,6 +306,8 @@ void add_output_options(Command& command, SpeakArguments& arguments) {
               "Write the times of the words to this file, one JSON object a line; - is standard output")
       .type("FILE");
   command.flag("--json", arguments.json, "Print the figures as one JSON object on one line");
+  command.flag("--dry-run", arguments.dry_run,
+               "Print how the text would be read out, one JSON object a sentence; loads the lexicon alone");
 }
 
 }  // namespace
@@ -313,6 +329,7 @@ void add_speak(Command& tree) {
       "  syrinx speak \"One moment. [pause:1.5s] [voice: am_adam] Here I am.\" --play\n"
       "  syrinx speak --model models/english --cast ann=ann.wav --cast bob=bob.wav - < dialogue.txt --out "
       "dialogue.flac\n"
+      "  syrinx speak --dry-run 'Dr. Smith owes $5.'\n"
       "  syrinx speak --phonemes \"həlˈO wˈɜɹld.\" --speed 0.9 --out slow.flac");
   command.run([arguments] { return run_speak(*arguments); });
 }

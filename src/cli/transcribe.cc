@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "audio/decode/pcm_stream.h"
 #include "audio/decode/sound_file.h"
+#include "base/in_quotes.h"
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/knob_flags.h"
@@ -27,6 +30,7 @@ namespace syrinx::cli {
 namespace {
 
 constexpr int kMaxJobs = 64;
+constexpr std::string_view kSeparate = "separate";  // of --channels
 constexpr int kMinChunkMs = 10, kMaxChunkMs = 5000;
 
 struct TranscribeArguments {
@@ -37,7 +41,8 @@ struct TranscribeArguments {
   KnobFlags knobs{recognition_knobs()};
   float seconds = 0;
   int threads = 0, jobs = 0;
-  int rate_hz = 0, channels = 0;  // 0: not given
+  int rate_hz = 0;       // 0: not given
+  std::string channels;  // of raw samples; or kSeparate
   int chunk_ms = 80;
   bool stream = false, realtime = false, chunks = false, microphone = false;
   VoiceActivityChanges voice;
@@ -72,7 +77,14 @@ Status check(const TranscribeArguments& a) {
     return wrong("--look-ahead and --stream-window need --stream or --microphone");
   if (a.raw.empty() && a.rate_hz != 0) return wrong("--rate is for raw samples; say which with --raw");
   if (!a.raw.empty() && a.rate_hz == 0) return wrong("raw samples have no rate; give it with --rate");
-  if (a.raw.empty() && a.channels != 0) return wrong("--channels is for raw samples; say which with --raw");
+  const bool separate = a.channels == kSeparate;
+  if (a.raw.empty() && !a.channels.empty() && !separate)
+    return wrong("--channels N is for raw samples; say which with --raw, or give --channels separate");
+  if (separate && (is_live(a) || !a.raw.empty()))
+    return wrong("--channels separate is for whole recordings; leave --raw, --stream and --microphone out");
+  if (separate && (a.files.empty() || std::find(a.files.begin(), a.files.end(), "-") != a.files.end()))
+    return wrong(
+        "--channels separate reads a recording for each channel, and standard input is read once; name a file");
   if (!(a.seconds >= 0)) return wrong("--seconds must be positive");
   if (a.jobs < 0 || a.jobs > kMaxJobs)
     return fail(Code::kInvalidArgument, "--jobs {}: give 1 to {}, or 0 for the default", a.jobs, kMaxJobs);
@@ -85,7 +97,11 @@ Result<std::optional<PcmFormat>> raw_format(const TranscribeArguments& arguments
   if (arguments.raw.empty()) return std::nullopt;
   SYRINX_TRY(PcmFormat format, parse_pcm_format(arguments.raw));
   format.rate_hz = arguments.rate_hz;
-  format.channels = arguments.channels == 0 ? 1 : arguments.channels;
+  format.channels = 1;
+  const char* const end = arguments.channels.data() + arguments.channels.size();
+  const auto [behind, error] = std::from_chars(arguments.channels.data(), end, format.channels);
+  if (!arguments.channels.empty() && (error != std::errc() || behind != end))
+    return fail(Code::kInvalidArgument, "--channels {}: give a number, or separate", in_quotes(arguments.channels));
   return format;
 }
 
@@ -108,11 +124,12 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
   return load_recogniser(std::move(options));
 }
 
-TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTimes times) {
+TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times) {
   TranscribeOptions options;
   options.language = arguments.language;
   options.words = times >= TranscriptTimes::kWord;
   options.tokens = times == TranscriptTimes::kToken;
+  options.subtitles = format == TranscriptFormat::kSrt || format == TranscriptFormat::kVtt;
   options.voice_activity = !arguments.all_sound;
   options.voice = arguments.voice;
   options.endpoints = arguments.endpoints;
@@ -123,17 +140,18 @@ TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptTim
 // A file as a stream; Ctrl-C ends it between two blocks.
 SoundSource file_source(const std::string& path, const std::optional<PcmFormat>& raw) {
   return [=](const SoundSink& sink) -> Status {
-    const SoundSink stoppable{.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
-                                if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
-                                return sink.add(samples);
-                              }};
+    SoundSink stoppable = sink;
+    stoppable.add = [&](std::span<const float> samples) -> Status {
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
+      return sink.add(samples);
+    };
     return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
   };
 }
 
 Status run_live(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times,
                 const std::optional<PcmFormat>& raw) {
-  LiveTask task{.format = format, .times = times, .options = options_of(arguments, times)};
+  LiveTask task{.format = format, .times = times, .options = options_of(arguments, format, times)};
   task.chunk_ms = arguments.chunk_ms;
   task.realtime = arguments.realtime;
   task.chunks = arguments.chunks;
@@ -157,7 +175,8 @@ Status run_files(const TranscribeArguments& arguments, TranscriptFormat format, 
   task.raw = raw;
   task.format = format;
   task.times = times;
-  task.options = options_of(arguments, times);
+  task.options = options_of(arguments, format, times);
+  task.separate = arguments.channels == kSeparate;
   task.force = arguments.force;
   // One thread a file keeps all cores busier than several threads at one, where there are files enough.
   const int files = static_cast<int>(std::min<size_t>(task.files.size(), kMaxJobs));
@@ -184,7 +203,9 @@ void add_model_options(Command& command, TranscribeArguments& arguments) {
           "--model", arguments.model,
           (std::string("Name of an installed recogniser, or a path; ") + kDefaultRecogniser + " by default").c_str())
       .type("NAME|PATH");
-  command.option("--language", arguments.language, "Its code, say de or yue; by default the model finds out")
+  command
+      .option("--language", arguments.language,
+              "Its code or English name, say de, pt-BR or german; by default the model finds out")
       .type("CODE");
   command.option("--precision", arguments.precision, "Arithmetic of the model; by default its family's")
       .one_of({"int8", "bf16", "f32"});
@@ -249,7 +270,10 @@ void add_live_options(Command& command, TranscribeArguments& arguments) {
   command.option("--raw", arguments.raw, "The audio is raw little-endian samples of this kind")
       .one_of({"s16", "f32", "mulaw", "alaw"});
   command.option("--rate", arguments.rate_hz, "Of raw samples, in Hz").type("HZ");
-  command.option("--channels", arguments.channels, "Of raw samples; 1 by default").type("N");
+  command
+      .option("--channels", arguments.channels,
+              "Of raw samples, 1 by default; or separate: each channel of a recording by itself, segments labelled")
+      .type("N|separate");
 }
 
 }  // namespace

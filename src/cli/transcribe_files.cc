@@ -70,6 +70,16 @@ SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& r
   };
 }
 
+ChannelSource channels_of(const std::string& file) {
+  return [=](int channel) -> SoundSource {
+    return [=](const SoundSink& sink) {
+      SoundLimits limits = kTranscribeLimits;
+      limits.channel = channel;
+      return read_sound(file, limits, sink);
+    };
+  };
+}
+
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 struct Item {
@@ -78,12 +88,14 @@ struct Item {
   uint64_t bytes = 0;
 };
 
-// One file's transcript as the content of its output.
+// One file's transcript as the content of its output; `warn` is told its warnings.
 Result<std::string> transcribe_one(const TranscribeTask& task, const std::string& file, Recogniser& recogniser,
-                                   const SoundProgress& progress) {
+                                   const SoundProgress& progress, const std::function<void(const std::string&)>& warn) {
   const Stopwatch watch;
   SYRINX_TRY(const Transcript transcript,
-             transcribe_sound(recogniser, source_of(file, task.raw), task.options, progress));
+             task.separate ? transcribe_channels(recogniser, channels_of(file), task.options, progress)
+                           : transcribe_sound(recogniser, source_of(file, task.raw), task.options, progress));
+  for (const std::string& sentence : transcript.warnings) warn("warning: " + sentence);
   if (task.format != TranscriptFormat::kJson) return format_transcript(transcript, task.format, task.times);
   const double seconds = watch.elapsed_ms() / 1000;
   Json json;
@@ -139,7 +151,11 @@ Status transcribe_single(const TranscribeTask& task, const LoadRecogniser& load)
     line.show(fmt::format("{:.0f}{} s, {:.1f} times faster than real time", done_s, of, pace));
     return !cancel_requested();
   };
-  SYRINX_TRY(const std::string content, transcribe_one(task, task.files.front(), *recogniser, progress));
+  const auto warn = [&](const std::string& sentence) {
+    line.clear();
+    note(sentence);
+  };
+  SYRINX_TRY(const std::string content, transcribe_one(task, task.files.front(), *recogniser, progress, warn));
   line.clear();
   if (!output) return print_words(content);
   SYRINX_TRY_VOID(output->write(content));
@@ -253,7 +269,12 @@ class Batch {
         show(index, done_s - std::exchange(so_far, done_s), total_s.value_or(0) > 0 ? done_s / *total_s : 0);
         return !cancel_requested();
       };
-      SYRINX_TRY(const std::string content, transcribe_one(task_, file, recogniser, progress));
+      const auto warn = [&](const std::string& sentence) {
+        const std::lock_guard lock(mutex_);
+        line_.clear();
+        note(sentence);
+      };
+      SYRINX_TRY(const std::string content, transcribe_one(task_, file, recogniser, progress, warn));
       SYRINX_TRY_VOID(output.write(content));
       return output.commit();
     } catch (const std::bad_alloc&) {

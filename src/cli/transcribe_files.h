@@ -25,8 +25,9 @@ struct TranscribeTask {
   TranscriptFormat format = TranscriptFormat::kText;
   TranscriptTimes times = TranscriptTimes::kNone;
   TranscribeOptions options = {};
-  bool force = false;  // also what is done already, and over what is there
-  int jobs = 1;        // files at once, each with a recogniser of its own
+  bool separate = false;  // each channel by itself
+  bool force = false;     // also what is done already, and over what is there
+  int jobs = 1;           // files at once, each with a recogniser of its own
 };
 
 using LoadRecogniser = std::function<Result<std::shared_ptr<Recogniser>>()>;

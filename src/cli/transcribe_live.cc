@@ -121,7 +121,10 @@ class LiveTranscript {
     if (task_.format == TranscriptFormat::kJson) return output_.write(to_json(event, task_.times).dump() + "\n");
     if (!event.is_final || event.result.text.empty()) return {};
     if (task_.format == TranscriptFormat::kText) return output_.write(segment_text(event.result, task_.times));
-    for (const Cue& cue : make_cues(event.result, task_.times))
+    std::vector<Cue> cues = make_cues(event.result, task_.times);
+    make_cues_last(cues, last_cue_end_s_, static_cast<double>(samples_) / kRecognitionRateHz);
+    if (!cues.empty()) last_cue_end_s_ = cues.back().end_s;
+    for (const Cue& cue : cues)
       SYRINX_TRY_VOID(output_.write(task_.format == TranscriptFormat::kSrt ? srt_cue(++cues_, cue) : vtt_cue(cue)));
     return {};
   }
@@ -151,6 +154,7 @@ class LiveTranscript {
   std::vector<RecognitionEvent> events_;
   std::vector<double> compute_ms_, latency_ms_;  // of each chunk; empty where no line tells them
   size_t cues_ = 0;
+  double last_cue_end_s_ = 0;
 };
 
 void write_to(int descriptor, const std::string& text) {
@@ -190,7 +194,8 @@ Status transcribe_live(const LiveTask& task, Recogniser& recogniser, const Sound
   SYRINX_TRY(const std::unique_ptr<RecognitionStream> stream, recogniser.start(task.options));
   LiveTranscript live(task, *stream, output);
   const SoundSink sink{.begin = [&](int rate_hz, std::optional<uint64_t>) { return live.begin(rate_hz); },
-                       .add = [&](std::span<const float> samples) { return live.add(samples); }};
+                       .add = [&](std::span<const float> samples) { return live.add(samples); },
+                       .warn = [](const std::string& sentence) { note("warning: " + sentence); }};
   Status heard = source(sink);
   const bool is_stopped = !heard && heard.error().code == Code::kCancelled;
   SYRINX_TRY_VOID(is_stopped ? live.close() : live.finish());

@@ -8,7 +8,7 @@ namespace syrinx::nn {
 namespace {
 
 // Multiplications of a job where others may have the team between jobs: about 4 ms of two threads.  Smaller jobs cost
-// a hundredth of Kokoro's time and more, for panels of one tile that are cut each prepare the rows of its input.
+// a hundredth of a model's time and more, for panels of one tile that are cut each prepare the rows of its input.
 constexpr size_t kJobProducts = 900'000'000, kJobProductsF32 = 330'000'000;
 // An output counts as so many, for its pages are often touched for the first time.
 constexpr size_t kOutputProducts = 256;

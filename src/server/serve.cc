@@ -17,12 +17,14 @@
 #include "server/host/descriptors.h"
 #include "server/host/notify.h"
 #include "server/http/http_server.h"
+#include "server/http/self_signed.h"
 #include "server/http/tls_identity.h"
 #include "server/service.h"
 #include "server/settings/access.h"
 #include "server/upstream/chat_replies.h"
 #include "server/upstream/upstream_settings.h"
 #include "server/wyoming/connection.h"
+#include "store/paths.h"
 
 namespace syrinx::server {
 namespace {
@@ -106,6 +108,18 @@ void reload(const Settings& settings, HttpServer& transport, const Tell& tell) {
   tell(fmt::format("new connections are shown the certificate that is now in '{}'", settings.tls_certificate));
 }
 
+// The settings with the certificate that they ask for.
+Result<Settings> with_certificate(Settings settings, const Tell& tell) {
+  if (!settings.tls_self_signed) return settings;
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  SYRINX_TRY(TlsFiles files, self_signed_files(paths.data + "/tls", own_names(settings.host)));
+  tell(fmt::format("certificate: {}, signed by itself; clients must be told to trust it (Node: NODE_EXTRA_CA_CERTS)",
+                   files.certificate));
+  settings.tls_certificate = std::move(files.certificate);
+  settings.tls_key = std::move(files.key);
+  return settings;
+}
+
 Status use_upstream(const Settings& settings, Service& service) {
   if (settings.upstream.empty()) return {};
   SYRINX_TRY(upstream::Upstream upstream, upstream::load_upstream(settings));
@@ -144,9 +158,10 @@ Status check_everything(const Settings& settings) {
   return {};
 }
 
-Status serve(const Settings& settings, const Tell& tell) {
+Status serve(const Settings& given, const Tell& tell) {
   catch_hangup();  // before anything else: it must end nobody's answer
-  SYRINX_TRY_VOID(check_everything(settings));
+  SYRINX_TRY_VOID(check_everything(given));
+  SYRINX_TRY(const Settings settings, with_certificate(given, tell));
   give_back_what_is_freed();
   if (const Status room =
           make_room_for(static_cast<size_t>(settings.max_connections), static_cast<size_t>(settings.max_sessions));

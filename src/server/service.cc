@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "server/decode/batch_request.h"
-#include "server/http/multipart.h"
+#include "server/decode/request.h"
 #include "server/openai/http_speech_answer.h"
 #include "server/openai/speech_request.h"
 #include "server/openai/transcription_job.h"
@@ -177,62 +175,8 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   const Route* const route = find_route(head);
   if (route == nullptr || admission.refusal) return admission;
   if (route->body == Body::kNone) return admission;
-  if (route->body == Body::kJson) {
-    admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
-    admission.body_setting = "max_body_kb";
-  } else {
-    admit_upload(head, route->body, admission);
-  }
+  route->body == Body::kJson ? admit_json(head, admission) : admit_upload(head, route->body, admission);
   return admission;
-}
-
-// Refuses as much as possible before the body, so that it is not sent for nothing.  Room is taken as the bytes arrive:
-// an announced length keeps no one out.
-void Service::admit_upload(const HttpRequest& head, Body body, Admission& admission) {
-  admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
-  admission.body_setting = "max_upload_mb";
-  const std::string_view type = head.header("Content-Type");
-  if (const size_t most = decode::max_body_bytes(type, settings_.decode_max_batch_s);
-      body == Body::kSound && most < admission.max_body_bytes) {
-    admission.max_body_bytes = most;
-    admission.body_setting = most < decode::kMaxBatchBytes ? "decode_max_batch_s" : "";
-  }
-  admission.body_timeout_s = settings_.upload_timeout_s;
-  const std::string_view length = head.header("Content-Length");
-  size_t bytes = 0;
-  std::from_chars(length.data(), length.data() + length.size(), bytes);
-  if (bytes > admission.max_body_bytes) return;  // the transport refuses it
-  if (const auto misuse = upload_misuse(head, body)) {
-    admission.refusal = refusal(*misuse);
-    return;
-  }
-  auto hold = upload_room_.begin(head.address);
-  if (!hold->fits(bytes)) admission.refusal = refusal(uploads_full(bytes));
-  admission.grow = [this, hold](size_t arrived) {
-    return hold->grow_to(arrived) ? nullptr : refusal(uploads_full(arrived));
-  };
-  admission.hold = std::move(hold);
-}
-
-std::optional<HttpError> Service::upload_misuse(const HttpRequest& head, Body body) {
-  if (body == Body::kSound) return decode_misuse(head);
-  const auto models = serving_models();
-  if (!models) return models.error();
-  if (body == Body::kUpload && !models->recognition) return no_model(false, "recognises speech", "");
-  if (body == Body::kVoice)
-    if (auto misuse = voice_misuse(models->speech.get())) return misuse;
-  if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
-  const SlotPool& slots = body == Body::kVoice ? voice_slot_ : recognition_slots_;
-  const auto work = body == Body::kVoice ? SlotPool::Work::kLive : SlotPool::Work::kBatch;
-  if (slots.free(work) == 0) return all_busy(slots, work);
-  return std::nullopt;
-}
-
-HttpError Service::uploads_full(size_t bytes) {
-  return unavailable("uploads_full",
-                     fmt::format("there is no room for a body of {} bytes beside others; ask again in a "
-                                 "second, or another server",
-                                 bytes));
 }
 
 // In this order: a page that may not ask learns nothing, and a key is asked for before a body is read.
@@ -345,6 +289,8 @@ HttpReply Service::speech(HttpRequest& request) {
                                           .family = speech ? &speech->family() : nullptr,
                                           .strict = settings_.strict});
   if (!parsed) return error_reply(parsed.error());
+  request.body = {};  // which a long speech would keep
+  request.hold = {};
   SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
   const StartedSpeech job = start_speech(std::move(order), std::make_unique<HttpSpeechAnswer>(*parsed));
   if (!job) return error_reply(job.error());
@@ -450,6 +396,7 @@ HttpReply Service::realtime(HttpRequest& request) {
       reports());
   if (!sessions_.try_start([session](SlotWatch&) { session->run(); }, [session] { session->end(); }))
     return error_reply(all_busy(sessions_.size(), "session"));
+  give_room(*session->messages(), request);
   HttpReply reply{.messages = session->messages()};
   if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
   return reply;

@@ -105,7 +105,10 @@ class Service final : public HttpService, public Host {
 
   std::unique_ptr<HttpReply> refuse_early(const HttpRequest& head) const;
   static std::unique_ptr<HttpReply> wrong_method(const HttpRequest& head);
+  void admit_json(const HttpRequest& head, Admission& admission);
   void admit_upload(const HttpRequest& head, Body body, Admission& admission);
+  // Long messages of the client take room beside uploads.
+  void give_room(MessageStream& messages, const HttpRequest& request);
   std::optional<HttpError> upload_misuse(const HttpRequest& head, Body body);
   static std::optional<HttpError> voice_misuse(const SpeechModel* speech);
   HttpError uploads_full(size_t bytes);

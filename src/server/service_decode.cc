@@ -41,6 +41,7 @@ HttpReply Service::decode_stream(HttpRequest& request) {
   const auto refused = start_live(
       recognition_slots_, [session](SlotWatch& watch) { session->run(watch); }, [session] { session->end(); });
   if (refused) return error_reply(*refused);
+  give_room(*session->messages(), request);
   HttpReply reply{.messages = session->messages()};
   if (const std::string protocol = realtime::chosen_protocol(request); !protocol.empty())
     reply.headers.push_back({"Sec-WebSocket-Protocol", protocol});

@@ -10,7 +10,7 @@
 namespace syrinx::server {
 namespace {
 
-// Behind the last slash, as it came: what is written otherwise, with `%` say, is no voice's name.
+// Behind the last slash: what is still coded with `%` is no voice's name.
 std::string named_voice(const HttpRequest& request) { return request.path.substr(request.path.rfind('/') + 1); }
 
 }  // namespace

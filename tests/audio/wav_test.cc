@@ -122,6 +122,22 @@ TEST(Wav, UnknownSizeReachesToTheEnd) {
   }
 }
 
+// A writer that never came back to its header leaves 0 there.
+TEST(Wav, ZeroSizeReachesToTheEnd) {
+  const std::string sound = number(0xC0004000, 4);
+  const auto written = [&](uint32_t all, const std::string& rest) {
+    return riff(kMono16 + "data" + number(0, 4) + rest).replace(4, 4, number(all, 4));
+  };
+  for (const uint32_t all : {0u, 36u, 0xFFFFFFFFu, 0x7FFFF024u, 40u}) {
+    const auto got = read(written(all, sound));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->samples, (std::vector<float>{0.5f, -0.5f})) << all;
+  }
+  const std::string tags = chunk("LIST", "abcd");
+  EXPECT_TRUE(read(written(36 + 12, tags))->samples.empty());  // no sound, and a chunk
+  EXPECT_FALSE(read(written(0, tags))->samples.empty());
+}
+
 TEST(Wav, OwnHeader) {
   const auto known = wav_header(24000, 4);
   std::string file(reinterpret_cast<const char*>(known.data()), known.size());
@@ -217,6 +233,31 @@ TEST(PcmStream, GivesTheSamplesOfAWavInAnyPieces) {
       EXPECT_TRUE(status);
       EXPECT_EQ(rate_hz, 22050);
     }
+  }
+}
+
+TEST(PcmStream, ZeroSizeReachesToTheEnd) {
+  const std::string file = riff(kMono16 + "data" + number(0, 4) + number(0xC0004000, 4)).replace(4, 4, number(0, 4));
+  int rate_hz = 0;
+  Status status;
+  EXPECT_EQ(through_pipe({}, file, 3, rate_hz, status), (std::vector<float>{0.5f, -0.5f}));
+  EXPECT_TRUE(status);
+}
+
+// As what comes tells: whole numbers beyond 1 are integers.
+TEST(PcmStream, ScalesFloatsOfIntegers) {
+  std::vector<float> written = {0, 1, -1, 2, -16384, 8192};
+  const std::string bytes(reinterpret_cast<const char*>(written.data()), written.size() * sizeof(float));
+  auto format = parse_pcm_format("f32");
+  ASSERT_TRUE(format);
+  format->rate_hz = 16000;
+  format->channels = 1;
+  for (float& sample : written) sample /= 32768;
+  for (const size_t piece : {1, 4, 9, 24}) {
+    int rate_hz = 0;
+    Status status;
+    EXPECT_EQ(through_pipe(*format, bytes, piece, rate_hz, status), written);
+    EXPECT_TRUE(status);
   }
 }
 

@@ -49,6 +49,27 @@ TEST(Json, AnArrayOfBytesIsNoValues) {
   EXPECT_EQ(fault(R"({"b": [1)").code, Code::kDataLoss);
 }
 
+TEST(Json, LoneSurrogatesAreTakenWhereAskedFor) {
+  const JsonLimits limits{.takes_lone_surrogates = true};
+  const std::pair<const char*, const char*> cases[] = {{R"(["a\ud83d"])", "a\uFFFD"},
+                                                       {R"(["\uDE00 b"])", "\uFFFD b"},
+                                                       {R"(["\ud83d\ud83d\ude00\ud83d"])", "\uFFFD\U0001F600\uFFFD"},
+                                                       {R"(["\ud83dx\ude00"])", "\uFFFDx\uFFFD"},
+                                                       {R"(["\ud83d\n\\ud83d"])", "\uFFFD\n\\ud83d"},
+                                                       {R"(["\ud83d\ude00 \u00e9"])", "\U0001F600 \u00E9"},
+                                                       {R"(["\\\ud83d"])", "\\\uFFFD"}};
+  for (const auto& [text, plain] : cases) {
+    const auto parsed = parse_json(text, "t", limits);
+    ASSERT_TRUE(parsed) << text << parsed.error().message;
+    EXPECT_EQ(*parsed->array()->front().string(), plain) << text;
+  }
+  for (const char* const bad : {R"(["\ud83"])", R"(["\ud83)", R"(["\ug83d"])", R"(["a\)",
+                                R"(["a\)"
+                                "\"]"})
+    EXPECT_FALSE(parse_json(bad, "t", limits)) << bad;
+  EXPECT_FALSE(parse_json(R"(["a\ud83d"])", "t"));
+}
+
 TEST(Json, NoMoreValuesThanAreAskedFor) {
   EXPECT_TRUE(parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 4}));
   const auto many = parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 3});

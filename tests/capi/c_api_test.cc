@@ -165,6 +165,7 @@ TEST(CApi, RefusesNullsWithoutHarm) {
   EXPECT_EQ(syrinx_engine_get_facts(nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
   EXPECT_EQ(syrinx_engine_add_voice(nullptr, "x", "x", 1), SYRINX_INVALID_ARGUMENT);
   EXPECT_EQ(syrinx_speak(nullptr, "x", 1, nullptr, nullptr, nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
+  EXPECT_EQ(syrinx_read(nullptr, "x", 1, nullptr, nullptr, nullptr), SYRINX_INVALID_ARGUMENT);
   EXPECT_STREQ(syrinx_engine_error(nullptr), "there is no engine");
   syrinx_session_cancel(nullptr);
   syrinx_session_free(nullptr);

@@ -57,7 +57,7 @@ class TranscribeFiles : public testing::Test {
     write_wav(file("a.wav"), beeps({0.5}, 1, 8000), 8000);
     write_wav(file("b.wav"), beeps({0.5, 1}, 2, 16000), 16000);
     write_wav(file("c.wav"), beeps({0.5, 1, 1.5}, 2, 44100), 44100);
-    write_text(file("cut.wav"), read_text(file("c.wav")).substr(0, 4000));
+    write_text(file("cut.wav"), read_text(file("c.wav")).substr(0, 30));
   }
   std::string file(const std::string& name) const { return folder_.file(name); }
   TranscribeTask task(const std::vector<std::string>& names) const {
@@ -129,6 +129,29 @@ TEST_F(TranscribeFiles, OneFileThatFailsIsTheResult) {
   EXPECT_EQ(run(task({"none.wav"})).error().code, Code::kNotFound);
   EXPECT_EQ(run(task({"cut.wav"})).error().code, Code::kDataLoss);
   EXPECT_EQ(errors_ + printed_, "");
+}
+
+TEST_F(TranscribeFiles, APartIsHeardWithAWarning) {
+  const std::string whole = read_text(file("c.wav"));
+  write_text(file("part.wav"), whole.substr(0, whole.size() * 5 / 8));
+  EXPECT_TRUE(run(task({"part.wav"})));
+  EXPECT_EQ(printed_, "beep beep\n");
+  EXPECT_THAT(errors_,
+              testing::MatchesRegex("syrinx: warning: '.*part.wav' is cut off: .*; its first 1.2 s were read\n"));
+  EXPECT_TRUE(run(task({"a.wav", "part.wav"})));
+  EXPECT_EQ(read_text(file("part.txt")), "beep beep\n");
+  EXPECT_THAT(errors_, HasSubstr("syrinx: warning: "));
+  TranscribeTask json = task({"part.wav"});
+  json.format = TranscriptFormat::kJson;
+  EXPECT_TRUE(run(json));
+  EXPECT_THAT(printed_, HasSubstr("\"warnings\":[\""));
+}
+
+TEST_F(TranscribeFiles, SeparateChannelsAreLabelled) {
+  TranscribeTask call = task({"b.wav"});
+  call.separate = true;
+  EXPECT_TRUE(run(call));
+  EXPECT_EQ(printed_, "channel 0: beep\nchannel 0: beep\n");
 }
 
 TEST_F(TranscribeFiles, TheOthersGoOn) {

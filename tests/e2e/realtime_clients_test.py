@@ -292,6 +292,33 @@ class Hearing(Realtime):
         self.check_log_without("turn", expected, route="/v1/realtime")
         self.assertNotIn(base64.b64encode(self.sound[:30]).decode(), "".join(self.lines))
 
+    def test_one_append_is_a_whole_clip(self):
+        expected = self.transcribed()
+        self.end_server()
+        self.start_server("--recognition-slots", "1", "--session-kb-per-s", "4096",
+                          model=["--speech-model", "", "--recognition-model", self.MODEL])
+        with self.session("?intent=transcription") as client:
+            self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
+            self.assertEqual(self.hear(client)["type"], "session.updated")
+            # More than max_clip_s is refused by an event.
+            self.check_error(client, "audio_backlog", "audio", "input_audio_buffer.append",
+                             audio=base64.b64encode(bytes(15 << 20)).decode())
+            text = base64.b64encode(self.sound + bytes(48000 * 50)).decode()  # 52 s, 3.3 MB
+            self.say(client, "input_audio_buffer.append", audio=text)
+            self.say(client, "input_audio_buffer.commit")
+            events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
+            self.assertEqual(events[-1]["usage"], {"type": "duration", "seconds": 52.0})
+            self.wait_for(lambda: self.free_slots("recognition") == 1)
+        with self.session("?intent=transcription") as client:
+            self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
+            self.assertEqual(self.hear(client)["type"], "session.updated")
+            text = base64.b64encode(self.sound).decode()
+            for at in range(0, len(text), 20003):  # cut within groups of digits and within samples
+                self.say(client, "input_audio_buffer.append", audio=text[at:at + 20003])
+            self.say(client, "input_audio_buffer.commit")
+            events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
+            self.assertEqual(" ".join(events[-1]["transcript"].split()), expected)
+
     def code_behind(self, client, sound):
         """Of the first error behind this sound; NO_ITEM: there was none, and all of it has been looked at."""
         self.append(client, sound)
@@ -314,7 +341,7 @@ class Hearing(Realtime):
         with self.session("?intent=transcription") as client:
             self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
             self.assertEqual(self.hear(client)["type"], "session.updated")
-            for audio, param in (("*", "audio"), ("AAAA", "audio"), (base64.b64encode(bytes(24000 * 2 * 11)).decode(), "audio")):
+            for audio, param in (("*", "audio"), ("A=", "audio"), (base64.b64encode(bytes(24000 * 2 * 11)).decode(), "audio")):
                 self.check_error(client, "audio_backlog" if len(audio) > 9 else None, param, "input_audio_buffer.append",
                                  audio=audio)
             with self.session("?intent=transcription") as other:

@@ -200,7 +200,7 @@ class Curl(Server):
         return done.returncode, done.stdout
 
     def test_curl(self):
-        self.start_server()
+        self.start_server("--max-body-kb", "64")
         code, sound = self.curl("/v1/audio/speech", "--json", '{"input": "Hello there.", "response_format": "flac"}')
         self.assertEqual((code, sound[:4]), (0, b"fLaC"))
         code, error = self.curl("/v1/audio/speech", "--data", "{")

@@ -84,6 +84,19 @@ class Speech(Tls):
         self.assertEqual(answer.count(b"HTTP/1.1 200 OK\r\n"), 4)
         self.assertIn(HEALTHY, answer[-100:])
 
+    def test_a_certificate_of_its_own(self):
+        home = self.folder / "home"
+        for _ in range(2):  # made, and used again
+            self.start_server("--tls-self-signed", variables={"SYRINX_HOME": str(home)})
+            certificate = home / "data/tls/certificate.pem"
+            self.assertTrue(any(f"certificate: {certificate}" in line for line in self.lines), self.lines)
+            self.context = ssl.create_default_context(cafile=certificate)
+            self.assertTrue(self.request("GET", "/health")[2].startswith(HEALTHY))
+            with self.shake_hands():  # by its name
+                pass
+            self.end_server()
+        self.assertEqual((home / "data/tls/key.pem").stat().st_mode & 0o777, 0o600)
+
     def test_curl_is_answered(self):
         self.start_tls()
         for version in ("--tls-max 1.2", "--tlsv1.3"):
@@ -94,7 +107,7 @@ class Speech(Tls):
             self.check_same(done.stdout, self.spoken())
 
     def test_a_body_that_is_refused_is_answered_all_the_same(self):
-        self.start_tls()
+        self.start_tls("--max-body-kb", "64")
         connection = self.connection_to()
         self.addCleanup(connection.close)
         connection.request("POST", SPEECH, b"x" * (100 << 10))

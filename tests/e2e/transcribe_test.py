@@ -104,7 +104,7 @@ class Transcribe(Tiny):
         whole = (DATA / "audio/flac_24000.flac").read_bytes()
         for status, words, content in ((4, "is empty", b""), (4, "no audio", wav(b"")), (5, "not an audio format", b"hello" * 100),
                                        (4, "not a number", wav(nan * 1000, form=3, bits=32)),
-                                       (4, "cut off", wav(tone(1))[:20000]), (4, "cut off", whole[:len(whole) // 2]),
+                                       (4, "cut off", wav(tone(1))[:30]), (4, "cut off", whole[:100]),
                                        (6, "9 channels", wav(bytes(18000), channels=9)),
                                        (6, "rate of 500 Hz", wav(bytes(8000), rate=500))):
             self.check_refused(status, words, self.file("bad", content))
@@ -112,6 +112,32 @@ class Transcribe(Tiny):
         self.check_refused(3, "none.wav", self.folder / "none.wav")
         self.check_refused(3, "no??[31mne.wav", self.folder / "no\n\x1b[31mne.wav")  # one line, and no orders to a terminal
         self.check_refused(7, "tiny", self.model)
+
+    def test_a_cut_recording_is_heard_in_part(self):
+        flac = (DATA / "audio/flac_24000.flac").read_bytes()
+        for content in (wav(tone(1))[:20000], flac[:-1200]):
+            code, output, errors = self.transcribe(self.file("part", content), "--format", "json")
+            self.assertEqual(code, 0, errors)
+            self.assertRegex(errors, r"^syrinx: warning: '.*part' is cut off.*; its first \d\.\d s were read\n$")
+            answer = json.loads(output)
+            self.assertEqual(len(answer["warnings"]), 1)
+            self.assertLess(0, answer["audio_seconds"])
+        code, output, errors = self.transcribe("--stream", "--format", "json", text=wav(tone(1))[:20000])
+        self.assertEqual(code, 0)
+        self.assertIn("warning: 'standard input' is cut off", errors)
+
+    def test_channels_of_their_own(self):
+        mono = tone(1)
+        two = b"".join(mono[at:at + 2] + bytes(2) for at in range(0, len(mono), 2))
+        code, output, errors = self.transcribe(self.file("two.wav", wav(two, channels=2)), "--channels", "separate",
+                                               "--format", "json")
+        self.assertEqual((code, errors), (0, ""))
+        answer = json.loads(output)
+        self.assertEqual(answer["audio_seconds"], 1.0)
+        self.assertLessEqual({segment["channel"] for segment in answer["segments"]}, {0})  # the other is digital silence
+        self.check_refused(2, "name a file", "--channels", "separate", text=wav(mono))
+        self.check_refused(2, "give a number, or separate", self.folder / "two.wav", "--raw", "s16", "--rate", "16000",
+                           "--channels", "both")
 
     def test_unusual_sounds(self):
         for content in (wav(struct.pack("<h", 5)), wav(tone(0.5, 96000, 8), 96000, 8), wav(tone(0.5, 1000), 1000)):
@@ -122,7 +148,7 @@ class Transcribe(Tiny):
         names = ["a.wav", "b.wav", "c.wav"]
         for name in names:
             self.file(name, wav(tone(0.5)))
-        cut = self.file("cut.wav", wav(tone(1))[:9000])
+        cut = self.file("cut.wav", wav(tone(1))[:30])
         files = [self.folder / "a.wav", cut, self.folder / "b.wav", self.folder / "none.wav", self.folder / "c.wav"]
         code, _, errors = self.transcribe(*files, "--out-dir", "texts", "--jobs", "2")
         self.assertEqual(code, 4)
@@ -168,7 +194,7 @@ class Transcribe(Tiny):
         good = self.folder / "good.wav"
         for words, arguments in (("--microphone takes no file", ["--microphone", good]), ("--out-dir", [good, good, "--out", "x"]),
                                  ("--rate", [good, "--raw", "s16"]), ("--raw", [good, "--rate", "8000"]),
-                                 ("--channels is for raw", [good, "--channels", "2"]),
+                                 ("--channels N is for raw", [good, "--channels", "2"]),
                                  ("give one of them", [good, "--out", "x", "--out-dir", "y"]),
                                  ("--realtime needs", [good, "--realtime"]), ("--chunks needs", [good, "--chunks"]),
                                  ("--format json", ["--stream", good, "--chunks"]),

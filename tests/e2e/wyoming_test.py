@@ -98,7 +98,7 @@ class Speech(Wyoming):
                 (Synthesize(text="x", voice=SynthesizeVoice(name="nobody")), "voice_not_found", "no voice 'nobody'"),
                 (Synthesize(text="x", voice=SynthesizeVoice(language="tlh")), "voice_not_found", "no voice speaks 'tlh'"),
                 (Synthesize(text=""), "bad_event", "missing or empty"),
-                (Synthesize(text="x" * 5000), "invalid_request_error", "more than 4096 characters"),
+                (Synthesize(text="x" * 200001), "invalid_request_error", "more than 200000 characters"),
                 (Synthesize(text="<speak/>", text_format="ssml"), "bad_event", "'text_format'"),
                 (SynthesizeChunk(text="x"), "bad_event", "without 'synthesize-start'"),
                 (SynthesizeStop(), "bad_event", "without 'synthesize-start'")]:
@@ -130,10 +130,10 @@ class Speech(Wyoming):
         alone = self.spoken("Hello there.")
         for first, expected in (("Hello there. ", alone), ("", b"")):
             answer = self.raw(b"".join(map(self.line, (SynthesizeStart(), SynthesizeChunk(text=first),
-                                                       SynthesizeChunk(text="x" * 5000), SynthesizeStop()))))
+                                                       SynthesizeChunk(text="x" * 200001), SynthesizeStop()))))
             *sound, error = self.events(answer)
             self.assertEqual(error[0], "error")
-            self.assertIn("more than 4096 characters", error[1]["text"])
+            self.assertIn("more than 200000 characters", error[1]["text"])
             self.check_same(b"".join(payload for _, _, payload in sound), expected)
         self.wait_for(lambda: self.metric('syrinx_requests_total{route="wyoming synthesize",code="413"}') == 2)
 

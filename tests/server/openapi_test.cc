@@ -230,7 +230,7 @@ TEST(OpenApi, TranscriptionRequestsMatchTheirSchemas) {
     EXPECT_EQ(required_of(name), "[\"file\"]");
     EXPECT_THAT(fault("model", "x"), "");
   }
-  for (const char* bad : {"maybe", ""}) EXPECT_NE(transcription_fault("stream", bad, false), "");
+  EXPECT_NE(transcription_fault("stream", "maybe", false), "");
   EXPECT_EQ(transcription_fault("stream", true, false), "");
 }
 

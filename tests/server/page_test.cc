@@ -51,17 +51,28 @@ TEST(Page, EachFileIsServedUnderItsNameAndItsTag) {
 }
 
 TEST(Page, ItAsksForNoFileThatIsNotThere) {
+  int named = 0;
   for (const PageFile& file : std::span(page_files, page_file_count)) {
     const std::string_view text = file.content;
-    for (size_t at = text.find(kAssets); at != std::string_view::npos; at = text.find(kAssets, at + 1)) {
-      const std::string path(text.substr(at, text.find('"', at) - at));
+    for (size_t at = text.find("\"assets/"); at != std::string_view::npos; at = text.find("\"assets/", at + 1)) {
+      const std::string path = "/" + std::string(text.substr(at + 1, text.find('"', at + 1) - at - 1));
       EXPECT_EQ(ask(path).status, 200) << file.name << " names " << path;
+      ++named;
     }
     for (size_t at = text.find(" from \"./"); at != std::string_view::npos; at = text.find(" from \"./", at + 1)) {
       const std::string_view name = text.substr(at + 9, text.find('"', at + 9) - at - 9);
       EXPECT_EQ(ask(std::string(kAssets) + std::string(name)).status, 200) << file.name << " imports " << name;
     }
   }
+  EXPECT_GE(named, 3);
+}
+
+// Behind a proxy with a path prefix they would lead past the server.
+TEST(Page, AddressesAreRelative) {
+  for (const PageFile& file : std::span(page_files, page_file_count))
+    for (const char* const absolute :
+         {"\"/v1", "`/v1", "'/v1", "\"/ready", "\"/metrics", "\"/health", "\"/assets", "\"/openapi", "(/assets"})
+      EXPECT_EQ(std::string_view(file.content).find(absolute), std::string_view::npos) << file.name << ": " << absolute;
 }
 
 TEST(Page, OtherNamesAreNotFound) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -18,6 +19,8 @@ namespace {
 
 constexpr int kBufferBytes = 32768;
 constexpr size_t kBlockFrames = 16384;  // a packet of plain samples may be as large as the file
+constexpr double kLeastGapS = 0.5;      // less is the rounding of times, or their drift
+constexpr double kLongestGapS = 3600;
 constexpr int kMaxTracks = 64;  // of Matroska, where films have dozens of subtitles; an MP4's are counted before
 
 // One demuxer each, so that what was recognised here is not taken for one of FFmpeg's hundreds of formats.
@@ -112,6 +115,7 @@ class Decoding {
   Status open_track();
   Status send(const AVPacket* packet);
   Status take_frame();
+  Status fill_gap();
   tl::unexpected<Error> damaged(int error) const {
     return fail(Code::kDataLoss, "'{}' is damaged: {}", name_, libav_.sentence(error));
   }
@@ -128,6 +132,8 @@ class Decoding {
   AVFrame* frame_ = nullptr;
   int track_ = -1;
   int rate_hz_ = 0, channels_ = 0;  // of the first frame
+  bool has_times_ = false;
+  double origin_s_ = 0;  // of the times
   std::vector<float> block_;
 };
 
@@ -159,6 +165,7 @@ Status Decoding::open(SoundContainer container) {
   format_->io_open = refuse_to_open;
   format_->max_streams = kMaxTracks;
   if (const int error = libav_.avformat_open_input(&format_, "", demuxer, nullptr); error < 0) return damaged(error);
+  has_times_ = container != SoundContainer::kAdts;
   return open_track();
 }
 
@@ -218,6 +225,26 @@ Status Decoding::send(const AVPacket* packet) {
   }
 }
 
+// Silence where the container's times say that there is no sound: before a track that begins late, and in pauses. Other
+// jumps are those of a clock, which goes on from there.
+Status Decoding::fill_gap() {
+  if (!has_times_ || frame_->pts == AV_NOPTS_VALUE) return {};
+  const AVRational base = codec_->pkt_timebase;
+  const double begin_s = static_cast<double>(frame_->pts) * base.num / std::max(1, base.den);
+  const double gap_s = begin_s - origin_s_ - mixer_.seconds();
+  if (std::abs(gap_s) < kLeastGapS) return {};
+  if (!(gap_s > 0 && gap_s < kLongestGapS)) {
+    origin_s_ += gap_s;
+    return {};
+  }
+  auto left = static_cast<size_t>(std::llround(gap_s * rate_hz_)) * static_cast<size_t>(channels_);
+  for (; left > 0; left -= block_.size()) {
+    block_.assign(std::min(left, kBlockFrames * static_cast<size_t>(channels_)), 0.0f);
+    SYRINX_TRY_VOID(mixer_.add(block_));
+  }
+  return {};
+}
+
 Status Decoding::take_frame() {
   if (channels_ == 0) {
     SYRINX_TRY_VOID(mixer_.begin(frame_->ch_layout.nb_channels, frame_->sample_rate));
@@ -226,6 +253,7 @@ Status Decoding::take_frame() {
   }
   if (frame_->sample_rate != rate_hz_ || frame_->ch_layout.nb_channels != channels_)
     return fail(Code::kUnsupported, "'{}' changes its rate or its channels on the way; convert it to WAV", name_);
+  SYRINX_TRY_VOID(fill_gap());
   const auto channels = static_cast<size_t>(channels_), all = static_cast<size_t>(frame_->nb_samples) * channels;
   for (size_t first = 0; first < all; first += block_.size()) {
     block_.resize(std::min(all - first, kBlockFrames * channels));

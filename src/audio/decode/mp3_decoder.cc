@@ -77,14 +77,20 @@ uint32_t announced_frames(std::span<const std::byte> file, size_t at) {
   return (name == 0x58696E67 || name == 0x496E666F) && counted ? read_be(file, tag + 8) : 0;  // "Xing", "Info"
 }
 
-bool is_cut_off(std::span<const std::byte> file, size_t at) {
+struct Frames {
+  size_t end = 0;  // of the whole ones; of the file, where they end before it
+  bool are_missing = false;
+};
+
+Frames whole_frames(std::span<const std::byte> file, size_t at) {
   const uint32_t header = read_be(file, at), announced = announced_frames(file, at);
   uint32_t frames = 0;
   while (const std::optional<size_t> next = next_frame(file, at, header)) {
+    if (*next > file.size()) return {.end = at, .are_missing = true};
     at = *next;
     ++frames;
   }
-  return at > file.size() || (announced > 0 && frames - 1 < announced);
+  return {.end = file.size(), .are_missing = announced > 0 && frames - 1 < announced};
 }
 
 ssize_t read_source(void* source, void* out, size_t size) {
@@ -105,10 +111,13 @@ bool looks_like_mp3(std::span<const std::byte> file) { return first_frame(file).
 Status decode_mp3(std::span<const std::byte> file, const std::string& name, MonoMixer& mixer) {
   const std::optional<size_t> begin = first_frame(file);
   if (!begin) return fail(Code::kUnsupported, "'{}' is not an MP3 file", name);
-  if (is_cut_off(file, *begin))
-    return fail(Code::kDataLoss, "'{}' is cut off or damaged: an MP3 frame is missing; get the whole file", name);
+  const Frames frames = whole_frames(file, *begin);
+  Status whole;
+  if (frames.are_missing)
+    whole = fail(Code::kDataLoss, "'{}' is cut off or damaged: an MP3 frame is missing; get the whole file", name);
+  if (!mixer.takes_parts() || frames.end == *begin) SYRINX_TRY_VOID(whole);
 
-  MemorySource source{file.subspan(*begin)};
+  MemorySource source{file.subspan(*begin, frames.end - *begin)};
   const std::unique_ptr<mpg123_handle, Delete> handle(mpg123_new(nullptr, nullptr));
   if (handle == nullptr) return fail(Code::kInternal, "libmpg123 gave no decoder for '{}'", name);
   long rate_hz = 0;
@@ -127,7 +136,7 @@ Status decode_mp3(std::span<const std::byte> file, const std::string& name, Mono
     size_t bytes = 0;
     const int status = mpg123_read(handle.get(), block.data(), sizeof(block), &bytes);
     SYRINX_TRY_VOID(mixer.add(std::span(block).first(bytes / sizeof(float))));
-    if (status == MPG123_DONE) return {};
+    if (status == MPG123_DONE) return whole;
     if (status == MPG123_NEW_FORMAT) {
       long new_rate_hz = 0;
       int new_channels = 0;

@@ -6,7 +6,6 @@ namespace syrinx {
 namespace {
 
 constexpr size_t kMaxHeadBytes = size_t{1} << 20;
-constexpr uint32_t kLikelyUnknownSize = 0x7FFFF000;  // programs that cannot seek write such numbers
 
 }  // namespace
 
@@ -20,7 +19,7 @@ Result<PcmFormat> parse_pcm_format(std::string_view name) {
 
 PcmStream::PcmStream(std::optional<PcmFormat> format, const std::string& name, const SoundLimits& limits,
                      const SoundSink& sink)
-    : name_(name), limits_(limits), mixer_(limits, name, sink), format_(format) {}
+    : name_(name), limits_(limits), sink_(sink), mixer_(limits, name, sink), format_(format) {}
 
 Status PcmStream::begin() {
   if (!format_) {
@@ -29,7 +28,7 @@ Status PcmStream::begin() {
       return fail(Code::kLimitExceeded, "'{}' has a WAV head of more than {} bytes", name_, kMaxHeadBytes);
     if (!head) return {};
     format_ = head->format;
-    if (head->announced < kLikelyUnknownSize) left_ = head->announced;
+    if (head->announced) left_ = *head->announced;
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(head->bytes));
   }
   begun_ = true;
@@ -43,6 +42,7 @@ Status PcmStream::decode() {
   decode_pcm(std::span(bytes_).first(frames * frame), *format_, block_);
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(frames * frame));
   if (left_ != UINT64_MAX) left_ -= frames * frame;
+  if (format_->coding == PcmCoding::kFloat) SYRINX_TRY_VOID(range_.rescale(block_, name_));
   return mixer_.add(block_);
 }
 
@@ -54,9 +54,14 @@ Status PcmStream::push(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status PcmStream::finish() const {
-  if (mixer_.frames() > 0) return {};
-  return fail(Code::kDataLoss, "'{}' contains no audio", name_);
+Status PcmStream::flush() { return mixer_.finish(); }
+
+Status PcmStream::finish() {
+  if (mixer_.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name_);
+  SYRINX_TRY_VOID(flush());
+  if (sink_.warn && left_ != UINT64_MAX && left_ >= format_->frame_bytes())
+    sink_.warn(fmt::format("'{}' is cut off: it announces {} bytes of sound more than it holds", name_, left_));
+  return {};
 }
 
 }  // namespace syrinx

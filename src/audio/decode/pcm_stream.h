@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "audio/float_range.h"
 #include "audio/mono_mixer.h"
 #include "audio/wav.h"
 #include "base/result.h"
@@ -24,8 +25,11 @@ class PcmStream {
   // Any number of bytes.  Memory: a head of at most 1 MiB, then what was pushed.  Errors: as read_wav(), and the
   // sink's.
   Status push(std::span<const std::byte> bytes);
-  // kDataLoss when no sound has come; a sample that is not whole is left out.
-  Status finish() const;
+  // The end of the sound: what waits for more of it (mono_mixer.h) goes on.  Nothing may be pushed afterwards.
+  Status flush();
+  // The same; kDataLoss when no sound has come; a sample that is not whole is left out, and the sink is warned of a WAV
+  // file that is cut off.
+  Status finish();
 
  private:
   Status begin();
@@ -33,7 +37,9 @@ class PcmStream {
 
   const std::string& name_;
   const SoundLimits& limits_;
+  const SoundSink& sink_;
   MonoMixer mixer_;
+  FloatRange range_;
   std::optional<PcmFormat> format_;
   bool begun_ = false;
   std::vector<std::byte> bytes_;  // that have not been decoded

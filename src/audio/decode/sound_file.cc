@@ -39,6 +39,14 @@ std::span<const std::byte> after_tags(std::span<const std::byte> file) {
   return file;
 }
 
+Status decode_ogg(std::span<const std::byte> sound, const std::string& name, MonoMixer& mixer) {
+  SYRINX_TRY(const OggPages pages, check_ogg_pages(sound, name));
+  if (!mixer.takes_parts()) SYRINX_TRY_VOID(pages.status);
+  if (!pages.status) sound = sound.first(pages.bytes);
+  Status decoded = pages.codec == OggCodec::kOpus ? decode_opus(sound, name, mixer) : decode_vorbis(sound, name, mixer);
+  return pages.status || mixer.has_refused() ? decoded : pages.status;
+}
+
 Status decode(std::span<const std::byte> sound, const std::string& name, const SoundLimits& limits, MonoMixer& mixer) {
   if (begins_with(sound, "RIFF")) {
     Status status = decode_wav(sound, name, limits, mixer);
@@ -48,10 +56,7 @@ Status decode(std::span<const std::byte> sound, const std::string& name, const S
     return !other && other.error().code == Code::kUnsupported ? status : other;
   }
   if (begins_with(sound, "fLaC")) return decode_flac(sound, name, mixer);
-  if (begins_with(sound, "OggS")) {
-    SYRINX_TRY(const OggCodec codec, check_ogg_pages(sound, name));
-    return codec == OggCodec::kOpus ? decode_opus(sound, name, mixer) : decode_vorbis(sound, name, mixer);
-  }
+  if (begins_with(sound, "OggS")) return decode_ogg(sound, name, mixer);
   if (const auto container = container_of(sound)) return decode_libav(sound, *container, name, mixer);
   if (looks_like_mp3(sound)) return decode_mp3(sound, name, mixer);
   return decode_sndfile(sound, name, mixer);
@@ -63,30 +68,38 @@ Status read_sound(std::span<const std::byte> file, const std::string& name, cons
                   const SoundSink& sink) {
   if (file.empty()) return fail(Code::kDataLoss, "'{}' is empty; a recording is needed", name);
   MonoMixer mixer(limits, name, sink);
-  SYRINX_TRY_VOID(decode(after_tags(file), name, limits, mixer));
+  const Status decoded = decode(after_tags(file), name, limits, mixer);
+  const bool is_damaged = !decoded && decoded.error().code == Code::kDataLoss && !mixer.has_refused();
+  const bool is_part = is_damaged && mixer.takes_parts() && mixer.frames() > 0;
+  if (!is_part) SYRINX_TRY_VOID(decoded);
   if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name);
+  SYRINX_TRY_VOID(mixer.finish());
+  if (is_part) sink.warn(fmt::format("{}; its first {:.1f} s were read", decoded.error().message, mixer.seconds()));
   return {};
 }
 
 SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink) {
-  return {.begin = sink.begin, .add = [&](std::span<const float> samples) -> Status {
-            SYRINX_TRY_VOID(file.check());
-            return sink.add(samples);
-          }};
+  SoundSink unchanged = sink;
+  unchanged.add = [&](std::span<const float> samples) -> Status {
+    SYRINX_TRY_VOID(file.check());
+    return sink.add(samples);
+  };
+  return unchanged;
 }
 
 Status read_sound(const std::string& path, const SoundLimits& limits, const SoundSink& sink) {
   SYRINX_TRY(const WatchedFile file, WatchedFile::open(path));
   const SoundSink unchanged = while_unchanged(file, sink);
   uint64_t since_release = 0;
-  const SoundSink releasing{.begin = sink.begin, .add = [&](std::span<const float> samples) {
-                              since_release += samples.size();
-                              if (since_release >= kReleaseAfter) {
-                                since_release = 0;
-                                file.release();
-                              }
-                              return unchanged.add(samples);
-                            }};
+  SoundSink releasing = sink;
+  releasing.add = [&](std::span<const float> samples) {
+    since_release += samples.size();
+    if (since_release >= kReleaseAfter) {
+      since_release = 0;
+      file.release();
+    }
+    return unchanged.add(samples);
+  };
   Status status = read_sound(file.bytes(), path, limits, releasing);
   SYRINX_TRY_VOID(file.check());
   return status;

@@ -58,28 +58,37 @@ std::optional<OggCodec> codec_of(std::span<const std::byte> first_page) {
 
 }  // namespace
 
-Result<OggCodec> check_ogg_pages(std::span<const std::byte> file, const std::string& name) {
+Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::string& name) {
+  OggPages pages;
   std::optional<OggCodec> codec;
   bool beginning = true;
-  while (!file.empty() && begins_with(file, kCapture.substr(0, file.size()))) {
-    const size_t size = page_bytes(file);
-    if (size > file.size())
-      return fail(Code::kDataLoss, "'{}' is cut off in the middle of an Ogg page; get the whole file", name);
-    const auto page = file.first(size);
-    if (!has_its_checksum(page))
-      return fail(Code::kDataLoss, "'{}' is damaged: an Ogg page has another checksum; get it anew", name);
+  std::span<const std::byte> rest = file;
+  while (!rest.empty() && begins_with(rest, kCapture.substr(0, rest.size()))) {
+    const size_t size = page_bytes(rest);
+    if (size > rest.size()) {
+      pages.status = fail(Code::kDataLoss, "'{}' is cut off in the middle of an Ogg page; get the whole file", name);
+      break;
+    }
+    const auto page = rest.first(size);
+    if (!has_its_checksum(page)) {
+      pages.status = fail(Code::kDataLoss, "'{}' is damaged: an Ogg page has another checksum; get it anew", name);
+      break;
+    }
     const bool begins_stream = (std::to_integer<unsigned>(page[5]) & 2) != 0;
     if (begins_stream && !beginning)
       return fail(Code::kUnsupported, "'{}' holds several recordings in a row; cut it into files of one each", name);
     if (begins_stream && !codec) codec = codec_of(page);
     beginning = begins_stream;
-    file = file.subspan(size);
+    rest = rest.subspan(size);
   }
+  pages.bytes = file.size() - rest.size();
   // A tag may follow; where another page does, the libraries go on there, which nobody has looked at.
-  if (std::search(file.begin(), file.end(), kCaptureBytes.begin(), kCaptureBytes.end()) != file.end())
-    return fail(Code::kDataLoss, "'{}' is damaged: between two Ogg pages is something else; get it anew", name);
+  if (pages.status && std::search(rest.begin(), rest.end(), kCaptureBytes.begin(), kCaptureBytes.end()) != rest.end())
+    pages.status = fail(Code::kDataLoss, "'{}' is damaged: between two Ogg pages is something else; get it anew", name);
+  if (!codec) SYRINX_TRY_VOID(pages.status);
   if (!codec) return fail(Code::kUnsupported, "'{}' is an Ogg file with neither Vorbis nor Opus in it", name);
-  return *codec;
+  pages.codec = *codec;
+  return pages;
 }
 
 }  // namespace syrinx

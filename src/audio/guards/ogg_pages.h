@@ -13,9 +13,14 @@ namespace syrinx {
 
 enum class OggCodec : uint8_t { kVorbis, kOpus };
 
-// Codec of the first known stream, when every page is whole, has its checksum, and all streams begin together.  Bytes
-// behind the last page contain no page.  Pure, thread-safe.  kDataLoss: cut off in a page, damaged; kUnsupported:
-// another recording follows, or neither Vorbis nor Opus is in it.
-Result<OggCodec> check_ogg_pages(std::span<const std::byte> file, const std::string& name);
+struct OggPages {
+  OggCodec codec = OggCodec::kVorbis;  // of the first known stream
+  size_t bytes = 0;                    // of the pages before a fault: each is whole and has its checksum
+  Status status = {};                  // the fault, kDataLoss: cut off in a page, damaged, a page behind something else
+};
+
+// All streams begin together; bytes behind the last page contain no page.  Pure, thread-safe.  kDataLoss: a fault
+// before a known stream has begun; kUnsupported: another recording follows, or neither Vorbis nor Opus is in it.
+Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace syrinx

@@ -55,6 +55,14 @@ Result<std::shared_ptr<SpeechEngine>> load_speech_engine(SpeechEngineOptions opt
   return family.load(std::move(options));
 }
 
+Result<std::shared_ptr<TextReader>> load_text_reader(SpeechEngineOptions options) {
+  if (options.files.family == nullptr)
+    return fail(Code::kUnsupported, "this build has no engine for the model '{}'", options.files.name);
+  const SpeechFamily& family = *options.files.family;
+  if (family.load_reader == nullptr) return no_text_reader(family.title);
+  return family.load_reader(std::move(options));
+}
+
 Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options) {
   SYRINX_TRY(options.threads, choose_threads(options.threads));
   if (options.files.family == nullptr)

@@ -18,6 +18,9 @@ const RecognitionFamily* find_recognition_family(std::string_view kind);
 
 // Errors: those of choose_threads(), of check_load_options() and of the family's own loader.
 Result<std::shared_ptr<SpeechEngine>> load_speech_engine(SpeechEngineOptions options);
+// The front end without the model: options.files of find_reader_files(), the dictionary, the cache's folder and
+// the first voice are used.  kUnsupported where the model takes text as it is written.
+Result<std::shared_ptr<TextReader>> load_text_reader(SpeechEngineOptions options);
 Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options);
 
 }  // namespace syrinx

@@ -6,6 +6,7 @@
 #include "engine/families/families.h"
 #include "engine/speech/remote_files.h"
 #include "engine/speech/speech_family.h"
+#include "store/catalogue.h"
 #include "store/installed_model.h"
 #include "store/model_manifest.h"
 #include "store/paths.h"
@@ -22,6 +23,14 @@ const SpeechFamily* family_of(const ModelPlace& place) {
   for (const SpeechFamily* const family : speech_families())
     if (family->recognise(place)) return family;
   return nullptr;
+}
+
+// The model need not be installed.
+const SpeechFamily* family_in_catalogue(const std::string& name) {
+  const auto catalogue = Catalogue::built_in();
+  if (!catalogue) return nullptr;
+  const auto entry = catalogue->find(name);
+  return entry ? find_speech_family((*entry)->kind) : nullptr;
 }
 
 tl::unexpected<Error> no_checkpoint(const ModelPlace& place) {
@@ -51,6 +60,27 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
   const SpeechFamily* const family = family_of(place);
   if (family == nullptr) return no_checkpoint(place);
   SYRINX_TRY(SpeechFiles files, family->find_files(place));
+  files.name = place.name;
+  files.family = family;
+  return files;
+}
+
+Result<SpeechFiles> find_reader_files(const std::string& model, const std::string& models_folder) {
+  ModelPlace place{.name = model.empty() ? kDefaultModel : model, .path = {}, .models_folder = models_folder};
+  if (is_remote(place.name))
+    return fail(Code::kInvalidArgument, "nothing is fetched to read a text; give an installed model instead of '{}'",
+                place.name);
+  const bool is_path = names_path(place.name);
+  place.path = is_path ? place.name : installed_folder(place.name, models_folder);
+  const bool is_here = is_there(place.path);
+  if (is_path && !is_here) return fail(Code::kNotFound, "there is no file or folder '{}'", place.name);
+  place.is_folder = !is_here || is_folder(place.path);
+  const SpeechFamily* family = is_here ? family_of(place) : nullptr;
+  if (family == nullptr && !is_path) family = family_in_catalogue(place.name);
+  if (family == nullptr && is_here) return no_checkpoint(place);
+  if (family == nullptr) return not_installed(place.name);
+  if (family->find_reader_files == nullptr) return no_text_reader(family->title);
+  SYRINX_TRY(SpeechFiles files, family->find_reader_files(place));
   files.name = place.name;
   files.family = family;
   return files;

@@ -16,4 +16,9 @@ namespace syrinx {
 // checkpoints is meant; for places elsewhere the errors of fetch().
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder);
 
+// The files of such a model's front end, for load_text_reader().  A model of the catalogue need not be
+// installed, and nothing is fetched: kInvalidArgument for a place elsewhere.  kUnsupported: the model takes text as it
+// is written.
+Result<SpeechFiles> find_reader_files(const std::string& model, const std::string& models_folder);
+
 }  // namespace syrinx

@@ -63,6 +63,8 @@ struct TranscribeOptions {
   std::string language = {};  // two letters; empty: the model finds out, or knows but one
   bool words = false;         // times of words
   bool tokens = false;        // times of tokens too, in their words
+  // Times of words for subtitles.  The text is as without them, where `words` may change where Whisper's windows begin.
+  bool subtitles = false;
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
   bool voice_activity = true;

@@ -42,6 +42,7 @@ class Stretches {
     }
     return {};
   }
+  void warn(const std::string& sentence) { transcript_.warnings.push_back(sentence); }
   Result<Transcript> finish() && {
     resampler_->finish(waiting_);
     if (!waiting_.empty()) SYRINX_TRY_VOID(transcribe(waiting_.size()));
@@ -108,9 +109,44 @@ Result<Transcript> transcribe_sound(Recogniser& recogniser, const SoundSource& s
   Stretches stretches(recogniser, options, progress, limits);
   const SoundSink sink{
       .begin = [&](int rate_hz, std::optional<uint64_t> frames) { return stretches.begin(rate_hz, frames); },
-      .add = [&](std::span<const float> samples) { return stretches.add(samples); }};
+      .add = [&](std::span<const float> samples) { return stretches.add(samples); },
+      .warn = [&](const std::string& sentence) { stretches.warn(sentence); }};
   SYRINX_TRY_VOID(source(sink));
   return std::move(stretches).finish();
+}
+
+Result<Transcript> transcribe_channels(Recogniser& recogniser, const ChannelSource& source,
+                                       const TranscribeOptions& options, const SoundProgress& progress) {
+  Transcript all;
+  int channels = 1;
+  for (int channel = 0; channel < channels; ++channel) {
+    const SoundSource counted = [&](const SoundSink& sink) {
+      SoundSink counting = sink;
+      counting.channels = [&](int count) { channels = count; };
+      return source(channel)(counting);
+    };
+    const SoundProgress shared = [&](double done_s, std::optional<double> total_s) {
+      if (!progress) return true;
+      const double before_s = channel * total_s.value_or(all.audio_s);
+      return progress(before_s + done_s, total_s ? std::optional(channels * *total_s) : std::nullopt);
+    };
+    TranscribeOptions labelling = options;
+    if (options.heard)
+      labelling.heard = [&](TranscriptSegment segment) {
+        segment.channel = channel;
+        options.heard(segment);
+      };
+    SYRINX_TRY(Transcript one, transcribe_sound(recogniser, counted, labelling, shared));
+    for (TranscriptSegment& segment : one.segments) {
+      segment.channel = channel;
+      all.segments.push_back(std::move(segment));
+    }
+    all.audio_s = std::max(all.audio_s, one.audio_s);
+    if (all.language.empty()) all.language = one.language;
+    if (channel == 0) all.warnings = std::move(one.warnings);
+  }
+  std::ranges::stable_sort(all.segments, {}, &TranscriptSegment::start_s);
+  return all;
 }
 
 }  // namespace syrinx

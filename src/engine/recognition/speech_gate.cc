@@ -2,24 +2,14 @@
 
 #include <algorithm>
 
+#include "engine/recognition/quiet_level.h"
+
 namespace syrinx {
 namespace {
 
 using silero::SpeechSpan;
 
 constexpr double kRate = silero::kSampleRateHz;
-
-// Walks along the stretches to `piece_s`; `goes_on`: where two meet, it is in the second.
-double in_recording(const std::vector<SpeechSpan>& spans, double piece_s, bool goes_on) {
-  double left = std::max(0.0, piece_s) * kRate;
-  for (const SpeechSpan& span : spans) {
-    const double length = static_cast<double>(span.end - span.begin);
-    const bool inside = goes_on ? left < length : left <= length;
-    if (inside) return (static_cast<double>(span.begin) + left) / kRate;
-    left -= length;
-  }
-  return spans.empty() ? piece_s : static_cast<double>(spans.back().end) / kRate;
-}
 
 }  // namespace
 
@@ -50,8 +40,15 @@ std::vector<float> SpeechPiece::sound(std::span<const float> recording) const {
   return joined;
 }
 
-double SpeechPiece::start_in_recording(double piece_s) const { return in_recording(spans, piece_s, true); }
-double SpeechPiece::end_in_recording(double piece_s) const { return in_recording(spans, piece_s, false); }
+double SpeechPiece::end_in_recording(double piece_s) const {
+  double left = std::max(0.0, piece_s) * kRate;
+  for (const SpeechSpan& span : spans) {
+    const double length = static_cast<double>(span.end - span.begin);
+    if (left <= length) return (static_cast<double>(span.begin) + left) / kRate;
+    left -= length;
+  }
+  return spans.empty() ? piece_s : static_cast<double>(spans.back().end) / kRate;
+}
 
 std::vector<SpeechPiece> join_spans(std::span<const SpeechSpan> spans, double max_piece_s) {
   const auto limit = static_cast<uint64_t>(std::max(1.0, max_piece_s * kRate));
@@ -92,11 +89,14 @@ Result<std::vector<SpeechPiece>> SpeechGate::pieces(std::span<const float> recor
                                                     const silero::SegmentOptions& segments,
                                                     const std::function<bool()>& is_wanted,
                                                     const std::function<void()>& between) const {
-  const std::vector<float> probabilities =
-      silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried, is_wanted, between);
+  const std::vector<float> probabilities = silero::speech_probabilities(*vad_, recording, silero::Framing::kCarried,
+                                                                        is_wanted, between, quiet_gain(recording));
   if (probabilities.empty() && !recording.empty())
     return fail(Code::kCancelled, "stopped while the speech of a recording was looked for");
-  return join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);
+  std::vector<SpeechPiece> pieces =
+      join_spans(silero::speech_segments(probabilities, recording.size(), segments), options_.max_piece_s);
+  for (SpeechPiece& piece : pieces) piece.pad_s = segments.speech_pad_ms / 1000;
+  return pieces;
 }
 
 Result<std::optional<silero::SegmentOptions>> speech_rules(const std::optional<SpeechGate>& gate, bool wanted,

@@ -1,6 +1,6 @@
 // Leaves silence out before recognition: voice activity finds the speech of a recording, its stretches are joined to
-// pieces of at most a window's length, and times of a piece are mapped back to the recording (spec whisper.md, section
-// 6).  A gap shrinks to its two paddings; a recording without speech gives no piece.
+// pieces of at most a window's length (spec whisper.md, section 6).  A gap shrinks to its two paddings; a recording
+// without speech gives no piece.
 //
 // Immutable, thread-safe.
 #pragma once
@@ -21,13 +21,13 @@ namespace syrinx {
 // Stretches of a recording, one behind the other: what is decoded as one sound.
 struct SpeechPiece {
   std::vector<silero::SpeechSpan> spans;  // samples at 16 kHz, in order, without overlap, none empty
+  double pad_s = 0;                       // of silence that a stretch keeps on both sides
 
   uint64_t samples() const;
   // The sound of the piece, out of the whole recording's.
   std::vector<float> sound(std::span<const float> recording) const;
-  // Seconds of the piece as seconds of the recording.  Where two stretches meet, what begins belongs to the second and
-  // what ends to the first.
-  double start_in_recording(double piece_s) const;
+  // Seconds of the piece that are done as seconds of the recording: where two stretches meet, the end of the first.
+  // piece_times.h places segments and words.
   double end_in_recording(double piece_s) const;
 };
 
@@ -54,7 +54,8 @@ class SpeechGate {
   // `path`: Silero's file.  Errors: those of SileroVad::load(), and of silero::validate().
   static Result<SpeechGate> load(const std::string& path, const GateOptions& options = {});
 
-  // The stretches of speech in mono sound at 16 kHz, joined.
+  // The stretches of speech in mono sound at 16 kHz, joined.  A very quiet recording is raised for this alone
+  // (quiet_level.h).
   std::vector<SpeechPiece> pieces(std::span<const float> recording) const {
     return pieces(recording, options_.segments);
   }

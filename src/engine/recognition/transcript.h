@@ -44,6 +44,7 @@ struct TranscriptSegment {
   std::vector<int32_t> tokens;        // of the model's vocabulary, without its specials
   std::vector<TranscriptWord> words;  // where they were asked for
   std::optional<Window> window{};     // of Whisper alone
+  std::optional<int> channel{};       // counted from 0, where each was heard for itself
 };
 
 // Every time of a segment by `start` and `end`, functions of seconds; what would end before it begins ends there.
@@ -69,6 +70,7 @@ struct Transcript {
   std::string language;  // two letters, or empty where the model does not say
   double audio_s = 0;
   std::vector<TranscriptSegment> segments;  // in order of time
+  std::vector<std::string> warnings{};      // sentences: what of the recording could not be heard
 
   // The segments joined as a reader writes them.
   std::string text() const;

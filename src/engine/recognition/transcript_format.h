@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,16 +23,18 @@ Result<TranscriptFormat> parse_transcript_format(std::string_view name);  // "te
 Result<TranscriptTimes> parse_transcript_times(std::string_view name);    // "", "segment", "word", "token"
 const char* transcript_ending(TranscriptFormat format);                   // ".txt", ".json", ".srt", ".vtt"
 
-// Limits of a subtitle: two lines of 42 columns for at most seven seconds, as broadcasters have it.
+// Limits of a subtitle: two lines of 42 columns for at most seven seconds, as broadcasters have it, and no pause.
 struct CueLimits {
   size_t max_columns = 42;
   size_t max_lines = 2;
   double max_seconds = 7;
+  double max_pause_s = 1;  // between two of its words
 };
 
 struct Cue {
   double start_s = 0, end_s = 0;
   std::vector<std::string> lines;
+  std::optional<int> channel{};  // of its segment
   bool operator==(const Cue&) const = default;
 };
 
@@ -37,20 +42,28 @@ struct Cue {
 // ends behind a punctuation mark.  kWord, kToken: a cue a word.  Empty text gives none.
 std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes times, const CueLimits& limits = {});
 
+// Has every cue of a file last, as WebVTT wants it, in milliseconds as they are printed: one of no length takes
+// kShortestCueMs, or less up to the next, or else moves the next; none begins before `from_s` or the end of the one
+// before, nor do the last ones end behind `until_s` unless one did.  Where a cue lasts already, it stays as it is.
+inline constexpr int64_t kShortestCueMs = 100;
+void make_cues_last(std::span<Cue> cues, double from_s, double until_s);
+
 // "00:01:02,345" and "00:01:02.345"; to the nearest millisecond, hours of two digits or more.
 std::string srt_time(double seconds);
 std::string vtt_time(double seconds);
-// With the empty line behind.  `number` counts from 1.
+// With the empty line behind.  `number` counts from 1.  A channel is told in front: "[0] ", "<v channel 0>".
 std::string srt_cue(size_t number, const Cue& cue);
 std::string vtt_cue(const Cue& cue);
 inline constexpr std::string_view kVttHeader = "WEBVTT\n\n";
 
-// kNone: the text on one line.  kSegment, kWord, kToken: a line each, "[00:00:01.000 --> 00:00:02.500] text".
+// kNone: the text on one line.  A channel is told as "channel 0: ".  kSegment, kWord, kToken: a line each,
+// "[00:00:01.000 --> 00:00:02.500] text".
 std::string segment_text(const TranscriptSegment& segment, TranscriptTimes times);
 // All of it, as the content of a file.
 std::string format_transcript(const Transcript& transcript, TranscriptFormat format, TranscriptTimes times);
 
 // docs/cli.md describes the members.  From kWord on each segment has its words, even where it has none.
+Json to_json(const std::vector<std::string>& sentences);
 Json to_json(const TranscriptWord& word);
 Json to_json(const TranscriptSegment& segment, TranscriptTimes times);
 Json to_json(const Transcript& transcript, TranscriptTimes times);

@@ -16,7 +16,8 @@
 // earned kStepNs, one of its steps goes before all others, and the time that it takes is subtracted.  So waited-for
 // work keeps a quarter of the team, batch work a sixteenth, and live work the rest, whatever the others ask for.  Live
 // work that has more time than kSoonNs, a stream that is ahead of its listener, shares the team with batch work by
-// halves.
+// halves.  Before live work that has waited for kLongStandNs, only one earned step of each class goes: so a
+// stream's frames stop for little longer than that, a step of each class and a round.
 //
 // Other work of one class and due time is served in the order of asking.  Nothing is allocated: waiters are linked in
 // place.
@@ -52,6 +53,8 @@ class DueQueue {
   // Live work with more time goes before other work once it has waited so long: a stream that is ahead is not stopped
   // until its listener has caught up.
   static constexpr int64_t kStandNs = 24'000'000;
+  // And before a second earned step of a class: what is saved up does not stop a stream at once.
+  static constexpr int64_t kLongStandNs = 32'000'000;
   // One step earns the others at most the share of this time, however long it takes.
   static constexpr int64_t kMostCountedNs = 100'000'000;
   // A class earns 1 / kShares of the time that other work takes; 0: it needs no share, as it goes first.
@@ -96,11 +99,13 @@ class DueQueue {
       if (kShares[i] == 0) continue;
       if (static_cast<Work>(i) == work) {
         if (is_paid_) earned_ns_[i] = std::max(earned_ns_[i] - took_ns, -kMostOwedNs);
+        was_paid_[i] = is_paid_;
       } else if (firsts_[i] != nullptr) {
         earned_ns_[i] =
             std::min(earned_ns_[i] + std::min(took_ns, kMostCountedNs) / (had_time_ ? 1 : kShares[i]), kMostEarnedNs);
       }
     }
+    if (work == Work::kLive) was_paid_.fill(false);
     is_paid_ = had_time_ = false;
   }
 
@@ -158,20 +163,24 @@ class DueQueue {
       if (each->due_ns > kDueAtOnce) return *each;
     return *best;
   }
-  // The live work that asked first has waited long enough.
-  bool has_stood_long(int64_t now_ns) const {
-    return waits(Work::kLive) && firsts_[static_cast<size_t>(Work::kLive)]->asked_ns + kStandNs <= now_ns;
+  // The live work that asked first has waited so long.
+  bool has_stood(int64_t stood_ns, int64_t now_ns) const {
+    return waits(Work::kLive) && firsts_[static_cast<size_t>(Work::kLive)]->asked_ns + stood_ns <= now_ns;
   }
   Waiter*& first(Work work) { return firsts_[static_cast<size_t>(work)]; }
   bool waits(Work work) const { return firsts_[static_cast<size_t>(work)] != nullptr; }
-  bool has_earned(Work work) const { return earned_ns_[static_cast<size_t>(work)] >= kStepNs; }
+  // One of its steps goes before all others now.
+  bool is_to_be_paid(Work work, int64_t now_ns) const {
+    const auto i = static_cast<size_t>(work);
+    return earned_ns_[i] >= kStepNs && !(was_paid_[i] && has_stood(kLongStandNs, now_ns));
+  }
 
   Work choose(int64_t now_ns) {
     const bool live = waits(Work::kLive), waited_for = waits(Work::kWaitedFor), batch = waits(Work::kBatch);
-    if (batch && (live || waited_for) && has_earned(Work::kBatch)) return paid(Work::kBatch);
+    if (batch && (live || waited_for) && is_to_be_paid(Work::kBatch, now_ns)) return paid(Work::kBatch);
     if (!waited_for) return live ? Work::kLive : Work::kBatch;
-    if (!is_soon(now_ns) && !has_stood_long(now_ns)) return Work::kWaitedFor;
-    return has_earned(Work::kWaitedFor) ? paid(Work::kWaitedFor) : Work::kLive;
+    if (!is_soon(now_ns) && !has_stood(kStandNs, now_ns)) return Work::kWaitedFor;
+    return is_to_be_paid(Work::kWaitedFor, now_ns) ? paid(Work::kWaitedFor) : Work::kLive;
   }
   Work paid(Work work) {
     is_paid_ = true;
@@ -180,6 +189,7 @@ class DueQueue {
 
   std::array<Waiter*, kClasses> firsts_ = {};
   std::array<int64_t, kClasses> earned_ns_ = {};
+  std::array<bool, kClasses> was_paid_ = {};  // an earned step since the last live one
   size_t waiting_ = 0;
   bool is_paid_ = false;   // the step that runs goes before others by its share
   bool had_time_ = false;  // it could have waited for kSoonNs

@@ -60,10 +60,14 @@ Status SentenceSpeaker::heed_mark(SpeechStream& stream) {
 Status SentenceSpeaker::pause(const MarkedText::Mark& mark, SpeechStream& stream) {
   const auto samples = static_cast<size_t>(std::llround(mark.pause_s * rate_hz()));
   silence_ += samples;
-  if (silence_ > kMaxSilenceS * samples_a_second())
-    return fail(Code::kLimitExceeded, "line {} of the text: its pauses add up to more than {} s; leave some out",
-                mark.line, kMaxSilenceS);
+  SYRINX_TRY_VOID(check_silence(static_cast<double>(silence_) / rate_hz(), mark));
   return hand_over_silence(samples, stream);
+}
+
+Status SentenceSpeaker::check_silence(double silence_s, const MarkedText::Mark& last) {
+  if (silence_s <= static_cast<double>(kMaxSilenceS)) return {};
+  return fail(Code::kLimitExceeded, "line {} of the text: its pauses add up to more than {} s; leave some out",
+              last.line, kMaxSilenceS);
 }
 
 Status SentenceSpeaker::hand_over_silence(size_t samples, SpeechStream& stream) {

@@ -28,6 +28,8 @@ class SentenceSpeaker : public Speaker {
   explicit SentenceSpeaker(const SpeakOptions& options)
       : silence_for_nothing_(options.silence_for_nothing), marked_(options.plain) {}
   Status speak(SpeechStream& stream) final;
+  // kLimitExceeded, with the line of the last pause, where all of them together last longer than kMaxSilenceS.
+  static Status check_silence(double silence_s, const MarkedText::Mark& last);
 
  protected:
   enum class Moment { kFlow, kPause, kEnd };  // of the text: more may follow, follows later, never follows

@@ -13,6 +13,10 @@ bool names_voice(char c) {
 
 }  // namespace
 
+Result<std::unique_ptr<TextReading>> SpeechEngine::read(const SpeakOptions& /*options*/) {
+  return no_text_reader("'" + name() + "'");
+}
+
 Status check_voice_name(const std::string& name) {
   if (!name.empty() && std::all_of(name.begin(), name.end(), names_voice)) return {};
   return fail(Code::kInvalidArgument, "{} cannot name a voice: use letters, digits, '_' and '-'", in_quotes(name));

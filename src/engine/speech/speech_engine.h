@@ -13,6 +13,7 @@
 #include "base/step_counts.h"
 #include "engine/speech/speech_files.h"
 #include "engine/speech/speech_session.h"
+#include "engine/speech/text_reader.h"
 #include "tensor/precision.h"
 
 namespace syrinx {
@@ -40,6 +41,8 @@ class SpeechEngine {
   // kNotFound or kInvalidArgument for the voice and for numbers out of range; kUnsupported for options that this family
   // does not heed, or a language without a front end.
   virtual Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) = 0;
+  // How its front end reads a text; the errors of TextReader::start(), and kUnsupported where it has none.
+  virtual Result<std::unique_ptr<TextReading>> read(const SpeakOptions& options);
   // A voice from the content of its file, under a name of letters, digits, '_' and '-'; replaces one of that name.
   virtual Status add_voice(const std::string& name, std::span<const std::byte> content) = 0;
   virtual bool clones() const = 0;  // whether add_voice() makes voices of recordings

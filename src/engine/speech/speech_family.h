@@ -68,6 +68,10 @@ struct SpeechFamily {
   Result<SpeechFiles> (*find_files)(const ModelPlace& place);
   // options.threads has been chosen and the options for loading have been checked.
   Result<std::shared_ptr<SpeechEngine>> (*load)(SpeechEngineOptions options);
+  // The front end without the model, and its files, where the checkpoint need not be there.  Null: a model of
+  // the family takes text as it is written.
+  Result<SpeechFiles> (*find_reader_files)(const ModelPlace& place) = nullptr;
+  Result<std::shared_ptr<TextReader>> (*load_reader)(SpeechEngineOptions options) = nullptr;
 
   Result<std::vector<VoiceEntry>> (*voices)(const SpeechFiles& files);
   std::string (*default_voice)(const SpeechFiles& files);

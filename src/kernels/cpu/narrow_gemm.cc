@@ -196,10 +196,9 @@ void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<co
                         Range panels) {
   const Products products = choose_products();
   const Finish finish{matrix, x, addend, y, products.int8_offset};
-  const size_t groups = matrix.depth() / kInt4Group,
-               step = x.rows > kNarrowTile ? even_step(x.rows, kNarrowRows) : x.rows;
-  // Beyond a tile the products take longer than the reading of a panel, and sums kept between its pieces would cost
-  // more.
+  const size_t groups = matrix.depth() / kInt4Group;
+  // Beyond a tile the products take longer than the reading of a panel: sums kept between its pieces would cost more.
+  const size_t step = x.rows > kNarrowTile ? even_step(x.rows, kNarrowRows) : x.rows;
   alignas(64) int32_t whole[kNarrowTile * kPanelColumns];
   alignas(64) float sums[kNarrowTile * kPanelColumns];
   const auto* panel = static_cast<const std::byte*>(matrix.panels) + panels.begin * matrix.panel_bytes();

@@ -20,6 +20,7 @@
 
 #define SYRINX_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define SYRINX_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#define SYRINX_WIDE __attribute__((target("avx512f"), always_inline)) inline  // part of a function of either
 
 namespace syrinx::kernels {
 namespace {
@@ -66,20 +67,38 @@ void with_rows(size_t rows, const Block& block) {
   if constexpr (kMost > 1) with_rows<kMost - 1>(rows, block);
 }
 
+SYRINX_WIDE __m512i load16(const int32_t* from) { return _mm512_loadu_si512(from); }
+SYRINX_WIDE __m512 load16(const float* from) { return _mm512_loadu_ps(from); }
+SYRINX_WIDE void store16(__m512i v, int32_t* to) { _mm512_storeu_si512(to, v); }
+SYRINX_WIDE void store16(__m512 v, float* to) { _mm512_storeu_ps(to, v); }
+
+// A block's sums in registers, from what is in c [rows][32] or from zero, and back.
+template <class T, class V, size_t kRows>
+SYRINX_WIDE void begin_sums(bool goes_on, const T* c, V (&sum0)[kRows], V (&sum1)[kRows]) {
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = V{};
+  if (!goes_on) return;
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    sum0[r] = load16(c + r * 32);
+    sum1[r] = load16(c + r * 32 + 16);
+  }
+}
+template <class T, class V, size_t kRows>
+SYRINX_WIDE void keep_sums(const V (&sum0)[kRows], const V (&sum1)[kRows], T* c) {
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    store16(sum0[r], c + r * 32);
+    store16(sum1[r], c + r * 32 + 16);
+  }
+}
+
 // goes_on: the sums go on from what is in c.
 template <size_t kRows, bool kShared>
 SYRINX_VNNI void int8_block(const std::byte* rows, size_t stride, size_t steps, const int8_t* panel, Ahead ahead,
                             bool goes_on, int32_t* c) {
   __m512i sum0[kRows], sum1[kRows];
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_si512();
-  if (kShared && goes_on) {
-    SYRINX_UNROLL
-    for (size_t r = 0; r < kRows; ++r) {
-      sum0[r] = _mm512_loadu_si512(c + r * 32);
-      sum1[r] = _mm512_loadu_si512(c + r * 32 + 16);
-    }
-  }
+  begin_sums(kShared && goes_on, c, sum0, sum1);
   for (size_t k = 0; k < steps; ++k, panel += 128) {
     prefetch_step<kShared || kRows >= kFarRows, kShared>(panel, ahead);
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
@@ -90,11 +109,7 @@ SYRINX_VNNI void int8_block(const std::byte* rows, size_t stride, size_t steps, 
       sum1[r] = _mm512_dpbusd_epi32(sum1[r], a, w1);
     }
   }
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    _mm512_storeu_si512(c + r * 32, sum0[r]);
-    _mm512_storeu_si512(c + r * 32 + 16, sum1[r]);
-  }
+  keep_sums(sum0, sum1, c);
 }
 
 SYRINX_VNNI inline __m512 scales16(const std::byte* bf16) {
@@ -113,15 +128,7 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t te
                             Ahead ahead, bool goes_on, float* c) {
   const __m512i mask = _mm512_set1_epi8(0x0F);
   __m512 total0[kRows], total1[kRows];
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) total0[r] = total1[r] = _mm512_setzero_ps();
-  if (kShared && goes_on) {
-    SYRINX_UNROLL
-    for (size_t r = 0; r < kRows; ++r) {
-      total0[r] = _mm512_loadu_ps(c + r * 32);
-      total1[r] = _mm512_loadu_ps(c + r * 32 + 16);
-    }
-  }
+  begin_sums(kShared && goes_on, c, total0, total1);
   const std::byte *a = x.rows, *const end = a + x.depth;
   for (; a != end; ++term) {
     const __m512 scale0 = scales16(panel), scale1 = scales16(panel + 32);
@@ -150,11 +157,7 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t te
       total1[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum1[r]), scale1, total1[r]);
     }
   }
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    _mm512_storeu_ps(c + r * 32, total0[r]);
-    _mm512_storeu_ps(c + r * 32 + 16, total1[r]);
-  }
+  keep_sums(total0, total1, c);
 }
 
 SYRINX_BF16 inline __m512bh load_pairs(const void* p) {
@@ -176,15 +179,7 @@ SYRINX_BF16 inline __m512bh broadcast_pair(const std::byte* p) {
 template <size_t kRows, bool kShared>
 SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead ahead, bool goes_on, float* c) {
   __m512 sum0[kRows], sum1[kRows];
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = _mm512_setzero_ps();
-  if (kShared && goes_on) {
-    SYRINX_UNROLL
-    for (size_t r = 0; r < kRows; ++r) {
-      sum0[r] = _mm512_loadu_ps(c + r * 32);
-      sum1[r] = _mm512_loadu_ps(c + r * 32 + 16);
-    }
-  }
+  begin_sums(kShared && goes_on, c, sum0, sum1);
   const std::byte* tap = x.rows;
   for (size_t t = 0; t < x.taps; ++t, tap += x.tap_stride) {
     for (size_t k = 0; k < x.depth; k += 2, panel += 64) {
@@ -198,11 +193,7 @@ SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead a
       }
     }
   }
-  SYRINX_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    _mm512_storeu_ps(c + r * 32, sum0[r]);
-    _mm512_storeu_ps(c + r * 32 + 16, sum1[r]);
-  }
+  keep_sums(sum0, sum1, c);
 }
 
 // More rows than a block has share each piece of a panel while it is in the first-level cache.

@@ -60,7 +60,7 @@ std::optional<Spoken> EnglishG2p::Impl::say_users(std::string_view word, Followi
   const bool stem = found == nullptr && possessive;
   if (stem) found = user.find(word.substr(0, word.size() - 2));
   if (found == nullptr) return std::nullopt;
-  Spoken said{found->phonemes, WordKind::kUser};
+  Spoken said{found->phonemes, WordKind::kUser, SoundRule::kDictionary};
   std::string_view rest = found->respelled;
   while (!rest.empty()) {  // from right to left, as everywhere
     const size_t gap = rest.find_last_of(" \t");
@@ -78,36 +78,49 @@ std::optional<Spoken> EnglishG2p::Impl::say_users(std::string_view word, Followi
 
 Spoken EnglishG2p::Impl::say_unknown(std::string_view word) const {
   if (fallback != nullptr && word.size() > 1) {
-    if (Phonemes phonemes = fallback->say(word); !phonemes.empty()) return {phonemes, WordKind::kFallback};
+    if (Phonemes phonemes = fallback->say(word); !phonemes.empty())
+      return {phonemes, WordKind::kFallback, SoundRule::kLetterToSound};
   }
-  return {rules().spell(word).value_or(Phonemes()), WordKind::kSpelled};
+  return {rules().spell(word).value_or(Phonemes()), WordKind::kSpelled, SoundRule::kSpelled};
 }
 
 // The longest known tail first, then what is left of it, so that each part knows the sound that follows.
 Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following) const {
   const std::vector<std::string_view> parts = cut_word(word);
   std::vector<SaidPart> said;
-  WordKind kind = WordKind::kLexicon;
+  Spoken whole;
+  const char* read_from = nullptr;  // where whole.read_as begins in `word`
+  bool spells = false;              // it begins with spelled letters
   for (size_t right = parts.size(); right > 0;) {
     size_t left = right - std::min(right, kMostPartsOfAWord);
     std::optional<Spoken> found;
+    std::string_view tail;
+    const char* const end = parts[right - 1].data() + parts[right - 1].size();
     for (; left < right && !found; ++left) {
       const char* begin = parts[left].data();
-      const std::string_view tail(begin,
-                                  static_cast<size_t>(parts[right - 1].data() + parts[right - 1].size() - begin));
+      tail = std::string_view(begin, static_cast<size_t>(end - begin));
       if (!is_silent(tail)) found = rules().say(tail, tag, following);
     }
     left = found ? left - 1 : right - 1;
     if (!found && !is_silent(parts[left])) found = say_unknown(parts[left]);
     if (found) {
-      kind = std::max(kind, found->kind);
+      whole.kind = std::max(whole.kind, found->kind);
+      whole.rule = said.empty() ? found->rule : SoundRule::kCompound;
+      const bool is_spelled = found->rule == SoundRule::kSpelled;
+      std::string part = found->read_as.empty() ? read_as(tail, found->rule) : std::move(found->read_as);
+      // A part that is silent, or letters that are spelled, stand between two words.
+      if (!said.empty() && (end != read_from || spells || is_spelled)) part += ' ';
+      whole.read_as.insert(0, part);
+      read_from = tail.data();
+      spells = is_spelled;
       following.see(found->phonemes, parts[left]);
       said.push_back({parts[left], std::move(found->phonemes)});
     }
     right = left;
   }
   std::reverse(said.begin(), said.end());
-  return {join_parts(std::move(said)), kind};
+  whole.phonemes = join_parts(std::move(said));
+  return whole;
 }
 
 Spoken EnglishG2p::Impl::say_word(const std::vector<text::Token>& tokens, size_t i, Tag tag,
@@ -128,8 +141,10 @@ Spoken EnglishG2p::Impl::say_token(const std::vector<text::Token>& tokens, size_
   Spoken said;
   switch (token.kind) {
     case text::TokenKind::kPunctuation: said = {from_utf8(token.text), WordKind::kPunctuation}; break;
-    case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape}; break;
-    case text::TokenKind::kLetters: said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled}; break;
+    case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape, SoundRule::kPhonemes}; break;
+    case text::TokenKind::kLetters:
+      said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled, SoundRule::kSpelled};
+      break;
     case text::TokenKind::kWord: said = say_word(tokens, i, tag, following); break;
   }
   following.see(said.phonemes, token.text);
@@ -137,6 +152,17 @@ Spoken EnglishG2p::Impl::say_token(const std::vector<text::Token>& tokens, size_
   if (token.number) said.kind = WordKind::kNumber;
   return said;
 }
+
+namespace {
+
+ReadWord read_word(const text::Token& token, const Spoken& said, const PhonemizedWord& word) {
+  ReadWord read{said.read_as.empty() ? read_as(token.text, said.rule) : said.read_as, token.rule,
+                sound_rule_name(said.rule), word.source, word.phonemes};
+  if (read.rule.empty()) read.rule = read.sound;
+  return read;
+}
+
+}  // namespace
 
 EnglishG2p::EnglishG2p(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 EnglishG2p::~EnglishG2p() = default;
@@ -157,7 +183,8 @@ Result<std::shared_ptr<const EnglishG2p>> EnglishG2p::load(const G2pFiles& files
   return std::shared_ptr<const EnglishG2p>(new EnglishG2p(std::move(impl)));
 }
 
-Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_offset) const {
+Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_offset,
+                                         std::vector<ReadWord>* read) const {
   text::NormalizeOptions options;
   options.british = impl_->british;
   if (!impl_->user.empty()) options.is_own_word = [this](std::string_view w) { return impl_->user.find(w) != nullptr; };
@@ -181,6 +208,7 @@ Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_
       append_for_model(out.phonemes, said[i].phonemes);
       word.phonemes.end = out.phonemes.size();
       out.words.push_back(word);
+      if (read != nullptr && word.kind != WordKind::kPunctuation) read->push_back(read_word(tokens[i], said[i], word));
       space = false;
     }
     space = space || tokens[i].space_after;

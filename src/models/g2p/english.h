@@ -52,6 +52,15 @@ struct Phonemized {
   bool speaks() const;                                                   // has a word, not only punctuation
 };
 
+// How a word is read out and which rules decided it: for reports, speech does without.
+struct ReadWord {
+  std::string word;        // lower case; spelled letters as single capitals with spaces between: "U S"
+  std::string_view rule;   // the reader that rewrote the text ("money"), else as `sound`; a literal
+  std::string_view sound;  // sound_rule_name()
+  text::Range source;      // as in PhonemizedWord
+  text::Range phonemes;
+};
+
 class EnglishG2p {
  public:
   // kNotFound, kDataLoss with the file's name; a damaged compiled lexicon is made anew, not an error.
@@ -59,8 +68,10 @@ class EnglishG2p {
   ~EnglishG2p();
 
   // One sentence or more, up to 1 MB.  kLimitExceeded, or kInvalidArgument naming the byte that is not UTF-8.
-  // Text that leaves nothing to say gives an empty result (speaks() is false), not an error.
-  Result<Phonemized> phonemize(std::string_view text, size_t source_offset = 0) const;
+  // Text that leaves nothing to say gives an empty result (speaks() is false), not an error.  `read`, if not null, gets
+  // the words without punctuation.
+  Result<Phonemized> phonemize(std::string_view text, size_t source_offset = 0,
+                               std::vector<ReadWord>* read = nullptr) const;
 
  private:
   struct Impl;

@@ -36,7 +36,54 @@ std::optional<float> stress_of(std::string_view word) {
   return word == text::ascii_upper(word) ? 2.0f : 0.5f;
 }
 
+// The rule of a word with an ending, by that of its stem.
+SoundRule stem_rule(SoundRule rule) {
+  switch (rule) {
+    case SoundRule::kHeteronymTag:
+    case SoundRule::kHeteronymEnd:
+    case SoundRule::kHeteronymDefault: return SoundRule::kHeteronymStem;
+    case SoundRule::kSpelled: return SoundRule::kSpelledStem;
+    default: return SoundRule::kLexiconStem;
+  }
+}
+
 }  // namespace
+
+const char* sound_rule_name(SoundRule rule) {
+  switch (rule) {
+    case SoundRule::kLexicon: return "lexicon";
+    case SoundRule::kLexiconSilver: return "lexicon-silver";
+    case SoundRule::kLexiconStem: return "lexicon-stem";
+    case SoundRule::kFunctionWord: return "function-word";
+    case SoundRule::kHeteronymTag: return "heteronym-tag";
+    case SoundRule::kHeteronymEnd: return "heteronym-end";
+    case SoundRule::kHeteronymDefault: return "heteronym-default";
+    case SoundRule::kHeteronymStem: return "heteronym-stem";
+    case SoundRule::kHomograph: return "homograph";
+    case SoundRule::kSpelled: return "spelled";
+    case SoundRule::kSpelledStem: return "spelled-stem";
+    case SoundRule::kCompound: return "compound";
+    case SoundRule::kLetterToSound: return "letter-to-sound";
+    case SoundRule::kDictionary: return "dictionary";
+    case SoundRule::kPhonemes: return "phonemes";
+  }
+  return "?";
+}
+
+std::string read_as(std::string_view word, SoundRule rule) {
+  std::string out;
+  if (rule == SoundRule::kSpelled) {
+    for (const char c : word) {
+      if (!text::is_ascii_letter(static_cast<unsigned char>(c))) continue;
+      if (!out.empty()) out += ' ';
+      out += text::ascii_upper(c);
+    }
+    return out;
+  }
+  out = text::ascii_lower(word);
+  std::replace(out.begin(), out.end(), '-', ' ');
+  return out;
+}
 
 void Following::see(PhonemesView phonemes, std::string_view word) {
   for (const char32_t c : phonemes) {
@@ -80,7 +127,7 @@ std::optional<Spoken> WordRules::to_or_the(std::string_view lower, const Query& 
 std::optional<Spoken> WordRules::special(std::string_view word, const Query& query) const {
   if (text::is_initialism(word)) {
     auto spelled = spell(word);
-    return spelled ? std::optional(Spoken{*spelled, WordKind::kSpelled}) : std::nullopt;
+    return spelled ? std::optional(Spoken{*spelled, WordKind::kSpelled, SoundRule::kSpelled}) : std::nullopt;
   }
   const std::string lower = text::ascii_lower(word);
   const bool stressed = query.stress && *query.stress > 0;
@@ -123,21 +170,27 @@ std::optional<Spoken> WordRules::look_up(std::string_view word, const Query& que
     name_in_capitals = query.tag == Tag::kProperNoun;
     entry = lexicon_.gold(key);
   }
+  const bool gold = entry.has_value();
   if (!entry && !name_in_capitals) entry = lexicon_.silver(key);
   std::optional<std::string_view> value;
+  SoundRule rule = gold ? SoundRule::kLexicon : SoundRule::kLexiconSilver;
   if (entry && entry->by_tag()) {
+    rule = SoundRule::kHeteronymDefault;
     if (!query.following.vowel) value = entry->find("None");
+    if (value) rule = SoundRule::kHeteronymEnd;
     if (!value) value = entry->find(lexicon_name(query.tag));
     if (!value) value = entry->find(lexicon_class(query.tag));
+    if (value && rule != SoundRule::kHeteronymEnd) rule = SoundRule::kHeteronymTag;
   }
+  if (word.size() == 1) rule = SoundRule::kSpelled;  // the name of a letter
   if (entry && !value) value = entry->default_value();
   const bool found = value && !value->empty();
   const Phonemes phonemes = found ? from_utf8(*value) : Phonemes();
   if (!found || (name_in_capitals && !contains(phonemes, kPrimary))) {
-    if (auto spelled = spell(key)) return Spoken{*spelled, WordKind::kSpelled};
+    if (auto spelled = spell(key)) return Spoken{*spelled, WordKind::kSpelled, SoundRule::kSpelled};
     if (!found) return std::nullopt;
   }
-  return Spoken{query.stress ? with_stress(phonemes, *query.stress) : phonemes, WordKind::kLexicon};
+  return Spoken{query.stress ? with_stress(phonemes, *query.stress) : phonemes, WordKind::kLexicon, rule};
 }
 
 std::optional<std::string> WordRules::stem_of_s(std::string_view word) const {
@@ -171,23 +224,31 @@ std::optional<std::string> WordRules::stem_of_ing(std::string_view word) const {
 }
 
 std::optional<Spoken> WordRules::ending(std::string_view word, const Query& query) const {
-  Phonemes phonemes;
+  const Query stressed{query.tag, query.stress.value_or(0.5f), query.following};
   if (const auto stem = stem_of_s(word)) {
-    if (const auto said = look_up(*stem, query)) phonemes = with_s(said->phonemes, british_);
+    if (auto said = with_ending(word, *stem, look_up(*stem, query), with_s)) return said;
   }
-  if (phonemes.empty()) {
-    if (const auto stem = stem_of_ed(word)) {
-      if (const auto said = look_up(*stem, query)) phonemes = with_ed(said->phonemes, british_);
-    }
+  if (const auto stem = stem_of_ed(word)) {
+    if (auto said = with_ending(word, *stem, look_up(*stem, query), with_ed)) return said;
   }
-  if (phonemes.empty()) {
-    if (const auto stem = stem_of_ing(word)) {
-      const Query stressed{query.tag, query.stress.value_or(0.5f), query.following};
-      if (const auto said = look_up(*stem, stressed)) phonemes = with_ing(said->phonemes, british_);
-    }
+  if (const auto stem = stem_of_ing(word)) {
+    if (auto said = with_ending(word, *stem, look_up(*stem, stressed), with_ing)) return said;
   }
-  if (phonemes.empty()) return std::nullopt;
-  return Spoken{phonemes, WordKind::kSuffix};
+  return std::nullopt;
+}
+
+// `word` is `stem` with the ending that `add` says.  Nothing where the stem or the result has no sound.
+std::optional<Spoken> WordRules::with_ending(std::string_view word, std::string_view stem,
+                                             const std::optional<Spoken>& said,
+                                             Phonemes (*add)(PhonemesView, bool)) const {
+  if (!said) return std::nullopt;
+  Spoken out{add(said->phonemes, british_), WordKind::kSuffix, stem_rule(said->rule)};
+  if (out.phonemes.empty()) return std::nullopt;
+  if (said->rule == SoundRule::kSpelled) {
+    const bool is_whole = word.starts_with(stem);  // not "ies" of "y"
+    out.read_as = read_as(stem, said->rule) + (is_whole ? text::ascii_lower(word.substr(stem.size())) : "s");
+  }
+  return out;
 }
 
 // A capitalised word that the lexicon has in lower case only is taken in lower case, unless it may be a short name.
@@ -219,12 +280,15 @@ std::optional<Spoken> WordRules::say_reading(std::string_view word, const Homogr
   if (!value || value->empty()) return std::nullopt;
   const Phonemes phonemes = from_utf8(*value);
   const std::optional<float> stress = stress_of(word);
-  return Spoken{stress ? with_stress(phonemes, *stress) : phonemes};
+  return Spoken{stress ? with_stress(phonemes, *stress) : phonemes, WordKind::kLexicon, SoundRule::kHomograph};
 }
 
 std::optional<Spoken> WordRules::say(std::string_view word, Tag tag, const Following& following) const {
   const Query query{tag, stress_of(word), following};
-  if (auto said = special(word, query)) return said;
+  if (auto said = special(word, query)) {
+    if (said->kind != WordKind::kSpelled) said->rule = SoundRule::kFunctionWord;
+    return said;
+  }
   if (auto said = regular(chosen_case(word, query), query)) return said;
   // "IT'S", "BENNET'S": shouted words with an apostrophe.
   if (word.find('\'') == std::string_view::npos || word != text::ascii_upper(word) || word.size() < 3)

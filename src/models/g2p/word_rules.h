@@ -21,10 +21,35 @@ struct Following {
   void see(PhonemesView phonemes, std::string_view word);
 };
 
+// The rule that decided how a word sounds.  The names of sound_rule_name() are part of the interface (docs/cli.md).
+enum class SoundRule : uint8_t {
+  kLexicon,           // the one pronunciation of the larger list (gold)
+  kLexiconSilver,     // of the second list
+  kLexiconStem,       // a word of either list with -s, -ed or -ing
+  kFunctionWord,      // "the", "to", "used": by the next sound or word
+  kHeteronymTag,      // one of several pronunciations: by the part of speech,
+  kHeteronymEnd,      // because no word follows in the phrase,
+  kHeteronymDefault,  // or because nothing decided
+  kHeteronymStem,     // such a word with -s, -ed or -ing
+  kHomograph,         // one of several pronunciations: by the words around it (homographs.h)
+  kSpelled,           // letter by letter
+  kSpelledStem,       // the same with -s, -ed or -ing: "IDs"
+  kCompound,          // parts, each by a rule of its own
+  kLetterToSound,     // the network for unknown words
+  kDictionary,        // the user's own words
+  kPhonemes,          // phonemes in the text
+};
+const char* sound_rule_name(SoundRule rule);
+
 struct Spoken {
   Phonemes phonemes;
   WordKind kind = WordKind::kLexicon;
+  SoundRule rule = SoundRule::kLexicon;
+  std::string read_as = {};  // as ReadWord::word, where the written word and the rule do not tell
 };
+
+// A word as it is read out by that rule: in lower case, hyphens as spaces; spelled letters as single capitals.
+std::string read_as(std::string_view word, SoundRule rule);
 
 class WordRules {
  public:
@@ -51,6 +76,8 @@ class WordRules {
   std::optional<Spoken> look_up(std::string_view word, const Query& query) const;
   std::optional<Spoken> regular(std::string_view word, const Query& query) const;  // a word or a possessive of one
   std::optional<Spoken> ending(std::string_view word, const Query& query) const;
+  std::optional<Spoken> with_ending(std::string_view word, std::string_view stem, const std::optional<Spoken>& said,
+                                    Phonemes (*add)(PhonemesView, bool)) const;
   std::optional<std::string> stem_of_s(std::string_view word) const;
   std::optional<std::string> stem_of_ed(std::string_view word) const;
   std::optional<std::string> stem_of_ing(std::string_view word) const;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/check.h"
@@ -32,16 +33,24 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Splits the weight off NAME:WEIGHT or NAME(WEIGHT); nothing where there is none.
+std::optional<std::string_view> take_weight(std::string_view& text) {
+  const bool is_closed = text.ends_with(')');
+  const size_t mark = text.rfind(is_closed ? '(' : ':');
+  if (mark == std::string_view::npos) return std::nullopt;
+  const std::string_view weight = text.substr(mark + 1, text.size() - mark - 1 - (is_closed ? 1 : 0));
+  text = text.substr(0, mark);
+  return trimmed(weight);
+}
+
 Result<VoicePart> parse_part(std::string_view text) {
   VoicePart part;
-  const size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos) {
-    const std::string_view number = trimmed(text.substr(colon + 1));
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), part.weight);
-    if (error != std::errc() || end != number.data() + number.size() || !(part.weight > 0) || part.weight > 1e6f)
-      return fail(Code::kInvalidArgument, "voice weight {} is not a number above 0; write NAME:0.6+NAME:0.4",
-                  in_quotes(number));
-    text = text.substr(0, colon);
+  if (const auto number = take_weight(text)) {
+    const auto [end, error] = std::from_chars(number->data(), number->data() + number->size(), part.weight);
+    if (error != std::errc() || end != number->data() + number->size() || !(part.weight > 0) || part.weight > 1e6f)
+      return fail(Code::kInvalidArgument,
+                  "voice weight {} is not a number above 0; write NAME:0.6+NAME:0.4 or NAME(3)+NAME(2)",
+                  in_quotes(*number));
   }
   part.name = std::string(trimmed(text));
   if (!part.is_path() && !is_plain_name(part.name))

@@ -208,23 +208,31 @@ void SileroVad::step(std::span<const float> samples, VadState& state, VadScratch
 }
 
 std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples, Framing framing,
-                                        const std::function<bool()>& is_wanted, const std::function<void()>& between) {
+                                        const std::function<bool()>& is_wanted, const std::function<void()>& between,
+                                        float gain) {
   constexpr size_t kWindowsAStep = 8 * kWindowsAtOnce, kWindowsAMinute = 20 * kWindowsAStep;
   const size_t whole = samples.size() / kWindowSamples, rest = samples.size() % kWindowSamples;
   std::vector<float> probabilities(whole + (rest > 0 ? 1 : 0));
   VadState state(framing);
   VadScratch scratch;
+  std::vector<float> raised;
+  const auto at_level = [&](std::span<const float> some) {
+    if (gain == 1) return some;
+    raised.resize(some.size());
+    std::ranges::transform(some, raised.begin(), [=](float sample) { return std::clamp(sample * gain, -1.0f, 1.0f); });
+    return std::span<const float>(raised);
+  };
   for (size_t first = 0; first < whole; first += kWindowsAStep) {
     if (is_wanted && first % kWindowsAMinute == 0 && !is_wanted()) return {};
     const size_t count = std::min(kWindowsAStep, whole - first);
-    vad.step(samples.subspan(first * kWindowSamples, count * kWindowSamples), state, scratch,
+    vad.step(at_level(samples.subspan(first * kWindowSamples, count * kWindowSamples)), state, scratch,
              std::span(probabilities).subspan(first, count));
     if (between) between();
   }
   if (rest > 0) {
     std::array<float, kWindowSamples> last{};
     std::copy_n(samples.end() - static_cast<ptrdiff_t>(rest), rest, last.begin());
-    vad.step(last, state, scratch, std::span(probabilities).last(1));
+    vad.step(at_level(last), state, scratch, std::span(probabilities).last(1));
   }
   return probabilities;
 }

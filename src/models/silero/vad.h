@@ -83,10 +83,11 @@ class SileroVad {
 
 // The probabilities of a whole recording, ceil(samples / 512) of them; the last window is filled up with silence.
 // `is_wanted` is asked before each minute of sound, on this thread: none at all where it says no.  Empty: always.
-// `between` is called after each few seconds of sound, which take some milliseconds.  Empty: never.
+// `between` is called after each few seconds of sound, which take some milliseconds.  Empty: never.  `gain`: by which
+// the samples are multiplied before, kept within -1 and 1 if it is not 1.
 std::vector<float> speech_probabilities(const SileroVad& vad, std::span<const float> samples,
                                         Framing framing = Framing::kCarried,
                                         const std::function<bool()>& is_wanted = {},
-                                        const std::function<void()>& between = {});
+                                        const std::function<void()>& between = {}, float gain = 1);
 
 }  // namespace syrinx::silero

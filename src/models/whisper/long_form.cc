@@ -75,10 +75,7 @@ std::vector<Segment> LongForm::cut(const DecodedWindow& decoded) const {
 
 void LongForm::accept(const DecodedWindow& decoded, std::vector<Segment> segments, bool with_words) {
   const double offset_s = static_cast<double>(frame_) * kSecondsPerFrame;
-  if (is_silence(decoded)) {
-    frame_ += window_frames();
-    return;
-  }
+  if (is_silence(decoded)) return skip();
   const WindowCut cut = cut_window(tokens_, decoded.tokens, window_frames());
   size_t frame = frame_ + cut.frames;
   if (with_words && !segments.empty()) {

@@ -50,6 +50,9 @@ class LongForm {
   // nothing, and goes on.
   void accept(const DecodedWindow& decoded, std::vector<Segment> segments, bool with_words);
 
+  // Ends the window without a segment: there is nothing to hear in it.
+  void skip() { frame_ += window_frames(); }
+
   double last_speech_s() const { return last_speech_s_; }  // for place_words()
   std::vector<Segment>& segments() { return segments_; }   // so far
   size_t frame() const { return frame_; }                  // where the next window begins

@@ -19,6 +19,34 @@ constexpr size_t kWarmUpText = 64;           // tokens whose words get times
 constexpr size_t kMelFramesAtOnce = 500;
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
 
+bool says_nothing(std::span<const Segment> segments) {
+  return std::ranges::all_of(segments, [](const Segment& segment) { return segment.text.empty(); });
+}
+
+std::span<const float> sound_of(std::span<const float> samples, const LongForm::Window& window) {
+  const size_t begin = std::min(samples.size(), window.first_frame * kHopSamples);
+  return samples.subspan(begin, std::min(samples.size() - begin, window.frames * kHopSamples));
+}
+
+// Nothing but one value, to a step of 16 bits: for such a window the model makes words up.
+bool is_digital_silence(std::span<const float> samples) {
+  constexpr float kStep = 1.0f / 32768;
+  const auto [least, greatest] = std::ranges::minmax_element(samples);
+  return samples.empty() || *greatest - *least <= 2 * kStep;
+}
+
+// The segments keep their own times.  Returns where the last word ends.
+double place_words_aside(std::vector<Word> words, const Tokens& tokens, double offset_s, std::span<Segment> segments,
+                         double last_speech_s) {
+  std::vector<Segment> timed(segments.begin(), segments.end());
+  place_words(std::move(words), tokens, offset_s, timed, last_speech_s);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    if (!timed[i].words.empty()) last_speech_s = timed[i].words.back().end_s;
+    segments[i].words = std::move(timed[i].words);
+  }
+  return last_speech_s;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Vocabulary>> Vocabulary::load(const Model& model) {
@@ -103,21 +131,32 @@ Result<std::vector<Segment>> Transcriber::transcribe(std::span<const float> samp
   long_form.max_prompt_tokens = model_->config().text_positions / 2 - 1;
   LongForm form(vocabulary_->bpe, tokens, content_frames, long_form);
   const float peak = content_frames > 0 ? file_peak(samples, content_frames) : 0.0f;
+  double last_word_s = 0;
   for (std::optional<LongForm::Window> window; (window = form.next());) {
+    if (is_digital_silence(sound_of(samples, *window))) {
+      form.skip();
+      continue;
+    }
     encode(samples, *window, peak, window_frames_);
     find_language();
     const WindowPrompt prompt = {.previous = std::move(window->prompt),
                                  .language = language_,
                                  .translate = settings.translate,
                                  .timestamps = true};
-    const DecodedWindow decoded = decoder_->decode(audio_, prompt, settings.decode, window->first_frame);
+    DecodeSettings decode = settings.decode;
+    decode.is_speech &= says_nothing(form.segments());  // an end of a piece may be silence
+    const DecodedWindow decoded = decoder_->decode(audio_, prompt, decode, window->first_frame);
     std::vector<Segment> segments = form.cut(decoded);
-    if (settings.words && !segments.empty()) {
+    if ((settings.words || settings.words_aside) && !segments.empty()) {
       std::vector<int32_t> text_ids;
       for (const Segment& segment : segments)
         for (const int32_t id : text_of(segment.tokens)) text_ids.push_back(id);
-      place_words(decoder_->time_words(audio_, prompt, text_ids, window->frames), tokens,
-                  static_cast<double>(window->first_frame) * kSecondsPerFrame, segments, form.last_speech_s());
+      std::vector<Word> words = decoder_->time_words(audio_, prompt, text_ids, window->frames);
+      const double offset_s = static_cast<double>(window->first_frame) * kSecondsPerFrame;
+      if (settings.words)
+        place_words(std::move(words), tokens, offset_s, segments, form.last_speech_s());
+      else
+        last_word_s = place_words_aside(std::move(words), tokens, offset_s, segments, last_word_s);
     }
     form.accept(decoded, std::move(segments), settings.words);
     const double done_s = static_cast<double>(std::min(form.frame(), content_frames)) * kSecondsPerFrame;
@@ -132,7 +171,7 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   samples = samples.first(std::min(samples.size(), window_frames_ * kHopSamples));
   const size_t frames = LogMel::frame_count(samples.size());
   language_ = vocabulary_->tokens.multilingual ? settings.language : nullptr;
-  if (frames == 0) return heard;
+  if (frames == 0 || is_digital_silence(samples)) return heard;
   WindowPrompt prompt = {.previous = {}, .language = nullptr, .translate = settings.translate, .timestamps = true};
   if (!before.empty())
     if (auto ids = vocabulary_->bpe.encode(" " + std::string(before))) prompt.previous = std::move(*ids);

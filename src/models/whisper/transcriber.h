@@ -17,7 +17,8 @@ namespace syrinx::whisper {
 struct TranscriberSettings {
   const Language* language = nullptr;  // null: found out from the first window
   bool translate = false;              // into English
-  bool words = false;                  // times of words
+  bool words = false;                  // times of words, by which windows and segments are cut, too
+  bool words_aside = false;            // the same times, while windows and segments are as without
   // hear() encodes the sound with a second of silence behind it, and at least 10 s, in place of 30 s; all 30 s where
   // the text has failed then.  A third of the time for short sounds, which the model was not trained on.
   bool short_windows = false;

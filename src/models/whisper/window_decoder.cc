@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "kernels/vector_math.h"
 #include "models/whisper/align.h"
@@ -56,12 +58,17 @@ float compression_ratio(const text::ByteBpe& bpe, std::span<const int32_t> ids) 
   return static_cast<float>(text::compression_ratio(strip_spaces(bpe.decode(ids))));
 }
 
+bool is_silent(const DecodedWindow& window, const DecodeSettings& settings) {
+  return window.mean_log_probability < settings.log_probability_threshold &&
+         window.no_speech > settings.no_speech_threshold;
+}
+
 }  // namespace
 
 bool has_failed(const DecodedWindow& window, const DecodeSettings& settings) {
   const bool improbable = window.mean_log_probability < settings.log_probability_threshold;
-  const bool silent = improbable && window.no_speech > settings.no_speech_threshold;
-  return !silent && (improbable || window.compression_ratio > settings.compression_ratio_threshold);
+  return !is_silent(window, settings) &&
+         (improbable || window.compression_ratio > settings.compression_ratio_threshold);
 }
 
 bool ends_in_loop(std::span<const int32_t> ids) {
@@ -208,11 +215,15 @@ DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt&
                                     uint64_t stream) {
   SYRINX_CHECK(!settings.temperatures.empty());
   DecodedWindow window;
+  std::optional<DecodedWindow> unsaid;  // where the first one says nothing
   for (size_t i = 0; i < settings.temperatures.size(); ++i) {
     window = decode_at(settings.temperatures[i], audio, prompt, settings, stream * settings.temperatures.size() + i);
-    if (!has_failed(window, settings)) break;
+    const bool says_something = std::ranges::any_of(window.tokens, [&](int32_t id) { return tokens_.is_text(id); });
+    const bool is_missed = settings.is_speech && (!says_something || is_silent(window, settings));
+    if (!is_missed && !has_failed(window, settings)) return window;
+    if (i == 0 && is_missed) unsaid = window;
   }
-  return window;
+  return unsaid ? *std::move(unsaid) : window;
 }
 
 std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const WindowPrompt& prompt,

@@ -25,6 +25,9 @@ struct DecodeSettings {
   float compression_ratio_threshold = 2.4f;  // a text above it repeats itself
   float log_probability_threshold = -1.0f;   // a mean below it is improbable
   float no_speech_threshold = 0.6f;          // an improbable text of a window above it is silence, not a failure
+  // Voice activity has called the window speech: it is no silence before all temperatures have failed, and neither is
+  // an empty text.  What none of them improves stays as the first one gave it.
+  bool is_speech = false;
   // Ends a window when its text repeats the same tokens three times and already compresses beyond the threshold, which
   // the maker finds out only after all 224 tokens.
   bool stop_loops = true;

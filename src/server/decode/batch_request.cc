@@ -58,8 +58,11 @@ tl::expected<void, HttpError> take_member(const JsonMember& member, BatchRequest
 tl::expected<BatchRequest, HttpError> parse_json_body(std::string_view body, double max_s) {
   // A byte more than is taken, so that what is too long is told apart.
   JsonBytes sound{.key = "audio_buffer", .max_bytes = max_bytes_of(max_s) + 1};
-  const JsonLimits limits{
-      .max_bytes = body.size(), .max_depth = 1, .max_values = kMaxMembers, .max_piece_bytes = kMaxPieceBytes};
+  const JsonLimits limits{.max_bytes = body.size(),
+                          .max_depth = 1,
+                          .max_values = kMaxMembers,
+                          .max_piece_bytes = kMaxPieceBytes,
+                          .takes_lone_surrogates = true};
   const auto json = parse_json(body, "the body", limits, sound);
   const bool is_too_long = sound.bytes && sound.bytes->size() == sound.max_bytes;
   if (!json && !is_too_long) return no_json(json.error().message);

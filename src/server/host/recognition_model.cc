@@ -14,9 +14,9 @@
 #include "engine/families/find_recognition_files.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
-#include "server/host/language.h"
 #include "server/settings/model_id.h"
 #include "store/foreign_names.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -117,7 +117,7 @@ Status RecognitionModel::warm_up() const {
   return {};
 }
 
-// A recording costs far more for its first second: a whole window of Whisper, with all its attempts.
+// A recording costs far more for its first second: a whole window, with all its attempts.
 Status RecognitionModel::measure_stream() {
   TranscribeOptions options;
   options.voice_activity = false;
@@ -143,8 +143,8 @@ bool RecognitionModel::is_called(std::string_view model) const {
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
   const std::vector<std::string> told = recogniser_->languages();
-  if (const std::string* const found = closest_language(told, language)) return *found;
-  if (closest_language(languages_, language) != nullptr) return std::string();
+  if (const std::string* const found = text::closest_language(told, language)) return *found;
+  if (text::closest_language(languages_, language) != nullptr) return std::string();
   std::string message =
       languages_.empty()
           ? fmt::format(

@@ -91,6 +91,7 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
   has_format_ = made.has_value();
   SYRINX_TRY(const std::unique_ptr<AudioEncoder> encoder, std::move(made));
   SYRINX_TRY(StreamResampler resampler, StreamResampler::create(session.rate_hz(), order_.request.sample_rate_hz));
+  const auto volume = static_cast<float>(order_.request.volume);
   SpeechChunk chunk;
   std::vector<float> samples;
   for (bool first = true;; first = false) {
@@ -102,6 +103,7 @@ Status SpeechJob::send(SpeechSession& session, SlotWatch& watch) {
       resampler.push(chunk.samples, samples);
     else
       resampler.finish(samples);
+    for (float& sample : samples) sample *= volume;
     SYRINX_TRY_VOID(encoder->write(samples));
     if (!more) break;
   }

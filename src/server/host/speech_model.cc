@@ -10,10 +10,10 @@
 #include "engine/speech/add_voice_file.h"
 #include "engine/speech/speech_files.h"
 #include "engine/threads.h"
-#include "server/host/language.h"
 #include "server/settings/model_id.h"
 #include "store/foreign_names.h"
 #include "store/paths.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -282,8 +282,8 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
 
 tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& requested,
                                                              const std::string& language) const {
-  if (language.empty()) return find_voice(requested);
-  const auto is_it = [&](const std::string& each) { return is_same_language(each, language); };
+  if (text::is_any_language(language)) return find_voice(requested);
+  const auto is_it = [&](const std::string& each) { return text::is_same_language(each, language); };
   if (requested.empty()) {
     const std::vector<std::string> known = languages();
     if (is_it(language_of(default_voice()))) return default_voice_;
@@ -302,7 +302,7 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
 std::string SpeechModel::voice_of_language(std::string_view language) const {
   std::string found;
   for (const ListedVoice& voice : voices()) {
-    if (!is_same_language(voice.language, language)) continue;
+    if (!text::is_same_language(voice.language, language)) continue;
     if (voice.id == default_voice()) return voice.id;
     if (found.empty()) found = voice.id;
   }

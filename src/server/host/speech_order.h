@@ -27,6 +27,7 @@ struct SpeechRequest {
   bool whole = false;                     // stream false: one answer with its length
   uint64_t seed = 0;
   int sample_rate_hz = kUsualRateHz;
+  double volume = 1;  // times that of the model; what is too loud is clipped
 };
 
 struct SpeechOrder {

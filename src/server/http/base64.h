@@ -26,15 +26,20 @@ inline std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
-// Nothing where it is not base64: another character, a length that is not a multiple of four, bits behind the last
-// byte.
-inline std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
+// From 0 to 63; -1: it is no digit.
+inline int base64_value(char c) {
   static constexpr std::array<int8_t, 256> kValues = [] {
     std::array<int8_t, 256> values{};
     for (int8_t& value : values) value = -1;
     for (int8_t i = 0; i < 64; ++i) values[static_cast<unsigned char>(kBase64Digits[i])] = i;
     return values;
   }();
+  return kValues[static_cast<unsigned char>(c)];
+}
+
+// Nothing where it is not base64: another character, a length that is not a multiple of four, bits behind the last
+// byte.
+inline std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
   std::vector<std::byte> bytes;
@@ -43,7 +48,7 @@ inline std::optional<std::vector<std::byte>> decode_base64(std::string_view text
     const size_t digits = i + 4 == text.size() ? 4 - padding : 4;
     uint32_t group = 0;
     for (size_t k = 0; k < 4; ++k) {
-      const int value = k < digits ? kValues[static_cast<unsigned char>(text[i + k])] : 0;
+      const int value = k < digits ? base64_value(text[i + k]) : 0;
       if (value < 0) return std::nullopt;
       group = group << 6 | static_cast<uint32_t>(value);
     }

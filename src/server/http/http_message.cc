@@ -30,13 +30,44 @@ int hex_value(char c) {
   return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
+// "host:8080" of "http://user@host:8080/path", of which the path stays; empty, and nothing taken, in other forms.
+std::string_view take_authority(std::string_view& target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const size_t end = std::min(target.find_first_of("/?"), target.size());
+    const std::string_view authority = target.substr(0, end);
+    target.remove_prefix(end);
+    return authority.substr(authority.rfind('@') + 1);
+  }
+  return {};
+}
+
+// Decodes what need not have been coded (RFC 3986, section 6.2.2.2): a coded '/' stays within a name, and nothing is
+// decoded twice by who decodes the name.
+std::string normalised_path(std::string_view coded) {
+  std::string path;
+  for (size_t at = 0; at < coded.size(); ++at) {
+    const auto plain = coded[at] == '%' ? percent_decoded(coded.substr(at, 3), false) : std::nullopt;
+    const char c = plain && plain->size() == 1 ? plain->front() : '%';
+    const char small = text::ascii_lower(c);
+    const bool is_unreserved =
+        (small >= 'a' && small <= 'z') || text::is_ascii_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    path += is_unreserved ? c : coded[at];
+    if (is_unreserved) at += 2;
+  }
+  return path.empty() ? "/" : path;
+}
+
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
 
 void HttpRequest::take_target(std::string_view target) {
+  if (const std::string_view authority = take_authority(target); !authority.empty())
+    headers.insert(headers.begin(), HttpHeader{"Host", std::string(authority)});
   const size_t question = std::min(target.find('?'), target.size());
-  path = std::string(target.substr(0, question));
+  path = normalised_path(target.substr(0, question));
   query = std::string(target.substr(std::min(question + 1, target.size())));
 }
 

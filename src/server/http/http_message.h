@@ -23,7 +23,7 @@ struct HttpHeader {
 
 struct HttpRequest {
   std::string method;  // "GET"
-  std::string path;    // "/v1/models", as it came
+  std::string path;    // "/v1/models", its letters, digits and "-._~" decoded
   std::string query;   // what stands behind the '?'
   std::vector<HttpHeader> headers;
   std::string body;
@@ -32,7 +32,8 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
 
-  // Path and query, of "/path?query".
+  // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in
+  // front of all others (RFC 9112, section 3.2.2).
   void take_target(std::string_view target);
   // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;

@@ -1,6 +1,7 @@
 #include "server/http/json_fields.h"
 
 #include <cmath>
+#include <string_view>
 
 namespace syrinx::server {
 
@@ -28,6 +29,18 @@ Checked take_flag(const Json& value, const char* field, bool& flag) {
   if (value.boolean() == nullptr) return refuse(field, "'{}' must be true or false", field);
   flag = *value.boolean();
   return {};
+}
+
+std::string without_half_characters(const std::string& text) {
+  constexpr std::string_view kHalf = "\xEF\xBF\xBD";
+  std::string whole;
+  size_t at = 0;
+  for (size_t found = text.find(kHalf); found != std::string::npos; found = text.find(kHalf, at)) {
+    whole.append(text, at, found - at);
+    at = found + kHalf.size();
+  }
+  whole.append(text, at);
+  return whole.find_first_not_of(" \t\r\n") == std::string::npos ? text : whole;
 }
 
 Checked take_voice(const Json& value, const char* field, std::string& voice) {

@@ -59,6 +59,12 @@ void MessageStream::deliver(Message message) {
   poke();
 }
 
+bool MessageStream::has_room_for(size_t bytes, Room& room) const {
+  if (bytes <= kShortBytes || !begin_room_) return true;
+  if (!room) room = begin_room_();
+  return room(bytes);
+}
+
 bool MessageStream::try_pop(Message& message) {
   bool popped = false, is_revoked = true;
   while (is_revoked && outgoing_.try_pop(message)) {

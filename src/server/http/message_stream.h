@@ -2,7 +2,7 @@
 //
 // Neither side waits for the other in a queue: a session that finds no room for what it has to say makes no more of it
 // until there is some, and a transport that finds none stops reading.  Memory: each way kWaitingBytes and what is added
-// to them at once, a client's message or the answer to one.
+// to them at once, a client's message or the answer to one; messages above kShortBytes share a room (set_room()).
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,22 @@ class MessageStream {
   static constexpr size_t kMessages = 64;                     // each way
   static constexpr size_t kWaitingBytes = size_t{256} << 10;  // each way, above which there is no room for more
 
+  // Takes room for so many bytes of one message, all in all; false: there is none.  What it has taken is free with it.
+  using Room = std::function<bool(size_t bytes)>;
   struct Message {
     std::string bytes;
     bool is_text = true;  // else binary
     // Group for revoke(); 0: always sent.
     uint64_t group = 0;
     std::optional<int64_t> came_ns = {};  // of a client's, by system_clock(), where the transport says so
+    Room room = {};                       // of a long one
   };
   // How a connection is closed: a code of RFC 6455, section 7.4, and at most 120 bytes of UTF-8.
   struct End {
     int code = 1000;
     std::string reason = {};
   };
+  static constexpr size_t kShortBytes = size_t{1} << 20;  // of a message, above which it needs room
   static End going_away() { return {.code = 1001, .reason = "the server is going down"}; }
 
   // For the session; one thread at a time.
@@ -68,7 +72,12 @@ class MessageStream {
   // The server goes down: the session is to end as soon as nothing is under way in it.
   void end_when_idle();
 
+  // Where long messages of the client find room; before the transport has the stream.  Without it all do.
+  void set_room(std::function<Room()> begin) { begin_room_ = std::move(begin); }
+
   // For the transport; one thread.
+  // Whether a message of which so much has come may go on; `room` is its own, empty at first.
+  bool has_room_for(size_t bytes, Room& room) const;
   // `wake` is called, from any thread, when there is something to send, room to deliver, or an end; once, until
   // taken().
   void on_news(std::function<void()> wake) { waker_.set(std::move(wake)); }
@@ -85,6 +94,7 @@ class MessageStream {
   std::atomic<uint64_t> revoked_{0};
   std::atomic<bool> gone_{false}, ending_{false};
   Waker waker_;
+  std::function<Room()> begin_room_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool poked_ = false;      // by mutex_

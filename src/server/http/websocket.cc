@@ -159,6 +159,7 @@ void WebSocket::start_reading() {
 asio::awaitable<void> WebSocket::read_messages() {
   MessageStream& messages = *order_.messages;
   beast::flat_buffer buffer;
+  MessageStream::Room room;
   for (;;) {
     while (!messages.takes_more() && !messages.is_gone() && !closing_) co_await wait(room_);
     if (messages.is_gone() || closing_) break;
@@ -167,7 +168,15 @@ asio::awaitable<void> WebSocket::read_messages() {
         co_await socket_.async_read_some(buffer, 0, asio::bind_cancellation_slot(end_read_.slot(), kAwait));
     is_in_read_ = false;
     if (error) co_return;
-    if (messages.is_gone() || !socket_.is_message_done()) continue;
+    if (messages.is_gone()) continue;
+    if (!messages.has_room_for(buffer.size(), room)) {
+      messages.leave(
+          MessageStream::End{.code = 1013, .reason = "there is no room for so long a message; try again later"});
+      buffer.clear();
+      buffer.shrink_to_fit();
+      continue;
+    }
+    if (!socket_.is_message_done()) continue;
     std::string message = beast::buffers_to_string(buffer.data());
     buffer.clear();
     buffer.shrink_to_fit();
@@ -175,8 +184,10 @@ asio::awaitable<void> WebSocket::read_messages() {
     if (socket_.got_text() && text::find_invalid(message))
       messages.leave(MessageStream::End{.code = 1007, .reason = "a message is not UTF-8"});
     else
-      messages.deliver(
-          {.bytes = std::move(message), .is_text = socket_.got_text(), .came_ns = system_clock().now_ns()});
+      messages.deliver({.bytes = std::move(message),
+                        .is_text = socket_.got_text(),
+                        .came_ns = system_clock().now_ns(),
+                        .room = std::exchange(room, {})});
   }
   while (!over_) co_await wait(room_);
 }

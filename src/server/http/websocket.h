@@ -3,8 +3,8 @@
 //
 // A client that has sent nothing for half of idle_timeout_s is pinged and, when nothing comes of that either, cut; one
 // that takes nothing of a message for stalled_reader_s is cut too, and so is, leaving_s after MessageStream::leave(),
-// one that has not taken what was on its way.  A frame or message that is too long ends the connection with 1009, text
-// that is no UTF-8 with 1007, other violations with 1002.
+// one that has not taken what was on its way.  A frame or message that is too long ends the connection with 1009, a
+// long one that finds no room with 1013, text that is no UTF-8 with 1007, other violations with 1002.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -11,13 +11,26 @@
 namespace syrinx::server {
 namespace {
 
-constexpr int kFrameMs = 80;  // what `usage` counts sound in, whatever the model
+constexpr size_t kMaxWholeBytes = size_t{64} << 20;  // of an answer that is kept until it is complete
+constexpr int kFrameMs = 80;                         // what `usage` counts sound in, whatever the model
 
 }  // namespace
 
 ByteSink HttpSpeechAnswer::sink() {
-  if (whole_) return memory_sink(memory_);
   ByteSink sink;
+  if (whole_) {
+    sink = memory_sink(memory_);
+    sink.append = [this, append = std::move(sink.append)](std::span<const std::byte> bytes) -> Status {
+      if (bytes.size() > kMaxWholeBytes - memory_.size())
+        return syrinx::fail(
+            Code::kLimitExceeded,
+            "the answer is longer than {} MB, which is the most without streaming; leave 'stream' out, or give "
+            "a shorter text",
+            kMaxWholeBytes >> 20);
+      return append(bytes);
+    };
+    return sink;
+  }
   if (events_)
     sink.append = [this](std::span<const std::byte> bytes) {
       Json delta;

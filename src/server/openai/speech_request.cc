@@ -14,11 +14,12 @@ namespace {
 
 constexpr size_t kMaxDepth = 2;  // {"voice": {"id": ...}}
 constexpr size_t kMaxValues = 1024, kMaxBareBytes = 64 << 10;
+constexpr double kMaxVolume = 10;
 constexpr std::array kRates = {8000, 12000, 16000, 22050, 24000, 44100, 48000};
 
 Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest& request) {
   if (value.string() == nullptr) return refuse("input", "'input' must be the text to be spoken");
-  request.input = *value.string();
+  request.input = without_half_characters(*value.string());
   const size_t characters = text::count_code_points(request.input);
   if (characters > limits.max_text_characters) {
     HttpError error{.status = 400,
@@ -34,7 +35,6 @@ Checked take_input(const Json& value, const SpeechLimits& limits, SpeechRequest&
 Checked take_format(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
   std::string name;
   if (auto taken = take_text(value, "response_format", name); !taken) return taken;
-  if (name.empty()) return {};
   const auto format = parse_audio_format(name);
   if (!format)
     return refuse("response_format", "'response_format' is {}; choose mp3, opus, aac, flac, wav or pcm",
@@ -46,14 +46,13 @@ Checked take_format(const Json& value, const SpeechLimits& /*limits*/, SpeechReq
 Checked take_stream_format(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
   std::string name;
   if (auto taken = take_text(value, "stream_format", name); !taken) return taken;
-  if (name != "" && name != "audio" && name != "sse")
+  if (name != "audio" && name != "sse")
     return refuse("stream_format", "'stream_format' is {}; choose audio or sse", in_quotes(name));
   request.events = name == "sse";
   return {};
 }
 
 Checked take_seed(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
-  if (value.is_null()) return {};
   const auto seed = value.natural();
   if (!seed) return refuse("seed", "'seed' must be a whole number from 0 to {}", UINT64_MAX);
   request.seed = *seed;
@@ -61,11 +60,14 @@ Checked take_seed(const Json& value, const SpeechLimits& /*limits*/, SpeechReque
 }
 
 Checked take_rate(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
-  if (value.is_null()) return {};
   if (value.whole() == nullptr || std::find(kRates.begin(), kRates.end(), *value.whole()) == kRates.end())
     return refuse("sample_rate", "'sample_rate' must be 8000, 12000, 16000, 22050, 24000, 44100 or 48000 Hz");
   request.sample_rate_hz = static_cast<int>(*value.whole());
   return {};
+}
+
+Checked take_volume(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
+  return take_number(value, "volume_multiplier", 0, kMaxVolume, request.volume);
 }
 
 Checked take_stream(const Json& value, const SpeechLimits& /*limits*/, SpeechRequest& request) {
@@ -91,6 +93,7 @@ constexpr std::array kFields = {
     Field{"stream", take_stream},
     Field{"seed", take_seed},
     Field{"sample_rate", take_rate},
+    Field{"volume_multiplier", take_volume},
 };
 
 // Fields of other servers, and why no model here has them.
@@ -107,6 +110,10 @@ constexpr std::array kForeignFields = {
         "a request brings no recording; upload it as a voice (POST /v1/audio/voices), and name that as 'voice'"},
     ForeignField{"ref_text", "voices are made of a recording without its words"},
     ForeignField{"task_type", "no model of this server has more than one task"},
+    ForeignField{"lang_code", "the voice decides the pronunciation"},
+    ForeignField{"return_download_link", "answers are not kept for a download"},
+    ForeignField{"download_format", "answers are not kept for a download"},
+    ForeignField{"normalization_options", "texts are always read in the same way"},
 };
 
 // An option of some family: of the first that has it, as all that have it mean the same.
@@ -141,7 +148,6 @@ std::optional<KnobValue> knob_value(const Json& value) {
 
 // A value out of range is refused whichever family would take it.
 Checked take_option(const Knob& knob, const Json& json, const SpeechLimits& limits, SpeechRequest& request) {
-  if (json.is_null()) return {};
   const bool is_flag = knob.kind == Knob::Kind::kFlag;
   const std::optional<KnobValue> value = knob_value(json);
   if (!value || is_flag != (json.boolean() != nullptr))
@@ -157,7 +163,17 @@ Checked take_option(const Knob& knob, const Json& json, const SpeechLimits& limi
   return ignore(knob.name, lacking ? std::string() : lacking.error().message, limits, request);
 }
 
+// As if the field were not there.
+bool is_absent(const Json& value) { return value.is_null() || (value.string() != nullptr && value.string()->empty()); }
+
+// Asks for nothing in any field of another server.
+bool is_off(const Json& value) {
+  if (value.boolean() != nullptr) return !*value.boolean();
+  return (value.array() != nullptr && value.array()->empty()) || (value.object() != nullptr && value.object()->empty());
+}
+
 Checked take_field(const JsonMember& member, const SpeechLimits& limits, SpeechRequest& request) {
+  if (is_absent(member.value)) return {};
   const auto is_it = [&](const auto& known) { return known.name == member.key; };
   if (const auto field = std::find_if(kFields.begin(), kFields.end(), is_it); field != kFields.end())
     return field->take(member.value, limits, request);
@@ -169,8 +185,8 @@ Checked take_field(const JsonMember& member, const SpeechLimits& limits, SpeechR
         .message = fmt::format("there is no field {}; a request may have {}", in_quotes(member.key), taken_names()),
         .param = shortened(member.key),
         .code = "unknown_parameter"});
-  const bool is_empty = member.value.is_null() || (member.value.string() != nullptr && member.value.string()->empty());
-  return is_empty ? Checked() : ignore(foreign->name, foreign->reason + std::string("; leave it out"), limits, request);
+  if (is_off(member.value)) return {};
+  return ignore(foreign->name, foreign->reason + std::string("; leave it out"), limits, request);
 }
 
 Checked check_together(const SpeechRequest& request) {
@@ -186,9 +202,17 @@ Checked check_together(const SpeechRequest& request) {
 }  // namespace
 
 SpeechRequestOrError parse_speech_request(std::string_view body, const SpeechLimits& limits) {
-  const auto json = parse_json(
-      body, "the body",
-      {.max_bytes = body.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
+  if (const auto at = text::find_invalid(body))
+    return tl::unexpected(HttpError{
+        .status = 400,
+        .message = fmt::format("byte {} of the body is not UTF-8; a text may have been cut within a character", *at),
+        .code = "invalid_json"});
+  const auto json = parse_json(body, "the body",
+                               {.max_bytes = body.size(),
+                                .max_depth = kMaxDepth,
+                                .max_values = kMaxValues,
+                                .max_bare_bytes = kMaxBareBytes,
+                                .takes_lone_surrogates = true});
   if (!json) {
     return tl::unexpected(
         HttpError{.status = 400, .message = json.error().message + "; give a JSON object", .code = "invalid_json"});

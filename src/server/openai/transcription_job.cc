@@ -12,6 +12,7 @@
 #include "server/http/reply_events.h"
 #include "server/openai/ignored_fields.h"
 #include "server/settings/model_id.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -51,6 +52,7 @@ Json segment_json(const TranscriptSegment& segment, size_t id) {
   json.set("avg_logprob", std::log(std::max(static_cast<double>(segment.confidence), 1e-10)));
   json.set("compression_ratio", static_cast<double>(window.compression_ratio));
   json.set("no_speech_prob", static_cast<double>(window.no_speech));
+  if (segment.channel) json.set("channel", *segment.channel);
   return json;
 }
 
@@ -72,6 +74,7 @@ Json verbose_json(const Transcript& transcript, const TranscriptionRequest& requ
   if (request.segments) json.set("segments", std::move(segments));
   if (request.options.words) json.set("words", std::move(words));
   json.set("usage", usage_of(transcript));
+  if (!transcript.warnings.empty()) json.set("warnings", to_json(transcript.warnings));
   return json;
 }
 
@@ -148,7 +151,7 @@ Status TranscriptionJob::parse() {
   if (!model().is_called(request_.model)) return misused(no_model(true, "", request_.model));
   const auto voice = request_.options.voice.apply({});
   if (!voice) return misused(http_error(voice.error(), "chunking_strategy"));
-  if (request_.options.language == "auto") request_.options.language.clear();
+  if (text::is_any_language(request_.options.language)) request_.options.language.clear();
   if (request_.options.language.empty()) return {};
   auto language = model().language_called(request_.options.language);
   if (!language) return misused({.status = 400, .message = language.error().message, .param = "language"});
@@ -159,15 +162,16 @@ Status TranscriptionJob::parse() {
 // Batch work: the engine has live streams go before it.
 Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   const auto file = std::as_bytes(std::span(request_.file.data(), request_.file.size()));
-  const SoundLimits limits{.max_seconds = order_.max_recording_s};
+  SoundLimits limits{.max_seconds = order_.max_recording_s};
   const SoundSource source = [&](const SoundSink& sink) {
     bool unheard = false;
-    const SoundSink heard{.begin = sink.begin, .add = [&](std::span<const float> samples) {
-                            Status added = sink.add(samples);
-                            watch.wait_ends();
-                            unheard = !added;
-                            return added;
-                          }};
+    SoundSink heard = sink;
+    heard.add = [&](std::span<const float> samples) {
+      Status added = sink.add(samples);
+      watch.wait_ends();
+      unheard = !added;
+      return added;
+    };
     Status read = read_sound(file, kFileName, limits, heard);
     bad_recording_ = !read && !unheard && is_of_recording(read.error().code);
     return read;
@@ -175,7 +179,12 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   TranscribeOptions options = request_.options;
   options.heard = [&](const TranscriptSegment& segment) { tell(segment, watch); };
   options.is_wanted = is_wanted();
-  return transcribe_sound(model().recogniser(), source, options, progress(watch));
+  if (!request_.separate_channels) return transcribe_sound(model().recogniser(), source, options, progress(watch));
+  const ChannelSource channels = [&](int channel) {
+    limits.channel = channel;
+    return source;
+  };
+  return transcribe_channels(model().recogniser(), channels, options, progress(watch));
 }
 
 // A client that has gone is noticed behind the piece; one that reads slowly is not waited for as the engine is.

@@ -8,7 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/json.h"
-#include "server/host/language.h"
+#include "text/language.h"
 
 namespace syrinx::server {
 namespace {
@@ -36,7 +36,7 @@ Taken take_language(const FormPart& part, const TranscriptionRules& /*rules*/, T
 }
 
 Taken take_expected(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
-  if (!part.content.empty()) request.languages.emplace_back(part.content);
+  request.languages.emplace_back(part.content);
   return {};
 }
 
@@ -53,14 +53,12 @@ Taken ignore(const char* field, const char* reason, const TranscriptionRules& ru
 Taken take_keyword(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
   if (request.keywords.size() == kMaxKeywords)
     return refuse("keywords", "'keywords' has more than {} words; send fewer", kMaxKeywords);
-  if (part.content.empty()) return {};
   if (!rules.takes_keywords) return ignore("keywords", "the model cannot favour words", rules, request);
   request.keywords.emplace_back(part.content);
   return {};
 }
 
-Taken take_prompt(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
-  if (part.content.empty()) return {};
+Taken take_prompt(const FormPart& /*part*/, const TranscriptionRules& rules, TranscriptionRequest& request) {
   return ignore("prompt", "no model of this server takes one", rules, request);
 }
 
@@ -110,14 +108,22 @@ Taken take_stream(const FormPart& part, const TranscriptionRules& /*rules*/, Tra
   return {};
 }
 
+Taken take_channels(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
+  request.separate_channels = part.content == "separate";
+  if (!request.separate_channels && part.content != "mixed")
+    return refuse("channels", "'channels' is {}; choose mixed or separate", in_quotes(part.content));
+  return {};
+}
+
 Taken take_include(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
   if (part.content == "logprobs") return {};  // may be missing of an answer, and is with every model here
   return refuse("include[]", "{} cannot be included in an answer; leave 'include[]' out", in_quotes(part.content));
 }
 
-Taken refuse_speakers(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& /*request*/) {
-  return refuse(part.name.c_str(), "'{}' is not supported: no model of this server tells speakers apart; leave it out",
-                part.name);
+Taken take_speakers(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
+  const bool is_name = part.name.starts_with("known_speaker_names");
+  return ignore(is_name ? "known_speaker_names" : "known_speaker_references",
+                "no model of this server tells speakers apart", rules, request);
 }
 
 Taken take_voice_number(const Json& value, const std::string& key, std::optional<double>& number) {
@@ -189,6 +195,7 @@ constexpr std::array kFields = {
     Field{"timestamp_granularities[]", take_granularity, false, true},
     Field{"timestamp_granularities", take_granularity, false, true},
     Field{"stream", take_stream},
+    Field{"channels", take_channels},
     Field{"include[]", take_include, false, true, false},
     Field{"include", take_include, false, true, false},
     Field{"chunking_strategy", take_chunking},
@@ -196,8 +203,10 @@ constexpr std::array kFields = {
     Field{"chunking_strategy[threshold]", take_chunking_number},
     Field{"chunking_strategy[prefix_padding_ms]", take_chunking_number},
     Field{"chunking_strategy[silence_duration_ms]", take_chunking_number},
-    Field{"known_speaker_names[]", refuse_speakers, false, true, false},
-    Field{"known_speaker_references[]", refuse_speakers, false, true, false},
+    Field{"known_speaker_names[]", take_speakers, false, true, false},
+    Field{"known_speaker_names", take_speakers, false, true, false},
+    Field{"known_speaker_references[]", take_speakers, false, true, false},
+    Field{"known_speaker_references", take_speakers, false, true, false},
 };
 
 // "keywords" is "keywords[]", too.
@@ -210,14 +219,15 @@ Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<
                 TranscriptionRequest& request) {
   const auto field =
       std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == part.name; });
+  if (part.content.empty() && part.name != "file") return {};  // as if it were not there
   if (field == kFields.end() || (rules.translated && !field->translated))
     return tl::unexpected(HttpError{
         .status = 400,
-        .message =
-            fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
-                        rules.translated ? "file, model, prompt, response_format and temperature"
-                                         : "file, model, language, languages, keywords, response_format, "
-                                           "timestamp_granularities[], stream, chunking_strategy and temperature"),
+        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
+                               rules.translated
+                                   ? "file, model, prompt, response_format and temperature"
+                                   : "file, model, language, languages, keywords, response_format, "
+                                     "timestamp_granularities[], stream, channels, chunking_strategy and temperature"),
         .param = shortened(part.name),
         .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
@@ -237,6 +247,8 @@ Taken check_together(const TranscriptionRequest& request) {
                   "'timestamp_granularities[]' needs the response_format verbose_json; choose that, or leave it out");
   if (request.events && request.format != TranscriptionFormat::kJson && request.format != TranscriptionFormat::kText)
     return refuse("stream", "'stream' gives events in place of srt, vtt and verbose_json; leave one of them out");
+  if (request.events && request.separate_channels)
+    return refuse("stream", "'stream' cannot tell separate channels in order of time; leave one of them out");
   return {};
 }
 
@@ -251,8 +263,10 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
     if (auto taken = take_part(part, rules, seen, request); !taken) return tl::unexpected(std::move(taken).error());
   if (auto fits = check_together(request); !fits) return tl::unexpected(std::move(fits).error());
   if (!request.options.words) request.segments = true;
+  request.options.subtitles =
+      request.format == TranscriptionFormat::kSrt || request.format == TranscriptionFormat::kVtt;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
-  if (request.options.language.empty()) request.options.language = language_expected(request.languages);
+  if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;
 }
 

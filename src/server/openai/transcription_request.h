@@ -25,6 +25,7 @@ struct TranscriptionRequest {
   TranscriptionFormat format = TranscriptionFormat::kJson;
   bool events = false;                 // `stream`
   bool segments = false;               // of verbose_json
+  bool separate_channels = false;      // each heard by itself
   std::vector<std::string> languages;  // that are expected
   std::vector<std::string> ignored;    // fields that the model lacks
   std::vector<std::string> keywords;   // also in options

@@ -21,6 +21,7 @@ constexpr const char* kSampleName = "audio_sample";
 constexpr std::array<std::string_view, 6> kFields = {"name", "audio_sample", "file", "consent", "type", "model"};
 
 bool is_sample(std::string_view field) { return field == "audio_sample" || field == "file"; }
+bool is_required(std::string_view field) { return field == "name" || is_sample(field); }
 
 using Taken = tl::expected<void, HttpError>;
 
@@ -70,6 +71,7 @@ tl::expected<VoiceRequest, HttpError> parse_voice_request(const std::vector<Form
   VoiceRequest request;
   std::set<std::string_view> seen;
   for (const FormPart& part : parts) {
+    if (part.content.empty() && !is_required(part.name)) continue;  // as if it were not there
     if (std::find(kFields.begin(), kFields.end(), part.name) == kFields.end())
       return tl::unexpected(HttpError{
           .status = 400,

@@ -61,6 +61,7 @@ Checked take_content(const Json& json, size_t max_characters, Item& item) {
     return refuse("item.content", "'item.content' must be a list of at least one part");
   for (const Json& part : *content->array())
     if (auto taken = take_part(part, item); !taken) return taken;
+  item.text = without_half_characters(item.text);
   if (const size_t characters = text::count_code_points(item.text); characters > max_characters)
     return refuse("item.content", "the item has {} characters; give at most {}, and more in further items", characters,
                   max_characters);

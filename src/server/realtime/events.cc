@@ -95,9 +95,12 @@ const char* event_name(ServerEvent event, Dialect dialect) {
 }
 
 tl::expected<ClientMessage, EventFault> parse_client_event(std::string_view text) {
-  auto json = parse_json(
-      text, "the event",
-      {.max_bytes = text.size(), .max_depth = kMaxDepth, .max_values = kMaxValues, .max_bare_bytes = kMaxBareBytes});
+  auto json = parse_json(text, "the event",
+                         {.max_bytes = text.size(),
+                          .max_depth = kMaxDepth,
+                          .max_values = kMaxValues,
+                          .max_bare_bytes = kMaxBareBytes,
+                          .takes_lone_surrogates = true});
   if (!json) return tl::unexpected(fault("", "", "invalid_json", json.error().message + "; send a JSON object"));
   if (json->object() == nullptr)
     return tl::unexpected(fault("", "", "invalid_json", "the event is not a JSON object; send one with a 'type'"));

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "server/http/base64.h"
-
 namespace syrinx::server::realtime {
 namespace {
 
@@ -28,6 +26,7 @@ Hearing::~Hearing() {
 
 void Hearing::configure(const InputConfig& input, bool always, bool early) {
   if (resampler_ && input.format != input_.format) look_at_rest();
+  if (input.format != input_.format) appended_.clear();
   const bool changed = !input_.turns || !input.turns || input.turns->threshold != input_.turns->threshold ||
                        input.turns->silence_ms() != input_.turns->silence_ms();
   input_ = input;
@@ -123,18 +122,15 @@ Checked Hearing::append(const Json& fields, const std::string& event_id) {
   const Json* const audio = fields.find("audio");
   if (audio == nullptr || audio->string() == nullptr)
     return tl::unexpected(bad("audio", "'audio' must be sound in base64", "missing_required_parameter"));
-  const auto bytes = decode_base64(*audio->string());
-  if (!bytes) return tl::unexpected(bad("audio", "'audio' is not base64 with padding (RFC 4648, section 4)"));
+  const auto taken = appended_.take(*audio->string(), input_.format);
+  if (!taken) return tl::unexpected(bad("audio", "'audio' is not base64 (RFC 4648, section 4)"));
   const PcmFormat format = pcm_format(input_.format);
-  if (bytes->size() % format.frame_bytes() != 0)
-    return tl::unexpected(
-        bad("audio", fmt::format("'audio' has {} bytes, and a sample of {} has {}; send whole ones", bytes->size(),
-                                 beta_format_name(input_.format), format.frame_bytes())));
-  const size_t frames = bytes->size() / format.frame_bytes();
+  const size_t frames = taken->bytes.size() / format.frame_bytes();
   const double seconds = static_cast<double>(frames) / format.rate_hz;
   if (auto fits = check_backlog(seconds); !fits) return fits;
+  appended_.keep(*taken);
   std::vector<float> samples;
-  decode_pcm(*bytes, format, samples);
+  decode_pcm(taken->bytes, format, samples);
   if (!resampler_) use_format(input_.format);
   unheard_.erase(unheard_.begin(), unheard_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_, 0)));
   resampler_->push(samples, unheard_);
@@ -144,6 +140,7 @@ Checked Hearing::append(const Json& fields, const std::string& event_id) {
 
 // The resampler's rest belongs to the audio before; the next begins anew.
 void Hearing::look_at_rest() {
+  appended_.clear();
   if (resampler_) resampler_->finish(unheard_);
   resampler_.reset();
   while (!is_quiet()) look_at_some();
@@ -175,6 +172,7 @@ Checked Hearing::clear() {
   unheard_.clear();
   history_.clear();
   at_ = 0;
+  appended_.clear();
   resampler_.reset();
   if (open_turn() != nullptr) {
     drop_turn();

@@ -17,6 +17,7 @@
 
 #include "audio/stream_resampler.h"
 #include "base/clock.h"
+#include "server/realtime/appended_audio.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/ear.h"
 #include "server/realtime/event_sender.h"
@@ -125,6 +126,7 @@ class Hearing {
   InputConfig input_;
   bool always_ = false, early_ = false;
   std::shared_ptr<const TranscribeOptions> options_;
+  AppendedAudio appended_;
   std::optional<StreamResampler> resampler_;
   double taken_s_ = 0;            // of sound, in all that came while turns were looked for as they are now, or not
   double taken_otherwise_s_ = 0;  // in all that came while they were not, or were

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/in_quotes.h"
-#include "server/host/language.h"
 #include "server/settings/model_id.h"
 #include "store/foreign_names.h"
+#include "text/language.h"
 
 namespace syrinx::server::realtime {
 namespace {
@@ -116,7 +116,7 @@ Checked take_transcription(const Json& value, const char* name, const InputCheck
   Transcription changed;
   for (const JsonMember& member : *value.object())
     if (auto taken = take_transcription_field(member, checks, changed); !taken) return taken;
-  if (changed.language.empty()) changed.language = language_expected(changed.languages);
+  if (changed.language.empty()) changed.language = text::language_expected(changed.languages);
   if (!checks.can_hear) return {};
   if (auto checked = checks.transcription(changed); !checked) return checked;
   for (const std::string& field : changed.ignored) input.ignored.push_back(fmt::format("{}.{}", name, field));

@@ -3,6 +3,7 @@
 
 #include "server/realtime/session.h"
 #include "server/settings/model_id.h"
+#include "text/language.h"
 
 namespace syrinx::server::realtime {
 namespace {
@@ -28,7 +29,7 @@ Checked Session::check_options(const TranscribeOptions& options, const char* fie
 
 Checked Session::check_language(Transcription& transcription) const {
   transcription.told_language.clear();
-  if (transcription.language.empty() || transcription.language == "auto") return {};
+  if (text::is_any_language(transcription.language)) return {};
   auto known = order_.recognition->language_called(transcription.language);
   if (!known) {
     known.error().param = "transcription.language";

@@ -36,7 +36,8 @@ std::string_view without_port(std::string_view host) {
 }
 
 bool is_own_name(std::string_view name) {
-  if (name == "localhost" || name.starts_with('[')) return true;
+  if (name == "localhost" || name.ends_with(".localhost") || name.ends_with(".internal") || name.starts_with('['))
+    return true;
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return text::is_ascii_digit(c) || c == '.'; });
 }
@@ -80,7 +81,7 @@ Status check_key(std::string_view key, const std::string& where) {
 }
 
 Status check_origin(std::string_view origin) {
-  if (origin == "*") return {};
+  if (origin == "*" || origin == "null" || origin == "file://") return {};
   const size_t colon = origin.find("://");
   const std::string_view scheme = origin.substr(0, colon);
   const std::string_view place = colon == std::string_view::npos ? "" : origin.substr(colon + 3);
@@ -88,7 +89,7 @@ Status check_origin(std::string_view origin) {
   if (!is_scheme(scheme) || !is_host(host) || (!port.empty() && (!port.starts_with(':') || !is_port(port.substr(1)))))
     return fail(Code::kInvalidArgument,
                 "'cors_origins' holds {}, which no browser sends; give scheme://host or scheme://host:port in small "
-                "letters, and nothing behind it, say https://example.org, or `*`",
+                "letters, and nothing behind it, say https://example.org, or null, file:// or `*`",
                 in_quotes(origin));
   if ((scheme == "http" && port == ":80") || (scheme == "https" && port == ":443"))
     return fail(Code::kInvalidArgument, "'cors_origins' holds {}, and browsers leave that port out; leave it out, too",
@@ -147,8 +148,10 @@ bool may_ask(std::string_view origin, std::string_view host, const Texts& origin
 }
 
 bool is_own_host(std::string_view host, const Texts& origins) {
-  const std::string_view name = without_port(host);
-  if (name.find('.') == std::string_view::npos || is_own_name(name) || name.ends_with(".localhost")) return true;
+  const std::string small = text::ascii_lower(without_port(host));
+  std::string_view name = small;
+  if (name.ends_with('.')) name.remove_suffix(1);  // of a name that is complete
+  if (name.find('.') == std::string_view::npos || is_own_name(name)) return true;
   return std::any_of(origins.begin(), origins.end(), [&](const std::string& origin) {
     return origin == "*" || (origin.find("://") != std::string::npos &&
                              without_port(std::string_view(origin).substr(origin.find("://") + 3)) == name);

@@ -241,6 +241,10 @@ Status check(const Settings& settings) {
                 "'{}' is set without '{}', and TLS takes both; set the other one, too, or neither",
                 settings.tls_key.empty() ? "tls_certificate" : "tls_key",
                 settings.tls_key.empty() ? "tls_key" : "tls_certificate");
+  if (settings.tls_self_signed && !settings.tls_certificate.empty())
+    return fail(Code::kInvalidArgument,
+                "'tls_self_signed' has the server make its certificate, and 'tls_certificate' names one; leave one of "
+                "them out");
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
   if (settings.speech_model.empty() && settings.recognition_model.empty())
@@ -275,13 +279,15 @@ std::vector<std::string> doubts(const Settings& settings) {
           "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
           "or fewer characters",
           name, kb, settings.max_text_characters, kCharacterBytes, needed_kb));
-  constexpr int64_t kAverageS = 10;  // over which a session's events are counted (realtime/session.cc)
-  if (settings.max_message_kb > kAverageS * settings.session_kb_per_s)
+  constexpr int64_t kAverageS = 10;      // over which a session's events are counted (realtime/session.cc)
+  constexpr double kAudioKbPerS = 62.5;  // base64 of 16-bit samples at 24 kHz
+  const double clip_kb = kAudioKbPerS * std::max(settings.max_clip_s, settings.max_backlog_s) + 1;
+  const int64_t append_kb = std::min(settings.max_message_kb, static_cast<int64_t>(std::ceil(clip_kb)));
+  if (append_kb > kAverageS * settings.session_kb_per_s)
     doubts.push_back(fmt::format(
-        "'session_kb_per_s' is {}, and a message of 'max_message_kb' {} is more than the {} s of it that may come at "
-        "once: a session may wait behind it; give {}, or shorter messages",
-        settings.session_kb_per_s, settings.max_message_kb, kAverageS,
-        (settings.max_message_kb + kAverageS - 1) / kAverageS));
+        "'session_kb_per_s' is {}, and an append of {} KB, as 'max_clip_s' and 'max_message_kb' allow, is more than "
+        "the {} s of it that may come at once: a session may wait behind it; give {}, or shorter clips",
+        settings.session_kb_per_s, append_kb, kAverageS, (append_kb + kAverageS - 1) / kAverageS));
   return doubts;
 }
 

@@ -77,11 +77,12 @@ struct Settings {
   bool allow_no_key = false;
   std::string tls_certificate = {};
   std::string tls_key = {};
+  bool tls_self_signed = false;
   Texts cors_origins = {};
 
-  int64_t max_text_characters = 4096;
-  int64_t max_body_kb = 64;
-  int64_t max_message_kb = 1024;
+  int64_t max_text_characters = 200000;
+  int64_t max_body_kb = 2048;
+  int64_t max_message_kb = 21504;
   int64_t max_header_kb = 16;
   int64_t max_upload_mb = 25;
   int64_t max_uploads_mb = 200;

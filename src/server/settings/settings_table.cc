@@ -119,7 +119,8 @@ Rows sessions() {
       seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
               "A session is closed after so long without a request"),
       seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),
-      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 16384, "Largest message of a WebSocket"),
+      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 65536,
+             "Largest message of a WebSocket; messages above 1 MB count towards max_uploads_mb"),
   };
 }
 
@@ -170,15 +171,20 @@ Rows access() {
       text("tls_certificate", "FILE", &Settings::tls_certificate,
            "PEM file with the server's certificate and its chain: HTTP becomes HTTPS; read again on SIGHUP"),
       text("tls_key", "FILE", &Settings::tls_key, "PEM file with the certificate's private key, without a password"),
+      flag("tls_self_signed", &Settings::tls_self_signed,
+           "HTTPS with a certificate that the server makes and keeps in its data folder (tls); clients must be given "
+           "it"),
       text("cors_origins", "ORIGIN", &Settings::cors_origins,
-           "Other web origins whose pages may send requests, e.g. https://example.org; `*`: all"),
+           "Other web origins whose pages may send requests, e.g. https://example.org; null, file://: pages from "
+           "files; `*`: all"),
   };
 }
 
 Rows limits() {
   return {
       number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Longest text to be spoken"),
-      number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384, "Largest JSON of a request"),
+      number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384,
+             "Largest JSON of a request; bodies above 64 KB count towards max_uploads_mb"),
       number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Largest request line with header"),
       number("max_upload_mb", "MB", &Settings::max_upload_mb, 1, 1024, "Largest request with a recording"),
       number("max_uploads_mb", "MB", &Settings::max_uploads_mb, 1, 65536,

@@ -51,7 +51,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         news_(transport.io),
         room_(transport.io),
         text_timeout_s_(host.text_timeout_s()),
-        events_({.max_json_bytes = host.max_body_bytes()}),
+        events_({.max_json_bytes = std::min(host.max_body_bytes(), EventLimits::kMaxJsonBytes)}),
         session_(host, description) {}
   ~Connection() override { end_reply(499); }
   Connection(const Connection&) = delete;

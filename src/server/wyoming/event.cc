@@ -15,7 +15,8 @@ Result<Json> parse_object(std::string_view text, const char* name, const EventLi
                                    {.max_bytes = text.size(),
                                     .max_depth = limits.kMaxDepth,
                                     .max_values = limits.kMaxValues,
-                                    .max_bare_bytes = limits.kMaxBareBytes}));
+                                    .max_bare_bytes = limits.kMaxBareBytes,
+                                    .takes_lone_surrogates = true}));
   if (json.object() == nullptr) return fail(Code::kDataLoss, "{} is not a JSON object; give one", name);
   if (json.object()->size() > limits.kMaxFields)
     return fail(Code::kLimitExceeded, "{} has {} fields; give at most {}", name, json.object()->size(),

@@ -27,6 +27,7 @@ std::string written(const Event& event);
 
 struct EventLimits {
   static constexpr size_t kMaxFields = 64, kMaxDepth = 8, kMaxValues = 1024, kMaxBareBytes = 4096;
+  static constexpr size_t kMaxJsonBytes = size_t{256} << 10;
   size_t max_json_bytes = size_t{64} << 10;  // of the line, and of the data behind it
   size_t max_payload_bytes = size_t{256} << 10;
 };

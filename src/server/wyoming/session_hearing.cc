@@ -8,6 +8,7 @@
 #include "server/wyoming/bad_event.h"
 #include "server/wyoming/session.h"
 #include "server/wyoming/utterance_job.h"
+#include "text/language.h"
 
 namespace syrinx::server::wyoming {
 namespace {
@@ -69,8 +70,7 @@ Session::Said Session::transcribe(const Event& event) {
   const std::string model = name != nullptr ? *name : "";
   if (!models->recognition || !models->recognition->is_called(model))
     return refuse(kRoute, no_such_model(models->recognition ? model : ""));
-  if (const std::string* const asked = event.text("language");
-      asked != nullptr && !asked->empty() && *asked != "auto") {
+  if (const std::string* const asked = event.text("language"); asked != nullptr && !text::is_any_language(*asked)) {
     auto known = models->recognition->language_called(*asked);
     if (!known) return refuse(kRoute, known.error());
     language = std::move(*known);

@@ -109,6 +109,7 @@ Status UtteranceJob::collect(const SoundSink& sink, SlotWatch& watch) {
     SYRINX_TRY_VOID(decoder.push(std::as_bytes(std::span(part.bytes))));
     watch.wait_ends();
   }
+  SYRINX_TRY_VOID(decoder.flush());
   ended_ns_ = system_clock().now_ns();
   if (reply()->cancelled()) return fail(Code::kCancelled, "the client has left");
   return {};

@@ -52,6 +52,7 @@ Status UtteranceStream::hear(std::span<const std::byte> some, int64_t came_ns, S
 }
 
 Status UtteranceStream::finish(SlotWatch& watch) {
+  SYRINX_TRY_VOID(decoder_.flush());
   resampler_->finish(some_);
   const int64_t ended_ns = sound_.ended_ns();
   SYRINX_TRY_VOID(push(ended_ns, watch));

@@ -30,7 +30,8 @@ struct Token {
   std::string phonemes;
   std::optional<float> stress;  // from an escape, or -2 (none at all) for the word "point" of a decimal
   bool space_after = true;
-  bool number = false;  // stands for digits or a symbol of the source
+  bool number = false;    // stands for digits or a symbol of the source
+  std::string_view rule;  // the reader that rewrote the source ("date"), a literal; empty: the word stands as written
   Range source;
 };
 

@@ -53,6 +53,7 @@ size_t read_fraction(const Input& in, size_t i, const NormalizeOptions& options,
   } else if ((above == "24" && below == "7") || (above == "9" && below == "11") || (above == "50" && below == "50")) {
     words = cardinal(above) + " " + cardinal(below);
   }
+  out.rule("fraction");
   out.numbers(words, i, end);
   return end;
 }
@@ -75,6 +76,7 @@ size_t read_version(const Input& in, size_t i, Output& out) {
     ++points;
   }
   if (points < 2) return 0;
+  out.rule("version");
   out.numbers(words, i, end);
   return end;
 }
@@ -100,6 +102,7 @@ size_t read_plural(const Input& in, size_t i, const Number& number, const Normal
   if (!number.decimals.empty()) return 0;
   if (in.at(end) == '\'') ++end;
   if (in.at(end) != 's' || !in.ends_word(end + 1)) return 0;
+  out.rule("plural");
   out.numbers(plural(plain_words(number, options)), i, end + 1);
   return end + 1;
 }
@@ -113,6 +116,7 @@ size_t read_range(const Input& in, size_t i, const Number& low, const NormalizeO
   if (!spaced && !is_dash(in.at(at))) return 0;
   const auto high = parse_number(in, at + (spaced ? 3 : 1));
   if (!high || is_dash(in.at(high->end)) || (in.letter(high->end) && !parse_unit(in, high->end))) return 0;
+  out.rule("range");
   if (looks_like_year(low) && high->whole.size() == 2 && high->decimals.empty()) {  // 1914-18
     out.numbers(year(low.whole) + " to " + (high->whole[0] == '0' ? one_by_one(high->whole) : cardinal(high->whole)), i,
                 high->end);
@@ -163,10 +167,12 @@ size_t read_after_sign(const Input& in, size_t i, size_t begin, const NormalizeO
   }
   if (const auto unit = parse_unit(in, number->end)) {
     const bool one = number->one();
+    out.rule("unit");
     out.numbers(number_words(*number, options) + " " + std::string(one ? unit->singular : unit->plural), i, unit->end);
     return unit->end;
   }
   if (const size_t end = ordinal_end(in, *number); end > 0) {
+    out.rule("ordinal");
     out.numbers(ordinal(number->whole, {options.british}), i, end);
     return end;
   }

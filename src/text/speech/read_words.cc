@@ -78,6 +78,7 @@ size_t read_initialism(const Input& in, size_t i, size_t end, Output& out) {
   const std::string written = in.ascii(i, end);
   const bool point_follows = in.at(end) == '.';
   if (!is_initialism(written)) return 0;
+  out.rule("initialism");
   out.letters(written, i, end);
   return point_follows && !ends_sentence(in, end + 1) ? end + 1 : end;
 }
@@ -139,6 +140,7 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   if (const size_t behind = read_initialism(in, i, end, out); behind > 0) return behind;
   // A single initial before a name: the point says nothing.
   if (pointed && written.size() == 1 && in.upper(i) && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
+    out.rule("initialism");
     out.letters(written, i, end + 1);
     return end + 1;
   }
@@ -161,7 +163,9 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out
   if (capitals && end - i <= 3 && in.at(end) == '&' && in.upper(end + 1) && in.letters_end(end + 1) - end <= 3) {
     const size_t second = in.letters_end(end + 1);
     out.letters(written, i, end);
+    out.rule("sign");
     out.numbers("and", end, end + 1);
+    out.rule({});
     out.letters(in.ascii(end + 1, second), end + 1, second);
     return second;
   }

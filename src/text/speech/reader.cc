@@ -7,11 +7,25 @@
 namespace syrinx::text {
 namespace {
 
-// In this order: what is special comes before what is plain.
-constexpr std::array<ReadFunction, 11> kReaders = {
-    read_address, read_phone, read_date,         read_month_date, read_time, read_money,
-    read_number,  read_roman, read_abbreviation, read_word,       read_mark,
+struct NamedReader {
+  std::string_view rule;  // of what it writes, unless it names another
+  ReadFunction read;
 };
+
+// In this order: what is special comes before what is plain.
+constexpr std::array<NamedReader, 11> kReaders = {{
+    {"address", read_address},
+    {"phone", read_phone},
+    {"date", read_date},
+    {"date", read_month_date},
+    {"time", read_time},
+    {"money", read_money},
+    {"number", read_number},
+    {"roman", read_roman},
+    {"abbreviation", read_abbreviation},
+    {"", read_word},
+    {"sign", read_mark},
+}};
 
 constexpr size_t kMaxOwnWord = 64;
 
@@ -32,8 +46,9 @@ std::vector<Token> Reader::read_all() {
 size_t Reader::read_at(size_t i) {
   if (const size_t end = read_escape(i); end > 0) return end;
   if (const size_t end = read_own_word(i); end > 0) return end;
-  for (const ReadFunction read : kReaders) {
-    if (const size_t end = read(in_, i, options_, out_); end > i) return end;
+  for (const NamedReader& reader : kReaders) {
+    out_.rule(reader.rule);
+    if (const size_t end = reader.read(in_, i, options_, out_); end > i) return end;
   }
   out_.drop();
   return i + 1;
@@ -78,6 +93,7 @@ size_t Reader::read_escape(size_t i) {
 // part of it unless the dictionary says so.
 size_t Reader::read_own_word(size_t i) {
   if (!options_.is_own_word || !in_.begins_word(i)) return 0;
+  out_.rule({});
   size_t end = i;
   while (end < in_.size() && !in_.space(end) && end - i < kMaxOwnWord) ++end;
   for (; end > i; --end) {

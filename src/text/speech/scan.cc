@@ -61,6 +61,7 @@ Token& Output::add(TokenKind kind, std::string_view text, size_t begin, size_t e
   token.kind = kind;
   token.text = text;
   token.space_after = false;
+  token.rule = rule_;
   token.source = in_.source(begin, end);
   tokens_.push_back(std::move(token));
   return tokens_.back();

@@ -50,6 +50,8 @@ class Output {
   void punctuation(char32_t mark, size_t begin, size_t end);
   void escape(Token token);
   void space();  // white space was met
+  // Names the rule of the tokens from here on; a reader may name a finer one than the table of readers has.
+  void rule(std::string_view name) { rule_ = name; }
   void drop() { ++dropped_; }
   size_t dropped() const { return dropped_; }
   const std::vector<Token>& tokens() const { return tokens_; }
@@ -60,6 +62,7 @@ class Output {
 
   const Input& in_;
   std::vector<Token> tokens_;
+  std::string_view rule_;
   size_t dropped_ = 0;
 };
 

@@ -9,11 +9,13 @@
 
 #include "audio/encode/encoder.h"
 #include "base/scoped_file.h"
+#include "tests/audio/part_tools.h"
 #include "tests/base/temp_folder.h"
 
 namespace syrinx {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string kData = std::string(SYRINX_TEST_DATA) + "/audio/";
@@ -96,6 +98,63 @@ TEST_P(Formats, AreRefusedWhenCutOff) {
     EXPECT_THAT(recording.error().message, HasSubstr("'me'"));
   }
   expect_fault(file.substr(0, file.size() - 1), Code::kDataLoss, "cut off");
+}
+
+// With a sink that can be warned: the beginning of the whole, and no more than that; nothing is an error still.
+TEST_P(Formats, AreReadAsFarAsWhole) {
+  constexpr size_t kLastFrames = 2400;  // of decoders that look ahead, and padding that is known to the whole alone
+  const std::string file = file_of(GetParam().file);
+  const ReadPart whole = read_part(file);
+  ASSERT_TRUE(whole.status) << whole.status.error().message;
+  EXPECT_TRUE(whole.warnings.empty());
+  size_t parts = 0;
+  for (size_t cut = 0; cut < 100; ++cut) {
+    const ReadPart part = read_part(file.substr(0, file.size() * cut / 100));
+    if (!part.status) {
+      EXPECT_TRUE(part.warnings.empty());
+      EXPECT_THAT(part.status.error().message, HasSubstr("'me'"));
+      continue;
+    }
+    ++parts;
+    ASSERT_EQ(part.warnings.size(), 1u);
+    EXPECT_THAT(part.warnings[0], AllOf(HasSubstr("'me' is cut off"), HasSubstr("s were read")));
+    ASSERT_GT(part.samples.size(), 0u);
+    ASSERT_LE(part.samples.size(), whole.samples.size() + kLastFrames);
+    const size_t sure = std::min(part.samples.size(), whole.samples.size());
+    for (size_t i = 0; i + kLastFrames < sure; ++i) ASSERT_EQ(part.samples[i], whole.samples[i]) << cut << " " << i;
+  }
+  RecordProperty("parts", std::to_string(parts));
+  const ReadPart last = read_part(file.substr(0, file.size() - 1));
+  if (parts > 0) {
+    EXPECT_TRUE(last.status) << last.status.error().message;
+  }
+}
+
+// Those whose frames are short.
+TEST(Recording, PartsOfFlacAndMp3AreNearlyAll) {
+  for (const char* const name : {"flac_24000.flac", "mp3_24000.mp3", "flac_24000.wav"}) {
+    const std::string file = file_of(name);
+    const size_t whole = read_part(file).samples.size();
+    for (const size_t percent : {90, 97}) {  // a FLAC file has padding in front
+      const ReadPart part = read_part(file.substr(0, file.size() * percent / 100));
+      ASSERT_TRUE(part.status) << name << ": " << part.status.error().message;
+      EXPECT_GT(part.samples.size() + 8192, whole * percent / 100) << name;
+    }
+  }
+}
+
+TEST(Recording, DamagedMiddleEndsThePart) {
+  for (const char* const name : {"flac_24000.flac", "opus_48000.opus"}) {
+    std::string file = file_of(name);
+    const size_t whole = read_part(file).samples.size();
+    for (size_t i = 0; i < 40; ++i) file[file.size() * 9 / 10 - i] = '\x55';
+    const ReadPart part = read_part(file);
+    if (!part.status) continue;  // a page is all of its sound
+    EXPECT_LT(part.samples.size(), whole);
+    EXPECT_THAT(part.warnings, testing::ElementsAre(HasSubstr("damaged")));
+  }
+  const std::string ogg = file_of("vorbis_22050.ogg");
+  EXPECT_EQ(read_part(ogg + ogg).status.error().code, Code::kUnsupported);  // no damage
 }
 
 TEST(Recording, ReadsEveryFormatThatWeWrite) {

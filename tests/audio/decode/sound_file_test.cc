@@ -11,6 +11,7 @@
 
 #include "audio/decode/recording.h"
 #include "base/watched_pages.h"
+#include "tests/audio/part_tools.h"
 #include "tests/audio/sound_tools.h"
 #include "tests/base/temp_folder.h"
 
@@ -97,6 +98,95 @@ TEST_P(SizedKinds, AreRefusedWhenCutOff) {
     ASSERT_FALSE(got) << percent;
     EXPECT_EQ(got.error().code, Code::kDataLoss) << got.error().message;
     EXPECT_THAT(got.error().message, HasSubstr("cut off"));
+  }
+}
+
+TEST_P(SizedKinds, AreReadAsFarAsWhole) {
+  const Kind& kind = GetParam();
+  const TempFolder folder;
+  const std::vector<float> sound = voice_like(16000, kind.rate_hz);
+  write_sound(folder.file("sound"), kind, interleaved(sound, kind.channels));
+  const std::string file = read_text(folder.file("sound"));
+  const ReadPart whole = read_part(file);
+  ASSERT_TRUE(whole.status) << whole.status.error().message;
+  for (const size_t percent : {50, 90, 99}) {
+    const ReadPart part = read_part(file.substr(0, file.size() * percent / 100));
+    ASSERT_TRUE(part.status) << part.status.error().message;
+    ASSERT_EQ(part.warnings.size(), 1u);
+    EXPECT_THAT(part.warnings[0], HasSubstr("'me' is cut off"));
+    ASSERT_LE(part.samples.size(), whole.samples.size());
+    EXPECT_GT(part.samples.size() + 8192, whole.samples.size() * percent / 100);
+    const size_t sure =
+        part.samples.size() - std::min<size_t>(part.samples.size(), 1024);  // but a block of some codings
+    EXPECT_TRUE(
+        std::equal(part.samples.begin(), part.samples.begin() + static_cast<ptrdiff_t>(sure), whole.samples.begin()));
+  }
+}
+
+// The name of the field, where it lies behind that, and its bytes.
+struct SizeField {
+  const char* kind;
+  const char* tag;
+  size_t behind;
+  size_t bytes;
+};
+
+// Writers that could not go back to the head leave 0 or -1 there; the sound reaches to the end.
+TEST(SoundFile, UnknownSizesReachToTheEnd) {
+  const SizeField kFields[] = {{"aiff", "SSND", 4, 4},      {"aiff_float", "SSND", 4, 4}, {"au_mulaw", ".snd", 8, 4},
+                               {"au_little", "dns.", 8, 4}, {"caf_24", "data", 4, 8},     {"w64", "data", 16, 8},
+                               {"rf64", "ds64", 16, 8},     {"wav_double", "data", 4, 4}, {"wav_adpcm", "data", 4, 4},
+                               {"wav_gsm", "data", 4, 4}};
+  for (const SizeField& field : kFields) {
+    const Kind& kind =
+        *std::ranges::find_if(kSized, [&](const Kind& one) { return std::string(one.name) == field.kind; });
+    const TempFolder folder;
+    write_sound(folder.file("sound"), kind, interleaved(voice_like(16000, kind.rate_hz), kind.channels));
+    std::string file = read_text(folder.file("sound"));
+    const ReadPart whole = read_part(file);
+    ASSERT_TRUE(whole.status) << whole.status.error().message;
+    const size_t at = file.find(field.tag);
+    ASSERT_NE(at, std::string::npos);
+    for (const char fill : {'\0', '\xff'}) {
+      for (const bool all_too : {false, true}) {
+        std::fill_n(file.begin() + static_cast<ptrdiff_t>(at + field.behind), field.bytes, fill);
+        if (all_too && file.starts_with("RIFF")) std::fill_n(file.begin() + 4, 4, fill);
+        if (all_too && file.starts_with("FORM")) std::fill_n(file.begin() + 4, 4, fill);
+        if (all_too && file.starts_with("riff")) std::fill_n(file.begin() + 16, 8, fill);
+        if (all_too && file.starts_with("RF64")) std::fill_n(file.begin() + 20, 8, fill);
+        const ReadPart part = read_part(file);
+        ASSERT_TRUE(part.status) << kind.name << ": " << part.status.error().message;
+        EXPECT_TRUE(part.warnings.empty()) << kind.name << ": " << part.warnings[0];
+        ASSERT_GE(part.samples.size(), whole.samples.size()) << kind.name;
+        EXPECT_LE(part.samples.size(), whole.samples.size() + 1024) << kind.name;  // chunks behind it
+        EXPECT_TRUE(std::equal(whole.samples.begin(), whole.samples.end(), part.samples.begin())) << kind.name;
+      }
+    }
+  }
+}
+
+// Integers that were written as floats without being divided.
+TEST(SoundFile, FloatsOfIntegersAreScaled) {
+  const std::vector<float> sound = voice_like(16000, 16000);
+  const TempFolder folder;
+  const std::string path = folder.file("sound");
+  for (const int format :
+       {SF_FORMAT_WAV | SF_FORMAT_FLOAT, SF_FORMAT_WAV | SF_FORMAT_DOUBLE, SF_FORMAT_AIFF | SF_FORMAT_FLOAT}) {
+    for (const double full : {0x1p15, 0x1p31}) {
+      std::vector<float> written;
+      for (const float sample : sound) written.push_back(static_cast<float>(std::round(sample * full)));
+      write_sound(path, {"", format, 1, 16000, 0}, written);
+      const auto got = read_recording(path);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_GT(snr_db(sound, got->samples), 70);
+    }
+    std::vector<float> percent;
+    for (const float sample : sound) percent.push_back(sample * 100);
+    write_sound(path, {"", format, 1, 16000, 0}, percent);
+    const auto refused = read_recording(path);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kDataLoss);
+    EXPECT_THAT(refused.error().message, HasSubstr("where full scale is 1"));
   }
 }
 

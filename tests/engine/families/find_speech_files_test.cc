@@ -1,5 +1,6 @@
 #include "engine/families/find_speech_files.h"
 #include "engine/families/kokoro/lexicon_files.h"
+#include "engine/speech/speech_family.h"
 #include "engine/speech/speech_files.h"
 
 #include <gmock/gmock.h>
@@ -82,6 +83,28 @@ TEST_F(SpeechFilesTest, MissingFilesAreNamed) {
   touch("models/kokoro/kokoro-v1.0.int8.onnx");
   fs::remove_all(root_ / "models/english-g2p");
   EXPECT_EQ(find("kokoro")->lexicon, "");
+}
+
+TEST_F(SpeechFilesTest, FrontEndNeedsNoCheckpoint) {
+  const auto find_reader = [this](const std::string& model) {
+    return find_reader_files(model, (root_ / "models").string());
+  };
+  EXPECT_EQ(find_reader("kokoro")->lexicon, path("models/english-g2p"));
+  EXPECT_EQ(find_reader(path("elsewhere/kokoro-v1_0.pth"))->lexicon, path("models/english-g2p"));
+  touch("models/pocket-tts/config.yaml");
+  EXPECT_EQ(find_reader("pocket-tts").error().code, Code::kUnsupported);
+  EXPECT_THAT(find_reader("pocket-tts").error().message, HasSubstr("as it is written"));
+  fs::remove_all(root_ / "models/kokoro");
+  for (const char* name : {"", "kokoro"}) {
+    const auto files = find_reader(name);
+    ASSERT_TRUE(files) << files.error().message;
+    EXPECT_EQ(files->lexicon, path("models/english-g2p"));
+    EXPECT_EQ(files->family->kind, "kokoro");
+  }
+  EXPECT_EQ(find_reader("unheard").error().code, Code::kNotFound);
+  EXPECT_EQ(find_reader("whisper-base").error().code, Code::kNotFound);
+  EXPECT_EQ(find_reader("./no/such").error().code, Code::kNotFound);
+  EXPECT_EQ(find_reader("hf://owner/repository/kokoro.onnx").error().code, Code::kInvalidArgument);
 }
 
 TEST_F(SpeechFilesTest, LeavesOutLexiconPartsThatAreNotThere) {

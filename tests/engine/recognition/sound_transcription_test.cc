@@ -84,6 +84,46 @@ TEST(SoundTranscription, CancelledReadStops) {
   EXPECT_EQ(recogniser.calls, 0);
 }
 
+TEST(SoundTranscription, WarningsStandInTheTranscript) {
+  FakeRecogniser recogniser;
+  const std::vector<float> sound = beeps({1}, 2, 16000);
+  const auto cut_off = [&](const SoundSink& sink) -> Status {
+    SYRINX_TRY_VOID(source_of(sound, 16000)(sink));
+    sink.warn("'me' is cut off");
+    return {};
+  };
+  const auto got = transcribe_sound(recogniser, cut_off, {}, nullptr);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->segments.size(), 1u);
+  EXPECT_EQ(got->warnings, std::vector<std::string>{"'me' is cut off"});
+}
+
+TEST(SoundTranscription, SeparateChannelsAreMergedByTime) {
+  FakeRecogniser recogniser;
+  const std::vector<float> sides[] = {beeps({0.5, 2.5}, 4, 16000), beeps({1.5}, 4, 16000)};
+  std::vector<double> done;
+  const ChannelSource source = [&](int channel) -> SoundSource {
+    return [&, channel](const SoundSink& sink) {
+      sink.channels(2);
+      return source_of(sides[channel], 16000)(sink);
+    };
+  };
+  const auto got = transcribe_channels(recogniser, source, {}, [&](double done_s, std::optional<double> total_s) {
+    EXPECT_EQ(total_s, 8);
+    done.push_back(done_s);
+    return true;
+  });
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_EQ(got->segments.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(got->segments[i].channel, static_cast<int>(i % 2));
+    EXPECT_NEAR(got->segments[i].start_s, 0.5 + static_cast<double>(i), 0.01);
+  }
+  EXPECT_DOUBLE_EQ(got->audio_s, 4);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_EQ(got->language, "en");
+}
+
 TEST(SoundTranscription, SourceErrorsArePassedOn) {
   FakeRecogniser recogniser;
   const auto broken = [](const SoundSink& sink) -> Status {

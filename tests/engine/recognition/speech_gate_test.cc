@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "engine/recognition/quiet_level.h"
 #include "tests/base/temp_folder.h"
 #include "tests/models/silero/container_writer.h"
 
@@ -42,15 +44,12 @@ TEST(SpeechGate, AStretchLongerThanAPieceFillsSeveral) {
 
 TEST(SpeechGate, TimesGoBackToTheRecording) {
   const SpeechPiece piece{.spans = {seconds(1, 3), seconds(10, 11), seconds(20, 25)}};
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(0), 1);
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(1.5), 2.5);
-  EXPECT_DOUBLE_EQ(piece.end_in_recording(2), 3);     // a word that ends where the stretch ends
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(2), 10);  // and one that begins there
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(2.25), 10.25);
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(3), 20);
+  EXPECT_DOUBLE_EQ(piece.end_in_recording(1.5), 2.5);
+  EXPECT_DOUBLE_EQ(piece.end_in_recording(2), 3);
+  EXPECT_DOUBLE_EQ(piece.end_in_recording(2.25), 10.25);
   EXPECT_DOUBLE_EQ(piece.end_in_recording(8), 25);
   EXPECT_DOUBLE_EQ(piece.end_in_recording(30), 25);  // a model may say more than there was
-  EXPECT_DOUBLE_EQ(piece.start_in_recording(-1), 1);
+  EXPECT_DOUBLE_EQ(piece.end_in_recording(-1), 1);
 }
 
 TEST(SpeechGate, ThePieceSoundsAsItsStretches) {
@@ -87,6 +86,32 @@ TEST(SpeechGate, CancelledSearchStops) {
     ASSERT_EQ(found->size(), whole.size());
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ((*found)[i].spans, whole[i].spans);
   }
+}
+
+TEST(SpeechGate, VeryQuietRecordingsAreRaised) {
+  const TempFolder folder;
+  const std::string path = folder.file("voice.bin");
+  const auto bytes = silero::write_container(silero::random_tensors(5)).bytes;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const auto gate = SpeechGate::load(path);
+  ASSERT_TRUE(gate) << gate.error().message;
+  Rng rng(1);
+  std::vector<float> quiet(20 * kSecond + 100), raised;
+  for (size_t i = 0; i < quiet.size(); ++i) quiet[i] = (i / kSecond % 3 == 0 ? 1e-3f : 1e-5f) * rng.normal();
+  const float gain = quiet_gain(quiet);
+  EXPECT_GT(gain, 10);
+  for (const float sample : quiet) raised.push_back(std::clamp(sample * gain, -1.0f, 1.0f));
+  const auto probabilities = silero::speech_probabilities(*gate->vad(), raised);
+  EXPECT_EQ(silero::speech_probabilities(*gate->vad(), quiet, silero::Framing::kCarried, {}, {}, gain), probabilities);
+  silero::SegmentOptions rules;
+  std::vector<float> sorted = probabilities;
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2));
+  rules.threshold = sorted[sorted.size() / 2];
+  const auto found = gate->pieces(quiet, rules), expected = gate->pieces(raised, rules);
+  ASSERT_EQ(found.size(), expected.size());
+  ASSERT_FALSE(found.empty());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].spans, expected[i].spans);
 }
 
 // A file of random weights says something about noise; what the gate makes of it is what its parts make of it.

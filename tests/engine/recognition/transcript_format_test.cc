@@ -129,6 +129,34 @@ TEST(TranscriptFormat, NothingHeard) {
             "{\"language\":\"\",\"audio_seconds\":0.0,\"text\":\"\",\"segments\":[]}\n");
 }
 
+Transcript words_at(const std::vector<std::pair<double, double>>& times, double audio_s) {
+  Transcript transcript{.language = "en", .audio_s = audio_s, .segments = {}};
+  for (const auto& [start_s, end_s] : times)
+    transcript.segments.push_back(
+        {.text = "a", .start_s = start_s, .end_s = end_s, .tokens = {}, .words = {{"a", start_s, end_s, 1}}});
+  return transcript;
+}
+
+// Speakers may speak at once: cues of one move none of the other.
+TEST(TranscriptFormat, ChannelsAreNamed) {
+  Transcript call = words_at({{1, 3}, {2, 2.5}}, 5);
+  call.segments[0].channel = 0;
+  call.segments[1].channel = 1;
+  EXPECT_EQ(format_transcript(call, TranscriptFormat::kText, TranscriptTimes::kNone), "channel 0: a\nchannel 1: a\n");
+  EXPECT_EQ(format_transcript(call, TranscriptFormat::kVtt, TranscriptTimes::kNone),
+            "WEBVTT\n\n00:00:01.000 --> 00:00:03.000\n<v channel 0>a\n\n"
+            "00:00:02.000 --> 00:00:02.500\n<v channel 1>a\n\n");
+  EXPECT_THAT(format_transcript(call, TranscriptFormat::kSrt, TranscriptTimes::kNone), HasSubstr("\n[1] a\n"));
+  EXPECT_THAT(to_json(call.segments[1], TranscriptTimes::kNone).dump(), HasSubstr(R"("channel":1)"));
+}
+
+TEST(TranscriptFormat, WarningsAreInJsonAlone) {
+  const Transcript cut{.language = "en", .audio_s = 1, .segments = {}, .warnings = {"'me' is cut off"}};
+  EXPECT_THAT(format_transcript(cut, TranscriptFormat::kJson, TranscriptTimes::kNone),
+              HasSubstr(R"("segments":[],"warnings":["'me' is cut off"]})"));
+  EXPECT_EQ(format_transcript(cut, TranscriptFormat::kText, TranscriptTimes::kNone), "\n");
+}
+
 TEST(TranscriptFormat, TimesRoundAndNeverGoBelowZero) {
   EXPECT_EQ(srt_time(0), "00:00:00,000");
   EXPECT_EQ(srt_time(-1), "00:00:00,000");
@@ -176,6 +204,41 @@ TEST(TranscriptFormat, LongSegmentsBecomeSeveralCues) {
   EXPECT_THAT(cues.front().lines, ElementsAre("It was the best of times,", "it was the worst of times,"));
   EXPECT_DOUBLE_EQ(cues.front().start_s, 10);
   EXPECT_NEAR(cues.back().end_s, 26.4, 1e-9);
+}
+
+// Their times are those of the words, and no cue lasts through a pause.
+TEST(TranscriptFormat, CuesEndAtPauses) {
+  TranscriptSegment segment{
+      .text = "Yes, I think so.", .start_s = 1, .end_s = 30, .confidence = 1, .tokens = {}, .words = {}};
+  segment.words = {{"Yes,", 1, 1.5, 1}, {"I", 24, 24.2, 1}, {"think", 25.2, 25.5, 1}, {"so.", 25.5, 26, 1}};
+  const std::vector<Cue> cues = make_cues(segment, TranscriptTimes::kNone);
+  ASSERT_EQ(cues.size(), 2u);
+  EXPECT_EQ(cues[0], (Cue{1, 1.5, {"Yes,"}}));
+  EXPECT_EQ(cues[1], (Cue{24, 26, {"I think so."}}));
+  for (TranscriptWord& word : segment.words) word.spaced = false;  // as of a language without blanks
+  EXPECT_EQ(make_cues(segment, TranscriptTimes::kNone).front().end_s, 1.5);
+}
+
+// WebVTT wants an end behind the start; neighbours are moved where there is no room, those that last stay.
+TEST(TranscriptFormat, CuesLastAndDoNotOverlap) {
+  const auto expect = [](const Transcript& transcript, const std::vector<std::pair<double, double>>& times) {
+    std::string expected = "WEBVTT\n\n";
+    for (const auto& [start_s, end_s] : times)
+      expected += fmt::format("{} --> {}\na\n\n", vtt_time(start_s), vtt_time(end_s));
+    EXPECT_EQ(format_transcript(transcript, TranscriptFormat::kVtt, TranscriptTimes::kWord), expected);
+  };
+  expect(words_at({{1, 1.5}, {1.5, 1.5}, {2, 2.01}}, 5), {{1, 1.5}, {1.5, 1.6}, {2, 2.01}});
+  expect(words_at({{1, 1}, {1.06, 1.5}}, 5), {{1, 1.06}, {1.06, 1.5}});
+  expect(words_at({{1, 1}, {1, 1}, {1, 1.5}}, 5), {{1, 1.1}, {1.1, 1.2}, {1.2, 1.5}});
+  expect(words_at({{1, 1}, {1.01, 1.5}}, 5), {{1, 1.1}, {1.1, 1.5}});
+  expect(words_at({{1, 1.0004}, {2, 3}}, 5), {{1, 1.1}, {2, 3}});
+  // None ends behind the sound.
+  expect(words_at({{4, 5}, {5, 5}, {5, 5}}, 5), {{4, 4.8}, {4.8, 4.9}, {4.9, 5}});
+  expect(words_at({{0.002, 0.002}, {0.002, 0.002}}, 0.002), {{0, 0.001}, {0.001, 0.002}});
+  std::vector<Cue> next = {{.start_s = 2, .end_s = 2, .lines = {"a"}}};
+  make_cues_last(next, 2.5, 9);  // of a stream
+  EXPECT_EQ(next[0].start_s, 2.5);
+  EXPECT_EQ(next[0].end_s, 2.6);
 }
 
 TEST(TranscriptFormat, NoCueIsLeftWithAWord) {

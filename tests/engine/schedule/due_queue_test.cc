@@ -242,6 +242,22 @@ TEST(DueQueue, LongStepIsOwedWhole) {
   }
 }
 
+// A stream that is ahead, beside batch work that its round has earned two steps for.
+TEST(DueQueue, StandingStreamPassesSavedShares) {
+  const int64_t now_ns = 1000 * kMs, far = now_ns + 1000 * kMs;
+  for (const int64_t waited_ns : {DueQueue::kLongStandNs - 1, DueQueue::kLongStandNs}) {
+    Line line;
+    for (int i = 0; i < 3; ++i) line.ask(kNeverDue, now_ns);
+    line.ask(far, now_ns);
+    EXPECT_EQ(line.take(now_ns), 3u);
+    line.queue.note(Work::kLive, 2 * DueQueue::kStepNs);
+    line.ask(far, now_ns - waited_ns);
+    EXPECT_EQ(line.take(now_ns), 0u);
+    line.queue.note(Work::kBatch, DueQueue::kStepNs);
+    EXPECT_EQ(line.take(now_ns), waited_ns < DueQueue::kLongStandNs ? 1u : 4u);
+  }
+}
+
 // A class earns nothing while it does not wait.
 TEST(DueQueue, NothingIsEarnedWithoutWaiting) {
   Line line;

@@ -126,6 +126,47 @@ TEST(EnglishG2p, NothingToSayIsNotAnError) {
   EXPECT_FALSE(tiny()->phonemize(std::string((size_t{1} << 20) + 1, 'a')));
 }
 
+// "word=rule" or, where another rule decided the sound, "word=rule/sound".
+std::string read(std::string_view text, const EnglishG2p& g2p) {
+  std::vector<ReadWord> words;
+  const auto said = g2p.phonemize(text, 10, &words);
+  if (!said) return said.error().message;
+  EXPECT_EQ(said->phonemes, g2p.phonemize(text)->phonemes);
+  std::string all;
+  size_t place = 0;
+  for (const ReadWord& word : words) {
+    while (place < said->words.size() && said->words[place].kind == WordKind::kPunctuation) ++place;
+    EXPECT_EQ(word.phonemes.begin, said->words[place].phonemes.begin);
+    EXPECT_EQ(word.source.begin, said->words[place++].source.begin);
+    EXPECT_GE(word.source.begin, 10u);
+    all += (all.empty() ? "" : ", ") + word.word + "=" + std::string(word.rule);
+    if (word.sound != word.rule) all += "/" + std::string(word.sound);
+  }
+  return all;
+}
+
+TEST(EnglishG2p, WordsTellTheRuleThatDecided) {
+  const auto g2p = tiny();
+  EXPECT_EQ(read("The cat, quokkas and cats!", *g2p),
+            "the=function-word, cat=lexicon, quokkas=lexicon-stem, and=lexicon, cats=lexicon-stem");
+  EXPECT_EQ(read("zebra", *g2p), "zebra=lexicon-silver");
+  EXPECT_EQ(read("to use it", *g2p), "to=function-word, use=heteronym-default, I T=spelled");
+  EXPECT_EQ(read("to be.", *g2p), "to=function-word, be=heteronym-end");
+  EXPECT_EQ(read("the wind is", *g2p), "the=function-word, wind=heteronym-tag, is=lexicon");
+  EXPECT_EQ(read("winds", *g2p), "winds=heteronym-stem");
+  EXPECT_EQ(read("[Cats](/kˈæts/) run", *g2p), "cats=phonemes, run=lexicon");
+  EXPECT_EQ(read("$2", *g2p), "two=money/lexicon, dollars=money/lexicon-stem");
+}
+
+TEST(EnglishG2p, SpelledLettersAreReadAsCapitals) {
+  const auto g2p = tiny();
+  EXPECT_EQ(read("U.S. is", *g2p), "U S=initialism/spelled, is=lexicon");
+  EXPECT_EQ(read("TV's TVs", *g2p), "T V's=spelled-stem, T Vs=spelled-stem");
+  EXPECT_EQ(read("sat-TV cat-dog", *g2p), "S A T T V=compound, cat dog=compound");
+  EXPECT_EQ(read("b a", *g2p), "B=spelled, a=function-word");
+  EXPECT_EQ(read("CatDog 'cat'", *g2p), "catdog=compound, cat=lexicon");
+}
+
 TEST(EnglishG2p, ServesManyThreads) {
   const auto g2p = tiny();
   const std::string expected = g2p->phonemize("Hello world, the apple.")->phonemes;
@@ -150,6 +191,7 @@ TEST(UserDictionary, OverridesTheLexicon) {
   EXPECT_EQ(g2p->phonemize("Syrinx!")->phonemes, "həlˈO wˈɜɹld!");
   EXPECT_EQ(g2p->phonemize("C++, k8s.")->phonemes, "sˈiplˈʌs, ðə kˈæt.");
   EXPECT_EQ(kinds(*g2p->phonemize("C++ dog")), "user lexicon");
+  EXPECT_EQ(read("C++ cats", *g2p), "c++=dictionary, cats=lexicon-stem");
 }
 
 TEST(UserDictionary, NamesTheLineThatIsWrong) {

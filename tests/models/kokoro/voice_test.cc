@@ -78,12 +78,20 @@ TEST(Voice, ReadsBlends) {
   EXPECT_EQ((*parts)[0].name, "af_heart");
   EXPECT_FLOAT_EQ((*parts)[1].weight, 0.4f);
   EXPECT_EQ(parse_voice("a,b,c")->size(), 3u);
+  const auto bracketed = parse_voice("af_bella(2)+af_sky (1.5) + am_adam");
+  ASSERT_TRUE(bracketed) << bracketed.error().message;
+  ASSERT_EQ(bracketed->size(), 3u);
+  EXPECT_EQ((*bracketed)[1].name, "af_sky");
+  EXPECT_EQ((*bracketed)[0].weight, 2.0f);
+  EXPECT_EQ((*bracketed)[1].weight, 1.5f);
+  EXPECT_EQ((*bracketed)[2].weight, 1.0f);
   EXPECT_TRUE(parse_voice("./mine.bin:2")->front().is_path());
 }
 
 TEST(Voice, RefusesInvalidBlends) {
   for (const char* text :
-       {"", " ", "a++b", "a:", "a:x", "a:-1", "a:0", "a:nan", "a:inf", "a:1e9", "a b", "af\xff", "+", "a,"}) {
+       {"",  " ",  "a++b", "a:",   "a:x",  "a:-1",  "a:0", "a:nan", "a:inf", "a:1e9",   "a b",   "af\xff",
+        "+", "a,", "a()",  "a(0)", "a(x)", "a(-1)", "(2)", "a(2",   "a2)",   "a(1)(2)", "a:1(2)"}) {
     const auto parts = parse_voice(text);
     ASSERT_FALSE(parts) << text;
     EXPECT_EQ(parts.error().code, Code::kInvalidArgument) << text;
@@ -98,6 +106,9 @@ TEST_F(VoiceFolder, MixesByShares) {
   const auto mixed = load_voice(folder(), "af_one:3+bm_two:1", kWidth);
   ASSERT_TRUE(mixed) << mixed.error().message;
   EXPECT_NEAR(mixed->style(3)[2], 2 + 2.0 / 16 + 25, 1e-4);
+  const auto bracketed = load_voice(folder(), "af_one(6)+bm_two(2)", kWidth);
+  ASSERT_TRUE(bracketed) << bracketed.error().message;
+  EXPECT_EQ(bracketed->style(3)[2], mixed->style(3)[2]);
   const auto mean = load_voice(folder(), "af_one,bm_two", kWidth);
   ASSERT_TRUE(mean);
   EXPECT_NEAR(mean->style(3)[2], 2 + 2.0 / 16 + 50, 1e-4);

@@ -99,6 +99,30 @@ TEST_F(SpeechJobTest, SuccessEndsTheAnswer) {
   EXPECT_EQ(log_, "");
 }
 
+TEST_F(SpeechJobTest, VolumeScalesAndClipsSamples) {
+  const auto first_sample = [this](double volume) {
+    SpeechRequest request;
+    request.volume = volume;
+    run(request);
+    return static_cast<int16_t>(static_cast<uint8_t>(sent_.at(0)) | static_cast<uint8_t>(sent_.at(1)) << 8);
+  };
+  const int usual = first_sample(1);
+  EXPECT_NEAR(usual, 3277, 2);
+  EXPECT_NEAR(first_sample(0.5), usual / 2.0, 2);
+  EXPECT_NEAR(first_sample(0), 0, 1);
+  EXPECT_EQ(first_sample(10), 32767);
+}
+
+TEST_F(SpeechJobTest, AnswerInOnePieceHasALimit) {
+  engine_->act = {.chunks = 18, .chunk_samples = 1920000};  // 69 MB
+  SpeechRequest request;
+  request.whole = true;
+  const ReplyStream::News news = run(request);
+  EXPECT_EQ(news.head->status, 413);
+  EXPECT_THAT(news.head->body, HasSubstr("longer than 64 MB"));
+  EXPECT_THAT(news.head->body, HasSubstr("leave 'stream' out"));
+}
+
 TEST_F(SpeechJobTest, AFaultBehindTheFirstByteBreaksTheAnswerOffAndIsLogged) {
   engine_->act.end = damaged;
   const ReplyStream::News news = run({}, /*faults_alone=*/true);

@@ -61,8 +61,10 @@ TEST_F(SpeechModelTest, AVoiceOfTheLanguageSpeaksWhereNoneIsNamed) {
   EXPECT_EQ(model->find_voice("", "en"), "af_ann");
   EXPECT_EQ(model->find_voice("", "en_US"), "af_ann");
   EXPECT_EQ(model->find_voice("", "en-GB"), "bf_bea");
+  EXPECT_EQ(model->find_voice("", "British English"), "bf_bea");
+  for (const char* language : {"English", "eng", "auto", " \n"}) EXPECT_EQ(model->find_voice("", language), "af_ann");
   EXPECT_EQ(kokoro({.voice = "am_max"})->find_voice("", "en"), "am_max");
-  for (const char* language : {"es", "de", "english", "-", "\n"}) {
+  for (const char* language : {"es", "de", "klingon", "-"}) {
     const auto found = model->find_voice("", language);
     ASSERT_FALSE(found) << language;
     EXPECT_EQ(found.error().status, 400);

@@ -165,6 +165,7 @@ TEST(VoiceRequest, FaultsNameTheirField) {
   EXPECT_THAT(fault({name, {.name = "file", .content = nothing}}).message, HasSubstr("is empty"));
   EXPECT_EQ(fault({{.name = "name", .content = "a/../b"}, sample}).param, "name");
   EXPECT_EQ(fault({name, sample, {.name = "pitch", .content = "1"}}).code, "unknown_parameter");
+  EXPECT_TRUE(parse_voice_request({name, sample, {.name = "type", .content = nothing}}));
   const std::string long_text(257, 'x');
   EXPECT_THAT(fault({name, sample, {.name = "consent", .content = long_text}}).message, HasSubstr("at most 256"));
 }

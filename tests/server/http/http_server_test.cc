@@ -332,6 +332,49 @@ TEST_F(HttpServerTest, AMessageOfSeveralFramesHasTheLimitOfOne) {
     });
 }
 
+// One message of two megabytes, masked with zeros.
+std::string long_frame() {
+  constexpr size_t kBytes = size_t{2} << 20;
+  const std::string_view head("\x81\xff\0\0\0\0\0\x20\0\0\0\0\0\0", 14);
+  return std::string(head) + std::string(kBytes, 'x');
+}
+
+TEST_F(HttpServerTest, LongMessageNeedsRoom) {
+  for (const bool has_room : {true, false}) {
+    SessionService service;
+    std::atomic<size_t> asked{0};
+    service.messages->set_room([&]() -> MessageStream::Room {
+      return [&](size_t bytes) {
+        asked = bytes;
+        return has_room;
+      };
+    });
+    const auto server = HttpServer::listen({.max_message_bytes = size_t{4} << 20}, service);
+    ASSERT_TRUE(server) << server.error().message;
+    const int client = connect_and_send((*server)->port(), kHandshake);
+    std::string head;
+    for (char byte = 0; !head.ends_with("\r\n\r\n") && ::recv(client, &byte, 1, 0) == 1;) head += byte;
+    const std::string frames = frame('\x81', 1000) + long_frame();
+    ::send(client, frames.data(), frames.size(), MSG_NOSIGNAL);
+    MessageStream::Message message;
+    while (!service.messages->try_receive(message)) std::this_thread::yield();
+    EXPECT_FALSE(message.room);
+    if (has_room) {
+      while (!service.messages->try_receive(message)) std::this_thread::yield();
+      EXPECT_EQ(message.bytes.size(), size_t{2} << 20);
+      EXPECT_EQ(asked, message.bytes.size());
+      EXPECT_TRUE(message.room);
+    } else {
+      std::string close(4, '\0');
+      EXPECT_EQ(::recv(client, close.data(), close.size(), MSG_WAITALL), static_cast<ssize_t>(close.size()));
+      EXPECT_EQ(close.substr(2), "\x03\xf5");  // 1013
+      EXPECT_GT(asked, MessageStream::kShortBytes);
+    }
+    ::close(client);
+    (*server)->stop();
+  }
+}
+
 // As long as it lives no thread can be made: none has room for its stack.
 class WithoutThreads {
  public:

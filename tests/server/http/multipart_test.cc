@@ -139,6 +139,27 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
   for (const char* name : {"include[]", "include"}) EXPECT_TRUE(parse({{"file", "x"}, {name, "logprobs"}}));
 }
 
+TEST(TranscriptionRequest, EmptyFieldIsAbsent) {
+  for (const bool translated : {false, true}) {
+    for (const std::string& name : transcription_fields(translated)) {
+      if (name == "file") continue;
+      const auto request = parse({{"file", "x"}, {name, ""}, {name, ""}}, translated, /*strict=*/true);
+      ASSERT_TRUE(request) << name << ": " << request.error().message;
+      EXPECT_TRUE(request->ignored.empty() && request->keywords.empty()) << name;
+      EXPECT_EQ(request->format, TranscriptionFormat::kJson) << name;
+    }
+  }
+  EXPECT_EQ(parse({{"file", "x"}, {"language", ""}, {"language", "de"}})->options.language, "de");
+  EXPECT_TRUE(parse({{"file", "x"}, {"unknown", ""}}));
+  EXPECT_EQ(parse({{"file", "x"}, {"language", "en"}, {"language", "de"}}).error().param, "language");
+}
+
+TEST(TranscriptionRequest, KnownSpeakersAreIgnoredAndNamed) {
+  const auto request = parse({{"file", "x"}, {"known_speaker_names[]", "ann"}, {"known_speaker_names[]", "bob"}});
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->ignored, std::vector<std::string>{"known_speaker_names"});
+}
+
 TEST(TranscriptionRequest, MisusesNameTheField) {
   const auto check = [](Fields fields, const char* param, const char* words, bool translated = false) {
     fields.emplace_back("file", "sound");
@@ -158,15 +179,14 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
   check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
   check({{"include[]", is_long}}, "include[]", "cannot be included");
-  check({{"known_speaker_references[]", is_long}}, "known_speaker_references[]", "tells speakers apart");
-  for (const char* bad : {"", "x", "1.5", "-1", "nan", "0 "})
-    check({{"temperature", bad}}, "temperature", "from 0 to 1");
+  check({{"known_speaker_references[]", is_long}}, "known_speaker_references", "tells speakers apart");
+  for (const char* bad : {"x", "1.5", "-1", "nan", "0 "}) check({{"temperature", bad}}, "temperature", "from 0 to 1");
   check({{"temperature", "0.5"}}, "temperature", "leave it out, or have the operator switch strict off");
   check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
   check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
   check({{"stream", "maybe"}}, "stream", "true or false");
   check({{"stream", "true"}, {"response_format", "srt"}}, "stream", "in place of srt");
-  check({{"known_speaker_names[]", "ann"}}, "known_speaker_names[]", "tells speakers apart");
+  check({{"known_speaker_names[]", "ann"}}, "known_speaker_names", "tells speakers apart");
   check({{"model", std::string(300, 'm')}}, "model", "has 300 bytes");
   for (const char* bad : {"loud", "{}", "[]", R"({"type": "semantic_vad"})"})
     check({{"chunking_strategy", bad}}, "chunking_strategy", "must be auto");
@@ -175,7 +195,7 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"chunking_strategy", R"({"type": "server_vad", "threshold": "x"})"}}, "chunking_strategy",
         "must be a number");
   check({{"chunking_strategy[type]", "semantic_vad"}}, "chunking_strategy", "must be server_vad");
-  for (const char* bad : {"", "x", "\"1\"", "[1]"})
+  for (const char* bad : {"x", "\"1\"", "[1]"})
     check({{"chunking_strategy[threshold]", bad}}, "chunking_strategy", "'threshold' of 'chunking_strategy' must be");
   check({{"chunking_strategy[eagerness]", "1"}}, "chunking_strategy[eagerness]", "there is no field");
   check({{"pitch", "1"}}, "pitch", "there is no field 'pitch'");

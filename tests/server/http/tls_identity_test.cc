@@ -9,12 +9,15 @@
 #include <openssl/x509.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/watched_pages.h"
+#include "server/http/self_signed.h"
 #include "tests/base/temp_folder.h"
 
 namespace syrinx::server {
@@ -72,6 +75,42 @@ class TlsIdentityTest : public testing::Test {
   const std::string certificate_path_ = folder_.file("a.pem"), key_path_ = folder_.file("a.key");
   const Pair pair_ = make_pair();
 };
+
+TEST(SelfSigned, FilesAreUsableAndKept) {
+  const TempFolder folder;
+  const std::string tls = folder.path() + "/data/tls";
+  const std::vector<std::string> names = own_names("192.168.7.8");
+  EXPECT_THAT(names, testing::IsSupersetOf({"localhost", "127.0.0.1", "::1", "192.168.7.8"}));
+  EXPECT_THAT(own_names("0.0.0.0"), testing::Not(testing::Contains("0.0.0.0")));
+  const auto files = self_signed_files(tls, names);
+  ASSERT_TRUE(files) << files.error().message;
+  EXPECT_TRUE(TlsIdentity::load(files->certificate, files->key));
+  EXPECT_EQ(std::filesystem::status(files->key).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string first = read_text(files->certificate);
+  ASSERT_TRUE(self_signed_files(tls, {"localhost", "192.168.7.8"}));
+  EXPECT_EQ(read_text(files->certificate), first);
+  ASSERT_TRUE(self_signed_files(tls, {"localhost", "192.168.7.9"}));
+  const std::string second = read_text(files->certificate);
+  EXPECT_NE(second, first);
+  write_text(files->key, "damaged");
+  ASSERT_TRUE(self_signed_files(tls, {"localhost"}));
+  EXPECT_NE(read_text(files->certificate), second);
+  EXPECT_TRUE(TlsIdentity::load(files->certificate, files->key));
+}
+
+TEST(SelfSigned, CertificateThatEndsSoonIsReplaced) {
+  const TempFolder folder;
+  constexpr time_t kDay = 86400;
+  const time_t now = ::time(nullptr);
+  const auto files = self_signed_files(folder.path(), {"localhost"}, now);
+  ASSERT_TRUE(files) << files.error().message;
+  const std::string first = read_text(files->certificate);
+  ASSERT_TRUE(self_signed_files(folder.path(), {"localhost"}, now + 789 * kDay));
+  EXPECT_EQ(read_text(files->certificate), first);
+  ASSERT_TRUE(self_signed_files(folder.path(), {"localhost"}, now + 791 * kDay));
+  EXPECT_NE(read_text(files->certificate), first);
+}
 
 TEST_F(TlsIdentityTest, HalfAKeyIsNone) {
   EXPECT_EQ(load(pair_.certificate, pair_.key), "");

@@ -62,6 +62,8 @@ TEST(SpeechRequest, MisusesNameFieldAndAllowedValues) {
       {"input", R"({})", "is missing or empty"},
       {"input", R"({"input": ""})", "is missing or empty"},
       {"input", R"({"input": 3})", "must be the text"},
+      {"input", R"({"input": null})", "is missing or empty"},
+      {"volume_multiplier", R"({"input": "x", "volume_multiplier": 10.5})", "a number from 0 to 10"},
       {"model", R"({"input": "x", "model": 3})", "must be a text"},
       {"voice", R"({"input": "x", "voice": {"name": "v"}})", "an 'id' and nothing else"},
       {"voice", R"({"input": "x", "voice": {"id": "v", "x": 1}})", "an 'id' and nothing else"},
@@ -106,8 +108,34 @@ TEST(SpeechRequest, ForeignFieldsAreIgnoredOrRefused) {
       EXPECT_THAT(good(begin + empty, {.strict = true}).ignored, testing::IsEmpty());
   }
   EXPECT_THAT(ignored, testing::UnorderedElementsAre("instructions", "top_k", "top_p", "max_new_tokens", "ref_audio",
-                                                     "ref_text", "task_type"));
+                                                     "ref_text", "task_type", "lang_code", "return_download_link",
+                                                     "download_format", "normalization_options"));
   EXPECT_THAT(good(body + "}").ignored, testing::UnorderedElementsAreArray(ignored));
+}
+
+TEST(SpeechRequest, EmptyFieldIsAbsent) {
+  for (const std::string& field : speech_fields()) {
+    if (field == "input") continue;
+    for (const char* const empty : {"null", R"("")"}) {
+      const SpeechRequest request = good(fmt::format(R"({{"input": "x", "{}": {}}})", field, empty), {.strict = true});
+      EXPECT_TRUE(request.knobs.empty() && request.ignored.empty()) << field;
+      EXPECT_EQ(request.format, AudioFormat::kMp3) << field;
+    }
+  }
+  good(R"({"input": "x", "unknown": null})");
+  EXPECT_EQ(good(R"({"input": "x", "voice": {"id": ""}})").voice, "");
+}
+
+TEST(SpeechRequest, FieldsOfKokoroFastApiAreTaken) {
+  const SpeechRequest request = good(
+      R"-({"input": "x", "voice": "af_bella(2)+af_sky(1)", "stream": true, "download_format": "mp3",
+           "return_download_link": false, "lang_code": "a", "volume_multiplier": 0.5,
+           "normalization_options": {"normalize": true, "unit_normalization": false}})-");
+  EXPECT_EQ(request.voice, "af_bella(2)+af_sky(1)");
+  EXPECT_EQ(request.volume, 0.5);
+  EXPECT_THAT(request.ignored, testing::ElementsAre("download_format", "lang_code", "normalization_options"));
+  EXPECT_THAT(good(R"({"input": "x", "normalization_options": {}, "return_download_link": false})").ignored,
+              testing::IsEmpty());
 }
 
 TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
@@ -139,6 +167,15 @@ TEST(SpeechRequest, BodiesThatAreNone) {
   EXPECT_THAT(bad(std::string(65537, '\n') + "x").message, HasSubstr("blanks of more than 65536 bytes"));
 }
 
+// JavaScript writes half of a pair of surrogates where a text was cut within an emoji.
+TEST(SpeechRequest, HalfACharacterIsLeftOut) {
+  EXPECT_EQ(good(R"({"input": "Hello there. \ud83d"})").input, "Hello there. ");
+  EXPECT_EQ(good(R"({"input": "\ude00 Hello \ud83d\ude00"})").input, " Hello \U0001F600");
+  EXPECT_EQ(good(R"({"input": "\ud83d"})").input, "\uFFFD");
+  EXPECT_EQ(bad("{\"input\": \"Hello \xf0\x9f\"}").message,
+            "byte 17 of the body is not UTF-8; a text may have been cut within a character");
+}
+
 TEST(SpeechRequest, LimitsAreThoseOfTheSettings) {
   const SpeechLimits limits{.max_text_characters = 3};
   EXPECT_EQ(good("{\"input\": \"\xc3\xa4\xc3\xb6\xc3\xbc\", \"instructions\": \"sing\"}", limits).input.size(), 6U);
@@ -163,6 +200,44 @@ TEST(HttpMessage, ErrorsAreOpenAiObjects) {
       {Code::kInvalidArgument, 400}, {Code::kNotFound, 404},  {Code::kUnsupported, 400}, {Code::kLimitExceeded, 413},
       {Code::kDataLoss, 500},        {Code::kCancelled, 499}, {Code::kIo, 500},          {Code::kInternal, 500}};
   for (const auto& [code, status] : statuses) EXPECT_EQ(http_error({code, "m"}).status, status);
+}
+
+TEST(HttpMessage, TargetMayHoldTheHost) {
+  const struct {
+    const char *target, *host, *path, *query;
+  } cases[] = {
+      {"/v1/models?a=b", "", "/v1/models", "a=b"},
+      {"http://a.example:80/v1/models?a=b", "a.example:80", "/v1/models", "a=b"},
+      {"HTTPS://a.example", "a.example", "/", ""},
+      {"http://a.example?slots=1", "a.example", "/", "slots=1"},
+      {"http://user:word@[::1]:8080/ready", "[::1]:8080", "/ready", ""},
+      {"/http://a.example/", "", "/http://a.example/", ""},
+      {"*", "", "*", ""},
+  };
+  for (const auto& each : cases) {
+    HttpRequest request;
+    request.headers = {{"Host", "usual"}};
+    request.take_target(each.target);
+    EXPECT_EQ(request.header("Host"), *each.host == '\0' ? "usual" : each.host) << each.target;
+    EXPECT_EQ(request.path, each.path) << each.target;
+    EXPECT_EQ(request.query, each.query) << each.target;
+  }
+}
+
+TEST(HttpMessage, PathsAreNormalised) {
+  const std::pair<const char*, const char*> cases[] = {{"/v1/%6dodels", "/v1/models"},
+                                                       {"/%76%31/models/a%2Fb%2fc", "/v1/models/a%2Fb%2fc"},
+                                                       {"/a%2541", "/a%2541"},
+                                                       {"/%2E%2e/%7E%5f%2D", "/../~_-"},
+                                                       {"/a%20b%c3%a4", "/a%20b%c3%a4"},
+                                                       {"/%", "/%"},
+                                                       {"/%6", "/%6"},
+                                                       {"/%6g%zz", "/%6g%zz"}};
+  for (const auto& [target, path] : cases) {
+    HttpRequest request;
+    request.take_target(target);
+    EXPECT_EQ(request.path, path) << target;
+  }
 }
 
 TEST(HttpMessage, HeadersAndQueriesAreFoundByName) {

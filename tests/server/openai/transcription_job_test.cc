@@ -127,6 +127,28 @@ TEST_F(TranscriptionJobTest, RecordingsThatAreNoneAreTheClientsFault) {
   check(wav(beeps({}, 1, kRateHz)).substr(0, 30), 400, "file");
 }
 
+TEST_F(TranscriptionJobTest, CutRecordingIsAnsweredWithAWarning) {
+  const std::string cut = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)).substr(0, 44 + 2 * kRateHz));
+  EXPECT_EQ(*answer(cut).find("text")->string(), "beep");
+  const Json verbose = answer(cut + part("response_format", "verbose_json"));
+  EXPECT_EQ(*verbose.find("duration")->real(), 1.0);
+  EXPECT_EQ((*verbose.find("warnings")->array())[0].dump(),
+            "\"'file' is cut off: it announces 64000 bytes of sound and holds 32000; its first 1.0 s were read\"");
+  EXPECT_EQ(answer(file_ + part("response_format", "verbose_json")).find("warnings"), nullptr);
+}
+
+// Mono is a single channel.
+TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
+  const std::string separate = file_ + part("channels", "separate");
+  const Json verbose = answer(separate + part("response_format", "verbose_json"));
+  EXPECT_EQ(*(*verbose.find("segments")->array())[1].find("channel")->whole(), 0);
+  EXPECT_EQ(run(separate + part("response_format", "text")).head->body, "channel 0: beep\nchannel 0: beep\n");
+  const Json mixed = answer(file_ + part("channels", "mixed") + part("response_format", "verbose_json"));
+  EXPECT_EQ((*mixed.find("segments")->array())[1].find("channel"), nullptr);
+  EXPECT_THAT(run(separate + part("stream", "true")).head->body, HasSubstr("\"param\":\"stream\""));
+  EXPECT_THAT(run(file_ + part("channels", "all")).head->body, HasSubstr("choose mixed or separate"));
+}
+
 TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {
   EXPECT_EQ(run("").head->status, 400);
   EXPECT_THAT(run(file_ + part("model", "gpt-9")).head->body, HasSubstr("model_not_found"));

@@ -92,12 +92,21 @@ TEST(Origins, OnesOwnPageAndThoseListed) {
   EXPECT_FALSE(may_ask("https://good.example", "localhost", {"https://better.example"}, false));
   EXPECT_TRUE(may_ask("https://good.example", "localhost", {"https://good.example"}, false));
   EXPECT_TRUE(may_ask("https://good.example", "localhost", {"*"}, false));
+  // Pages from files have these, in browsers and in web views of programs.
+  for (const char* page : {"null", "file://"}) {
+    EXPECT_FALSE(may_ask(page, "localhost", {"https://good.example"}, false)) << page;
+    EXPECT_TRUE(may_ask(page, "localhost", {page}, false)) << page;
+  }
 }
 
 TEST(Origins, AForeignNameThatLeadsHereIsNotOurs) {
-  for (const char* host : {"", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "speech:8080", "a.localhost"})
+  for (const char* host : {"", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "speech:8080", "a.localhost",
+                           "host.docker.internal:8080", "host.containers.internal", "a.b.internal", "LOCALHOST:8080",
+                           "Host.Docker.Internal", "localhost.", "host.docker.internal.:8080"})
     EXPECT_TRUE(is_own_host(host, {})) << host;
-  for (const char* host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example"}) {
+  for (const char* host :
+       {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
+        "internal.evil.example", "evilinternal.example", "host.docker.internal.example", "evil.example."}) {
     EXPECT_FALSE(is_own_host(host, {})) << host;
     EXPECT_FALSE(is_own_host(host, {"https://good.example"})) << host;
   }

@@ -121,6 +121,14 @@ TEST(Settings, KeysMustFitAHeader) {
   EXPECT_THAT(check(settings).error().message, HasSubstr("'api_keys' holds a key with a blank"));
 }
 
+TEST(Settings, SelfSignedCertificateExcludesAnother) {
+  Settings settings;
+  settings.tls_self_signed = true;
+  EXPECT_TRUE(check(settings));
+  settings.tls_certificate = settings.tls_key = "a.pem";
+  EXPECT_THAT(check(settings).error().message, HasSubstr("'tls_self_signed'"));
+}
+
 TEST(Settings, OriginsMustHaveTheBrowsersForm) {
   const auto fault_of = [](const char* origin) {
     Settings settings;
@@ -129,12 +137,12 @@ TEST(Settings, OriginsMustHaveTheBrowsersForm) {
     return checked ? "" : checked.error().message;
   };
   for (const char* good : {"*", "http://localhost:3000", "https://a-b.example.org", "http://[::1]:8080",
-                           "http://10.0.0.1", "chrome-extension://abcdef", "http://example.org:443"})
+                           "http://10.0.0.1", "chrome-extension://abcdef", "http://example.org:443", "null", "file://"})
     EXPECT_EQ(fault_of(good), "") << good;
-  for (const char* bad :
-       {"", "example.org", "https://", "https://example.org/", "https://example.org/page", "//example.org",
-        "https://Example.org", "HTTPS://example.org", "https://example.org:", "https://example.org:70000",
-        "https://example.org:x", "https://*.example.org", "https://a b", "null", "https://[::1", "1http://a"})
+  for (const char* bad : {"", "example.org", "https://", "https://example.org/", "https://example.org/page",
+                          "//example.org", "https://Example.org", "HTTPS://example.org",
+                          "https://example.org:", "https://example.org:70000", "https://example.org:x",
+                          "https://*.example.org", "https://a b", "Null", "file:///", "https://[::1", "1http://a"})
     EXPECT_THAT(fault_of(bad), HasSubstr("which no browser sends; give scheme://host or scheme://host:port")) << bad;
   for (const char* usual : {"https://example.org:443", "http://example.org:80"})
     EXPECT_THAT(fault_of(usual), HasSubstr("browsers leave that port out")) << usual;
@@ -143,6 +151,8 @@ TEST(Settings, OriginsMustHaveTheBrowsersForm) {
 TEST(Settings, ContradictingLimitsGiveAWarning) {
   Settings settings;
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
+  settings.max_body_kb = 64;
+  settings.max_message_kb = 1024;
   settings.max_text_characters = 16128;  // with four bytes each, and a kilobyte for the rest, 64 KB
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
   settings.max_text_characters = 16129;
@@ -300,12 +310,18 @@ TEST(Settings, ALanguageIsACode) {
 TEST(Settings, AMessageThatHoldsASessionUpIsDoubted) {
   Settings settings;
   EXPECT_TRUE(doubts(settings).empty());
+  settings.max_text_characters = 4096;
   settings.session_kb_per_s = 64;
   settings.max_message_kb = 640;
   EXPECT_TRUE(doubts(settings).empty());
   settings.max_message_kb = 641;
   ASSERT_EQ(doubts(settings).size(), 1U);
-  EXPECT_THAT(doubts(settings)[0], EndsWith("; give 65, or shorter messages"));
+  EXPECT_THAT(doubts(settings)[0], EndsWith("; give 65, or shorter clips"));
+  settings.max_message_kb = 21504;
+  settings.max_clip_s = 10.2;  // 638.5 KB
+  EXPECT_TRUE(doubts(settings).empty());
+  settings.max_clip_s = 20;
+  EXPECT_THAT(doubts(settings).at(0), testing::HasSubstr("an append of 1251 KB"));
 }
 
 std::string instructions(const std::string& toml) {

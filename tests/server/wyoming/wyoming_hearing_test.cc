@@ -16,7 +16,6 @@
 
 #include "audio/stream_resampler.h"
 #include "base/clock.h"
-#include "server/host/language.h"
 #include "server/host/metrics.h"
 #include "server/host/waiting_sound.h"
 #include "server/service.h"
@@ -386,27 +385,6 @@ TEST_F(WyomingUtteranceJob, ALanguageIsOneOfTheModels) {
   EXPECT_EQ(model_->language_called("fr-CA").value_or("refused"), "");
   EXPECT_EQ(model_->language_called("en-GB").value_or("refused"),
             "en");  // what the operator lists comes to the model's own
-}
-
-// Another member of a prompt's dictionary writes other words.
-TEST(Language, TheClosestOneIsTaken) {
-  for (const std::vector<std::string>& known :
-       {std::vector<std::string>{"pt", "pt-BR", "pt-PT", "en"}, {"en", "pt-PT", "pt-BR", "pt"}})
-    for (const char* each : {"pt", "pt-BR", "pt-PT"}) EXPECT_EQ(*closest_language(known, each), each);
-  const std::vector<std::string> known = {"en-GB", "en", "de-AT", "de-DE"};
-  EXPECT_EQ(*closest_language(known, "EN_gb"), "en-GB");
-  EXPECT_EQ(*closest_language(known, "en-US"), "en");
-  EXPECT_EQ(*closest_language(known, "de"), "de-AT");
-  EXPECT_EQ(closest_language(known, "fr"), nullptr);
-}
-
-TEST(Language, IsTheSameOrPartOfTheOther) {
-  EXPECT_TRUE(is_same_language("en_US", "en-us"));
-  EXPECT_TRUE(is_same_language("en", "en-GB"));
-  EXPECT_TRUE(is_same_language("zh-Hans-CN", "zh"));
-  EXPECT_FALSE(is_same_language("en-US", "en-GB"));
-  EXPECT_FALSE(is_same_language("e", "en"));
-  EXPECT_FALSE(is_same_language("", ""));
 }
 
 TEST(WyomingSession, SoundNeedsAModel) {

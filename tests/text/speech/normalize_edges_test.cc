@@ -72,6 +72,26 @@ TEST(NormalizeEdges, WordsKnowTheirBytes) {
   EXPECT_EQ(from, expected);
 }
 
+TEST(NormalizeEdges, RewrittenWordsNameTheirRule) {
+  const auto rules = [](std::string_view text) {
+    std::string all;
+    const auto normalized = normalize(text);
+    if (!normalized) return normalized.error().message;
+    for (const Token& token : normalized->tokens) all += token.text + "=" + std::string(token.rule) + " ";
+    return all;
+  };
+  EXPECT_EQ(rules("on 3/4/2024."), "on= March=date fourth=date ,=date twenty=date twenty=date four=date .=sign ");
+  EXPECT_EQ(rules("$2 at 5pm"), "two=money dollars=money at= five=time PM=time ");
+  EXPECT_EQ(rules("3/5 1.2.3 5 kg 2-3"),
+            "three=fraction fifths=fraction one=version point=version two=version point=version three=version "
+            "five=unit kilograms=unit two=range to=range three=range ");
+  EXPECT_EQ(rules("the 90s, 4th 7"), "the= nineties=plural ,=sign fourth=ordinal seven=number ");
+  EXPECT_EQ(rules("Dr. Who of U.S. J. Bach"), "Doctor=abbreviation Who= of= U.S=initialism J=initialism Bach= ");
+  EXPECT_EQ(rules("AT&T"), "AT= and=sign T= ");
+  EXPECT_EQ(rules("a@b.com"), "a=address at=address b=address dot=address com=address ");
+  EXPECT_EQ(rules("Henry VIII + [x](/y/)"), "Henry= the=roman eighth=roman plus=sign x= ");
+}
+
 TEST(NormalizeEdges, TheWordPointOfDecimalsIsUnstressed) {
   const auto normalized = normalize("1.5 is the point");
   ASSERT_TRUE(normalized);

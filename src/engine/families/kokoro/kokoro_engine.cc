@@ -1,15 +1,14 @@
 #include "engine/families/kokoro/kokoro_engine.h"
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "engine/families/kokoro/kokoro_family.h"
+#include "engine/families/kokoro/kokoro_reader.h"
 #include "engine/families/kokoro/kokoro_speaker.h"
-#include "engine/families/kokoro/lexicon_files.h"
 
 namespace syrinx {
 namespace {
@@ -18,21 +17,6 @@ constexpr size_t kMaxKeptVoices = 64;
 // Nobody else is served while a piece is computed, and memory grows to the longest.  15 s is what the longest phoneme
 // takes at the slowest speed, with the silence around it, so that any piece can be cut until it fits.
 constexpr size_t kMaxPieceFrames = 600;
-
-using FrontEnd = Result<std::shared_ptr<const g2p::EnglishG2p>>;
-
-FrontEnd load_front_end(const SpeechFiles& files, const std::string& dictionary, const std::string& cache_folder,
-                        bool british) {
-  SYRINX_TRY_VOID(KokoroEngine::check_lexicon(files));
-  g2p::G2pFiles lexicon = lexicon_files(files.lexicon, british);
-  lexicon.cache_dir = cache_folder;
-  lexicon.user_dictionary = dictionary;
-  try {
-    return g2p::EnglishG2p::load(lexicon);
-  } catch (const std::exception& error) {
-    return fail(Code::kInternal, "unexpected failure while loading the lexicon: {}", error.what());
-  }
-}
 
 }  // namespace
 
@@ -46,10 +30,7 @@ Result<kokoro::Precision> KokoroEngine::precision_of(std::optional<Precision> pr
   return fail(Code::kUnsupported, "Kokoro is computed in int8 or f32, not in {}", precision_name(*precision));
 }
 
-Status KokoroEngine::check_lexicon(const SpeechFiles& files) {
-  if (!files.lexicon.empty()) return {};
-  return fail(Code::kNotFound, "the English lexicon is not installed; fetch it with `syrinx pull english-g2p`");
-}
+Status KokoroEngine::check_lexicon(const SpeechFiles& files) { return check_lexicon_folder(files.lexicon); }
 
 Status KokoroEngine::check_language(const std::string& voice) {
   SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
@@ -60,6 +41,12 @@ Status KokoroEngine::check_language(const std::string& voice) {
                 "voice '{}' speaks {}, and only English text can be read; give it phonemes (--phonemes)", info.name,
                 info.language);
   }
+  return {};
+}
+
+Status KokoroEngine::check_mark(const std::string& voice) {
+  SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(voice));
+  for (const kokoro::VoicePart& part : parts) SYRINX_TRY_VOID(check_marked_voice(part.name));
   return {};
 }
 
@@ -79,14 +66,12 @@ class KokoroEngine::Maker final : public SpeechMaker {
         speed_(static_cast<float>(options.knobs.number("speed").value_or(1))),
         noise_(options.knobs.flag("noise")) {}
 
-  // A text may come from anybody: it chooses among the voices by name, and opens no file.
   Status use_voice(const std::string& name) override {
     if (name.empty()) {
       chosen_ = first_;
       return {};
     }
-    SYRINX_TRY(const std::vector<kokoro::VoicePart> parts, kokoro::parse_voice(name));
-    for (const kokoro::VoicePart& part : parts) SYRINX_TRY_VOID(check_marked_voice(part.name));
+    SYRINX_TRY_VOID(check_mark(name));
     SYRINX_TRY(chosen_, engine_->choose(name, phonemes_));
     return {};
   }
@@ -142,11 +127,13 @@ Result<std::shared_ptr<SpeechEngine>> KokoroEngine::load(SpeechEngineOptions opt
   SYRINX_TRY(const kokoro::Precision precision, precision_of(options.precision));
   const std::string first_voice = options.first_voice.empty() ? kDefaultVoice : options.first_voice;
   const bool british = kokoro::speaks_british(first_voice);
-  FrontEnd front_end = std::shared_ptr<const g2p::EnglishG2p>();
+  auto front_ends = std::make_unique<FrontEnds>(options.files, options.dictionary, options.cache_folder);
+  Status front_end;
   std::jthread reader;  // joined on every way out
   if (!options.first_is_phonemes)
-    reader = std::jthread(
-        [&] { front_end = load_front_end(options.files, options.dictionary, options.cache_folder, british); });
+    reader = std::jthread([&] {
+      if (auto read = front_ends->get(british); !read) front_end = tl::unexpected(std::move(read).error());
+    });
   auto model = [&]() -> Result<std::shared_ptr<const kokoro::Model>> {
     MappedFile file;
     if (options.checkpoint) {
@@ -160,21 +147,20 @@ Result<std::shared_ptr<SpeechEngine>> KokoroEngine::load(SpeechEngineOptions opt
   if (!model) return tl::unexpected(std::move(model).error());
   if (!front_end) return tl::unexpected(std::move(front_end).error());
 
-  std::shared_ptr<KokoroEngine> engine(new KokoroEngine(std::move(*model), std::move(options)));
-  engine->front_ends_[british ? 1 : 0] = std::move(*front_end);
+  std::shared_ptr<KokoroEngine> engine(new KokoroEngine(std::move(*model), std::move(options), std::move(front_ends)));
   engine->load_ms_ = watch.elapsed_ms();
   return std::shared_ptr<SpeechEngine>(std::move(engine));
 }
 
-KokoroEngine::KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options)
+KokoroEngine::KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options,
+                           std::unique_ptr<FrontEnds> front_ends)
     : files_(std::move(options.files)),
-      dictionary_(std::move(options.dictionary)),
-      cache_folder_(std::move(options.cache_folder)),
       model_(std::move(model)),
       compute_(options.compute != nullptr ? options.compute : Compute::shared()),
       queue_(compute_->scheduler()),
       team_(compute_->team(options.threads)),
-      synthesizer_(model_, team_) {}
+      synthesizer_(model_, team_),
+      front_ends_(std::move(front_ends)) {}
 
 Result<std::unique_ptr<SpeechSession>> KokoroEngine::start(const SpeakOptions& options) {
   SYRINX_TRY_VOID(check_knobs(options.knobs, kokoro_family()));
@@ -184,13 +170,20 @@ Result<std::unique_ptr<SpeechSession>> KokoroEngine::start(const SpeakOptions& o
   return std::make_unique<SpeechSession>(std::make_unique<KokoroSpeaker>(std::move(maker), options));
 }
 
+Result<std::unique_ptr<TextReading>> KokoroEngine::read(const SpeakOptions& options) {
+  return read_english(options, [self = shared_from_this()](const std::string& name) -> FrontEnd {
+    SYRINX_TRY(Chosen chosen, self->choose(name, false));
+    return chosen.front_end;
+  });
+}
+
 Result<KokoroEngine::Chosen> KokoroEngine::choose(const std::string& name, bool phonemes) {
   // First whether it is there: the name of a voice that is not says nothing of a language.
   Chosen chosen;
   SYRINX_TRY(chosen.voice, voice(name));
   if (phonemes) return chosen;
   SYRINX_TRY_VOID(check_language(name));
-  SYRINX_TRY(chosen.front_end, front_end(kokoro::speaks_british(name)));
+  SYRINX_TRY(chosen.front_end, front_ends_->get(kokoro::speaks_british(name)));
   return chosen;
 }
 
@@ -230,15 +223,6 @@ Precision KokoroEngine::precision() const {
 const std::string& KokoroEngine::default_voice() const {
   static const std::string name = kDefaultVoice;
   return name;
-}
-
-FrontEnd KokoroEngine::front_end(bool british) {
-  const std::lock_guard lock(parts_mutex_);
-  std::shared_ptr<const g2p::EnglishG2p>& kept = front_ends_[british ? 1 : 0];
-  if (kept == nullptr) {
-    SYRINX_TRY(kept, load_front_end(files_, dictionary_, cache_folder_, british));
-  }
-  return kept;
 }
 
 }  // namespace syrinx

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/thread_team.h"
+#include "engine/families/kokoro/lexicon_files.h"
 #include "engine/schedule/compute.h"
 #include "engine/speech/speech_engine.h"
 #include "models/g2p/english.h"
@@ -29,10 +30,13 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
   static Status check_lexicon(const SpeechFiles& files);
   // Voices of other languages than English can be given phonemes only: kUnsupported.
   static Status check_language(const std::string& voice);
+  // A text may come from anybody: a mark of it chooses among the voices by name, and opens no file.
+  static Status check_mark(const std::string& voice);
   // The front end is read by a second thread while the model loads.  options.threads has been chosen.
   static Result<std::shared_ptr<SpeechEngine>> load(SpeechEngineOptions options);
 
   Result<std::unique_ptr<SpeechSession>> start(const SpeakOptions& options) override;
+  Result<std::unique_ptr<TextReading>> read(const SpeakOptions& options) override;
   Status add_voice(const std::string& name, std::span<const std::byte> content) override;
   bool clones() const override { return false; }
   void remove_voice(const std::string& name) override;
@@ -56,14 +60,12 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
     std::shared_ptr<const kokoro::Voice> voice;
     std::shared_ptr<const g2p::EnglishG2p> front_end;  // null when the input is phonemes
   };
-  KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options);
+  KokoroEngine(std::shared_ptr<const kokoro::Model> model, SpeechEngineOptions options,
+               std::unique_ptr<FrontEnds> front_ends);
   Result<Chosen> choose(const std::string& voice, bool phonemes);
   Result<std::shared_ptr<const kokoro::Voice>> voice(const std::string& name);
-  Result<std::shared_ptr<const g2p::EnglishG2p>> front_end(bool british);
 
   const SpeechFiles files_;
-  const std::string dictionary_;
-  const std::string cache_folder_;
   const std::shared_ptr<const kokoro::Model> model_;
   double load_ms_ = 0;
 
@@ -76,9 +78,9 @@ class KokoroEngine final : public SpeechEngine, public std::enable_shared_from_t
 
   std::mutex parts_mutex_;
   using VoiceMap = std::map<std::string, std::shared_ptr<const kokoro::Voice>>;
-  VoiceMap voices_;                                       // read from files, at most kMaxKeptVoices
-  VoiceMap added_voices_;                                 // by add_voice()
-  std::shared_ptr<const g2p::EnglishG2p> front_ends_[2];  // American, British
+  VoiceMap voices_;        // read from files, at most kMaxKeptVoices
+  VoiceMap added_voices_;  // by add_voice()
+  const std::unique_ptr<FrontEnds> front_ends_;
 };
 
 }  // namespace syrinx

@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/watched_file.h"
 #include "engine/families/kokoro/kokoro_engine.h"
+#include "engine/families/kokoro/kokoro_reader.h"
 #include "models/kokoro/checkpoint.h"
 #include "models/kokoro/voice.h"
 #include "store/paths.h"
@@ -100,6 +101,16 @@ Result<SpeechFiles> find_files(const ModelPlace& place) {
     folder = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
   }
   files.voices = (folder / "voices").string();
+  files.lexicon = lexicon_near(folder, place.models_folder);
+  return files;
+}
+
+Result<SpeechFiles> find_reader_files(const ModelPlace& place) {
+  SpeechFiles files;
+  const fs::path parent = fs::path(place.path).parent_path();
+  const fs::path folder = place.is_folder ? fs::path(place.path) : parent.empty() ? fs::path(".") : parent;
+  files.checkpoint = place.path;  // what is compiled of the lexicon is kept where speech keeps it
+  if (place.is_folder) files.checkpoint += "/";
   files.lexicon = lexicon_near(folder, place.models_folder);
   return files;
 }
@@ -207,6 +218,8 @@ const SpeechFamily& kokoro_family() {
       .recognise = recognise,
       .find_files = find_files,
       .load = [](SpeechEngineOptions options) { return KokoroEngine::load(std::move(options)); },
+      .find_reader_files = find_reader_files,
+      .load_reader = [](SpeechEngineOptions options) { return KokoroReader::load(std::move(options)); },
       .voices = list,
       .default_voice = [](const SpeechFiles&) { return std::string(kDefaultVoice); },
       .describe_voice = [](const std::string& name) { return entry_of(kokoro::describe_voice(name)); },

@@ -11,8 +11,10 @@
 #include "engine/families/transducer/transducer_faults.h"
 #include "engine/families/transducer/transducer_stream.h"
 #include "engine/families/transducer/transducer_transcript.h"
+#include "engine/recognition/piece_times.h"
 #include "engine/threads.h"
 #include "models/transducer/phrase_labels.h"
+#include "text/language.h"
 
 namespace syrinx {
 namespace {
@@ -187,7 +189,9 @@ Result<TransducerRecogniser::Prompt> TransducerRecogniser::prompt_of(const Trans
   const transducer::PromptConfig& prompt = model_->config().encoder.prompt;
   if (prompt.count == 0) return Prompt();
   if (options.language.empty()) return Prompt(prompt.fallback);
-  const transducer::PromptConfig::Language* const language = prompt.find(options.language);
+  const std::vector<std::string> known = languages();
+  const std::string* const name = text::closest_language(known, options.language);
+  const transducer::PromptConfig::Language* const language = prompt.find(name == nullptr ? options.language : *name);
   if (language == nullptr)
     return fail(Code::kInvalidArgument,
                 "'{}' was not taught the language {}; give one of its {}, {} say, or leave it out", files_.name,
@@ -304,13 +308,14 @@ Status TransducerRecogniser::hear(const SpeechPiece& piece, std::span<const floa
   SYRINX_TRY(const std::vector<Emission> found, decode(frames, search, between));
   const auto tokens = transducer::token_times(model_->vocabulary(), model_->config().decoder.kind, found);
   const auto spoken = transducer::word_times(model_->vocabulary(), tokens);
-  const TranscriptRules rules{.frame_s = model_->config().frame_s(),
-                              .words = options.words || options.tokens,
-                              .tokens = options.tokens ? &model_->vocabulary() : nullptr};
-  for (TranscriptSegment& segment : transcript_segments(tokens, spoken, rules)) {
-    map_times(
-        segment, [&](double piece_s) { return piece.start_in_recording(piece_s); },
-        [&](double piece_s) { return piece.end_in_recording(piece_s); });
+  TranscriptRules rules{.frame_s = model_->config().frame_s(),
+                        .words = true,  // which have the times
+                        .tokens = options.tokens ? &model_->vocabulary() : nullptr};
+  const PieceTimes times(piece);
+  const std::vector<size_t> stretches = times.stretches_of(piece_words(spoken, rules.frame_s));
+  rules.follow_pauses = times.follow_pauses(stretches);
+  for (TranscriptSegment& segment : times.in_recording(transcript_segments(tokens, spoken, rules), stretches)) {
+    if (!options.words && !options.tokens && !options.subtitles) segment.words.clear();
     transcript.segments.push_back(std::move(segment));
   }
   return {};
@@ -320,7 +325,7 @@ Result<TransducerRecogniser::StreamRules> TransducerRecogniser::stream_rules(con
   SYRINX_TRY_VOID(check(options));
   if (beam_of(options) > 1)
     return fail(Code::kUnsupported, "a stream takes nothing back, so it is decoded greedily; leave the beam out");
-  StreamRules rules{.words = options.words || options.tokens, .tokens = options.tokens};
+  StreamRules rules{.words = options.words || options.tokens || options.subtitles, .tokens = options.tokens};
   SYRINX_TRY(rules.prompt, prompt_of(options));
   SYRINX_TRY(rules.boost, boost_tree(options));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));

@@ -8,20 +8,6 @@ namespace {
 using transducer::TokenTime;
 using transducer::WordTime;
 
-bool ends_sentence(std::string_view word) {
-  constexpr std::string_view kClosing[] = {"\"", "'", ")", "]", "\u201D", "\u2019", "\u00BB"};
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const std::string_view mark : kClosing) {
-      if (!word.ends_with(mark)) continue;
-      word.remove_suffix(mark.size());
-      changed = true;
-    }
-  }
-  constexpr std::string_view kEnds[] = {".", "?", "!", "\u2026", "\u3002", "\uFF1F", "\uFF01"};
-  return std::any_of(std::begin(kEnds), std::end(kEnds), [&](std::string_view mark) { return word.ends_with(mark); });
-}
-
 // Other marks, as a dash or a per cent sign, belong to the words that they stand beside.
 bool divides_sentences(std::string_view text) {
   constexpr std::string_view kMarks[] = {".",      ",",      "!",      "?",      ":",      ";",      "\u2026", "\u3001",
@@ -56,6 +42,14 @@ std::span<const TokenTime> behind_marks(const transducer::Vocabulary& vocabulary
   return tokens.subspan(marks);
 }
 
+std::vector<PieceTimes::Word> piece_words(std::span<const WordTime> words, double frame_s) {
+  std::vector<PieceTimes::Word> out;
+  for (const WordTime& word : words)
+    out.push_back({static_cast<double>(word.begin) * frame_s, static_cast<double>(word.end) * frame_s,
+                   out.empty() || ends_sentence(words[out.size() - 1].text)});
+  return out;
+}
+
 TranscriptSegment transcript_segment(std::span<const TokenTime> tokens, std::span<const WordTime> words,
                                      const TranscriptRules& rules) {
   TranscriptSegment segment;
@@ -85,9 +79,10 @@ TranscriptSegment transcript_segment(std::span<const TokenTime> tokens, std::spa
 std::vector<TranscriptSegment> transcript_segments(std::span<const TokenTime> tokens, std::span<const WordTime> words,
                                                    const TranscriptRules& rules) {
   std::vector<TranscriptSegment> out;
+  const auto follows_pause = [&](size_t i) { return i < rules.follow_pauses.size() && rules.follow_pauses[i]; };
   for (size_t first = 0; first < words.size();) {
     size_t end = first + 1;
-    while (end < words.size() && !ends_sentence(words[end - 1].text) &&
+    while (end < words.size() && !ends_sentence(words[end - 1].text) && !follows_pause(end) &&
            static_cast<double>(words[end].begin - words[end - 1].end) * rules.frame_s <= rules.gap_s)
       ++end;
     out.push_back(transcript_segment(tokens, words.subspan(first, end - first), rules));

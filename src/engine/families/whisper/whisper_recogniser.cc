@@ -8,8 +8,10 @@
 #include "base/in_quotes.h"
 #include "engine/families/whisper/whisper_family.h"
 #include "engine/families/whisper/whisper_stream.h"
+#include "engine/recognition/piece_times.h"
 #include "engine/threads.h"
 #include "models/whisper/features.h"
+#include "text/language.h"
 #include "text/unicode.h"
 
 namespace syrinx {
@@ -148,10 +150,11 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
   settings.long_form.condition_on_previous = false;
   if (!tokens.multilingual) settings.language = tokens.find_language("en");  // there is nothing to find out
-  if (options.language.empty()) return settings;
-  const std::string code = text::ascii_lower(options.language);
-  settings.language = tokens.find_language(code);
-  if (settings.language == nullptr || (!tokens.multilingual && code != "en"))
+  if (text::is_any_language(options.language)) return settings;
+  const std::vector<std::string> known = languages();
+  const std::string* const code = text::closest_language(known, options.language);
+  settings.language = code == nullptr ? nullptr : tokens.find_language(*code);
+  if (settings.language == nullptr)
     return fail(Code::kInvalidArgument, "'{}' does not know the language {}; give a code such as {}, or leave it out",
                 files_.name, in_quotes(options.language), tokens.multilingual ? "en, de or zh" : "en");
   return settings;
@@ -163,6 +166,8 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
                                      whisper::TranscriberSettings& settings, const TranscribeOptions& options,
                                      const Progress& progress, Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
+  const PieceTimes times(piece);
+  settings.words_aside = options.subtitles || times.has_pauses();
   const whisper::Language* found = nullptr;
   Result<std::vector<whisper::Segment>> heard =
       fail(Code::kCancelled, "the transcription was stopped before a piece of it");
@@ -179,14 +184,15 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
       std::ranges::any_of(segments, [](const whisper::Segment& segment) { return !segment.text.empty(); });
   if (found != nullptr && (says || transcript.language.empty())) transcript.language = found->code;
   if (says && static_cast<double>(sound.size()) >= kLanguageSeconds * kRecognitionRateHz) settings.language = found;
-  for (const whisper::Segment& segment : segments) {
-    if (segment.text.empty()) continue;
-    TranscriptSegment result =
-        transcript_segment(segment, vocabulary_->tokens, options.tokens ? &vocabulary_->bpe : nullptr);
-    map_times(
-        result, [&](double piece_s) { return piece.start_in_recording(piece_s); },
-        [&](double piece_s) { return piece.end_in_recording(piece_s); });
-    transcript.segments.push_back(std::move(result));
+  std::vector<TranscriptSegment> found_segments;
+  for (const whisper::Segment& segment : segments)
+    if (!segment.text.empty())
+      found_segments.push_back(
+          transcript_segment(segment, vocabulary_->tokens, options.tokens ? &vocabulary_->bpe : nullptr));
+  const std::vector<size_t> stretches = times.stretches_of(piece_words(found_segments));
+  for (TranscriptSegment& segment : times.in_recording(std::move(found_segments), stretches)) {
+    if (!options.words && !options.tokens && !options.subtitles) segment.words.clear();
+    transcript.segments.push_back(std::move(segment));
   }
   return {};
 }
@@ -198,6 +204,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
   transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
   if (settings.language != nullptr) transcript.language = settings.language->code;
   SYRINX_TRY(const auto voice, speech_rules(gate_, options.voice_activity, options.voice));
+  settings.decode.is_speech = voice.has_value();
   std::vector<SpeechPiece> pieces;
   if (voice) {
     StepQueue::Turn turn(queue_, kNeverDue, options.is_wanted);

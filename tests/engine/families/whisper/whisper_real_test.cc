@@ -3,6 +3,7 @@
 // The models: $SYRINX_TEST_MODELS, else where `syrinx pull` puts them.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "base/mapped_file.h"
@@ -182,6 +183,63 @@ TEST(RealWhisper, SilenceSaysNothing) {
   const auto transcript = recogniser->transcribe(std::vector<float>(160'000), {}, {});
   ASSERT_TRUE(transcript.has_value());
   EXPECT_EQ(transcript->text(), "");
+}
+
+// With all sound, too: of digital silence, and of a step up and down as dither or a cheap converter leave it.
+TEST(RealWhisper, DigitalSilenceSaysNothing) {
+  const auto recogniser = load({});
+  ASSERT_NE(recogniser, nullptr);
+  std::vector<float> samples(480'000);
+  for (const bool dithered : {false, true}) {
+    for (size_t i = 0; dithered && i < samples.size(); ++i) samples[i] = static_cast<float>(i * 7919 % 3) / 32768;
+    const auto transcript = recogniser->transcribe(samples, {.voice_activity = false}, {});
+    ASSERT_TRUE(transcript.has_value());
+    EXPECT_EQ(transcript->text(), "");
+  }
+}
+
+// A pause of 20 s: segments, words and subtitles begin where they are spoken; the text is as without words.
+TEST(RealWhisper, PausesMoveNoTimes) {
+  const auto recogniser = load({});
+  ASSERT_NE(recogniser, nullptr);
+  std::vector<float> samples = recording("sense_and_sensibility_01_austen_64kb-0880.wav");
+  const double pause_begin_s = static_cast<double>(samples.size()) / 16000;
+  samples.resize(samples.size() + 320'000);
+  const double pause_end_s = static_cast<double>(samples.size()) / 16000;
+  const std::vector<float> second = recording("sense_and_sensibility_01_austen_64kb-0930.wav");
+  samples.insert(samples.end(), second.begin(), second.end());
+  const auto plain_one = recogniser->transcribe(samples, {}, {});
+  const auto subtitles = recogniser->transcribe(samples, {.subtitles = true}, {});
+  const auto words = recogniser->transcribe(samples, {.words = true}, {});
+  ASSERT_TRUE(plain_one.has_value() && subtitles.has_value() && words.has_value());
+  EXPECT_EQ(subtitles->text(), plain_one->text());
+  const auto is_in_pause = [&](double start_s, double end_s) {
+    return start_s < pause_end_s - 0.5 && end_s > pause_begin_s + 0.5;
+  };
+  size_t timed = 0;
+  for (const auto* const transcript : {&*plain_one, &*subtitles, &*words}) {
+    for (const TranscriptSegment& segment : transcript->segments) {
+      EXPECT_FALSE(is_in_pause(segment.start_s, segment.end_s)) << segment.text << " " << segment.start_s;
+      for (const TranscriptWord& word : segment.words)
+        EXPECT_FALSE(is_in_pause(word.start_s, word.end_s)) << word.text << " " << word.start_s;
+      timed += segment.words.size();
+    }
+  }
+  EXPECT_GT(timed, 10u);
+  EXPECT_GE(plain_one->segments.size(), 2u);
+}
+
+// A far microphone: voice activity hears as much as at the level of the recording.
+TEST(RealWhisper, VeryQuietSpeechIsHeard) {
+  const auto recogniser = load({});
+  ASSERT_NE(recogniser, nullptr);
+  for (const float gain : {0.01f, 0.004f}) {
+    std::vector<float> samples = recording("sense_and_sensibility_01_austen_64kb-0870.wav");
+    for (float& sample : samples) sample = std::nearbyint(sample * gain * 32768) / 32768;
+    const auto transcript = recogniser->transcribe(samples, {.language = "en"}, {});
+    ASSERT_TRUE(transcript.has_value());
+    EXPECT_NE(plain(transcript->text()).find("mr john"), std::string::npos) << transcript->text();
+  }
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// Room for what clients send: bodies and long messages, before they are read whole.
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "server/decode/batch_request.h"
+#include "server/http/message_stream.h"
+#include "server/http/multipart.h"
+#include "server/service.h"
+#include "server/settings/model_id.h"
+
+namespace syrinx::server {
+namespace {
+
+constexpr size_t kMegabyte = size_t{1} << 20;
+constexpr size_t kShortBody = size_t{64} << 10;  // of JSON, above which it needs room
+
+std::unique_ptr<HttpReply> refusal(const HttpError& error) { return std::make_unique<HttpReply>(error_reply(error)); }
+
+}  // namespace
+
+void Service::admit_json(const HttpRequest& head, Admission& admission) {
+  admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
+  admission.body_setting = "max_body_kb";
+  auto hold = upload_room_.begin(head.address);
+  admission.grow = [this, hold](size_t arrived) {
+    return arrived <= kShortBody || hold->grow_to(arrived) ? nullptr : refusal(uploads_full(arrived));
+  };
+  admission.hold = std::move(hold);
+}
+
+// Refuses as much as possible before the body, so that it is not sent for nothing.  Room is taken as the bytes arrive:
+// an announced length keeps no one out.
+void Service::admit_upload(const HttpRequest& head, Body body, Admission& admission) {
+  admission.max_body_bytes = static_cast<size_t>(settings_.max_upload_mb) * kMegabyte;
+  admission.body_setting = "max_upload_mb";
+  const std::string_view type = head.header("Content-Type");
+  if (const size_t most = decode::max_body_bytes(type, settings_.decode_max_batch_s);
+      body == Body::kSound && most < admission.max_body_bytes) {
+    admission.max_body_bytes = most;
+    admission.body_setting = most < decode::kMaxBatchBytes ? "decode_max_batch_s" : "";
+  }
+  admission.body_timeout_s = settings_.upload_timeout_s;
+  const std::string_view length = head.header("Content-Length");
+  size_t bytes = 0;
+  std::from_chars(length.data(), length.data() + length.size(), bytes);
+  if (bytes > admission.max_body_bytes) return;  // the transport refuses it
+  if (const auto misuse = upload_misuse(head, body)) {
+    admission.refusal = refusal(*misuse);
+    return;
+  }
+  auto hold = upload_room_.begin(head.address);
+  if (!hold->fits(bytes)) admission.refusal = refusal(uploads_full(bytes));
+  admission.grow = [this, hold](size_t arrived) {
+    return hold->grow_to(arrived) ? nullptr : refusal(uploads_full(arrived));
+  };
+  admission.hold = std::move(hold);
+}
+
+std::optional<HttpError> Service::upload_misuse(const HttpRequest& head, Body body) {
+  if (body == Body::kSound) return decode_misuse(head);
+  const auto models = serving_models();
+  if (!models) return models.error();
+  if (body == Body::kUpload && !models->recognition) return no_model(false, "recognises speech", "");
+  if (body == Body::kVoice)
+    if (auto misuse = voice_misuse(models->speech.get())) return misuse;
+  if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
+  const SlotPool& slots = body == Body::kVoice ? voice_slot_ : recognition_slots_;
+  const auto work = body == Body::kVoice ? SlotPool::Work::kLive : SlotPool::Work::kBatch;
+  if (slots.free(work) == 0) return all_busy(slots, work);
+  return std::nullopt;
+}
+
+HttpError Service::uploads_full(size_t bytes) {
+  return unavailable("uploads_full",
+                     fmt::format("there is no room for a body of {} bytes beside others; ask again in a "
+                                 "second, or another server",
+                                 bytes));
+}
+
+void Service::give_room(MessageStream& messages, const HttpRequest& request) {
+  messages.set_room([this, address = request.address]() -> MessageStream::Room {
+    return [hold = upload_room_.begin(address)](size_t bytes) { return hold->grow_to(bytes); };
+  });
+}
+
+}  // namespace syrinx::server
