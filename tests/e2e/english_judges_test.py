@@ -50,13 +50,13 @@ class EnglishJudges(Program):
         self.assertEqual(self.judge("homographs.py", self.folder, "--bar", "70").returncode, 1)
 
     def test_judge_of_marked_homographs(self):
-        (self.folder / "train.tsv").write_text("homograph\twordid\tsentence\tstart\tend\nwind\tair\tThe wind is.\t4\t8\n")
+        (self.folder / "train.tsv").write_text("homograph\twordid\tsentence\tstart\tend\nwind\twind_nou\tThe wind is.\t4\t8\n")
         marked = self.folder / "marked.tsv"
-        marked.write_text('homograph\twordid\tsentence\nwind\tair\tA "cat"; the [wind] is.\nwind\tturn\tThe [wind] is.\n')
+        marked.write_text('homograph\twordid\tsentence\nwind\twind_nou\tA "cat"; the [wind] is.\nwind\twind_vrb\tThe [wind] is.\n')
         done = self.judge("homographs.py", self.folder, "--marked", marked)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("1 of 2 right = 50.0 %", done.stdout)
-        marked.write_text("homograph\twordid\tsentence\nwind\tair\tThe wind.\n")
+        marked.write_text("homograph\twordid\tsentence\nwind\twind_nou\tThe wind.\n")
         done = self.judge("homographs.py", self.folder, "--marked", marked)
         self.assertIn("without [brackets]: The wind.", done.stderr)
 

@@ -82,18 +82,23 @@ TEST(Homographs, TenseDecidesRead) {
 }
 
 TEST(Homographs, NeighboursDecideTheSense) {
+  EXPECT_EQ(reading("The old [lead] pipe must be replaced."), "lead_nou");
   EXPECT_EQ(reading("She will [lead] the team."), "lead_nou-vrb");
   EXPECT_EQ(reading("He plays the [bass] guitar."), "bass");
+  EXPECT_EQ(reading("They caught a large [bass] in the lake."), "bass_corp");
   EXPECT_EQ(reading("That was a [close] call."), "close_adj-nou");
   EXPECT_EQ(reading("[Close] the door."), "close_vrb");
+  EXPECT_EQ(reading("Look at the [minute] details."), "minute_adj");
   EXPECT_EQ(reading("Wait a [minute]."), "minute");
   EXPECT_EQ(reading("The actor took a [bow]."), "bow_nou-ship");
+  EXPECT_EQ(reading("She shot an arrow from her [bow]."), "bow_nou-knot");
   EXPECT_EQ(reading("I sent my [resume] to the company."), "resume_nou");
   EXPECT_EQ(reading("We will [resume] after lunch."), "resume_vrb");
 }
 
 TEST(Homographs, PartsBetweenHyphensCount) {
   EXPECT_EQ(reading("It was a last-[minute] change."), "minute");
+  EXPECT_EQ(reading("The [lead]-lined box is heavy."), "lead_nou");
   EXPECT_EQ(reading("It is a [present]-day city."), "present_adj-nou");
   EXPECT_EQ(reading("She will '[record]' the meeting."), "record_vrb");
 }
