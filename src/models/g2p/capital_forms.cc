@@ -125,11 +125,12 @@ bool CapitalForms::read_known(bool in_capitals, Token& token) const {
 }
 
 // "MPs'": the spelling of WordRules knows no apostrophe behind the plural.  "CEOS" in a headline.
-bool CapitalForms::read_plural(Token& token) const {
+bool CapitalForms::read_plural(bool in_capitals, Token& token) const {
   const std::string_view written = token.text;
   std::string_view base = cut_ending(written).base;
   const bool genitive = written.ends_with("s'") && is_in_capitals(base);
-  const bool shouted = written.ends_with('S') && find_acronym(written.substr(0, written.size() - 1)) != nullptr;
+  const bool shouted = in_capitals && written.size() > 3 && written.ends_with('S') &&
+                       find_acronym(written.substr(0, written.size() - 1)) != nullptr;
   if (!genitive && !shouted) return false;
   if (shouted) base = written.substr(0, written.size() - 1);
   token.text = std::string(base) + "s";
@@ -163,7 +164,7 @@ bool CapitalForms::read(const std::vector<Token>& tokens, size_t i, bool in_capi
     return true;
   }
   if (all && read_known(in_capitals, token)) return true;
-  return read_plural(token);
+  return read_plural(in_capitals, token);
 }
 
 }  // namespace syrinx::g2p

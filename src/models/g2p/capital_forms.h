@@ -29,7 +29,7 @@ class CapitalForms {
   bool read_acronym(const Acronym& acronym, const Neighbours& neighbours, std::string_view ending,
                     text::Token& token) const;
   bool read_known(bool in_capitals, text::Token& token) const;
-  bool read_plural(text::Token& token) const;
+  bool read_plural(bool in_capitals, text::Token& token) const;
 
   const WordFormsContext& context_;
   const KnownWords& known_;

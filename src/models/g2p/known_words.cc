@@ -77,7 +77,8 @@ bool is_pronounceable(std::string_view lower) {
   for (size_t i = 0; i < lower.size(); ++i) {
     const bool is_vowel = is_vowel_letter(lower[i]);
     run = i > 0 && is_vowel == before ? run + 1 : 1;
-    if (run > 3) return false;
+    const size_t most = vowel || is_vowel || lower[0] == 's' ? 3 : 2;  // no word but one with "s" begins with more
+    if (run > most) return false;
     before = is_vowel;
     vowel = vowel || is_vowel;
   }

@@ -59,6 +59,7 @@ TEST_F(RealForms, AcronymsByTheirNeighbours) {
       {"Her PhD and his MA", "her P H D and his M A"},
       {"three PhDs, two MDs", "three P H Ds two M Ds"},
       {"The MPs' votes", "the M Ps votes"},
+      {"the USS Cole, HMS Hood", "the U S S cole H M S hood"},
       {"Salem, OR, is small OR large", "salem O R is small or large"},
       {"The U.K.'s vote and the Q&As", "the U K's vote and the Q and As"},
       {"JSON, YAML, a JPEG, NASA", "json yaml a jpeg nasa"},

@@ -131,6 +131,8 @@ TEST(Names, BritishSoundsOfAmericanOnes) {
 TEST(KnownWords, LettersThatMayBeAWord) {
   EXPECT_TRUE(is_pronounceable("zelensky"));
   EXPECT_TRUE(is_pronounceable("ebitda"));
+  EXPECT_TRUE(is_pronounceable("strata"));
+  EXPECT_FALSE(is_pronounceable("gbpuat"));
   EXPECT_FALSE(is_pronounceable("unhcr"));
   EXPECT_FALSE(is_pronounceable("msnbc"));
   EXPECT_FALSE(is_pronounceable(""));
