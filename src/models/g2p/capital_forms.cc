@@ -24,7 +24,8 @@ constexpr std::string_view kBeforeLetter =
 constexpr std::string_view kBehindLetter = " is was comes stands means minus plus and or ";
 
 bool is_upper(const Token& token) {
-  return !token.text.empty() && text::is_ascii_upper(static_cast<unsigned char>(token.text[0]));
+  const size_t first = token.text.starts_with('\'') ? 1 : 0;  // "'Twas"
+  return token.text.size() > first && text::is_ascii_upper(static_cast<unsigned char>(token.text[first]));
 }
 
 bool is_listed(std::string_view word, std::string_view list) {

@@ -80,6 +80,7 @@ TEST_F(RealForms, RomanNumeralsAndLetters) {
       {"An IV drip", "an I V drip"},
       {"She got an A in art.", "she got an A in art"},
       {"Once Upon A Time", "once upon a time"},
+      {"'Twas A Dark Night", "twas a dark night"},
       {"Dot your i's.", "dot your I's"},
   };
   for (const Case& c : kCases) EXPECT_EQ(words(c.text), c.expected);
