@@ -6,9 +6,11 @@
 #include "models/g2p/compound.h"
 #include "models/g2p/fallback.h"
 #include "models/g2p/homographs.h"
+#include "models/g2p/letters.h"
 #include "models/g2p/lexicon.h"
 #include "models/g2p/tagger.h"
 #include "models/g2p/user_dictionary.h"
+#include "models/g2p/word_forms.h"
 #include "models/g2p/word_rules.h"
 
 namespace syrinx::g2p {
@@ -52,6 +54,8 @@ struct EnglishG2p::Impl {
   Spoken say_parts(std::string_view word, Tag tag, Following& following, const Place* sentence) const;
   std::optional<Spoken> say_homograph(std::string_view part, const Place* sentence) const;
   Spoken say_unknown(std::string_view word) const;
+  std::vector<text::Token> read_forms(std::string_view source, const text::NormalizeOptions& options,
+                                      std::vector<text::Token> tokens) const;
   WordRules rules() const { return WordRules(lexicon, british); }
 
   Lexicon lexicon;
@@ -155,16 +159,26 @@ Spoken EnglishG2p::Impl::say_token(const std::vector<text::Token>& tokens, size_
   Spoken said;
   switch (token.kind) {
     case text::TokenKind::kPunctuation: said = {from_utf8(token.text), WordKind::kPunctuation}; break;
-    case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape, SoundRule::kPhonemes}; break;
-    case text::TokenKind::kLetters:
-      said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled, SoundRule::kSpelled};
+    case text::TokenKind::kPhonemes:
+      said = {from_utf8(token.phonemes), WordKind::kEscape, SoundRule::kPhonemes};
+      if (!token.rule.empty()) said = {std::move(said.phonemes), WordKind::kLexicon, SoundRule::kTable};
       break;
+    case text::TokenKind::kLetters: said = say_letters(token, rules()); break;
     case text::TokenKind::kWord: said = say_word(tokens, i, tag, following); break;
   }
   following.see(said.phonemes, token.text);
   if (token.stress) said.phonemes = with_stress(said.phonemes, *token.stress);
   if (token.number) said.kind = WordKind::kNumber;
   return said;
+}
+
+std::vector<text::Token> EnglishG2p::Impl::read_forms(std::string_view source, const text::NormalizeOptions& options,
+                                                      std::vector<text::Token> tokens) const {
+  const auto say = [this](std::string_view word) {
+    Following none;
+    return say_parts(word, Tag::kProperNoun, none).phonemes;
+  };
+  return read_word_forms({source, lexicon, british, options.is_own_word, say}, std::move(tokens));
 }
 
 namespace {
@@ -202,8 +216,8 @@ Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_
   text::NormalizeOptions options;
   options.british = impl_->british;
   if (!impl_->user.empty()) options.is_own_word = [this](std::string_view w) { return impl_->user.find(w) != nullptr; };
-  SYRINX_TRY(const text::Normalized normalized, text::normalize(source, options));
-  const std::vector<text::Token>& tokens = normalized.tokens;
+  SYRINX_TRY(text::Normalized normalized, text::normalize(source, options));
+  const std::vector<text::Token> tokens = impl_->read_forms(source, options, std::move(normalized.tokens));
   const std::vector<Tag> tags = tag_tokens(tokens);
   std::vector<Spoken> said(tokens.size());
   Following following;

@@ -66,6 +66,7 @@ const char* sound_rule_name(SoundRule rule) {
     case SoundRule::kLetterToSound: return "letter-to-sound";
     case SoundRule::kDictionary: return "dictionary";
     case SoundRule::kPhonemes: return "phonemes";
+    case SoundRule::kTable: return "table";
   }
   return "?";
 }

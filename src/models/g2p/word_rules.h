@@ -38,6 +38,7 @@ enum class SoundRule : uint8_t {
   kLetterToSound,     // the network for unknown words
   kDictionary,        // the user's own words
   kPhonemes,          // phonemes in the text
+  kTable,             // those of a list of acronyms, names and borrowed words, or of a contraction's parts
 };
 const char* sound_rule_name(SoundRule rule);
 

@@ -1,6 +1,5 @@
-// Words, abbreviations, initialisms and Roman numerals.
+// Words, abbreviations and initialisms.
 #include "text/speech/abbreviations.h"
-#include "text/speech/numbers.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
@@ -9,20 +8,6 @@ namespace {
 bool listed(std::string_view word, std::string_view list) {
   return list.find(" " + ascii_lower(word) + " ") != std::string_view::npos;
 }
-
-constexpr std::string_view kRulers =
-    " henry louis charles george james edward william richard elizabeth mary philip philippe john paul pius benedict "
-    "gregory "
-    "leo alexander frederick ferdinand catherine peter nicholas ivan napoleon ramses rameses francis francois victor "
-    "otto "
-    "clement innocent urban boniface xerxes darius ptolemy umberto carlos juan felipe alfonso christian gustav harald "
-    "haakon olaf oscar wilhelm franz josef joseph maximilian leopold albert malcolm robert david kenneth constantine "
-    "justinian theodosius valentinian margaret anne mohammed mehmed murad selim suleiman cleopatra artaxerxes ";
-constexpr std::string_view kCounted =
-    " chapter part volume book act scene section war type phase class appendix article level stage title figure table "
-    "apollo bowl mark rocky fantasy episode season canto psalm unit version grade world vol. ";
-// Verbs after which "Elizabeth I" is a queen and not two speakers.
-constexpr std::string_view kAfterFirst = " was is had of ruled reigned died became came went made and in ";
 
 // "w/o", "w/": returns the end and the word.
 size_t read_with(const Input& in, size_t i, Output& out) {
@@ -84,30 +69,6 @@ size_t read_initialism(const Input& in, size_t i, size_t end, Output& out) {
 }
 
 }  // namespace
-
-size_t read_roman(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
-  if (!in.upper(i) || !in.begins_word(i) || (i > 0 && in.at(i - 1) != ' ')) return 0;
-  const size_t end = in.letters_end(i);
-  const std::string letters = in.ascii(i, end);
-  const int value = roman_value(letters);
-  const Token* before = last_word(out);
-  if (value == 0 || before == nullptr || !capitalised(before->text)) return 0;
-  if (in.at(end) == '\'' && !(in.at(end + 1) == 's' && letters != "I")) return 0;
-  if (in.at(end) == '.' && letters.size() == 1 && !ends_sentence(in, end + 1)) return 0;  // an initial
-  const bool ruler = listed(before->text, kRulers);
-  const bool counted = listed(before->text, kCounted);
-  if (letters == "I" && ruler) {
-    const size_t next = in.skip_spaces(end);
-    const bool stops = next >= in.size() || !in.space(end);
-    if (!stops && !listed(in.ascii(next, in.letters_end(next)), kAfterFirst)) return 0;
-  } else if (!ruler && !counted && letters.size() < 2) {
-    return 0;
-  }
-  const std::string words = cardinal(std::to_string(value));
-  const bool possessive = in.at(end) == '\'';
-  out.numbers((ruler ? "the " + to_ordinal(words) : words) + (possessive ? "'s" : ""), i, end);
-  return possessive ? end + 2 : end;
-}
 
 size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
   if (!in.letter(i) || !in.begins_word(i)) return 0;
