@@ -10,12 +10,36 @@
 namespace syrinx::text {
 namespace {
 
-constexpr std::array<std::string_view, 30> kKinds = {
-    "currency adjective", "currency code", "currency per", "currency sign", "abbreviation: day, month",
-    "abbreviation: other", "abbreviation: unit", "math", "scientific notation", "chemistry", "fraction", "code", "url",
-    "phone", "digits", "postcode", "room, flight, model", "number: name, year, book",
-    "number: spaced thousands, m, bn", "range", "score", "version", "date", "timestamp", "decade", "ordinal", "time",
-    "unit", "html entity", "line break"};
+constexpr std::array<std::string_view, 30> kKinds = {"currency adjective",
+                                                     "currency code",
+                                                     "currency per",
+                                                     "currency sign",
+                                                     "abbreviation: day, month",
+                                                     "abbreviation: other",
+                                                     "abbreviation: unit",
+                                                     "math",
+                                                     "scientific notation",
+                                                     "chemistry",
+                                                     "fraction",
+                                                     "code",
+                                                     "url",
+                                                     "phone",
+                                                     "digits",
+                                                     "postcode",
+                                                     "room, flight, model",
+                                                     "number: name, year, book",
+                                                     "number: spaced thousands, m, bn",
+                                                     "range",
+                                                     "score",
+                                                     "version",
+                                                     "date",
+                                                     "timestamp",
+                                                     "decade",
+                                                     "ordinal",
+                                                     "time",
+                                                     "unit",
+                                                     "html entity",
+                                                     "line break"};
 
 // Readings that are respelled sounds.
 constexpr std::array<std::string_view, 1> kBySound = {"Caf&eacute; Roma opens at ten."};
@@ -56,8 +80,8 @@ TEST(EnglishCases, NumbersAndSymbolsAreRead) {
     std::vector<std::string> right = row.size() > 3 ? cells(row[3], " | ") : std::vector<std::string>();
     right.push_back(row[1]);
     const std::string said = spoken(with_breaks(row[0]), british);
-    const bool is_right =
-        std::any_of(right.begin(), right.end(), [&](const std::string& each) { return letters(each) == letters(said); });
+    const bool is_right = std::any_of(right.begin(), right.end(),
+                                      [&](const std::string& each) { return letters(each) == letters(said); });
     EXPECT_TRUE(is_right) << row[0] << "\n  expected " << row[1] << "\n  said     " << said;
     ++judged;
   }
