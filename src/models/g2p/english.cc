@@ -216,6 +216,7 @@ Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_
   text::NormalizeOptions options;
   options.british = impl_->british;
   if (!impl_->user.empty()) options.is_own_word = [this](std::string_view w) { return impl_->user.find(w) != nullptr; };
+  options.is_word = [this](std::string_view w) { return impl_->lexicon.contains(w); };
   SYRINX_TRY(text::Normalized normalized, text::normalize(source, options));
   const std::vector<text::Token> tokens = impl_->read_forms(source, options, std::move(normalized.tokens));
   const std::vector<Tag> tags = tag_tokens(tokens);

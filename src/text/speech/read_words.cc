@@ -5,12 +5,20 @@
 namespace syrinx::text {
 namespace {
 
+constexpr size_t kMostBrokenLetters = 32;
+constexpr size_t kMostDottedLetters = 64;  // with their points
+
 bool listed(std::string_view word, std::string_view list) {
   return list.find(" " + ascii_lower(word) + " ") != std::string_view::npos;
 }
 
-// "w/o", "w/": returns the end and the word.
+// "w/o", "w/", "c/o": returns the end and the word.
 size_t read_with(const Input& in, size_t i, Output& out) {
+  if (in.matches(i, "c/o") && in.ends_word(i + 3)) {
+    out.word("care", i, i + 3);
+    out.word("of", i, i + 3);
+    return i + 3;
+  }
   if (!in.matches(i, "w/") || !in.begins_word(i)) return 0;
   if (in.matches(i, "w/o") && in.ends_word(i + 3)) {
     out.word("without", i, i + 3);
@@ -41,7 +49,7 @@ std::string_view spoken_form(const Abbreviation& found, const Input& in, size_t 
 // "U.S.", "J.R.R.", "e.g.", "Ph.D.": letters and points, behind which the word ends.  `last_point` is the end with it.
 size_t dotted_end(const Input& in, size_t i) {
   size_t end = i;
-  while (in.letter(end)) {
+  while (in.letter(end) && end - i < kMostDottedLetters) {
     end = in.letters_end(end);
     if (in.at(end) != '.' || !in.letter(end + 1)) break;
     ++end;
@@ -75,7 +83,8 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   if (const size_t end = read_with(in, i, out); end > 0) return end;
   const size_t end = dotted_end(in, i);
   const std::string written = in.ascii(i, end);
-  const Abbreviation* found = find_abbreviation(written);
+  const bool initial = written.size() == 1 && in.upper(i);  // "B. 5", "J. R. R. Tolkien"
+  const Abbreviation* found = initial ? nullptr : find_abbreviation(written);
   const bool pointed = in.at(end) == '.';
   const bool bare_title = !pointed && found != nullptr && found->use == AbbreviationUse::kTitle && in.upper(i) &&
                           in.at(end) == ' ' && in.upper(end + 1) && listed(written, " mr mrs ms dr prof st ");
@@ -100,7 +109,7 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   }
   if (const size_t behind = read_initialism(in, i, end, out); behind > 0) return behind;
   // A single initial before a name: the point says nothing.
-  if (pointed && written.size() == 1 && in.upper(i) && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
+  if (pointed && initial && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
     out.rule("initialism");
     out.letters(written, i, end + 1);
     return end + 1;
@@ -108,7 +117,24 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   return 0;
 }
 
-size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+namespace {
+
+// "infor-\nmation": a hyphen at the end of a line.  Returns the end of the second part, or 0.
+size_t read_broken_word(const Input& in, size_t i, size_t end, const NormalizeOptions& options, Output& out) {
+  if (in.at(end) != '-' || in.at(end + 1) != '\n' || !in.lower(end + 2)) return 0;
+  size_t second = end + 2;
+  while (second - end < kMostBrokenLetters && in.letter(second)) ++second;
+  const std::string head = in.ascii(i, end);
+  const std::string tail = in.ascii(end + 2, second);
+  const bool is_whole = options.is_word && options.is_word(ascii_lower(head + tail));
+  out.rule("line-break");
+  out.word(is_whole ? head + tail : head + "-" + tail, i, second);
+  return second;
+}
+
+}  // namespace
+
+size_t read_word(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (!in.letter(i) && !(in.at(i) == '\'' && in.letter(i + 1))) return 0;
   size_t end = i + 1;
   while (end < in.size()) {
@@ -118,6 +144,7 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out
       break;
     }
   }
+  if (const size_t behind = read_broken_word(in, i, end, options, out); behind > 0) return behind;
   // "AT&T", "R&B"; "A4", "MP3s": single letters and capitals before digits are spelled.
   const std::string written = in.ascii(i, end);
   const bool capitals = written == ascii_upper(written) && written.find_first_of("'-") == std::string::npos;
@@ -136,7 +163,10 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out
     return end;
   }
   // A lone capital in the middle of a sentence, before a pause, is a letter: "vitamin A."
-  if (written == "A" && last_word(out) != nullptr && !in.space(end)) {
+  const Token* before = last_word(out);
+  const bool is_mark =
+      before != nullptr && listed(before->text, " an grade vitamin plan type class group team letter ");
+  if (written == "A" && before != nullptr && (!in.space(end) || is_mark)) {
     out.letters(written, i, end);
     return end;
   }
