@@ -26,7 +26,7 @@ struct LongFormSettings {
   size_t window_frames = 3000;        // of mel: 30 s
   size_t max_prompt_tokens = 223;     // of the text before: half of the 448 positions but one
   bool condition_on_previous = true;  // earlier text becomes the prompt
-  // What stands before all text, at most max_prompt_tokens: told to each window with what was said before it, or else,
+  // The prompt before all text, at most max_prompt_tokens: told to each window with what was said before it, or else,
   // as if it had been said, as long as earlier text is told.
   std::vector<int32_t> prompt = {};
   bool carry_prompt = false;
