@@ -111,8 +111,7 @@ TranscriptionJob::TranscriptionJob(std::shared_ptr<const RecognitionModel> model
 
 Status TranscriptionJob::work(SlotWatch& watch) {
   SYRINX_TRY_VOID(parse());
-  // Before the file is decoded.  What holds for a stream's options does for a recording's: no field asks for a beam.
-  SYRINX_TRY_VOID(model().recogniser().check_stream(request_.options));
+  SYRINX_TRY_VOID(model().recogniser().check_recording(request_.options));  // before the file is decoded
   const Stopwatch took;
   const Result<Transcript> transcript = transcribe(watch);
   watch.wait_ends();
@@ -151,8 +150,10 @@ Status TranscriptionJob::parse() {
   };
   const auto parts = parse_multipart(order_.type, order_.body);
   if (!parts) return misused(parts.error());
-  auto request = parse_transcription_request(
-      *parts, {.translated = order_.translated, .takes_keywords = model().takes_keywords(), .strict = order_.strict});
+  auto request = parse_transcription_request(*parts, {.translated = order_.translated,
+                                                      .takes_keywords = model().takes_keywords(),
+                                                      .family = &model().family(),
+                                                      .strict = order_.strict});
   if (!request) return misused(request.error());
   request_ = std::move(*request);
   note_ignored(request_.ignored);
@@ -229,7 +230,11 @@ HttpError TranscriptionJob::told(const Error& error) const {
   if (error.code == Code::kNotFound) return http_error({Code::kUnsupported, error.message}, "chunking_strategy");
   const bool of_options = error.code == Code::kInvalidArgument || error.code == Code::kUnsupported;
   if (!of_options || request_.options.knobs.flag("translate")) return http_error(error);
-  return http_error(error, request_.keywords.empty() ? "language" : "keywords");
+  TranscribeOptions plain = request_.options;
+  plain.knobs = {};
+  if (!model().recogniser().check_recording(plain)) return http_error(error, "language");
+  if (!request_.keywords.empty()) return http_error(error, "keywords");
+  return http_error(error, request_.options.knobs.has("patience") ? "patience" : "beam");
 }
 
 }  // namespace syrinx::server

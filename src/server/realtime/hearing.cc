@@ -39,6 +39,7 @@ void Hearing::configure(const InputConfig& input, bool always, bool early) {
   if (input.transcription) {
     options.language = input.transcription->told_language;
     if (!input.transcription->keywords.empty()) options.knobs.set("boost", input.transcription->keywords);
+    if (!input.transcription->prompt.empty()) options.knobs.set("prompt", input.transcription->prompt);
   }
   // The recogniser heeds voice by the same rule, or Whisper would make words of the silence behind a turn.
   if (input.turns && order_.model) options.voice.threshold = input.turns->threshold;

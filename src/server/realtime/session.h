@@ -104,6 +104,7 @@ class Session {
   InputChecks input_checks() const;
   Checked check_options(const TranscribeOptions& options, const char* field) const;
   Checked check_language(Transcription& transcription) const;
+  Checked check_prompt(Transcription& transcription) const;
   Checked check_transcription(Transcription& transcription) const;
   HearingOrder hearing_order();
   void configure_hearing();

@@ -89,6 +89,7 @@ Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
   TranscribeOptions options;
   options.language = order_.language;
   options.segment_times = false;
+  options.is_live = true;
   options.heard = [&](const TranscriptSegment& segment) {
     if (segment.text.empty()) return;
     note_first_word(ended_ns_ > 0 ? static_cast<double>(system_clock().now_ns() - ended_ns_) * 1e-9 : 0);

@@ -186,7 +186,8 @@ TEST_F(HearingTest, RefusalNamesTheParameter) {
   refused(update(R"({"noise_reduction":{"type":"mid_field"}})"), "audio.input.noise_reduction", "near_field");
   refused(update(R"({"noise_reduction":"near_field"})"), "audio.input.noise_reduction", "an object");
   refused(update(R"({"transcription":{"model":"gpt-9"}})"), "audio.input.transcription.model", "gpt-9");
-  refused(update(R"({"transcription":{"prompt":"x"}})"), "audio.input.transcription.prompt", "no model");
+  refused(update(R"({"transcription":{"prompt":")" + std::string(16'385, 'x') + "\"}}"),
+          "audio.input.transcription.prompt", "has 16385 bytes; give at most 16384");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "audio.input.turn_detection", "server_vad");
   for (const char* threshold : {"2", "0"})
     refused(update(R"({"turn_detection":{"type":"server_vad","threshold":)" + std::string(threshold) + "}}"),
@@ -215,6 +216,7 @@ TEST_F(HearingTest, UnusedFieldsAreAcceptedNotRepeated) {
 
 TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   recogniser_->favours_words = false;
+  family_ = &transducer_family();
   detect(0);
   const auto update = [](const char* hint) {
     return R"({"type":"session.update","session":{"audio":{"input":{"transcription":{)" + std::string(hint) + "}}}}}";
@@ -230,8 +232,22 @@ TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
 }
 
+// Each turn's stream is told it.
+TEST_F(HearingTest, PromptReachesEveryTurn) {
+  start(R"({"turn_detection":null,"transcription":{"prompt":"Syrinx, Pan"}})", {.strict = true});
+  EXPECT_EQ(text_in({"session", "audio", "input", "transcription", "prompt"}), "Syrinx, Pan");
+  for (int turn = 0; turn < 2; ++turn) {
+    recogniser_->prompt.clear();
+    append(beeps({0.1}, 0.5, kRateHz));
+    say(kCommit);
+    hear_until(kCompleted);
+    EXPECT_EQ(recogniser_->prompt, "Syrinx, Pan");
+  }
+}
+
 TEST_F(HearingTest, IgnoredHintsAreNamedAndLogged) {
   recogniser_->favours_words = false;
+  family_ = &transducer_family();
   detect(0);
   const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
     start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})", {}, &lines);

@@ -107,6 +107,31 @@ TEST(RealWhisper, GivesTheMakersTokensInF32) {
   }
 }
 
+TEST(RealWhisper, GivesTheMakersTokensByABeam) {
+  const auto recogniser = std::dynamic_pointer_cast<WhisperRecogniser>(load(Precision::kF32));
+  ASSERT_NE(recogniser, nullptr);
+  const auto file = parse_json(test::read_small("real_beams.json"), "real_beams.json");
+  ASSERT_TRUE(file.has_value());
+  ASSERT_GE(file->array()->size(), 12u);
+  for (const Json& row : *file->array()) {
+    const std::string& name = test::string_of(row, "name");
+    SCOPED_TRACE(name);
+    recogniser->with_transcriber(kNeverDue, [&](whisper::Transcriber& transcriber) {
+      whisper::TranscriberSettings settings;
+      settings.language = transcriber.vocabulary().tokens.find_language("en");
+      settings.decode.temperatures = {0};
+      settings.decode.beam = 5;
+      settings.decode.stop_loops = false;
+      const auto segments = transcriber.transcribe(recording(name), settings);
+      ASSERT_TRUE(segments.has_value());
+      std::vector<int32_t> ids;
+      for (const whisper::Segment& segment : *segments)
+        ids.insert(ids.end(), segment.tokens.begin(), segment.tokens.end());
+      EXPECT_EQ(ids, test::ids_of(row, "ids"));
+    });
+  }
+}
+
 TEST(RealWhisper, TheTokenizerIsTheMakers) {
   const auto recogniser = std::dynamic_pointer_cast<WhisperRecogniser>(load({}));
   ASSERT_NE(recogniser, nullptr);
