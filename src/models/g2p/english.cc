@@ -176,7 +176,7 @@ std::vector<text::Token> EnglishG2p::Impl::read_forms(std::string_view source, c
                                                       std::vector<text::Token> tokens) const {
   const auto say = [this](std::string_view word) {
     Following none;
-    return say_parts(word, Tag::kProperNoun, none).phonemes;
+    return say_parts(word, Tag::kProperNoun, none, nullptr).phonemes;
   };
   return read_word_forms({source, lexicon, british, options.is_own_word, say}, std::move(tokens));
 }
