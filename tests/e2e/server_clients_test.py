@@ -243,7 +243,7 @@ class Curl(Server):
         film = self.folder / "tone.m4a"  # without loss
         subprocess.run(["ffmpeg", "-v", "error", "-i", self.folder / "tone.wav", "-codec:a", "alac", film], check=True)
         self.assertEqual(self.curl(path, "--form", f"file=@{film}"), (0, whole))
-        film.write_bytes(film.read_bytes()[:-1])
+        film.write_bytes(film.read_bytes()[:4000])  # without its tables, which come last
         code, error = self.curl(path, "--form", f"file=@{film}")
         self.assertEqual((code, json.loads(error)["error"]["param"]), (22, "file"))
         self.assertIn("cut off", json.loads(error)["error"]["message"])
