@@ -98,7 +98,7 @@ class Transcribe(Tiny):
         code, _, errors = self.run_it("transcribe", "--model", self.model, path, variables={"LD_LIBRARY_PATH": str(hidden)})
         self.assertEqual((code, errors.count("\n")), (5, 1), errors)
         self.assertRegex(errors, r"is WebM or Matroska, which needs FFmpeg's libraries, and libavformat\.so\.\d+ cannot be loaded "
-                                 r"\(Debian's package libavformat\d+ brings it\); WAV, FLAC, MP3 and Ogg need none of them")
+                                 r"\(Debian's package libavformat\d+ brings it\); WAV, FLAC, MP3, Ogg with Vorbis or Opus need none of them")
         good = self.run_it("transcribe", "--model", self.model, self.folder / "good.wav", variables={"LD_LIBRARY_PATH": str(hidden)})
         self.assertEqual((good[0], good[2]), (0, ""))
 

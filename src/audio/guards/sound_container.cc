@@ -66,9 +66,9 @@ std::optional<SoundContainer> container_of(std::span<const std::byte> file) {
 }
 
 Error no_decoder(SoundContainer container, const std::string& name, const Error& cause) {
-  return {Code::kUnsupported,
-          fmt::format("'{}' is {}, which needs FFmpeg's libraries, and {}; WAV, FLAC, MP3 and Ogg need none of them",
-                      name, kind_of(container), cause.message)};
+  return {Code::kUnsupported, fmt::format("'{}' is {}, which needs FFmpeg's libraries, and {}; WAV, FLAC, MP3, Ogg "
+                                          "with Vorbis or Opus need none of them",
+                                          name, kind_of(container), cause.message)};
 }
 
 }  // namespace syrinx

@@ -122,7 +122,7 @@ TEST(LibavDecoder, MissingLibraryIsNamed) {
   EXPECT_EQ(error.code, Code::kUnsupported);
   EXPECT_EQ(error.message,
             "'me' is WebM or Matroska, which needs FFmpeg's libraries, and libavformat.so.7 cannot be loaded (Debian's "
-            "package libavformat7 brings it); WAV, FLAC, MP3 and Ogg need none of them");
+            "package libavformat7 brings it); WAV, FLAC, MP3, Ogg with Vorbis or Opus need none of them");
   names = libav_names();
   names.codec = names.util;  // a library, but another one
   EXPECT_EQ(load_libav(names).error().code, Code::kUnsupported);
