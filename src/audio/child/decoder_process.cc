@@ -81,7 +81,8 @@ DecoderProcess::DecoderProcess(DecoderProcess&& other) noexcept
       handle_(std::move(other.handle_)),
       socket_(std::move(other.socket_)),
       patience_(other.patience_),
-      waited_ms_(other.waited_ms_) {}
+      waited_ms_(other.waited_ms_),
+      has_answered_(other.has_answered_) {}
 
 DecoderProcess::~DecoderProcess() { static_cast<void>(end()); }
 
@@ -115,17 +116,19 @@ Status DecoderProcess::wait_for(short events) {
   const Stopwatch watch;
   for (;;) {
     const int64_t elapsed_ms = static_cast<int64_t>(watch.elapsed_ms());
-    const int64_t left_ms = std::min(patience_.silence_ms, patience_.all_ms - waited_ms_) - elapsed_ms;
+    const int64_t most_ms =
+        has_answered_ ? std::min(patience_.silence_ms, patience_.all_ms - waited_ms_) : patience_.start_ms;
+    const int64_t left_ms = most_ms - elapsed_ms;
     if (left_ms <= 0) {
       static_cast<void>(end());
       return fail(Code::kUnsupported, "did not answer within {} s and was ended",
-                  (waited_ms_ + elapsed_ms >= patience_.all_ms ? patience_.all_ms : patience_.silence_ms) / 1000);
+                  (has_answered_ ? waited_ms_ + elapsed_ms : elapsed_ms) / 1000);
     }
     pollfd ready{socket_.value(), events, 0};
     const int count = ::poll(&ready, 1, static_cast<int>(left_ms));
     if (count < 0 && errno != EINTR) return fail(Code::kIo, "cannot be waited for: {}", std::strerror(errno));
     if (count <= 0) continue;
-    waited_ms_ += static_cast<int64_t>(watch.elapsed_ms());
+    if (has_answered_) waited_ms_ += static_cast<int64_t>(watch.elapsed_ms());
     return {};
   }
 }
@@ -134,6 +137,7 @@ Status DecoderProcess::receive(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = ::recv(socket_.value(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got > 0) bytes = bytes.subspan(static_cast<size_t>(got));
+    has_answered_ = has_answered_ || got > 0;
     if (got > 0 || (got < 0 && errno == EINTR)) continue;
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return ended();
     SYRINX_TRY_VOID(wait_for(POLLIN));

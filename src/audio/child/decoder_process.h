@@ -23,7 +23,8 @@
 namespace syrinx {
 
 struct DecoderPatience {
-  int64_t silence_ms = 10000;  // without a byte of the child
+  int64_t start_ms = 120000;   // until its first byte: the libraries come from a disk, no file is read yet
+  int64_t silence_ms = 30000;  // then without a byte of the child
   int64_t all_ms = 3600000;    // of all waiting for one child, while it decodes
 };
 
@@ -55,7 +56,8 @@ class DecoderProcess final : public DecodeChannel {
   Descriptor handle_;  // of the process, where the system has such
   Descriptor socket_;
   DecoderPatience patience_;
-  int64_t waited_ms_ = 0;
+  int64_t waited_ms_ = 0;  // since its first byte
+  bool has_answered_ = false;
 };
 
 }  // namespace syrinx

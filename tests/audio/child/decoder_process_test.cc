@@ -73,8 +73,8 @@ TEST(DecoderProcess, SandboxRefusesUnneededCalls) {
 TEST(DecoderProcess, MemoryIsLimited) { expect_end("memory", Code::kLimitExceeded, "more memory"); }
 TEST(DecoderProcess, EndlessLoopIsEnded) { expect_end("spin", Code::kUnsupported, "too much processor time"); }
 TEST(DecoderProcess, HangIsEnded) {
-  expect_end("hang", Code::kUnsupported, "did not answer within 1 s", {.silence_ms = 1000});
-  expect_end("slow", Code::kUnsupported, "did not answer within 2 s", {.all_ms = 2000});
+  expect_end("hang", Code::kUnsupported, "did not answer within", {.silence_ms = 1000});
+  expect_end("slow", Code::kUnsupported, "did not answer within", {.all_ms = 2000});
 }
 TEST(DecoderProcess, CrashIsASentence) {
   expect_end("crash", Code::kUnsupported, "was ended by signal 11");
