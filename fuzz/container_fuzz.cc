@@ -36,11 +36,12 @@ struct Host final : syrinx::DecodeHost {
     return samples < kMaxSamples;
   }
   bool give_silence(uint64_t frames) override {
-    SYRINX_CHECK(channels > 0 && frames > 0 && frames <= uint64_t{syrinx::kMaxSilenceS} * rate);
-    return ++silences < 100;
+    SYRINX_CHECK(channels > 0 && frames > 0 && frames <= syrinx::max_silent_frames(rate) - silence);
+    silence += frames;
+    return true;
   }
   std::span<const std::byte> file;
-  uint64_t samples = 0, silences = 0;
+  uint64_t samples = 0, silence = 0;
   uint32_t channels = 0, rate = 0;
 };
 

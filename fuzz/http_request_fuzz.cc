@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "server/http/reply_stream.h"
+#include "server/settings/access.h"
 
 namespace {
 
@@ -76,10 +77,25 @@ void check_answers(std::string_view heard, const std::vector<bool>& are_heads) {
   if (found > are_heads.size()) __builtin_trap();
 }
 
+// A target is taken the same where its path is written out again, and names no host but a plain one.
+void check_target(std::string_view target) {
+  server::HttpRequest request, again;
+  const bool is_plain = request.take_target(target);
+  const std::string_view host = request.header("Host");
+  if (is_plain && host.find_first_of("@%#\\ /?") != std::string_view::npos) __builtin_trap();
+  static_cast<void>(server::is_own_host(host.empty() ? target : host, {"https://good.example"}));
+  if (!request.path.starts_with('/')) return;
+  if (!again.take_target(request.path) || again.path != request.path) __builtin_trap();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_target(text.substr(0, text.find_first_of(" \r\n")));
+  if (const size_t blank = text.find(' '); blank != std::string_view::npos)
+    check_target(text.substr(blank + 1, text.find(' ', blank + 1) - blank - 1));
   static AnyService service;
   static server::Transport transport(kLimits, service);
   transport.io.restart();

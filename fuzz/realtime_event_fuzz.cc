@@ -25,9 +25,29 @@ void check_appended(std::string_view text, size_t size) {
   for (const std::string_view part : {text.substr(0, cut), text.substr(cut)}) {
     const auto taken = appended.take(part, format);
     if (!taken) continue;
-    if (taken->bytes.size() % realtime::sample_bytes(format) != 0 || taken->group.digits > 3) __builtin_trap();
+    if (taken->bytes.size() % realtime::sample_bytes(format) != 0 || taken->next.group.digits > 3) __builtin_trap();
     appended.keep(*taken);
   }
+}
+
+// A text that is cut in parts has the samples of the whole, once a cut was seen: a first part of one digit is none.
+void check_cuts(std::string_view text, size_t size) {
+  if (text.size() < 2 || syrinx::server::base64_value(text.front()) < 0) return;
+  const auto format = size % 2 == 0 ? realtime::SoundFormat::kPcm : realtime::SoundFormat::kMuLaw;
+  realtime::AppendedAudio whole, cut, skipping;
+  const auto expected = whole.take(text, format);
+  if (!expected) return;
+  std::vector<std::byte> bytes;
+  for (size_t at = 0, step = 1; at < text.size(); at += step, step = 1 + size % 97) {
+    const auto taken = cut.take(text.substr(at, step), format);
+    if (!taken) __builtin_trap();
+    bytes.insert(bytes.end(), taken->bytes.begin(), taken->bytes.end());
+    cut.keep(*taken);
+    skipping.skip(text.substr(at, step), format);
+  }
+  if (bytes != expected->bytes) __builtin_trap();
+  const auto next = cut.take("AAAA", format), behind = skipping.take("AAAA", format);
+  if (next.has_value() != behind.has_value() || (next && next->bytes != behind->bytes)) __builtin_trap();
 }
 
 }  // namespace
@@ -59,6 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto bytes = syrinx::server::decode_base64(*audio->string()); bytes)
       if (syrinx::server::base64(*bytes) != *audio->string()) __builtin_trap();
     check_appended(*audio->string(), size);
+    check_cuts(*audio->string(), size);
   }
   if (const syrinx::Json* const json = message->fields.find("item"); json != nullptr) {
     auto item = realtime::parse_item(*json, kMaxCharacters);

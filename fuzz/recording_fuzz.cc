@@ -59,6 +59,18 @@ void read_part(std::span<const std::byte> file, const syrinx::SoundLimits& limit
   if (whole == nullptr) SYRINX_CHECK(status ? warnings == 1 && samples > 0 : warnings == 0);
 }
 
+// One channel alone: as long as the whole, unless it has none of that number.
+void read_channel(std::span<const std::byte> file, syrinx::SoundLimits limits, const syrinx::Recording* whole) {
+  limits.channel = static_cast<int>(file.size() % 3);
+  const auto one = syrinx::read_recording(file, "input", limits);
+  if (whole == nullptr || !one) {
+    SYRINX_CHECK(!one);
+    SYRINX_CHECK(whole == nullptr || (*limits.channel > 0 && one.error().code == syrinx::Code::kInvalidArgument));
+  } else {
+    SYRINX_CHECK(one->samples.size() == whole->samples.size());
+  }
+}
+
 // Containers that a child decodes are container_fuzz.cc's: here none is started.
 [[maybe_unused]] const bool without_child = ::setenv("SYRINX_DECODE", "/nonexistent", 1) == 0;
 
@@ -74,6 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const syrinx::SoundLimits limits{.max_seconds = 5};
   const auto recording = syrinx::read_recording(std::as_bytes(std::span(data, size)), "input", limits);
   read_part(std::as_bytes(std::span(data, size)), limits, recording ? &*recording : nullptr);
+  read_channel(std::as_bytes(std::span(data, size)), limits, recording ? &*recording : nullptr);
   if (!recording) {
     SYRINX_CHECK(!recording.error().message.empty() && recording.error().message.size() < 300);
     return 0;

@@ -82,7 +82,8 @@ typedef struct syrinx_load_options {
   int phonemes_only; /* Kokoro, not 0: only phonemes will be spoken; no lexicon is needed */
   int without_cache; /* not 0: neither read nor write packed weights in the user's cache folder */
   /* Kokoro, not 0: only what reads texts is loaded, for syrinx_read alone.  No checkpoint is read, and none need be
-   * installed where `model` is NULL or a name. */
+   * installed where `model` is NULL or a name.  Functions that speak, or tell of the model or its voices, then give
+   * SYRINX_INVALID_ARGUMENT. */
   int front_end_only;
 } syrinx_load_options;
 
@@ -243,8 +244,9 @@ typedef int (*syrinx_sentence_callback)(const syrinx_sentence* sentence, void* u
  * decided them.  Returns after the last callback.  Of `options`, which may be NULL, the voice (its language) and
  * `plain` count; pauses in the text tell nothing.  An engine of front_end_only does not look whether a voice is there.
  * SYRINX_UNSUPPORTED for a family that takes text as it is written (Pocket TTS) and for voices of other languages;
- * SYRINX_INVALID_ARGUMENT where the text is to be phonemes, is not UTF-8, holds a zero byte or leaves nothing to say.
- */
+ * SYRINX_INVALID_ARGUMENT where the text is to be phonemes, is not UTF-8, holds a zero byte or leaves nothing to say;
+ * SYRINX_LIMIT_EXCEEDED for a longer text, and for pauses of more than an hour; SYRINX_NOT_FOUND for an unknown voice;
+ * SYRINX_CANCELLED where the callback stops it. */
 syrinx_code syrinx_read(syrinx_engine* engine, const char* text, size_t text_bytes, const syrinx_speak_options* options,
                         syrinx_sentence_callback callback, void* user);
 

@@ -28,13 +28,18 @@ void FloatRange::add(std::span<const float> samples) {
 }
 
 Status FloatRange::rescale(std::span<float> samples, const std::string& name) {
+  Status first_fault;
   for (float& sample : samples) {
     if (add(sample)) {
-      SYRINX_TRY(factor_, scale(name));
+      const Result<float> factor = scale(name);
+      has_scale_ = factor.has_value();
+      if (factor) factor_ = *factor;
+      if (!factor && first_fault) first_fault = tl::unexpected(factor.error());
     }
     sample *= factor_;
+    if (!has_scale_) sample = std::clamp(sample, -1.0f, 1.0f);
   }
-  return {};
+  return first_fault;
 }
 
 Result<float> FloatRange::scale(const std::string& name) const {

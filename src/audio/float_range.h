@@ -20,7 +20,8 @@ class FloatRange {
   Result<float> scale(const std::string& name) const;
 
   // For sound that comes: adds the samples one by one and multiplies each by the factor so far, which is that of 16
-  // bits while nothing but -1, 0 and 1 has come.
+  // bits while nothing but -1, 0 and 1 has come.  Where there is none, the last one stays and they are clipped at full
+  // scale; that is kDataLoss, once they all are.
   Status rescale(std::span<float> samples, const std::string& name);
 
   static constexpr float kLoudestFloat = 16;  // 24 dB above full scale
@@ -32,6 +33,7 @@ class FloatRange {
   float peak_ = 0;
   uint64_t samples_ = 0, too_loud_ = 0;
   float factor_ = 0x1p-15f;  // of rescale()
+  bool has_scale_ = true;
 };
 
 }  // namespace syrinx

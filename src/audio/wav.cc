@@ -116,25 +116,36 @@ struct Scan {
   size_t at = 0;
 };
 
+bool has_chunk_name(std::span<const std::byte> bytes) {
+  const auto is_printable = [](std::byte b) { return b >= std::byte{0x20} && b < std::byte{0x7F}; };
+  return std::all_of(bytes.begin(), bytes.begin() + 4, is_printable);
+}
+
 // Whether all bytes are chunks, and not sound.
 bool are_chunks(std::span<const std::byte> bytes) {
   while (bytes.size() >= 8) {
-    const auto is_printable = [](std::byte b) { return b >= std::byte{0x20} && b < std::byte{0x7F}; };
     const size_t size = read_le(bytes, 4, 4), left = bytes.size() - 8;
-    if (!std::all_of(bytes.begin(), bytes.begin() + 4, is_printable) || size > left) return false;
+    if (!has_chunk_name(bytes) || size > left) return false;
     bytes = bytes.subspan(8 + std::min(size + (size & 1), left));
   }
   return bytes.empty();
 }
 
-// Bytes of sound at `body` by the data chunk's size, if that tells.  `is_whole`: more does not come.
+// Whether the sizes leave open if there is sound at `body`: none, in a file that was closed behind it.
+bool may_be_none(std::span<const std::byte> file, size_t body, uint32_t size) {
+  const uint32_t all = read_le(file, 4, 4);
+  return size == 0 && all != 0 && all < kLikelyUnknownSize && uint64_t{all} + 8 > body;
+}
+
+// Bytes of sound at `body` by the data chunk's size, if that tells.  `is_whole`: more does not come; else 8 bytes have.
 std::optional<uint32_t> announced_bytes(std::span<const std::byte> file, size_t body, uint32_t size, bool is_whole) {
   if (size == kUnknownSize || (size >= kLikelyUnknownSize && size > file.size() - body)) return std::nullopt;
   if (size > 0) return size;
-  const uint32_t all = read_le(file, 4, 4);
-  const bool never_closed = all == 0 || all >= kLikelyUnknownSize || uint64_t{all} + 8 <= body;
-  if (never_closed || (is_whole && !are_chunks(file.subspan(body)))) return std::nullopt;
-  return 0;
+  if (!may_be_none(file, body, size)) return std::nullopt;
+  const auto rest = file.subspan(body);
+  if (is_whole) return are_chunks(rest) ? std::optional(0u) : std::nullopt;
+  const bool fits = uint64_t{body} + 8 + read_le(rest, 4, 4) <= uint64_t{read_le(file, 4, 4)} + 8;
+  return fits && has_chunk_name(rest) ? std::optional(0u) : std::nullopt;
 }
 
 Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name, const SoundLimits& limits,
@@ -150,6 +161,7 @@ Result<Scan> scan_head(std::span<const std::byte> file, const std::string& name,
     const size_t body = at + 8, left = file.size() - body;
     if (has_tag(file, at, "data")) {
       if (!format) return fail(Code::kDataLoss, "'{}' has its WAV data before their format", name);
+      if (!is_whole && left < 8 && may_be_none(file, body, size)) return Scan{{}, at};
       return Scan{WavHead{*format, body, announced_bytes(file, body, size, is_whole)}, at};
     }
     if (size > left) return Scan{{}, at};
@@ -226,8 +238,8 @@ Result<WavSound> read_wav(std::span<const std::byte> file, const std::string& na
 }
 
 Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
-                                             const SoundLimits& limits) {
-  SYRINX_TRY(const Scan scan, scan_head(bytes, name, limits, false));
+                                             const SoundLimits& limits, bool is_whole) {
+  SYRINX_TRY(const Scan scan, scan_head(bytes, name, limits, is_whole));
   return scan.head;
 }
 
@@ -253,6 +265,7 @@ Status decode_wav(std::span<const std::byte> file, const std::string& name, cons
     for (size_t frame = 0; frame < content.frames(); frame += kBlockFrames) {
       decode_at(frame);
       range.add(block);
+      SYRINX_TRY_VOID(mixer.look(block));
     }
     SYRINX_TRY(const float scale, range.scale(name));
     mixer.scale_by(scale);

@@ -52,9 +52,10 @@ struct WavHead {
   size_t bytes = 0;                        // of the head: the sound begins there
   std::optional<uint32_t> announced = {};  // bytes of sound; absent: until the end
 };
-// Nothing while the head goes on behind `bytes`, which are the first of the file.  Errors: as read_wav().
+// Nothing while the head goes on behind `bytes`, which are the first of the file, or all of it.  A size of 0 is
+// believed where a chunk follows, of which 8 bytes are looked at.  Errors: as read_wav().
 Result<std::optional<WavHead>> read_wav_head(std::span<const std::byte> bytes, const std::string& name,
-                                             const SoundLimits& limits);
+                                             const SoundLimits& limits, bool is_whole = false);
 // All whole samples of `bytes`, replacing `samples`; not checked for being numbers.
 void decode_pcm(std::span<const std::byte> bytes, const PcmFormat& format, std::vector<float>& samples);
 

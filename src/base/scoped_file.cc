@@ -65,7 +65,7 @@ void sync_folder(const std::string& file) {
 
 }  // namespace
 
-Result<ScopedFile> ScopedFile::create(const std::string& target) {
+Result<ScopedFile> ScopedFile::create(const std::string& target, unsigned mode) {
   if (target.empty()) return fail(Code::kInvalidArgument, "the name of the output file is empty");
   ScopedFile file;
   file.target_ = target;
@@ -91,7 +91,7 @@ Result<ScopedFile> ScopedFile::create(const std::string& target) {
     return fail(Code::kIo, "cannot write '{}': there is no folder '{}'; make it first", target, parent.string());
   }
   std::string temporary = temporary_name(file.destination_);
-  file.descriptor_ = open_retrying(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL, 0666);
+  file.descriptor_ = open_retrying(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL, mode);
   if (file.descriptor_ < 0) return cannot_write(target, errno);
   file.temporary_ = std::move(temporary);
   if (exists) (void)::fchmod(file.descriptor_, info.st_mode & 07777);  // best effort: a foreign owner may forbid it

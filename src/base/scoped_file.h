@@ -17,7 +17,8 @@ namespace syrinx {
 
 class ScopedFile {
  public:
-  static Result<ScopedFile> create(const std::string& target);
+  // `mode` is that of a new file, less the process's umask.
+  static Result<ScopedFile> create(const std::string& target, unsigned mode = 0666);
 
   ScopedFile() = default;
   ScopedFile(ScopedFile&& other) noexcept;

@@ -126,6 +126,8 @@ Result<std::shared_ptr<Recogniser>> load(const TranscribeArguments& arguments, i
 
 TranscribeOptions options_of(const TranscribeArguments& arguments, TranscriptFormat format, TranscriptTimes times) {
   TranscribeOptions options;
+  const bool in_order = arguments.channels == kSeparate;  // of time
+  options.segment_times = format != TranscriptFormat::kText || times != TranscriptTimes::kNone || in_order;
   options.language = arguments.language;
   options.words = times >= TranscriptTimes::kWord;
   options.tokens = times == TranscriptTimes::kToken;
@@ -144,6 +146,10 @@ SoundSource file_source(const std::string& path, const std::optional<PcmFormat>&
     stoppable.add = [&](std::span<const float> samples) -> Status {
       if (cancel_requested()) return fail(Code::kCancelled, "stopped while listening");
       return sink.add(samples);
+    };
+    stoppable.looked = [](uint64_t) -> Status {
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while reading");
+      return {};
     };
     return raw ? read_raw_file(path, *raw, stoppable) : read_sound(path, kTranscribeLimits, stoppable);
   };

@@ -63,10 +63,19 @@ Status read_standard_input(const std::optional<PcmFormat>& raw, const SoundSink&
   return read_sound(all, kStandardInput, kTranscribeLimits, sink);
 }
 
+// Ctrl-C ends what is read before anything is heard of it.
+SoundSink stoppable(SoundSink sink) {
+  sink.looked = [](uint64_t) -> Status {
+    if (cancel_requested()) return fail(Code::kCancelled, "stopped while reading");
+    return {};
+  };
+  return sink;
+}
+
 SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& raw) {
   return [=](const SoundSink& sink) -> Status {
     if (file == "-") return read_standard_input(raw, sink);
-    return raw ? read_raw_file(file, *raw, sink) : read_sound(file, kTranscribeLimits, sink);
+    return raw ? read_raw_file(file, *raw, sink) : read_sound(file, kTranscribeLimits, stoppable(sink));
   };
 }
 
@@ -75,7 +84,7 @@ ChannelSource channels_of(const std::string& file) {
     return [=](const SoundSink& sink) {
       SoundLimits limits = kTranscribeLimits;
       limits.channel = channel;
-      return read_sound(file, limits, sink);
+      return read_sound(file, limits, stoppable(sink));
     };
   };
 }

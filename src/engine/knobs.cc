@@ -27,6 +27,9 @@ Status check_number(const Knob& knob, double value, KnobNames names) {
 }
 
 Status check_text(const Knob& knob, const std::string& text, KnobNames names) {
+  if (knob.most > 0 && static_cast<double>(text.size()) > knob.most)
+    return fail(Code::kInvalidArgument, "{} has {} bytes; give at most {}", name_of(knob, names), text.size(),
+                knob.most);
   if (knob.choices.empty()) return {};
   for (const char* const choice : knob.choices)
     if (text == choice) return {};
@@ -93,6 +96,12 @@ Status check_knob_value(const Knob& knob, const KnobValue& value, KnobNames name
 bool is_initial(const Knob& knob, const KnobValue& value) {
   const double* const number = std::get_if<double>(&value);
   return number != nullptr && *number == (knob.kind == Knob::Kind::kFlag ? 0 : knob.initial);
+}
+
+bool fits_form(const Knob& knob) {
+  const bool is_plain =
+      knob.kind == Knob::Kind::kNumber || knob.kind == Knob::Kind::kWhole || knob.kind == Knob::Kind::kText;
+  return knob.use == Knob::Use::kRequest && is_plain;
 }
 
 std::string flag_name(const Knob& knob) {

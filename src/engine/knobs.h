@@ -23,7 +23,7 @@ struct Knob {
 
   const char* name;  // of the field and of the option: "frames_after_eos"
   Kind kind;
-  double least = 0, most = 0;  // of a number, both allowed
+  double least = 0, most = 0;  // of a number, both allowed; of a text the most bytes, 0: any
   const char* type = "X";      // of the value, in the help of the command line
   const char* help = "";       // without the family's name
   const char* flag = nullptr;  // of the command line, without "--"; null: the name with '-' in place of '_'
@@ -71,6 +71,8 @@ const Knob* find_knob(std::span<const Knob> knobs, std::string_view name);
 // kInvalidArgument names the option, its value and what is allowed.
 Status check_knob_value(const Knob& knob, const KnobValue& value, KnobNames names = KnobNames::kFields);
 bool is_initial(const Knob& knob, const KnobValue& value);
+// Whether a field of a form can be it: a number or a text that is given with a request.
+bool fits_form(const Knob& knob);
 std::string flag_name(const Knob& knob);  // "--frames-after-eos"
 
 // A family as a refusal names it.

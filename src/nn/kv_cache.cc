@@ -94,23 +94,26 @@ void KvCache::truncate(size_t end) {
   full = false;
 }
 
-void KvCache::copy_from(const KvCache& other) {
+void KvCache::copy_from(const KvCache& other, size_t same) {
   SYRINX_CHECK(same_heads(other) && type == other.type && capacity == other.capacity && window == other.window,
                "{} x {} x {} x {} from {} x {} x {} x {}", layers, key_heads, capacity, head_size, other.layers,
                other.key_heads, other.capacity, other.head_size);
+  SYRINX_CHECK(same == 0 || (window == 0 && prefix == other.prefix && same <= position && same <= other.position),
+               "the first {} of {} positions from {}", same, position, other.position);
   if (this == &other) return;
   prefix = other.prefix;
   position = other.position;
   lost = other.lost;
   full = other.full;
-  const size_t row_bytes = head_size * dtype_size(type), used = std::min(position - shared(), capacity) * row_bytes;
+  const size_t row_bytes = head_size * dtype_size(type), first = same - std::min(same, shared());
+  const size_t count = std::min(position - shared(), capacity) - first;
   for (size_t head = 0; head < layers * key_heads; ++head) {
-    const size_t at = head * capacity * row_bytes;
-    std::copy_n(other.keys.data() + at, used, keys.data() + at);
-    std::copy_n(other.values.data() + at, used, values.data() + at);
+    const size_t row = head * capacity + first;
+    std::copy_n(other.keys.data() + row * row_bytes, count * row_bytes, keys.data() + row * row_bytes);
+    std::copy_n(other.values.data() + row * row_bytes, count * row_bytes, values.data() + row * row_bytes);
     if (type != DType::kI8) continue;
-    std::copy_n(other.key_scales.data() + head * capacity, used / row_bytes, key_scales.data() + head * capacity);
-    std::copy_n(other.value_scales.data() + head * capacity, used / row_bytes, value_scales.data() + head * capacity);
+    std::copy_n(other.key_scales.data() + row, count, key_scales.data() + row);
+    std::copy_n(other.value_scales.data() + row, count, value_scales.data() + row);
   }
 }
 

@@ -52,8 +52,9 @@ struct KvCache {
   // Forgets the positions from `end` on.  `end` is not in the prefix, and a ring must still hold what the window of
   // position `end` needs.
   void truncate(size_t end);
-  // Reads what `other`, a cache of the same shape, has read; a prefix is shared, not copied.  Allocates nothing.
-  void copy_from(const KvCache& other);
+  // Reads what `other`, a cache of the same shape, has read; a prefix is shared, not copied.  Of a linear cache the
+  // rows of the first `same` positions are known to be those of `other`, and are left.  Allocates nothing.
+  void copy_from(const KvCache& other, size_t same = 0);
   // Empty behind a prefix of the same heads and type, which has none itself.
   void begin_behind(std::shared_ptr<const KvCache> shared);
 

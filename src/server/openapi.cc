@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "engine/families/default_models.h"
+#include "engine/recognition/recognition_family.h"
 #include "engine/speech/speech_family.h"
 #include "server/openapi_source.h"
 #include "store/foreign_names.h"
@@ -73,14 +74,14 @@ void complete(Json& operation, const RoutePolicy& route) {
 }
 
 // An option of a family as a field of a request.
-Json option_schema(const Knob& knob, const char* title) {
+Json option_schema(const Knob& knob, const char* title, bool nullable) {
   Json schema;
   const bool is_number = knob.kind == Knob::Kind::kNumber || knob.kind == Knob::Kind::kWhole;
   const char* const type = knob.kind == Knob::Kind::kFlag    ? "boolean"
                            : knob.kind == Knob::Kind::kWhole ? "integer"
                            : is_number                       ? "number"
                                                              : "string";
-  schema.set("type", Json::Array{type, "null"});
+  schema.set("type", nullable ? Json(Json::Array{type, "null"}) : Json(std::string(type)));
   const auto set_limit = [&](const char* key, double limit) {
     if (!is_number) return;
     if (limit == std::floor(limit))
@@ -90,6 +91,7 @@ Json option_schema(const Knob& knob, const char* title) {
   };
   set_limit("minimum", knob.least);
   set_limit("maximum", knob.most);
+  if (knob.kind == Knob::Kind::kText && knob.most > 0) schema.set("maxLength", static_cast<int64_t>(knob.most));
   schema.set("description", fmt::format("{}: {}; ignored with other families", title, knob.help));
   return schema;
 }
@@ -98,7 +100,14 @@ void add_options(Json& fields) {
   for (const KnobHolder& family : speech_knobs())
     for (const Knob& knob : family.knobs)
       if (knob.use == Knob::Use::kRequest && fields.find(knob.name) == nullptr)
-        fields.set(knob.name, option_schema(knob, family.title));
+        fields.set(knob.name, option_schema(knob, family.title, /*nullable=*/true));
+}
+
+void add_transcription_options(Json& fields) {
+  for (const KnobHolder& family : recognition_knobs())
+    for (const Knob& knob : family.knobs)
+      if (fits_form(knob) && fields.find(knob.name) == nullptr)
+        fields.set(knob.name, option_schema(knob, family.title, /*nullable=*/false));
 }
 
 }  // namespace
@@ -113,6 +122,8 @@ std::string openapi_description(std::span<const RoutePolicy> routes) {
     add_members(*description, *more);
   }
   add_options(at(*description, {"components", "schemas", "SpeechRequest", "properties"}));
+  for (const char* const request : {"TranscriptionRequest", "TranslationRequest"})
+    add_transcription_options(at(*description, {"components", "schemas", request, "properties"}));
   Json& parameters = at(*description, {"components", "parameters"});
   at(parameters, {"ModelId"}).set("example", kDefaultModel);
   at(parameters, {"RecogniserName"}).set("example", std::string(foreign_names("transcription").front()));

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -37,15 +38,17 @@ constexpr std::chrono::seconds kReadyPatience{30}, kStoppingPatience{1};
 static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
 
 HttpLimits limits_of(const Settings& settings) {
-  return {.host = settings.host,
-          .port = static_cast<int>(settings.port),
-          .max_header_bytes = static_cast<size_t>(settings.max_header_kb) * 1024,
-          .max_connections = static_cast<size_t>(settings.max_connections),
-          .max_connections_per_address = static_cast<size_t>(settings.max_connections_per_address),
-          .max_message_bytes = static_cast<size_t>(settings.max_message_kb) * 1024,
-          .idle_timeout_s = settings.idle_timeout_s,
-          .request_timeout_s = settings.request_timeout_s,
-          .stalled_reader_s = settings.stalled_reader_s};
+  return {
+      .host = settings.host,
+      .port = static_cast<int>(settings.port),
+      .max_header_bytes = static_cast<size_t>(settings.max_header_kb) * 1024,
+      .max_connections = static_cast<size_t>(settings.max_connections),
+      .max_connections_per_address = static_cast<size_t>(settings.max_connections_per_address),
+      .max_message_bytes = std::min(static_cast<size_t>(settings.max_message_kb) * 1024, upload_share_bytes(settings)),
+      .idle_timeout_s = settings.idle_timeout_s,
+      .request_timeout_s = settings.request_timeout_s,
+      .stalled_reader_s = settings.stalled_reader_s,
+      .message_timeout_s = settings.upload_timeout_s};
 }
 
 std::optional<ProtocolPort> wyoming_of(const Settings& settings, Service& service) {
@@ -121,6 +124,7 @@ Result<Settings> with_certificate(Settings settings, const Tell& tell) {
   if (!settings.tls_self_signed) return settings;
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(TlsFiles files, self_signed_files(paths.data + "/tls", own_names(settings.host)));
+  if (files.is_new) tell("a new certificate was made: clients that had the old one must be given this one");
   tell(fmt::format("certificate: {}, signed by itself; clients must be told to trust it (Node: NODE_EXTRA_CA_CERTS)",
                    files.certificate));
   settings.tls_certificate = std::move(files.certificate);
@@ -159,6 +163,10 @@ Status check_everything(const Settings& settings) {
   warn_of_readers(settings.upstream_key_file);
   const auto identity = load_identity(settings);
   if (!identity) return tl::unexpected(identity.error());
+  if (settings.tls_self_signed) {
+    SYRINX_TRY(const UserPaths paths, user_paths());
+    SYRINX_TRY_VOID(check_self_signed(paths.data + "/tls"));
+  }
   if (!settings.upstream.empty())
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));

@@ -104,8 +104,7 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       keys_(std::move(keys)),
       log_(log),
       started_s_(unix_time_s()),
-      upload_room_(static_cast<size_t>(settings.max_uploads_mb) * kMegabyte,
-                   static_cast<size_t>(std::max(settings.max_uploads_mb / 2, settings.max_upload_mb)) * kMegabyte),
+      upload_room_(static_cast<size_t>(settings.max_uploads_mb) * kMegabyte, upload_share_bytes(settings)),
       replies_(std::make_shared<realtime::ReadAloud>()),
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots),
@@ -289,8 +288,7 @@ HttpReply Service::speech(HttpRequest& request) {
                                           .family = speech ? &speech->family() : nullptr,
                                           .strict = settings_.strict});
   if (!parsed) return error_reply(parsed.error());
-  request.body = {};  // which a long speech would keep
-  request.hold = {};
+  request.free_body();
   SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
   const StartedSpeech job = start_speech(std::move(order), std::make_unique<HttpSpeechAnswer>(*parsed));
   if (!job) return error_reply(job.error());

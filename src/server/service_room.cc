@@ -22,6 +22,10 @@ std::unique_ptr<HttpReply> refusal(const HttpError& error) { return std::make_un
 void Service::admit_json(const HttpRequest& head, Admission& admission) {
   admission.max_body_bytes = static_cast<size_t>(settings_.max_body_kb) * 1024;
   admission.body_setting = "max_body_kb";
+  if (const size_t share = upload_share_bytes(settings_); share < admission.max_body_bytes) {
+    admission.max_body_bytes = share;  // more would never find room
+    admission.body_setting = "max_uploads_mb";
+  }
   auto hold = upload_room_.begin(head.address);
   admission.grow = [this, hold](size_t arrived) {
     return arrived <= kShortBody || hold->grow_to(arrived) ? nullptr : refusal(uploads_full(arrived));

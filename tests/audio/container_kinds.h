@@ -1,6 +1,7 @@
 // Recordings of each kind that FFmpeg's libraries decode for us, made by the installed ffmpeg.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -53,6 +54,14 @@ inline const ContainerKind kLiveKinds[] = {
     {"amr_wide", "", "awb", 16000}};
 
 inline std::string kind_name(const testing::TestParamInfo<ContainerKind>& info) { return info.param.name; }
+
+// Ten packets of eight channels, so many seconds apart.
+inline std::string gaps_words(int rate_hz, int gap_s) {
+  return fmt::format(
+      "-af 'aformat=sample_rates={}:channel_layouts=7.1:sample_fmts=u8,asetnsamples=n=64:p=0,"
+      "asetpts=floor(N/64)*{}/TB' -frames:a 10 -c:a pcm_u8",
+      rate_hz, gap_s);
+}
 
 // Frames of the highest rate with random bits: nobody here has an encoder.
 inline void write_amr(const std::string& path, double seconds, bool is_wide) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rng.h"
+
 namespace syrinx {
 namespace {
 
@@ -77,6 +79,114 @@ TEST(MonoMixer, MeanReturnsBehindOppositeChannels) {
   EXPECT_EQ(got[1001], wave(1001, 200));
   EXPECT_EQ(got[5000], 0.0f);
   EXPECT_EQ(got[7001], wave(7001, 200) / 2);
+}
+
+struct Steps {
+  size_t mean_windows = 0, changes = 0;
+  double largest = 0, largest_at_change = 0;
+};
+
+// Between the mean and one channel, in windows of 50 ms.
+Steps steps_of(std::span<const float> sound, std::span<const float> got) {
+  constexpr size_t kWindow = kRate / 20;
+  Steps steps;
+  bool was_mean = false;
+  for (size_t begin = 0; begin + kWindow <= got.size(); begin += kWindow) {
+    const size_t last = begin + kWindow - 1;  // behind a change
+    const float left = sound[2 * last], right = sound[2 * last + 1];
+    const bool are_alike = std::abs(left - right) < 2e-3f;
+    const bool is_mean = are_alike ? was_mean : std::abs(got[last] - (left + right) / 2) < 1e-6f;
+    const bool is_change = begin > 0 && is_mean != was_mean;
+    if (is_mean) ++steps.mean_windows;
+    if (is_change) ++steps.changes;
+    for (size_t i = std::max<size_t>(begin, 1); i <= last; ++i) {
+      double& largest = is_change && i < begin + kRate / 100 ? steps.largest_at_change : steps.largest;
+      largest = std::max<double>(largest, std::abs(got[i] - got[i - 1]));
+    }
+    was_mean = is_mean;
+  }
+  return steps;
+}
+
+// A voice in opposite channels, with pauses, and a noise that both have.
+TEST(MonoMixer, CommonNoiseChangesNothing) {
+  for (const float noise : {0.01f, 0.04f, 0.1f}) {
+    Rng rng(3);
+    std::vector<float> sound;
+    double common = 0;
+    for (size_t i = 0; i < 20 * kRate; ++i) {
+      const double t = static_cast<double>(i) / kRate;
+      const double loudness = 0.02 + std::max(0.0, std::sin(6.28 * 0.9 * t));  // pauses of half a second
+      common += 0.3 * (noise * rng.normal() - common);
+      const float both = static_cast<float>(common), voice = static_cast<float>(loudness) * wave(i, 200);
+      sound.insert(sound.end(), {both + voice, both - voice});
+    }
+    const Steps steps = steps_of(sound, mixed(sound, 2, 1000));
+    EXPECT_LE(steps.changes, 1u) << noise;
+    EXPECT_LE(steps.mean_windows, 6u) << noise;  // before the voice
+  }
+}
+
+TEST(MonoMixer, ChangesFade) {
+  std::vector<float> sound;
+  for (size_t i = 0; i < 32 * kRate; ++i) {  // a hum that comes and goes four times
+    const float loudness = 1 + 0.9f * static_cast<float>(std::cos(6.2832 / 8 * static_cast<double>(i) / kRate));
+    const float both = loudness * wave(i, 50), voice = 0.8f * wave(i, 200);
+    sound.insert(sound.end(), {both + voice, both - voice});
+  }
+  const Steps steps = steps_of(sound, mixed(sound, 2, 1000));
+  EXPECT_EQ(steps.changes, 8u);
+  EXPECT_GT(steps.largest_at_change, 0.01);
+  EXPECT_LE(steps.largest_at_change, 1.1 * steps.largest);
+}
+
+// Where the channel that was taken falls silent, and the other one speaks on, no second is lost.
+TEST(MonoMixer, OtherChannelIsHeardAtOnce) {
+  std::vector<float> sound;
+  for (size_t i = 0; i < 8000; ++i) sound.insert(sound.end(), {i < 4000 ? -wave(i, 200) : 0.0f, wave(i, 200)});
+  const std::vector<float> got = mixed(sound, 2, 1000);
+  ASSERT_EQ(got.size(), 8000u);
+  for (size_t i = 4000 + kRate / 100; i < 8000; ++i) ASSERT_EQ(got[i], wave(i, 200) / 2) << i;
+}
+
+// It ends the window, and costs a channel.
+TEST(MonoMixer, SilenceIsOneChannel) {
+  std::vector<size_t> blocks;
+  double sum = 0;
+  const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                       .add =
+                           [&](std::span<const float> samples) {
+                             blocks.push_back(samples.size());
+                             for (const float sample : samples) sum += sample;
+                             return Status();
+                           }};
+  const SoundLimits limits{.max_seconds = 10};
+  const std::string name = "me";
+  MonoMixer mixer(limits, name, sink);
+  ASSERT_TRUE(mixer.begin(8, kRate));
+  ASSERT_TRUE(mixer.add(std::vector<float>(8 * 100, 0.5f)));
+  ASSERT_TRUE(mixer.silence(20000));
+  EXPECT_EQ(blocks, (std::vector<size_t>{100, 16384, 3616}));
+  EXPECT_EQ(sum, 50);
+  EXPECT_EQ(mixer.frames(), 20100u);
+  EXPECT_EQ(mixer.silence(uint64_t{1} << 60).error().code, Code::kLimitExceeded);
+  EXPECT_TRUE(mixer.has_refused());
+}
+
+TEST(MonoMixer, EachChannelCountsWhereAsked) {
+  const SoundLimits limits{.max_seconds = 10, .each_channel_counts = true};
+  const std::string name = "me";
+  const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                       .add = [](std::span<const float>) { return Status(); }};
+  EXPECT_TRUE(MonoMixer(limits, name, sink).begin(2, kRate, 5 * kRate));
+  const Status longer = MonoMixer(limits, name, sink).begin(2, kRate, 5 * kRate + 1);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, Code::kLimitExceeded);
+  EXPECT_EQ(longer.error().message, "'me' has 5.0 s of sound in each of 2 channels; at most 10 s are read");
+  MonoMixer mixer(limits, name, sink);
+  ASSERT_TRUE(mixer.begin(4, kRate));
+  EXPECT_TRUE(mixer.add(std::vector<float>(10 * kRate)));
+  EXPECT_EQ(mixer.add(std::vector<float>(4)).error().code, Code::kLimitExceeded);
 }
 
 TEST(MonoMixer, OneChannelAlone) {

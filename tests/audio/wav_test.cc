@@ -209,7 +209,7 @@ std::vector<float> through_pipe(std::optional<PcmFormat> format, const std::stri
                              got.insert(got.end(), block.begin(), block.end());
                              return Status();
                            }};
-  PcmStream stream(format, name, limits, sink);
+  PcmStream stream(*format, name, limits, sink);
   for (size_t at = 0; at < bytes.size() && status; at += piece)
     status = stream.push(std::as_bytes(std::span(bytes)).subspan(at, std::min(piece, bytes.size() - at)));
   if (status) status = stream.finish();
@@ -237,11 +237,72 @@ TEST(PcmStream, GivesTheSamplesOfAWavInAnyPieces) {
 }
 
 TEST(PcmStream, ZeroSizeReachesToTheEnd) {
-  const std::string file = riff(kMono16 + "data" + number(0, 4) + number(0xC0004000, 4)).replace(4, 4, number(0, 4));
+  const auto written = [&](uint32_t all, const std::string& rest) {
+    return riff(kMono16 + "data" + number(0, 4) + rest).replace(4, 4, number(all, 4));
+  };
   int rate_hz = 0;
-  Status status;
-  EXPECT_EQ(through_pipe({}, file, 3, rate_hz, status), (std::vector<float>{0.5f, -0.5f}));
-  EXPECT_TRUE(status);
+  for (const size_t times : {1, 2, 3, 50}) {  // a sound of 4 bytes may be part of a chunk's head
+    std::string sound;
+    std::vector<float> expected;
+    for (size_t i = 0; i < times; ++i) {
+      sound += number(0xC0004000, 4);
+      expected.insert(expected.end(), {0.5f, -0.5f});
+    }
+    const auto closed = static_cast<uint32_t>(36 + sound.size());
+    for (const uint32_t all : {0u, 36u, 0xFFFFFFFFu, 0x7FFFF024u, closed}) {
+      for (const size_t piece : {3, 4096}) {
+        Status status;
+        EXPECT_EQ(through_pipe({}, written(all, sound), piece, rate_hz, status), expected) << all << ", " << times;
+        EXPECT_TRUE(status) << all;
+      }
+    }
+  }
+  const std::string tags = chunk("LIST", "abcd");
+  for (const size_t piece : {3, 4096}) {
+    Status status;
+    through_pipe({}, written(36 + 12, tags), piece, rate_hz, status);  // no sound, and a chunk
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("contains no audio"), std::string::npos);
+  }
+}
+
+// Neither integers nor sound: a stream goes on, clipped, where it can say so.
+TEST(PcmStream, ClipsFloatsOfNoScale) {
+  std::vector<float> written(100, 0.25f), expected = written;
+  for (int i = 0; i < 100; ++i) {
+    written.insert(written.end(), {-99.5f, 0.5f});
+    expected.insert(expected.end(), {-1.0f, 0.5f});
+  }
+  auto format = parse_pcm_format("f32");
+  ASSERT_TRUE(format);
+  format->rate_hz = 16000;
+  format->channels = 1;
+  const std::string name = "it";
+  const SoundLimits limits;
+  for (const bool warns : {false, true}) {
+    std::vector<float> got;
+    std::vector<std::string> warnings;
+    SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                   .add =
+                       [&](std::span<const float> block) {
+                         got.insert(got.end(), block.begin(), block.end());
+                         return Status();
+                       }};
+    if (warns) sink.warn = [&](const std::string& sentence) { warnings.push_back(sentence); };
+    PcmStream stream(*format, name, limits, sink);
+    Status status = stream.push(std::as_bytes(std::span(written)).first(400));
+    EXPECT_TRUE(status);
+    if (status) status = stream.push(std::as_bytes(std::span(written)).subspan(400));
+    EXPECT_EQ(status.has_value(), warns);
+    if (!warns) continue;
+    EXPECT_TRUE(stream.finish());
+    ASSERT_EQ(got.size(), expected.size());
+    EXPECT_EQ(std::vector<float>(got.begin() + 120, got.end()),
+              std::vector<float>(expected.begin() + 120, expected.end()));
+    EXPECT_EQ(warnings, (std::vector<std::string>{
+                            "'it' has float samples of up to 99.5, where full scale is 1; divide them, or write "
+                            "integers; they are clipped"}));
+  }
 }
 
 // As what comes tells: whole numbers beyond 1 are integers.

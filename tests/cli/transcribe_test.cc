@@ -137,7 +137,7 @@ TEST_F(TranscribeFiles, APartIsHeardWithAWarning) {
   EXPECT_TRUE(run(task({"part.wav"})));
   EXPECT_EQ(printed_, "beep beep\n");
   EXPECT_THAT(errors_,
-              testing::MatchesRegex("syrinx: warning: '.*part.wav' is cut off: .*; its first 1.2 s were read\n"));
+              testing::MatchesRegex("syrinx: warning: '.*part.wav' is cut off: .*; only the first 1.2 s were read\n"));
   EXPECT_TRUE(run(task({"a.wav", "part.wav"})));
   EXPECT_EQ(read_text(file("part.txt")), "beep beep\n");
   EXPECT_THAT(errors_, HasSubstr("syrinx: warning: "));

@@ -49,6 +49,17 @@ class EnglishJudges(Program):
         self.assertIn("2 of 3 right = 66.7 %; commonest reading 66.7 %\nworst: wind 1/3\n", done.stdout)
         self.assertEqual(self.judge("homographs.py", self.folder, "--bar", "70").returncode, 1)
 
+    def test_judge_of_marked_homographs(self):
+        (self.folder / "train.tsv").write_text("homograph\twordid\tsentence\tstart\tend\nwind\twind_nou\tThe wind is.\t4\t8\n")
+        marked = self.folder / "marked.tsv"
+        marked.write_text('homograph\twordid\tsentence\nwind\twind_nou\tA "cat"; the [wind] is.\nwind\twind_vrb\tThe [wind] is.\n')
+        done = self.judge("homographs.py", self.folder, "--marked", marked)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("1 of 2 right = 50.0 %", done.stdout)
+        marked.write_text("homograph\twordid\tsentence\nwind\twind_nou\tThe wind.\n")
+        done = self.judge("homographs.py", self.folder, "--marked", marked)
+        self.assertIn("without [brackets]: The wind.", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -295,20 +295,18 @@ class Hearing(Realtime):
     def test_one_append_is_a_whole_clip(self):
         expected = self.transcribed()
         self.end_server()
-        self.start_server("--recognition-slots", "1", "--session-kb-per-s", "4096",
-                          model=["--speech-model", "", "--recognition-model", self.MODEL])
+        self.start_server("--recognition-slots", "1", model=["--speech-model", "", "--recognition-model", self.MODEL])
         with self.session("?intent=transcription") as client:
             self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
             self.assertEqual(self.hear(client)["type"], "session.updated")
-            # More than max_clip_s is refused by an event.
-            self.check_error(client, "audio_backlog", "audio", "input_audio_buffer.append",
-                             audio=base64.b64encode(bytes(15 << 20)).decode())
-            text = base64.b64encode(self.sound + bytes(48000 * 50)).decode()  # 52 s, 3.3 MB
+            text = base64.b64encode(self.sound + bytes((16 << 20) - len(self.sound))).decode()  # 350 s
             self.say(client, "input_audio_buffer.append", audio=text)
+            # So much again is refused by an event.
+            self.check_error(client, "audio_backlog", "audio", "input_audio_buffer.append", audio=text)
             self.say(client, "input_audio_buffer.commit")
             events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
-            self.assertEqual(events[-1]["usage"], {"type": "duration", "seconds": 52.0})
-            self.wait_for(lambda: self.free_slots("recognition") == 1)
+            self.assertEqual(events[-1]["usage"], {"type": "duration", "seconds": 349.525})
+            self.wait_for(lambda: self.free_slots("recognition") == 1 and self.metric("syrinx_upload_bytes") == 0)
         with self.session("?intent=transcription") as client:
             self.say(client, "session.update", session={"type": "transcription", "audio": {"input": {"turn_detection": None}}})
             self.assertEqual(self.hear(client)["type"], "session.updated")
@@ -318,6 +316,25 @@ class Hearing(Realtime):
             self.say(client, "input_audio_buffer.commit")
             events = self.hear_until(client, "conversation.item.input_audio_transcription.completed")
             self.assertEqual(" ".join(events[-1]["transcript"].split()), expected)
+
+    def test_long_messages_share_a_room(self):
+        self.end_server()
+        self.start_server("--max-upload-mb", "4", "--max-uploads-mb", "4",
+                          model=["--speech-model", "", "--recognition-model", self.MODEL])
+
+        def parts():
+            yield '{"type":"input_audio_buffer.append","audio":"' + "A" * (3 << 20)
+            self.wait_for(lambda: self.metric("syrinx_upload_bytes") > 3 << 20)
+            with self.session() as other, self.assertRaises(websockets.ConnectionClosed) as closed:
+                self.say(other, "input_audio_buffer.append", audio="A" * (2 << 20))
+                self.hear(other)
+            self.assertEqual(closed.exception.rcvd.code, 1013)
+            yield '"}'
+
+        with self.session("?intent=transcription") as client:
+            client.send(parts())
+            self.check_error(client, NO_ITEM, "item_id", "conversation.item.retrieve", item_id="none")
+        self.wait_for(lambda: self.metric("syrinx_upload_bytes") == 0)
 
     def code_behind(self, client, sound):
         """Of the first error behind this sound; NO_ITEM: there was none, and all of it has been looked at."""

@@ -162,8 +162,9 @@ class Transcriptions(Server):
         self.assertEqual(self.create(model="gpt-transcribe", languages=["en"]).text, heard)  # LiveKit's
         self.assertEqual(self.create(languages=["en", "de"]).text, self.create(language="auto").text)
         self.assertEqual(self.create(model="gpt-4o-transcribe-diarize", include=["logprobs"], language="en").text, heard)
-        hints = {"prompt": "Syrinx", "temperature": 0.5, "keywords": ["Syrinx"]}
+        hints = {"keywords": ["Syrinx"]}
         self.assertEqual(self.create(language="en", **hints).text, heard)
+        self.assertNotEqual(self.create(language="en", prompt="the dog and the fox", temperature=0).text, heard)
         self.client.close()
         self.end_server()
         self.start_recogniser("--strict", "--ignore-hints")
@@ -172,6 +173,8 @@ class Transcriptions(Server):
                 self.create(**{name: value})
             self.assertEqual(caught.exception.param, name)
             self.assertIn("strict", caught.exception.message)
+        self.assertEqual(self.create(language="en", temperature=0).text, heard)
+        self.assertIsInstance(self.create(language="en", prompt="Syrinx", temperature=0.5).text, str)
 
     def test_errors_are_its_own_exceptions(self):
         with self.assertRaises(openai.BadRequestError) as caught:

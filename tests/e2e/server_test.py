@@ -204,10 +204,13 @@ class Access(Server):
         self.check_refused(403, "origin_not_allowed", None, "GET", "/v1/models", headers=rebound)
         for host in ("host.docker.internal:8080", "host.containers.internal", "LOCALHOST:1", "localhost.:8080"):
             self.assertEqual(self.request("GET", "/v1/models", headers={"Host": host})[0], 200, host)
+        self.check_refused(403, "host_not_allowed", None, "GET", "/v1/models", headers={"Host": "wiki.internal"})
         # The target's own host counts, whatever the header says.
         for target in (f"http://localhost:{self.port}/v1/models", f"HTTP://{self.host}:{self.port}/%76%31/models"):
             self.assertEqual(self.request("GET", target, headers={"Host": "bad.example"})[0], 200, target)
         self.check_refused(403, "host_not_allowed", None, "GET", "http://bad.example/v1/models", headers={"Host": "localhost"})
+        for target in ("http:///health", "http://bad.example#@localhost/health", "http://localhost%2ebad/health"):
+            self.check_refused(400, None, None, "GET", target, headers={"Host": "localhost"})
 
     def test_pages_from_files(self):
         self.start_server("--cors-origins", "null", "--cors-origins", "file://")

@@ -86,16 +86,24 @@ class Speech(Tls):
 
     def test_a_certificate_of_its_own(self):
         home = self.folder / "home"
-        for _ in range(2):  # made, and used again
+        made = set()
+        for count in range(2):  # made, and used again
             self.start_server("--tls-self-signed", variables={"SYRINX_HOME": str(home)})
             certificate = home / "data/tls/certificate.pem"
             self.assertTrue(any(f"certificate: {certificate}" in line for line in self.lines), self.lines)
+            self.assertEqual(any("a new certificate was made" in line for line in self.lines), count == 0, self.lines)
+            made.add(certificate.read_text())
             self.context = ssl.create_default_context(cafile=certificate)
             self.assertTrue(self.request("GET", "/health")[2].startswith(HEALTHY))
             with self.shake_hands():  # by its name
                 pass
             self.end_server()
+        self.assertEqual(len(made), 1)
         self.assertEqual((home / "data/tls/key.pem").stat().st_mode & 0o777, 0o600)
+        certificate.write_text(self.make_pair("other")[0].read_text())
+        code, _, errors = self.run_it("serve", *MODEL, "--check", "--tls-self-signed", variables={"SYRINX_HOME": str(home)})
+        self.assertNotEqual(code, 0)
+        self.assertIn("is no certificate that the server has made", errors)
 
     def test_curl_is_answered(self):
         self.start_tls()

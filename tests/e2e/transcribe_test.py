@@ -121,7 +121,7 @@ class Transcribe(Tiny):
         for content in (wav(tone(1))[:20000], flac[:-1200]):
             code, output, errors = self.transcribe(self.file("part", content), "--format", "json")
             self.assertEqual(code, 0, errors)
-            self.assertRegex(errors, r"^syrinx: warning: '.*part' is cut off.*; its first \d\.\d s were read\n$")
+            self.assertRegex(errors, r"^syrinx: warning: '.*part' is cut off.*; only the first \d\.\d s were read\n$")
             answer = json.loads(output)
             self.assertEqual(len(answer["warnings"]), 1)
             self.assertLess(0, answer["audio_seconds"])
@@ -138,6 +138,11 @@ class Transcribe(Tiny):
         answer = json.loads(output)
         self.assertEqual(answer["audio_seconds"], 1.0)
         self.assertLessEqual({segment["channel"] for segment in answer["segments"]}, {0})  # the other is digital silence
+        both = b"".join(2 * mono[at:at + 2] for at in range(0, len(mono), 2))
+        code, output, errors = self.transcribe(self.file("both.wav", wav(both, channels=2)), "--channels", "separate",
+                                               "--format", "json")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual({segment["channel"] for segment in json.loads(output)["segments"]}, {0, 1})
         self.check_refused(2, "name a file", "--channels", "separate", text=wav(mono))
         self.check_refused(2, "give a number, or separate", self.folder / "two.wav", "--raw", "s16", "--rate", "16000",
                            "--channels", "both")

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace syrinx {
 namespace {
@@ -14,6 +16,7 @@ constexpr Knob kKnobs[] = {
     {.name = "steps", .kind = Knob::Kind::kWhole, .least = 1, .most = 64, .flag = "decode_steps"},
     {.name = "loud", .kind = Knob::Kind::kFlag},
     {.name = "colour", .kind = Knob::Kind::kText, .choices = kColours},
+    {.name = "name", .kind = Knob::Kind::kText, .most = 4, .use = Knob::Use::kLoad},
     {.name = "words", .kind = Knob::Kind::kTexts}};
 constexpr Knob kOthers[] = {{.name = "warmth", .kind = Knob::Kind::kNumber, .least = 0, .most = 1},
                             {.name = "bright", .kind = Knob::Kind::kFlag}};
@@ -36,11 +39,21 @@ TEST(Knobs, ValuesOutOfRangeAreRefused) {
   EXPECT_EQ(fault({{"loud", 2.0}}), "'loud' is 2; give 0 or 1");
   EXPECT_EQ(fault({{"colour", "green"}}), "'colour' is 'green'; choose red or blue");
   EXPECT_EQ(fault({{"colour", 1.0}}), "'colour' takes a text");
+  EXPECT_EQ(fault({{"name", "anna"}}), "");
+  EXPECT_EQ(fault({{"name", "annas"}}), "'name' has 5 bytes; give at most 4");
   EXPECT_EQ(fault({{"pace", "fast"}}), "'pace' takes a number from 0.25 to 4");
   EXPECT_EQ(fault({{"words", "a"}}), "'words' takes a list of texts");
   for (const double bad : {double{NAN}, double{INFINITY}, -double{INFINITY}})
     EXPECT_NE(fault({{"pace", bad}}), "") << bad;
   EXPECT_EQ(check_knobs({{"pace", 4.5}}, kOwn, kAll).error().code, Code::kInvalidArgument);
+}
+
+// Numbers and texts that a request gives; flags are routes', lists have fields of their own.
+TEST(Knobs, FormsHaveNumbersAndTexts) {
+  std::vector<std::string> fields;
+  for (const Knob& knob : kKnobs)
+    if (fits_form(knob)) fields.emplace_back(knob.name);
+  EXPECT_THAT(fields, testing::ElementsAre("pace", "steps", "colour"));
 }
 
 TEST(Knobs, LackingOptionsNameTheirFamilies) {

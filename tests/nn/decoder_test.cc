@@ -242,6 +242,33 @@ TEST(Decoder, TruncatedAndCopiedCachesContinueEqually) {
   EXPECT_EQ(run.pass({0}, 1), next);
 }
 
+// Two streams part behind a common beginning: one becomes the other by the rows alone in which they differ.
+TEST(KvCache, CopyLeavesEqualRows) {
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
+    for (const bool has_prefix : {false, true}) {
+      Case test = swiglu_case();
+      test.shape.cache = type;
+      const Fixture f(test);
+      Running run(f, 1);
+      if (has_prefix) {
+        run.pass({0}, 2);
+        const auto prefix = std::make_shared<const KvCache>(std::move(run.caches[0]));
+        run.caches[0] = f.cache();
+        run.caches[0].begin_behind(prefix);
+      }
+      run.pass({0}, 2);
+      run.caches[1].copy_from(run.caches[0]);
+      const size_t same = run.caches[0].position;
+      run.pass({0, 1}, 2);
+      run.caches[1].copy_from(run.caches[0], same);
+      EXPECT_EQ(run.caches[1].position, same + 2);
+      const std::vector<Rows> want = run.pass({0}, 1);
+      std::swap(run.caches[0], run.caches[1]);
+      EXPECT_EQ(run.pass({0}, 1), want);
+    }
+  }
+}
+
 TEST(KvCache, RingKeepsWindowAcrossTruncation) {
   Case test = swiglu_case();
   test.cache = Cache::kRing;

@@ -4,10 +4,12 @@
 Data (Gorman, Mazovetskiy and Nikolaev 2018). Needs `syrinx pull english-g2p`.
 
 Each distinct pronunciation that `syrinx speak --dry-run` gives a homograph counts as the reading that it meets most often
-in train.tsv; eval.tsv then judges. Prints the accuracy, that of always taking the commonest reading, and the worst words.
+in train.tsv; eval.tsv then judges. With --marked another file judges (`homograph`, `wordid`, `sentence` with the homograph
+in [brackets]), and the sentences of tools/train, which know readings that train.tsv lacks, count besides. Prints the accuracy, that of always taking the commonest reading, and the worst words.
 Ends with status 1 below --bar.
 
   python3 tools/judge/homographs.py FOLDER
+  python3 tools/judge/homographs.py FOLDER --marked tests/data/text/english_openings.tsv
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import dry_run
 
+SENTENCES = pathlib.Path(__file__).resolve().parents[1] / "train" / "sentences.tsv"
+
 
 def read_rows(path: pathlib.Path) -> list[dict]:
     with open(path, encoding="utf-8", newline="") as file:
@@ -29,6 +33,16 @@ def read_rows(path: pathlib.Path) -> list[dict]:
     missing = {"homograph", "wordid", "sentence", "start"} - set(rows[0] if rows else ())
     if missing:
         sys.exit(f"{path} has no column {sorted(missing)[0]}")
+    return rows
+
+
+def read_marked(path: pathlib.Path) -> list[dict]:
+    rows = []
+    for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        before, bracket, rest = line["sentence"].partition("[")
+        if not bracket:
+            sys.exit(f"{path} has a sentence without [brackets]: {line['sentence']}")
+        rows.append({**line, "sentence": before + rest.replace("]", "", 1), "start": len(before.encode())})
     return rows
 
 
@@ -63,14 +77,17 @@ def judge(train: list[tuple], test: list[tuple]) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, help="with train.tsv and eval.tsv")
+    parser.add_argument("--marked", type=pathlib.Path, help="judge by this file instead of eval.tsv")
     parser.add_argument("--worst", type=int, default=25, help="how many words are listed")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument("--bar", type=float, default=0, help="the least accuracy, in percent")
     dry_run.add_arguments(parser)
     options = parser.parse_args()
+    train, test = read_rows(options.folder / "train.tsv"), None
+    if options.marked:
+        train, test = train + read_marked(SENTENCES), read_marked(options.marked)
     labelled = []
-    for split in ("train", "eval"):
-        rows = read_rows(options.folder / f"{split}.tsv")
+    for rows in (train, test or read_rows(options.folder / "eval.tsv")):
         said = pronounced(options, rows)
         labelled.append([(row["homograph"], row["wordid"], phonemes) for row, phonemes in zip(rows, said)])
     result = judge(*labelled)

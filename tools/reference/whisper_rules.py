@@ -151,12 +151,15 @@ class Scripted:
 
 def long_forms() -> list[dict]:
     rows = []
-    for seed, (samples, condition) in enumerate(((16000 * 95 + 77, True), (16000 * 61, False), (16000 * 4 + 159, True), (150, True),
-                                                 (16000 * 130, True)), 1):
+    prompt = "the dog and the fox jump"
+    for seed, samples, condition, said, carry in (
+            (1, 16000 * 95 + 77, True, "", False), (2, 16000 * 61, False, "", False), (3, 16000 * 4 + 159, True, "", False),
+            (4, 150, True, "", False), (5, 16000 * 130, True, "", False), (5, 16000 * 130, True, prompt, False),
+            (5, 16000 * 130, True, prompt, True), (2, 16000 * 61, False, prompt, False), (2, 16000 * 61, False, prompt, True)):
         model = Scripted(seed)
-        result = whisper.transcribe(model, np.zeros(samples, np.float32), language="en", temperature=0.0,
-                                    condition_on_previous_text=condition, fp16=False)
-        rows.append(dict(frames=samples // 160, condition=condition, windows=model.windows,
+        result = whisper.transcribe(model, np.zeros(samples, np.float32), language="en", temperature=0.0, fp16=False,
+                                    condition_on_previous_text=condition, initial_prompt=said or None, carry_initial_prompt=carry)
+        rows.append(dict(frames=samples // 160, condition=condition, said=said, carry=carry, windows=model.windows,
                          segments=[[round(s["start"], 4), round(s["end"], 4), s["tokens"], s["text"]] for s in result["segments"]]))
     return rows
 

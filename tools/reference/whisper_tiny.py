@@ -72,10 +72,10 @@ class TokenTimes:
             word["tokens"] = [[within(t.start), within(t.end), round(float(t.probability), 7)] for t in times]
 
 
-def heard(model, seed: int, samples: int, language: str | None, task: str, condition: bool, words: bool) -> dict:
+def heard(model, seed: int, samples: int, language: str | None, task: str, condition: bool, words: bool, **options) -> dict:
     """A drawn sound, what was asked, and the segments that the maker finds in it."""
     result = whisper.transcribe(model, sound(seed, samples), language=language, task=task, temperature=0.0, fp16=False,
-                                condition_on_previous_text=condition, word_timestamps=words)
+                                condition_on_previous_text=condition, word_timestamps=words, **options)
     # In a window of one position OpenAI divides by zero, and its words begin before the window: what comes then is
     # left out.
     count = len(result["segments"])

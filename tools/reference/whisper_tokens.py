@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The tokens that openai-whisper gives recordings at temperature 0 in f32, with the weights of a CTranslate2 model.bin.
+"""The tokens that openai-whisper gives recordings at temperature 0 in f32, greedily or by a beam, with the weights of a CTranslate2
+model.bin.
 
 WAV files of 16 kHz, 16 bit and one channel, or the same as .raw; the language is English. The file that is written maps
 each name to the tokens of its segments, with their times.
 
   cd /usr/share/pocketsphinx/test/data; python3 .../tools/reference/whisper_tokens.py --words --weights whisper-base \\
       --out real_tokens.json librivox/*.wav cards/*.wav goforward.raw numbers.raw something.raw
+
+real_beams.json is the same without --words and with --beam 5.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ def main() -> None:
     parser.add_argument("--weights", type=pathlib.Path, required=True, help="folder of model.bin and config.json")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="JSON file to write")
     parser.add_argument("--words", action="store_true", help="also times of words")
+    parser.add_argument("--beam", type=int, help="hypotheses of a beam search (default: none)")
     parser.add_argument("--threads", type=int, default=2, help="of PyTorch (default 2)")
     parser.add_argument("sounds", type=pathlib.Path, nargs="+")
     args = parser.parse_args()
@@ -37,7 +41,8 @@ def main() -> None:
     model = whisper_openai.load(args.weights)
     lines = []
     for path in args.sounds:
-        result = whisper.transcribe(model, read(path), language="en", temperature=0.0, fp16=False, word_timestamps=args.words)
+        result = whisper.transcribe(model, read(path), language="en", temperature=0.0, fp16=False, word_timestamps=args.words,
+                                    beam_size=args.beam)
         row = dict(name=path.name, ids=[t for s in result["segments"] for t in s["tokens"]], text=result["text"])
         if args.words:
             row["words"] = [[w["word"], w["start"], w["end"]] for s in result["segments"] for w in s["words"]]

@@ -6,6 +6,7 @@
 // order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,8 +19,10 @@ inline constexpr uint32_t kDecodeVersion = 1;
 inline constexpr uint32_t kMaxReadBytes = 1 << 16;  // of the file at once
 inline constexpr uint32_t kMaxDecodeChannels = 64;
 inline constexpr uint32_t kMaxBlockSamples = 1 << 16;  // of all channels
-inline constexpr uint32_t kMaxSilenceS = 3600;         // in one message
 inline constexpr uint32_t kMaxDetailBytes = 300;
+// A file's silences together: an hour, and no more work than an hour at 48 kHz.
+inline constexpr uint64_t kMaxSilenceS = 3600, kMaxSilentFrames = kMaxSilenceS * 48000;
+constexpr uint64_t max_silent_frames(uint32_t rate_hz) { return std::min(kMaxSilenceS * rate_hz, kMaxSilentFrames); }
 
 struct DecodeOrder {
   SoundContainer container;

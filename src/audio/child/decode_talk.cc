@@ -12,7 +12,6 @@ namespace {
 // Files are read once; an index at the end, and tracks that lie apart, are reasons to go back.
 constexpr uint64_t kRereads = 4, kFreeReadBytes = uint64_t{64} << 20;
 constexpr uint32_t kMaxRateHz = 1 << 24;
-constexpr size_t kSilenceSamples = 16384;
 
 std::string printable(std::string_view text) {
   std::string kept;
@@ -56,7 +55,8 @@ class Talk {
   const DecodeJob& job_;
   uint64_t reads_left_;
   const uint64_t read_budget_;
-  uint32_t rate_hz_ = 0, channels_ = 0;
+  uint32_t channels_ = 0;
+  uint64_t silence_left_ = 0;
   std::vector<std::byte> bytes_;
   std::vector<float> block_;
 };
@@ -118,8 +118,8 @@ Status Talk::take_format() {
   if (channels_ != 0 || format.channels == 0 || format.channels > kMaxDecodeChannels || format.rate_hz > kMaxRateHz)
     return nonsense();
   SYRINX_TRY_VOID(job_.mixer.begin(static_cast<int>(format.channels), static_cast<int>(format.rate_hz)));
-  rate_hz_ = format.rate_hz;
   channels_ = format.channels;
+  silence_left_ = max_silent_frames(format.rate_hz);
   return {};
 }
 
@@ -136,15 +136,9 @@ Status Talk::take_samples(uint32_t bytes) {
 Status Talk::take_silence() {
   SilenceBody silence{};
   SYRINX_TRY_VOID(receive(silence));
-  if (channels_ == 0 || silence.frames == 0 || silence.frames > uint64_t{kMaxSilenceS} * rate_hz_) return nonsense();
-  uint64_t left = silence.frames * channels_;
-  while (left > 0) {
-    const uint64_t most = kSilenceSamples / channels_ * channels_;
-    block_.assign(static_cast<size_t>(std::min(left, most)), 0.0f);
-    SYRINX_TRY_VOID(job_.mixer.add(block_));
-    left -= block_.size();
-  }
-  return {};
+  if (channels_ == 0 || silence.frames == 0 || silence.frames > silence_left_) return nonsense();
+  silence_left_ -= silence.frames;
+  return job_.mixer.silence(silence.frames);
 }
 
 Status Talk::take_fault(uint32_t bytes) {

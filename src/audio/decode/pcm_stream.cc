@@ -21,9 +21,9 @@ PcmStream::PcmStream(std::optional<PcmFormat> format, const std::string& name, c
                      const SoundSink& sink)
     : name_(name), limits_(limits), sink_(sink), mixer_(limits, name, sink), format_(format) {}
 
-Status PcmStream::begin() {
+Status PcmStream::begin(bool is_whole) {
   if (!format_) {
-    SYRINX_TRY(const std::optional<WavHead> head, read_wav_head(bytes_, name_, limits_));
+    SYRINX_TRY(const std::optional<WavHead> head, read_wav_head(bytes_, name_, limits_, is_whole));
     if (!head && bytes_.size() > kMaxHeadBytes)
       return fail(Code::kLimitExceeded, "'{}' has a WAV head of more than {} bytes", name_, kMaxHeadBytes);
     if (!head) return {};
@@ -42,23 +42,35 @@ Status PcmStream::decode() {
   decode_pcm(std::span(bytes_).first(frames * frame), *format_, block_);
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(frames * frame));
   if (left_ != UINT64_MAX) left_ -= frames * frame;
-  if (format_->coding == PcmCoding::kFloat) SYRINX_TRY_VOID(range_.rescale(block_, name_));
+  if (format_->coding == PcmCoding::kFloat) {
+    const Status scaled = range_.rescale(block_, name_);
+    if (!mixer_.takes_parts()) SYRINX_TRY_VOID(scaled);
+    if (!scaled && !clips_) sink_.warn(fmt::format("{}; they are clipped", scaled.error().message));
+    clips_ |= !scaled;
+  }
   return mixer_.add(block_);
 }
 
-Status PcmStream::push(std::span<const std::byte> bytes) {
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  if (!begun_) SYRINX_TRY_VOID(begin());
+Status PcmStream::decode_waiting(bool is_whole) {
+  if (!begun_) SYRINX_TRY_VOID(begin(is_whole));
   if (begun_) SYRINX_TRY_VOID(decode());
   if (begun_ && left_ < format_->frame_bytes()) bytes_.clear();
   return {};
 }
 
-Status PcmStream::flush() { return mixer_.finish(); }
+Status PcmStream::push(std::span<const std::byte> bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  return decode_waiting(false);
+}
+
+Status PcmStream::flush() {
+  if (!begun_ && !format_) SYRINX_TRY_VOID(decode_waiting(true));  // bytes of a head that may be sound
+  return mixer_.finish();
+}
 
 Status PcmStream::finish() {
-  if (mixer_.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name_);
   SYRINX_TRY_VOID(flush());
+  if (mixer_.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name_);
   if (sink_.warn && left_ != UINT64_MAX && left_ >= format_->frame_bytes())
     sink_.warn(fmt::format("'{}' is cut off: it announces {} bytes of sound more than it holds", name_, left_));
   return {};

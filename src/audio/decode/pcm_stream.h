@@ -22,8 +22,9 @@ class PcmStream {
   // Raw samples of `format`, or nothing: a WAV file.  `name` stands in messages; all must outlive the stream.
   PcmStream(std::optional<PcmFormat> format, const std::string& name, const SoundLimits& limits, const SoundSink& sink);
 
-  // Any number of bytes.  Memory: a head of at most 1 MiB, then what was pushed.  Errors: as read_wav(), and the
-  // sink's.
+  // Any number of bytes.  Floats far beyond full scale that no scale fits (float_range.h) are clipped where the sink
+  // can be warned of it, once, else an error.  Memory: a head of at most 1 MiB, then what was pushed.  Errors: as
+  // read_wav(), and the sink's.
   Status push(std::span<const std::byte> bytes);
   // The end of the sound: what waits for more of it (mono_mixer.h) goes on.  Nothing may be pushed afterwards.
   Status flush();
@@ -32,8 +33,9 @@ class PcmStream {
   Status finish();
 
  private:
-  Status begin();
+  Status begin(bool is_whole);
   Status decode();
+  Status decode_waiting(bool is_whole);
 
   const std::string& name_;
   const SoundLimits& limits_;
@@ -41,7 +43,7 @@ class PcmStream {
   MonoMixer mixer_;
   FloatRange range_;
   std::optional<PcmFormat> format_;
-  bool begun_ = false;
+  bool begun_ = false, clips_ = false;
   std::vector<std::byte> bytes_;  // that have not been decoded
   std::vector<float> block_;
   uint64_t left_ = UINT64_MAX;  // bytes of sound to come; what a file has behind them is no sound

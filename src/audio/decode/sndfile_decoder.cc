@@ -75,7 +75,7 @@ Status decode_sndfile(std::span<const std::byte> file, const std::string& name, 
     FloatRange range;
     SYRINX_TRY_VOID(read_blocks(sound.get(), info.channels, name, [&](std::span<const float> block) -> Status {
       range.add(block);
-      return {};
+      return mixer.look(block);
     }));
     SYRINX_TRY(const float scale, range.scale(name));
     mixer.scale_by(scale);

@@ -25,8 +25,9 @@ struct ContainerSizes {
   std::optional<uint64_t> announced;  // bytes of the whole file, where it is cut off
 };
 
-// Reads WAV, RF64, AIFF, AU, CAF and W64; nothing for others.  A size of sound that is 0 with bytes behind it that are
-// no chunks, -1, or near to the greatest one and more than there is, was not known.  Pure, thread-safe.
+// Reads WAV, RF64, AIFF, AU, CAF and W64; nothing for others.  A size of sound was not known that is -1, near to the
+// greatest one and more than there is, or 0 with bytes behind it: but not where these are chunks and the size of all is
+// known, of which CAF has none.  Pure, thread-safe.
 ContainerSizes container_sizes(std::span<const std::byte> file);
 
 struct PatchedSource : MemorySource {

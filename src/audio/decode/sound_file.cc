@@ -83,7 +83,8 @@ Status read_sound(std::span<const std::byte> file, const std::string& name, cons
   if (!is_part) SYRINX_TRY_VOID(decoded);
   if (mixer.frames() == 0) return fail(Code::kDataLoss, "'{}' contains no audio", name);
   SYRINX_TRY_VOID(mixer.finish());
-  if (is_part) sink.warn(fmt::format("{}; its first {:.1f} s were read", decoded.error().message, mixer.seconds()));
+  if (is_part)
+    sink.warn(fmt::format("{}; only the first {:.1f} s were read", decoded.error().message, mixer.seconds()));
   return {};
 }
 
@@ -93,6 +94,10 @@ SoundSink while_unchanged(const WatchedFile& file, const SoundSink& sink) {
     SYRINX_TRY_VOID(file.check());
     return sink.add(samples);
   };
+  unchanged.looked = [&](uint64_t samples) -> Status {
+    SYRINX_TRY_VOID(file.check());
+    return sink.looked ? sink.looked(samples) : Status();
+  };
   return unchanged;
 }
 
@@ -101,13 +106,19 @@ Status read_sound(const std::string& path, const SoundLimits& limits, const Soun
   const SoundSink unchanged = while_unchanged(file, sink);
   uint64_t since_release = 0;
   SoundSink releasing = sink;
+  const auto release_behind = [&](uint64_t samples) {
+    since_release += samples;
+    if (since_release < kReleaseAfter) return;
+    since_release = 0;
+    file.release();
+  };
   releasing.add = [&](std::span<const float> samples) {
-    since_release += samples.size();
-    if (since_release >= kReleaseAfter) {
-      since_release = 0;
-      file.release();
-    }
+    release_behind(samples.size());
     return unchanged.add(samples);
+  };
+  releasing.looked = [&](uint64_t samples) {
+    release_behind(samples);
+    return unchanged.looked(samples);
   };
   Status status = read_sound(file.bytes(), path, limits, releasing);
   SYRINX_TRY_VOID(file.check());

@@ -89,7 +89,7 @@ Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::str
   // A tag may follow; where another page does, the libraries go on there, which nobody has looked at.
   if (pages.status && std::search(rest.begin(), rest.end(), kCaptureBytes.begin(), kCaptureBytes.end()) != rest.end())
     pages.status = fail(Code::kDataLoss, "'{}' is damaged: between two Ogg pages is something else; get it anew", name);
-  if (!codec) SYRINX_TRY_VOID(pages.status);
+  if (!codec && beginning) SYRINX_TRY_VOID(pages.status);
   if (!codec) return fail(Code::kUnsupported, "'{}' is an Ogg file with neither Vorbis, Opus nor FLAC in it", name);
   pages.codec = *codec;
   return pages;

@@ -20,7 +20,8 @@ struct OggPages {
 };
 
 // All streams begin together; bytes behind the last page contain no page.  Pure, thread-safe.  kDataLoss: a fault
-// before a known stream has begun; kUnsupported: another recording follows, or none of these codecs is in it.
+// before all streams have begun, of which none is known; kUnsupported: another recording follows, or none of these
+// codecs is in it.
 Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace syrinx

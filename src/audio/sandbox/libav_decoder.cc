@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,8 +17,10 @@ namespace syrinx {
 namespace {
 
 constexpr int kBufferBytes = 32768;
-constexpr double kLeastGapS = 0.5;  // less is the rounding of times, or their drift
-constexpr int kMaxTracks = 64;      // films have dozens of subtitles
+constexpr double kLeastGapS = 0.5;         // in all that is not yet filled; less is the rounding of times
+constexpr double kLeastStepS = 0.005;      // between two frames; less is the drift of a clock
+constexpr double kMostUnannouncedS = 600;  // of silence, in a file that does not say how long it lasts
+constexpr int kMaxTracks = 64;             // films have dozens of subtitles
 
 // One demuxer each, so that a recognised file is not taken for one of FFmpeg's hundreds of formats.
 const char* format_name(SoundContainer container) {
@@ -107,6 +110,10 @@ bool interleave(const AVFrame& frame, size_t first, std::span<float> out) {
   }
 }
 
+double seconds(int64_t time, const AVRational& base) {
+  return static_cast<double>(time) * base.num / std::max(1, base.den);
+}
+
 // One file from its opening to its last sample.  What returns false has kept the fault.
 class Decoding {
  public:
@@ -129,7 +136,9 @@ class Decoding {
   bool send(const AVPacket* packet);
   bool take_frame();
   bool take_samples();
+  void note_begin();
   bool fill_gap();
+  uint64_t most_silence() const;
   bool failed(DecodeFault fault, std::string detail = {}) {
     end_ = {fault, std::move(detail)};
     return false;
@@ -151,10 +160,13 @@ class Decoding {
   AVPacket* packet_ = nullptr;
   AVFrame* frame_ = nullptr;
   int track_ = -1;
-  int rate_hz_ = 0, channels_ = 0;  // of the first frame
-  double origin_s_ = 0;             // of the times
-  uint64_t frames_ = 0;             // of sound and silence so far
-  std::vector<float> block_;        // that has not gone to the host
+  int rate_hz_ = 0, channels_ = 0;    // of the first frame
+  std::optional<double> earliest_s_;  // time of a track, before the first frame
+  std::optional<double> origin_s_;    // of the times
+  double next_s_ = 0;                 // time at which the last frame ends
+  uint64_t frames_ = 0;               // of sound and silence so far
+  uint64_t silence_ = 0;              // of them, silence
+  std::vector<float> block_;          // that has not gone to the host
 };
 
 Decoding::~Decoding() {
@@ -192,8 +204,12 @@ bool Decoding::open() {
 bool Decoding::open_track() {
   for (unsigned i = 0; i < format_->nb_streams; ++i) {
     AVStream* const stream = format_->streams[i];
-    if (track_ < 0 && stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+    const AVMediaType type = stream->codecpar->codec_type;
+    const bool is_cover = (stream->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+    if (track_ < 0 && type == AVMEDIA_TYPE_AUDIO)
       track_ = static_cast<int>(i);
+    else if (has_times(order_.container) && (type == AVMEDIA_TYPE_AUDIO || type == AVMEDIA_TYPE_VIDEO) && !is_cover)
+      format_->flags |= AVFMT_FLAG_NOPARSE;  // until the sound begins: note_begin()
     else
       stream->discard = AVDISCARD_ALL;
   }
@@ -216,6 +232,7 @@ bool Decoding::decode_packets() {
     const int error = libav_.av_read_frame(format_, packet_);
     if (error == AVERROR_EOF) return send(nullptr);
     if (error < 0) return failed(error);
+    note_begin();
     bool sent = true;
     if (packet_->stream_index == track_) {
       // A packet of which the file holds only the beginning.
@@ -240,19 +257,57 @@ bool Decoding::send(const AVPacket* packet) {
   }
 }
 
-// Silence where the container's times say that there is no sound: before a track that begins late, and in pauses. Other
-// jumps are those of a clock, which goes on from there.
+// A film begins where its first track does.  Of another track one packet is looked at, as it stands in the file: no
+// parser of pictures runs.
+void Decoding::note_begin() {
+  if ((format_->flags & AVFMT_FLAG_NOPARSE) == 0) return;
+  AVStream* const stream = format_->streams[packet_->stream_index];
+  if (stream->discard == AVDISCARD_ALL) return;
+  const int64_t time = packet_->pts == AV_NOPTS_VALUE ? packet_->dts : packet_->pts;
+  if (time != AV_NOPTS_VALUE) {
+    const double begin_s = seconds(time, stream->time_base);
+    earliest_s_ = std::min(begin_s, earliest_s_.value_or(begin_s));
+  }
+  if (packet_->stream_index != track_) {
+    stream->discard = AVDISCARD_ALL;
+    return;
+  }
+  format_->flags &= ~AVFMT_FLAG_NOPARSE;
+  for (unsigned i = 0; i < format_->nb_streams; ++i)
+    if (static_cast<int>(i) != track_) format_->streams[i]->discard = AVDISCARD_ALL;
+}
+
+// Frames of a file's silences together: as long as it says that it lasts; ASF says so of its tracks.
+uint64_t Decoding::most_silence() const {
+  const AVStream* const stream = format_->streams[track_];
+  double announced_s = kMostUnannouncedS;
+  if (format_->duration != AV_NOPTS_VALUE && format_->duration > 0)
+    announced_s = static_cast<double>(format_->duration) / AV_TIME_BASE;
+  else if (order_.container == SoundContainer::kAsf && stream->duration > 0)
+    announced_s = seconds(stream->duration, stream->time_base);
+  const auto announced = static_cast<uint64_t>(std::min(announced_s, double{kMaxSilenceS}) * rate_hz_);
+  return std::min(announced, max_silent_frames(static_cast<uint32_t>(rate_hz_)));
+}
+
+// Silence where the container's times say that there is no sound: before a track that begins later than another, and in
+// pauses. Other jumps are those of a clock, which goes on from there.
 bool Decoding::fill_gap() {
   if (!has_times(order_.container) || frame_->pts == AV_NOPTS_VALUE) return true;
-  const AVRational base = codec_->pkt_timebase;
-  const double begin_s = static_cast<double>(frame_->pts) * base.num / std::max(1, base.den);
-  const double gap_s = begin_s - origin_s_ - static_cast<double>(frames_) / rate_hz_;
-  if (std::abs(gap_s) < kLeastGapS) return true;
-  if (!(gap_s > 0 && gap_s < kMaxSilenceS)) {
-    origin_s_ += gap_s;
+  const double begin_s = seconds(frame_->pts, codec_->pkt_timebase);
+  if (!origin_s_) {
+    origin_s_ = std::min(begin_s, earliest_s_.value_or(begin_s));
+    next_s_ = *origin_s_;
+  }
+  const double step_s = begin_s - next_s_, gap_s = begin_s - *origin_s_ - static_cast<double>(frames_) / rate_hz_;
+  next_s_ = begin_s + static_cast<double>(frame_->nb_samples) / rate_hz_;
+  if (std::abs(gap_s) < kLeastGapS || (gap_s > 0 && step_s < kLeastStepS)) return true;
+  const bool is_short = gap_s > 0 && gap_s < double{kMaxSilenceS};
+  const uint64_t frames = is_short ? static_cast<uint64_t>(std::llround(gap_s * rate_hz_)) : 0;
+  if (frames == 0 || silence_ + frames > most_silence()) {
+    *origin_s_ += gap_s;
     return true;
   }
-  const auto frames = static_cast<uint64_t>(std::llround(gap_s * rate_hz_));
+  silence_ += frames;
   frames_ += frames;
   return flush() && (host_.give_silence(frames) || gone());
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/silero/vad.h"
+#include "text/unicode.h"
 
 namespace syrinx {
 namespace {
@@ -18,6 +19,8 @@ TranscriptSegment part_of(const TranscriptSegment& whole, size_t begin, size_t e
   TranscriptSegment part;
   part.confidence = whole.confidence;
   part.window = whole.window;
+  part.channel = whole.channel;
+  part.spaced = begin == 0 ? whole.spaced : whole.words[begin].spaced;
   part.words.assign(whole.words.begin() + static_cast<ptrdiff_t>(begin),
                     whole.words.begin() + static_cast<ptrdiff_t>(end));
   for (const TranscriptWord& word : part.words) {
@@ -29,6 +32,26 @@ TranscriptSegment part_of(const TranscriptSegment& whole, size_t begin, size_t e
   if (begin == 0) part.start_s = whole.start_s;
   if (end == whole.words.size()) part.end_s = whole.end_s;
   return part;
+}
+
+// Scripts that write no blanks between words, with their punctuation: Thai to Burmese, Khmer, Chinese and Japanese.
+bool is_of_blankless_script(char32_t c) {
+  constexpr struct {
+    char32_t first, last;
+  } kBlocks[] = {{0x0E00, 0x109F}, {0x1780, 0x17FF}, {0x2E80, 0xA4CF},  {0xF900, 0xFAFF},
+                 {0xFE30, 0xFE4F}, {0xFF00, 0xFFEF}, {0x20000, 0x3FFFF}};
+  return std::any_of(std::begin(kBlocks), std::end(kBlocks),
+                     [c](const auto& block) { return c >= block.first && c <= block.last; });
+}
+
+// Whether a segment may be cut between two words: not in "ill|-disposed" or "20|%".
+bool may_part(const TranscriptWord& before, const TranscriptWord& behind) {
+  if (behind.spaced || before.text.empty() || behind.text.empty()) return true;
+  size_t at = 0;
+  const char32_t first = text::decode(behind.text, at);
+  char32_t last = 0;
+  for (at = 0; at < before.text.size();) last = text::decode(before.text, at);
+  return is_of_blankless_script(last) || is_of_blankless_script(first);
 }
 
 }  // namespace
@@ -73,12 +96,17 @@ PieceTimes::PieceTimes(const SpeechPiece& piece) : pad_s_(piece.pad_s) {
   }
 }
 
-// Index of the first word from `from` on that lies behind the seam.
+// Index of the first word from `from` on that lies behind the seam.  The end of a sentence that began before may last
+// into the silence behind the seam; no other word there is moved before it.
 size_t PieceTimes::first_behind(std::span<const Word> words, size_t from, double seam_s) const {
-  size_t behind = from;
-  while (behind < words.size() && seam_s - words[behind].start_s > words[behind].end_s - seam_s) ++behind;
-  for (size_t i = from; i < words.size() && words[i].start_s <= seam_s + pad_s_; ++i)
+  size_t half_behind = from;
+  while (half_behind < words.size() && seam_s - words[half_behind].start_s > words[half_behind].end_s - seam_s)
+    ++half_behind;
+  size_t behind = half_behind;
+  for (size_t i = from; i < words.size() && words[i].start_s <= seam_s + pad_s_; ++i) {
     if (words[i].begins && words[i].start_s >= seam_s - pad_s_ - kInaccuracyS) behind = i;
+    if (words[i].start_s >= seam_s || (i >= half_behind && words[i].begins)) break;
+  }
   return behind;
 }
 
@@ -152,8 +180,11 @@ std::vector<TranscriptSegment> PieceTimes::in_recording(std::vector<TranscriptSe
       out.push_back(std::move(whole));
       continue;
     }
+    const auto is_cut = [&](size_t word) {
+      return is_long_pause(own[word - 1], own[word]) && may_part(whole.words[word - 1], whole.words[word]);
+    };
     for (size_t begin = 0, end = 1; begin < own.size(); begin = end++) {
-      while (end < own.size() && !(whole.words[end].spaced && is_long_pause(own[end - 1], own[end]))) ++end;
+      while (end < own.size() && !is_cut(end)) ++end;
       const bool is_whole = begin == 0 && end == own.size();
       TranscriptSegment part = is_whole ? std::move(whole) : part_of(whole, begin, end);
       place_segment(part, own[begin], own[end - 1]);

@@ -29,13 +29,14 @@ class PieceTimes {
   bool has_pauses() const { return stretches_.size() > 1; }
 
   // The stretch of each word, never falling.  One across a seam belongs where more of it lies; but the last that begins
-  // a sentence within the silence around the seam is the first behind it.
+  // a sentence within the silence around the seam is the first behind it, unless another one lies there already.
   std::vector<size_t> stretches_of(std::span<const Word> words) const;
   // For each word, whether a pause of more than kLongPauseS was left out before it.
   std::vector<bool> follow_pauses(std::span<const size_t> stretches) const;
 
-  // Segments with times of the recording.  One across a long pause is cut there where a blank stands.  `stretches`: of
-  // the words of all of them, in order.  A segment without words is placed by its own times.
+  // Segments with times of the recording.  One across a long pause is cut there, but not within a word of a script that
+  // has blanks.  `stretches`: of the words of all of them, in order.  A segment without words is placed by its own
+  // times.
   std::vector<TranscriptSegment> in_recording(std::vector<TranscriptSegment> segments,
                                               std::span<const size_t> stretches) const;
 

@@ -65,6 +65,9 @@ struct TranscribeOptions {
   bool tokens = false;        // times of tokens too, in their words
   // Times of words for subtitles.  The text is as without them, where `words` may change where Whisper's windows begin.
   bool subtitles = false;
+  // Whether segments are placed exactly where a pause was left out of a recording.  Whisper must find the times of
+  // words for that; without, its segments are not cut there, and the text is the same.
+  bool segment_times = true;
   // Where voice activity is known: what is no speech is left out of a recording before the model hears it, and voice
   // keeps a stream's utterance open.  Whisper's streams do not hear silence in front of speech either.
   bool voice_activity = true;
@@ -74,6 +77,9 @@ struct TranscribeOptions {
   // When an utterance of a stream is over: max_utterance_s at most 3600, as each partial result spells
   // the whole utterance; kInvalidArgument beyond.
   EndpointChanges endpoints = {};
+  // A recording that its speaker waits for the end of: it is searched as a stream is, the fastest way, where the knobs
+  // do not say how.
+  bool is_live = false;
   Knobs knobs = {};  // options of the family by name (recognition_family.h)
   // Of a recording: called with each segment once it is found, in order, on the calling thread and while nobody waits
   // for the model; streams tell by their events.
@@ -137,6 +143,8 @@ class Recogniser {
   virtual Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) = 0;
   // What start() would say of the options alone: it takes no stream, so none need be free.
   virtual Status check_stream(const TranscribeOptions& options) const = 0;
+  // The same of transcribe().  Families whose recordings take more than their streams have one of their own.
+  virtual Status check_recording(const TranscribeOptions& options) const { return check_stream(options); }
 
   // Whether a stream loses nothing against a recording: with neither voice activity nor endpoints it finds, from its
   // beginning to its end, the labels of all its sound as a recording without voice activity (of up to two minutes,

@@ -9,6 +9,10 @@ KnobHolder holder_of(const RecognitionFamily& family) { return {family.title, fa
 
 }  // namespace
 
+bool has_knob(const RecognitionFamily& family, std::string_view name) {
+  return find_knob(family.knobs, name) != nullptr;
+}
+
 std::vector<KnobHolder> recognition_knobs() {
   std::vector<KnobHolder> all;
   for (const RecognitionFamily* const each : recognition_families()) all.push_back(holder_of(*each));

@@ -39,6 +39,7 @@ struct RecognitionFamily {
 // The table.  Defined in engine/families/families.cc; declared here, since a family's refusals name the others.
 std::span<const RecognitionFamily* const> recognition_families();
 
+bool has_knob(const RecognitionFamily& family, std::string_view name);
 std::vector<KnobHolder> recognition_knobs();  // of all families, in the order of the table
 // kUnsupported for options that the family lacks, with the families that have them; kInvalidArgument for values.
 Status check_knobs(const Knobs& knobs, const RecognitionFamily& family, KnobNames names = KnobNames::kFields);

@@ -146,6 +146,8 @@ Result<Transcript> transcribe_channels(Recogniser& recogniser, const ChannelSour
     if (channel == 0) all.warnings = std::move(one.warnings);
   }
   std::ranges::stable_sort(all.segments, {}, &TranscriptSegment::start_s);
+  for (size_t i = 1; i < all.segments.size(); ++i)
+    all.segments[i].spaced |= all.segments[i].channel != all.segments[i - 1].channel;
   return all;
 }
 

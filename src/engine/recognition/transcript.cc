@@ -7,13 +7,15 @@ void append_word(std::string& text, const TranscriptWord& word) {
   text += word.text;
 }
 
+void append_segment(std::string& text, const TranscriptSegment& segment) {
+  if (segment.text.empty()) return;
+  if (!text.empty() && segment.spaced) text += ' ';
+  text += segment.text;
+}
+
 std::string Transcript::text() const {
   std::string joined;
-  for (const TranscriptSegment& segment : segments) {
-    if (segment.text.empty()) continue;
-    if (!joined.empty()) joined += ' ';
-    joined += segment.text;
-  }
+  for (const TranscriptSegment& segment : segments) append_segment(joined, segment);
   return joined;
 }
 

@@ -29,6 +29,8 @@ struct TranscriptWord {
 
 // Words as a reader writes them.
 void append_word(std::string& text, const TranscriptWord& word);
+struct TranscriptSegment;
+void append_segment(std::string& text, const TranscriptSegment& segment);
 
 struct TranscriptSegment {
   // The window in which Whisper found it.
@@ -45,6 +47,7 @@ struct TranscriptSegment {
   std::vector<TranscriptWord> words;  // where they were asked for
   std::optional<Window> window{};     // of Whisper alone
   std::optional<int> channel{};       // counted from 0, where each was heard for itself
+  bool spaced = true;                 // a blank lies before it; none does where a pause cuts Chinese text
 };
 
 // Every time of a segment by `start` and `end`, functions of seconds; what would end before it begins ends there.

@@ -181,7 +181,8 @@ void make_cues_last(std::span<Cue> cues, double from_s, double until_s) {
     int64_t begin, end;
   };
   std::vector<Span> spans;
-  int64_t earliest = milliseconds(from_s), latest = milliseconds(until_s);
+  const int64_t from = milliseconds(from_s);
+  int64_t earliest = from, latest = milliseconds(until_s);
   for (const Cue& cue : cues) {
     spans.push_back({milliseconds(cue.start_s), milliseconds(cue.end_s)});
     latest = std::max(latest, spans.back().end);
@@ -198,8 +199,8 @@ void make_cues_last(std::span<Cue> cues, double from_s, double until_s) {
     earliest = spans[i].end;
   }
   for (size_t i = spans.size(); i-- > 0 && spans[i].end > latest; latest = spans[i].begin) {
-    spans[i].end = latest;
-    spans[i].begin = std::min(spans[i].begin, latest - shortest);
+    spans[i].begin = std::clamp(latest - shortest, from + static_cast<int64_t>(i), spans[i].begin);
+    spans[i].end = std::max(latest, spans[i].begin + 1);
   }
   for (size_t i = 0; i < spans.size(); ++i) {
     if (spans[i].begin != milliseconds(cues[i].start_s)) cues[i].start_s = static_cast<double>(spans[i].begin) / 1000;

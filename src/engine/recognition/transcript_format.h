@@ -44,7 +44,8 @@ std::vector<Cue> make_cues(const TranscriptSegment& segment, TranscriptTimes tim
 
 // Has every cue of a file last, as WebVTT wants it, in milliseconds as they are printed: one of no length takes
 // kShortestCueMs, or less up to the next, or else moves the next; none begins before `from_s` or the end of the one
-// before, nor do the last ones end behind `until_s` unless one did.  Where a cue lasts already, it stays as it is.
+// before, nor do the last ones end behind `until_s` unless one did, or there is less than 1 ms for each.  Where a cue
+// lasts already, it stays as it is.
 inline constexpr int64_t kShortestCueMs = 100;
 void make_cues_last(std::span<Cue> cues, double from_s, double until_s);
 

@@ -5,9 +5,12 @@
 
 #include "models/g2p/compound.h"
 #include "models/g2p/fallback.h"
+#include "models/g2p/homographs.h"
+#include "models/g2p/letters.h"
 #include "models/g2p/lexicon.h"
 #include "models/g2p/tagger.h"
 #include "models/g2p/user_dictionary.h"
+#include "models/g2p/word_forms.h"
 #include "models/g2p/word_rules.h"
 
 namespace syrinx::g2p {
@@ -33,17 +36,26 @@ bool Phonemized::speaks() const {
 
 namespace {
 constexpr size_t kMostPartsOfAWord = 12;  // no word of the lexicon has more, and hostile text may have any number
-}
+
+struct Place {
+  const std::vector<text::Token>& tokens;
+  size_t i;
+};
+}  // namespace
 
 struct EnglishG2p::Impl {
   Impl(Lexicon l, UserDictionary u, std::unique_ptr<const Fallback> f, bool is_british)
       : lexicon(std::move(l)), user(std::move(u)), fallback(std::move(f)), british(is_british) {}
 
-  Spoken say_token(const text::Token& token, Tag tag, Following& following) const;
-  Spoken say_word(std::string_view word, Tag tag, Following& following) const;
+  Spoken say_token(const std::vector<text::Token>& tokens, size_t i, Tag tag, Following& following) const;
+  Spoken say_word(const std::vector<text::Token>& tokens, size_t i, Tag tag, Following& following) const;
   std::optional<Spoken> say_users(std::string_view word, Following& following) const;
-  Spoken say_parts(std::string_view word, Tag tag, Following& following) const;
+  // A word that stands in no sentence has no `sentence`.
+  Spoken say_parts(std::string_view word, Tag tag, Following& following, const Place* sentence) const;
+  std::optional<Spoken> say_homograph(std::string_view part, const Place* sentence) const;
   Spoken say_unknown(std::string_view word) const;
+  std::vector<text::Token> read_forms(std::string_view source, const text::NormalizeOptions& options,
+                                      std::vector<text::Token> tokens) const;
   WordRules rules() const { return WordRules(lexicon, british); }
 
   Lexicon lexicon;
@@ -65,7 +77,7 @@ std::optional<Spoken> EnglishG2p::Impl::say_users(std::string_view word, Followi
     const size_t gap = rest.find_last_of(" \t");
     const std::string_view last = gap == std::string_view::npos ? rest : rest.substr(gap + 1);
     if (!last.empty()) {
-      Phonemes part = say_parts(last, Tag::kNoun, following).phonemes;
+      Phonemes part = say_parts(last, Tag::kNoun, following, nullptr).phonemes;
       said.phonemes = said.phonemes.empty() ? part : part + U" " + said.phonemes;
     }
     rest = gap == std::string_view::npos ? std::string_view() : rest.substr(0, gap);
@@ -83,8 +95,15 @@ Spoken EnglishG2p::Impl::say_unknown(std::string_view word) const {
   return {rules().spell(word).value_or(Phonemes()), WordKind::kSpelled, SoundRule::kSpelled};
 }
 
+// A word or its part between hyphens by the reading that the sentence gives it; nothing where it has only one.
+std::optional<Spoken> EnglishG2p::Impl::say_homograph(std::string_view part, const Place* sentence) const {
+  if (sentence == nullptr) return std::nullopt;
+  const HomographReading* const reading = Homographs::builtin().choose(sentence->tokens, sentence->i, part);
+  return reading == nullptr ? std::nullopt : rules().say_reading(part, *reading);
+}
+
 // The longest known tail first, then what is left of it, so that each part knows the sound that follows.
-Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following) const {
+Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following, const Place* sentence) const {
   const std::vector<std::string_view> parts = cut_word(word);
   std::vector<SaidPart> said;
   Spoken whole;
@@ -98,7 +117,9 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
     for (; left < right && !found; ++left) {
       const char* begin = parts[left].data();
       tail = std::string_view(begin, static_cast<size_t>(end - begin));
-      if (!is_silent(tail)) found = rules().say(tail, tag, following);
+      if (is_silent(tail)) continue;
+      found = say_homograph(tail, sentence);
+      if (!found) found = rules().say(tail, tag, following);
     }
     left = found ? left - 1 : right - 1;
     if (!found && !is_silent(parts[left])) found = say_unknown(parts[left]);
@@ -122,27 +143,42 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
   return whole;
 }
 
-Spoken EnglishG2p::Impl::say_word(std::string_view word, Tag tag, Following& following) const {
+Spoken EnglishG2p::Impl::say_word(const std::vector<text::Token>& tokens, size_t i, Tag tag,
+                                  Following& following) const {
+  const std::string& word = tokens[i].text;
   if (!user.empty()) {
     if (auto said = say_users(word, following)) return *std::move(said);
   }
-  return say_parts(word, tag, following);
+  const Place sentence{tokens, i};
+  return say_parts(word, tag, following, &sentence);
 }
 
-Spoken EnglishG2p::Impl::say_token(const text::Token& token, Tag tag, Following& following) const {
+Spoken EnglishG2p::Impl::say_token(const std::vector<text::Token>& tokens, size_t i, Tag tag,
+                                   Following& following) const {
+  const text::Token& token = tokens[i];
   Spoken said;
   switch (token.kind) {
     case text::TokenKind::kPunctuation: said = {from_utf8(token.text), WordKind::kPunctuation}; break;
-    case text::TokenKind::kPhonemes: said = {from_utf8(token.phonemes), WordKind::kEscape, SoundRule::kPhonemes}; break;
-    case text::TokenKind::kLetters:
-      said = {rules().spell(token.text).value_or(Phonemes()), WordKind::kSpelled, SoundRule::kSpelled};
+    case text::TokenKind::kPhonemes:
+      said = {from_utf8(token.phonemes), WordKind::kEscape, SoundRule::kPhonemes};
+      if (!token.rule.empty()) said = {std::move(said.phonemes), WordKind::kLexicon, SoundRule::kTable};
       break;
-    case text::TokenKind::kWord: said = say_word(token.text, tag, following); break;
+    case text::TokenKind::kLetters: said = say_letters(token, rules()); break;
+    case text::TokenKind::kWord: said = say_word(tokens, i, tag, following); break;
   }
   following.see(said.phonemes, token.text);
   if (token.stress) said.phonemes = with_stress(said.phonemes, *token.stress);
   if (token.number) said.kind = WordKind::kNumber;
   return said;
+}
+
+std::vector<text::Token> EnglishG2p::Impl::read_forms(std::string_view source, const text::NormalizeOptions& options,
+                                                      std::vector<text::Token> tokens) const {
+  const auto say = [this](std::string_view word) {
+    Following none;
+    return say_parts(word, Tag::kProperNoun, none).phonemes;
+  };
+  return read_word_forms({source, lexicon, british, options.is_own_word, say}, std::move(tokens));
 }
 
 namespace {
@@ -180,12 +216,13 @@ Result<Phonemized> EnglishG2p::phonemize(std::string_view source, size_t source_
   text::NormalizeOptions options;
   options.british = impl_->british;
   if (!impl_->user.empty()) options.is_own_word = [this](std::string_view w) { return impl_->user.find(w) != nullptr; };
-  SYRINX_TRY(const text::Normalized normalized, text::normalize(source, options));
-  const std::vector<text::Token>& tokens = normalized.tokens;
+  options.is_word = [this](std::string_view w) { return impl_->lexicon.contains(w); };
+  SYRINX_TRY(text::Normalized normalized, text::normalize(source, options));
+  const std::vector<text::Token> tokens = impl_->read_forms(source, options, std::move(normalized.tokens));
   const std::vector<Tag> tags = tag_tokens(tokens);
   std::vector<Spoken> said(tokens.size());
   Following following;
-  for (size_t i = tokens.size(); i-- > 0;) said[i] = impl_->say_token(tokens[i], tags[i], following);
+  for (size_t i = tokens.size(); i-- > 0;) said[i] = impl_->say_token(tokens, i, tags[i], following);
 
   Phonemized out;
   out.dropped = normalized.dropped;

@@ -68,6 +68,12 @@ Phonemes from_utf8(std::string_view bytes) {
   return out;
 }
 
+std::string to_utf8(PhonemesView phonemes) {
+  std::string out;
+  for (const char32_t c : phonemes) text::append_utf8(out, c);
+  return out;
+}
+
 void append_for_model(std::string& out, PhonemesView phonemes) {
   for (const char32_t c : phonemes) text::append_utf8(out, c == U'ɾ' ? U'T' : c == U'ʔ' ? U't' : c);
 }

@@ -25,6 +25,7 @@ Phonemes with_stress(PhonemesView phonemes, float stress);
 int weight(PhonemesView phonemes);
 
 Phonemes from_utf8(std::string_view bytes);
+std::string to_utf8(PhonemesView phonemes);
 // Appends in the alphabet of the model: the flap becomes T and the glottal stop t.
 void append_for_model(std::string& out, PhonemesView phonemes);
 

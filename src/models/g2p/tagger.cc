@@ -42,6 +42,7 @@ bool is_word(const text::Token& token) {
 }
 
 Tag closed_or_noun(const text::Token& token, bool sentence_start) {
+  if (token.kind == text::TokenKind::kLetters && token.text.size() > 1) return Tag::kProperNoun;  // "IT" is no pronoun
   const std::string key = " " + text::ascii_lower(token.text) + " ";
   for (const ClosedClass& closed : kClosed) {
     if (closed.words.find(key) != std::string_view::npos) return closed.tag;

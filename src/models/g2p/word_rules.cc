@@ -30,6 +30,12 @@ bool ends_with(std::string_view word, std::string_view end) { return word.ends_w
 
 std::string without(std::string_view word, size_t bytes) { return std::string(word.substr(0, word.size() - bytes)); }
 
+// Capitals are stressed.
+std::optional<float> stress_of(std::string_view word) {
+  if (word == text::ascii_lower(word)) return std::nullopt;
+  return word == text::ascii_upper(word) ? 2.0f : 0.5f;
+}
+
 // The rule of a word with an ending, by that of its stem.
 SoundRule stem_rule(SoundRule rule) {
   switch (rule) {
@@ -53,12 +59,14 @@ const char* sound_rule_name(SoundRule rule) {
     case SoundRule::kHeteronymEnd: return "heteronym-end";
     case SoundRule::kHeteronymDefault: return "heteronym-default";
     case SoundRule::kHeteronymStem: return "heteronym-stem";
+    case SoundRule::kHomograph: return "homograph";
     case SoundRule::kSpelled: return "spelled";
     case SoundRule::kSpelledStem: return "spelled-stem";
     case SoundRule::kCompound: return "compound";
     case SoundRule::kLetterToSound: return "letter-to-sound";
     case SoundRule::kDictionary: return "dictionary";
     case SoundRule::kPhonemes: return "phonemes";
+    case SoundRule::kTable: return "table";
   }
   return "?";
 }
@@ -263,9 +271,21 @@ std::optional<Spoken> WordRules::regular(std::string_view word, const Query& que
   return ending(word, query);
 }
 
+std::optional<Spoken> WordRules::say_reading(std::string_view word, const HomographReading& reading) const {
+  std::optional<std::string_view> value = british_ ? reading.british : reading.american;
+  if (!reading.tag.empty()) {
+    const auto entry = lexicon_.gold(text::ascii_lower(word));
+    if (!entry || !entry->by_tag()) return std::nullopt;
+    value = entry->find(reading.tag);
+  }
+  if (!value || value->empty()) return std::nullopt;
+  const Phonemes phonemes = from_utf8(*value);
+  const std::optional<float> stress = stress_of(word);
+  return Spoken{stress ? with_stress(phonemes, *stress) : phonemes, WordKind::kLexicon, SoundRule::kHomograph};
+}
+
 std::optional<Spoken> WordRules::say(std::string_view word, Tag tag, const Following& following) const {
-  Query query{tag, std::nullopt, following};
-  if (word != text::ascii_lower(word)) query.stress = word == text::ascii_upper(word) ? 2.0f : 0.5f;
+  const Query query{tag, stress_of(word), following};
   if (auto said = special(word, query)) {
     if (said->kind != WordKind::kSpelled) said->rule = SoundRule::kFunctionWord;
     return said;

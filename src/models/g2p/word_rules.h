@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "models/g2p/english.h"
+#include "models/g2p/homographs.h"
 #include "models/g2p/lexicon.h"
 #include "models/g2p/phoneme.h"
 #include "models/g2p/tagger.h"
@@ -30,12 +31,14 @@ enum class SoundRule : uint8_t {
   kHeteronymEnd,      // because no word follows in the phrase,
   kHeteronymDefault,  // or because nothing decided
   kHeteronymStem,     // such a word with -s, -ed or -ing
+  kHomograph,         // one of several pronunciations: by the words around it (homographs.h)
   kSpelled,           // letter by letter
   kSpelledStem,       // the same with -s, -ed or -ing: "IDs"
   kCompound,          // parts, each by a rule of its own
   kLetterToSound,     // the network for unknown words
   kDictionary,        // the user's own words
   kPhonemes,          // phonemes in the text
+  kTable,             // those of a list of acronyms, names and borrowed words, or of a contraction's parts
 };
 const char* sound_rule_name(SoundRule rule);
 
@@ -56,6 +59,8 @@ class WordRules {
 
   // A word of ASCII letters, apostrophes, hyphens and points, as written.  Nothing when no rule knows it.
   std::optional<Spoken> say(std::string_view word, Tag tag, const Following& following) const;
+  // A homograph by a reading that its sentence has chosen.  Nothing where the lexicon does not have that variant.
+  std::optional<Spoken> say_reading(std::string_view word, const HomographReading& reading) const;
   // Letter by letter, the last one stressed.  Nothing if the lexicon lacks a letter's name.
   std::optional<Phonemes> spell(std::string_view letters) const;
   bool british() const { return british_; }

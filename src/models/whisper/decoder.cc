@@ -46,7 +46,7 @@ float log_probability(std::span<float> all, size_t count, size_t at) {
 
 }  // namespace
 
-Result<DecoderState> DecoderState::make(const Model& model, size_t hypotheses) {
+Status DecoderState::check(const Model& model, size_t hypotheses) {
   const nn::DecoderConfig& c = model.weights().decoder.shape;
   if (hypotheses == 0 || hypotheses > kMaxHypotheses)
     return fail(Code::kLimitExceeded, "{} hypotheses at once, a decoder takes 1 to {}", hypotheses, kMaxHypotheses);
@@ -55,6 +55,13 @@ Result<DecoderState> DecoderState::make(const Model& model, size_t hypotheses) {
   if (bytes > nn::kMaxCacheBytes)
     return fail(Code::kLimitExceeded, "{} hypotheses need {} bytes, the limit is {}; ask for fewer", hypotheses, bytes,
                 nn::kMaxCacheBytes);
+  return {};
+}
+
+Result<DecoderState> DecoderState::make(const Model& model, size_t hypotheses) {
+  SYRINX_TRY_VOID(check(model, hypotheses));
+  const nn::DecoderConfig& c = model.weights().decoder.shape;
+  const size_t positions = model.config().text_positions;
   DecoderState state;
   for (size_t i = 0; i < hypotheses; ++i) {
     SYRINX_TRY(nn::KvCache cache, nn::KvCache::make({.type = c.cache,
@@ -67,9 +74,9 @@ Result<DecoderState> DecoderState::make(const Model& model, size_t hypotheses) {
   return state;
 }
 
-void DecoderState::copy(size_t from, size_t to) {
+void DecoderState::copy(size_t from, size_t to, size_t same) {
   SYRINX_CHECK(from < hypotheses() && to < hypotheses(), "hypothesis {} to {} of {}", from, to, hypotheses());
-  caches_[to].copy_from(caches_[from]);
+  caches_[to].copy_from(caches_[from], same);
 }
 
 Decoder::Decoder(std::shared_ptr<const Model> model, ThreadTeam& team, size_t max_hypotheses)

@@ -24,11 +24,12 @@ inline constexpr size_t kMaxHypotheses = 64;
 class DecoderState {
  public:
   // 1 to kMaxHypotheses; kLimitExceeded beyond, or for a model whose caches would be larger than 4 GiB.
+  static Status check(const Model& model, size_t hypotheses);
   static Result<DecoderState> make(const Model& model, size_t hypotheses);
   // Empty again.
   void reset(size_t hypothesis) { caches_[hypothesis].reset(); }
-  // `to` has read what `from` has.
-  void copy(size_t from, size_t to);
+  // `to` has read what `from` has; they are known to be equal in the first `same` tokens.
+  void copy(size_t from, size_t to, size_t same = 0);
   size_t hypotheses() const { return caches_.size(); }
   size_t position(size_t hypothesis) const { return caches_[hypothesis].position; }  // of the next token
   size_t room(size_t hypothesis) const { return caches_[hypothesis].room(); }

@@ -34,15 +34,19 @@ double speech_end(std::span<const Segment> segments) {
 
 LongForm::LongForm(const text::ByteBpe& bpe, const Tokens& tokens, size_t content_frames,
                    const LongFormSettings& settings)
-    : bpe_(bpe), tokens_(tokens), content_frames_(content_frames), settings_(settings) {}
+    : bpe_(bpe), tokens_(tokens), content_frames_(content_frames), settings_(settings), said_(settings.prompt) {}
 
 size_t LongForm::window_frames() const { return std::min(settings_.window_frames, content_frames_ - frame_); }
 
 std::optional<LongForm::Window> LongForm::next() const {
   if (frame_ >= content_frames_) return std::nullopt;
   Window window = {.first_frame = frame_, .frames = window_frames(), .prompt = {}};
-  const size_t begin = std::max(prompt_begin_, said_.size() - std::min(said_.size(), settings_.max_prompt_tokens));
-  window.prompt.assign(said_.begin() + static_cast<ptrdiff_t>(begin), said_.end());
+  const size_t kept = settings_.carry_prompt ? std::min(settings_.prompt.size(), settings_.max_prompt_tokens) : 0;
+  const size_t room = settings_.max_prompt_tokens - kept;
+  const size_t begin =
+      std::max({prompt_begin_, kept > 0 ? settings_.prompt.size() : 0, said_.size() - std::min(said_.size(), room)});
+  window.prompt.assign(settings_.prompt.end() - static_cast<ptrdiff_t>(kept), settings_.prompt.end());
+  window.prompt.insert(window.prompt.end(), said_.begin() + static_cast<ptrdiff_t>(begin), said_.end());
   return window;
 }
 

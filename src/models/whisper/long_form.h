@@ -23,9 +23,13 @@ struct DecodedWindow {
 };
 
 struct LongFormSettings {
-  size_t window_frames = 3000;              // of mel: 30 s
-  size_t max_prompt_tokens = 223;           // of the text before: half of the 448 positions but one
-  bool condition_on_previous = true;        // earlier text becomes the prompt
+  size_t window_frames = 3000;        // of mel: 30 s
+  size_t max_prompt_tokens = 223;     // of the text before: half of the 448 positions but one
+  bool condition_on_previous = true;  // earlier text becomes the prompt
+  // The prompt before all text, at most max_prompt_tokens: told to each window with what was said before it, or else,
+  // as if it had been said, as long as earlier text is told.
+  std::vector<int32_t> prompt = {};
+  bool carry_prompt = false;
   float no_speech_threshold = 0.6f;         // above it a window is skipped, unless
   float log_probability_threshold = -1.0f;  // its mean log-probability is above this
 };
@@ -67,7 +71,7 @@ class LongForm {
   size_t frame_ = 0;
   double last_speech_s_ = 0;
   std::vector<Segment> segments_;
-  std::vector<int32_t> said_;  // all tokens so far
+  std::vector<int32_t> said_;  // the prompt and all tokens so far
   size_t prompt_begin_ = 0;    // what was said before it is not told again
 };
 

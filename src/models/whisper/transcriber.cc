@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLeastShortFrames = 1000;   // 10 s: shorter windows hallucinate
 constexpr size_t kShortPaddingFrames = 100;  // of silence behind the sound
-constexpr size_t kWarmUpTokens = 8;          // greedily, and of samples
+constexpr size_t kWarmUpTokens = 8;          // greedily, by a beam, and of samples
 constexpr size_t kWarmUpText = 64;           // tokens whose words get times
 constexpr size_t kMelFramesAtOnce = 500;
 constexpr size_t kPaddingSamples = 480'000;  // 30 s of silence behind the sound, as the maker puts there
@@ -172,12 +172,10 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   const size_t frames = LogMel::frame_count(samples.size());
   language_ = vocabulary_->tokens.multilingual ? settings.language : nullptr;
   if (frames == 0 || is_digital_silence(samples)) return heard;
-  WindowPrompt prompt = {.previous = {}, .language = nullptr, .translate = settings.translate, .timestamps = true};
-  if (!before.empty())
-    if (auto ids = vocabulary_->bpe.encode(" " + std::string(before))) prompt.previous = std::move(*ids);
-  const size_t room = model_->config().text_positions / 2 - 1;
-  if (prompt.previous.size() > room)
-    prompt.previous.erase(prompt.previous.begin(), prompt.previous.end() - static_cast<ptrdiff_t>(room));
+  WindowPrompt prompt = {.previous = prompt_of(settings, before),
+                         .language = nullptr,
+                         .translate = settings.translate,
+                         .timestamps = true};
   const DecodedWindow decoded =
       decode_short(samples, {.first_frame = 0, .frames = frames, .prompt = {}}, prompt, settings);
   const LongForm silence(vocabulary_->bpe, vocabulary_->tokens, frames, settings.long_form);
@@ -200,6 +198,19 @@ HeardWindow Transcriber::hear(std::span<const float> samples, const TranscriberS
   return heard;
 }
 
+// The settings' own prompt and as much of the end of the text before as there is room for.
+std::vector<int32_t> Transcriber::prompt_of(const TranscriberSettings& settings, std::string_view before) const {
+  const size_t most = model_->config().text_positions / 2 - 1;
+  const std::vector<int32_t>& own = settings.long_form.prompt;
+  std::vector<int32_t> ids(own.end() - static_cast<ptrdiff_t>(std::min(own.size(), most)), own.end());
+  if (before.empty()) return ids;
+  const auto said = vocabulary_->bpe.encode(" " + std::string(before));
+  if (!said) return ids;
+  const size_t room = std::min(said->size(), most - ids.size());
+  ids.insert(ids.end(), said->end() - static_cast<ptrdiff_t>(room), said->end());
+  return ids;
+}
+
 void Transcriber::warm_up() {
   const std::vector<float> silence(window_frames_ * kHopSamples, 0.0f);
   std::vector<int32_t> text(std::min(kWarmUpText, model_->config().text_positions / 2));
@@ -209,9 +220,11 @@ void Transcriber::warm_up() {
     language_ = nullptr;
     find_language();
     const WindowPrompt prompt = {.previous = {}, .language = language_, .translate = false, .timestamps = true};
-    for (const float temperature : {0.0f, 1.0f}) {
+    for (const auto& [temperature, beam] :
+         {std::pair(0.0f, size_t{0}), std::pair(0.0f, kUsualBeam), std::pair(1.0f, size_t{0})}) {
       DecodeSettings settings;
       settings.temperatures = {temperature};
+      settings.beam = beam;
       settings.max_tokens = kWarmUpTokens;
       decoder_->decode(audio_, prompt, settings, 0);
     }

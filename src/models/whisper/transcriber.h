@@ -55,7 +55,8 @@ class Transcriber {
                                           const Progress& progress = {});
 
   // The same of one window, of which 30 s are heard at most: no second window for what was left unfinished, and the
-  // words' times always.  `before` is the text that came before.  Silence gives no words.
+  // words' times always.  `before` is the text that came before, told behind the settings' prompt.  Silence gives no
+  // words.
   HeardWindow hear(std::span<const float> samples, const TranscriberSettings& settings, std::string_view before = {});
 
   // Runs a window of 30 s and, as hear() takes it, one of 10 s, with a few tokens, so that the first sound does not
@@ -80,6 +81,7 @@ class Transcriber {
   void encode(std::span<const float> samples, const LongForm::Window& window, float peak, size_t frames);
   DecodedWindow decode_short(std::span<const float> samples, const LongForm::Window& window, WindowPrompt& prompt,
                              const TranscriberSettings& settings);
+  std::vector<int32_t> prompt_of(const TranscriberSettings& settings, std::string_view before) const;
   void find_language();  // of the window at hand, where it is not known
   std::vector<int32_t> text_of(std::span<const int32_t> ids) const;
 

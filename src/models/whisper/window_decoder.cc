@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -82,7 +81,7 @@ bool ends_in_loop(std::span<const int32_t> ids) {
 Result<std::unique_ptr<WindowDecoder>> WindowDecoder::create(std::shared_ptr<const Model> model,
                                                              const text::ByteBpe& bpe, const Tokens& tokens,
                                                              ThreadTeam& team) {
-  SYRINX_TRY(DecoderState state, DecoderState::make(*model, kBestOf));
+  SYRINX_TRY(DecoderState state, DecoderState::make(*model, kUsualBestOf));
   return std::unique_ptr<WindowDecoder>(new WindowDecoder(std::move(model), bpe, tokens, team, std::move(state)));
 }
 
@@ -94,15 +93,33 @@ WindowDecoder::WindowDecoder(std::shared_ptr<const Model> model, const text::Byt
       timed_(make_rules(bpe, tokens, true)),
       untimed_(make_rules(bpe, tokens, false)),
       alignment_heads_(alignment_heads(model_->config())),
-      decoder_(model_, team, kBestOf),
+      team_(team),
+      decoder_(std::make_unique<Decoder>(model_, team, state.hypotheses())),
       state_(std::move(state)),
-      logits_(kBestOf * model_->config().vocabulary),
-      exponentials_(model_->config().vocabulary) {}
+      logits_(state_.hypotheses() * model_->config().vocabulary),
+      exponentials_(model_->config().vocabulary) {
+  candidates_.reserve(BeamSearch::kMaxBeam * BeamSearch::kMaxCandidates);
+  inputs_.reserve(std::max(BeamSearch::kMaxBeam, kMaxBestOf));
+}
+
+void WindowDecoder::reserve(size_t hypotheses) {
+  if (hypotheses <= state_.hypotheses()) return;
+  Result<DecoderState> state = DecoderState::make(*model_, hypotheses);
+  SYRINX_CHECK(state.has_value(), "{}", state.error().message);
+  state_ = *std::move(state);
+  decoder_ = std::make_unique<Decoder>(model_, team_, hypotheses);
+  decoder_->set_between(between_);
+  logits_.resize(hypotheses * model_->config().vocabulary);
+}
+
+size_t WindowDecoder::max_tokens(const DecodeSettings& settings) const {
+  return std::min(settings.max_tokens, model_->config().text_positions / 2);
+}
 
 const Language& WindowDecoder::detect_language(const AudioState& audio, float* probability) {
   SYRINX_CHECK(tokens_.multilingual);
   state_.reset(0);
-  const std::span<const float> logits = decoder_.prefill(0, std::span(&tokens_.start_of_transcript, 1), audio, state_);
+  const std::span<const float> logits = decoder_->prefill(0, std::span(&tokens_.start_of_transcript, 1), audio, state_);
   std::vector<float> values;
   for (const Language& language : tokens_.languages) values.push_back(logits[static_cast<size_t>(language.token)]);
   const auto best = static_cast<size_t>(std::ranges::max_element(values) - values.begin());
@@ -118,18 +135,18 @@ float WindowDecoder::read_prompt(const AudioState& audio, const WindowPrompt& pr
   const std::vector<int32_t> own = tokens_.prompt(prompt.language, prompt.translate, prompt.timestamps);
   before.push_back(own.front());
   state_.reset(0);
-  std::span<const float> logits = decoder_.prefill(0, before, audio, state_);
+  std::span<const float> logits = decoder_->prefill(0, before, audio, state_);
   const double no_speech = logits[static_cast<size_t>(tokens_.no_speech)] - log_sum_exp(logits);
   give_way();
-  if (own.size() > 1) logits = decoder_.prefill(0, std::span(own).subspan(1), audio, state_);
+  if (own.size() > 1) logits = decoder_->prefill(0, std::span(own).subspan(1), audio, state_);
   std::ranges::copy(logits, logits_.begin());
   give_way();
   return static_cast<float>(std::exp(no_speech));
 }
 
-void WindowDecoder::extend(Hypothesis& hypothesis, std::span<float> logits, const Rules& rules, float temperature,
+void WindowDecoder::extend(Sequence& sequence, std::span<float> logits, const Rules& rules, float temperature,
                            Rng& rng) {
-  apply_rules(rules, tokens_, hypothesis.ids, logits);
+  apply_rules(rules, tokens_, sequence.ids, logits);
   auto next = static_cast<size_t>(std::ranges::max_element(logits) - logits.begin());
   const float greatest = logits[next];
   if (temperature > 0) {
@@ -138,86 +155,120 @@ void WindowDecoder::extend(Hypothesis& hypothesis, std::span<float> logits, cons
   }
   const double sum = exponentials(logits, greatest, 1, exponentials_);
   const double log_probability = logits[next] - greatest - std::log(sum);
-  hypothesis.sum += log_probability;
+  sequence.sum += log_probability;
   if (static_cast<int32_t>(next) == tokens_.end_of_text) {
-    hypothesis.ended = true;
+    sequence.ended = true;
     return;
   }
-  hypothesis.ids.push_back(static_cast<int32_t>(next));
-  hypothesis.log_probabilities.push_back(static_cast<float>(log_probability));
+  sequence.ids.push_back(static_cast<int32_t>(next));
+  sequence.log_probabilities.push_back(static_cast<float>(log_probability));
 }
 
-bool WindowDecoder::repeats_itself(const Hypothesis& hypothesis, const DecodeSettings& settings) const {
+bool WindowDecoder::repeats_itself(const Sequence& sequence, const DecodeSettings& settings) const {
   std::array<int32_t, 3 * kMaxLoopTokens> tail = {};  // as much of the text as a loop can take, at the array's end
   size_t count = 0;
-  for (auto id = hypothesis.ids.rbegin(); id != hypothesis.ids.rend() && count < tail.size(); ++id)
+  for (auto id = sequence.ids.rbegin(); id != sequence.ids.rend() && count < tail.size(); ++id)
     if (tokens_.is_text(*id)) tail[tail.size() - ++count] = *id;
   return ends_in_loop(std::span(tail).last(count)) &&
-         compression_ratio(bpe_, hypothesis.ids) > settings.compression_ratio_threshold;
+         compression_ratio(bpe_, sequence.ids) > settings.compression_ratio_threshold;
 }
 
-DecodedWindow WindowDecoder::finish(const Hypothesis& hypothesis, float no_speech, float temperature) const {
+DecodedWindow WindowDecoder::finish(const Sequence& sequence, float no_speech, float temperature) const {
   DecodedWindow window;
-  window.tokens = hypothesis.ids;
-  window.log_probabilities = hypothesis.log_probabilities;
-  window.mean_log_probability = static_cast<float>(hypothesis.sum / static_cast<double>(hypothesis.ids.size() + 1));
+  window.tokens = sequence.ids;
+  window.log_probabilities = sequence.log_probabilities;
+  window.mean_log_probability = static_cast<float>(sequence.sum / static_cast<double>(sequence.ids.size() + 1));
   window.no_speech = no_speech;
   window.temperature = temperature;
-  window.compression_ratio = compression_ratio(bpe_, hypothesis.ids);
+  window.compression_ratio = compression_ratio(bpe_, sequence.ids);
   return window;
 }
 
 DecodedWindow WindowDecoder::decode_at(float temperature, const AudioState& audio, const WindowPrompt& prompt,
                                        const DecodeSettings& settings, uint64_t stream) {
-  const size_t vocabulary = model_->config().vocabulary;
+  const size_t vocabulary = model_->config().vocabulary, most = max_tokens(settings);
   const Rules& rules = prompt.timestamps ? timed_ : untimed_;
-  const size_t max_tokens = std::min(settings.max_tokens, model_->config().text_positions / 2);
   const float no_speech = read_prompt(audio, prompt);
-  std::vector<Hypothesis> hypotheses(temperature > 0 ? kBestOf : 1);
-  for (Hypothesis& hypothesis : hypotheses) {
-    hypothesis.ids.reserve(max_tokens);
-    hypothesis.log_probabilities.reserve(max_tokens);
-  }
-  const auto row = [&](size_t h) { return std::span(logits_).subspan(h * vocabulary, vocabulary); };
-  for (size_t h = 1; h < hypotheses.size(); ++h) {
+  std::vector<Sequence> sequences(temperature > 0 ? settings.best_of : 1);
+  for (Sequence& sequence : sequences) sequence.reserve(most);
+  for (size_t h = 1; h < sequences.size(); ++h) {
     state_.copy(0, h);
-    std::ranges::copy(row(0), row(h).begin());
+    std::ranges::copy(logits_of(0), logits_of(h).begin());
     give_way();
   }
   Rng rng(settings.seed, stream);
-  std::vector<DecoderInput> inputs;
-  inputs.reserve(hypotheses.size());
-  for (size_t step = 0; step < max_tokens; ++step) {
-    inputs.clear();
-    for (size_t h = 0; h < hypotheses.size(); ++h) {
-      Hypothesis& hypothesis = hypotheses[h];
-      if (hypothesis.ended) continue;
-      extend(hypothesis, row(h), rules, temperature, rng);
-      if (!hypothesis.ended && settings.stop_loops) hypothesis.ended = repeats_itself(hypothesis, settings);
-      if (!hypothesis.ended && state_.room(h) > 0) inputs.push_back({h, hypothesis.ids.back(), &audio});
+  for (size_t step = 0; step < most; ++step) {
+    inputs_.clear();
+    for (size_t h = 0; h < sequences.size(); ++h) {
+      Sequence& sequence = sequences[h];
+      if (sequence.ended) continue;
+      extend(sequence, logits_of(h), rules, temperature, rng);
+      if (!sequence.ended && settings.stop_loops) sequence.ended = repeats_itself(sequence, settings);
+      if (!sequence.ended && state_.room(h) > 0) inputs_.push_back({h, sequence.ids.back(), &audio});
     }
-    if (inputs.empty() || step + 1 == max_tokens) break;
-    if (inputs.size() > 1) give_way();  // behind a draw from each
-    const View<const float, 2> logits = decoder_.step(inputs, state_);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      std::ranges::copy(std::span(logits.row(i), vocabulary), row(inputs[i].hypothesis).begin());
+    if (inputs_.empty() || step + 1 == most) break;
+    if (inputs_.size() > 1) give_way();  // behind a draw from each
+    const View<const float, 2> logits = decoder_->step(inputs_, state_);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      std::ranges::copy(std::span(logits.row(i), vocabulary), logits_of(inputs_[i].hypothesis).begin());
     give_way();
   }
-  // The maker's rank: the sum over the number of tokens.
-  const auto score = [](const Hypothesis& hypothesis) {
-    return hypothesis.ids.empty() ? -std::numeric_limits<double>::infinity()
-                                  : hypothesis.sum / static_cast<double>(hypothesis.ids.size());
-  };
-  return finish(*std::ranges::max_element(hypotheses, {}, score), no_speech, temperature);
+  return finish(best_of(sequences, settings.length_penalty), no_speech, temperature);
+}
+
+// The likeliest tokens behind each sequence of the search; members share the sequences.  `logits` are the last step's,
+// null: what the prompt has left.
+void WindowDecoder::find_candidates(const Rules& rules, const View<const float, 2>* logits) {
+  const std::span<const Sequence> live = beam_.live();
+  const size_t count = beam_.candidates();
+  candidates_.resize(live.size() * count);
+  team_.run([&](int member) {
+    const Range own = split_range(live.size(), member, team_.size());
+    for (size_t i = own.begin; i < own.end; ++i) {
+      const std::span<float> row = logits_of(i);
+      if (logits != nullptr) std::ranges::copy(std::span(logits->row(i), row.size()), row.begin());
+      apply_rules(rules, tokens_, live[i].ids, row);
+      whisper::find_candidates(row, std::span(candidates_).subspan(i * count, count));
+    }
+  });
+}
+
+// By a beam.  A text that repeats itself ends as a greedy one does: when the likeliest sequence does so.
+DecodedWindow WindowDecoder::search(const AudioState& audio, const WindowPrompt& prompt,
+                                    const DecodeSettings& settings) {
+  const Rules& rules = prompt.timestamps ? timed_ : untimed_;
+  const size_t most = max_tokens(settings);
+  const float no_speech = read_prompt(audio, prompt);
+  const size_t read = state_.position(0);
+  beam_.begin(
+      {.beam = settings.beam, .patience = settings.patience, .max_tokens = most, .end_of_text = tokens_.end_of_text});
+  caches_.begin(settings.beam);
+  find_candidates(rules, nullptr);
+  for (size_t step = 1; beam_.extend(candidates_) && step < most && state_.room(caches_.of(0)) > 0; ++step) {
+    if (settings.stop_loops && repeats_itself(beam_.live().front(), settings)) break;
+    caches_.follow(beam_, read, [&](size_t from, size_t to, size_t same) { state_.copy(from, to, same); });
+    give_way();
+    inputs_.clear();
+    for (size_t i = 0; i < beam_.live().size(); ++i)
+      inputs_.push_back({caches_.of(i), beam_.live()[i].ids.back(), &audio});
+    const View<const float, 2> logits = decoder_->step(inputs_, state_);
+    give_way();
+    find_candidates(rules, &logits);
+  }
+  return finish(beam_.result(settings.length_penalty), no_speech, 0);
 }
 
 DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt& prompt, const DecodeSettings& settings,
                                     uint64_t stream) {
-  SYRINX_CHECK(!settings.temperatures.empty());
+  SYRINX_CHECK(!settings.temperatures.empty() && settings.best_of >= 1);
+  reserve(std::max(settings.beam, settings.best_of));
   DecodedWindow window;
   std::optional<DecodedWindow> unsaid;  // where the first one says nothing
   for (size_t i = 0; i < settings.temperatures.size(); ++i) {
-    window = decode_at(settings.temperatures[i], audio, prompt, settings, stream * settings.temperatures.size() + i);
+    const float temperature = settings.temperatures[i];
+    window = temperature == 0 && settings.beam > 0
+                 ? search(audio, prompt, settings)
+                 : decode_at(temperature, audio, prompt, settings, stream * settings.temperatures.size() + i);
     const bool says_something = std::ranges::any_of(window.tokens, [&](int32_t id) { return tokens_.is_text(id); });
     const bool is_missed = settings.is_speech && (!says_something || is_silent(window, settings));
     if (!is_missed && !has_failed(window, settings)) return window;
@@ -237,8 +288,8 @@ std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const Windo
   ids.insert(ids.end(), text_ids.begin(), text_ids.end());
   ids.push_back(tokens_.end_of_text);
   state_.reset(0);
-  decoder_.align(0, ids, audio, alignment_heads_, static_cast<size_t>(tokens_.end_of_text), state_, weights_,
-                 log_probabilities_);
+  decoder_->align(0, ids, audio, alignment_heads_, static_cast<size_t>(tokens_.end_of_text), state_, weights_,
+                  log_probabilities_);
   give_way();
   const std::vector<float> matrix =
       alignment_matrix(weights_, alignment_heads_.size(), ids.size(), audio.positions, positions, between_);

@@ -61,6 +61,7 @@ Result<Transcript> BatchJob::transcribe(SlotWatch& watch) {
     return {};
   };
   TranscribeOptions options;
+  options.segment_times = false;
   options.is_wanted = is_wanted();
   options.heard = [this](const TranscriptSegment& segment) {
     if (!segment.text.empty()) note_first_word(static_cast<double>(system_clock().now_ns() - order_.arrived_ns) * 1e-9);
@@ -95,7 +96,7 @@ bool BatchJob::fail_answer(const HttpError& error) { return tell_failure(*reply(
 // Frees the recording's room before the client learns of the end.
 void BatchJob::end_answer(bool complete) {
   request_ = {};
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply(), complete, what());
 }

@@ -37,8 +37,11 @@ std::vector<float> second_of_tone() {
 }
 
 // The fields that this model refuses.
-std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser) {
+std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser, const RecognitionFamily* family) {
   std::vector<std::string> fields;
+  for (const KnobHolder& other : recognition_knobs())
+    for (const Knob& knob : other.knobs)
+      if (family != nullptr && fits_form(knob) && !has_knob(*family, knob.name)) fields.emplace_back(knob.name);
   const auto add = [&](const char* field, Code code, const TranscribeOptions& options) {
     const Status checked = recogniser.check_stream(options);
     if (!checked && checked.error().code == code) fields.emplace_back(field);
@@ -105,7 +108,7 @@ RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles fi
       path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
       recogniser_(std::move(recogniser)),
       languages_(settings.recognition_languages.empty() ? recogniser_->languages() : settings.recognition_languages),
-      unheeded_fields_(find_unheeded_fields(*recogniser_)),
+      unheeded_fields_(find_unheeded_fields(*recogniser_, files_.family)),
       voice_activity_(recogniser_->voice_activity()) {}
 
 // The whole way once; voice activity would leave out what is no speech.

@@ -273,6 +273,8 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
     return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
   if (const std::string why = why_unread(requested); !why.empty()) return refuse("voice", "{}", why);
+  if (family().blended != nullptr)
+    if (const auto parts = family().blended(requested); !parts) return refuse("voice", "{}", parts.error().message);
   return tl::unexpected(
       HttpError{.status = 404,
                 .message = fmt::format("there is no voice {}; GET /v1/audio/voices lists all", in_quotes(requested)),

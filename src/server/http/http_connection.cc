@@ -44,6 +44,7 @@ constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that
 constexpr std::chrono::seconds kLastLingerTime{2};  // at the server's end, which waits for it
 constexpr std::chrono::seconds kMissedTime{10};     // behind a deadline that nobody has heeded
 constexpr std::chrono::milliseconds kCancelTime{10};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
@@ -101,7 +102,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<bool> send_blocks(ReplyStream& reply, bool chunked);
   asio::awaitable<void> wait_for_news();
   asio::awaitable<void> linger();
-  void take_head(const http::request<http::string_body>& message);
+  bool take_head(const http::request<http::string_body>& message);
   void watch();
   void watch_from_afar();
   asio::awaitable<void> end_watch();
@@ -136,7 +137,7 @@ asio::awaitable<void> Connection::serve() {
   for (; co_await wait_for_request(); answering_.reset()) {
     const Next next = co_await serve_request();
     asks_first_ = false;
-    request_ = {};  // a connection that waits holds nothing of what it has asked
+    request_.clear();  // a connection that waits holds nothing of what it has asked
     sender_.begin({});
     buffer_.shrink_to_fit();
     if (next == Next::kRequest && !transport_.draining) continue;
@@ -180,7 +181,6 @@ asio::awaitable<bool> Connection::wait_for_request() {
 }
 
 void Connection::begin_request() {
-  request_ = {};
   request_.address = address_.to_string();
   request_.arrived_ns = system_clock().now_ns();
   request_.id = new_request_id();
@@ -241,7 +241,7 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   parser.body_limit(boost::none);  // known when the header is
   if (const error_code error = co_await read_head(parser)) co_return co_await refuse_unread(error);
   if (!transport_.draining) answering_.emplace(transport_.answering);  // else further requests do not delay the end
-  take_head(parser.get());
+  if (!take_head(parser.get())) co_return co_await refuse(bad_target());
   if (const std::string_view encoding = request_.header("Transfer-Encoding");
       !encoding.empty() && (sender_.head().http_1_0 || !beast::iequals(encoding, "chunked")))
     co_return co_await refuse(unknown_encoding());
@@ -259,7 +259,6 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   if (admission.body_timeout_s > 0 && !parser.is_done()) arrives_within(admission.body_timeout_s);
   if (!parser.is_done() && !sender_.head().http_1_0 &&
       beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [error, bytes] = co_await asio::async_write(stream_, asio::buffer(kContinue), kAwait);
     if (error) co_return co_await refuse_unread(error);
   }
@@ -289,9 +288,9 @@ HttpReply Connection::answer() {
   }
 }
 
-void Connection::take_head(const http::request<http::string_body>& message) {
+bool Connection::take_head(const http::request<http::string_body>& message) {
   request_.method = std::string(message.method_string());
-  request_.take_target({message.target().data(), message.target().size()});
+  const bool is_plain = request_.take_target({message.target().data(), message.target().size()});
   for (const auto& field : message)
     request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;
@@ -299,6 +298,7 @@ void Connection::take_head(const http::request<http::string_body>& message) {
                  .keep_alive = message.keep_alive(),
                  .http_1_0 = message.version() < 11,
                  .head_only = message.method() == http::verb::head});
+  return is_plain;
 }
 
 asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {

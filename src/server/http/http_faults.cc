@@ -37,6 +37,12 @@ HttpReply parse_fault(const error_code& error, const HttpLimits& limits, size_t 
   return error_reply({.status = 400, .message = fmt::format("this is not an HTTP/1.1 request: {}", error.message())});
 }
 
+HttpReply bad_target() {
+  return error_reply(
+      {.status = 400,
+       .message = "the request's target names no plain host; send a path, or http://host:port and a path"});
+}
+
 HttpReply too_late(double time_s) {
   return error_reply(
       {.status = 408,

@@ -16,6 +16,7 @@ HttpReply parse_fault(const boost::system::error_code& error, const HttpLimits& 
 HttpReply too_late(double time_s);
 HttpReply stalled(double time_s);
 HttpReply unknown_encoding();
+HttpReply bad_target();
 HttpReply too_long(const HttpService::Admission& admission);  // a body that it does not admit
 HttpReply too_early();                                        // bytes behind a handshake that has not been answered
 

@@ -30,21 +30,30 @@ int hex_value(char c) {
   return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-// "host:8080" of "http://user@host:8080/path", of which the path stays; empty, and nothing taken, in other forms.
-std::string_view take_authority(std::string_view& target) {
+// "host:8080" of "http://host:8080/path", of which the path stays; nothing in other forms.
+std::optional<std::string_view> take_authority(std::string_view& target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const size_t end = std::min(target.find_first_of("/?"), target.size());
     const std::string_view authority = target.substr(0, end);
     target.remove_prefix(end);
-    return authority.substr(authority.rfind('@') + 1);
+    return authority;
   }
-  return {};
+  return std::nullopt;
+}
+
+// Neither coded nor with a user's name: what other readers of the same text may take for another host.
+bool is_plain_authority(std::string_view authority) {
+  return !authority.empty() && std::all_of(authority.begin(), authority.end(), [](char c) {
+    const char small = text::ascii_lower(c);
+    return (small >= 'a' && small <= 'z') || text::is_ascii_digit(c) ||
+           std::string_view("-._:[]").find(c) != std::string_view::npos;
+  });
 }
 
 // Decodes what need not have been coded (RFC 3986, section 6.2.2.2): a coded '/' stays within a name, and nothing is
-// decoded twice by who decodes the name.
+// decoded twice where the name is decoded, a '%' by itself in front of it included.
 std::string normalised_path(std::string_view coded) {
   std::string path;
   for (size_t at = 0; at < coded.size(); ++at) {
@@ -55,6 +64,7 @@ std::string normalised_path(std::string_view coded) {
         (small >= 'a' && small <= 'z') || text::is_ascii_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     path += is_unreserved ? c : coded[at];
     if (is_unreserved) at += 2;
+    if (coded[at] == '%' && !plain) path += "25";
   }
   return path.empty() ? "/" : path;
 }
@@ -63,13 +73,22 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 
 }  // namespace
 
-void HttpRequest::take_target(std::string_view target) {
-  if (const std::string_view authority = take_authority(target); !authority.empty())
-    headers.insert(headers.begin(), HttpHeader{"Host", std::string(authority)});
+bool HttpRequest::take_target(std::string_view target) {
+  const auto authority = take_authority(target);
+  if (authority) headers.insert(headers.begin(), HttpHeader{"Host", std::string(*authority)});
   const size_t question = std::min(target.find('?'), target.size());
   path = normalised_path(target.substr(0, question));
   query = std::string(target.substr(std::min(question + 1, target.size())));
+  return !authority || is_plain_authority(*authority);
 }
+
+// Assignment of a short string would keep the memory of the long one.
+void HttpRequest::free_body() {
+  std::string().swap(body);
+  hold.reset();
+}
+
+void HttpRequest::clear() { (void)std::exchange(*this, HttpRequest{}); }
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),

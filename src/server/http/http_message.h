@@ -33,10 +33,13 @@ struct HttpRequest {
   int64_t arrived_ns = 0;            // of the first byte
 
   // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in
-  // front of all others (RFC 9112, section 3.2.2).
-  void take_target(std::string_view target);
+  // front of all others (RFC 9112, section 3.2.2).  False: that is no plain host.
+  bool take_target(std::string_view target);
   // The first header of that name, in any case; empty where there is none.
   std::string_view header(std::string_view name) const;
+  // Nothing is left, memory included: of the body and its room, which a long answer would keep, or of all.
+  void free_body();
+  void clear();
   // The value of `name=value` in the query; nothing is decoded (percent_decoded()).
   std::string_view query_value(std::string_view name) const;
 };

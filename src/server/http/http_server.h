@@ -28,6 +28,8 @@ struct HttpLimits {
   size_t max_connections = 1024, max_connections_per_address = 256;
   size_t max_message_bytes = size_t{1} << 20;  // of a WebSocket's message
   double idle_timeout_s = 75, request_timeout_s = 30, stalled_reader_s = 30;
+  // For a WebSocket's message that holds room, which must also bring something within each stalled_reader_s.
+  double message_timeout_s = 300;
   // For clients that were refused before they had sent all, or are to close: longer than a machine may pause.
   double linger_s = 10;
   double leaving_s = 2;  // for what is on its way to a WebSocket's client when its session leaves it

@@ -16,7 +16,7 @@ using Checked = tl::expected<void, HttpError>;
 Checked take_text(const Json& value, const char* field, std::string& text, size_t max_bytes = kMaxNameBytes);
 Checked take_number(const Json& value, const char* field, double min, double max, double& number);
 Checked take_flag(const Json& value, const char* field, bool& flag);
-// Leaves U+FFFD out, which half an emoji has become, as nothing can speak it; not where nothing else is there.
+// Drops U+FFFD, the remains of half an emoji, which cannot be spoken; a text of nothing else stays as it is.
 std::string without_half_characters(const std::string& text);
 // A name, or {"id": "..."}.
 Checked take_voice(const Json& value, const char* field, std::string& voice);

@@ -59,6 +59,8 @@ class MessageStream {
   void revoke(uint64_t group) { revoked_.store(group, std::memory_order_release); }
   // There must be room(); dropped when the client is gone.
   void send(Message message);
+  // Room for what the session keeps of the client's messages; empty: none is needed.
+  Room begin_room() const { return begin_room_ ? begin_room_() : Room(); }
   // Behind what was sent; the first one counts.
   void end(End end);
   // Until something has changed since the last wait: a message, room, the client, a poke; or for `limit`.

@@ -43,7 +43,8 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
         socket_(order_.stream),
         news_(order_.stream.get_executor()),
         room_(order_.stream.get_executor()),
-        deadline_(order_.stream.get_executor()) {}
+        deadline_(order_.stream.get_executor()),
+        arrival_(order_.stream.get_executor()) {}
   ~WebSocket() { order_.messages->on_news({}); }
   WebSocket(const WebSocket&) = delete;
   WebSocket& operator=(const WebSocket&) = delete;
@@ -61,6 +62,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
       socket_.over_ = true;
       socket_.room_.cancel();
       socket_.deadline_.cancel();
+      socket_.arrival_.cancel();
       socket_.order_.stream.close();
     }
     Ending(const Ending&) = delete;
@@ -78,6 +80,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   asio::awaitable<void> send_messages();
   asio::awaitable<bool> send(const MessageStream::Message& message);
   asio::awaitable<void> close(const MessageStream::End& end);
+  void arrives_by(asio::steady_timer::time_point end);
   void cut_within(Duration time);
   void cut();
   static asio::awaitable<void> wait(asio::steady_timer& timer) {
@@ -90,6 +93,7 @@ class WebSocket final : public std::enable_shared_from_this<WebSocket> {
   websocket::stream<ClientStream&> socket_;
   asio::steady_timer news_, room_;                  // cancelled when there are any, and when there is some
   asio::steady_timer deadline_;                     // of the message that is being sent, or of the end
+  asio::steady_timer arrival_;                      // deadline of a long message, while it is read
   asio::cancellation_signal end_read_, end_close_;  // Beast's operations, while they run
   bool is_in_read_ = false;
   bool reading_ = false, leaving_ = false, closing_ = false, over_ = false;  // each for good, but the first
@@ -160,13 +164,18 @@ asio::awaitable<void> WebSocket::read_messages() {
   MessageStream& messages = *order_.messages;
   beast::flat_buffer buffer;
   MessageStream::Room room;
+  Duration left = steady_seconds(limits_.message_timeout_s);  // for the message that holds room
   for (;;) {
     while (!messages.takes_more() && !messages.is_gone() && !closing_) co_await wait(room_);
     if (messages.is_gone() || closing_) break;
+    const auto begun = std::chrono::steady_clock::now();
+    if (room) arrives_by(begun + std::min(left, steady_seconds(limits_.stalled_reader_s)));
     is_in_read_ = true;
     const auto [error, bytes] =
         co_await socket_.async_read_some(buffer, 0, asio::bind_cancellation_slot(end_read_.slot(), kAwait));
     is_in_read_ = false;
+    arrives_by(asio::steady_timer::time_point::max());
+    if (room) left -= std::chrono::steady_clock::now() - begun;
     if (error) co_return;
     if (messages.is_gone()) continue;
     if (!messages.has_room_for(buffer.size(), room)) {
@@ -177,6 +186,7 @@ asio::awaitable<void> WebSocket::read_messages() {
       continue;
     }
     if (!socket_.is_message_done()) continue;
+    left = steady_seconds(limits_.message_timeout_s);
     std::string message = beast::buffers_to_string(buffer.data());
     buffer.clear();
     buffer.shrink_to_fit();
@@ -227,6 +237,17 @@ asio::awaitable<void> WebSocket::close(const MessageStream::End& end) {
   const websocket::close_reason reason(static_cast<websocket::close_code>(end.code), end.reason);
   closing_ = true;  // whether the client answers or not
   co_await socket_.async_close(reason, asio::bind_cancellation_slot(end_close_.slot(), kAwait));
+}
+
+// Half a message keeps others from the room that it holds.
+void WebSocket::arrives_by(asio::steady_timer::time_point end) {
+  arrival_.expires_at(end);
+  if (end == asio::steady_timer::time_point::max()) return;
+  arrival_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->arrival_.expiry() > std::chrono::steady_clock::now()) return;
+    self->order_.messages->leave(MessageStream::End{.code = 1008, .reason = "a long message has not come in time"});
+  });
 }
 
 // Whatever is being written then.

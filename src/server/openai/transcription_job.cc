@@ -56,23 +56,31 @@ Json segment_json(const TranscriptSegment& segment, size_t id) {
   return json;
 }
 
+// In order of time: segments of two channels may overlap.
+Json::Array words_json(const Transcript& transcript) {
+  std::vector<std::pair<const TranscriptWord*, std::optional<int>>> words;
+  for (const TranscriptSegment& segment : transcript.segments)
+    for (const TranscriptWord& word : segment.words) words.emplace_back(&word, segment.channel);
+  std::ranges::stable_sort(words, {}, [](const auto& word) { return word.first->start_s; });
+  Json::Array items;
+  for (const auto& [word, channel] : words) {
+    Json item;
+    item.set("word", word->text).set("start", rounded_s(word->start_s)).set("end", rounded_s(word->end_s));
+    if (channel) item.set("channel", *channel);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
 Json verbose_json(const Transcript& transcript, const TranscriptionRequest& request) {
   Json json;
   json.set("task", request.options.knobs.flag("translate") ? "translate" : "transcribe");
   json.set("language", transcript.language).set("duration", rounded_s(transcript.audio_s));
   json.set("text", transcript.text());
-  Json::Array segments, words;
-  for (size_t i = 0; i < transcript.segments.size(); ++i) {
-    const TranscriptSegment& segment = transcript.segments[i];
-    segments.push_back(segment_json(segment, i));
-    for (const TranscriptWord& word : segment.words) {
-      Json item;
-      item.set("word", word.text).set("start", rounded_s(word.start_s)).set("end", rounded_s(word.end_s));
-      words.push_back(std::move(item));
-    }
-  }
+  Json::Array segments;
+  for (size_t i = 0; i < transcript.segments.size(); ++i) segments.push_back(segment_json(transcript.segments[i], i));
   if (request.segments) json.set("segments", std::move(segments));
-  if (request.options.words) json.set("words", std::move(words));
+  if (request.options.words) json.set("words", words_json(transcript));
   json.set("usage", usage_of(transcript));
   if (!transcript.warnings.empty()) json.set("warnings", to_json(transcript.warnings));
   return json;
@@ -103,8 +111,7 @@ TranscriptionJob::TranscriptionJob(std::shared_ptr<const RecognitionModel> model
 
 Status TranscriptionJob::work(SlotWatch& watch) {
   SYRINX_TRY_VOID(parse());
-  // Before the file is decoded.  What holds for a stream's options does for a recording's: no field asks for a beam.
-  SYRINX_TRY_VOID(model().recogniser().check_stream(request_.options));
+  SYRINX_TRY_VOID(model().recogniser().check_recording(request_.options));  // before the file is decoded
   const Stopwatch took;
   const Result<Transcript> transcript = transcribe(watch);
   watch.wait_ends();
@@ -130,7 +137,7 @@ bool TranscriptionJob::fail_answer(const HttpError& error) { return tell_failure
 
 // Frees the recording's room before the client learns of the end.
 void TranscriptionJob::end_answer(bool complete) {
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply(), complete, "the transcription");
 }
@@ -143,8 +150,10 @@ Status TranscriptionJob::parse() {
   };
   const auto parts = parse_multipart(order_.type, order_.body);
   if (!parts) return misused(parts.error());
-  auto request = parse_transcription_request(
-      *parts, {.translated = order_.translated, .takes_keywords = model().takes_keywords(), .strict = order_.strict});
+  auto request = parse_transcription_request(*parts, {.translated = order_.translated,
+                                                      .takes_keywords = model().takes_keywords(),
+                                                      .family = &model().family(),
+                                                      .strict = order_.strict});
   if (!request) return misused(request.error());
   request_ = std::move(*request);
   note_ignored(request_.ignored);
@@ -162,7 +171,7 @@ Status TranscriptionJob::parse() {
 // Batch work: the engine has live streams go before it.
 Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   const auto file = std::as_bytes(std::span(request_.file.data(), request_.file.size()));
-  SoundLimits limits{.max_seconds = order_.max_recording_s};
+  SoundLimits limits{.max_seconds = order_.max_recording_s, .each_channel_counts = request_.separate_channels};
   const SoundSource source = [&](const SoundSink& sink) {
     bool unheard = false;
     SoundSink heard = sink;
@@ -171,6 +180,11 @@ Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
       watch.wait_ends();
       unheard = !added;
       return added;
+    };
+    heard.looked = [&](uint64_t) -> Status {
+      watch.wait_ends();
+      if (reply()->cancelled()) return fail(Code::kCancelled, "stopped while it was read");
+      return {};
     };
     Status read = read_sound(file, kFileName, limits, heard);
     bad_recording_ = !read && !unheard && is_of_recording(read.error().code);
@@ -197,7 +211,7 @@ void TranscriptionJob::tell(const TranscriptSegment& segment, SlotWatch& watch) 
   if (first) reply()->begin(naming_ignored(event_head(), request_.ignored), /*whole=*/false);
   Json delta;  // as Transcript::text() joins them
   delta.set("type", "transcript.text.delta");
-  delta.set("delta", (first ? "" : " ") + segment.text);
+  delta.set("delta", (first || !segment.spaced ? "" : " ") + segment.text);
   static_cast<void>(reply()->write(event_text(delta)));
   watch.wait_begins();
 }
@@ -216,7 +230,11 @@ HttpError TranscriptionJob::told(const Error& error) const {
   if (error.code == Code::kNotFound) return http_error({Code::kUnsupported, error.message}, "chunking_strategy");
   const bool of_options = error.code == Code::kInvalidArgument || error.code == Code::kUnsupported;
   if (!of_options || request_.options.knobs.flag("translate")) return http_error(error);
-  return http_error(error, request_.keywords.empty() ? "language" : "keywords");
+  TranscribeOptions plain = request_.options;
+  plain.knobs = {};
+  if (!model().recogniser().check_recording(plain)) return http_error(error, "language");
+  if (!request_.keywords.empty()) return http_error(error, "keywords");
+  return http_error(error, request_.options.knobs.has("patience") ? "patience" : "beam");
 }
 
 }  // namespace syrinx::server

@@ -58,10 +58,6 @@ Taken take_keyword(const FormPart& part, const TranscriptionRules& rules, Transc
   return {};
 }
 
-Taken take_prompt(const FormPart& /*part*/, const TranscriptionRules& rules, TranscriptionRequest& request) {
-  return ignore("prompt", "no model of this server takes one", rules, request);
-}
-
 Taken take_format(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
   static constexpr std::array<std::pair<std::string_view, TranscriptionFormat>, 5> kFormats = {
       {{"json", TranscriptionFormat::kJson},
@@ -80,14 +76,41 @@ Taken take_format(const FormPart& part, const TranscriptionRules& /*rules*/, Tra
   return {};
 }
 
-Taken take_temperature(const FormPart& part, const TranscriptionRules& rules, TranscriptionRequest& request) {
-  double temperature = 0;
-  const char* const end = part.content.data() + part.content.size();
-  const auto [behind, error] = std::from_chars(part.content.data(), end, temperature);
-  if (error != std::errc() || behind != end || !(temperature >= 0 && temperature <= 1))
-    return refuse("temperature", "'temperature' must be a number from 0 to 1");
-  if (temperature == 0) return {};
-  return ignore("temperature", "models raise it by themselves where they have to", rules, request);
+// The one of the first family that has it, as all that have it mean the same.
+const Knob* find_option(std::string_view name) {
+  for (const KnobHolder& family : recognition_knobs())
+    if (const Knob* const knob = find_knob(family.knobs, name); knob != nullptr && fits_form(*knob)) return knob;
+  return nullptr;
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const KnobHolder& family : recognition_knobs())
+    for (const Knob& knob : family.knobs)
+      if (fits_form(knob) && std::find(names.begin(), names.end(), knob.name) == names.end())
+        names.emplace_back(knob.name);
+  return names;
+}
+
+// A value out of range is refused whichever family would take it.
+Taken take_option(const Knob& knob, const FormPart& part, const TranscriptionRules& rules,
+                  TranscriptionRequest& request) {
+  KnobValue value = std::string(part.content);
+  if (knob.kind != Knob::Kind::kText) {
+    double number = 0;
+    const char* const end = part.content.data() + part.content.size();
+    const auto [behind, error] = std::from_chars(part.content.data(), end, number);
+    if (error != std::errc() || behind != end)
+      return refuse(knob.name, "'{}' must be a number from {} to {}", knob.name, knob.least, knob.most);
+    value = number;
+  }
+  if (const Status checked = check_knob_value(knob, value); !checked)
+    return refuse(knob.name, "{}", checked.error().message);
+  if (is_initial(knob, value)) return {};
+  if (rules.family != nullptr && !has_knob(*rules.family, knob.name))
+    return ignore(knob.name, "the model has no such option", rules, request);
+  request.options.knobs.set(knob.name, std::move(value));
+  return {};
 }
 
 Taken take_granularity(const FormPart& part, const TranscriptionRules& /*rules*/, TranscriptionRequest& request) {
@@ -184,9 +207,7 @@ struct Field {
 constexpr std::array kFields = {
     Field{"file", take_file, true},
     Field{"model", take_model, true},
-    Field{"prompt", take_prompt, true, false, false},
     Field{"response_format", take_format, true},
-    Field{"temperature", take_temperature, true, false, false},
     Field{"language", take_language},
     Field{"languages[]", take_expected, false, true},
     Field{"languages", take_expected, false, true},
@@ -220,16 +241,21 @@ Taken take_part(const FormPart& part, const TranscriptionRules& rules, std::set<
   const auto field =
       std::find_if(kFields.begin(), kFields.end(), [&](const Field& known) { return known.name == part.name; });
   if (part.content.empty() && part.name != "file") return {};  // as if it were not there
+  if (const Knob* const knob = find_option(part.name)) {
+    if (!seen.insert(knob->name).second) return refuse(knob->name, "'{}' is given twice; give it once", knob->name);
+    return take_option(*knob, part, rules, request);
+  }
   if (field == kFields.end() || (rules.translated && !field->translated))
-    return tl::unexpected(HttpError{
-        .status = 400,
-        .message = fmt::format("there is no field {}; a request may have {}", in_quotes(part.name),
-                               rules.translated
-                                   ? "file, model, prompt, response_format and temperature"
-                                   : "file, model, language, languages, keywords, response_format, "
-                                     "timestamp_granularities[], stream, channels, chunking_strategy and temperature"),
-        .param = shortened(part.name),
-        .code = "unknown_parameter"});
+    return tl::unexpected(
+        HttpError{.status = 400,
+                  .message = fmt::format("there is no field {}; a request may have file, model, {}{}",
+                                         in_quotes(part.name), fmt::join(option_names(), ", "),
+                                         rules.translated ? " and response_format"
+                                                          : ", language, languages, keywords, response_format, "
+                                                            "timestamp_granularities[], stream, channels and "
+                                                            "chunking_strategy"),
+                  .param = shortened(part.name),
+                  .code = "unknown_parameter"});
   if (!seen.insert(field->name).second && !field->several)
     return refuse(part.name.c_str(), "'{}' is given twice; give it once", part.name);
   // The length of an ignored field does not matter: a shorter value would be as wrong.
@@ -265,13 +291,15 @@ TranscriptionRequestOrError parse_transcription_request(const std::vector<FormPa
   if (!request.options.words) request.segments = true;
   request.options.subtitles =
       request.format == TranscriptionFormat::kSrt || request.format == TranscriptionFormat::kVtt;
+  const bool text_alone = request.format == TranscriptionFormat::kJson || request.format == TranscriptionFormat::kText;
+  request.options.segment_times = !text_alone || request.separate_channels;
   if (!request.keywords.empty()) request.options.knobs.set("boost", request.keywords);
   if (request.options.language.empty()) request.options.language = text::language_expected(request.languages);
   return request;
 }
 
 std::vector<std::string> transcription_fields(bool translated) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = option_names();
   for (const Field& field : kFields)
     if (!is_short_name(field) && (field.translated || !translated)) names.emplace_back(field.name);
   return names;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/recognition/recogniser.h"
+#include "engine/recognition/recognition_family.h"
 #include "server/http/http_message.h"
 #include "server/http/multipart.h"
 
@@ -16,7 +17,8 @@ enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
 struct TranscriptionRules {
   bool translated = false;  // of a translation, which takes fewer fields
   bool takes_keywords = true;
-  bool strict = false;  // refuses what the model lacks; else it is ignored
+  const RecognitionFamily* family = nullptr;  // whose options are heeded; null: any family's
+  bool strict = false;                        // refuses what the model lacks; else it is ignored
 };
 
 struct TranscriptionRequest {
@@ -29,7 +31,7 @@ struct TranscriptionRequest {
   std::vector<std::string> languages;  // that are expected
   std::vector<std::string> ignored;    // fields that the model lacks
   std::vector<std::string> keywords;   // also in options
-  TranscribeOptions options;           // language, words, voice activity, favoured words
+  TranscribeOptions options;           // language, words, voice activity, favoured words, options of the family
 };
 
 using TranscriptionRequestOrError = tl::expected<TranscriptionRequest, HttpError>;

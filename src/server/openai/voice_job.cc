@@ -235,7 +235,7 @@ bool VoiceJob::fail_answer(const HttpError& error) {
 
 // Frees the recording's room before the client learns of the end.
 void VoiceJob::end_answer(bool complete) {
-  order_.body = {};
+  std::string().swap(order_.body);  // which frees it
   order_.hold = {};
   end_reply(*reply_, complete, what());
 }

@@ -7,6 +7,9 @@
 namespace syrinx::server::realtime {
 namespace {
 
+constexpr size_t kBlockBytes = size_t{32} << 10;     // of sound that is decoded at once
+constexpr size_t kKeptSamples = kRecognitionRateHz;  // whose memory is kept
+
 size_t samples_in(double ms) { return static_cast<size_t>(ms * kRecognitionRateHz / 1000); }
 
 }  // namespace
@@ -36,6 +39,7 @@ void Hearing::configure(const InputConfig& input, bool always, bool early) {
   if (input.transcription) {
     options.language = input.transcription->told_language;
     if (!input.transcription->keywords.empty()) options.knobs.set("boost", input.transcription->keywords);
+    if (!input.transcription->prompt.empty()) options.knobs.set("prompt", input.transcription->prompt);
   }
   // The recogniser heeds voice by the same rule, or Whisper would make words of the silence behind a turn.
   if (input.turns && order_.model) options.voice.threshold = input.turns->threshold;
@@ -102,10 +106,7 @@ Checked Hearing::check_backlog(double seconds) {
   taken_s_ = std::max(taken_s_, passed_s - limit_s);
   const double ahead_s = taken_s_ - passed_s;
   const double waiting_s = std::max(ahead_s, static_cast<double>(waiting_samples()) / kRecognitionRateHz);
-  if (seconds + waiting_s <= limit_s) {
-    taken_s_ += seconds;
-    return {};
-  }
+  if (seconds + waiting_s <= limit_s) return {};
   reports_.metrics.add("syrinx_rejected_total", {{"reason", "audio_backlog"}});
   return tl::unexpected(
       HttpError{.status = 503,
@@ -117,23 +118,57 @@ Checked Hearing::check_backlog(double seconds) {
                 .code = "audio_backlog"});
 }
 
+// A long clip waits for the recogniser; what every session may have waiting needs no room.
+Checked Hearing::check_room(double seconds) {
+  const size_t samples = waiting_samples() + samples_in(seconds * 1000);
+  if (!order_.begin_room || samples <= samples_in(order_.max_backlog_s * 1000)) return {};
+  if (!room_) room_ = order_.begin_room();
+  if (!room_ || room_(samples * sizeof(float))) return {};
+  reports_.metrics.add("syrinx_rejected_total", {{"reason", "uploads_full"}});
+  return tl::unexpected(HttpError{
+      .status = 503,
+      .message = fmt::format("there is no room for {:.1f} s of sound beside uploads; nothing of them was taken: send "
+                             "them in parts, or try again later",
+                             seconds),
+      .param = "audio",
+      .code = "uploads_full"});
+}
+
+void Hearing::free_room() {
+  if (is_quiet() && unheard_.capacity() > kKeptSamples) {
+    std::vector<float>().swap(unheard_);
+    at_ = 0;
+  }
+  if (room_ && waiting_samples() <= samples_in(order_.max_backlog_s * 1000)) room_ = {};
+}
+
 Checked Hearing::append(const Json& fields, const std::string& event_id) {
   if (auto checked = has_ears(); !checked) return checked;
   const Json* const audio = fields.find("audio");
   if (audio == nullptr || audio->string() == nullptr)
     return tl::unexpected(bad("audio", "'audio' must be sound in base64", "missing_required_parameter"));
+  const PcmFormat format = pcm_format(input_.format);
+  const double seconds = static_cast<double>(appended_.samples_in(*audio->string(), input_.format)) / format.rate_hz;
+  // Refused by its length: a cut text goes on where it ends.
+  auto fits = check_backlog(seconds);
+  if (fits) fits = check_room(seconds);
+  if (!fits) {
+    appended_.skip(*audio->string(), input_.format);
+    return fits;
+  }
   const auto taken = appended_.take(*audio->string(), input_.format);
   if (!taken) return tl::unexpected(bad("audio", "'audio' is not base64 (RFC 4648, section 4)"));
-  const PcmFormat format = pcm_format(input_.format);
-  const size_t frames = taken->bytes.size() / format.frame_bytes();
-  const double seconds = static_cast<double>(frames) / format.rate_hz;
-  if (auto fits = check_backlog(seconds); !fits) return fits;
   appended_.keep(*taken);
-  std::vector<float> samples;
-  decode_pcm(taken->bytes, format, samples);
+  taken_s_ += seconds;
   if (!resampler_) use_format(input_.format);
   unheard_.erase(unheard_.begin(), unheard_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_, 0)));
-  resampler_->push(samples, unheard_);
+  const std::span<const std::byte> bytes(taken->bytes);
+  std::vector<float> samples;
+  for (size_t at = 0; at < bytes.size(); at += kBlockBytes) {
+    samples.clear();
+    decode_pcm(bytes.subspan(at, std::min(kBlockBytes, bytes.size() - at)), format, samples);
+    resampler_->push(samples, unheard_);
+  }
   last_event_ = event_id;
   return {};
 }
@@ -194,6 +229,7 @@ bool Hearing::finish() {
 }
 
 bool Hearing::step() {
+  free_room();
   if (!is_quiet()) {
     look_at_some();
     return true;

@@ -4,7 +4,8 @@
 //
 // Audio that waits for detection or recognition is at most max_backlog_s, or max_clip_s without turn detection, and all
 // audio that has come is at most so much ahead of the clock since its first sample: beyond that an append is refused,
-// and nothing of it is taken.
+// and none of its samples is taken; a base64 text that was cut goes on behind it.  Audio that waits beyond
+// max_backlog_s takes room beside uploads.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 
 #include "audio/stream_resampler.h"
 #include "base/clock.h"
+#include "server/http/message_stream.h"
 #include "server/realtime/appended_audio.h"
 #include "server/realtime/conversation.h"
 #include "server/realtime/ear.h"
@@ -33,7 +35,8 @@ struct HearingOrder {
   std::shared_ptr<const RecognitionModel> model = {};  // null: the server hears nothing
   StartEar start_ear = {};
   double max_backlog_s = 10;
-  double max_clip_s = 60;  // in its place while no turn is looked for
+  double max_clip_s = 60;                                // in its place while no turn is looked for
+  std::function<MessageStream::Room()> begin_room = {};  // for sound beyond max_backlog_s; empty: all has room
   Ear::Times ear_times = {};
   std::string id = {};                      // of the HTTP request
   std::function<void()> speech_began = {};  // when a turn's beginning has been told
@@ -98,6 +101,8 @@ class Hearing {
   Checked has_ears() const;
   void note_transcription();
   Checked check_backlog(double seconds);
+  Checked check_room(double seconds);
+  void free_room();
   void use_format(SoundFormat format);
   void use_rules(bool changed);
   void detect_anew();
@@ -133,6 +138,7 @@ class Hearing {
   std::optional<int64_t> first_sound_ns_;
   std::vector<float> unheard_;  // at 16 kHz, from at_ on
   size_t at_ = 0;
+  MessageStream::Room room_;    // of what waits, where that is much
   uint64_t position_ = 0;       // samples that have been looked at, of all that came
   std::vector<float> history_;  // of them the last ones, where no turn is open
   std::optional<TurnDetector> detector_;

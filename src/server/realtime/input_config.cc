@@ -87,22 +87,13 @@ Checked take_texts(const Json& value, const char* field, size_t most, std::vecto
   return {};
 }
 
-Checked take_transcription_field(const JsonMember& member, const InputChecks& checks, Transcription& transcription) {
+Checked take_transcription_field(const JsonMember& member, Transcription& transcription) {
   const auto& [key, value] = member;
   if (key == "model") return take_text(value, "transcription.model", transcription.model);
   if (key == "language") return take_text(value, "transcription.language", transcription.language);
   if (key == "languages") return take_texts(value, "transcription.languages", kMaxLanguages, transcription.languages);
   if (key == "keywords") return take_texts(value, "transcription.keywords", kMaxKeywords, transcription.keywords);
-  if (key == "prompt") {
-    std::string prompt;
-    if (auto taken = take_text(value, "transcription.prompt", prompt, size_t{16} << 10); !taken) return taken;
-    if (prompt.empty()) return {};
-    if (checks.strict)
-      return refuse("transcription.prompt",
-                    "'transcription.prompt' is supported by no model here; leave it out, or have the operator switch "
-                    "strict off");
-    transcription.ignored.emplace_back("prompt");
-  }
+  if (key == "prompt") return take_text(value, "transcription.prompt", transcription.prompt, size_t{16} << 10);
   return {};
 }
 
@@ -115,7 +106,7 @@ Checked take_transcription(const Json& value, const char* name, const InputCheck
   if (value.object() == nullptr) return refuse("transcription", "'transcription' must be null or an object");
   Transcription changed;
   for (const JsonMember& member : *value.object())
-    if (auto taken = take_transcription_field(member, checks, changed); !taken) return taken;
+    if (auto taken = take_transcription_field(member, changed); !taken) return taken;
   if (changed.language.empty()) changed.language = text::language_expected(changed.languages);
   if (!checks.can_hear) return {};
   if (auto checked = checks.transcription(changed); !checked) return checked;
@@ -139,7 +130,7 @@ Json transcription_json(const InputConfig& input) {
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   Json json;
   json.set("model", or_null(input.transcription->model)).set("language", or_null(input.transcription->language));
-  json.set("prompt", "");
+  json.set("prompt", input.transcription->prompt);
   if (input.transcription->keywords.empty()) return json;  // which OpenAI's sessions do not know
   Json::Array keywords;
   for (const std::string& keyword : input.transcription->keywords) keywords.push_back(keyword);

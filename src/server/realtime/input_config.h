@@ -31,6 +31,7 @@ struct Transcription {
   std::string model = {}, language = {};    // empty: the server's, and what the model finds out
   std::vector<std::string> languages = {};  // that are expected
   std::string told_language = {};           // that the recogniser is told for it; empty: none
+  std::string prompt = {};                  // text before what is said; of models that take one
   std::vector<std::string> keywords = {};   // to be favoured; of models that can
   std::vector<std::string> ignored = {};    // fields that the model lacks: "prompt"
 };
@@ -47,7 +48,6 @@ struct InputConfig {
 struct InputChecks {
   bool can_hear = false;    // else transcription and detection are taken and not heeded
   bool can_detect = false;  // turns
-  bool strict = false;      // refuses a prompt; else it is ignored
   std::function<Checked(Transcription&)> transcription = {};  // fills in told_language and ignored
 };
 

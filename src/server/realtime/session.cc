@@ -16,8 +16,9 @@ namespace {
 constexpr std::chrono::milliseconds kTick{1000};                     // how soon the session's times are heeded
 constexpr std::chrono::milliseconds kSlotTick{100};                  // and a slot that has become free
 constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
-constexpr double kBurstS = 10;     // of events or bytes, at their pace, that may come at once
-constexpr double kWrongCosts = 4;  // times what the same would that is right
+constexpr double kBurstS = 10;         // of events or bytes, at their pace, that may come at once
+constexpr double kWrongCosts = 4;      // times what the same would that is right
+constexpr double kUnreadCosts = 0.25;  // of its bytes, what is refused unread for want of room
 constexpr size_t kMaxInputItems = 64;
 constexpr size_t kMaxMetadata = 16, kMaxMetadataBytes = 512;  // as OpenAI's interface has them
 
@@ -123,22 +124,26 @@ std::chrono::nanoseconds Session::patience() {
 }
 
 // Reading an event takes processor time from the audio of all clients, so invalid events cost more.
-void Session::take_message(const MessageStream::Message& message) {
+// An append that finds no room is not decoded.
+void Session::take_message(MessageStream::Message message) {
   did_something_ = true;
   const double kb = static_cast<double>(message.bytes.size()) / 1024;
-  const double price_s = std::max(1 / order_.events_per_s, kb / order_.kb_per_s);
-  const Heeded heeded = heed(message);
+  const Heeded heeded = heed(std::move(message));
   const int64_t now_ns = clock_.now_ns();
+  const double share = heeded == Heeded::kHasNoRoom ? kUnreadCosts : 1;
+  const double price_s = std::max(1 / order_.events_per_s, share * kb / order_.kb_per_s);
   pace_.charge(heeded == Heeded::kIsWrong ? kWrongCosts * price_s : price_s, now_ns);
   if (heeded == Heeded::kYes) heard_ns_ = now_ns;  // what is no event asks for nothing
 }
 
-Session::Heeded Session::heed(const MessageStream::Message& message) {
+// A long event has one copy at a time, for which its room is counted.
+Session::Heeded Session::heed(MessageStream::Message message) {
   if (!message.is_text) {
     events_.send_error({.error = bad("", "a binary message came; events are JSON in text messages", "invalid_json")});
     return Heeded::kIsWrong;
   }
   const auto parsed = parse_client_event(message.bytes);
+  std::string().swap(message.bytes);
   if (!parsed) {
     events_.send_error(parsed.error());
     return Heeded::kIsWrong;

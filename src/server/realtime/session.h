@@ -74,9 +74,9 @@ class Session {
 
   void converse();
   void take_next();
-  void take_message(const MessageStream::Message& message);
+  void take_message(MessageStream::Message message);
   enum class Heeded : uint8_t { kYes, kHasNoRoom, kIsWrong };
-  Heeded heed(const MessageStream::Message& message);
+  Heeded heed(MessageStream::Message message);
   std::chrono::nanoseconds patience();
   Handled handle(const ClientMessage& message);
   Handled update(const ClientMessage& message);
@@ -104,6 +104,7 @@ class Session {
   InputChecks input_checks() const;
   Checked check_options(const TranscribeOptions& options, const char* field) const;
   Checked check_language(Transcription& transcription) const;
+  Checked check_prompt(Transcription& transcription) const;
   Checked check_transcription(Transcription& transcription) const;
   HearingOrder hearing_order();
   void configure_hearing();

@@ -32,7 +32,7 @@ void Session::take_next() {
   if ((!is_ending || begins_nothing_) && pace_.wait_s(clock_.now_ns()) > 0) return;
   MessageStream::Message message;
   if ((begins_nothing_ || left_to_heed_ > 0) && messages_->try_receive(message)) {
-    take_message(message);
+    take_message(std::move(message));
     if (is_ending && left_to_heed_ > 0) --left_to_heed_;
   } else if (is_ending && !begins_nothing_) {
     begins_nothing_ = did_something_ = true;

@@ -16,7 +16,6 @@ constexpr int kMostAskedAgain = 2;
 InputChecks Session::input_checks() const {
   return {.can_hear = order_.recognition != nullptr,
           .can_detect = order_.recognition != nullptr && order_.recognition->voice_activity() != nullptr,
-          .strict = order_.strict,
           .transcription = [this](Transcription& given) { return check_transcription(given); }};
 }
 
@@ -39,6 +38,21 @@ Checked Session::check_language(Transcription& transcription) const {
   return check_options({.language = transcription.told_language}, "transcription.language");
 }
 
+Checked Session::check_prompt(Transcription& transcription) const {
+  if (transcription.prompt.empty()) return {};
+  if (has_knob(order_.recognition->family(), "prompt"))
+    return check_options({.knobs = {{"prompt", transcription.prompt}}}, "transcription.prompt");
+  transcription.prompt.clear();
+  if (!order_.strict) {
+    transcription.ignored.emplace_back("prompt");
+    return {};
+  }
+  return refuse("transcription.prompt",
+                "'transcription.prompt' is not supported: {} takes none; leave it out, or have the operator switch "
+                "strict off",
+                order_.recognition->id());
+}
+
 Checked Session::check_transcription(Transcription& transcription) const {
   if (!order_.recognition->is_called(transcription.model)) {
     HttpError error = no_model(true, "", transcription.model);
@@ -46,6 +60,7 @@ Checked Session::check_transcription(Transcription& transcription) const {
     return tl::unexpected(std::move(error));
   }
   if (auto checked = check_language(transcription); !checked) return checked;
+  if (auto checked = check_prompt(transcription); !checked) return checked;
   if (transcription.keywords.empty()) return {};
   if (order_.recognition->takes_keywords())
     return check_options({.knobs = {{"boost", transcription.keywords}}}, "transcription.keywords");
@@ -66,6 +81,7 @@ HearingOrder Session::hearing_order() {
           .start_ear = order_.start_ear,
           .max_backlog_s = order_.max_backlog_s,
           .max_clip_s = order_.max_clip_s,
+          .begin_room = [this] { return messages_->begin_room(); },
           .ear_times = order_.ear_times,
           .id = order_.id,
           .speech_began = [this] { note_speech(); },

@@ -35,9 +35,11 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+// Other names in .internal are those of an organisation's own hosts.
 bool is_own_name(std::string_view name) {
-  if (name == "localhost" || name.ends_with(".localhost") || name.ends_with(".internal") || name.starts_with('['))
-    return true;
+  for (const std::string_view end : {".localhost", ".docker.internal", ".containers.internal"})
+    if (name.ends_with(end)) return true;
+  if (name == "localhost" || name.starts_with('[')) return true;
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return text::is_ascii_digit(c) || c == '.'; });
 }

@@ -35,9 +35,9 @@ class ApiKeys {
 // asked for it is any, as no browser sends one of itself.
 bool may_ask(std::string_view origin, std::string_view host, const Texts& origins, bool keys_asked_for);
 bool is_listed(std::string_view origin, const Texts& origins);
-// Whether `host`, of a request's header, may be this machine's own name: an address, localhost, a name without a dot or
-// in .internal (host.docker.internal), which nobody can have in public, or that of a listed origin.  A page whose own
-// name was made to lead here sends no Origin with a GET, but its name.
+// Whether `host`, of a request's header, may be this machine's own name: an address, localhost, a name without a dot,
+// one by which containers call their host (host.docker.internal), or that of a listed origin.  A page whose own name
+// was made to lead here sends no Origin with a GET, but its name.
 bool is_own_host(std::string_view host, const Texts& origins);
 
 }  // namespace syrinx::server

@@ -268,9 +268,21 @@ Status check(const Settings& settings) {
   return check_pairs(settings.voice_names, "voice_names");
 }
 
+size_t upload_share_bytes(const Settings& settings) {
+  return static_cast<size_t>(std::max(settings.max_uploads_mb / 2, settings.max_upload_mb)) << 20;
+}
+
 std::vector<std::string> doubts(const Settings& settings) {
-  constexpr int64_t kCharacterBytes = 4, kOtherBytes = 1024;  // at most, not escaped; of the rest of a request
+  constexpr int64_t kCharacterBytes = 12, kOtherBytes = 1024;  // of an emoji, escaped; of the rest of a request
   std::vector<std::string> doubts;
+  const auto share_kb = static_cast<int64_t>(upload_share_bytes(settings) / 1024);
+  for (const auto& [name, kb] :
+       {std::pair("max_body_kb", settings.max_body_kb), std::pair("max_message_kb", settings.max_message_kb)})
+    if (kb > share_kb)
+      doubts.push_back(
+          fmt::format("'{}' is {}, more than the {} KB that 'max_uploads_mb' and 'max_upload_mb' leave one address: "
+                      "what is longer is refused; raise these, or give {}",
+                      name, kb, share_kb, share_kb));
   const int64_t needed_kb = (kCharacterBytes * settings.max_text_characters + kOtherBytes + 1023) / 1024;
   for (const auto& [name, kb] :
        {std::pair("max_body_kb", settings.max_body_kb), std::pair("max_message_kb", settings.max_message_kb)})

@@ -50,9 +50,9 @@ struct Settings {
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;
   double max_backlog_s = 10;
-  double max_clip_s = 60;
+  double max_clip_s = 360;
   int64_t session_events_per_s = 400;
-  int64_t session_kb_per_s = 512;
+  int64_t session_kb_per_s = 2304;
 
   int64_t decode_end_byte = 0x00;
   int64_t decode_keepalive_byte = 0x01;
@@ -81,8 +81,8 @@ struct Settings {
   Texts cors_origins = {};
 
   int64_t max_text_characters = 200000;
-  int64_t max_body_kb = 2048;
-  int64_t max_message_kb = 21504;
+  int64_t max_body_kb = 2400;
+  int64_t max_message_kb = 22528;
   int64_t max_header_kb = 16;
   int64_t max_upload_mb = 25;
   int64_t max_uploads_mb = 200;
@@ -133,6 +133,9 @@ Status set_from_texts(Settings& settings, const Setting& setting, const Texts& t
 // Checks that concern several settings or go beyond a setting's kind: a key, or consent, where other machines can
 // connect, limits that agree, keys, origins, NAME=VALUE lists.
 Status check(const Settings& settings);
+// Most that the uploads of one address may hold together, long bodies and messages among them: half of max_uploads_mb,
+// or one upload.
+size_t upload_share_bytes(const Settings& settings);
 // Warnings about valid settings with effects that the operator may not expect: whole sentences.
 std::vector<std::string> doubts(const Settings& settings);
 // Whether only this machine reaches that address.

@@ -119,8 +119,9 @@ Rows sessions() {
       seconds("session_idle_s", &Settings::session_idle_s, 1, 86400,
               "A session is closed after so long without a request"),
       seconds("max_session_s", &Settings::max_session_s, 1, 86400, "A session is closed after so long"),
-      number("max_message_kb", "KB", &Settings::max_message_kb, 1, 65536,
-             "Largest message of a WebSocket; messages above 1 MB count towards max_uploads_mb"),
+      number(
+          "max_message_kb", "KB", &Settings::max_message_kb, 1, 65536,
+          "Largest message of a WebSocket; messages above 1 MB count towards max_uploads_mb, which bounds them, too"),
   };
 }
 
@@ -182,13 +183,15 @@ Rows access() {
 
 Rows limits() {
   return {
-      number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000, "Longest text to be spoken"),
+      number("max_text_characters", "N", &Settings::max_text_characters, 1, 1000000,
+             "Longest text to be spoken; over Wyoming it also has at most 256 kB"),
       number("max_body_kb", "KB", &Settings::max_body_kb, 1, 16384,
-             "Largest JSON of a request; bodies above 64 KB count towards max_uploads_mb"),
+             "Largest JSON of a request; bodies above 64 KB count towards max_uploads_mb, which bounds them, too"),
       number("max_header_kb", "KB", &Settings::max_header_kb, 1, 60, "Largest request line with header"),
       number("max_upload_mb", "MB", &Settings::max_upload_mb, 1, 1024, "Largest request with a recording"),
       number("max_uploads_mb", "MB", &Settings::max_uploads_mb, 1, 65536,
-             "All such requests together, arriving or in progress; further ones are refused with 503"),
+             "All such requests together, arriving or in progress, with long bodies, messages and sound that waits; "
+             "further ones are refused with 503"),
       seconds("max_recording_s", &Settings::max_recording_s, 1, 86400, "Longest recording"),
       seconds("max_utterance_s", &Settings::max_utterance_s, 1, 86400, "Longest utterance over Wyoming"),
       number("max_connections", "N", &Settings::max_connections, 1, 65536,

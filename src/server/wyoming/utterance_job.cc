@@ -88,10 +88,12 @@ Result<Transcript> UtteranceJob::transcribe(SlotWatch& watch) {
   std::string text;  // so far
   TranscribeOptions options;
   options.language = order_.language;
+  options.segment_times = false;
+  options.is_live = true;
   options.heard = [&](const TranscriptSegment& segment) {
     if (segment.text.empty()) return;
     note_first_word(ended_ns_ > 0 ? static_cast<double>(system_clock().now_ns() - ended_ns_) * 1e-9 : 0);
-    text += (text.empty() ? "" : " ") + segment.text;  // as Transcript::text() joins them
+    append_segment(text, segment);
     tell(text, {});
   };
   options.is_wanted = is_wanted();

@@ -1,6 +1,7 @@
 #include "text/speech/abbreviations.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "text/unicode.h"
 
@@ -8,24 +9,27 @@ namespace syrinx::text {
 namespace {
 
 using enum AbbreviationUse;
-// Sorted by `written` (checked by a test through find_abbreviation on each).
+// Sorted by `written`.
 constexpr Abbreviation kTable[] = {
     {"a.k.a", "also known as", kContinues},
     {"a.m", "", kMayEnd},
+    {"acct", "account", kBeforeNumber},
     {"adm", "admiral", kTitle},
     {"al", "al", kMayEnd},
-    {"apr", "april", kMayEnd},
     {"approx", "approximately", kContinues},
     {"appt", "appointment", kMayEnd},
+    {"apr", "april", kMayEnd},
     {"apt", "apartment", kBeforeNumber},
     {"assn", "association", kMayEnd},
     {"asst", "assistant", kContinues},
     {"atty", "attorney", kTitle},
     {"aug", "august", kMayEnd},
     {"ave", "avenue", kMayEnd},
+    {"b", "born", kBeforeNumber},
     {"blvd", "boulevard", kMayEnd},
     {"brig", "brigadier", kTitle},
     {"bros", "brothers", kMayEnd},
+    {"c", "circa", kBeforeNumber},
     {"c.f", "compare", kContinues},
     {"ca", "circa", kBeforeNumber},
     {"capt", "captain", kTitle},
@@ -36,6 +40,7 @@ constexpr Abbreviation kTable[] = {
     {"col", "colonel", kTitle},
     {"corp", "corporation", kMayEnd},
     {"cpl", "corporal", kTitle},
+    {"d", "died", kBeforeNumber},
     {"dec", "december", kMayEnd},
     {"dept", "department", kMayEnd},
     {"dr", "doctor", kTitle},
@@ -48,6 +53,7 @@ constexpr Abbreviation kTable[] = {
     {"feb", "february", kMayEnd},
     {"fig", "figure", kBeforeNumber},
     {"figs", "figures", kBeforeNumber},
+    {"flt", "flight", kBeforeNumber},
     {"fr", "father", kTitle},
     {"fri", "friday", kMayEnd},
     {"ft", "fort", kTitle},
@@ -62,6 +68,7 @@ constexpr Abbreviation kTable[] = {
     {"jr", "junior", kMayEnd},
     {"jul", "july", kMayEnd},
     {"jun", "june", kMayEnd},
+    {"ln", "lane", kMayEnd},
     {"lt", "lieutenant", kTitle},
     {"ltd", "limited", kMayEnd},
     {"maj", "major", kTitle},
@@ -70,6 +77,7 @@ constexpr Abbreviation kTable[] = {
     {"misc", "miscellaneous", kContinues},
     {"mlle", "mademoiselle", kTitle},
     {"mme", "madame", kTitle},
+    {"mon", "monday", kMayEnd},
     {"mr", "mister", kTitle},
     {"mrs", "missus", kTitle},
     {"ms", "miz", kTitle},
@@ -85,23 +93,29 @@ constexpr Abbreviation kTable[] = {
     {"p.s", "", kContinues},
     {"pg", "page", kBeforeNumber},
     {"ph.d", "", kMayEnd},
+    {"pkwy", "parkway", kMayEnd},
     {"pp", "pages", kBeforeNumber},
     {"pres", "president", kTitle},
     {"prof", "professor", kTitle},
     {"pt", "part", kBeforeNumber},
     {"pvt", "private", kTitle},
+    {"r", "reigned", kBeforeNumber},
     {"rd", "road", kMayEnd},
     {"rep", "representative", kTitle},
     {"rev", "reverend", kTitle},
+    {"rm", "room", kBeforeNumber},
+    {"rte", "route", kBeforeNumber},
     {"sat", "saturday", kBeforeNumber},
     {"sec", "section", kBeforeNumber},
     {"sen", "senator", kTitle},
     {"sep", "september", kMayEnd},
     {"sept", "september", kMayEnd},
     {"sgt", "sergeant", kTitle},
+    {"sq", "square", kMayEnd},
     {"sr", "senior", kMayEnd},
     {"st", "saint", kTitle},
     {"ste", "suite", kBeforeNumber},
+    {"sun", "sunday", kBeforeNumber},
     {"supt", "superintendent", kTitle},
     {"tel", "telephone", kBeforeNumber},
     {"thu", "thursday", kMayEnd},
@@ -114,6 +128,8 @@ constexpr Abbreviation kTable[] = {
     {"vs", "versus", kContinues},
     {"wed", "wednesday", kBeforeNumber},
 };
+static_assert(std::is_sorted(std::begin(kTable), std::end(kTable),
+                             [](const Abbreviation& a, const Abbreviation& b) { return a.written < b.written; }));
 
 }  // namespace
 

@@ -40,6 +40,9 @@ struct NormalizeOptions {
   size_t max_bytes = size_t{1} << 20;
   // Words that are left as they are written, whatever they contain (the user's own); may be empty.
   std::function<bool(std::string_view)> is_own_word;
+  // Is this a word of the language, in lower case?  Decides whether a hyphen at a line's end belongs to the word; may
+  // be empty.
+  std::function<bool(std::string_view)> is_word;
 };
 
 struct Normalized {

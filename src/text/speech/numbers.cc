@@ -90,11 +90,11 @@ std::string to_ordinal(std::string_view words) {
 
 std::string ordinal(std::string_view digits, NumberStyle style) { return to_ordinal(cardinal(digits, style)); }
 
-std::string year(std::string_view digits) {
-  if (digits.size() != 4 || digits[0] == '0') return cardinal(digits);
+std::string year(std::string_view digits, NumberStyle style) {
+  if (digits.size() != 4 || digits[0] == '0') return cardinal(digits, style);
   const std::string_view high = digits.substr(0, 2);
   const std::string_view low = digits.substr(2);
-  if (high[1] == '0' && low[0] == '0') return cardinal(digits);  // 2000 to 2009, 1000
+  if (high[1] == '0' && low[0] == '0') return cardinal(digits, style);  // 2000 to 2009, 1000
   std::string out = cardinal(high);
   if (low == "00") return out + " hundred";
   if (low[0] == '0') return out + " oh " + cardinal(low);
@@ -105,6 +105,23 @@ std::string one_by_one(std::string_view digits) {
   std::string out;
   for (const char c : digits) add(out, kSmall[static_cast<size_t>(c - '0')]);
   return out;
+}
+
+std::string with_oh(std::string_view digits) {
+  std::string out;
+  for (const char c : digits) add(out, c == '0' ? "oh" : kSmall[static_cast<size_t>(c - '0')]);
+  return out;
+}
+
+std::string in_label(std::string_view digits) {
+  return digits.size() == 4 && digits[0] != '0' ? year(digits) : in_a_name(digits);
+}
+
+std::string to_the_power(std::string_view exponent) {
+  if (exponent == "2") return "squared";
+  if (exponent == "3") return "cubed";
+  if (exponent.starts_with("-")) return "to the minus " + cardinal(exponent.substr(1));
+  return "to the " + ordinal(exponent);
 }
 
 std::string in_a_name(std::string_view digits) {

@@ -15,11 +15,15 @@ struct NumberStyle {
 
 std::string cardinal(std::string_view digits, NumberStyle style = {});  // "1204": one thousand two hundred four
 std::string ordinal(std::string_view digits, NumberStyle style = {});   // "21": twenty first
-std::string year(std::string_view digits);                              // "1905": nineteen oh five
-std::string one_by_one(std::string_view digits);                        // "907": nine zero seven
+// "1905": nineteen oh five; "2009": two thousand nine.
+std::string year(std::string_view digits, NumberStyle style = {});
+std::string one_by_one(std::string_view digits);  // "907": nine zero seven
 // After a letter ("A320", "F-16", "B52"): three twenty, sixteen, fifty two; digit by digit with a leading zero or four.
 std::string in_a_name(std::string_view digits);
-std::string plural(std::string_view words);               // "nineteen nineties"
+std::string with_oh(std::string_view digits);         // digit by digit, as postcodes and years: "nine oh two one oh"
+std::string in_label(std::string_view digits);        // "Room 214", "RTX 4090": two fourteen, forty ninety
+std::string to_the_power(std::string_view exponent);  // "2": squared, "-19": to the minus nineteen
+std::string plural(std::string_view words);           // "nineteen nineties"
 std::string to_ordinal(std::string_view cardinal_words);  // the last word made ordinal
 // Digits without leading zeros ("007" gives "7", "000" gives "0").
 std::string_view significant(std::string_view digits);

@@ -78,7 +78,7 @@ void say_address(const Input& in, size_t begin, size_t end, Output& out) {
       const std::string lower = ascii_lower(word);
       const bool after_point = i > begin && in.at(i - 1) == '.';
       const bool spelled =
-          lower == "www" || lower.size() == 1 ||
+          lower == "www" || lower.size() == 1 || lower.find_first_of("aeiouy") == std::string::npos ||
           (after_point && lower.size() == 2 && lower != "me" && lower != "us" && lower != "in" && lower != "co");
       if (spelled) {
         out.letters(word, i, letters);

@@ -1,6 +1,7 @@
-// Dates and times: 2024-03-15, 3/15/2024, March 15, 2024, 15 March, 3:05 pm, 15:30, 5 p.m.
+// Dates: 2024-03-15, 3/15/2024, on 6/15, March 15, 2024, May 3-7, 15 March, 2024-11-05T14:30:00Z.
 #include <array>
 
+#include "text/speech/context.h"
 #include "text/speech/numbers.h"
 #include "text/speech/readers.h"
 
@@ -23,11 +24,13 @@ int value_of(const Input& in, size_t begin, size_t end) {
   return end - begin <= 4 ? value : -1;
 }
 
-// "March fifteenth, twenty twenty four"
-std::string date_words(int year_number, int month, int day) {
-  std::string words = capitalised(kMonths[static_cast<size_t>(month - 1)]) + " " + ordinal(std::to_string(day));
+// "March fifteenth, twenty twenty four"; British "the fifteenth of March, twenty twenty four".
+std::string date_words(int year_number, int month, int day, const NormalizeOptions& options) {
+  const std::string name = capitalised(kMonths[static_cast<size_t>(month - 1)]);
+  const std::string number = ordinal(std::to_string(day));
+  std::string words = options.british ? "the " + number + " of " + name : name + " " + number;
   if (year_number >= 1000) {
-    words += " , " + year(std::to_string(year_number));
+    words += " , " + year(std::to_string(year_number), {options.british});
   } else if (year_number >= 0) {
     std::string low = std::to_string(year_number);
     words += " , " + (year_number < 10 ? "oh " + cardinal(low) : cardinal(low));
@@ -37,6 +40,9 @@ std::string date_words(int year_number, int month, int day) {
 
 bool is_date(int month, int day) { return month >= 1 && month <= 12 && day >= 1 && day <= 31; }
 
+// Behind the day of a month: "-7" of "May 3-7".
+size_t read_last_day(const Input& in, size_t i, int first, Output& out);
+
 // End of a year of four digits at `i`, or 0.
 size_t year_end(const Input& in, size_t i) {
   const size_t end = in.digits_end(i);
@@ -44,7 +50,7 @@ size_t year_end(const Input& in, size_t i) {
 }
 
 // Behind a day: its year, after a comma or white space; writes ", twenty ten".
-size_t read_year_after(const Input& in, size_t i, Output& out) {
+size_t read_year_after(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   size_t at = i;
   if (in.at(at) == ',') ++at;
   if (in.at(at) != ' ') return 0;
@@ -55,7 +61,7 @@ size_t read_year_after(const Input& in, size_t i, Output& out) {
     out.punctuation(',', i, i + 1);
     out.space();
   }
-  out.numbers(year(in.ascii(at, end)), at, end);
+  out.numbers(year(in.ascii(at, end), {options.british}), at, end);
   return end;
 }
 
@@ -68,19 +74,37 @@ size_t day_end(const Input& in, size_t i, int& day) {
   return day >= 1 && day <= 31 && in.ends_word(end) ? end : 0;
 }
 
-// "am", "p.m.", behind white space or not: end, or 0; `letters` is "AM" or "PM".
-size_t half_of_day(const Input& in, size_t i, std::string& letters) {
-  if (in.at(i) == ' ') ++i;
-  const bool pm = in.matches(i, "p");
-  if (!pm && !in.matches(i, "a")) return 0;
-  const bool points = in.at(i + 1) == '.';
-  const size_t m = points ? i + 2 : i + 1;
-  if (!in.matches(m, "m") || !in.ends_word(m + 1)) return 0;
-  letters = pm ? "PM" : "AM";
-  if (!points || in.at(m + 1) != '.') return m + 1;
-  // The point stays where it also ends the sentence.
-  const size_t next = in.skip_spaces(m + 2);
-  return next >= in.size() || (in.space(m + 2) && in.upper(next)) ? m + 1 : m + 2;
+size_t read_last_day(const Input& in, size_t i, int first, Output& out) {
+  int last = 0;
+  if (in.at(i) != '-' && in.at(i) != U'–') return i;
+  const size_t end = day_end(in, i + 1, last);
+  if (end == 0 || last <= first) return i;
+  out.numbers("to " + ordinal(std::to_string(last)), i, end);
+  return end;
+}
+
+constexpr std::string_view kBeforeDate = " on by until till before after since from due dated through ";
+
+// "on 3/4", "by 6/15"; "05/2028".
+size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeOptions& options, Output& out) {
+  const size_t end = in.digits_end(slash + 1);
+  if (end == slash + 1 || !in.ends_word(end) || in.at(end) == '/' || (in.at(end) == '.' && in.digit(end + 1))) return 0;
+  const int a = value_of(in, i, slash);
+  const int b = value_of(in, slash + 1, end);
+  if (end - slash == 5 && a >= 1 && a <= 12 && b >= 1900 && b <= 2099) {
+    out.numbers(capitalised(kMonths[static_cast<size_t>(a - 1)]) + " " + year(std::to_string(b), {options.british}), i,
+                end);
+    return end;
+  }
+  const Near before = word_before(in, i);
+  if (end - slash > 3 || !before.is(kBeforeDate) || (a == 9 && b == 11)) return 0;
+  const Near next = word_after(in, end);
+  if (next.word == "of" || parse_unit(in, end) || plural_follows(in, end) || next.is(" cup inch mile hour time "))
+    return 0;
+  const bool day_first = (options.british && b <= 12) || a > 12;
+  if (day_first ? !is_date(b, a) : !is_date(a, b)) return 0;
+  out.numbers(date_words(-1, day_first ? b : a, day_first ? a : b, options), i, end);
+  return end;
 }
 
 }  // namespace
@@ -104,6 +128,9 @@ size_t read_date(const Input& in, size_t i, const NormalizeOptions& options, Out
   const size_t first = in.digits_end(i);
   const char32_t sign = in.at(first);
   if (sign != '-' && sign != '/' && sign != '.') return 0;
+  if (sign == '/' && first - i <= 2) {
+    if (const size_t end = read_short_date(in, i, first, options, out); end > 0) return end;
+  }
   const size_t second = in.digits_end(first + 1);
   if (second == first + 1 || second - first > 3 || in.at(second) != sign) return 0;
   const size_t third = in.digits_end(second + 1);
@@ -112,33 +139,67 @@ size_t read_date(const Input& in, size_t i, const NormalizeOptions& options, Out
   const int b = value_of(in, first + 1, second);
   const int c = value_of(in, second + 1, third);
   if (first - i == 4 && third - second - 1 <= 2 && is_date(b, c)) {
-    out.numbers(date_words(a, b, c), i, third);
+    out.numbers(date_words(a, b, c, options), i, third);
     return third;
   }
   const size_t year_digits = third - second - 1;
   if (first - i > 2 || (year_digits != 4 && !(year_digits == 2 && sign == '/'))) return 0;
   const bool day_first = (options.british || sign == '.' || a > 12) && b <= 12;
   if (day_first ? !is_date(b, a) : !is_date(a, b)) return 0;
-  out.numbers(date_words(c, day_first ? b : a, day_first ? a : b), i, third);
+  out.numbers(date_words(c, day_first ? b : a, day_first ? a : b, options), i, third);
   return third;
 }
 
-size_t read_month_date(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+size_t read_timestamp(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
+  if (in.digits_end(i) != i + 4 || !in.begins_word(i) || in.at(i + 4) != '-' || in.digits_end(i + 5) != i + 7 ||
+      in.at(i + 7) != '-' || in.digits_end(i + 8) != i + 10)
+    return 0;
+  const bool is_iso = in.at(i + 10) == 'T' || (in.at(i + 10) == ' ' && in.at(i + 13) == ':');
+  const int month = value_of(in, i + 5, i + 7);
+  const int day = value_of(in, i + 8, i + 10);
+  const size_t time = i + 11;
+  if (!is_iso || !is_date(month, day) || in.digits_end(time) != time + 2 || in.at(time + 2) != ':' ||
+      in.digits_end(time + 3) != time + 5)
+    return 0;
+  const int hours = value_of(in, time, time + 2);
+  const int minutes = value_of(in, time + 3, time + 5);
+  if (hours > 24 || minutes > 59) return 0;
+  size_t end = time + 5;
+  int seconds = 0;
+  if (in.at(end) == ':' && in.digits_end(end + 1) == end + 3) {
+    seconds = value_of(in, end + 1, end + 3);
+    end += 3;
+    if (in.at(end) == '.' && in.digit(end + 1)) end = in.digits_end(end + 1);
+  }
+  std::string words = date_words(value_of(in, i, i + 4), month, day, options) + " , " + clock_words(hours, minutes);
+  if (seconds > 0) words += " and " + cardinal(std::to_string(seconds)) + (seconds == 1 ? " second" : " seconds");
+  if (in.at(end) == 'Z' && in.ends_word(end + 1)) ++end;
+  if (!in.ends_word(end)) return 0;
+  if ((in.at(end) == '+' || in.at(end) == '-') && in.digits_end(end + 1) == end + 3 && in.at(end + 3) == ':') {
+    words += std::string(in.at(end) == '+' ? " plus " : " minus ") + cardinal(in.ascii(end + 1, end + 3));
+    end = in.digits_end(end + 4);
+  }
+  out.numbers(words, i, end);
+  return end;
+}
+
+size_t read_month_date(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (!in.begins_word(i)) return 0;
   int day = 0;
   if (in.upper(i)) {
     const Month month = parse_month(in, i);
     if (month.number == 0 || in.at(month.end) != ' ') return 0;
     const std::string name = capitalised(kMonths[static_cast<size_t>(month.number - 1)]);
-    if (const size_t end = day_end(in, month.end + 1, day); end > 0 && !(in.at(end) == ':' && in.digit(end + 1))) {
+    if (size_t end = day_end(in, month.end + 1, day); end > 0 && !(in.at(end) == ':' && in.digit(end + 1))) {
       out.word(name, i, month.end);
       out.numbers(ordinal(std::to_string(day)), month.end + 1, end);
-      const size_t after = read_year_after(in, end, out);
+      end = read_last_day(in, end, day, out);
+      const size_t after = read_year_after(in, end, options, out);
       return after > 0 ? after : end;
     }
     if (const size_t end = year_end(in, month.end + 1); end > 0) {
       out.word(name, i, month.end);
-      out.numbers(year(in.ascii(month.end + 1, end)), month.end + 1, end);
+      out.numbers(year(in.ascii(month.end + 1, end), {options.british}), month.end + 1, end);
       return end;
     }
     return 0;
@@ -153,50 +214,8 @@ size_t read_month_date(const Input& in, size_t i, const NormalizeOptions&, Outpu
   const bool has_the = !out.tokens().empty() && ascii_lower(out.tokens().back().text) == "the";
   out.numbers((has_the ? "" : "the ") + ordinal(std::to_string(day)) + " of", i, end);
   out.word(capitalised(kMonths[static_cast<size_t>(month.number - 1)]), at + 1, month.end);
-  const size_t after = read_year_after(in, month.end, out);
+  const size_t after = read_year_after(in, month.end, options, out);
   return after > 0 ? after : month.end;
-}
-
-size_t read_time(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
-  if (!in.digit(i) || !in.begins_word(i)) return 0;
-  const size_t hours_end = in.digits_end(i);
-  if (hours_end - i > 2) return 0;
-  const int hours = value_of(in, i, hours_end);
-  std::string half;
-  const std::string hour_words = cardinal(std::to_string(hours));
-  if (in.at(hours_end) != ':') {
-    const size_t end = half_of_day(in, hours_end, half);
-    if (end == 0 || hours < 1 || hours > 12) return 0;
-    out.numbers(hour_words, i, hours_end);
-    out.letters(half, hours_end, end);
-    return end;
-  }
-  const size_t minutes_end = in.digits_end(hours_end + 1);
-  const size_t digits = minutes_end - hours_end - 1;
-  if (digits == 1 && in.ends_word(minutes_end) && !(in.at(minutes_end) == '.' && in.digit(minutes_end + 1))) {
-    out.numbers(hour_words + " to " + cardinal(in.ascii(hours_end + 1, minutes_end)), i, minutes_end);  // "16:9"
-    return minutes_end;
-  }
-  const bool half_glued = in.matches(minutes_end, "am") || in.matches(minutes_end, "pm");
-  if (digits != 2 || !(in.ends_word(minutes_end) || half_glued)) return 0;
-  const int minutes = value_of(in, hours_end + 1, minutes_end);
-  if (hours > 24 || minutes > 59) return 0;
-  size_t end = minutes_end;
-  std::string words = hour_words;
-  if (in.at(end) == ':' && in.digits_end(end + 1) == end + 3) {
-    const int seconds = value_of(in, end + 1, end + 3);
-    words += " " + (minutes < 10 ? "oh " + cardinal(std::to_string(minutes)) : cardinal(std::to_string(minutes)));
-    words += " and " + cardinal(std::to_string(seconds)) + (seconds == 1 ? " second" : " seconds");
-    end += 3;
-  } else if (minutes > 0) {
-    words += " " + std::string(minutes < 10 ? "oh " : "") + cardinal(std::to_string(minutes));
-  }
-  const size_t half_end = half_of_day(in, end, half);
-  if (minutes == 0 && half_end == 0 && end == minutes_end) words += hours > 12 || hours == 0 ? " hundred" : " o'clock";
-  out.numbers(words, i, end);
-  if (half_end == 0) return end;
-  out.letters(half, end, half_end);
-  return half_end;
 }
 
 }  // namespace syrinx::text

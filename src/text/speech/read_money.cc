@@ -1,111 +1,214 @@
-// Amounts of money: $3.50, £5 million, -$20, US$1.5bn, 50¢, €20-30.
+// Amounts of money: $3.50, £5 million, -$20, US$1.5bn, 50¢, €20-30, CHF 480, 39.99 EUR, $10/hr, "a $5 bill".
+#include "text/speech/context.h"
+#include "text/speech/currencies.h"
 #include "text/speech/numbers.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
 namespace {
 
-struct Currency {
-  char32_t sign;
-  std::string_view one, more;    // "dollar", "dollars"
-  std::string_view cent, cents;  // empty: no smaller unit
-};
-
-constexpr Currency kCurrencies[] = {
-    {'$', "dollar", "dollars", "cent", "cents"},
-    {U'£', "pound", "pounds", "penny", "pence"},
-    {U'€', "euro", "euros", "cent", "cents"},
-    {U'¥', "yen", "yen", "", ""},
-};
-
-const Currency* find_currency(char32_t sign) {
-  for (const Currency& currency : kCurrencies) {
-    if (currency.sign == sign) return &currency;
-  }
-  return nullptr;
-}
-
 bool only_zeros(std::string_view s) { return s.find_first_not_of('0') == std::string_view::npos; }
 
-// "three dollars and fifty cents"; zero parts are left out.
-std::string amount_words(const Number& amount, const Currency& currency, const NormalizeOptions& options) {
-  const bool cents = !amount.decimals.empty() && amount.decimals.size() <= 2 && !currency.cent.empty();
+bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
+
+// A currency and how its name is said: with the nation where its code or prefix is written.
+struct Name {
+  const Currency* currency = nullptr;
+  bool with_nation = false;
+
+  std::string words(std::string_view unit) const {
+    const bool nation = with_nation && !currency->nation.empty();
+    return (nation ? std::string(currency->nation) + " " : std::string()) + std::string(unit);
+  }
+  std::string one() const { return words(currency->one); }
+  std::string more() const { return words(currency->more); }
+};
+
+// "three dollars and fifty cents"; zero parts are left out.  `describes`: "three dollar and fifty cent", of a noun.
+std::string amount_words(const Number& amount, const Name& name, bool describes, const NormalizeOptions& options) {
+  const Currency& currency = *name.currency;
+  const auto minor_digits = static_cast<size_t>(currency.minor_digits);
+  const bool cents = !amount.decimals.empty() && amount.decimals.size() <= minor_digits && !currency.cent.empty();
   if (!cents && !amount.decimals.empty() && !only_zeros(amount.decimals)) {
-    return number_words(amount, options) + " " + std::string(currency.more);
+    return number_words(amount, options) + " " + (describes ? name.one() : name.more());
   }
   const std::string whole = amount.whole.empty() ? "0" : amount.whole;
   std::string minor = cents ? amount.decimals : "0";
-  if (cents && minor.size() == 1) minor += '0';
+  if (cents) minor.resize(minor_digits, '0');
   std::string words;
   if (!only_zeros(whole) || only_zeros(minor)) {
-    words = cardinal(whole, {options.british}) + " " + std::string(is_one(whole) ? currency.one : currency.more);
+    words = cardinal(whole, {options.british}) + " " + (describes || is_one(whole) ? name.one() : name.more());
   }
   if (only_zeros(minor)) return words;
   if (!words.empty()) words += " and ";
-  return words + cardinal(minor) + " " + std::string(is_one(minor) ? currency.cent : currency.cents);
+  const bool one_cent = describes || is_one(minor);
+  return words + cardinal(minor, {options.british}) + " " + std::string(one_cent ? currency.cent : currency.cents);
 }
 
-// "US$", "C$", "A$", "HK$" before the sign.
-size_t prefix_length(const Input& in, size_t i) {
-  size_t end = i;
-  while (in.upper(end) && end - i < 3) ++end;
-  return end > i && in.at(end) == '$' && in.digit(end + 1) ? end - i : 0;
+struct Amount {
+  Number number;
+  std::optional<Scale> scale;
+  size_t end = 0;
+};
+
+std::optional<Amount> parse_amount(const Input& in, size_t i) {
+  const auto number = parse_number(in, i);
+  if (!number) return std::nullopt;
+  Amount amount{*number, parse_scale(in, number->end), number->end};
+  if (amount.scale) amount.end = amount.scale->end;
+  return amount;
 }
 
-size_t read_range(const Input& in, size_t i, size_t end, const Number& low, const Currency& currency,
-                  const NormalizeOptions& options, Output& out) {
-  if (in.at(end) != '-' && in.at(end) != U'–') return 0;
-  size_t next = end + 1;
-  if (in.at(next) == currency.sign) ++next;
-  const auto high = parse_number(in, next);
-  if (!high || in.letter(high->end)) return 0;
-  std::string words = number_words(low, options) + " to ";
-  if (const auto scale = parse_scale(in, high->end)) {
-    words += number_words(*high, options) + " " + std::string(scale->word) + " " + std::string(currency.more);
-    out.numbers(words, i, scale->end);
-    return scale->end;
+std::string scaled_words(const Amount& amount, const NormalizeOptions& options) {
+  std::string words = number_words(amount.number, options);
+  if (amount.scale) words += " " + std::string(amount.scale->word);
+  return words;
+}
+
+// The words of an amount whose name ends at `end`; steps over "/hr" and, in an adjective, over a hyphen.
+struct Written {
+  size_t begin;
+  size_t end;
+  std::string sign;
+};
+
+size_t say(const Input& in, const Written& written, const Amount& amount, const Name& name,
+           const NormalizeOptions& options, Output& out) {
+  size_t end = written.end;
+  const bool is_hyphened = in.at(end) == '-' && in.letter(end + 1);  // "a $5-a-day plan"
+  const bool describes = is_hyphened || describes_noun(in, written.begin, end);
+  std::string words = written.sign;
+  if (amount.scale) {
+    words += scaled_words(amount, options) + " " + (describes ? name.one() : name.more());
+  } else {
+    words += amount_words(amount.number, name, describes, options);
   }
-  out.numbers(words + amount_words(*high, currency, options), i, high->end);
-  return high->end;
+  if (is_hyphened) ++end;
+  if (const auto per = parse_per(in, end)) {
+    words += " per " + per->unit;
+    end = per->end;
+  }
+  out.numbers(words, written.begin, end);
+  return end;
+}
+
+// "$5-10", "$5-$10 million", "$15–20".
+size_t say_range(const Input& in, const Written& written, const Amount& low, const Name& name,
+                 const NormalizeOptions& options, Output& out) {
+  if (!is_dash(in.at(low.end))) return 0;
+  size_t next = low.end + 1;
+  if (currency_of_sign(in.at(next)) == name.currency) ++next;
+  const auto high = parse_amount(in, next);
+  if (!high || (in.letter(high->end) && !high->scale)) return 0;
+  std::string words = written.sign + scaled_words(low, options) + " to ";
+  const bool describes = describes_noun(in, written.begin, high->end);
+  size_t end = high->end;
+  if (high->scale) {
+    words += scaled_words(*high, options) + " " + (describes ? name.one() : name.more());
+  } else {
+    words += amount_words(high->number, name, describes, options);
+  }
+  if (const auto per = parse_per(in, end)) {
+    words += " per " + per->unit;
+    end = per->end;
+  }
+  out.numbers(words, written.begin, end);
+  return end;
+}
+
+// "5¢".
+size_t read_cents(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
+  const auto number = parse_number(in, i);
+  if (!number || in.at(number->end) != U'¢') return 0;
+  const bool one = number->one() || describes_noun(in, i, number->end + 1);
+  out.numbers(number_words(*number, options) + (one ? " cent" : " cents"), i, number->end + 1);
+  return number->end + 1;
+}
+
+// "39.99 EUR", "20€", "500 kr".
+size_t read_name_behind(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
+  if (!in.digit(i)) return 0;
+  const auto amount = parse_amount(in, i);
+  if (!amount) return 0;
+  const size_t at = in.at(amount->end) == ' ' ? amount->end + 1 : amount->end;
+  if (const Currency* sign = currency_of_sign(in.at(at));
+      sign != nullptr && !in.digit(at + 1) && !(at > amount->end && !in.space(at + 1) && in.at(at + 1) != '.')) {
+    return say(in, {i, at + 1, ""}, *amount, {sign}, options, out);
+  }
+  size_t letters = at;
+  while (in.letter(letters) && letters - at < 4) ++letters;
+  if (letters == at || !in.ends_word(letters)) return 0;
+  const std::string word = in.ascii(at, letters);
+  if (const Currency* currency = currency_of_code(word))
+    return say(in, {i, letters, ""}, *amount, {currency, true}, options, out);
+  const Currency* currency = currency_of_short_form(word);
+  return currency == nullptr ? 0 : say(in, {i, letters, ""}, *amount, {currency}, options, out);
+}
+
+// The end of a currency's sign or code before its amount ("$", "US$", "CHF", "Rs."), or i.
+size_t name_end(const Input& in, size_t i, Name& name) {
+  if (const Currency* sign = currency_of_sign(in.at(i))) {
+    name = {sign};
+    return i + 1;
+  }
+  if (!in.upper(i) && in.at(i) != 'k' && in.at(i) != 'z') return i;
+  size_t letters = i;
+  while (in.letter(letters) && letters - i < 4) ++letters;
+  if (in.letter(letters)) return i;
+  const std::string word = in.ascii(i, letters);
+  if (in.at(letters) == '$') {
+    if (const Currency* dollar = currency_of_dollar(word)) {
+      name = {dollar, true};
+      return letters + 1;
+    }
+  }
+  const bool is_spaced = in.at(letters) == ' ';
+  if (const Currency* currency = currency_of_code(word)) {
+    const auto number = parse_number(in, is_spaced ? letters + 1 : letters);
+    const bool is_sum = number && (number->grouped || number->decimals.size() == 2);
+    if (!number || (currency->is_word && !is_sum)) return i;
+    name = {currency, true};
+    return letters;
+  }
+  if (const Currency* currency = currency_of_short_form(word)) {
+    const size_t end = in.at(letters) == '.' ? letters + 1 : letters;
+    if (!in.digit(in.at(end) == ' ' ? end + 1 : end)) return i;
+    name = {currency};
+    return end;
+  }
+  return i;
 }
 
 }  // namespace
 
 size_t read_money(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
-  size_t at = i;
   if (!in.begins_word(i)) return 0;
-  const bool minus = in.at(at) == '-' && (i == 0 || in.space(i - 1) || in.at(i - 1) == '(');
-  if (minus) ++at;
-  at += prefix_length(in, at);
-  const Currency* currency = find_currency(in.at(at));
-  if (currency == nullptr) {
-    const auto number = parse_number(in, i);
-    if (!number || in.at(number->end) != U'¢') return 0;
-    out.numbers(number_words(*number, options) + (number->one() ? " cent" : " cents"), i, number->end + 1);
-    return number->end + 1;
+  const bool minus = in.at(i) == '-' && (i == 0 || in.space(i - 1) || in.at(i - 1) == '(');
+  size_t at = minus ? i + 1 : i;
+  Name name;
+  const size_t named = name_end(in, at, name);
+  if (named == at) {
+    if (const size_t end = read_cents(in, i, options, out); end > 0) return end;
+    return read_name_behind(in, i, options, out);
   }
-  ++at;
+  at = named;
   if (in.at(at) == ' ' && in.digit(at + 1)) ++at;
-  if (in.at(at) == '-' && in.digit(at + 1)) ++at;
-  const auto number = parse_number(in, at);
-  if (!number) return 0;
-  const std::string sign = minus || in.at(at - 1) == '-' ? "minus " : "";
-  if (const auto scale = parse_scale(in, number->end)) {
-    out.numbers(
-        sign + number_words(*number, options) + " " + std::string(scale->word) + " " + std::string(currency->more), i,
-        scale->end);
-    return scale->end;
+  const bool inner_minus = in.at(at) == '-' && in.digit(at + 1);
+  if (inner_minus) ++at;
+  const auto amount = parse_amount(in, at);
+  if (!amount) return 0;
+  const std::string sign = minus || inner_minus ? "minus " : "";
+  if (const size_t end = say_range(in, {i, amount->end, sign}, *amount, name, options, out); end > 0) return end;
+  // "$5 USD": the code says which dollars.
+  size_t end = amount->end;
+  if (in.at(end) == ' ' && in.letters_end(end + 1) == end + 4) {
+    const Currency* code = currency_of_code(in.ascii(end + 1, end + 4));
+    if (code != nullptr && code->one == name.currency->one) {
+      name = {code, true};
+      end += 4;
+    }
   }
-  if (const size_t end = read_range(in, i, number->end, *number, *currency, options, out); end > 0) return end;
-  // "a $5-a-day plan", "a $20 bill": what follows a hyphen goes on in the singular.
-  const bool adjective = in.at(number->end) == '-' && in.letter(number->end + 1);
-  if (adjective && number->decimals.empty()) {
-    out.numbers(sign + cardinal(number->whole, {options.british}) + " " + std::string(currency->one), i,
-                number->end + 1);
-    return number->end + 1;
-  }
-  out.numbers(sign + amount_words(*number, *currency, options), i, number->end);
-  return number->end;
+  return say(in, {i, end, sign}, *amount, name, options, out);
 }
 
 }  // namespace syrinx::text

@@ -1,23 +1,79 @@
-// Digits that are no date, time, address or money: cardinals, years, ordinals, decimals, fractions, ranges, versions,
-// units, plurals ("1990s"), and digits within names ("A320", "20-year-old").
+// Digits that are no date, time, address, money or measure: cardinals, years, labels, decimals, fractions, versions,
+// plurals ("1990s"), and digits within names ("A320", "20-year-old").
+#include "text/speech/context.h"
+#include "text/speech/currencies.h"
 #include "text/speech/numbers.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
 namespace {
 
-bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
+// Behind these, four digits are a year even before a noun in the plural.
+constexpr std::string_view kYearWords =
+    " in since by until till before after around circa year of from the late early mid during between this that her "
+    "his "
+    "their our its spring summer autumn fall winter january february march april may june july august september "
+    "october november december ";
+constexpr std::string_view kEarlyYearWords = " in since by until till before after around circa year ";
+// Behind these a number is a name.
+constexpr std::string_view kLabels =
+    " room suite flight route highway hwy interstate gate apartment apt unit bus train platform bay ward cell cabin "
+    "locker channel model boeing airbus building floor studio area psalm hymn section exit ";
+constexpr std::string_view kNoNames =
+    " january february march april may june july august september october november december monday tuesday wednesday "
+    "thursday friday saturday sunday pages chapters verses lines sections rooms items psalms volumes numbers ";
+// Words that open a sentence before an amount.
+constexpr std::string_view kOpeners =
+    " add approximately roughly nearly some exactly take use buy get give pay send drive run walk cut bake mix set "
+    "type "
+    "press enter dial call choose pick count only another sold spend invest save win divide multiply subtract compute "
+    "calculate read write print wait score donate order maybe perhaps well yes just even totaling population total "
+    "figure these those invite need want needs wants has have had with without make made includes including ";
+constexpr std::string_view kStreets =
+    " street st avenue ave road rd boulevard blvd drive dr lane ln court ct place pl highway hwy parkway square way ";
 
-// Four digits read in pairs.
-bool looks_like_year(const Number& number) {
-  return !number.grouped && number.decimals.empty() && number.whole.size() == 4 && number.whole >= "1100" &&
-         number.whole <= "2099";
+bool is_plain(const Number& number) { return !number.grouped && number.decimals.empty(); }
+
+// "AD", "BC", "CE", "BCE" behind a year; end, or 0.
+size_t era_end(const Input& in, size_t i) {
+  const size_t at = in.at(i) == ' ' ? i + 1 : i;
+  for (const std::string_view era : {"BCE", "BC", "AD", "CE"}) {
+    if (in.ascii(at, at + era.size()) == era && in.ends_word(at + era.size())) return at + era.size();
+  }
+  return 0;
 }
 
-std::string plain_words(const Number& number, const NormalizeOptions& options) {
-  if (looks_like_year(number)) return year(number.whole);
-  if (number.decimals.empty() && number.whole.size() > 1 && number.whole[0] == '0') return one_by_one(number.whole);
-  return number_words(number, options);
+bool is_year(const Input& in, size_t begin, const Number& number) {
+  if (!is_plain(number) || number.whole.size() < 3 || number.whole.size() > 4 || number.whole[0] == '0') return false;
+  if (era_end(in, number.end) > 0) return true;
+  if (number.whole.size() != 4 || number.whole > "2099") return false;
+  const Near before = word_before(in, begin);
+  const bool counts = plural_follows(in, number.end);
+  if (number.whole < "1100") return before.is(kEarlyYearWords) && !counts;
+  if (!counts || before.word.empty() || before.word.ends_with("'s")) return true;
+  return before.is(kYearWords) && (before.word != "in" || number.whole >= "1700");
+}
+
+// "220 Elm St.": the number of a house.
+bool is_house(const Input& in, size_t end) {
+  Near next = word_after(in, end);
+  for (int k = 0; k < 3 && next.is_capital; ++k) {
+    if (k > 0 && next.is(kStreets)) return true;
+    next = word_after(in, next.end);
+  }
+  return false;
+}
+
+bool is_label(const Input& in, size_t begin, const Number& number) {
+  if (!is_plain(number) || number.whole.size() < 3 || number.whole.size() > 4) return false;
+  if (is_house(in, number.end)) return true;
+  const Near before = word_before(in, begin);
+  if (before.word.empty() || (before.mark != 0 && before.mark != '#' && before.mark != '-')) return false;
+  if (before.is(kLabels)) return true;
+  if (!before.is_capital || before.word.size() < 2 || plural_follows(in, number.end) || before.is(kNoNames) ||
+      is_function_word(before.word))
+    return false;
+  return !before.is_start || !before.is(kOpeners);
 }
 
 // "three quarters", "twenty two over seven".
@@ -31,7 +87,32 @@ std::string fraction_words(std::string_view above, std::string_view below, const
   return top + " " + (is_one(above) ? ordinal(below) : plural(ordinal(below)));
 }
 
-// "1/2", "1 1/2", "9/11"; `whole` holds "1 " of a mixed number.
+constexpr std::string_view kScoreWords =
+    " got get gets scored score scores rated rate rates rating gave give gives earned earn received grade graded quiz "
+    "test exam mark marks back marked a an my her his ";
+
+enum class FractionUse : uint8_t { kPart, kPair, kOutOf };
+
+// "9/10 on the quiz", "20/20 vision", "in 3/4 time", "half of it".
+FractionUse fraction_use(const Input& in, size_t begin, size_t end, const std::string& above,
+                         const std::string& below) {
+  const Near next = word_after(in, end);
+  const bool is_music = (below == "4" || below == "8" || below == "2") && above != "1";
+  if ((above == "24" && below == "7") || (above == "9" && below == "11")) return FractionUse::kPair;
+  if (above == below || next.is(" vision eyesight hindsight ")) return FractionUse::kPair;
+  if (is_music && next.is(" time meter metre beat signature rhythm ")) return FractionUse::kPair;
+  if (above.size() + below.size() < 3 || above.size() > below.size()) return FractionUse::kPart;
+  if (next.word == "of") return FractionUse::kPart;
+  const bool is_round = below.size() > 1 && (below.ends_with("0") || below.ends_with("5")) && below != "16";
+  if (is_round && next.is(" score scores rating ratings grade grades mark marks result ")) return FractionUse::kOutOf;
+  if (below.size() > 1 && is_round && above.size() == below.size() && below != "10") return FractionUse::kOutOf;
+  const bool is_marked =
+      (is_round || below == "12") &&
+      comes_after(in, begin, kScoreWords, " it the movie film this him me us her them book was were is at an of ", 3);
+  return is_marked ? FractionUse::kOutOf : FractionUse::kPart;
+}
+
+// "1/2", "1 1/2 in.", "9/10"; the number before a space is that of a mixed one.
 size_t read_fraction(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   size_t top = i;
   std::string whole;
@@ -41,17 +122,25 @@ size_t read_fraction(const Input& in, size_t i, const NormalizeOptions& options,
     top = end + 1;
   }
   const size_t slash = in.digits_end(top);
-  const size_t end = in.digits_end(slash + 1);
-  if (in.at(slash) != '/' || end == slash + 1 || !in.ends_word(end) || in.at(end) == '/') return 0;
+  size_t end = in.digits_end(slash + 1);
+  if (in.at(slash) != '/' || end == slash + 1 || in.at(end) == '/') return 0;
   const std::string above = in.ascii(top, slash);
   const std::string below = in.ascii(slash + 1, end);
   if (above.size() > 4 || below.size() > 4 || significant(below) == "0") return 0;
+  const auto unit = parse_unit(in, end);
+  if (!unit && !in.ends_word(end)) return 0;
   std::string words = fraction_words(above, below, options);
-  if (!whole.empty()) {
+  const FractionUse use = whole.empty() ? fraction_use(in, i, end, above, below) : FractionUse::kPart;
+  if (use != FractionUse::kPart) {
+    words = cardinal(above, {options.british}) + (use == FractionUse::kOutOf ? " out of " : " ") +
+            cardinal(below, {options.british});
+  } else if (!whole.empty()) {
     if (is_one(above)) words.replace(0, 3, "a");
     words = cardinal(whole, {options.british}) + " and " + words;
-  } else if ((above == "24" && below == "7") || (above == "9" && below == "11") || (above == "50" && below == "50")) {
-    words = cardinal(above) + " " + cardinal(below);
+  }
+  if (unit && use == FractionUse::kPart) {
+    words += " " + (whole.empty() ? unit->singular : unit->plural);
+    end = unit->end;
   }
   out.rule("fraction");
   out.numbers(words, i, end);
@@ -81,71 +170,27 @@ size_t read_version(const Input& in, size_t i, Output& out) {
   return end;
 }
 
-size_t ordinal_end(const Input& in, const Number& number) {
-  if (!number.decimals.empty() || number.whole.empty()) return 0;
-  const size_t end = number.end;
-  for (const std::string_view suffix : {"st", "nd", "rd", "th"}) {
-    if (in.matches(end, suffix) && in.ends_word(end + 2)) return end + 2;
-  }
-  return 0;
-}
-
-// Is the s behind these digits a plural rather than seconds?  "1990s" and "the 60s" are, "15s" and "2.5s" are not.
-bool is_decade(const Number& number) {
-  return number.decimals.empty() && number.whole.ends_with("0") &&
-         (number.whole.size() == 2 || looks_like_year(number));
-}
-
-// "1990s", "'90s", "the 7's".
+// "1990s", "'90s", "the 7's", "2000s".
 size_t read_plural(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
   size_t end = number.end;
   if (!number.decimals.empty()) return 0;
   if (in.at(end) == '\'') ++end;
   if (in.at(end) != 's' || !in.ends_word(end + 1)) return 0;
   out.rule("plural");
-  out.numbers(plural(plain_words(number, options)), i, end + 1);
+  out.numbers(plural(plain_words(in, i, number, options)), i, end + 1);
   return end + 1;
 }
 
-// "10-20", "1990–1995", "3-4 km", "5-10%".
-size_t read_range(const Input& in, size_t i, const Number& low, const NormalizeOptions& options, Output& out) {
-  size_t at = low.end;
-  const bool percent = in.at(at) == '%';
-  if (percent) ++at;
-  const bool spaced = in.at(at) == ' ' && in.at(at + 1) == U'–' && in.at(at + 2) == ' ';
-  if (!spaced && !is_dash(in.at(at))) return 0;
-  const auto high = parse_number(in, at + (spaced ? 3 : 1));
-  if (!high || is_dash(in.at(high->end)) || (in.letter(high->end) && !parse_unit(in, high->end))) return 0;
-  out.rule("range");
-  if (looks_like_year(low) && high->whole.size() == 2 && high->decimals.empty()) {  // 1914-18
-    out.numbers(year(low.whole) + " to " + (high->whole[0] == '0' ? one_by_one(high->whole) : cardinal(high->whole)), i,
-                high->end);
-    return high->end;
-  }
-  std::string words = plain_words(low, options);
-  words += (percent ? " percent to " : " to ") + plain_words(*high, options);
-  if (const auto unit = parse_unit(in, high->end)) {
-    out.numbers(words + " " + std::string(unit->plural), i, unit->end);
-    return unit->end;
-  }
-  out.numbers(words, i, high->end);
-  return high->end;
-}
-
-// Letters glued to the digits: "3D", "80s" was a plural, "20-year-old" keeps its hyphenated words.
+// Letters glued to the digits: "3D", "2x", "20-year-old" keeps its hyphenated words.
 size_t read_tail(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
   size_t end = number.end;
   if (in.at(end) == '-' && in.letter(end + 1)) {
-    out.numbers(plain_words(number, options), i, end);
+    out.numbers(plain_words(in, i, number, options), i, end);
     out.space();
     return end + 1;
   }
   if (!in.letter(end)) return 0;
   const size_t letters = in.letters_end(end);
-  if (letters - end == 1 && (in.at(end) == 'x' || in.at(end) == 'X') && in.digit(letters)) {  // 1920x1080
-    out.numbers(plain_words(number, options) + " by", i, letters);
-    return letters;
-  }
   out.numbers(number_words(number, options), i, end);
   if (letters - end == 1) {
     const char letter = static_cast<char>(in.at(end));
@@ -162,25 +207,15 @@ size_t read_tail(const Input& in, size_t i, const Number& number, const Normaliz
 size_t read_after_sign(const Input& in, size_t i, size_t begin, const NormalizeOptions& options, Output& out) {
   const auto number = parse_number(in, begin);
   if (!number) return 0;
-  if (is_decade(*number)) {
-    if (const size_t end = read_plural(in, i, *number, options, out); end > 0) return end;
-  }
-  if (const auto unit = parse_unit(in, number->end)) {
-    const bool one = number->one();
-    out.rule("unit");
-    out.numbers(number_words(*number, options) + " " + std::string(one ? unit->singular : unit->plural), i, unit->end);
-    return unit->end;
-  }
-  if (const size_t end = ordinal_end(in, *number); end > 0) {
-    out.rule("ordinal");
-    out.numbers(ordinal(number->whole, {options.british}), i, end);
-    return end;
-  }
   if (const size_t end = read_plural(in, i, *number, options, out); end > 0) return end;
-  if (const size_t end = read_range(in, i, *number, options, out); end > 0) return end;
   if (const size_t end = read_tail(in, i, *number, options, out); end > 0) return end;
-  out.numbers(plain_words(*number, options), i, number->end);
-  return number->end;
+  if (is_year(in, begin, *number)) out.rule("year");
+  out.numbers(plain_words(in, i, *number, options), i, number->end);
+  const size_t era = number->whole.size() < 5 && is_plain(*number) ? era_end(in, number->end) : 0;
+  if (era == 0) return number->end;
+  const size_t letters = in.at(number->end) == ' ' ? number->end + 1 : number->end;
+  out.letters(in.ascii(letters, era), letters, era);
+  return era;
 }
 
 // Digits behind letters: "A320", "COVID-19", "B2B", "MP3".
@@ -190,11 +225,14 @@ size_t read_in_name(const Input& in, size_t i, Output& out) {
   if (!in.digit(begin) || i == 0 || !in.letter(i - 1)) return 0;
   const size_t end = in.digits_end(begin);
   if (in.at(end) == '.' && in.digit(end + 1)) return 0;  // "v2.0"
-  if (end - begin == 4) {
-    out.numbers(year(in.ascii(begin, end)), begin, end);
-  } else {
-    out.numbers(in_a_name(in.ascii(begin, end)), begin, end);
-  }
+  const std::string digits = in.ascii(begin, end);
+  const bool is_flight =
+      i >= 3 && in.upper(i - 1) && in.upper(i - 2) && comes_after(in, i - 2, " flight flights ", " ", 1);
+  const bool is_plural = in.at(end) == 's' && in.ends_word(end + 1);
+  const bool is_decade = is_plural && digits.ends_with("0") && (digits.size() == 2 || digits.size() == 4);
+  const std::string words = is_flight ? one_by_one(digits) : in_label(digits);
+  out.numbers(is_decade ? plural(words) : words, begin, is_decade ? end + 1 : end);
+  if (is_decade) return end + 1;
   if (in.at(end) == '-' && in.letter(end + 1)) {
     out.space();
     return end + 1;
@@ -209,11 +247,18 @@ std::optional<Number> parse_number(const Input& in, size_t i) {
   size_t end = in.digits_end(i);
   if (end == i && !(in.at(i) == '.' && in.digit(i + 1))) return std::nullopt;
   number.whole = in.ascii(i, end);
-  while (end > i && end - i <= 3 + (number.grouped ? 100 : 0) && in.at(end) == ',' &&
-         in.digits_end(end + 1) == end + 4) {
-    number.whole += in.ascii(end + 1, end + 4);
-    number.grouped = true;
-    end += 4;
+  const bool may_group = end > i && end - i <= 3 && in.at(i) != '0';
+  // "25 000"; every group has three digits.
+  for (const char32_t sign : {U',', U' '}) {
+    while (may_group && (!number.grouped || sign == ',') && in.at(end) == sign && in.digits_end(end + 1) == end + 4) {
+      size_t last = end;
+      while (in.at(last) == sign && in.digits_end(last + 1) == last + 4 && last - i < 100) last += 4;
+      const bool goes_on = sign == ' ' && ((in.at(last) == ' ' && in.digit(last + 1)) || in.at(last) == '/' ||
+                                           in.at(last) == '-' || in.letter(last));
+      if (goes_on) break;
+      for (; end < last; end += 4) number.whole += in.ascii(end + 1, end + 4);
+      number.grouped = true;
+    }
   }
   if (in.at(end) == '.' && in.digit(end + 1)) {
     const size_t decimals = in.digits_end(end + 1);
@@ -231,13 +276,27 @@ std::string number_words(const Number& number, const NormalizeOptions& options) 
   return words + "point " + one_by_one(number.decimals);
 }
 
+bool is_decade(const Number& number) {
+  const bool is_century = number.whole.size() == 4 && number.whole >= "1100" && number.whole <= "2099";
+  return is_plain(number) && number.whole.ends_with("0") && (number.whole.size() == 2 || is_century);
+}
+
+std::string plain_words(const Input& in, size_t begin, const Number& number, const NormalizeOptions& options) {
+  if (!is_plain(number)) return number_words(number, options);
+  if (number.whole.size() > 1 && number.whole[0] == '0') return one_by_one(number.whole);
+  if (is_year(in, begin, number)) {
+    return number.whole.size() == 4 ? year(number.whole, {options.british}) : in_label(number.whole);
+  }
+  return is_label(in, begin, number) ? in_label(number.whole) : number_words(number, options);
+}
+
 size_t read_number(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (const size_t end = read_in_name(in, i, out); end > 0) return end;
   size_t begin = i;
   const char32_t c = in.at(i);
-  const bool may_have_sign =
-      i == 0 || in.space(i - 1) || in.at(i - 1) == '(' || in.at(i - 1) == U'“' || in.at(i - 1) == '"';
-  const bool starts = in.digit(i + 1) || (in.at(i + 1) == '.' && in.digit(i + 2));
+  const bool may_have_sign = i == 0 || in.space(i - 1) || in.at(i - 1) == '(' || in.at(i - 1) == U'“' ||
+                             in.at(i - 1) == '"' || in.at(i - 1) == '=' || in.at(i - 1) == '<' || in.at(i - 1) == '>';
+  const bool starts = in.digit(i + 1) || (in.at(i + 1) == '.' && in.digit(i + 2)) || is_currency_sign(in.at(i + 1));
   if ((c == '-' || c == '+' || c == U'±' || c == '~' || c == '#') && may_have_sign && starts) {
     out.numbers(c == '-'    ? "minus"
                 : c == '+'  ? "plus"
@@ -245,8 +304,9 @@ size_t read_number(const Input& in, size_t i, const NormalizeOptions& options, O
                 : c == '~'  ? "about"
                             : "number",
                 i, i + 1);
-    begin = i + 1;
-  } else if (c == '\'' && in.digit(i + 1) && in.digit(i + 2) && in.ends_word(i + 3) == false && in.at(i + 3) == 's') {
+    return i + 1;
+  }
+  if (c == '\'' && in.digit(i + 1) && in.digit(i + 2) && in.at(i + 3) == 's') {
     begin = i + 1;  // '90s
   } else if (!in.digit(i) && !(c == '.' && in.digit(i + 1) && may_have_sign)) {
     return 0;

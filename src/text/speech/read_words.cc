@@ -1,31 +1,24 @@
-// Words, abbreviations, initialisms and Roman numerals.
+// Words, abbreviations and initialisms.
 #include "text/speech/abbreviations.h"
-#include "text/speech/numbers.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
 namespace {
 
+constexpr size_t kMostBrokenLetters = 32;
+constexpr size_t kMostDottedLetters = 64;  // with their points
+
 bool listed(std::string_view word, std::string_view list) {
   return list.find(" " + ascii_lower(word) + " ") != std::string_view::npos;
 }
 
-constexpr std::string_view kRulers =
-    " henry louis charles george james edward william richard elizabeth mary philip philippe john paul pius benedict "
-    "gregory "
-    "leo alexander frederick ferdinand catherine peter nicholas ivan napoleon ramses rameses francis francois victor "
-    "otto "
-    "clement innocent urban boniface xerxes darius ptolemy umberto carlos juan felipe alfonso christian gustav harald "
-    "haakon olaf oscar wilhelm franz josef joseph maximilian leopold albert malcolm robert david kenneth constantine "
-    "justinian theodosius valentinian margaret anne mohammed mehmed murad selim suleiman cleopatra artaxerxes ";
-constexpr std::string_view kCounted =
-    " chapter part volume book act scene section war type phase class appendix article level stage title figure table "
-    "apollo bowl mark rocky fantasy episode season canto psalm unit version grade world vol. ";
-// Verbs after which "Elizabeth I" is a queen and not two speakers.
-constexpr std::string_view kAfterFirst = " was is had of ruled reigned died became came went made and in ";
-
-// "w/o", "w/": returns the end and the word.
+// "w/o", "w/", "c/o": returns the end and the word.
 size_t read_with(const Input& in, size_t i, Output& out) {
+  if (in.matches(i, "c/o") && in.ends_word(i + 3)) {
+    out.word("care", i, i + 3);
+    out.word("of", i, i + 3);
+    return i + 3;
+  }
   if (!in.matches(i, "w/") || !in.begins_word(i)) return 0;
   if (in.matches(i, "w/o") && in.ends_word(i + 3)) {
     out.word("without", i, i + 3);
@@ -56,7 +49,7 @@ std::string_view spoken_form(const Abbreviation& found, const Input& in, size_t 
 // "U.S.", "J.R.R.", "e.g.", "Ph.D.": letters and points, behind which the word ends.  `last_point` is the end with it.
 size_t dotted_end(const Input& in, size_t i) {
   size_t end = i;
-  while (in.letter(end)) {
+  while (in.letter(end) && end - i < kMostDottedLetters) {
     end = in.letters_end(end);
     if (in.at(end) != '.' || !in.letter(end + 1)) break;
     ++end;
@@ -85,36 +78,13 @@ size_t read_initialism(const Input& in, size_t i, size_t end, Output& out) {
 
 }  // namespace
 
-size_t read_roman(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
-  if (!in.upper(i) || !in.begins_word(i) || (i > 0 && in.at(i - 1) != ' ')) return 0;
-  const size_t end = in.letters_end(i);
-  const std::string letters = in.ascii(i, end);
-  const int value = roman_value(letters);
-  const Token* before = last_word(out);
-  if (value == 0 || before == nullptr || !capitalised(before->text)) return 0;
-  if (in.at(end) == '\'' && !(in.at(end + 1) == 's' && letters != "I")) return 0;
-  if (in.at(end) == '.' && letters.size() == 1 && !ends_sentence(in, end + 1)) return 0;  // an initial
-  const bool ruler = listed(before->text, kRulers);
-  const bool counted = listed(before->text, kCounted);
-  if (letters == "I" && ruler) {
-    const size_t next = in.skip_spaces(end);
-    const bool stops = next >= in.size() || !in.space(end);
-    if (!stops && !listed(in.ascii(next, in.letters_end(next)), kAfterFirst)) return 0;
-  } else if (!ruler && !counted && letters.size() < 2) {
-    return 0;
-  }
-  const std::string words = cardinal(std::to_string(value));
-  const bool possessive = in.at(end) == '\'';
-  out.numbers((ruler ? "the " + to_ordinal(words) : words) + (possessive ? "'s" : ""), i, end);
-  return possessive ? end + 2 : end;
-}
-
 size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
   if (!in.letter(i) || !in.begins_word(i)) return 0;
   if (const size_t end = read_with(in, i, out); end > 0) return end;
   const size_t end = dotted_end(in, i);
   const std::string written = in.ascii(i, end);
-  const Abbreviation* found = find_abbreviation(written);
+  const bool initial = written.size() == 1 && in.upper(i);  // "B. 5", "J. R. R. Tolkien"
+  const Abbreviation* found = initial ? nullptr : find_abbreviation(written);
   const bool pointed = in.at(end) == '.';
   const bool bare_title = !pointed && found != nullptr && found->use == AbbreviationUse::kTitle && in.upper(i) &&
                           in.at(end) == ' ' && in.upper(end + 1) && listed(written, " mr mrs ms dr prof st ");
@@ -139,7 +109,7 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   }
   if (const size_t behind = read_initialism(in, i, end, out); behind > 0) return behind;
   // A single initial before a name: the point says nothing.
-  if (pointed && written.size() == 1 && in.upper(i) && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
+  if (pointed && initial && written != "I" && in.at(end + 1) == ' ' && in.upper(end + 2)) {
     out.rule("initialism");
     out.letters(written, i, end + 1);
     return end + 1;
@@ -147,7 +117,24 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   return 0;
 }
 
-size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+namespace {
+
+// "infor-\nmation": a hyphen at the end of a line.  Returns the end of the second part, or 0.
+size_t read_broken_word(const Input& in, size_t i, size_t end, const NormalizeOptions& options, Output& out) {
+  if (in.at(end) != '-' || in.at(end + 1) != '\n' || !in.lower(end + 2)) return 0;
+  size_t second = end + 2;
+  while (second - end < kMostBrokenLetters && in.letter(second)) ++second;
+  const std::string head = in.ascii(i, end);
+  const std::string tail = in.ascii(end + 2, second);
+  const bool is_whole = options.is_word && options.is_word(ascii_lower(head + tail));
+  out.rule("line-break");
+  out.word(is_whole ? head + tail : head + "-" + tail, i, second);
+  return second;
+}
+
+}  // namespace
+
+size_t read_word(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (!in.letter(i) && !(in.at(i) == '\'' && in.letter(i + 1))) return 0;
   size_t end = i + 1;
   while (end < in.size()) {
@@ -157,6 +144,7 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out
       break;
     }
   }
+  if (const size_t behind = read_broken_word(in, i, end, options, out); behind > 0) return behind;
   // "AT&T", "R&B"; "A4", "MP3s": single letters and capitals before digits are spelled.
   const std::string written = in.ascii(i, end);
   const bool capitals = written == ascii_upper(written) && written.find_first_of("'-") == std::string::npos;
@@ -175,7 +163,10 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions&, Output& out
     return end;
   }
   // A lone capital in the middle of a sentence, before a pause, is a letter: "vitamin A."
-  if (written == "A" && last_word(out) != nullptr && !in.space(end)) {
+  const Token* before = last_word(out);
+  const bool is_mark =
+      before != nullptr && listed(before->text, " an grade vitamin plan type class group team letter ");
+  if (written == "A" && before != nullptr && (!in.space(end) || is_mark)) {
     out.letters(written, i, end);
     return end;
   }

@@ -7,27 +7,42 @@
 namespace syrinx::text {
 namespace {
 
+enum Begin : uint8_t { kDigit = 1, kLetter = 2, kSign = 4, kAny = 7 };
+
 struct NamedReader {
   std::string_view rule;  // of what it writes, unless it names another
   ReadFunction read;
+  uint8_t begins = kAny;  // with what its business may begin
 };
 
 // In this order: what is special comes before what is plain.
-constexpr std::array<NamedReader, 11> kReaders = {{
-    {"address", read_address},
-    {"phone", read_phone},
-    {"date", read_date},
-    {"date", read_month_date},
-    {"time", read_time},
-    {"money", read_money},
-    {"number", read_number},
-    {"roman", read_roman},
-    {"abbreviation", read_abbreviation},
-    {"", read_word},
-    {"sign", read_mark},
+constexpr std::array<NamedReader, 21> kReaders = {{
+    {"code", read_code, kAny},
+    {"address", read_address, kDigit | kLetter},
+    {"formula", read_formula, kLetter},
+    {"postcode", read_postcode, kLetter},
+    {"phone", read_phone, kDigit | kSign},
+    {"digits", read_digits, kDigit},
+    {"verse", read_verse, kDigit},
+    {"date", read_timestamp, kDigit},
+    {"date", read_date, kDigit},
+    {"date", read_month_date, kDigit | kLetter},
+    {"date", read_day_name, kLetter},
+    {"time", read_time, kDigit},
+    {"money", read_money, kAny},
+    {"maths", read_maths, kAny},
+    {"item", read_item_mark, kSign},
+    {"unit", read_measure, kDigit | kSign},
+    {"number", read_number, kDigit | kSign},
+    {"roman", read_roman, kLetter},
+    {"abbreviation", read_abbreviation, kLetter},
+    {"", read_word, kLetter | kSign},
+    {"sign", read_mark, kSign},
 }};
 
 constexpr size_t kMaxOwnWord = 64;
+constexpr size_t kMaxLinkText = 256;
+constexpr size_t kMaxLinkTarget = 1024;
 
 }  // namespace
 
@@ -45,8 +60,11 @@ std::vector<Token> Reader::read_all() {
 
 size_t Reader::read_at(size_t i) {
   if (const size_t end = read_escape(i); end > 0) return end;
+  if (const size_t end = read_link(i); end > 0) return end;
   if (const size_t end = read_own_word(i); end > 0) return end;
+  const uint8_t begin = in_.digit(i) ? kDigit : in_.letter(i) ? kLetter : kSign;
   for (const NamedReader& reader : kReaders) {
+    if ((reader.begins & begin) == 0) continue;
     out_.rule(reader.rule);
     if (const size_t end = reader.read(in_, i, options_, out_); end > i) return end;
   }
@@ -87,6 +105,30 @@ size_t Reader::read_escape(size_t i) {
   token.phonemes = escape->phonemes;
   out_.escape(std::move(token));
   return end;
+}
+
+// "[the guide](https://example.com/a)" says its text.
+size_t Reader::read_link(size_t i) {
+  if (in_.at(i) != '[') return 0;
+  size_t close = i + 1;
+  while (close - i < kMaxLinkText && close < in_.size() && in_.at(close) != ']' && in_.at(close) != '[') ++close;
+  if (in_.at(close) != ']' || in_.at(close + 1) != '(' || close == i + 1) return 0;
+  size_t end = close + 2;
+  while (end - close < kMaxLinkTarget && !in_.space(end) && in_.at(end) != ')') ++end;
+  const std::string target = in_.ascii(close + 2, end);
+  const bool is_target = target.find("://") != std::string::npos || target.starts_with("#") ||
+                         target.starts_with("/") || target.starts_with("./") || target.starts_with("mailto:") ||
+                         target.find('.') < target.size();
+  if (in_.at(end) != ')' || !is_target) return 0;
+  for (size_t inner = i + 1; inner < close;) {
+    if (in_.space(inner)) {
+      out_.space();
+      ++inner;
+    } else {
+      inner = read_at(inner);
+    }
+  }
+  return end + 1;
 }
 
 // The longest run from here, up to white space, that the user's dictionary has; points and commas at its end are not

@@ -20,6 +20,7 @@ class Reader {
  private:
   size_t read_at(size_t i);
   size_t read_escape(size_t i);
+  size_t read_link(size_t i);
   size_t read_own_word(size_t i);
 
   Input in_;

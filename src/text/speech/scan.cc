@@ -80,7 +80,9 @@ void Output::numbers(std::string_view words, size_t begin, size_t end) {
       space();
       continue;
     }
-    Token& token = add(TokenKind::kWord, one, begin, end);
+    // Capitals are letters to spell: "five US dollars".
+    const bool spelled = std::all_of(one.begin(), one.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    Token& token = add(spelled ? TokenKind::kLetters : TokenKind::kWord, one, begin, end);
     token.number = true;
     if (one == "point") token.stress = -2.0f;
   }

@@ -44,7 +44,8 @@ class Output {
   explicit Output(const Input& in) : in_(in) {}
 
   void word(std::string_view text, size_t begin, size_t end);
-  // Words separated by spaces that stand for digits or signs; "point" is unstressed and "," becomes a pause.
+  // Words separated by spaces that stand for digits or signs; "point" is unstressed, "," becomes a pause, and words in
+  // capitals are spelled.
   void numbers(std::string_view words, size_t begin, size_t end);
   void letters(std::string_view text, size_t begin, size_t end);
   void punctuation(char32_t mark, size_t begin, size_t end);

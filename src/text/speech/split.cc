@@ -143,7 +143,7 @@ class Scanner {
     const size_t openers_end = std::min(text_.size(), next + kLookOnBytes);
     while (next < openers_end && is_opener(peek(next)) && peek(next) != '[') decode(text_, next);
     if (next == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
-    if (classify(peek(next)) == Class::kLower) return {Verdict::kNo, after};
+    if (classify(peek(next)) == Class::kLower || peek(next) == '=') return {Verdict::kNo, after};  // "5! = 120"
     return single_point ? after_point(i, after, next) : Decision{Verdict::kYes, after};
   }
 
@@ -202,11 +202,11 @@ class Scanner {
   Decision after_point(size_t i, size_t after, size_t next) const {
     const std::string_view word = word_before(i);
     const Abbreviation* found = find_abbreviation(word);
+    if (is_initial(word)) return {Verdict::kNo, after};
     if (found != nullptr && found->use == AbbreviationUse::kBeforeNumber) {
       return {is_ascii_digit(peek(next)) ? Verdict::kNo : Verdict::kYes, after};
     }
     if (found != nullptr && is_ascii_digit(peek(next))) return {Verdict::kNo, after};  // "Jan. 5", "5 p.m. 12 May"
-    if (is_initial(word)) return {Verdict::kNo, after};
     if (is_initialism(word) && found == nullptr) return starts_like_a_sentence(next, after);
     return {Verdict::kYes, after};
   }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -103,6 +104,55 @@ TEST(ChildDecoder, GapsAreSilence) {
   EXPECT_NEAR(got->seconds(), 6, 0.2);
 }
 
+// The time that a recorder's clock showed is no silence; a film begins with its first track.
+TEST(ChildDecoder, SoundAloneBeginsAtOnce) {
+  const TempFolder folder;
+  for (const char* const ending : {"webm", "mkv", "mp4"}) {
+    const auto got = read(make(folder, {"late", "-c:a libopus -output_ts_offset 1800", ending, 48000}, 2));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_NEAR(got->seconds(), 2, 0.1) << ending;
+  }
+  const ContainerKind film{"film",
+                           "-f lavfi -i testsrc=duration=6:size=64x48:rate=5 -c:v mpeg4 -map 1 -map 0 -af "
+                           "asetpts=PTS+3/TB -c:a aac -output_ts_offset 1800",
+                           "mkv", 16000};
+  const auto got = read(make(folder, film, 2));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_NEAR(got->seconds(), 5, 0.3);
+}
+
+// A clock that is slow by a tenth: no word is torn where half a second has come together.
+TEST(ChildDecoder, DriftIsNoGap) {
+  const TempFolder folder;
+  const ContainerKind slow{"slow", "-af 'asetnsamples=n=256:p=0,asetpts=1.1*PTS' -c:a pcm_s16le", "mkv", 16000};
+  const auto got = read(make(folder, slow, 8));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->samples.size(), 8u * 16000);
+}
+
+// Ten packets of eight channels, far apart: at the highest rate an hour would be too much work.
+TEST(ChildDecoder, SilenceOfGapsIsBounded) {
+  const TempFolder folder;
+  const auto samples_of = [&](int rate_hz, int gap_s) {
+    const std::string words = gaps_words(rate_hz, gap_s);
+    const std::string path = make_container(folder, {"gaps", words.c_str(), "mkv", 48000}, 0.2);
+    EXPECT_LT(std::filesystem::file_size(path), 20000u);
+    uint64_t samples = 0;
+    const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                         .add =
+                             [&](std::span<const float> some) {
+                               samples += some.size();
+                               return Status();
+                             }};
+    const Status got = read_sound(path, {.max_seconds = 24 * 3600}, sink);
+    EXPECT_TRUE(got) << got.error().message;
+    return samples;
+  };
+  EXPECT_EQ(samples_of(8000, 1000), 3000u * 8000 + 7 * 64);
+  EXPECT_EQ(samples_of(384000, 400), 400u * 384000 + 9 * 64);
+  EXPECT_EQ(samples_of(384000, 3590), 10u * 64);
+}
+
 TEST(ChildDecoder, UnsupportedTracksAreRefused) {
   const TempFolder folder;
   expect_fault(make(folder, {"ac3", "-c:a ac3", "mp4", 48000}, 0.2), Code::kUnsupported, "coded as ac3; AAC, ALAC");
@@ -175,6 +225,35 @@ TEST(ChildDecoder, CutFilesAreReadInPart) {
     EXPECT_TRUE(std::equal(part.samples.begin(), part.samples.end(), whole->samples.begin())) << kind.name;
     EXPECT_THAT(read_part(file).warnings, IsEmpty());
   }
+}
+
+// As MP3: to the last frame that is whole.
+TEST(ChildDecoder, CutAdtsIsReadAsFarAsWhole) {
+  const TempFolder folder;
+  const std::string file = make(folder, kLiveKinds[0], 2);
+  const ReadPart whole = read_part(file);
+  ASSERT_TRUE(whole.status) << whole.status.error().message;
+  EXPECT_TRUE(whole.warnings.empty());
+  size_t warned = 0;
+  for (size_t part = 1; part < 20; ++part) {
+    const ReadPart got = read_part(file.substr(0, file.size() * part / 20));
+    ASSERT_TRUE(got.status) << got.status.error().message;
+    warned += got.warnings.size();
+    if (!got.warnings.empty()) {
+      EXPECT_THAT(got.warnings[0], AllOf(HasSubstr("'me' is cut off"), HasSubstr("s were read")));
+    }
+    ASSERT_LT(got.samples.size(), whole.samples.size());
+    EXPECT_GT(got.samples.size() + 8192, whole.samples.size() * part / 20);
+    EXPECT_TRUE(std::equal(got.samples.begin(), got.samples.end(), whole.samples.begin()));
+  }
+  EXPECT_GT(warned, 15u);
+}
+
+TEST(ChildDecoder, CutOggOfAnotherCodecIsUnsupported) {
+  const TempFolder folder;
+  const std::string file = make(folder, {"speex", "-c:a libspeex", "ogg", 16000}, 2);
+  for (const size_t percent : {100, 70})
+    expect_fault(file.substr(0, file.size() * percent / 100), Code::kUnsupported, "neither Vorbis, Opus nor FLAC");
 }
 
 // Each by a child of its own.

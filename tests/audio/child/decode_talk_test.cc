@@ -125,6 +125,14 @@ TEST(DecodeTalk, BodiesOutOfBoundsAreNonsense) {
   expect_nonsense(playing().header(DecodeMessage::kSamples, UINT32_MAX));
   expect_nonsense(playing().say(DecodeMessage::kSilence, SilenceBody{UINT64_MAX}));
   expect_nonsense(playing().say(DecodeMessage::kSilence, SilenceBody{uint64_t{3600} * 8000 + 1}));
+  const SilenceBody half_an_hour{uint64_t{1800} * 8000};
+  expect_nonsense(playing()
+                      .say(DecodeMessage::kSilence, half_an_hour)
+                      .say(DecodeMessage::kSilence, half_an_hour)
+                      .say(DecodeMessage::kSilence, SilenceBody{1}));
+  expect_nonsense(ready()
+                      .say(DecodeMessage::kFormat, FormatBody{384000, 1})
+                      .say(DecodeMessage::kSilence, SilenceBody{kMaxSilentFrames + 1}));
   expect_nonsense(ready().header(DecodeMessage::kFault, 3));
   expect_nonsense(ready().header(DecodeMessage::kFault, 1000));
   expect_nonsense(ready().fault(static_cast<DecodeFault>(999), ""));

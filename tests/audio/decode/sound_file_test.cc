@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "audio/decode/recording.h"
@@ -216,6 +217,56 @@ TEST(SoundFile, ComesInBlocksOfBoundedSize) {
     EXPECT_EQ(begun, 1);
     EXPECT_EQ(got, sound);
     EXPECT_LE(largest, 4096u);
+  }
+}
+
+// Floats are read twice; the first time leaves memory and may be stopped as the second.
+TEST(SoundFile, FirstLookAtFloatsIsBounded) {
+  constexpr size_t kFrames = size_t{24} << 20;  // 96 MB, of which nothing is stored
+  const auto mapped_kb = [] {
+    std::ifstream status("/proc/self/status");
+    long sum = 0;
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("RssFile:") || line.starts_with("RssShmem:")) sum += std::stol(line.substr(9));
+    return sum;
+  };
+  const TempFolder folder;
+  const std::string path = folder.file("sound");
+  for (const int container : {SF_FORMAT_WAV, SF_FORMAT_AU}) {
+    write_sound(path, {"", container | SF_FORMAT_FLOAT, 1, 384000, 0}, std::vector<float>(1));
+    const size_t head = std::filesystem::file_size(path) - 4;
+    {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(container == SF_FORMAT_WAV ? static_cast<std::streamoff>(head - 4) : 8);
+      file.write("\xff\xff\xff\xff", 4);  // to the end
+    }
+    std::filesystem::resize_file(path, head + 4 * kFrames);
+    const long before_kb = mapped_kb();
+    long most_kb = 0;
+    uint64_t looked = 0, added = 0;
+    SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                   .add =
+                       [&](std::span<const float> samples) {
+                         if (added == 0) most_kb = std::max(most_kb, mapped_kb());
+                         added += samples.size();
+                         return Status();
+                       },
+                   .looked =
+                       [&](uint64_t samples) {
+                         looked += samples;
+                         return Status();
+                       }};
+    const Status whole = read_sound(path, {}, sink);
+    ASSERT_TRUE(whole) << whole.error().message;
+    EXPECT_EQ(looked, kFrames);
+    EXPECT_EQ(added, kFrames);
+    EXPECT_LT(most_kb - before_kb, 40 << 10);
+    added = 0;
+    sink.looked = [](uint64_t) -> Status { return fail(Code::kCancelled, "enough"); };
+    const Status stopped = read_sound(path, {}, sink);
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, Code::kCancelled);
+    EXPECT_EQ(added, 0u);
   }
 }
 

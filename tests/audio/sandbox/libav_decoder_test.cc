@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "audio/sandbox/container_end.h"
 #include "audio/sandbox/file_view.h"
@@ -99,6 +100,32 @@ TEST_P(AllKinds, DamagedFileEndsInAFault) {
       EXPECT_LT(end.detail.size(), size_t{kMaxDetailBytes});
     }
   }
+}
+
+// An hour in all, told by numbers; the samples are those of the file.
+TEST(LibavDecoder, SilencesAreToldAsNumbers) {
+  const TempFolder folder;
+  const std::string words = gaps_words(8000, 1000);
+  const std::string file = read_text(make_container(folder, {"gaps", words.c_str(), "mkv", 48000}, 0.2));
+  MemoryHost host(file);
+  host.max_samples = SIZE_MAX;
+  const DecodeEnd end = decode_libav(libav(), {SoundContainer::kMatroska, 0, file.size()}, host);
+  EXPECT_EQ(end.fault, DecodeFault::kNone) << end.detail;
+  EXPECT_EQ(host.silences, std::vector<uint64_t>({1000u * 8000 - 64, 1000u * 8000 - 64, 1000u * 8000 - 64}));
+  EXPECT_EQ(host.samples.size(), 10u * 64 * 8);
+}
+
+// ASF announces its length in its tracks: more than the ten minutes of a file that announces none.
+TEST(LibavDecoder, AsfAnnouncesItsLength) {
+  const TempFolder folder;
+  const ContainerKind paused{"paused", "-af \"asetpts='PTS+if(gt(T,1),1200/TB,0)'\" -c:a wmav2", "wma", 44100};
+  const std::string file = read_text(make_container(folder, paused, 2));
+  MemoryHost host(file);
+  host.max_samples = SIZE_MAX;
+  const DecodeEnd end = decode_libav(libav(), {SoundContainer::kAsf, 0, file.size()}, host);
+  EXPECT_EQ(end.fault, DecodeFault::kNone) << end.detail;
+  ASSERT_EQ(host.silences.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(host.silences[0]) / 44100, 1200, 0.2);
 }
 
 // As libraries that were built for something else; what was never opened is not closed as if it were.

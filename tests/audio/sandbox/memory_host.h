@@ -28,6 +28,7 @@ struct MemoryHost final : DecodeHost {
   }
   bool give_silence(uint64_t frames) override {
     silence += frames;
+    silences.push_back(frames);
     return silence <= max_samples;
   }
 
@@ -35,6 +36,7 @@ struct MemoryHost final : DecodeHost {
   size_t max_samples = size_t{1} << 22;
   uint32_t rate_hz = 0, channels = 0;
   uint64_t silence = 0;
+  std::vector<uint64_t> silences;
   std::vector<float> samples;
 };
 

@@ -129,6 +129,7 @@ class FakeRecogniser : public Recogniser {
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override {
     SYRINX_TRY_VOID(check_stream(options));
     threshold = options.voice.threshold.value_or(0);
+    prompt = options.knobs.text("prompt").value_or("");
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
@@ -161,6 +162,7 @@ class FakeRecogniser : public Recogniser {
   std::atomic<bool> still{false};  // while it is, streams hear nothing and wait
   std::atomic<bool> holds{false};  // while it is, recordings wait, so many of them
   std::atomic<int> held{0};
+  std::string prompt;                // of the stream that was started last, before `streams` counts it
   std::atomic<double> threshold{0};  // of voice, in the stream that was started last, where it was named
   std::vector<int64_t> came_ns;      // of what was pushed into them, one after the other
   std::vector<float> samples;        // that, where it broke nothing

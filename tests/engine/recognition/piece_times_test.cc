@@ -75,6 +75,26 @@ TEST(PieceTimes, LastWordsStayBeforeThePause) {
   expect_times(got[1], 23.3, 25);
 }
 
+TEST(PieceTimes, ShortSentenceBehindThePauseStays) {
+  const auto got = placed(two_stretches(), {segment(0.5, 2.5, {{"man.", 0.5, 2.5, 1}}),
+                                            segment(3.02, 5, {{"No.", 3.02, 3.3, 1}, {"I", 3.35, 5, 1}})});
+  ASSERT_EQ(got.size(), 2u);
+  expect_times(got[1], 23.02, 25);
+  const auto across = placed(two_stretches(), {segment(0.5, 2.5, {{"man.", 0.5, 2.5, 1}}),
+                                               segment(2.9, 5, {{"No.", 2.9, 3.3, 1}, {"I", 3.35, 5, 1}})});
+  ASSERT_EQ(across.size(), 2u);
+  expect_times(across[1], 23, 25);
+}
+
+// Though more of its last word is placed behind the seam.
+TEST(PieceTimes, SentenceLastsIntoTheSilence) {
+  const auto got = placed(two_stretches(), {segment(0.5, 3.3, {{"young", 0.5, 2.8, 1}, {"man.", 2.8, 3.3, 1}}),
+                                            segment(3.35, 5, {{"I", 3.35, 3.8, 1}, {"am", 3.8, 5, 1}})});
+  ASSERT_EQ(got.size(), 2u);
+  expect_times(got[0], 1.5, 4);
+  expect_times(got[1], 23.35, 25);
+}
+
 TEST(PieceTimes, SegmentAcrossALongPauseIsCut) {
   auto whole = segment(0.5, 5.5, {{"one", 0.5, 2, 1}, {"three", 2, 3.1, 1}, {"fifteen", 3.1, 5.5, 1}});
   whole.words[1].timed_tokens = {{1, "three", 2, 3.1, 1}};
@@ -89,14 +109,32 @@ TEST(PieceTimes, SegmentAcrossALongPauseIsCut) {
   expect_times(got[1], 23.1, 25.5);
 }
 
-TEST(PieceTimes, ShortPausesAndUnspacedWordsCutNothing) {
+// Chinese has no blanks, and the text is joined without them again.
+TEST(PieceTimes, TextWithoutBlanksIsCut) {
+  auto whole = segment(0.5, 5, {{"我是人", 0.5, 2.5, 1}, {"他", 3.2, 3.6, 1}, {"来了。", 3.6, 5, 1}});
+  for (size_t i = 1; i < 3; ++i) whole.words[i].spaced = false;
+  whole.text = "我是人他来了。";
+  const Transcript got{.language = "zh", .audio_s = 30, .segments = placed(two_stretches(), {whole})};
+  ASSERT_EQ(got.segments.size(), 2u);
+  expect_times(got.segments[0], 1.5, 3.5);
+  EXPECT_EQ(got.segments[1].text, "他来了。");
+  expect_times(got.segments[1], 23.2, 25);
+  EXPECT_EQ(got.text(), whole.text);
+}
+
+TEST(PieceTimes, ShortPausesCutNothing) {
   const SpeechPiece near{.spans = {seconds(1, 4), seconds(4.9, 8)}, .pad_s = kPad};
   EXPECT_EQ(placed(near, {segment(0, 5, {{"one", 0, 2, 1}, {"two", 4, 5, 1}})}).size(), 1u);
-  auto unspaced = segment(0, 5, {{"one", 0, 2, 1}, {"two", 4, 5, 1}});
-  unspaced.words[1].spaced = false;
-  const auto got = placed(two_stretches(), {unspaced});
-  ASSERT_EQ(got.size(), 1u);
-  expect_times(got[0], 1, 25);
+}
+
+TEST(PieceTimes, PartsOfWordsStayTogether) {
+  for (const char* const part : {"-disposed", "%"}) {
+    auto unspaced = segment(0, 5, {{"one", 0, 2, 1}, {part, 4, 5, 1}});
+    unspaced.words[1].spaced = false;
+    const auto got = placed(two_stretches(), {unspaced});
+    ASSERT_EQ(got.size(), 1u);
+    expect_times(got[0], 1, 25);
+  }
 }
 
 TEST(PieceTimes, SegmentsWithoutWordsGoByTheirTimes) {

@@ -241,6 +241,20 @@ TEST(TranscriptFormat, CuesLastAndDoNotOverlap) {
   EXPECT_EQ(next[0].end_s, 2.6);
 }
 
+TEST(TranscriptFormat, CuesWithoutRoomKeepTheirOrder) {
+  const auto last = [](std::vector<std::pair<double, double>> times, double from_s, double until_s) {
+    std::vector<Cue> cues;
+    for (const auto& [start_s, end_s] : times) cues.push_back({.start_s = start_s, .end_s = end_s, .lines = {"a"}});
+    make_cues_last(cues, from_s, until_s);
+    for (size_t i = 0; i < cues.size(); ++i) times[i] = {cues[i].start_s, cues[i].end_s};
+    return times;
+  };
+  using Times = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(last({{1, 1}, {1, 1}}, 1, 1), (Times{{1, 1.001}, {1.001, 1.002}}));
+  EXPECT_EQ(last({{0, 0}, {0, 0}, {0, 0}}, 0, 0.001), (Times{{0, 0.001}, {0.001, 0.002}, {0.002, 0.003}}));
+  EXPECT_EQ(last({{2, 3}}, 4, 3), (Times{{4, 4.001}}));  // a stream's, behind its last one
+}
+
 TEST(TranscriptFormat, NoCueIsLeftWithAWord) {
   TranscriptSegment segment;
   for (int i = 0; i < 18; ++i) segment.text += "letters ";  // one more than two lines hold

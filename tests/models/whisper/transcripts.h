@@ -39,9 +39,8 @@ struct HeardCounts {
 };
 
 // Asks for what the row asks, at temperature 0, and compares all segments.
-inline HeardCounts expect_row(Transcriber& transcriber, const Json& row) {
+inline HeardCounts expect_row(Transcriber& transcriber, const Json& row, TranscriberSettings settings = {}) {
   using namespace test;
-  TranscriberSettings settings;
   settings.decode.temperatures = {0};
   settings.decode.stop_loops = false;
   settings.language = transcriber.vocabulary().tokens.find_language(string_of(row, "language"));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "engine/families/transducer/transducer_family.h"
 #include "engine/families/whisper/whisper_family.h"
 #include "server/openai/transcription_request.h"
 #include "server/service.h"
@@ -173,17 +174,22 @@ TEST_F(RecognitionModelTest, ListsLanguagesAndUnsupportedFields) {
     for (const std::string& field : unheeded_transcription_fields()) EXPECT_EQ(std::erase(fields, field), 1U) << field;
     return fields;  // that others may heed
   };
-  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("chunking_strategy"));
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("boost_score", "chunking_strategy"));
   const TempFolder folder;
   recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder.path() + "/vad.bin"));
-  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::IsEmpty());
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("boost_score"));
   recogniser_->favours_words = false;
-  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("keywords[]"));
+  EXPECT_THAT(unheeded(settings_, R"(["en","de"])"), testing::ElementsAre("boost_score", "keywords[]"));
   recogniser_->known_languages.clear();
-  EXPECT_THAT(unheeded(settings_, "[]"), testing::ElementsAre("language", "keywords[]"));
+  EXPECT_THAT(unheeded(settings_, "[]"), testing::ElementsAre("boost_score", "language", "keywords[]"));
   Settings settings = settings_;
   settings.recognition_languages = {"fr"};  // the operator's word for Wyoming, which makes nobody heed it
-  EXPECT_THAT(unheeded(settings, R"(["fr"])"), testing::ElementsAre("language", "keywords[]"));
+  EXPECT_THAT(unheeded(settings, R"(["fr"])"), testing::ElementsAre("boost_score", "language", "keywords[]"));
+  const auto transducer = RecognitionModel::of(settings_, {.family = &transducer_family()}, recogniser_);
+  ASSERT_TRUE(transducer);
+  EXPECT_THAT((*transducer)->unheeded_fields(),
+              testing::IsSupersetOf({"prompt", "temperature", "best_of", "patience", "length_penalty"}));
+  EXPECT_THAT((*transducer)->unheeded_fields(), testing::Not(testing::Contains("beam")));
 }
 
 TEST_F(RecognitionModelTest, OneIsToldOfByItsOwnId) {

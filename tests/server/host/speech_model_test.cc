@@ -126,6 +126,19 @@ TEST_F(SpeechModelTest, GoesByOpenAisNamesAndTheirEditions) {
     EXPECT_FALSE(model->is_called(name)) << name;
 }
 
+TEST_F(SpeechModelTest, WrongWeightIsTold) {
+  const auto model = kokoro();
+  for (const char* voice : {"af_ann(0)+bf_bea(1)", "af_ann:x", "af_ann(-1)"}) {
+    const auto found = model->find_voice(voice, "");
+    ASSERT_FALSE(found) << voice;
+    EXPECT_EQ(found.error().status, 400);
+    EXPECT_EQ(found.error().param, "voice");
+    EXPECT_THAT(found.error().message, HasSubstr("is not a number above 0")) << voice;
+  }
+  EXPECT_EQ(model->find_voice("nobody", "").error().status, 404);
+  EXPECT_EQ(model->find_voice("af_ann+nobody", "").error().status, 404);
+}
+
 TEST_F(SpeechModelTest, ARequestIsToldOfItsLanguage) {
   Service service({}, *ApiKeys::load({}), nullptr);
   service.ready(kokoro());

@@ -375,6 +375,41 @@ TEST_F(HttpServerTest, LongMessageNeedsRoom) {
   }
 }
 
+// A message of two megabytes, of which some come at once and the rest in small parts.
+class SlowMessage : public testing::Test {
+ protected:
+  // The close frame's code.
+  std::string close_of(const HttpLimits& limits, bool goes_on) {
+    SessionService service;
+    service.messages->set_room([]() -> MessageStream::Room { return [](size_t) { return true; }; });
+    const auto server = HttpServer::listen(limits, service);
+    if (!server) return server.error().message;
+    const int client = connect_and_send((*server)->port(), kHandshake);
+    std::string head;
+    for (char byte = 0; !head.ends_with("\r\n\r\n") && ::recv(client, &byte, 1, 0) == 1;) head += byte;
+    const std::string half = long_frame().substr(0, MessageStream::kShortBytes + 10000);
+    ::send(client, half.data(), half.size(), MSG_NOSIGNAL);
+    std::string close(4, '\0');
+    for (int waits = 0; waits < 3000 && ::recv(client, close.data(), close.size(), MSG_PEEK | MSG_DONTWAIT) < 4;
+         ++waits) {
+      if (goes_on) ::send(client, "x", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(::recv(client, close.data(), close.size(), 0), 4);
+    ::close(client);
+    (*server)->stop();
+    return close.substr(2);
+  }
+};
+
+TEST_F(SlowMessage, StalledMessageEndsTheSession) {
+  EXPECT_EQ(close_of({.max_message_bytes = size_t{4} << 20, .stalled_reader_s = 0.3}, false), "\x03\xf0");  // 1008
+}
+
+TEST_F(SlowMessage, MessageHasATimeInAll) {
+  EXPECT_EQ(close_of({.max_message_bytes = size_t{4} << 20, .message_timeout_s = 0.5}, true), "\x03\xf0");
+}
+
 // As long as it lives no thread can be made: none has room for its stack.
 class WithoutThreads {
  public:

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/families/transducer/transducer_family.h"
+#include "engine/families/whisper/whisper_family.h"
 #include "server/host/upload_room.h"
 #include "server/openai/transcription_request.h"
 
@@ -98,6 +100,11 @@ TEST(TranscriptionRequest, EveryField) {
   EXPECT_TRUE(parse({{"file", "x"}}, true)->options.knobs.flag("translate"));
   EXPECT_TRUE(parse({{"file", "x"}, {"stream", "true"}, {"chunking_strategy", "auto"}})->events);
   EXPECT_FALSE(parse({{"file", "x"}})->options.voice.any());
+  EXPECT_TRUE(request->options.segment_times);
+  for (const char* const format : {"json", "text"})  // which tell no times
+    EXPECT_FALSE(parse({{"file", "x"}, {"response_format", format}})->options.segment_times);
+  EXPECT_TRUE(parse({{"file", "x"}, {"channels", "separate"}})->options.segment_times);
+  EXPECT_TRUE(parse({{"file", "x"}, {"response_format", "srt"}})->options.segment_times);
   const auto apart = parse({{"file", "x"},
                             {"chunking_strategy[type]", "server_vad"},
                             {"chunking_strategy[threshold]", "0.6"},
@@ -125,11 +132,15 @@ TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
 }
 
 TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
-  const auto request =
-      parse({{"file", "x"}, {"prompt", std::string(300, 'x')}, {"temperature", "0.7"}, {"keywords[]", "Syrinx"}});
+  const std::vector<FormPart> hints = {{.name = "file", .content = "x"},
+                                       {.name = "prompt", .content = std::string(300, 'x')},
+                                       {.name = "temperature", .content = "0.7"},
+                                       {.name = "keywords[]", .content = "Syrinx"}};
+  const auto request = parse_transcription_request(hints, {.family = &transducer_family()});
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->options.knobs.texts("boost"), std::vector<std::string>{"Syrinx"});
   EXPECT_EQ(request->ignored, (std::vector<std::string>{"prompt", "temperature"}));
+  EXPECT_FALSE(request->options.knobs.has("prompt") || request->options.knobs.has("temperature"));
   const std::vector<FormPart> words = {{.name = "file", .content = "x"}, {.name = "keywords[]", .content = "Syrinx"}};
   EXPECT_EQ(parse_transcription_request(words, {.takes_keywords = false})->ignored,
             std::vector<std::string>{"keywords"});
@@ -137,6 +148,31 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
   EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}).error().param, "temperature");
   // An answer may lack them, by its type.
   for (const char* name : {"include[]", "include"}) EXPECT_TRUE(parse({{"file", "x"}, {name, "logprobs"}}));
+}
+
+// By their names in the families' lists.
+TEST(TranscriptionRequest, OptionsOfTheFamilyAreFields) {
+  for (const bool translated : {false, true}) {
+    const std::vector<FormPart> options = {{.name = "file", .content = "x"},
+                                           {.name = "prompt", .content = std::string(16'384, 'x')},
+                                           {.name = "temperature", .content = "0.4"},
+                                           {.name = "beam", .content = "3"},
+                                           {.name = "best_of", .content = "2"},
+                                           {.name = "patience", .content = "1.5"},
+                                           {.name = "length_penalty", .content = "0.6"}};
+    const auto request =
+        parse_transcription_request(options, {.translated = translated, .family = &whisper_family(), .strict = true});
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_TRUE(request->ignored.empty());
+    const Knobs& knobs = request->options.knobs;
+    EXPECT_EQ(knobs.text("prompt")->size(), 16'384u);
+    EXPECT_EQ(knobs.number("temperature"), 0.4);
+    EXPECT_EQ(knobs.number("beam"), 3);
+    EXPECT_EQ(knobs.number("best_of"), 2);
+    EXPECT_EQ(knobs.number("patience"), 1.5);
+    EXPECT_EQ(knobs.number("length_penalty"), 0.6);
+  }
+  EXPECT_FALSE(parse({{"file", "x"}, {"temperature", "0"}})->options.knobs.has("temperature"));
 }
 
 TEST(TranscriptionRequest, EmptyFieldIsAbsent) {
@@ -174,14 +210,21 @@ TEST(TranscriptionRequest, MisusesNameTheField) {
   check({{"file", "a"}}, "file", "given twice");
   check({{"response_format", "docx"}}, "response_format", "choose json, text, srt, vtt or verbose_json");
   check({{"response_format", "diarized_json"}}, "response_format", "tells speakers apart");
-  check({{"prompt", "Hello."}}, "prompt", "is not supported");
-  check({{"prompt", "Hello."}}, "prompt", "or have the operator switch strict off", /*translated=*/true);
   const std::string is_long(300, 'x');  // shorter it would be refused, too: the reason is another one
-  check({{"prompt", is_long}}, "prompt", "no model of this server takes one; leave it out");
+  check({{"prompt", std::string(16'385, 'x')}}, "prompt", "has 16385 bytes; give at most 16384");
+  for (const char* bad : {"17", "-1", "2.5"}) check({{"beam", bad}}, "beam", "a whole number from 0 to 16");
+  check({{"best_of", "0"}}, "best_of", "from 1 to 16", /*translated=*/true);
+  check({{"patience", "9"}}, "patience", "from 0.1 to 8");
+  check({{"length_penalty", "1.1"}}, "length_penalty", "from 0 to 1");
+  check({{"beam", "2"}, {"beam", "2"}}, "beam", "given twice");
   check({{"include[]", is_long}}, "include[]", "cannot be included");
   check({{"known_speaker_references[]", is_long}}, "known_speaker_references", "tells speakers apart");
   for (const char* bad : {"x", "1.5", "-1", "nan", "0 "}) check({{"temperature", bad}}, "temperature", "from 0 to 1");
-  check({{"temperature", "0.5"}}, "temperature", "leave it out, or have the operator switch strict off");
+  const std::vector<FormPart> hot = {{.name = "file", .content = "x"}, {.name = "temperature", .content = "0.5"}};
+  const auto lacking = parse_transcription_request(hot, {.family = &transducer_family(), .strict = true});
+  ASSERT_FALSE(lacking);
+  EXPECT_EQ(lacking.error().param, "temperature");
+  EXPECT_THAT(lacking.error().message, HasSubstr("leave it out, or have the operator switch strict off"));
   check({{"timestamp_granularities[]", "letter"}}, "timestamp_granularities[]", "word or segment");
   check({{"timestamp_granularities[]", "word"}}, "timestamp_granularities[]", "needs the response_format verbose_json");
   check({{"stream", "maybe"}}, "stream", "true or false");

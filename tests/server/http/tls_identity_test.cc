@@ -7,11 +7,14 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,40 +79,100 @@ class TlsIdentityTest : public testing::Test {
   const Pair pair_ = make_pair();
 };
 
-TEST(SelfSigned, FilesAreUsableAndKept) {
-  const TempFolder folder;
-  const std::string tls = folder.path() + "/data/tls";
-  const std::vector<std::string> names = own_names("192.168.7.8");
-  EXPECT_THAT(names, testing::IsSupersetOf({"localhost", "127.0.0.1", "::1", "192.168.7.8"}));
-  EXPECT_THAT(own_names("0.0.0.0"), testing::Not(testing::Contains("0.0.0.0")));
-  const auto files = self_signed_files(tls, names);
-  ASSERT_TRUE(files) << files.error().message;
-  EXPECT_TRUE(TlsIdentity::load(files->certificate, files->key));
-  EXPECT_EQ(std::filesystem::status(files->key).permissions(),
-            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  const std::string first = read_text(files->certificate);
-  ASSERT_TRUE(self_signed_files(tls, {"localhost", "192.168.7.8"}));
-  EXPECT_EQ(read_text(files->certificate), first);
-  ASSERT_TRUE(self_signed_files(tls, {"localhost", "192.168.7.9"}));
-  const std::string second = read_text(files->certificate);
-  EXPECT_NE(second, first);
-  write_text(files->key, "damaged");
-  ASSERT_TRUE(self_signed_files(tls, {"localhost"}));
-  EXPECT_NE(read_text(files->certificate), second);
-  EXPECT_TRUE(TlsIdentity::load(files->certificate, files->key));
+class SelfSigned : public testing::Test {
+ protected:
+  // Whether a certificate for these names was made now.
+  bool is_made(const std::vector<std::string>& needed, const std::vector<std::string>& other = {},
+               std::optional<time_t> now = {}) {
+    const std::string before = std::filesystem::exists(certificate_) ? read_text(certificate_) : "";
+    const auto files = self_signed_files(tls_, {.needed = needed, .other = other}, now);
+    EXPECT_TRUE(files) << files.error().message;
+    if (!files) return false;
+    EXPECT_TRUE(TlsIdentity::load(files->certificate, files->key));
+    EXPECT_EQ(permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    EXPECT_EQ(files->is_new, read_text(certificate_) != before);
+    return files->is_new;
+  }
+  std::filesystem::perms permissions() const { return std::filesystem::status(key_).permissions(); }
+  std::string refusal() const {
+    const auto files = self_signed_files(tls_, {.needed = {"localhost"}});
+    const Status checked = check_self_signed(tls_);
+    EXPECT_EQ(files.has_value(), checked.has_value());
+    if (files) return "";
+    EXPECT_EQ(checked.error().message, files.error().message);
+    return files.error().message;
+  }
+
+  const TempFolder folder_;
+  const std::string tls_ = folder_.path() + "/data/tls";
+  const std::string certificate_ = tls_ + "/certificate.pem", key_ = tls_ + "/key.pem";
+};
+
+TEST_F(SelfSigned, NamesAreThoseOfMachineAndHost) {
+  const TlsNames names = own_names("192.168.7.8");
+  EXPECT_THAT(names.needed, testing::IsSupersetOf({"localhost", "127.0.0.1", "::1", "192.168.7.8"}));
+  std::array<char, 256> own{};
+  ASSERT_EQ(::gethostname(own.data(), own.size() - 1), 0);
+  EXPECT_THAT(names.needed, testing::Not(testing::Contains(std::string(own.data()))));
+  EXPECT_THAT(own_names("0.0.0.0").needed, testing::Not(testing::Contains("0.0.0.0")));
 }
 
-TEST(SelfSigned, CertificateThatEndsSoonIsReplaced) {
-  const TempFolder folder;
+TEST_F(SelfSigned, FilesAreUsableAndKept) {
+  EXPECT_TRUE(check_self_signed(tls_));
+  EXPECT_FALSE(std::filesystem::exists(tls_));
+  EXPECT_TRUE(is_made({"localhost", "192.168.7.8"}, {"first"}));
+  EXPECT_FALSE(is_made({"localhost", "192.168.7.8"}, {"second"}));  // a machine may have another name at each start
+  EXPECT_TRUE(is_made({"localhost", "192.168.7.9"}));
+  EXPECT_FALSE(is_made({"192.168.7.8", "192.168.7.9", "first", "localhost"}));  // the old names stay
+  write_text(key_, "damaged");
+  EXPECT_TRUE(is_made({"localhost"}));
+  std::filesystem::permissions(key_, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+  EXPECT_FALSE(is_made({"localhost"}));
+  std::filesystem::remove(certificate_);  // as where a start has ended between the two
+  const std::string key = read_text(key_);
+  EXPECT_TRUE(is_made({"localhost"}));
+  EXPECT_EQ(read_text(key_), key);
+}
+
+TEST_F(SelfSigned, CertificateThatEndsSoonIsReplaced) {
   constexpr time_t kDay = 86400;
   const time_t now = ::time(nullptr);
-  const auto files = self_signed_files(folder.path(), {"localhost"}, now);
-  ASSERT_TRUE(files) << files.error().message;
-  const std::string first = read_text(files->certificate);
-  ASSERT_TRUE(self_signed_files(folder.path(), {"localhost"}, now + 789 * kDay));
-  EXPECT_EQ(read_text(files->certificate), first);
-  ASSERT_TRUE(self_signed_files(folder.path(), {"localhost"}, now + 791 * kDay));
-  EXPECT_NE(read_text(files->certificate), first);
+  EXPECT_TRUE(is_made({"localhost"}, {}, now));
+  EXPECT_FALSE(is_made({"localhost"}, {}, now + 789 * kDay));
+  EXPECT_TRUE(is_made({"localhost"}, {}, now + 791 * kDay));
+}
+
+TEST_F(SelfSigned, FilesOfOthersStay) {
+  const Pair other = make_pair();
+  std::filesystem::create_directories(tls_);
+  write_text(certificate_, other.certificate);
+  write_text(key_, "locked");
+  EXPECT_THAT(refusal(), HasSubstr("is no certificate that the server has made"));
+  EXPECT_EQ(read_text(certificate_), other.certificate);
+  std::filesystem::remove(certificate_);
+  EXPECT_THAT(refusal(), HasSubstr("is no key that the server has made"));
+  EXPECT_EQ(read_text(key_), "locked");
+  EXPECT_FALSE(std::filesystem::exists(certificate_));
+}
+
+TEST_F(SelfSigned, StartsAtOnceShareOnePair) {
+  std::vector<std::thread> starts;
+  std::atomic<int> made{0};
+  for (int i = 0; i < 8; ++i)
+    starts.emplace_back([&] {
+      const auto files = self_signed_files(tls_, {.needed = {"localhost"}});
+      EXPECT_TRUE(files && TlsIdentity::load(files->certificate, files->key));
+      if (files && files->is_new) ++made;
+    });
+  for (std::thread& start : starts) start.join();
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(SelfSigned, FolderThatCannotBeMadeIsNamed) {
+  write_text(folder_.path() + "/data", "a file");
+  const Status checked = check_self_signed(tls_);
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("no certificate can be written to"));
 }
 
 TEST_F(TlsIdentityTest, HalfAKeyIsNone) {

@@ -210,18 +210,26 @@ TEST(HttpMessage, TargetMayHoldTheHost) {
       {"http://a.example:80/v1/models?a=b", "a.example:80", "/v1/models", "a=b"},
       {"HTTPS://a.example", "a.example", "/", ""},
       {"http://a.example?slots=1", "a.example", "/", "slots=1"},
-      {"http://user:word@[::1]:8080/ready", "[::1]:8080", "/ready", ""},
+      {"http://[::1]:8080/ready", "[::1]:8080", "/ready", ""},
       {"/http://a.example/", "", "/http://a.example/", ""},
       {"*", "", "*", ""},
   };
   for (const auto& each : cases) {
     HttpRequest request;
     request.headers = {{"Host", "usual"}};
-    request.take_target(each.target);
+    EXPECT_TRUE(request.take_target(each.target)) << each.target;
     EXPECT_EQ(request.header("Host"), *each.host == '\0' ? "usual" : each.host) << each.target;
     EXPECT_EQ(request.path, each.path) << each.target;
     EXPECT_EQ(request.query, each.query) << each.target;
   }
+}
+
+TEST(HttpMessage, HostMustBePlain) {
+  for (const char* target :
+       {"http:///health", "http://", "http://@/health", "http://user:word@[::1]:8080/ready",
+        "http://a@localhost/health", "http://evil.example#@localhost/health", "http://evil.example\\@localhost/health",
+        "http://evil%2eexample/health", "http://a b/health", "http://a,b/health", "http://\xC3\xA4/"})
+    EXPECT_FALSE(HttpRequest().take_target(target)) << target;
 }
 
 TEST(HttpMessage, PathsAreNormalised) {
@@ -230,12 +238,14 @@ TEST(HttpMessage, PathsAreNormalised) {
                                                        {"/a%2541", "/a%2541"},
                                                        {"/%2E%2e/%7E%5f%2D", "/../~_-"},
                                                        {"/a%20b%c3%a4", "/a%20b%c3%a4"},
-                                                       {"/%", "/%"},
-                                                       {"/%6", "/%6"},
-                                                       {"/%6g%zz", "/%6g%zz"}};
+                                                       {"/%", "/%25"},
+                                                       {"/%6", "/%256"},
+                                                       {"/v1/models/%%36%35nglish", "/v1/models/%2565nglish"},
+                                                       {"/%2%46", "/%252F"},
+                                                       {"/%6g%zz", "/%256g%25zz"}};
   for (const auto& [target, path] : cases) {
     HttpRequest request;
-    request.take_target(target);
+    EXPECT_TRUE(request.take_target(target));
     EXPECT_EQ(request.path, path) << target;
   }
 }

@@ -133,7 +133,7 @@ TEST_F(TranscriptionJobTest, CutRecordingIsAnsweredWithAWarning) {
   const Json verbose = answer(cut + part("response_format", "verbose_json"));
   EXPECT_EQ(*verbose.find("duration")->real(), 1.0);
   EXPECT_EQ((*verbose.find("warnings")->array())[0].dump(),
-            "\"'file' is cut off: it announces 64000 bytes of sound and holds 32000; its first 1.0 s were read\"");
+            "\"'file' is cut off: it announces 64000 bytes of sound and holds 32000; only the first 1.0 s were read\"");
   EXPECT_EQ(answer(file_ + part("response_format", "verbose_json")).find("warnings"), nullptr);
 }
 
@@ -143,10 +143,23 @@ TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
   const Json verbose = answer(separate + part("response_format", "verbose_json"));
   EXPECT_EQ(*(*verbose.find("segments")->array())[1].find("channel")->whole(), 0);
   EXPECT_EQ(run(separate + part("response_format", "text")).head->body, "channel 0: beep\nchannel 0: beep\n");
+  const Json words =
+      answer(separate + part("response_format", "verbose_json") + part("timestamp_granularities[]", "word"));
+  EXPECT_EQ((*words.find("words")->array())[0].dump(), R"({"word":"beep","start":0.5,"end":0.7,"channel":0})");
   const Json mixed = answer(file_ + part("channels", "mixed") + part("response_format", "verbose_json"));
   EXPECT_EQ((*mixed.find("segments")->array())[1].find("channel"), nullptr);
   EXPECT_THAT(run(separate + part("stream", "true")).head->body, HasSubstr("\"param\":\"stream\""));
   EXPECT_THAT(run(file_ + part("channels", "all")).head->body, HasSubstr("choose mixed or separate"));
+}
+
+// All channels together are the work.
+TEST_F(TranscriptionJobTest, SeparateChannelsCountEach) {
+  std::string stereo = wav(beeps({0.5}, 12, kRateHz));
+  stereo.replace(22, 2, number(2, 2)).replace(28, 4, number(4 * kRateHz, 4)).replace(32, 2, number(4, 2));
+  EXPECT_EQ(run(part("file", stereo)).head->status, 200);  // 6 s
+  const ReplyStream::News refused = run(part("file", stereo) + part("channels", "separate"));
+  EXPECT_EQ(refused.head->status, 413);
+  EXPECT_THAT(refused.head->body, HasSubstr("6.0 s of sound in each of 2 channels; at most 10 s are read"));
 }
 
 TEST_F(TranscriptionJobTest, OtherMisusesAndFaults) {

@@ -58,6 +58,77 @@ TEST(AppendedAudio, CutTextGivesTheSameBytes) {
   }
 }
 
+// Silence is the same in every reading, so that its end alone tells.
+TEST(AppendedAudio, CutSilenceIsSilence) {
+  const Bytes sound = tone(9000), quiet(18000);
+  Bytes before = quiet, inside = sound, behind = sound;
+  before.insert(before.end(), sound.begin(), sound.end());
+  behind.insert(behind.end(), quiet.begin(), quiet.end());
+  inside.insert(inside.begin() + 9000, quiet.begin(), quiet.end());
+  for (const auto& [name, all] :
+       {std::pair("all", quiet), std::pair("before", before), std::pair("inside", inside), std::pair("behind", behind)})
+    for (const size_t step : {61, 998, 999, 1000, 1001, 1002, 1003, 1005, 1006, 1007, 4097, 4098, 4099, 10003})
+      EXPECT_EQ(appended(pieces_of(base64(all), step)).second, all) << name << " in pieces of " << step;
+}
+
+TEST(AppendedAudio, QuietNoiseStaysQuiet) {
+  Bytes sound;
+  uint32_t number = 1;
+  for (size_t i = 0; i < 24000; ++i) {
+    number = number * 1664525 + 1013904223;
+    const auto sample = static_cast<int16_t>(static_cast<int>(number >> 30) - 2);
+    sound.push_back(static_cast<std::byte>(sample & 0xFF));
+    sound.push_back(static_cast<std::byte>(sample >> 8 & 0xFF));
+  }
+  for (const size_t step : {1001, 1002, 1003, 10003})
+    EXPECT_EQ(appended(pieces_of(base64(sound), step)).second, sound) << step;
+}
+
+// All sound so far tells.
+TEST(AppendedAudio, ShortTextsMayLackPadding) {
+  for (const size_t samples : {20, 50}) {
+    const Bytes sound = tone(40 * samples);
+    std::vector<std::string> texts;
+    for (size_t at = 0; at < sound.size(); at += 2 * samples) {
+      std::string text = base64(std::span(sound).subspan(at, 2 * samples));
+      text.resize(text.find_last_not_of('=') + 1);
+      texts.push_back(std::move(text));
+    }
+    const Bytes heard = appended(texts).second;
+    const auto most = static_cast<std::ptrdiff_t>(sound.size() / 2);
+    ASSERT_GE(heard.size(), sound.size() / 2) << samples;
+    // But the last sample, which is whole only when something follows.
+    EXPECT_TRUE(std::equal(sound.begin() + most, sound.end() - 2, heard.end() - most + 2)) << samples;
+  }
+}
+
+TEST(AppendedAudio, SkippedTextKeepsTheCut) {
+  const Bytes sound = tone(30000);
+  for (const size_t step : {1001, 20001, 20002, 20003}) {
+    AppendedAudio audio;
+    Bytes heard;
+    size_t begin = 0, end = 0, number = 0;
+    for (const std::string& text : pieces_of(base64(sound), step)) {
+      const size_t samples = audio.samples_in(text, SoundFormat::kPcm);
+      const auto taken = audio.take(text, SoundFormat::kPcm);
+      ASSERT_TRUE(taken);
+      EXPECT_EQ(taken->bytes.size(), 2 * samples);
+      if (number++ == 2) {
+        audio.skip(text, SoundFormat::kPcm);
+        begin = heard.size();
+        end = begin + taken->bytes.size();
+        continue;
+      }
+      heard.insert(heard.end(), taken->bytes.begin(), taken->bytes.end());
+      audio.keep(*taken);
+    }
+    Bytes expected = sound;
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(begin),
+                   expected.begin() + static_cast<std::ptrdiff_t>(end));
+    EXPECT_EQ(heard, expected) << step;
+  }
+}
+
 // The last sample is whole only when something follows.
 TEST(AppendedAudio, PaddingMayBeMissing) {
   for (const size_t samples : {480, 481, 482, 2400, 2401}) {

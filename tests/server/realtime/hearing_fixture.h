@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "engine/families/pocket_tts/pocket_family.h"
+#include "engine/families/transducer/transducer_family.h"
 #include "engine/families/whisper/whisper_family.h"
 #include "server/http/base64.h"
 #include "server/realtime/session.h"
@@ -96,7 +97,7 @@ class HearingTest : public testing::Test {
 
   void detect(float doubt, float gain = 64) {
     recogniser_->vad = *silero::SileroVad::load(write_noise_detector(folder_.path() + "/vad.bin", doubt, gain));
-    auto recognition = RecognitionModel::of({}, {.family = &whisper_family()}, recogniser_);
+    auto recognition = RecognitionModel::of({}, {.family = family_}, recogniser_);
     ASSERT_TRUE(recognition) << recognition.error().message;
     recognition_ = *recognition;
   }
@@ -215,6 +216,7 @@ class HearingTest : public testing::Test {
   const TempFolder folder_;
   const std::shared_ptr<ActingEngine> engine_ = std::make_shared<ActingEngine>();
   const std::shared_ptr<FakeRecogniser> recogniser_ = std::make_shared<FakeRecogniser>();
+  const RecognitionFamily* family_ = &whisper_family();  // of the recogniser that detect() makes a model of
   const std::shared_ptr<FixedAnswer> answers_ = std::make_shared<FixedAnswer>("You said it.");
   std::shared_ptr<const RecognitionModel> recognition_;
   std::shared_ptr<const SpeechModel> speech_;

@@ -82,7 +82,7 @@ TEST_F(HearingTest, BetaRefusalsUseBetaNames) {
   refused(update(R"({"input_audio_transcription":1})"), "input_audio_transcription", "an object");
   refused(update(R"({"input_audio_transcription":{"model":"gpt-9"}})"), "input_audio_transcription.model", "gpt-9");
   refused(update(R"({"input_audio_transcription":{"language":"xx"}})"), "input_audio_transcription.language", "xx");
-  refused(update(R"({"input_audio_transcription":{"prompt":"x"}})"), "input_audio_transcription.prompt", "no model");
+  refused(update(R"({"input_audio_transcription":{"prompt":1}})"), "input_audio_transcription.prompt", "a text");
   refused(update(R"({"input_audio_noise_reduction":{"type":"mid_field"}})"), "input_audio_noise_reduction", "null");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "turn_detection", "server_vad");
 }

@@ -1,5 +1,7 @@
 // Input of a realtime session: audio in, turns and their words out, without a socket.
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 
 #include "engine/families/whisper/whisper_family.h"
 #include "server/http/base64.h"
@@ -98,6 +100,54 @@ TEST_F(HearingTest, WhereNoSlotIsFreeTheClientIsTold) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
 }
 
+TEST_F(HearingTest, LongSoundTakesRoom) {
+  recogniser_->still = true;
+  start(kManual, {.kb_per_s = 1e6});
+  std::atomic<size_t> held{0};
+  const auto alive = std::make_shared<int>();
+  session_->messages()->set_room([&held, alive]() -> MessageStream::Room {
+    return [&held, alive](size_t bytes) {
+      if (bytes > 2'000'000) return false;
+      held = bytes;
+      return true;
+    };
+  });
+  const auto before = alive.use_count();
+  append(beeps({0.1}, 9, kRateHz));
+  nothing_comes();
+  EXPECT_EQ(held, 0U);
+  append(silence(9));
+  nothing_comes();
+  EXPECT_GT(held, 17U * kRecognitionRateHz * sizeof(float));
+  EXPECT_GT(alive.use_count(), before);
+  append(silence(30));
+  ASSERT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "uploads_full");
+  recogniser_->still = false;
+  say(kCommit);
+  hear_until(kCompleted);
+  EXPECT_EQ(text_in({"usage", "seconds"}), "18.0");
+  nothing_comes();
+  EXPECT_EQ(alive.use_count(), before);
+}
+
+// The tone is quieter than a beep, and noise would be louder.
+TEST_F(HearingTest, CutTextGoesOnBehindARefusal) {
+  start(kManual, {.max_backlog_s = 3, .max_clip_s = 3, .kb_per_s = 1e6});
+  std::vector<float> tone(static_cast<size_t>(6 * kRateHz));
+  for (size_t i = 0; i < tone.size(); ++i) tone[i] = 0.03f * std::sin(0.1f * static_cast<float>(i));
+  const std::string text = pcm_base64(tone);
+  append(text.substr(0, 64001));
+  append(text.substr(64001, 200001));
+  ASSERT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "audio_backlog");
+  append(text.substr(264002, 60001));
+  append(text.substr(324003, 20001));
+  say(kCommit);
+  hear_until(kCompleted);
+  EXPECT_EQ(text_in({"transcript"}), "");
+}
+
 TEST_F(HearingTest, CutBase64IsTranscribed) {
   start(kManual);
   const std::string text = pcm_base64(beeps({0.3, 0.9}, 1.5, kRateHz));
@@ -136,7 +186,8 @@ TEST_F(HearingTest, RefusalNamesTheParameter) {
   refused(update(R"({"noise_reduction":{"type":"mid_field"}})"), "audio.input.noise_reduction", "near_field");
   refused(update(R"({"noise_reduction":"near_field"})"), "audio.input.noise_reduction", "an object");
   refused(update(R"({"transcription":{"model":"gpt-9"}})"), "audio.input.transcription.model", "gpt-9");
-  refused(update(R"({"transcription":{"prompt":"x"}})"), "audio.input.transcription.prompt", "no model");
+  refused(update(R"({"transcription":{"prompt":")" + std::string(16'385, 'x') + "\"}}"),
+          "audio.input.transcription.prompt", "has 16385 bytes; give at most 16384");
   refused(update(R"({"turn_detection":{"type":"loud"}})"), "audio.input.turn_detection", "server_vad");
   for (const char* threshold : {"2", "0"})
     refused(update(R"({"turn_detection":{"type":"server_vad","threshold":)" + std::string(threshold) + "}}"),
@@ -165,6 +216,7 @@ TEST_F(HearingTest, UnusedFieldsAreAcceptedNotRepeated) {
 
 TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   recogniser_->favours_words = false;
+  family_ = &transducer_family();
   detect(0);
   const auto update = [](const char* hint) {
     return R"({"type":"session.update","session":{"audio":{"input":{"transcription":{)" + std::string(hint) + "}}}}}";
@@ -180,8 +232,22 @@ TEST_F(HearingTest, HintsThatNothingHeedsMayBeIgnored) {
   EXPECT_EQ(text_in({"transcript"}), "beep");
 }
 
+// Each turn's stream is told it.
+TEST_F(HearingTest, PromptReachesEveryTurn) {
+  start(R"({"turn_detection":null,"transcription":{"prompt":"Syrinx, Pan"}})", {.strict = true});
+  EXPECT_EQ(text_in({"session", "audio", "input", "transcription", "prompt"}), "Syrinx, Pan");
+  for (int turn = 0; turn < 2; ++turn) {
+    recogniser_->prompt.clear();
+    append(beeps({0.1}, 0.5, kRateHz));
+    say(kCommit);
+    hear_until(kCompleted);
+    EXPECT_EQ(recogniser_->prompt, "Syrinx, Pan");
+  }
+}
+
 TEST_F(HearingTest, IgnoredHintsAreNamedAndLogged) {
   recogniser_->favours_words = false;
+  family_ = &transducer_family();
   detect(0);
   const std::string log = logged(folder_.path() + "/log", [&](RequestLog& lines) {
     start(R"({"turn_detection":null,"transcription":{"prompt":"x","keywords":["Syrinx"]}})", {}, &lines);

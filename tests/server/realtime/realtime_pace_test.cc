@@ -65,6 +65,15 @@ TEST_F(PacedSession, BytesCountToo) {
   heeds(1);
 }
 
+TEST_F(PacedSession, UnreadBytesCountLess) {
+  start(kManual, {.max_backlog_s = 0.1, .max_clip_s = 0.1, .events_per_s = 1000, .kb_per_s = 1});
+  say(R"({"type":"input_audio_buffer.append","audio":")" + std::string(30 << 10, 'A') + "\"}");
+  ASSERT_EQ(hear(), "error");
+  EXPECT_EQ(text_in({"error", "code"}), "audio_backlog");
+  say(kUpdate);
+  heeds(1);
+}
+
 // That is too much to be spoken, so that it may be asked for again and again.
 TEST_F(PacedSession, TextsThatAreLookedAtCountEachTime) {
   start(kManual, {.speech = speech_, .kb_per_s = 1, .max_text_characters = 5000});

@@ -101,12 +101,12 @@ TEST(Origins, OnesOwnPageAndThoseListed) {
 
 TEST(Origins, AForeignNameThatLeadsHereIsNotOurs) {
   for (const char* host : {"", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "speech:8080", "a.localhost",
-                           "host.docker.internal:8080", "host.containers.internal", "a.b.internal", "LOCALHOST:8080",
-                           "Host.Docker.Internal", "localhost.", "host.docker.internal.:8080"})
+                           "host.docker.internal:8080", "host.containers.internal", "gateway.docker.internal",
+                           "LOCALHOST:8080", "Host.Docker.Internal", "localhost.", "host.docker.internal.:8080"})
     EXPECT_TRUE(is_own_host(host, {})) << host;
-  for (const char* host :
-       {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
-        "internal.evil.example", "evilinternal.example", "host.docker.internal.example", "evil.example."}) {
+  for (const char* host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
+                           "internal.evil.example", "evilinternal.example", "x.internal", "wiki.corp.internal",
+                           "docker.internal", "host.docker.internal.example", "evil.example."}) {
     EXPECT_FALSE(is_own_host(host, {})) << host;
     EXPECT_FALSE(is_own_host(host, {"https://good.example"})) << host;
   }

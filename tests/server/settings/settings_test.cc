@@ -148,16 +148,32 @@ TEST(Settings, OriginsMustHaveTheBrowsersForm) {
     EXPECT_THAT(fault_of(usual), HasSubstr("browsers leave that port out")) << usual;
 }
 
+TEST(Settings, LimitBeyondAShareGivesAWarning) {
+  Settings settings;
+  settings.max_text_characters = 1000;
+  settings.max_clip_s = 10;
+  settings.max_upload_mb = 2;
+  settings.max_uploads_mb = 5;
+  EXPECT_EQ(upload_share_bytes(settings), size_t{2} << 20);
+  settings.max_message_kb = 2048;
+  EXPECT_THAT(doubts(settings),
+              testing::ElementsAre("'max_body_kb' is 2400, more than the 2048 KB that 'max_uploads_mb' and "
+                                   "'max_upload_mb' leave one address: what is longer is refused; raise these, or give "
+                                   "2048"));
+  settings.max_uploads_mb = 8;
+  EXPECT_THAT(doubts(settings), testing::IsEmpty());
+}
+
 TEST(Settings, ContradictingLimitsGiveAWarning) {
   Settings settings;
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
   settings.max_body_kb = 64;
   settings.max_message_kb = 1024;
-  settings.max_text_characters = 16128;  // with four bytes each, and a kilobyte for the rest, 64 KB
+  settings.max_text_characters = 5376;  // with twelve bytes each, and a kilobyte for the rest, 64 KB
   EXPECT_THAT(doubts(settings), testing::IsEmpty());
-  settings.max_text_characters = 16129;
+  settings.max_text_characters = 5377;
   EXPECT_THAT(doubts(settings),
-              testing::ElementsAre("'max_body_kb' is 64, and a text of 'max_text_characters' 16129, of up to 4 bytes "
+              testing::ElementsAre("'max_body_kb' is 64, and a text of 'max_text_characters' 5377, of up to 12 bytes "
                                    "each, may not fit; give 65, or fewer characters"));
   settings.max_text_characters = 1000000;
   EXPECT_THAT(doubts(settings),

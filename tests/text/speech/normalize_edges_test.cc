@@ -53,8 +53,9 @@ TEST(NormalizeEdges, OneMegabyteIsTheLimit) {
 }
 
 TEST(NormalizeEdges, LongRunsOfOneKindStayFast) {
-  for (const char* unit :
-       {"1", "1,", "1.", "1/", "a.", "[", "[a](", "-", "'", "A", "1-", "a@", "$", "(1", "X I", "http://"}) {
+  for (const char* unit : {"1",  "1,",     "1.", "1/",  "a.",  "[",       "[a](", "-",      "'",       "A",
+                           "1-", "a@",     "$",  "(1",  "X I", "http://", "a.b",  "1-1-",   "call 1 ", "<1",
+                           "&#", "1 000 ", "f(", "Na2", "a_",  "/a",      "1\"",  "May 3-", "9am-",    "(ii) "}) {
     std::string text;
     while (text.size() < 200000) text += unit;
     EXPECT_TRUE(normalize(text)) << unit;

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"$1,234,567.89",
                          "one million two hundred thirty four thousand "
                          "five hundred sixty seven dollars and eighty nine cents"},
-                    Case{"-$20", "minus twenty dollars"}, Case{"US$40", "forty dollars"},
+                    Case{"-$20", "minus twenty dollars"}, Case{"US$40", "forty US dollars"},
                     Case{"$5-10", "five to ten dollars"}, Case{"$5-$10 million", "five to ten million dollars"},
                     Case{"a $20-a-day job", "a twenty dollar a-day job"}, Case{"50¢", "fifty cents"},
                     Case{"$1.2345", "one point two three four five dollars"},
@@ -57,9 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Times, Written,
                                          Case{"15:30", "fifteen thirty"}, Case{"3:05 pm", "three oh five PM"},
                                          Case{"3:05pm.", "three oh five PM."}, Case{"5 p.m. sharp", "five PM sharp"},
                                          Case{"at 5 p.m.", "at five PM."}, Case{"11am", "eleven AM"},
-                                         Case{"12:30:45", "twelve thirty and forty five seconds"},
-                                         Case{"08:00", "eight o'clock"}, Case{"23:00", "twenty three hundred"},
-                                         Case{"16:9", "sixteen to nine"}));
+                                         Case{"12:30:45", "twelve thirty forty five"}, Case{"08:00", "eight o'clock"},
+                                         Case{"23:00", "twenty three hundred"}, Case{"16:9", "sixteen to nine"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Units, Written,
@@ -118,16 +117,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Henry VIII ruled", "Henry the eighth ruled"}, Case{"World War II", "World War two"},
                     Case{"Chapter IV", "Chapter four"}, Case{"Louis XIV's", "Louis the fourteenth's"},
                     Case{"Elizabeth I was", "Elizabeth the first was"}, Case{"Elizabeth I think", "Elizabeth I think"},
-                    Case{"Malcolm X.", "Malcolm the tenth."}, Case{"mix V", "mix V"}, Case{"vitamin A.", "vitamin A."},
+                    Case{"Malcolm X.", "Malcolm X."}, Case{"mix V", "mix V"}, Case{"vitamin A.", "vitamin A."},
                     Case{"café naïve Ærø", "cafe naive AEro"},
                     Case{"100 % of α & β", "one hundred percent of alpha and beta"},
                     Case{"yes -- no - maybe", "yes — no — maybe"}, Case{"well-known", "well-known"},
                     Case{"he said \"no\"", "he said “no”"}, Case{"[really] {ok}", "(really) (ok)"},
                     Case{"wait . . . what...", "wait… what…"}, Case{"it’s ‘fine’", "it's 'fine"},
-                    Case{"x ≤ 3 ± 1", "x at most three plus or minus one"}));
+                    Case{"x ≤ 3 ± 1", "x is at most three plus or minus one"}));
 
 TEST(Normalize, BritishReading) {
-  EXPECT_EQ(say("3/4/2024", true), "April third, twenty twenty four");
+  EXPECT_EQ(say("3/4/2024", true), "the third of April, twenty twenty four");
   EXPECT_EQ(say("105", true), "one hundred and five");
 }
 

@@ -339,6 +339,13 @@ Status TransducerRecogniser::check_stream(const TranscribeOptions& options) cons
   return {};
 }
 
+// A beam is for recordings alone.
+Status TransducerRecogniser::check_recording(const TranscribeOptions& options) const {
+  TranscribeOptions others = options;
+  others.knobs.erase("beam");
+  return check_stream(others);
+}
+
 Result<std::unique_ptr<RecognitionStream>> TransducerRecogniser::start(const TranscribeOptions& options) {
   SYRINX_TRY(StreamRules rules, stream_rules(options));
   auto place = StreamPlace::take(streams_, max_streams_);

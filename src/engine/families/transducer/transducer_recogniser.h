@@ -41,6 +41,7 @@ class TransducerRecogniser final : public Recogniser, public std::enable_shared_
                                 const Progress& progress) override;
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
   Status check_stream(const TranscribeOptions& options) const override;
+  Status check_recording(const TranscribeOptions& options) const override;
   // Each frame of a cache-aware one is the recording's, computed once, but for another look-ahead than a recording's,
   // which is the model's first; windows see less.
   bool hears_streams_as_recordings() const override {

@@ -28,6 +28,8 @@ std::string_view trimmed(std::string_view text) {
   return begin < end ? text.substr(begin, end - begin) : std::string_view();
 }
 
+constexpr double kTemperatureStep = 0.2;  // from one attempt to the next, as the maker's command has it
+
 float probability_of(float log_probability) { return std::clamp(std::exp(log_probability), 0.0f, 1.0f); }
 
 // The bytes of a character may be shared among tokens: they come with its last one.  What is malformed in the whole
@@ -137,7 +139,29 @@ Recogniser::Frames WhisperRecogniser::frames_of(size_t samples) const {
   return {.features = features, .encoded = (features + whisper::kFramesPerPosition - 1) / whisper::kFramesPerPosition};
 }
 
-Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options) const {
+Status WhisperRecogniser::set_search(const Knobs& knobs, size_t usual_beam, whisper::DecodeSettings& decode) const {
+  const auto whole = [&](const char* name, size_t usual) {
+    return static_cast<size_t>(knobs.number(name).value_or(static_cast<double>(usual)));
+  };
+  decode.beam = whole("beam", usual_beam);
+  decode.best_of = whole("best_of", whisper::kUsualBestOf);
+  decode.patience = knobs.number("patience").value_or(1);
+  decode.length_penalty = knobs.number("length_penalty");
+  if (decode.beam == 0 && knobs.has("patience"))
+    return fail(Code::kInvalidArgument, "patience is for a beam search; give a beam of 1 or more, or leave it out");
+  if (decode.beam > 0 && whisper::BeamSearch::wanted(decode.beam, decode.patience) == 0)
+    return fail(Code::kInvalidArgument, "a beam of {} with a patience of {} finishes nothing; give more of either",
+                decode.beam, decode.patience);
+  SYRINX_TRY_VOID(whisper::DecoderState::check(*model_, std::max(decode.beam, decode.best_of)));
+  const double first = knobs.number("temperature").value_or(0);
+  decode.temperatures.clear();
+  for (int i = 0; first + i * kTemperatureStep <= 1 + 1e-6; ++i)
+    decode.temperatures.push_back(static_cast<float>(first + i * kTemperatureStep));
+  return {};
+}
+
+Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const TranscribeOptions& options,
+                                                                    size_t usual_beam) const {
   const whisper::Tokens& tokens = vocabulary_->tokens;
   SYRINX_TRY_VOID(check_knobs(options.knobs, whisper_family()));
   const bool translate = options.knobs.flag("translate");
@@ -149,6 +173,12 @@ Result<whisper::TranscriberSettings> WhisperRecogniser::settings_of(const Transc
   settings.words = options.words || options.tokens;
   // Pieces between silences have little to do with each other, and a loop would go on from one to the next.
   settings.long_form.condition_on_previous = false;
+  SYRINX_TRY_VOID(set_search(options.knobs, usual_beam, settings.decode));
+  // Each piece and window is told the prompt, since it is told nothing else of what was before.
+  settings.long_form.carry_prompt = true;
+  if (const std::string prompt = options.knobs.text("prompt").value_or(""); !trimmed(prompt).empty()) {
+    SYRINX_TRY(settings.long_form.prompt, vocabulary_->bpe.encode(" " + std::string(trimmed(prompt))));
+  }
   if (!tokens.multilingual) settings.language = tokens.find_language("en");  // there is nothing to find out
   if (text::is_any_language(options.language)) return settings;
   const std::vector<std::string> known = languages();
@@ -167,7 +197,7 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
                                      const Progress& progress, Transcript& transcript) {
   const std::vector<float> sound = piece.sound(samples);
   const PieceTimes times(piece);
-  settings.words_aside = options.subtitles || times.has_pauses();
+  settings.words_aside = options.subtitles || (options.segment_times && times.has_pauses());
   const whisper::Language* found = nullptr;
   Result<std::vector<whisper::Segment>> heard =
       fail(Code::kCancelled, "the transcription was stopped before a piece of it");
@@ -199,7 +229,7 @@ Status WhisperRecogniser::hear_piece(const SpeechPiece& piece, std::span<const f
 
 Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples, const TranscribeOptions& options,
                                                  const Progress& progress) {
-  SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options));
+  SYRINX_TRY(whisper::TranscriberSettings settings, settings_of(options, usual_beam(options)));
   Transcript transcript;
   transcript.audio_s = static_cast<double>(samples.size()) / kRecognitionRateHz;
   if (settings.language != nullptr) transcript.language = settings.language->code;
@@ -225,7 +255,7 @@ Result<Transcript> WhisperRecogniser::transcribe(std::span<const float> samples,
 
 Result<WhisperRecogniser::StreamRules> WhisperRecogniser::stream_rules(const TranscribeOptions& options) const {
   StreamRules rules;
-  SYRINX_TRY(rules.settings, settings_of(options));
+  SYRINX_TRY(rules.settings, settings_of(options, kStreamBeam));
   SYRINX_TRY(rules.voice, speech_rules(gate_, options.voice_activity, options.voice));
   SYRINX_TRY(rules.endpoints, options.endpoints.apply(WhisperStream::kEndpoints));
   return rules;
@@ -234,6 +264,14 @@ Result<WhisperRecogniser::StreamRules> WhisperRecogniser::stream_rules(const Tra
 Status WhisperRecogniser::check_stream(const TranscribeOptions& options) const {
   const auto rules = stream_rules(options);
   if (!rules) return tl::unexpected(rules.error());
+  return {};
+}
+
+Status WhisperRecogniser::check_recording(const TranscribeOptions& options) const {
+  const auto settings = settings_of(options, usual_beam(options));
+  if (!settings) return tl::unexpected(settings.error());
+  const auto voice = speech_rules(gate_, options.voice_activity, options.voice);
+  if (!voice) return tl::unexpected(voice.error());
   return {};
 }
 

@@ -20,6 +20,9 @@ namespace syrinx {
 class WhisperRecogniser final : public Recogniser, public std::enable_shared_from_this<WhisperRecogniser> {
  public:
   static constexpr Precision kDefaultPrecision = Precision::kInt8;
+  // Hypotheses of the search where nobody says; 0: greedy.
+  static constexpr size_t kRecordingBeam = whisper::kUsualBeam, kStreamBeam = 0;
+  static constexpr size_t kMaxPromptBytes = size_t{16} << 10;
   static constexpr double kLanguageSeconds = 3;  // a "hm" is taken for many a language, and is not kept
 
   // options.threads has been chosen.  Where no voice activity model is installed, all sound is heard.
@@ -29,6 +32,7 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
                                 const Progress& progress) override;
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override;
   Status check_stream(const TranscribeOptions& options) const override;
+  Status check_recording(const TranscribeOptions& options) const override;
   bool hears_streams_as_recordings() const override { return false; }
 
   const std::string& name() const override { return files_.name; }
@@ -92,7 +96,9 @@ class WhisperRecogniser final : public Recogniser, public std::enable_shared_fro
     std::optional<silero::SegmentOptions> voice;
     EndpointOptions endpoints;
   };
-  Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options) const;
+  static size_t usual_beam(const TranscribeOptions& options) { return options.is_live ? kStreamBeam : kRecordingBeam; }
+  Result<whisper::TranscriberSettings> settings_of(const TranscribeOptions& options, size_t usual_beam) const;
+  Status set_search(const Knobs& knobs, size_t usual_beam, whisper::DecodeSettings& decode) const;
   Result<StreamRules> stream_rules(const TranscribeOptions& options) const;
   Status hear_piece(const SpeechPiece& piece, std::span<const float> samples, whisper::TranscriberSettings& settings,
                     const TranscribeOptions& options, const Progress& progress, Transcript& transcript);

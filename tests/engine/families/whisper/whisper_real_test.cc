@@ -107,6 +107,31 @@ TEST(RealWhisper, GivesTheMakersTokensInF32) {
   }
 }
 
+TEST(RealWhisper, GivesTheMakersTokensByABeam) {
+  const auto recogniser = std::dynamic_pointer_cast<WhisperRecogniser>(load(Precision::kF32));
+  ASSERT_NE(recogniser, nullptr);
+  const auto file = parse_json(test::read_small("real_beams.json"), "real_beams.json");
+  ASSERT_TRUE(file.has_value());
+  ASSERT_GE(file->array()->size(), 12u);
+  for (const Json& row : *file->array()) {
+    const std::string& name = test::string_of(row, "name");
+    SCOPED_TRACE(name);
+    recogniser->with_transcriber(kNeverDue, [&](whisper::Transcriber& transcriber) {
+      whisper::TranscriberSettings settings;
+      settings.language = transcriber.vocabulary().tokens.find_language("en");
+      settings.decode.temperatures = {0};
+      settings.decode.beam = 5;
+      settings.decode.stop_loops = false;
+      const auto segments = transcriber.transcribe(recording(name), settings);
+      ASSERT_TRUE(segments.has_value());
+      std::vector<int32_t> ids;
+      for (const whisper::Segment& segment : *segments)
+        ids.insert(ids.end(), segment.tokens.begin(), segment.tokens.end());
+      EXPECT_EQ(ids, test::ids_of(row, "ids"));
+    });
+  }
+}
+
 TEST(RealWhisper, TheTokenizerIsTheMakers) {
   const auto recogniser = std::dynamic_pointer_cast<WhisperRecogniser>(load({}));
   ASSERT_NE(recogniser, nullptr);
@@ -211,8 +236,10 @@ TEST(RealWhisper, PausesMoveNoTimes) {
   const auto plain_one = recogniser->transcribe(samples, {}, {});
   const auto subtitles = recogniser->transcribe(samples, {.subtitles = true}, {});
   const auto words = recogniser->transcribe(samples, {.words = true}, {});
-  ASSERT_TRUE(plain_one.has_value() && subtitles.has_value() && words.has_value());
+  const auto text_alone = recogniser->transcribe(samples, {.segment_times = false}, {});
+  ASSERT_TRUE(plain_one.has_value() && subtitles.has_value() && words.has_value() && text_alone.has_value());
   EXPECT_EQ(subtitles->text(), plain_one->text());
+  EXPECT_EQ(text_alone->text(), plain_one->text());
   const auto is_in_pause = [&](double start_s, double end_s) {
     return start_s < pause_end_s - 0.5 && end_s > pause_begin_s + 0.5;
   };

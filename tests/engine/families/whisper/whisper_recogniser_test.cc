@@ -167,7 +167,6 @@ TEST_F(WhisperRecognition, RefusesUnsupportedOptions) {
     return transcript ? Error{} : transcript.error();
   };
   EXPECT_EQ(error_of({.knobs = {{"boost", std::vector<std::string>{"syrinx"}}}}).code, Code::kUnsupported);
-  EXPECT_EQ(error_of({.knobs = {{"beam", 4.0}}}).code, Code::kUnsupported);
   EXPECT_EQ(error_of({.voice = {.threshold = 0.4}}).code, Code::kNotFound) << "there is no voice activity model";
   RecogniserOptions of_transducers{
       .files = {.family = &whisper_family()}, .threads = 1, .knobs = {{"look_ahead", 1.0}}};

@@ -1,0 +1,233 @@
+// Numbers with a unit, a scale or a range: 5 km, 35mm, 6'2", 12 x 15 ft, 100m people, 5-10%, 1.5-2x, 1st-3rd.
+#include "text/speech/context.h"
+#include "text/speech/numbers.h"
+#include "text/speech/readers.h"
+
+namespace syrinx::text {
+namespace {
+
+constexpr size_t kLookForQuote = 400;  // characters before an inch mark in which a quotation may have begun
+
+bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
+
+bool is_times(const Input& in, size_t i) {
+  return (in.at(i) == 'x' || in.at(i) == 'X' || in.at(i) == U'×') && !in.letter(i + 1);
+}
+
+// Is a quotation open before i, so that a mark behind a number may close it?
+bool in_quotation(const Input& in, size_t i, char32_t mark) {
+  bool open = false;
+  for (size_t k = i - std::min(i, kLookForQuote); k < i; ++k) {
+    if (in.at(k) != mark) continue;
+    const bool opens = (k == 0 || in.space(k - 1) || in.at(k - 1) == '(') && in.alnum(k + 1);
+    if (mark == '"') {
+      if (!in.digit(k - 1) || k == 0 || open) open = !open;
+    } else if (opens) {
+      open = true;
+    } else if (in.space(k + 1)) {
+      open = false;
+    }
+  }
+  return open;
+}
+
+bool is_inch_mark(const Input& in, size_t i) { return in.at(i) == '"' && !in.alnum(i + 1); }
+
+// "6'2\"", "3' 6\"", "5'", "12\"".
+size_t read_feet(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
+  const size_t mark = number.end;
+  if (in.at(mark) == '"') {
+    if (!is_inch_mark(in, mark) || in_quotation(in, i, '"')) return 0;
+    const bool one = number.one() || describes_noun(in, i, mark + 1) ||
+                     (in.space(mark + 1) && in.lower(mark + 2) && !is_function_word(word_after(in, mark + 1).word));
+    out.numbers(number_words(number, options) + (one ? " inch" : " inches"), i, mark + 1);
+    return mark + 1;
+  }
+  if (in.at(mark) != '\'' || in.letter(mark + 1) || number.whole.size() > 4) return 0;
+  const size_t second = in.at(mark + 1) == ' ' ? mark + 2 : mark + 1;
+  const auto inches = parse_number(in, second);
+  if (inches && (is_inch_mark(in, inches->end) || (second == mark + 1 && in.ends_word(inches->end)))) {
+    const size_t end = in.at(inches->end) == '"' ? inches->end + 1 : inches->end;
+    const bool describes = describes_noun(in, i, end);
+    const bool one_foot = describes || number.one();
+    const std::string words =
+        number_words(number, options) + (one_foot ? " foot " : " feet ") + number_words(*inches, options);
+    out.numbers(words + (describes ? "" : inches->one() ? " inch" : " inches"), i, end);
+    return end;
+  }
+  if (in.digit(mark + 1) || in_quotation(in, i, '\'')) return 0;
+  const bool one = number.one() || describes_noun(in, i, mark + 1);
+  out.numbers(number_words(number, options) + (one ? " foot" : " feet"), i, mark + 1);
+  return mark + 1;
+}
+
+std::string unit_words(const Input& in, size_t begin, const Unit& unit, bool one, const Output&) {
+  const bool noun_follows =
+      in.space(unit.end) && in.letter(unit.end + 1) && !is_function_word(word_after(in, unit.end).word);
+  const bool describes =
+      !unit.is_sign && (describes_noun(in, begin, unit.end) || (unit.is_glued && unit.is_length && noun_follows));
+  return one || describes ? unit.singular : unit.plural;
+}
+
+// "100m people", "3bn", "250k followers"; in "5K race" and "100m sprint" the letter is none.
+size_t read_scaled(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
+  const auto scale = parse_scale(in, number.end);
+  if (!scale || in.at(number.end) == '-' || scale->word == "hundred") return 0;
+  if (in.at(number.end) == ' ' && in.letter(number.end + 1) && scale->end - number.end > 4)
+    return 0;  // the word stands there
+  const char32_t letter = in.at(number.end);
+  if (in.matches(number.end, "mm")) return 0;
+  const bool is_count =
+      plural_follows(in, scale->end) && scale->word != "trillion" && !(letter == 'K' && number.whole.size() == 1);
+  if (scale->is_letter && !is_count) return 0;
+  out.rule("scale");
+  out.numbers(number_words(number, options) + " " + std::string(scale->word), i, scale->end);
+  return scale->end;
+}
+
+// "12 x 15 ft", "4x4", "1920x1080", "8.5 × 11 in.".
+size_t read_dimensions(const Input& in, size_t i, const Number& first, const NormalizeOptions& options, Output& out) {
+  size_t at = in.at(first.end) == ' ' ? first.end + 1 : first.end;
+  const bool is_spaced = at > first.end;
+  if (!is_times(in, at) || in.space(at + 1) != is_spaced) return 0;
+  const bool is_sign = in.at(at) == U'×';
+  auto next = parse_number(in, is_spaced ? at + 2 : at + 1);
+  if (!next) return 0;
+  std::string words = plain_words(in, i, first, options);
+  size_t end = first.end;
+  for (int k = 0; next && k < 4; ++k) {
+    const bool is_label = !next->grouped && next->decimals.empty() && next->whole.size() == 4;
+    words += " by " + (is_label ? in_label(next->whole) : number_words(*next, options));
+    end = next->end;
+    at = in.at(end) == ' ' ? end + 1 : end;
+    if (!is_times(in, at)) break;
+    next = parse_number(in, in.at(at + 1) == ' ' ? at + 2 : at + 1);
+  }
+  const auto unit = parse_unit(in, end);
+  const bool is_inches = !unit && is_inch_mark(in, end) && !in_quotation(in, i, '"');
+  const bool is_product = is_spaced || in.at(end) == '^' || in.at(in.skip_spaces(end)) == '=';
+  if (is_sign && !unit && !is_inches && is_product) return 0;
+  if (unit) {
+    words += " " + unit_words(in, i, *unit, false, out);
+    end = unit->end;
+  } else if (is_inches) {
+    words += describes_noun(in, i, end + 1) ? " inch" : " inches";
+    ++end;
+  } else if (in.letter(end)) {
+    return 0;
+  }
+  out.rule("unit");
+  out.numbers(words, i, end);
+  return end;
+}
+
+size_t ordinal_end(const Input& in, const Number& number) {
+  if (!number.decimals.empty() || number.whole.empty()) return 0;
+  for (const std::string_view suffix : {"st", "nd", "rd", "th"}) {
+    if (in.matches(number.end, suffix) && in.ends_word(number.end + 2)) return number.end + 2;
+  }
+  return 0;
+}
+
+// "21st", "1st-3rd".
+size_t read_ordinal(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
+  size_t end = ordinal_end(in, number);
+  if (end == 0) return 0;
+  std::string words = ordinal(number.whole, {options.british});
+  out.rule("ordinal");
+  if (is_dash(in.at(end)) && in.digit(end + 1)) {
+    if (const auto high = parse_number(in, end + 1)) {
+      if (const size_t second = ordinal_end(in, *high); second > 0) {
+        words += " to " + ordinal(high->whole, {options.british});
+        end = second;
+      }
+    }
+  }
+  out.numbers(words, i, end);
+  return end;
+}
+
+constexpr std::string_view kGameWords =
+    " won win wins winning lost lose loses losing beat beats drew draw drawn led lead leads leading trailed tied score "
+    "scored finished ended defeated ";
+
+// Digits behind a dash, where a range may end.
+size_t range_end(const Input& in, size_t at, const Number& low) {
+  if (in.at(at) == ' ' && in.at(at + 1) == U'–' && in.at(at + 2) == ' ') return at + 3;
+  if (in.at(at) == ' ' && in.at(at + 1) == '-' && in.at(at + 2) == ' ') {  // "10 - 20 people", no difference
+    const auto high = parse_number(in, at + 3);
+    return high && high->whole.size() >= low.whole.size() && high->whole > low.whole ? at + 3 : 0;
+  }
+  return is_dash(in.at(at)) ? at + 1 : 0;
+}
+
+// "10-20", "1990–1995", "3-4 km", "5-10%", "1.5-2x", "2-0".
+size_t read_range(const Input& in, size_t i, const Number& low, const NormalizeOptions& options, Output& out) {
+  const auto low_unit = parse_unit(in, low.end);
+  const bool has_unit = low_unit && !(in.at(low.end) == '-');
+  const size_t behind = range_end(in, has_unit ? low_unit->end : low.end, low);
+  if (behind == 0) return 0;
+  const auto high = parse_number(in, behind);
+  if (!high || is_dash(in.at(high->end))) return 0;
+  const auto unit = parse_unit(in, high->end);
+  const bool times = is_times(in, high->end) && in.at(high->end) != U'×' && in.ends_word(high->end + 1);
+  if (in.letter(high->end) && !unit && !times) return 0;
+  if (has_unit && !unit) return 0;
+  const size_t next = in.skip_spaces(high->end);
+  if (in.at(next) == '=' && !has_unit) return 0;  // a difference
+  out.rule("range");
+  std::string words;
+  const bool is_year = low.whole.size() == 4 && low.whole >= "1100" && low.whole <= "2099" && !low.grouped;
+  if (is_year && high->whole.size() == 2 && high->decimals.empty() && !unit) {  // 1914-18
+    words = year(low.whole, {options.british}) + " to " +
+            (high->whole[0] == '0' ? with_oh(high->whole) : cardinal(high->whole));
+    out.numbers(words, i, high->end);
+    return high->end;
+  }
+  constexpr std::string_view kModels = " boeing airbus embraer antonov bombardier canadair ";
+  if (low.whole.size() == 3 && high->whole.size() == 3 && comes_after(in, i, kModels, " ", 1)) {  // "Boeing 747-400"
+    out.numbers(in_label(low.whole) + " " + in_label(high->whole), i, high->end);
+    return high->end;
+  }
+  words = has_unit ? number_words(low, options) : plain_words(in, i, low, options);
+  if (has_unit && (low_unit->is_sign || low_unit->plural != unit->plural)) words += " " + low_unit->plural;
+  const bool is_nil =
+      options.british && high->whole == "0" && comes_after(in, i, kGameWords, " by it the game match them ", 4);
+  words += " to " + (is_nil          ? "nil"
+                     : unit || times ? number_words(*high, options)
+                                     : plain_words(in, i, *high, options));
+  size_t end = high->end;
+  if (unit) {
+    words += " " + unit_words(in, i, *unit, false, out);
+    end = unit->end;
+  } else if (times) {
+    words += " times";
+    ++end;
+  }
+  out.numbers(words, i, end);
+  return end;
+}
+
+}  // namespace
+
+size_t read_measure(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
+  const bool starts = in.digit(i) || (in.at(i) == '.' && in.digit(i + 1));
+  if (!starts || !in.begins_word(i) || (i > 1 && in.at(i - 1) == '.' && in.digit(i - 2))) return 0;
+  const auto number = parse_number(in, i);
+  if (!number) return 0;
+  out.rule("unit");
+  if (const size_t end = read_feet(in, i, *number, options, out); end > 0) return end;
+  if (const size_t end = read_dimensions(in, i, *number, options, out); end > 0) return end;
+  if (const size_t end = read_range(in, i, *number, options, out); end > 0) return end;
+  if (const size_t end = read_scaled(in, i, *number, options, out); end > 0) return end;
+  if (const size_t end = read_ordinal(in, i, *number, options, out); end > 0) return end;
+  if (is_decade(*number) && in.at(number->end) == 's') return 0;
+  if (const auto unit = parse_unit(in, number->end)) {
+    out.rule("unit");
+    out.numbers(number_words(*number, options) + " " + unit_words(in, i, *unit, number->one(), out), i, unit->end);
+    return unit->end;
+  }
+  return 0;
+}
+
+}  // namespace syrinx::text
