@@ -56,6 +56,9 @@ file(RELATIVE_PATH SYRINX_PREFIX_FROM_PKGCONFIG /p/${CMAKE_INSTALL_LIBDIR}/pkgco
 configure_file(${CMAKE_SOURCE_DIR}/cmake/syrinx.pc.in ${CMAKE_BINARY_DIR}/library/syrinx.pc @ONLY)
 
 install(TARGETS syrinx RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET syrinx-decode)  # found from the program's folder and from the library's (audio/child/decoder_program.h)
+  install(TARGETS syrinx-decode RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/syrinx)
+endif()
 install(TARGETS syrinx_shared EXPORT SyrinxTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_BINARY_DIR}/library/libsyrinx.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/syrinx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

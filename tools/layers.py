@@ -28,7 +28,7 @@ LAYERS = {
 # The rooms of a layer, from the lowest floor to the highest.  A room may include those of lower floors; "" is the
 # folder itself, NAME/* each folder in NAME.
 ROOMS = {
-    "audio": [[""], ["guards"], ["decode", "encode", "device"]],
+    "audio": [[""], ["guards"], ["child"], ["sandbox"], ["decode", "encode", "device"]],
     "text": [[""], ["speech", "tokens"]],
     "engine": [["", "schedule"], ["speech", "recognition"], ["families/*"], ["families"]],
     "server": [["http"], ["settings"], ["host"], ["openai", "realtime", "decode", "wyoming"], ["upstream"], [""]],

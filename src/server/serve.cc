@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "audio/child/child_decoder.h"
 #include "base/clock.h"
 #include "base/key_file.h"
 #include "base/log.h"
@@ -70,6 +71,12 @@ std::string counted(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// A recording as WebM or MP4 need not wait until FFmpeg's libraries are loaded.
+void keep_decoder() {
+  if (const Status kept = keep_spare_decoder(); !kept)
+    log_warning("recordings as webm, mp4 (m4a), aac, wma and amr are refused: {}", kept.error().message);
+}
+
 // Stops between two models when the server is to end.
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
   std::shared_ptr<const SpeechModel> speech;
@@ -83,6 +90,7 @@ Status load_models(const Settings& settings, Service& service, const std::string
     SYRINX_TRY(recognition, RecognitionModel::load(settings));
   }
   if (cancel_requested()) return {};
+  if (recognition) keep_decoder();
   service.ready(speech, recognition);
   if (speech)
     tell(fmt::format("{} speaks at {}/v1/audio/speech, {} at once", speech->id(), address,

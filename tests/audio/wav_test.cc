@@ -209,7 +209,7 @@ std::vector<float> through_pipe(std::optional<PcmFormat> format, const std::stri
                              got.insert(got.end(), block.begin(), block.end());
                              return Status();
                            }};
-  PcmStream stream(*format, name, limits, sink);
+  PcmStream stream(format, name, limits, sink);
   for (size_t at = 0; at < bytes.size() && status; at += piece)
     status = stream.push(std::as_bytes(std::span(bytes)).subspan(at, std::min(piece, bytes.size() - at)));
   if (status) status = stream.finish();

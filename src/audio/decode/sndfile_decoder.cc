@@ -62,11 +62,12 @@ Status decode_sndfile(std::span<const std::byte> file, const std::string& name, 
     whole = fail(Code::kDataLoss, "'{}' is cut off: it announces {} bytes and holds {}; get the whole file", name,
                  *sizes.announced, file.size());
   if (sound == nullptr && whole)
-    return fail(Code::kUnsupported,
-                "'{}' is not an audio format that Syrinx reads: WAV, FLAC, MP3, Ogg with Vorbis or Opus, AIFF, AU, "
-                "CAF, W64, RF64 "
-                "and what else libsndfile reads, WebM, MP4 (m4a) and AAC",
-                name);
+    return fail(
+        Code::kUnsupported,
+        "'{}' is not an audio format that Syrinx reads: WAV, FLAC, MP3, Ogg with Vorbis, Opus or FLAC, AIFF, AU, "
+        "CAF, W64, RF64 "
+        "and what else libsndfile reads, WebM, MP4 (m4a), AAC, WMA and AMR",
+        name);
   if (sound == nullptr || !mixer.takes_parts()) SYRINX_TRY_VOID(whole);
   SYRINX_TRY_VOID(mixer.begin(info.channels, info.samplerate,
                               info.frames > 0 ? std::optional(static_cast<uint64_t>(info.frames)) : std::nullopt));

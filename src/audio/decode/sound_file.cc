@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "audio/child/child_decoder.h"
 #include "audio/decode/flac_decoder.h"
-#include "audio/decode/libav_decoder.h"
 #include "audio/decode/mp3_decoder.h"
 #include "audio/decode/opus_decoder.h"
 #include "audio/decode/sndfile_decoder.h"
@@ -39,20 +39,21 @@ std::span<const std::byte> after_tags(std::span<const std::byte> file) {
   return file;
 }
 
+Status decode_pages(std::span<const std::byte> pages, OggCodec codec, const std::string& name, MonoMixer& mixer) {
+  switch (codec) {
+    case OggCodec::kOpus: return decode_opus(pages, name, mixer);
+    case OggCodec::kVorbis: return decode_vorbis(pages, name, mixer);
+    case OggCodec::kFlac: return decode_in_child(pages, SoundContainer::kOggFlac, name, mixer);
+  }
+  return fail(Code::kInternal, "'{}' is an Ogg file of an unknown codec", name);
+}
+
 Status decode_ogg(std::span<const std::byte> sound, const std::string& name, MonoMixer& mixer) {
   SYRINX_TRY(const OggPages pages, check_ogg_pages(sound, name));
   if (!mixer.takes_parts()) SYRINX_TRY_VOID(pages.status);
   if (!pages.status) sound = sound.first(pages.bytes);
-  Status decoded = pages.codec == OggCodec::kOpus ? decode_opus(sound, name, mixer) : decode_vorbis(sound, name, mixer);
+  Status decoded = decode_pages(sound, pages.codec, name, mixer);
   return pages.status || mixer.has_refused() ? decoded : pages.status;
-}
-
-Status decode_adts(std::span<const std::byte> sound, const std::string& name, MonoMixer& mixer) {
-  const AdtsFrames frames = check_adts_frames(sound, name);
-  if (!mixer.takes_parts() || frames.bytes == 0) SYRINX_TRY_VOID(frames.status);
-  if (!frames.status) sound = sound.first(frames.bytes);
-  Status decoded = decode_libav(sound, SoundContainer::kAdts, name, mixer);
-  return decoded ? frames.status : decoded;
 }
 
 Status decode(std::span<const std::byte> sound, const std::string& name, const SoundLimits& limits, MonoMixer& mixer) {
@@ -65,9 +66,7 @@ Status decode(std::span<const std::byte> sound, const std::string& name, const S
   }
   if (begins_with(sound, "fLaC")) return decode_flac(sound, name, mixer);
   if (begins_with(sound, "OggS")) return decode_ogg(sound, name, mixer);
-  const auto container = container_of(sound);
-  if (container == SoundContainer::kAdts) return decode_adts(sound, name, mixer);
-  if (container) return decode_libav(sound, *container, name, mixer);
+  if (const auto container = container_of(sound)) return decode_in_child(sound, *container, name, mixer);
   if (looks_like_mp3(sound)) return decode_mp3(sound, name, mixer);
   return decode_sndfile(sound, name, mixer);
 }

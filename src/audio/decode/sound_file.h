@@ -4,15 +4,16 @@
 //   SYRINX_TRY_VOID(read_sound("me.mp3", {.max_seconds = 36000}, sink));
 //
 // WAV (wav.h says which kinds), FLAC, MP3 (MPEG layer III), Ogg with Vorbis or Opus; whatever is none of these as
-// libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  WebM, Matroska, MP4 (m4a) and
-// AAC by FFmpeg's libraries, where they are installed (libav.h).  Known by what is in the file, not by its name.  An
-// ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several channels become their mean, as in the
-// maker's pocket_tts/data/audio_utils.py, but where they cancel each other (mono_mixer.h).
+// libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  WebM, Matroska, MP4 (m4a),
+// AAC, ASF (WMA), AMR and Ogg with FLAC by FFmpeg's libraries, in a child process (child_decoder.h).  Known by what is
+// in the file, not by its name.  An ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several
+// channels become their mean, as in the maker's pocket_tts/data/audio_utils.py, but where they cancel each other
+// (mono_mixer.h).
 //
 // A recording that is cut off or damaged on its way: with a sink that can be warned it is read as far as it is whole,
-// unless that is nothing; WebM, Matroska and MP4 only where they were written piece by piece.
+// unless that is nothing; MP4 only where its tables stand before the sound, or it was written piece by piece.
 //
-// Memory: some blocks, whatever the length.  Pure, thread-safe.  Errors, all naming the sound: kUnsupported (none of
+// Memory: some blocks, whatever the length.  Thread-safe.  Errors, all naming the sound: kUnsupported (none of
 // these formats; one whose libraries are missing; several streams in a row), kDataLoss (empty, cut off or damaged,
 // floats beyond any scale: an error may come after blocks that were good, so what was made of them must not be taken
 // for the whole), kLimitExceeded; for paths also kNotFound and kIo; and what the sink answers.

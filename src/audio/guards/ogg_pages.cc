@@ -53,6 +53,10 @@ std::optional<OggCodec> codec_of(std::span<const std::byte> first_page) {
   const auto body = first_page.subspan(kHeaderBytes + std::to_integer<size_t>(first_page[26]));
   if (begins_with(body, "OpusHead")) return OggCodec::kOpus;
   if (begins_with(body, "\x01vorbis")) return OggCodec::kVorbis;
+  if (begins_with(body,
+                  "\x7F"
+                  "FLAC"))
+    return OggCodec::kFlac;
   return std::nullopt;
 }
 
@@ -86,7 +90,7 @@ Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::str
   if (pages.status && std::search(rest.begin(), rest.end(), kCaptureBytes.begin(), kCaptureBytes.end()) != rest.end())
     pages.status = fail(Code::kDataLoss, "'{}' is damaged: between two Ogg pages is something else; get it anew", name);
   if (!codec && beginning) SYRINX_TRY_VOID(pages.status);
-  if (!codec) return fail(Code::kUnsupported, "'{}' is an Ogg file with neither Vorbis nor Opus in it", name);
+  if (!codec) return fail(Code::kUnsupported, "'{}' is an Ogg file with neither Vorbis, Opus nor FLAC in it", name);
   pages.codec = *codec;
   return pages;
 }

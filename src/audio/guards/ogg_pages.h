@@ -11,7 +11,7 @@
 
 namespace syrinx {
 
-enum class OggCodec : uint8_t { kVorbis, kOpus };
+enum class OggCodec : uint8_t { kVorbis, kOpus, kFlac };
 
 struct OggPages {
   OggCodec codec = OggCodec::kVorbis;  // of the first known stream
@@ -20,8 +20,8 @@ struct OggPages {
 };
 
 // All streams begin together; bytes behind the last page contain no page.  Pure, thread-safe.  kDataLoss: a fault
-// before all streams have begun, of which none is known; kUnsupported: another recording follows, or neither Vorbis nor
-// Opus is in it.
+// before all streams have begun, of which none is known; kUnsupported: another recording follows, or none of these
+// codecs is in it.
 Result<OggPages> check_ogg_pages(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace syrinx

@@ -1,12 +1,9 @@
-// RFC 8794 (EBML, its header), ISO/IEC 13818-7 (ADTS, 6.2).
+// RFC 8794 (EBML, its header), ISO/IEC 13818-7 (ADTS, 6.2), Microsoft's ASF specification (10.1), RFC 4867 (AMR, 5.1).
 #include "audio/guards/sound_container.h"
 
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-
-#include "audio/guards/matroska_elements.h"
-#include "audio/guards/mp4_boxes.h"
 
 namespace syrinx {
 namespace {
@@ -27,11 +24,6 @@ bool has_tag(Bytes file, size_t at, std::string_view tag) {
          std::memcmp(file.data() + at, tag.data(), tag.size()) == 0;
 }
 
-Status cut_off(const std::string& name, size_t held) {
-  return fail(Code::kDataLoss, "'{}' is cut off: it announces more than the {} bytes that it holds; get the whole file",
-              name, held);
-}
-
 bool is_longer(uint64_t size, size_t at, Bytes file) { return size > file.size() - at; }
 
 // Length of the AAC frame whose header is at `at`, where there is one.
@@ -48,44 +40,35 @@ bool looks_like_adts(Bytes file) {
   return first && (is_longer(*first + kAdtsHeaderBytes, 0, file) || adts_frame_bytes(file, *first));
 }
 
-}  // namespace
-
-AdtsFrames check_adts_frames(std::span<const std::byte> file, const std::string& name) {
-  size_t at = 0;
-  while (const std::optional<size_t> size = adts_frame_bytes(file, at)) {
-    if (is_longer(*size, at, file)) return {at, cut_off(name, file.size())};
-    at += *size;
+const char* kind_of(SoundContainer container) {
+  switch (container) {
+    case SoundContainer::kMatroska: return "WebM or Matroska";
+    case SoundContainer::kMp4: return "MP4 (m4a)";
+    case SoundContainer::kAdts: return "AAC";
+    case SoundContainer::kAsf: return "ASF (WMA)";
+    case SoundContainer::kAmr: return "AMR";
+    case SoundContainer::kOggFlac: return "Ogg with FLAC";
   }
-  const size_t left = file.size() - at;
-  if (left > 0 && left < kAdtsHeaderBytes && file[at] == std::byte{0xFF}) return {at, cut_off(name, file.size())};
-  return {file.size(), {}};
+  return "";
 }
+
+}  // namespace
 
 std::optional<SoundContainer> container_of(std::span<const std::byte> file) {
   if (file.size() >= 4 && read_be(file, 0, 4) == kEbml) return SoundContainer::kMatroska;
   for (const std::string_view first : {"ftyp", "moov", "wide", "mdat"})  // QuickTime's older files begin at once
     if (has_tag(file, 4, first)) return SoundContainer::kMp4;
+  constexpr std::string_view kAsf("\x30\x26\xB2\x75\x8E\x66\xCF\x11\xA6\xD9\x00\xAA\x00\x62\xCE\x6C", 16);
+  if (has_tag(file, 0, kAsf)) return SoundContainer::kAsf;
+  if (has_tag(file, 0, "#!AMR\n") || has_tag(file, 0, "#!AMR-WB\n")) return SoundContainer::kAmr;
   if (looks_like_adts(file)) return SoundContainer::kAdts;
   return std::nullopt;
 }
 
-Result<std::vector<size_t>> check_container(std::span<const std::byte> file, SoundContainer container,
-                                            const std::string& name) {
-  switch (container) {
-    case SoundContainer::kMatroska: return check_matroska_elements(file, name);
-    case SoundContainer::kMp4: return check_mp4_boxes(file, name);
-    case SoundContainer::kAdts: SYRINX_TRY_VOID(check_adts_frames(file, name).status); break;
-  }
-  return std::vector<size_t>();
-}
-
 Error no_decoder(SoundContainer container, const std::string& name, const Error& cause) {
-  const char* kind = "AAC";
-  if (container == SoundContainer::kMatroska) kind = "WebM or Matroska";
-  if (container == SoundContainer::kMp4) kind = "MP4 (m4a)";
-  return {Code::kUnsupported,
-          fmt::format("'{}' is {}, which needs FFmpeg's libraries, and {}; WAV, FLAC, MP3 and Ogg need none of them",
-                      name, kind, cause.message)};
+  return {Code::kUnsupported, fmt::format("'{}' is {}, which needs FFmpeg's libraries, and {}; WAV, FLAC, MP3, Ogg "
+                                          "with Vorbis or Opus need none of them",
+                                          name, kind_of(container), cause.message)};
 }
 
 }  // namespace syrinx

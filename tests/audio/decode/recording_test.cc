@@ -57,14 +57,14 @@ struct Case {
   int rate_hz;
   int cut_samples;  // FFmpeg leaves the padding at the end of a Vorbis stream, its last page says how much it is
   double bound;     // besides half a step of the reference's 16 bits: what single precision and its order of sums cost
-  bool has_parts = false;  // these files of Ogg have a single page of sound
+  size_t least_parts = 0;  // of 100 cuts; these files of Ogg have a single page of sound
 };
 
 class Formats : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(
     Files, Formats,
-    testing::Values(Case{"flac_24000.flac", 24000, 0, 0, true}, Case{"flac_stereo_44100.flac", 44100, 0, 1e-7, true},
-                    Case{"mp3_24000.mp3", 24000, 0, 1e-6, true}, Case{"mp3_stereo_44100.mp3", 44100, 0, 1e-6, true},
+    testing::Values(Case{"flac_24000.flac", 24000, 0, 0, 20}, Case{"flac_stereo_44100.flac", 44100, 0, 1e-7, 50},
+                    Case{"mp3_24000.mp3", 24000, 0, 1e-6, 50}, Case{"mp3_stereo_44100.mp3", 44100, 0, 1e-6, 50},
                     Case{"vorbis_22050.ogg", 22050, 268, 1e-6}, Case{"vorbis_stereo_48000.ogg", 48000, 256, 1e-6},
                     Case{"opus_48000.opus", 48000, 0, 1e-6}, Case{"opus_stereo_48000.ogg", 48000, 0, 1e-6}),
     [](const auto& info) {
@@ -125,13 +125,11 @@ TEST_P(Formats, AreReadAsFarAsWhole) {
     const size_t sure = std::min(part.samples.size(), whole.samples.size());
     for (size_t i = 0; i + kLastFrames < sure; ++i) ASSERT_EQ(part.samples[i], whole.samples[i]) << cut << " " << i;
   }
-  if (GetParam().has_parts) {
-    EXPECT_GT(parts, 50u);
-  } else {
-    EXPECT_EQ(parts, 0u);
-  }
+  const bool has_parts = GetParam().least_parts > 0;
+  EXPECT_GE(parts, GetParam().least_parts);
+  EXPECT_EQ(parts > 0, has_parts);
   const ReadPart last = read_part(file.substr(0, file.size() - 1));
-  EXPECT_EQ(last.status.has_value(), GetParam().has_parts);
+  EXPECT_EQ(last.status.has_value(), has_parts);
 }
 
 // Ten seconds, in several pages.

@@ -122,7 +122,7 @@ TEST_F(TranscriptionJobTest, RecordingsThatAreNoneAreTheClientsFault) {
     EXPECT_THAT(news.head->body, HasSubstr("\"param\":\"file\""));
     EXPECT_THAT(log_, Not(HasSubstr("\"error\":")));
   };
-  check("hello", 415, "WAV, FLAC, MP3, Ogg with Vorbis or Opus");
+  check("hello", 415, "WAV, FLAC, MP3, Ogg with Vorbis, Opus or FLAC");
   check(wav(beeps({}, 11, kRateHz)), 413, "10");
   check(wav(beeps({}, 1, kRateHz)).substr(0, 30), 400, "file");
 }

@@ -1,0 +1,28 @@
+// WebM, Matroska, MP4, AAC, ASF, AMR and Ogg FLAC by FFmpeg's libraries, in a child process with limits
+// (docs/decoding.md), for sounds of files (sound_file.h).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "audio/guards/sound_container.h"
+#include "audio/mono_mixer.h"
+#include "base/result.h"
+
+namespace syrinx {
+
+// Decodes a file for which container_of() returns `container`: its first audio track, coded as AAC, ALAC, AMR, FLAC,
+// MP3, Opus, Vorbis, WMA or PCM.  The child gets the file's bytes, never its path.  Thread-safe.  Errors: as
+// read_sound(); kUnsupported with the remedy where the program or the libraries are missing, and for a file on which
+// the child ends or hangs.
+Status decode_in_child(std::span<const std::byte> file, SoundContainer container, const std::string& name,
+                       MonoMixer& mixer);
+
+// From now on one child waits that has loaded the libraries, so that a decoding need not wait for that: for servers.
+// kUnsupported, kIo: it cannot be started.
+Status keep_spare_decoder();
+// Ends the one that waits, and keeps none.
+void drop_spare_decoder();
+
+}  // namespace syrinx

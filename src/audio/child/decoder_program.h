@@ -1,0 +1,15 @@
+// Where the program syrinx-decode is.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace syrinx {
+
+// SYRINX_DECODE where the environment has it; else beside the program or library that holds this code, or in
+// ../libexec/syrinx of its folder (../../libexec/syrinx of a library's), or where this build installs it. kUnsupported:
+// nowhere.
+Result<std::string> find_decoder_program();
+
+}  // namespace syrinx
