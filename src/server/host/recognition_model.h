@@ -3,8 +3,8 @@
 //
 // A recording: transcribe_sound(model.recogniser(), ...) of engine/recognition/sound_transcription.h.  Sound as it
 // comes: model.recogniser().start(options), a RecognitionStream (engine/recognition/recogniser.h) that ends utterances
-// by its own rules (TranscribeOptions::voice, ::endpoints) or at commit().  Both go by the order
-// of the scheduler.  A job holds a slot of Service's recognition slots for as long as it may use either.
+// by its own rules (TranscribeOptions::voice, ::endpoints) or at commit().  Both go by the scheduler's order.  A job
+// holds a slot of Service's recognition slots for as long as it may use either.
 #pragma once
 
 #include <cstdint>
