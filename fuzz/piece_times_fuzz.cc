@@ -64,7 +64,7 @@ TranscriptSegment make_segment(Bytes& bytes, double& at_s) {
     at_s = start_s + bytes.seconds();
     segment.words.push_back({.text = kTexts[kind % 8], .start_s = start_s, .end_s = at_s, .spaced = (kind & 8) == 0});
     segment.words.back().tokens = {static_cast<int32_t>(kind)};
-    segment.words.back().timed_tokens = {{.start_s = start_s, .end_s = at_s}};
+    segment.words.back().timed_tokens = {{.text = {}, .start_s = start_s, .end_s = at_s}};
     segment.tokens.push_back(static_cast<int32_t>(kind));
     append_word(segment.text, segment.words.back());
   }

@@ -95,7 +95,7 @@ class SelfSigned : public testing::Test {
   }
   std::filesystem::perms permissions() const { return std::filesystem::status(key_).permissions(); }
   std::string refusal() const {
-    const auto files = self_signed_files(tls_, {.needed = {"localhost"}});
+    const auto files = self_signed_files(tls_, {.needed = {"localhost"}, .other = {}});
     const Status checked = check_self_signed(tls_);
     EXPECT_EQ(files.has_value(), checked.has_value());
     if (files) return "";
@@ -160,7 +160,7 @@ TEST_F(SelfSigned, StartsAtOnceShareOnePair) {
   std::atomic<int> made{0};
   for (int i = 0; i < 8; ++i)
     starts.emplace_back([&] {
-      const auto files = self_signed_files(tls_, {.needed = {"localhost"}});
+      const auto files = self_signed_files(tls_, {.needed = {"localhost"}, .other = {}});
       EXPECT_TRUE(files && TlsIdentity::load(files->certificate, files->key));
       if (files && files->is_new) ++made;
     });
