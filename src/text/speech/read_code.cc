@@ -259,6 +259,8 @@ size_t read_formula(const Input& in, size_t i, const NormalizeOptions&, Output& 
   if (!in.ends_word(formula.end) || formula.elements < 2) return 0;
   // Two elements, and a digit or a symbol with a small letter that is not alone: "NaCl", not "CO" or "He".
   if (formula.digits == 0 && formula.long_symbols == 0) return 0;
+  // "UFOs", "PCs": the plural of an acronym, and no osmium.
+  if (formula.digits == 0 && formula.long_symbols == 1 && in.at(formula.end - 1) == 's') return 0;
   if (in.ascii(i, formula.end) == "NaN") return 0;
   for (size_t at = i; at < formula.end;) {
     size_t end = at;
