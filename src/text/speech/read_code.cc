@@ -22,7 +22,6 @@ constexpr std::string_view kSaidEndings =
     " json yaml toml jpeg mpeg zip tar bat log conf config lock go swift java dart scala vue bin bak tmp dat doc docx "
     "env "
     "key app patch diff make cmake gradle properties template backup old ";
-constexpr std::string_view kSpelledNames = " etc src usr lib opt tmp var cfg ssh www btn img ";
 
 bool is_name_sign(char32_t c) { return c == '_' || c == '-' || c == '.'; }
 
