@@ -132,8 +132,9 @@ TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
 }
 
 TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
+  const std::string prompt(300, 'x');
   const std::vector<FormPart> hints = {{.name = "file", .content = "x"},
-                                       {.name = "prompt", .content = std::string(300, 'x')},
+                                       {.name = "prompt", .content = prompt},
                                        {.name = "temperature", .content = "0.7"},
                                        {.name = "keywords[]", .content = "Syrinx"}};
   const auto request = parse_transcription_request(hints, {.family = &transducer_family()});
@@ -152,9 +153,10 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
 
 // By their names in the families' lists.
 TEST(TranscriptionRequest, OptionsOfTheFamilyAreFields) {
+  const std::string prompt(16'384, 'x');
   for (const bool translated : {false, true}) {
     const std::vector<FormPart> options = {{.name = "file", .content = "x"},
-                                           {.name = "prompt", .content = std::string(16'384, 'x')},
+                                           {.name = "prompt", .content = prompt},
                                            {.name = "temperature", .content = "0.4"},
                                            {.name = "beam", .content = "3"},
                                            {.name = "best_of", .content = "2"},
