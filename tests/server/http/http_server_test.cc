@@ -198,7 +198,7 @@ TEST_F(HttpServerTest, AHeaderMayHaveSoManyBytes) {
               HasSubstr("the request's header has more than 4 KB, which is what the server's 'max_header_kb' lets in"));
 }
 
-// Sees what a connection holds when its next request comes.
+// Notes how much memory a connection's body has when the next request comes.
 class HeldMemory final : public ThrowingService {
  public:
   Admission admit(const HttpRequest& head) override {

@@ -40,7 +40,7 @@ std::string wav(const std::vector<float>& sound) {
          samples;
 }
 
-// Sound of this length whose samples, taken by turns, are those of two channels.
+// The samples alternate between two channels.
 std::string stereo_wav(const std::vector<float>& both) {
   return wav(both).replace(22, 2, number(2, 2)).replace(28, 4, number(4 * kRateHz, 4)).replace(32, 2, number(4, 2));
 }
@@ -68,14 +68,14 @@ class TranscriptionJobTest : public RecognitionJobTest {
     return parse_json(news.head->body, "the answer").value_or(Json());
   }
 
-  // Two channels, of which the second one beeps between the beeps of the first.
+  // Two channels; the second beeps between the beeps of the first.
   static std::string by_turns() {
     const std::vector<float> first = beeps({0.5, 1.5}, 2, kRateHz), second = beeps({1.0}, 2, kRateHz);
     std::vector<float> both;
     for (size_t i = 0; i < first.size(); ++i) both.insert(both.end(), {first[i], second[i]});
     return part("file", stereo_wav(both)) + part("channels", "separate");
   }
-  // Of the items of `kind`, whose beginnings must rise.
+  // The channels of the items of `kind`; their beginnings must rise.
   static std::vector<int64_t> channels_in_time(const Json& answer, const std::string& kind) {
     std::vector<int64_t> channels;
     double last_s = 0;
@@ -176,7 +176,7 @@ TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
   EXPECT_THAT(run(file_ + part("channels", "all")).head->body, HasSubstr("choose mixed or separate"));
 }
 
-// As two parties of a call speak by turns.
+// The parties of a call speak by turns.
 TEST_F(TranscriptionJobTest, ChannelsAreInOrderOfTime) {
   const std::string verbose = by_turns() + part("response_format", "verbose_json");
   for (const std::string kind : {"word", "segment"})
