@@ -104,12 +104,15 @@ WindowDecoder::WindowDecoder(std::shared_ptr<const Model> model, const text::Byt
 
 void WindowDecoder::reserve(size_t hypotheses) {
   if (hypotheses <= state_.hypotheses()) return;
+  // All memory first: where it is refused, the decoder stays as it was.
+  logits_.reserve(hypotheses * model_->config().vocabulary);
   Result<DecoderState> state = DecoderState::make(*model_, hypotheses);
   SYRINX_CHECK(state.has_value(), "{}", state.error().message);
-  state_ = *std::move(state);
-  decoder_ = std::make_unique<Decoder>(model_, team_, hypotheses);
-  decoder_->set_between(between_);
+  auto decoder = std::make_unique<Decoder>(model_, team_, hypotheses);
+  decoder->set_between(between_);
   logits_.resize(hypotheses * model_->config().vocabulary);
+  state_ = *std::move(state);
+  decoder_ = std::move(decoder);
 }
 
 size_t WindowDecoder::max_tokens(const DecodeSettings& settings) const {
