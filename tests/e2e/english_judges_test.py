@@ -39,6 +39,14 @@ class EnglishJudges(Program):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("expected  the cats\n    said      a cat's\n", done.stdout)
 
+    def test_judge_of_british_texts(self):
+        (self.folder / "home/data/models/english-g2p/gb_gold.json").write_bytes((DATA / "g2p/tiny_gold.json").read_bytes())
+        cases = self.folder / "cases.tsv"
+        cases.write_text("input\texpected\tkind\nOn 5/11.\ton the fifth of november\tbritish: date\n"
+                         "On 5/11.\ton may eleventh\tdate\n")
+        done = self.judge("english_text.py", cases, "--json")
+        self.assertEqual(json.loads(done.stdout)["right"], 2, done.stdout + done.stderr)
+
     def test_judge_of_homographs(self):
         header = "homograph\twordid\tsentence\tstart\tend\n"
         noun, verb = "wind\tair\tÉ. The wind is.\t8\t12\n", "wind\tturn\tThey wind.\t5\t9\n"
