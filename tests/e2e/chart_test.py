@@ -113,7 +113,8 @@ class Chart(Program):
         table = {name: kind(words) for name, words in re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|", page, re.MULTILINE)}
         schema = json.loads((SCALE / "chart/values.schema.json").read_text())["properties"]["settings"]["properties"]
         its_own = {name for name, values in schema.items() if values is False}
-        self.assertEqual(its_own, {"host", "port", "api_keys", "api_key_file", "max_connections_per_address", "tls_certificate", "tls_key"})
+        self.assertEqual(its_own, {"host", "port", "api_keys", "api_key_file", "max_connections_per_address", "tls_certificate", "tls_key",
+                                   "tls_self_signed"})
         self.assertEqual(schema, {**table, **dict.fromkeys(its_own, False)})
 
     def test_pods_pull_whatever_the_catalogue_has(self):

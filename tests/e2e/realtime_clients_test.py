@@ -323,7 +323,7 @@ class Hearing(Realtime):
                           model=["--speech-model", "", "--recognition-model", self.MODEL])
 
         def parts():
-            yield '{"type":"input_audio_buffer.append","audio":"' + "A" * (3 << 20)
+            yield '{"type":"conversation.item.delete","item_id":"' + "A" * (3 << 20)
             self.wait_for(lambda: self.metric("syrinx_upload_bytes") > 3 << 20)
             with self.session() as other, self.assertRaises(websockets.ConnectionClosed) as closed:
                 self.say(other, "input_audio_buffer.append", audio="A" * (2 << 20))
@@ -333,6 +333,7 @@ class Hearing(Realtime):
 
         with self.session("?intent=transcription") as client:
             client.send(parts())
+            self.assertEqual(self.hear_until(client, "error")[-1]["error"]["param"], "item_id")
             self.check_error(client, NO_ITEM, "item_id", "conversation.item.retrieve", item_id="none")
         self.wait_for(lambda: self.metric("syrinx_upload_bytes") == 0)
 

@@ -86,7 +86,7 @@ class Transcribe(Tiny):
         content = (self.folder / "a.webm").read_bytes()
         code, output, errors = self.transcribe(self.file("cut.webm", content[:len(content) * 3 // 4]), "--format", "json")
         self.assertEqual(code, 0, errors)
-        self.assertRegex(errors, r"warning: .*cut off.*; its first 0\.\d s were read")
+        self.assertRegex(errors, r"warning: .*cut off.*; only the first 0\.\d s were read")
         self.assertLess(json.loads(output)["audio_seconds"], 0.95)
 
     def test_without_ffmpeg_s_libraries(self):

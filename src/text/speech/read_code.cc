@@ -22,7 +22,6 @@ constexpr std::string_view kSaidEndings =
     " json yaml toml jpeg mpeg zip tar bat log conf config lock go swift java dart scala vue bin bak tmp dat doc docx "
     "env "
     "key app patch diff make cmake gradle properties template backup old ";
-constexpr std::string_view kSpelledNames = " etc src usr lib opt tmp var cfg ssh www btn img ";
 
 bool is_name_sign(char32_t c) { return c == '_' || c == '-' || c == '.'; }
 
@@ -260,6 +259,8 @@ size_t read_formula(const Input& in, size_t i, const NormalizeOptions&, Output& 
   if (!in.ends_word(formula.end) || formula.elements < 2) return 0;
   // Two elements, and a digit or a symbol with a small letter that is not alone: "NaCl", not "CO" or "He".
   if (formula.digits == 0 && formula.long_symbols == 0) return 0;
+  // "UFOs", "PCs": the plural of an acronym, and no osmium.
+  if (formula.digits == 0 && formula.long_symbols == 1 && in.at(formula.end - 1) == 's') return 0;
   if (in.ascii(i, formula.end) == "NaN") return 0;
   for (size_t at = i; at < formula.end;) {
     size_t end = at;

@@ -44,7 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Chemistry, Symbols,
                          testing::Values(Spoken{"KMnO4", "K M N O four"}, Spoken{"NaCl", "N A C L"},
                                          Spoken{"C6H12O6", "C six H twelve O six"}, Spoken{"CH₄", "C H four"},
                                          Spoken{"Ca(OH)2", "C A O H two"}, Spoken{"He said No", "he said no"},
-                                         Spoken{"CO and NO", "co and no"}, Spoken{"IoT PhD McCoy", "iot phd mccoy"}));
+                                         Spoken{"CO and NO", "co and no"}, Spoken{"IoT PhD McCoy", "iot phd mccoy"},
+                                         Spoken{"GaAs", "G A A S"}, Spoken{"UFOs and PCs", "ufos and pcs"}));
 
 INSTANTIATE_TEST_SUITE_P(Writing, Symbols,
                          testing::Values(Spoken{"salt &amp; oil", "salt and oil"},
