@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"2.4 GHz", "two point four gigahertz"}, Spoken{"5 MΩ", "five megaohms"},
                     Spoken{"100 Mbps", "one hundred megabits per second"}, Spoken{"a 20-ft pole", "a twenty foot pole"},
                     Spoken{"1 pt of cream", "one pint of cream"}, Spoken{"2 pt. milk", "two pints milk"},
-                    Spoken{"12pt type", "twelve point type"}, Spoken{"3-in-1", "three in one"},
+                    Spoken{"12pt high", "twelve points high"}, Spoken{"3-in-1", "three in one"},
                     Spoken{"1/2 in. deep", "one half inch deep"}, Spoken{"2 1/2 tsp", "two and a half teaspoons"},
                     Spoken{"-5°C", "minus five degrees celsius"}));
 
