@@ -24,20 +24,27 @@ class EnglishJudges(Program):
     def test_judge_of_texts(self):
         cases = self.folder / "cases.tsv"
         cases.write_text("input\texpected\tkind\talso\nTV is 2!\tT V is two\tspelled\t\nThe cat\\nThe dog.\tthe cat the dog\t"
-                         "lines\t\nI read it\tI red it\tsound\t\nThe wind.\tthe breeze\tword\tthe gust | the wind\n"
+                         "lines\t\nThe boy was read to.\tthe boy was red to\tsound\t\nThe wind.\tthe breeze\tword\tthe gust | the wind\n"
                          "A cat's.\tthe cats\tword\t\n")
         done = self.judge("english_text.py", cases, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
         misses = [miss["input"] for miss in result["misses"]]
-        self.assertEqual((result["right"], result["of"]), (5 - len(misses), 5))
-        self.assertIn("A cat's.", misses)
-        for right in ("TV is 2!", "The cat\\nThe dog.", "The wind."):
-            self.assertNotIn(right, misses)
+        self.assertEqual(misses, ["A cat's."])
+        self.assertEqual((result["right"], result["of"]), (4, 5))
         self.assertEqual(result["kinds"]["lines"], [1, 1])
         done = self.judge("english_text.py", cases, "--bar", "99")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("expected  the cats\n    said      a cat's\n", done.stdout)
+
+    def test_judge_of_british_texts(self):
+        (self.folder / "home/data/models/english-g2p/gb_gold.json").write_bytes((DATA / "g2p/tiny_gold.json").read_bytes())
+        cases = self.folder / "cases.tsv"
+        # The small lexicon cannot say "hundred".
+        cases.write_text("input\texpected\tkind\n102 cats.\tone and two cats\tbritish: number\n102 cats.\tone two cats\tnumber\n")
+        done = self.judge("english_text.py", cases, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["misses"], [])
 
     def test_judge_of_homographs(self):
         header = "homograph\twordid\tsentence\tstart\tend\n"

@@ -25,6 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import dry_run
 
 TABLE = pathlib.Path(__file__).with_name("english_respellings.tsv")
+BRITISH_VOICE = "bf_emma"
 MOST_WORDS = 4  # of a respelling, and of what it stands for
 PUNCTUATION = ".,;:!?\"“”()…"
 SAME_SOUND = str.maketrans({"T": "t", "ɾ": "t", "ʔ": "t", "ᵊ": "ə", "ɐ": "ə", "ᵻ": "ɪ", " ": None})
@@ -100,8 +101,8 @@ class Matcher:
     def rows(self, begin: int):
         for words in range(1, MOST_WORDS + 1):
             if begin + words <= len(self.expected):
-                key = " ".join(self.expected[begin:begin + words]).lower()
-                for row in self.respellings.get(key, ()):
+                key = " ".join(self.expected[begin:begin + words])
+                for row in self.respellings.get(key) or self.respellings.get(key.lower(), ()):
                     yield row, words
 
     def match(self, i: int = 0, j: int = 0) -> bool:
@@ -167,6 +168,22 @@ def read_cases(path: str, kind: str | None) -> list[dict]:
     return [case for case in cases if kind in (None, case["kind"])]
 
 
+def read(options, cases: list[dict]) -> list[dry_run.Reading]:
+    """Kinds that begin with "british" are read by a British voice, unless --voice names one for all."""
+    readings = [None] * len(cases)
+    for is_british in (False, True):
+        places = [i for i, case in enumerate(cases) if case["kind"].startswith("british") == is_british]
+        if not places:
+            continue
+        chosen = argparse.Namespace(**vars(options))
+        if is_british and not chosen.voice:
+            chosen.voice = BRITISH_VOICE
+        texts = [cases[i]["input"].replace("\\n", "\n") for i in places]
+        for i, reading in zip(places, dry_run.read_all(chosen, texts)):
+            readings[i] = reading
+    return readings
+
+
 def print_result(result: dict) -> None:
     for miss in result["misses"]:
         print(f"{miss['kind']}: {miss['input']}\n    expected  {miss['expected']}\n    said      {miss['said']}\n"
@@ -188,7 +205,7 @@ def main() -> None:
     cases = read_cases(options.cases, options.kind)
     if not cases:
         sys.exit(f"{options.cases} has no such cases")
-    readings = dry_run.read_all(options, [case["input"].replace("\\n", "\n") for case in cases])
+    readings = read(options, cases)
     result = judge(cases, readings, read_respellings())
     if options.json:
         print(json.dumps(result, ensure_ascii=False))

@@ -64,9 +64,11 @@ Tag by_neighbour(Tag tag, Tag previous, std::string_view previous_word) {
   return tag;
 }
 
-// "I live", "they use": after a subject pronoun a word is a verb, not the noun that is written alike.
+// "I live", "she tears": after a subject pronoun a word is a verb, not the noun that is written alike.
 bool follows_subject(const std::vector<text::Token>& tokens, size_t i) {
-  return i > 0 && is_one_of(tokens[i - 1].text, " i you we they who ");
+  if (i == 0) return false;
+  const bool is_third = tokens[i].text.ends_with('s') && is_one_of(tokens[i - 1].text, " he she it ");
+  return is_third || is_one_of(tokens[i - 1].text, " i you we they who ");
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ std::vector<std::string_view> split_at_hyphens(std::string_view word) {
   return parts;
 }
 
+bool is_lower(char c) { return text::is_ascii_lower(static_cast<unsigned char>(c)); }
+
 // "U.K." and "'s" of "U.K.'s" are one; the last point may be none of the letters' token.
 std::vector<Token> join_possessives(std::string_view source, std::vector<Token> tokens) {
   std::vector<Token> out;
@@ -104,8 +106,9 @@ class WordForms {
     std::vector<Token> out;
     out.reserve(tokens.size());
     for (Token& token : tokens) {
-      if (token.text.find('-') == std::string::npos || !is_plain(token) || !split(token, out))
-        out.push_back(std::move(token));
+      const bool is_split =
+          is_plain(token) && (token.text.find('-') != std::string::npos ? split(token, out) : split_system(token, out));
+      if (!is_split) out.push_back(std::move(token));
     }
     return out;
   }
@@ -125,6 +128,27 @@ class WordForms {
       if (k + 1 < parts.size()) part.space_after = true;
       out.push_back(std::move(part));
     }
+    return true;
+  }
+
+  // "macOS", "webOS", "swiftUI": two capitals behind a name are spelled.
+  bool split_system(const Token& token, std::vector<Token>& out) const {
+    const std::string_view word = token.text;
+    if (word.size() < 4 || word.size() != token.source.size()) return false;
+    const std::string_view head = word.substr(0, word.size() - 2), tail = word.substr(head.size());
+    if (!is_in_capitals(tail) || !is_lower(head.back()) || !is_lower(head[head.size() - 2]) ||
+        context_.lexicon.contains(word) || find_acronym(word) != nullptr)
+      return false;
+    Token name = token, letters = token;
+    name.text = head;
+    name.source.end = letters.source.begin = token.source.begin + head.size();
+    name.space_after = true;
+    if (head.find_first_of("aeiouyAEIOUY") == std::string_view::npos) name.kind = TokenKind::kLetters;
+    letters.text = tail;
+    letters.kind = TokenKind::kLetters;
+    letters.rule = "acronym";
+    out.push_back(std::move(name));
+    out.push_back(std::move(letters));
     return true;
   }
 

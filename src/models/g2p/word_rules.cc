@@ -100,12 +100,19 @@ void Following::see(PhonemesView phonemes, std::string_view word) {
   to = word == "to" || word == "To" || word == "TO";
 }
 
+// The British lexicon has "zee".
+std::optional<Entry> WordRules::letter_name(char upper) const {
+  if (british_ && upper == 'Z') {
+    if (const auto zed = lexicon_.gold("zed")) return zed;
+  }
+  return lexicon_.gold(std::string_view(&upper, 1));
+}
+
 std::optional<Phonemes> WordRules::spell(std::string_view letters) const {
   Phonemes all;
   for (const char c : letters) {
     if (!text::is_ascii_letter(static_cast<unsigned char>(c))) continue;
-    const char upper = text::ascii_upper(c);
-    const auto name = lexicon_.gold(std::string_view(&upper, 1));
+    const auto name = letter_name(text::ascii_upper(c));
     if (!name) return std::nullopt;
     all += from_utf8(name->default_value());
   }
@@ -165,7 +172,7 @@ bool WordRules::known(std::string_view word) const {
 std::optional<Spoken> WordRules::look_up(std::string_view word, const Query& query) const {
   std::string key(word);
   bool name_in_capitals = false;
-  std::optional<Entry> entry = lexicon_.gold(key);
+  std::optional<Entry> entry = key == "Z" ? letter_name('Z') : lexicon_.gold(key);
   if (!entry && key == text::ascii_upper(key)) {
     key = text::ascii_lower(key);
     name_in_capitals = query.tag == Tag::kProperNoun;

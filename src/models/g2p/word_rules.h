@@ -74,6 +74,7 @@ class WordRules {
   std::optional<Spoken> special(std::string_view word, const Query& query) const;
   std::optional<Spoken> to_or_the(std::string_view lower, const Query& query) const;
   bool known(std::string_view word) const;
+  std::optional<Entry> letter_name(char upper) const;
   std::optional<Spoken> look_up(std::string_view word, const Query& query) const;
   std::optional<Spoken> regular(std::string_view word, const Query& query) const;  // a word or a possessive of one
   std::optional<Spoken> ending(std::string_view word, const Query& query) const;

@@ -1,4 +1,5 @@
 // Web addresses, e-mail addresses and telephone numbers.
+#include <algorithm>
 #include <array>
 
 #include "text/speech/numbers.h"
@@ -70,7 +71,23 @@ std::string_view sign_word(char32_t c) {
   }
 }
 
-void say_address(const Input& in, size_t begin, size_t end, Output& out) {
+bool is_vowel(char c) { return std::string_view("aeiouy").find(c) != std::string_view::npos; }
+
+// Is a short name that is no word spelled, as "itv", "ibm" and "imdb" are?
+bool is_spelled_name(std::string_view lower, const NormalizeOptions& options) {
+  if (lower.size() > 4 || !options.is_word || options.is_word(lower)) return false;
+  std::string name(lower);
+  name[0] = ascii_upper(name[0]);
+  if (options.is_word(name)) return false;
+  size_t consonants = 0;
+  for (const char c : lower) {
+    consonants = is_vowel(c) ? 0 : consonants + 1;
+    if (consonants == 3) return true;
+  }
+  return lower.size() <= 3 && is_vowel(lower[0]);
+}
+
+void say_address(const Input& in, size_t begin, size_t end, const NormalizeOptions& options, Output& out) {
   for (size_t i = begin; i < end;) {
     if (in.letter(i)) {
       const size_t letters = in.letters_end(i);
@@ -78,7 +95,8 @@ void say_address(const Input& in, size_t begin, size_t end, Output& out) {
       const std::string lower = ascii_lower(word);
       const bool after_point = i > begin && in.at(i - 1) == '.';
       const bool spelled =
-          lower == "www" || lower.size() == 1 || lower.find_first_of("aeiouy") == std::string::npos ||
+          lower == "www" || lower.size() == 1 || std::none_of(lower.begin(), lower.end(), is_vowel) ||
+          (!after_point && is_spelled_name(lower, options)) ||
           (after_point && lower.size() == 2 && lower != "me" && lower != "us" && lower != "in" && lower != "co");
       if (spelled) {
         out.letters(word, i, letters);
@@ -129,7 +147,7 @@ std::optional<Phone> groups(const Input& in, size_t i, std::initializer_list<siz
 
 }  // namespace
 
-size_t read_address(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
+size_t read_address(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   // Only at the start of a run of such characters: looking again at each of its words would take quadratic time.
   if (!in.alnum(i) || !in.begins_word(i) || (i > 0 && address_sign(in.at(i - 1)))) return 0;
   const size_t end = run_end(in, i);
@@ -147,7 +165,7 @@ size_t read_address(const Input& in, size_t i, const NormalizeOptions&, Output& 
   const size_t at = find(in, begin, end, U"@");
   const bool mail = at > begin && at < end && is_host(in, at + 1, find(in, at + 1, end, U"/?:#"));
   if (!sure && !mail && !is_host(in, begin, find(in, begin, end, U"/?:#@"))) return 0;
-  say_address(in, begin, end, out);
+  say_address(in, begin, end, options, out);
   return end;
 }
 

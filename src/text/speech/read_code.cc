@@ -99,7 +99,8 @@ void say_ending(const Input& in, size_t begin, size_t end, bool spelled, Output&
       i = next;
     }
   } else if (ending == "json" || ending == "yaml" || ending == "jpeg" || ending == "mpeg") {
-    out.word(ascii_upper(ending), begin, end);  // as the acronym
+    out.rule({});  // the table of acronyms reads it
+    out.word(ascii_upper(ending), begin, end);
   } else {
     out.word(ending, begin, end);
   }

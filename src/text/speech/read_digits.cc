@@ -18,6 +18,7 @@ constexpr std::string_view kCodeWords =
     " code codes pin pins pincode ssn social card cards account acct otp passcode password isbn serial ending visa "
     "mastercard amex confirmation tracking passport licence license badge barcode iban vin ein routing zip zipcode "
     "postcode extension combination imei sku invoice reference ref ticket order policy membership ";
+constexpr std::string_view kNothingElse = " code pin pincode passcode otp ";  // before a number, all are codes
 constexpr std::string_view kBetween =
     " is are was were be number numbers no of my your his her our their the a new in with this to s it enter use type "
     "says as credit debit last four five six digits which and now here id verification access security ";
@@ -130,7 +131,7 @@ size_t read_digits(const Input& in, size_t i, const NormalizeOptions&, Output& o
   const bool is_phone = groups.sign == ' ' && groups.digits.size() > 1 && groups.digits[0][0] == '0' &&
                         groups.digits[0].size() > 1 && groups.total >= 9 && groups.total <= 12;
   const std::string& first = groups.digits[0];
-  const bool plural = plural_follows(in, end);
+  const bool plural = plural_follows(in, end) && !word_before(in, i).is(kNothingElse);  // "code 5592 works"
   const bool is_labelled = !plural && groups.total <= kMostDigits &&
                            is_code(in, i, groups.digits.size() > 1 ? "000" : first) &&
                            (groups.digits.size() == 1 || groups.total > 6);

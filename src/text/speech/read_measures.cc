@@ -61,6 +61,22 @@ size_t read_feet(const Input& in, size_t i, const Number& number, const Normaliz
   return mark + 1;
 }
 
+// "5 ft 6 in tall": behind feet, "in" is no preposition unless a number follows.
+size_t read_feet_and_inches(const Input& in, size_t i, const Number& feet, const Unit& foot,
+                            const NormalizeOptions& options, Output& out) {
+  if (foot.singular != "foot" || in.at(foot.end) != ' ') return 0;
+  const auto inches = parse_number(in, foot.end + 1);
+  if (!inches) return 0;
+  const size_t unit = in.at(inches->end) == ' ' ? inches->end + 1 : inches->end;
+  if (!in.matches(unit, "in") || !in.ends_word(unit + 2) || in.digit(in.skip_spaces(unit + 2))) return 0;
+  const auto pointed = parse_unit(in, inches->end);
+  const size_t end = pointed ? pointed->end : unit + 2;
+  const bool describes = describes_noun(in, i, end);
+  const std::string words = number_words(feet, options) + (describes || feet.one() ? " foot " : " feet ");
+  out.numbers(words + number_words(*inches, options) + (describes ? "" : inches->one() ? " inch" : " inches"), i, end);
+  return end;
+}
+
 std::string unit_words(const Input& in, size_t begin, const Unit& unit, bool one, const Output&) {
   const bool noun_follows =
       in.space(unit.end) && in.letter(unit.end + 1) && !is_function_word(word_after(in, unit.end).word);
@@ -224,6 +240,7 @@ size_t read_measure(const Input& in, size_t i, const NormalizeOptions& options, 
   if (is_decade(*number) && in.at(number->end) == 's') return 0;
   if (const auto unit = parse_unit(in, number->end)) {
     out.rule("unit");
+    if (const size_t end = read_feet_and_inches(in, i, *number, *unit, options, out); end > 0) return end;
     out.numbers(number_words(*number, options) + " " + unit_words(in, i, *unit, number->one(), out), i, unit->end);
     return unit->end;
   }

@@ -261,11 +261,28 @@ std::optional<Per> parse_per(const Input& in, size_t i) {
   return std::nullopt;
 }
 
+namespace {
+
+// "1 pt cream", but "12 pt type".
+std::optional<Unit> parse_pint(const Input& in, const Found& found) {
+  constexpr std::string_view kLiquids =
+      " of milk cream buttermilk beer ale stout lager cider wine water stock broth vinegar blood juice oil ";
+  if (found.base->one != "point") return std::nullopt;
+  const size_t end = in.at(found.end) == '.' ? found.end + 1 : found.end;
+  if (!word_after(in, end).is(kLiquids)) return std::nullopt;
+  return Unit{"pint", "pints", end};
+}
+
+}  // namespace
+
 std::optional<Unit> parse_unit(const Input& in, size_t i) {
   const bool is_hyphen = in.at(i) == '-' && in.letter(i + 1);  // "20-ft"
   const bool is_spaced = in.at(i) == ' ';
   const size_t begin = is_spaced || is_hyphen ? i + 1 : i;
   const Found found = find_name(in, begin);
+  if (found.base != nullptr && is_spaced) {
+    if (auto pint = parse_pint(in, found)) return pint;
+  }
   if (found.base == nullptr || !may_stand(in, found, is_spaced)) return std::nullopt;
   // "3-in-1", "5-a-side"
   if (is_hyphen && (in.at(found.end) == '-' || (found.end == begin + 1 && in.at(begin) != 'm'))) return std::nullopt;

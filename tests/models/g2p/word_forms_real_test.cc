@@ -64,9 +64,14 @@ TEST_F(RealForms, AcronymsByTheirNeighbours) {
       {"The U.K.'s vote and the Q&As", "the U K's vote and the Q and As"},
       {"JSON, YAML, a JPEG, NASA", "json yaml a jpeg nasa"},
       {"It ends at 5 PM EST.", "it ends at five P M E S T"},
+      {"data.json, ci.yaml", "data dot json ci dot yaml"},
+      {"macOS, watchOS and SwiftUI", "mac O S watch O S and swift U I"},
+      {"iOS on an iPhone", "I O S on an I phone"},
+      {"See ibm.com or ebay.com.", "see I B M dot com or ebay dot com"},
   };
   for (const Case& c : kCases) EXPECT_EQ(words(c.text), c.expected);
   EXPECT_EQ(say("JSON and YAML"), "ʤˈAsən ænd jˈæmᵊl");
+  EXPECT_EQ(say("a.json"), "ˈA dˈɑt ʤˈAsən");
 }
 
 TEST_F(RealForms, RomanNumeralsAndLetters) {
@@ -115,6 +120,18 @@ TEST_F(RealForms, ContractionsAndLengthenedWords) {
   };
   for (const Case& c : kCases) EXPECT_EQ(words(c.text), c.expected);
   EXPECT_EQ(say("shouldn't've"), "ʃˈʊdᵊnt əv");
+}
+
+TEST_F(RealForms, VerbInSFollowsItsPronoun) {
+  EXPECT_EQ(say("She tears it in tears."), "ʃˌi tˈɛɹz ɪt ɪn tˈɪɹz.");
+  EXPECT_EQ(say("It records two records."), "ˌɪt ɹəkˈɔɹdz tˈu ɹˈɛkəɹdz.");
+}
+
+TEST(RealBritishForms, ZIsZed) {
+  const auto g2p = load_real(true);
+  ASSERT_NE(g2p, nullptr);
+  EXPECT_EQ(g2p->phonemize("Z")->phonemes, "zˈɛd");
+  EXPECT_EQ(g2p->phonemize("NZ")->phonemes, "ˌɛnzˈɛd");
 }
 
 TEST(RealBritishForms, NamesAreOfTheOtherAlphabet) {

@@ -53,15 +53,20 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"12 m3", "twelve cubic meters"}, Spoken{"5 kg/m^3", "five kilograms per cubic meter"},
                     Spoken{"2.4 GHz", "two point four gigahertz"}, Spoken{"5 MΩ", "five megaohms"},
                     Spoken{"100 Mbps", "one hundred megabits per second"}, Spoken{"a 20-ft pole", "a twenty foot pole"},
-                    Spoken{"3-in-1", "three in one"}, Spoken{"1/2 in. deep", "one half inch deep"},
-                    Spoken{"2 1/2 tsp", "two and a half teaspoons"}, Spoken{"-5°C", "minus five degrees celsius"}));
+                    Spoken{"1 pt of cream", "one pint of cream"}, Spoken{"2 pt. milk", "two pints milk"},
+                    Spoken{"12pt high", "twelve points high"}, Spoken{"3-in-1", "three in one"},
+                    Spoken{"1/2 in. deep", "one half inch deep"}, Spoken{"2 1/2 tsp", "two and a half teaspoons"},
+                    Spoken{"-5°C", "minus five degrees celsius"}));
 
 INSTANTIATE_TEST_SUITE_P(
     FeetAndInches, Amount,
     testing::Values(Spoken{"5'11\" tall", "five feet eleven inches tall"}, Spoken{"a 6'2\" man", "a six foot two man"},
-                    Spoken{"10' long", "ten feet long"}, Spoken{"a 15\" laptop", "a fifteen inch laptop"},
-                    Spoken{"it is 15\".", "it is fifteen inches"}, Spoken{"\"see 15\" he said", "see fifteen he said"},
-                    Spoken{"8 x 10 ft", "eight by ten feet"},
+                    Spoken{"6 ft 1 in tall", "six feet one inch tall"},
+                    Spoken{"5 ft 9 in. and up", "five feet nine inches and up"},
+                    Spoken{"a 6 ft 3 in man", "a six foot three man"},
+                    Spoken{"4 ft 6 in 2020", "four feet six in twenty twenty"}, Spoken{"10' long", "ten feet long"},
+                    Spoken{"a 15\" laptop", "a fifteen inch laptop"}, Spoken{"it is 15\".", "it is fifteen inches"},
+                    Spoken{"\"see 15\" he said", "see fifteen he said"}, Spoken{"8 x 10 ft", "eight by ten feet"},
                     Spoken{"8.5 × 11 in.", "eight point five by eleven inches"},
                     Spoken{"a 3×3 grid", "a three by three grid"}));
 

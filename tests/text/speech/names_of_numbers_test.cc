@@ -21,6 +21,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Codes, Naming,
     testing::Values(Spoken{"The code is 12345", "the code is one two three four five"},
+                    Spoken{"Code 7731 works", "code seven seven three one works"},
                     Spoken{"the code has 12345 lines", "the code has twelve thousand three hundred forty five lines"},
                     Spoken{"password: 8812", "password eight eight one two"},
                     Spoken{"order number 778812", "order number seven seven eight eight one two"},
