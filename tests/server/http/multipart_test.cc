@@ -145,6 +145,13 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
   const std::vector<FormPart> words = {{.name = "file", .content = "x"}, {.name = "keywords[]", .content = "Syrinx"}};
   EXPECT_EQ(parse_transcription_request(words, {.takes_keywords = false})->ignored,
             std::vector<std::string>{"keywords"});
+  const std::vector<FormPart> beam = {{.name = "file", .content = "x"}, {.name = "beam", .content = "4"}};
+  const std::vector<std::string> lacking = {"beam"};
+  const auto narrow = parse_transcription_request(beam, {.family = &transducer_family(), .unheeded = lacking});
+  ASSERT_TRUE(narrow) << narrow.error().message;
+  EXPECT_EQ(narrow->ignored, lacking);
+  EXPECT_FALSE(narrow->options.knobs.has("beam"));
+  EXPECT_EQ(parse_transcription_request(beam, {.family = &transducer_family()})->options.knobs.number("beam"), 4);
   EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true));
   EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}).error().param, "temperature");
   // An answer may lack them, by its type.
