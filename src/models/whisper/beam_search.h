@@ -45,7 +45,7 @@ class BeamSearch {
   struct Settings {
     size_t beam = 5;  // 1 to kMaxBeam
     double patience = 1;
-    size_t max_tokens = 224;
+    size_t max_tokens = 224;  // of a sequence, for which there is room
     int32_t end_of_text = 0;
   };
   static constexpr size_t kMaxBeam = 16;

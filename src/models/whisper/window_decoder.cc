@@ -243,8 +243,10 @@ DecodedWindow WindowDecoder::search(const AudioState& audio, const WindowPrompt&
   const size_t most = max_tokens(settings);
   const float no_speech = read_prompt(audio, prompt);
   const size_t read = state_.position(0);
-  beam_.begin(
-      {.beam = settings.beam, .patience = settings.patience, .max_tokens = most, .end_of_text = tokens_.end_of_text});
+  beam_.begin({.beam = settings.beam,
+               .patience = settings.patience,
+               .max_tokens = model_->config().text_positions / 2,  // the same for each, so that one makes room for all
+               .end_of_text = tokens_.end_of_text});
   caches_.begin(settings.beam);
   find_candidates(rules, nullptr);
   for (size_t step = 1; beam_.extend(candidates_) && step < most && state_.room(caches_.of(0)) > 0; ++step) {

@@ -110,9 +110,9 @@ TEST_F(WhisperSearch, PromptChangesTheText) {
 
 // Whatever else the recogniser has searched for, or searches for at the same time.
 TEST_F(WhisperSearch, BeamRepeatsItsResult) {
-  const std::vector<float> samples = sound(60'000);
+  const std::vector<float> samples = sound(160'000);
   const auto searched = [&](const Knobs& knobs) {
-    return lines_of(recogniser_->transcribe(samples, {.language = "en", .knobs = knobs}, {}));
+    return lines_of(recogniser_->transcribe(samples, {.language = "ja", .knobs = knobs}, {}));
   };
   const std::vector<std::string> first = searched({{"beam", 5.0}}), greedy = searched({{"beam", 0.0}});
   EXPECT_FALSE(first.empty());
