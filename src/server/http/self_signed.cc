@@ -141,7 +141,7 @@ std::string text_of(const GENERAL_NAME* name) {
   const auto* const value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(name, &kind));
   if (kind != GEN_DNS && kind != GEN_IPADD) return {};
   std::string bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
-                          static_cast<size_t>(ASN1_STRING_length(value)));
+                    static_cast<size_t>(ASN1_STRING_length(value)));
   if (kind == GEN_DNS) return bytes;
   std::array<char, INET6_ADDRSTRLEN> text{};
   const bool is_known = bytes.size() == 4 || bytes.size() == 16;
