@@ -114,6 +114,14 @@ class DryRun(Program):
         self.assertEqual(code, 2, errors)
         self.assertEqual(json.loads(output)["words"], "the cat")
 
+    def test_signs_alone_have_no_words(self):
+        for text in ("[", "]", "()", "...", "\"", "—", "😀"):
+            code, output, errors = self.run_it("speak", "--dry-run", text)
+            (sentence,) = map(json.loads, output.splitlines())
+            self.assertEqual((code, sentence["text"], sentence["words"], sentence["rules"]), (2, text, "", []), errors)
+            self.assertIn("nothing to say", errors)
+        self.assertEqual([sentence["words"] for sentence in self.dry("Cat. [")], ["cat", ""])
+
     def test_speech_uses_the_same_phonemes(self):
         model = self.folder / "tiny"
         (model / "voices").mkdir(parents=True)

@@ -4,14 +4,18 @@ import contextlib
 import functools
 import io
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 import time
 import unittest
+import unittest.mock
 import wave
 
 import openai
 
-from program import DATA, tiny_whisper, tone, wav
+from program import BINARY, DATA, tiny_whisper, tone, wav
 from server import LONG, Server
 
 
@@ -235,10 +239,18 @@ class Curl(Server):
         self.assertIn("AAC needs FFmpeg's libraries, and libavformat.so.", message)
         self.assertEqual(self.request("POST", "/v1/audio/speech", {"input": "Hello."})[0], 200)
 
+    def made_m4a(self):
+        path = self.folder / "tone.m4a"
+        subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", "-codec:a", "aac", path], check=True)
+        return path
+
+    def check_heard(self, path):
+        code, answer = self.curl("/v1/audio/transcriptions", "--form", f"file=@{path}")
+        self.assertEqual((code, list(json.loads(answer))), (0, ["text", "usage"]), answer)
+
     def test_decoder_that_ends_is_an_answer(self):
         recogniser = ["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")]
-        tone_file, path = self.folder / "tone.m4a", "/v1/audio/transcriptions"
-        subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=1", "-codec:a", "aac", tone_file], check=True)
+        tone_file, path = self.made_m4a(), "/v1/audio/transcriptions"
         self.start_server(model=recogniser, variables={"SYRINX_DECODE": "/bin/false"})
         for _ in range(3):
             _, answer = self.curl(path, "--form", f"file=@{tone_file}", "--write-out", "\n%{http_code}")
@@ -248,8 +260,20 @@ class Curl(Server):
         self.end_server()
         self.start_server(model=recogniser)
         for _ in range(3):  # the first by the child that waited
-            code, answer = self.curl(path, "--form", f"file=@{tone_file}")
-            self.assertEqual((code, list(json.loads(answer))), (0, ["text", "usage"]), answer)
+            self.check_heard(tone_file)
+
+    def test_updated_program_finds_its_decoder(self):
+        """An update replaces the file of a server that runs."""
+        program = self.folder / "bin/syrinx"
+        program.parent.mkdir()
+        for name in ("syrinx", "syrinx-decode"):
+            shutil.copy(pathlib.Path(BINARY).with_name(name), program.parent)
+        with unittest.mock.patch("program.BINARY", str(program)):
+            self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
+        os.replace(shutil.copy(program, self.folder / "new"), program)
+        tone_file = self.made_m4a()
+        for _ in range(3):  # the first by the child that waited
+            self.check_heard(tone_file)
 
     def test_curl_sends_recordings(self):
         self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])

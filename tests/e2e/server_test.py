@@ -7,7 +7,7 @@ import socket
 import time
 import unittest
 
-from program import DATA, Program, tiny_whisper, tone, wav
+from program import DATA, Program, noise, tiny_whisper, tone, wav
 from server import ENGLISH, LONG, MODEL, Server, form
 
 UPLOAD = (b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
@@ -303,6 +303,51 @@ class Transcription(Server):
             self.assertIn(sentence, message)
             self.assertEqual(self.heard(good), expected)
         self.assertEqual(self.free_slots("recognition"), 4)
+
+    def test_options_of_the_search(self):
+        self.start_recogniser()
+        sound = wav(noise(48000))
+        (self.folder / "noise.wav").write_bytes(sound)
+        texts = set()
+        for fields in ({}, {"beam": "0"}, {"beam": "3", "patience": "2", "length_penalty": "1"}, {"temperature": "0.6", "best_of": "2"},
+                       {"prompt": "the dog and the fox"}):
+            arguments = [text for name, value in fields.items() for text in ("--" + name.replace("_", "-"), value)]
+            code, output, errors = self.run_it("transcribe", "--model", self.model, "--language", "en", *arguments,
+                                               self.folder / "noise.wav")
+            self.assertEqual((code, errors), (0, ""))
+            status, headers, body = self.transcribe(sound, language="en", response_format="text", **fields)
+            self.assertEqual((status, headers["X-Syrinx-Ignored"], body), (200, None, output), fields)
+            texts.add(body)
+        self.assertEqual(len(texts), 5)  # each of them is heeded
+        for fields, field, sentence in (
+                ({"beam": "17"}, "beam", "from 0 to 16"), ({"beam": "2.5"}, "beam", "whole number"),
+                ({"best_of": "0"}, "best_of", "from 1 to 16"), ({"patience": "9"}, "patience", "from 0.1 to 8"),
+                ({"length_penalty": "-1"}, "length_penalty", "from 0 to 1"), ({"temperature": "1.1"}, "temperature", "from 0 to 1"),
+                ({"prompt": "x" * 16385}, "prompt", "at most 16384"), ({"beam": "0", "patience": "2"}, "patience", "a beam of 1 or more"),
+                ({"beam": "1", "patience": "0.5"}, "patience", "finishes nothing")):
+            _, message = self.check_refused(400, None, field, "POST", "/v1/audio/transcriptions", form(sound, **fields),
+                                            headers={"Content-Type": "multipart/form-data; boundary=b"})
+            self.assertIn(sentence, message)
+
+    def test_options_that_the_model_lacks(self):
+        """A transducer has a beam search, its CTC head none; neither has the rest."""
+        sound, whispers = wav(noise(20800)), {"best_of": "2", "patience": "2", "length_penalty": "0.5", "temperature": "0.5", "prompt": "x"}
+        for name, lacking in (("hybrid_streaming", {}), ("conformer_ctc", {"beam": "4"})):
+            model = ["--speech-model", "", "--recognition-model", DATA / f"transducer/{name}.nemo"]
+            self.start_server(model=model)
+            plain = self.heard(sound)
+            for field, value in (whispers | lacking).items():
+                status, headers, body = self.transcribe(sound, **{field: value})
+                self.assertEqual((status, headers["X-Syrinx-Ignored"], body), (200, field, plain))
+            if not lacking:
+                self.assertNotEqual(self.heard(sound, beam="4"), plain)
+            self.end_server()
+            self.start_server("--strict", model=model)
+            for field, value in (whispers | lacking).items():
+                _, message = self.check_refused(400, None, field, "POST", "/v1/audio/transcriptions", form(sound, **{field: value}),
+                                                headers={"Content-Type": "multipart/form-data; boundary=b"})
+                self.assertIn("leave it out", message)
+            self.end_server()
 
     def test_misuses_are_named(self):
         self.start_recogniser("--max-recording-s", "2")

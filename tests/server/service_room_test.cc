@@ -79,7 +79,9 @@ TEST_F(ServiceRoom, LongJsonTakesRoom) {
   EXPECT_THAT(metrics(service), HasSubstr("syrinx_upload_bytes 0\n"));
   EXPECT_EQ(first.grow(700000), nullptr);
   EXPECT_THAT(metrics(service), HasSubstr("syrinx_upload_bytes 700000\n"));
-  EXPECT_THAT(second.grow(400000)->body, HasSubstr("uploads_full"));
+  const auto refused = second.grow(400000);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_THAT(refused->body, HasSubstr("uploads_full"));
   first = {};
   EXPECT_EQ(second.grow(400000), nullptr);
   second = {};

@@ -13,6 +13,8 @@
 namespace syrinx {
 namespace {
 
+constexpr const char* kOwnProgram = "/proc/self/exe";
+
 struct Search {
   uintptr_t address;
   std::string path;  // of the file that holds the address
@@ -25,7 +27,7 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* search) {
     const uintptr_t begin = object->dlpi_addr + part.p_vaddr;
     if (part.p_type != PT_LOAD || wanted->address < begin || wanted->address - begin >= part.p_memsz) continue;
     // The program itself has no name here.
-    wanted->path = object->dlpi_name == nullptr || *object->dlpi_name == '\0' ? "/proc/self/exe" : object->dlpi_name;
+    wanted->path = object->dlpi_name == nullptr || *object->dlpi_name == '\0' ? kOwnProgram : object->dlpi_name;
     return 1;
   }
   return 0;
@@ -38,7 +40,10 @@ Result<std::string> find_decoder_program() {
   Search search{reinterpret_cast<uintptr_t>(&look_at), {}};
   ::dl_iterate_phdr(look_at, &search);
   std::error_code error;
-  const std::filesystem::path here = std::filesystem::canonical(search.path, error).parent_path();
+  // An update may have replaced the program while it runs: its link still names the folder, and leads to no file.
+  const std::filesystem::path file = search.path == kOwnProgram ? std::filesystem::read_symlink(search.path, error)
+                                                                : std::filesystem::canonical(search.path, error);
+  const std::filesystem::path here = file.parent_path();
   if (!error)
     for (const char* const place :
          {"syrinx-decode", "../libexec/syrinx/syrinx-decode", "../../libexec/syrinx/syrinx-decode"})

@@ -114,7 +114,7 @@ size_t NameForms::read_phrase(const std::vector<Token>& tokens, size_t i, std::v
     Phonemes own = from_utf8(rest.substr(0, end));
     if (context_.british) own = to_british(own);
     if (possessive && k + 1 == count) own = with_s(own, context_.british);
-    out.push_back(said(tokens[i + k], std::move(own), "phrase"));
+    out.push_back(said(tokens[i + k], own, "phrase"));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return count;
@@ -128,7 +128,7 @@ bool NameForms::read_word(const std::vector<Token>& tokens, size_t i, bool in_ca
     Phonemes own = from_utf8(phonemes);
     if (context_.british) own = to_british(own);
     if (s) own = with_s(own, context_.british);
-    token = said(std::move(token), std::move(own), rule);
+    token = said(std::move(token), own, rule);
     return true;
   };
   for (const Stem& stem : stems(word)) {
@@ -189,7 +189,7 @@ Token NameForms::read_accents(Token token) const {
   }
   if (!changed) return token;
   Phonemes phonemes = context_.say(spelling);
-  return phonemes.empty() ? token : said(std::move(token), std::move(phonemes), "accent");
+  return phonemes.empty() ? token : said(std::move(token), phonemes, "accent");
 }
 
 }  // namespace syrinx::g2p

@@ -104,12 +104,15 @@ WindowDecoder::WindowDecoder(std::shared_ptr<const Model> model, const text::Byt
 
 void WindowDecoder::reserve(size_t hypotheses) {
   if (hypotheses <= state_.hypotheses()) return;
+  // All memory first: where it is refused, the decoder stays as it was.
+  logits_.reserve(hypotheses * model_->config().vocabulary);
   Result<DecoderState> state = DecoderState::make(*model_, hypotheses);
   SYRINX_CHECK(state.has_value(), "{}", state.error().message);
-  state_ = *std::move(state);
-  decoder_ = std::make_unique<Decoder>(model_, team_, hypotheses);
-  decoder_->set_between(between_);
+  auto decoder = std::make_unique<Decoder>(model_, team_, hypotheses);
+  decoder->set_between(between_);
   logits_.resize(hypotheses * model_->config().vocabulary);
+  state_ = *std::move(state);
+  decoder_ = std::move(decoder);
 }
 
 size_t WindowDecoder::max_tokens(const DecodeSettings& settings) const {
@@ -258,6 +261,8 @@ DecodedWindow WindowDecoder::search(const AudioState& audio, const WindowPrompt&
   return finish(beam_.result(settings.length_penalty), no_speech, 0);
 }
 
+// A beam finds a text for silence that is probable enough to be kept ("You"), where the greedy one is not: what may be
+// silence is none only if both say so.
 DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt& prompt, const DecodeSettings& settings,
                                     uint64_t stream) {
   SYRINX_CHECK(!settings.temperatures.empty() && settings.best_of >= 1);
@@ -266,9 +271,13 @@ DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt&
   std::optional<DecodedWindow> unsaid;  // where the first one says nothing
   for (size_t i = 0; i < settings.temperatures.size(); ++i) {
     const float temperature = settings.temperatures[i];
-    window = temperature == 0 && settings.beam > 0
-                 ? search(audio, prompt, settings)
-                 : decode_at(temperature, audio, prompt, settings, stream * settings.temperatures.size() + i);
+    const uint64_t draws = stream * settings.temperatures.size() + i;
+    const bool is_search = temperature == 0 && settings.beam > 0;
+    window = is_search ? search(audio, prompt, settings) : decode_at(temperature, audio, prompt, settings, draws);
+    if (is_search && !settings.is_speech && window.no_speech > settings.no_speech_threshold) {
+      DecodedWindow greedy = decode_at(temperature, audio, prompt, settings, draws);
+      if (is_silent(greedy, settings)) window = std::move(greedy);
+    }
     const bool says_something = std::ranges::any_of(window.tokens, [&](int32_t id) { return tokens_.is_text(id); });
     const bool is_missed = settings.is_speech && (!says_something || is_silent(window, settings));
     if (!is_missed && !has_failed(window, settings)) return window;

@@ -42,13 +42,15 @@ std::vector<std::string> find_unheeded_fields(const Recogniser& recogniser, cons
   for (const KnobHolder& other : recognition_knobs())
     for (const Knob& knob : other.knobs)
       if (family != nullptr && fits_form(knob) && !has_knob(*family, knob.name)) fields.emplace_back(knob.name);
-  const auto add = [&](const char* field, Code code, const TranscribeOptions& options) {
-    const Status checked = recogniser.check_stream(options);
+  const auto add = [&](const char* field, Code code, const TranscribeOptions& options, bool of_recordings = false) {
+    const Status checked = of_recordings ? recogniser.check_recording(options) : recogniser.check_stream(options);
     if (!checked && checked.error().code == code) fields.emplace_back(field);
   };
   add("language", Code::kUnsupported, {.language = "en"});
   add(kKeywords, Code::kUnsupported, {.knobs = {{"boost", std::vector<std::string>{"a"}}}});
   add("chunking_strategy", Code::kNotFound, {.voice = {.threshold = 0.5}});
+  if (family != nullptr && has_knob(*family, "beam"))
+    add("beam", Code::kUnsupported, {.knobs = {{"beam", 2.0}}}, /*of_recordings=*/true);
   return fields;
 }
 

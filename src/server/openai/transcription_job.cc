@@ -153,6 +153,7 @@ Status TranscriptionJob::parse() {
   auto request = parse_transcription_request(*parts, {.translated = order_.translated,
                                                       .takes_keywords = model().takes_keywords(),
                                                       .family = &model().family(),
+                                                      .unheeded = model().unheeded_fields(),
                                                       .strict = order_.strict});
   if (!request) return misused(request.error());
   request_ = std::move(*request);

@@ -107,7 +107,8 @@ Taken take_option(const Knob& knob, const FormPart& part, const TranscriptionRul
   if (const Status checked = check_knob_value(knob, value); !checked)
     return refuse(knob.name, "{}", checked.error().message);
   if (is_initial(knob, value)) return {};
-  if (rules.family != nullptr && !has_knob(*rules.family, knob.name))
+  const bool is_lacking = std::find(rules.unheeded.begin(), rules.unheeded.end(), knob.name) != rules.unheeded.end();
+  if (is_lacking || (rules.family != nullptr && !has_knob(*rules.family, knob.name)))
     return ignore(knob.name, "the model has no such option", rules, request);
   request.options.knobs.set(knob.name, std::move(value));
   return {};

@@ -1,6 +1,7 @@
 // The body of POST /v1/audio/transcriptions and /v1/audio/translations: OpenAI's fields, as docs/server.md lists them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,9 @@ enum class TranscriptionFormat { kJson, kText, kSrt, kVtt, kVerboseJson };
 struct TranscriptionRules {
   bool translated = false;  // of a translation, which takes fewer fields
   bool takes_keywords = true;
-  const RecognitionFamily* family = nullptr;  // whose options are heeded; null: any family's
-  bool strict = false;                        // refuses what the model lacks; else it is ignored
+  const RecognitionFamily* family = nullptr;   // whose options are heeded; null: any family's
+  std::span<const std::string> unheeded = {};  // options among them that the model lacks
+  bool strict = false;                         // refuses what the model lacks; else it is ignored
 };
 
 struct TranscriptionRequest {

@@ -133,7 +133,8 @@ void AppendedAudio::skip(std::string_view text, SoundFormat format) {
 
 size_t AppendedAudio::samples_in(std::string_view text, SoundFormat format) const {
   const auto digits = std::count_if(text.begin(), text.end(), [](char c) { return c != '=' && !is_blank(c); });
-  const size_t bytes = (state_.group.digits + static_cast<size_t>(digits)) * 3 / 4;
+  const size_t all = state_.group.digits + static_cast<size_t>(digits);
+  const size_t bytes = text.find('=') == std::string_view::npos ? all / 4 * 3 : all * 3 / 4;
   return (state_.cut.size() + bytes) / sample_bytes(format);
 }
 

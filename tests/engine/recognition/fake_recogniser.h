@@ -120,7 +120,7 @@ class FakeRecogniser : public Recogniser {
     if (progress && !progress(seconds)) return fail(Code::kCancelled, "stopped");
     if (!fault.empty()) return fail(Code::kInternal, "{}", fault);
     Transcript transcript{.language = "en", .audio_s = seconds, .segments = {}};
-    for (const auto& part : loud_parts(samples)) transcript.segments.push_back(fake_segment(part, word));
+    for (const auto& part : loud_parts(samples)) add_segment(fake_segment(part, word), transcript.segments);
     size_t told = 0;
     tell_heard(options, transcript, told);
     if (throws_at > 0 && transcript.segments.size() == throws_at) throw std::bad_alloc();
@@ -179,8 +179,16 @@ class FakeRecogniser : public Recogniser {
   std::vector<std::string> known_languages = {"en", "de"};
   StepFigures figures;
   size_t waits = 0;
+  bool is_one_segment = false;  // a recording, whatever its pauses
 
  private:
+  void add_segment(TranscriptSegment segment, std::vector<TranscriptSegment>& segments) const {
+    if (!is_one_segment || segments.empty()) return segments.push_back(std::move(segment));
+    segments.back().text += ' ' + segment.text;
+    segments.back().end_s = segment.end_s;
+    segments.back().words.push_back(segment.words.front());
+  }
+
   std::string name_ = "fake";
   std::mutex one_at_a_time_;
 };

@@ -297,6 +297,35 @@ TEST(WhisperBeam, WiderBeamsGetTheirMemory) {
   EXPECT_EQ(decoded(*one, 0, kMaxBestOf, 0.8f).tokens, many.tokens);
 }
 
+// Whichever allocation of it.
+TEST(WhisperBeam, RefusedMemoryLeavesTheDecoderWhole) {
+  if (!allocations_are_counted()) return;  // a sanitizer has operators of its own
+  const auto model = load("ct2");
+  const Json& row = list(beams(), "windows").front();
+  Encoded window = drawn_window(model, row, 1);
+  const WindowPrompt prompt = {
+      .previous = {}, .language = small_tokens().find_language("en"), .translate = false, .timestamps = true};
+  DecodeSettings settings;
+  settings.temperatures = {0};
+  settings.beam = BeamSearch::kMaxBeam;
+  const auto make = [&] { return *WindowDecoder::create(model, small_bpe(), small_tokens(), window.team); };
+  const auto expected = make()->decode(window.audio, prompt, settings, 0).tokens;
+  size_t refused = 0;
+  for (size_t n = 1;; ++n) {
+    const auto decoder = make();
+    refuse_allocation(n);
+    try {
+      EXPECT_EQ(decoder->decode(window.audio, prompt, settings, 0).tokens, expected);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+    if (refuses_allocation()) break;
+    EXPECT_EQ(decoder->decode(window.audio, prompt, settings, 0).tokens, expected) << n;
+  }
+  refuse_allocation(0);
+  EXPECT_GT(refused, 5u);
+}
+
 TEST(WhisperBeam, TranscriptsAreTheMakers) {
   const auto model = load("ct2");
   ThreadTeam team(2);

@@ -92,6 +92,45 @@ TEST_F(WhisperTranscriber, FallsBackToHigherTemperatures) {
   for (const Segment& segment : heard(sound(1, 16000))) EXPECT_FLOAT_EQ(segment.temperature, 0.0f);
 }
 
+// Each window counts as silence at temperature 0.  Sound that is not said to be speech is left at that.
+TEST_F(WhisperTranscriber, SpeechIsTriedAtAllTemperatures) {
+  settings_.language = language("en");
+  settings_.decode.no_speech_threshold = -1;
+  settings_.decode.compression_ratio_threshold = 1000;
+  settings_.long_form.log_probability_threshold = -1000;
+  size_t steps = 0, improved = 0, kept = 0;
+  transcriber_->set_between([&] { ++steps; });
+  for (const uint32_t seed : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u}) {
+    SCOPED_TRACE(seed);
+    const std::vector<float> samples = sound(seed, 16000);
+    const auto hear = [&](bool is_speech) {
+      settings_.decode.is_speech = is_speech;
+      steps = 0;
+      return transcriber_->hear(samples, settings_).segment;
+    };
+    settings_.decode.temperatures = {0};
+    settings_.decode.log_probability_threshold = -1000;
+    const Segment first = hear(false);
+    settings_.decode.temperatures = {0, 0.2f, 0.4f, 0.6f, 0.8f, 1};
+    settings_.decode.log_probability_threshold = first.mean_log_probability + 0.01f;
+    EXPECT_EQ(hear(false).tokens, first.tokens);
+    const size_t once = steps;
+    const Segment tried = hear(true);
+    EXPECT_GT(steps, once);
+    if (tried.temperature > 0) {
+      EXPECT_GE(tried.mean_log_probability, settings_.decode.log_probability_threshold);
+      ++improved;
+    } else {
+      EXPECT_EQ(tried.tokens, first.tokens);
+      EXPECT_GT(steps, 3 * once);
+      ++kept;
+    }
+  }
+  EXPECT_GT(improved, 0u);
+  EXPECT_GT(kept, 0u);
+  transcriber_->set_between({});
+}
+
 TEST_F(WhisperTranscriber, LoopsAreStopped) {
   EXPECT_TRUE(ends_in_loop(std::vector<int32_t>{1, 2, 2, 2}));
   EXPECT_TRUE(ends_in_loop(std::vector<int32_t>{9, 1, 2, 3, 1, 2, 3, 1, 2, 3}));

@@ -190,6 +190,15 @@ TEST_F(RecognitionModelTest, ListsLanguagesAndUnsupportedFields) {
   EXPECT_THAT((*transducer)->unheeded_fields(),
               testing::IsSupersetOf({"prompt", "temperature", "best_of", "patience", "length_penalty"}));
   EXPECT_THAT((*transducer)->unheeded_fields(), testing::Not(testing::Contains("beam")));
+  struct Greedy : FakeRecogniser {
+    Status check_recording(const TranscribeOptions& options) const override {
+      if (options.knobs.has("beam")) return fail(Code::kUnsupported, "there is no beam search");
+      return check_stream(options);
+    }
+  };
+  const auto other = RecognitionModel::of(settings_, {.family = &transducer_family()}, std::make_shared<Greedy>());
+  ASSERT_TRUE(other);
+  EXPECT_THAT((*other)->unheeded_fields(), testing::Contains("beam"));
 }
 
 TEST_F(RecognitionModelTest, OneIsToldOfByItsOwnId) {

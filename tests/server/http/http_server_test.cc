@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -195,6 +196,36 @@ TEST_F(HttpServerTest, AHeaderMayHaveSoManyBytes) {
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(refused,
               HasSubstr("the request's header has more than 4 KB, which is what the server's 'max_header_kb' lets in"));
+}
+
+// Notes how much memory a connection's body has when the next request comes.
+class HeldMemory final : public ThrowingService {
+ public:
+  Admission admit(const HttpRequest& head) override {
+    held.push_back(head.body.capacity());
+    return {.max_body_bytes = size_t{1} << 20};
+  }
+  HttpReply answer(HttpRequest& request) override {
+    EXPECT_EQ(request.body.size(), request.method == "POST" ? kBodyBytes : 0U);
+    return ThrowingService::answer(request);
+  }
+  static constexpr size_t kBodyBytes = 1000000;
+  std::vector<size_t> held;  // bytes; read when the connection is closed
+};
+
+TEST_F(HttpServerTest, ConnectionKeepsNoBody) {
+  HeldMemory service;
+  const auto server = HttpServer::listen({}, service);
+  ASSERT_TRUE(server) << server.error().message;
+  const std::string body(HeldMemory::kBodyBytes, 'x');
+  std::string requests;
+  for (const char* const path : {"/", "/answer", "/stream"})
+    requests += fmt::format("POST {} HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", path, body.size(), body);
+  requests += "GET / HTTP/1.1\r\nConnection: close\r\n\r\n";
+  EXPECT_THAT(send_and_hear((*server)->port(), requests), EndsWith("fine"));
+  (*server)->stop();
+  ASSERT_EQ(service.held.size(), 4U);
+  EXPECT_THAT(service.held, testing::Each(testing::Lt(100U)));
 }
 
 // An answer of which the test holds the other end.

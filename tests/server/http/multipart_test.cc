@@ -132,8 +132,9 @@ TEST(TranscriptionRequest, OneExpectedLanguageIsTheLanguage) {
 }
 
 TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
+  const std::string prompt(300, 'x');
   const std::vector<FormPart> hints = {{.name = "file", .content = "x"},
-                                       {.name = "prompt", .content = std::string(300, 'x')},
+                                       {.name = "prompt", .content = prompt},
                                        {.name = "temperature", .content = "0.7"},
                                        {.name = "keywords[]", .content = "Syrinx"}};
   const auto request = parse_transcription_request(hints, {.family = &transducer_family()});
@@ -144,6 +145,13 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
   const std::vector<FormPart> words = {{.name = "file", .content = "x"}, {.name = "keywords[]", .content = "Syrinx"}};
   EXPECT_EQ(parse_transcription_request(words, {.takes_keywords = false})->ignored,
             std::vector<std::string>{"keywords"});
+  const std::vector<FormPart> beam = {{.name = "file", .content = "x"}, {.name = "beam", .content = "4"}};
+  const std::vector<std::string> lacking = {"beam"};
+  const auto narrow = parse_transcription_request(beam, {.family = &transducer_family(), .unheeded = lacking});
+  ASSERT_TRUE(narrow) << narrow.error().message;
+  EXPECT_EQ(narrow->ignored, lacking);
+  EXPECT_FALSE(narrow->options.knobs.has("beam"));
+  EXPECT_EQ(parse_transcription_request(beam, {.family = &transducer_family()})->options.knobs.number("beam"), 4);
   EXPECT_TRUE(parse({{"file", "x"}, {"prompt", "x"}}, /*translated=*/true));
   EXPECT_EQ(parse({{"file", "x"}, {"temperature", "7"}}).error().param, "temperature");
   // An answer may lack them, by its type.
@@ -152,9 +160,10 @@ TEST(TranscriptionRequest, UnheededHintsAreIgnoredAndNamed) {
 
 // By their names in the families' lists.
 TEST(TranscriptionRequest, OptionsOfTheFamilyAreFields) {
+  const std::string prompt(16'384, 'x');
   for (const bool translated : {false, true}) {
     const std::vector<FormPart> options = {{.name = "file", .content = "x"},
-                                           {.name = "prompt", .content = std::string(16'384, 'x')},
+                                           {.name = "prompt", .content = prompt},
                                            {.name = "temperature", .content = "0.4"},
                                            {.name = "beam", .content = "3"},
                                            {.name = "best_of", .content = "2"},

@@ -40,8 +40,8 @@ std::string text_of(BIO* bio) {
   return copy;
 }
 
-// A certificate for two days, signed by itself.
-Pair make_pair() {
+// A certificate for two days, signed by itself; its key is encrypted where there is a password.
+Pair make_pair(std::string password = "") {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = X509_new();
   X509_gmtime_adj(X509_getm_notBefore(certificate), -86400);
@@ -51,7 +51,8 @@ Pair make_pair() {
   BIO* const pem = BIO_new(BIO_s_mem());
   PEM_write_bio_X509(pem, certificate);
   BIO* const key_pem = BIO_new(BIO_s_mem());
-  PEM_write_bio_PrivateKey(key_pem, key, nullptr, nullptr, 0, nullptr, nullptr);
+  PEM_write_bio_PrivateKey(key_pem, key, password.empty() ? nullptr : EVP_aes_256_cbc(), nullptr, 0, nullptr,
+                           password.empty() ? nullptr : password.data());
   X509_free(certificate);
   EVP_PKEY_free(key);
   return {text_of(pem), text_of(key_pem)};
@@ -153,6 +154,18 @@ TEST_F(SelfSigned, FilesOfOthersStay) {
   EXPECT_THAT(refusal(), HasSubstr("is no key that the server has made"));
   EXPECT_EQ(read_text(key_), "locked");
   EXPECT_FALSE(std::filesystem::exists(certificate_));
+}
+
+// Asked at a terminal for its password, a server would not start.
+TEST_F(SelfSigned, EncryptedKeyIsRefused) {
+  const Pair locked = make_pair("secret");
+  std::filesystem::create_directories(tls_);
+  write_text(key_, locked.key);
+  ASSERT_THAT(locked.key, HasSubstr("ENCRYPTED"));
+  EXPECT_THAT(refusal(), HasSubstr("is no key that the server has made"));
+  write_text(certificate_, locked.certificate);
+  EXPECT_THAT(refusal(), HasSubstr("is no certificate that the server has made"));
+  EXPECT_EQ(read_text(key_), locked.key);
 }
 
 TEST_F(SelfSigned, StartsAtOnceShareOnePair) {

@@ -40,6 +40,11 @@ std::string wav(const std::vector<float>& sound) {
          samples;
 }
 
+// The samples alternate between two channels.
+std::string stereo_wav(const std::vector<float>& both) {
+  return wav(both).replace(22, 2, number(2, 2)).replace(28, 4, number(4 * kRateHz, 4)).replace(32, 2, number(4, 2));
+}
+
 std::string part(const std::string& name, const std::string& content) {
   return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + content + "\r\n";
 }
@@ -61,6 +66,25 @@ class TranscriptionJobTest : public RecognitionJobTest {
     const ReplyStream::News news = run(parts);
     EXPECT_EQ(news.head->status, 200) << news.head->body;
     return parse_json(news.head->body, "the answer").value_or(Json());
+  }
+
+  // Two channels; the second beeps between the beeps of the first.
+  static std::string by_turns() {
+    const std::vector<float> first = beeps({0.5, 1.5}, 2, kRateHz), second = beeps({1.0}, 2, kRateHz);
+    std::vector<float> both;
+    for (size_t i = 0; i < first.size(); ++i) both.insert(both.end(), {first[i], second[i]});
+    return part("file", stereo_wav(both)) + part("channels", "separate");
+  }
+  // The channels of the items of `kind`; their beginnings must rise.
+  static std::vector<int64_t> channels_in_time(const Json& answer, const std::string& kind) {
+    std::vector<int64_t> channels;
+    double last_s = 0;
+    for (const Json& item : *answer.find(kind)->array()) {
+      EXPECT_GT(*item.find("start")->real(), last_s) << kind;
+      last_s = *item.find("start")->real();
+      channels.push_back(*item.find("channel")->whole());
+    }
+    return channels;
   }
 
   const std::string file_ = part("file", wav(beeps({0.5, 1.5}, 2, kRateHz)));
@@ -152,10 +176,29 @@ TEST_F(TranscriptionJobTest, SeparateChannelsAreLabelled) {
   EXPECT_THAT(run(file_ + part("channels", "all")).head->body, HasSubstr("choose mixed or separate"));
 }
 
+// The parties of a call speak by turns.
+TEST_F(TranscriptionJobTest, ChannelsAreInOrderOfTime) {
+  const std::string verbose = by_turns() + part("response_format", "verbose_json");
+  for (const std::string kind : {"word", "segment"})
+    EXPECT_EQ(channels_in_time(answer(verbose + part("timestamp_granularities[]", kind)), kind + "s"),
+              std::vector<int64_t>({0, 1, 0}));
+  EXPECT_EQ(run(by_turns() + part("response_format", "text")).head->body,
+            "channel 0: beep\nchannel 1: beep\nchannel 0: beep\n");
+  EXPECT_THAT(run(by_turns() + part("response_format", "srt")).head->body,
+              HasSubstr("2\n00:00:01,000 --> 00:00:01,200\n[1] beep\n"));
+}
+
+TEST_F(TranscriptionJobTest, WordsOfOverlappingSegmentsAlternate) {
+  recogniser_->is_one_segment = true;
+  const Json words = answer(by_turns() + part("response_format", "verbose_json") +
+                            part("timestamp_granularities[]", "word") + part("timestamp_granularities[]", "segment"));
+  EXPECT_EQ(words.find("segments")->array()->size(), 2U);
+  EXPECT_EQ(channels_in_time(words, "words"), std::vector<int64_t>({0, 1, 0}));
+}
+
 // All channels together are the work.
 TEST_F(TranscriptionJobTest, SeparateChannelsCountEach) {
-  std::string stereo = wav(beeps({0.5}, 12, kRateHz));
-  stereo.replace(22, 2, number(2, 2)).replace(28, 4, number(4 * kRateHz, 4)).replace(32, 2, number(4, 2));
+  const std::string stereo = stereo_wav(beeps({0.5}, 12, kRateHz));
   EXPECT_EQ(run(part("file", stereo)).head->status, 200);  // 6 s
   const ReplyStream::News refused = run(part("file", stereo) + part("channels", "separate"));
   EXPECT_EQ(refused.head->status, 413);

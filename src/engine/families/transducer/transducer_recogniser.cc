@@ -339,8 +339,10 @@ Status TransducerRecogniser::check_stream(const TranscribeOptions& options) cons
   return {};
 }
 
-// A beam is for recordings alone.
+// A beam is for recordings alone, and for a transducer's head.
 Status TransducerRecogniser::check_recording(const TranscribeOptions& options) const {
+  if (beam_of(options) > 1 && !model_->decoder()->has_transducer())
+    return fail(Code::kUnsupported, "a CTC head has no beam search; leave the beam out");
   TranscribeOptions others = options;
   others.knobs.erase("beam");
   return check_stream(others);

@@ -94,10 +94,13 @@ fs::path WhisperRecognition::folder_;
 // A window's results need memory, the same whenever they are the same: more the first time is what was not ready.
 TEST_F(WhisperRecognition, ARecogniserThatIsReadyAllocatesNoMoreForTheFirstWindow) {
   const std::vector<float> samples = sound(32'000);
-  for (const bool short_windows : {false, true}) {
-    SCOPED_TRACE(short_windows);
+  for (const auto& [short_windows, beam] :
+       {std::pair(false, size_t{0}), std::pair(true, size_t{0}), std::pair(false, whisper::kUsualBeam),
+        std::pair(true, whisper::kUsualBeam)}) {
+    SCOPED_TRACE(fmt::format("{} {}", short_windows, beam));
     whisper::TranscriberSettings settings;
     settings.short_windows = short_windows;
+    settings.decode.beam = beam;
     const auto growth = [&](bool warm_up) {
       load("", warm_up);
       EXPECT_EQ(recogniser_->warm_up_ms() > 0, warm_up);
