@@ -129,7 +129,10 @@ class FakeRecogniser : public Recogniser {
   Result<std::unique_ptr<RecognitionStream>> start(const TranscribeOptions& options) override {
     SYRINX_TRY_VOID(check_stream(options));
     threshold = options.voice.threshold.value_or(0);
-    prompt = options.knobs.text("prompt").value_or("");
+    {
+      const std::scoped_lock lock(prompt_mutex_);  // streams start at the same time
+      prompt = options.knobs.text("prompt").value_or("");
+    }
     const bool starts = start_fault.empty();
     ++streams;  // who has seen it may set the next one's fault
     if (!starts) return fail(Code::kInternal, "{}", start_fault);
@@ -190,7 +193,7 @@ class FakeRecogniser : public Recogniser {
   }
 
   std::string name_ = "fake";
-  std::mutex one_at_a_time_;
+  std::mutex one_at_a_time_, prompt_mutex_;
 };
 
 // Beeps of 0.2 s that begin at these seconds, in a sound that is silent otherwise.
