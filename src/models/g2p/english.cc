@@ -5,6 +5,7 @@
 
 #include "models/g2p/compound.h"
 #include "models/g2p/fallback.h"
+#include "models/g2p/homograph_rules.h"
 #include "models/g2p/homographs.h"
 #include "models/g2p/letters.h"
 #include "models/g2p/lexicon.h"
@@ -98,7 +99,11 @@ Spoken EnglishG2p::Impl::say_unknown(std::string_view word) const {
 // A word or its part between hyphens by the reading that the sentence gives it; nothing where it has only one.
 std::optional<Spoken> EnglishG2p::Impl::say_homograph(std::string_view part, const Place* sentence) const {
   if (sentence == nullptr) return std::nullopt;
-  const HomographReading* const reading = Homographs::builtin().choose(sentence->tokens, sentence->i, part);
+  const Homographs& homographs = Homographs::builtin();
+  const HomographReading* reading = nullptr;
+  if (part.size() == sentence->tokens[sentence->i].text.size() && homographs.find(part) != nullptr)
+    reading = homographs.named(part, reading_by_rule(sentence->tokens, sentence->i));
+  if (reading == nullptr) reading = homographs.choose(sentence->tokens, sentence->i, part);
   return reading == nullptr ? std::nullopt : rules().say_reading(part, *reading);
 }
 
@@ -197,6 +202,7 @@ EnglishG2p::~EnglishG2p() = default;
 
 Result<std::shared_ptr<const EnglishG2p>> EnglishG2p::load(const G2pFiles& files) {
   SYRINX_TRY(Lexicon lexicon, Lexicon::load(files.gold, files.silver, files.cache_dir));
+  Homographs::builtin();  // parsed here, not at the first word
   UserDictionary user;
   if (!files.user_dictionary.empty()) {
     SYRINX_TRY(UserDictionary loaded, UserDictionary::load(files.user_dictionary));

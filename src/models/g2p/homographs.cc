@@ -275,6 +275,13 @@ const std::vector<HomographReading>* Homographs::find(std::string_view word) con
   return found == readings_.end() ? nullptr : &found->second;
 }
 
+const HomographReading* Homographs::named(std::string_view word, std::string_view name) const {
+  const std::vector<HomographReading>* const readings = find(word);
+  if (readings == nullptr) return nullptr;
+  const auto found = std::find_if(readings->begin(), readings->end(), [&](const auto& each) { return each.name == name; });
+  return found == readings->end() ? nullptr : &*found;
+}
+
 std::vector<int32_t> Homographs::scores(Tokens tokens, size_t i) const {
   std::vector<int32_t> all;
   const std::vector<HomographReading>* const readings = find(tokens[i].text);
