@@ -111,8 +111,9 @@ std::optional<Spoken> EnglishG2p::Impl::say_homograph(std::string_view part, con
 Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following, const Place* sentence) const {
   const std::vector<std::string_view> parts = cut_word(word);
   std::vector<SaidPart> said;
+  std::vector<std::string> readings;  // from right to left
   Spoken whole;
-  const char* read_from = nullptr;  // where whole.read_as begins in `word`
+  const char* read_from = nullptr;  // where the last of them begins in `word`
   bool spells = false;              // it begins with spelled letters
   for (size_t right = parts.size(); right > 0;) {
     size_t left = right - std::min(right, kMostPartsOfAWord);
@@ -135,7 +136,7 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
       std::string part = found->read_as.empty() ? read_as(tail, found->rule) : std::move(found->read_as);
       // A part that is silent, or letters that are spelled, stand between two words.
       if (!said.empty() && (end != read_from || spells || is_spelled)) part += ' ';
-      whole.read_as.insert(0, part);
+      readings.push_back(std::move(part));
       read_from = tail.data();
       spells = is_spelled;
       following.see(found->phonemes, parts[left]);
@@ -144,6 +145,7 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
     right = left;
   }
   std::reverse(said.begin(), said.end());
+  for (size_t k = readings.size(); k-- > 0;) whole.read_as += readings[k];
   whole.phonemes = join_parts(std::move(said));
   return whole;
 }
