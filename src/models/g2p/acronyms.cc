@@ -30,6 +30,7 @@ bool stands_behind(std::string_view list, const Neighbours& neighbours) {
 
 bool stands_before(std::string_view list, const Neighbours& neighbours) {
   if (neighbours.before_number && has(list, "#")) return true;
+  if (neighbours.behind.empty() && has(list, "^" + neighbours.before)) return true;
   return has(list, neighbours.before.empty() ? "$" : std::string_view(neighbours.before));
 }
 
@@ -50,6 +51,7 @@ const Acronym* find_acronym(std::string_view written) {
 
 bool is_spelled(const Acronym& acronym, const Neighbours& neighbours, bool* by_neighbours) {
   *by_neighbours = true;
+  if (neighbours.beside_shout) return false;
   if (stands_behind(acronym.letters_behind, neighbours) || stands_before(acronym.letters_before, neighbours))
     return true;
   if (stands_behind(acronym.word_behind, neighbours) || stands_before(acronym.word_before, neighbours)) return false;

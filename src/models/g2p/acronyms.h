@@ -30,6 +30,7 @@ struct Neighbours {
   bool before_number = false;
   bool behind_place = false;  // a comma and, before that, a capitalised word
   bool in_capitals = false;   // so is the text around it
+  bool beside_shout = false;  // behind a pronoun in capitals, with a comma or "and" between
 };
 
 // Whether an acronym that is also a word is spelled here; `by_neighbours` tells that they decided.

@@ -5,11 +5,13 @@
 #include "models/g2p/british.h"
 #include "models/g2p/capital_runs.h"
 #include "models/g2p/letters.h"
+#include "text/speech/context.h"
 #include "text/unicode.h"
 
 namespace syrinx::g2p {
 namespace {
 
+using text::is_listed;
 using text::Token;
 using text::TokenKind;
 
@@ -22,14 +24,18 @@ constexpr std::string_view kBeforeLetter =
     " an the vitamin vitamins grade plan type class section hepatitis letter option exhibit team group side part point "
     "string minor major flat sharp ";
 constexpr std::string_view kBehindLetter = " is was comes stands means minus plus and or ";
+constexpr std::string_view kShoutedPersons = " him her me you them we they he she ";
+constexpr size_t kLeastLengthened = 4;  // capitals of a lengthened word: "AAA" is an acronym
 
 bool is_upper(const Token& token) {
   const size_t first = token.text.starts_with('\'') ? 1 : 0;  // "'Twas"
   return token.text.size() > first && text::is_ascii_upper(static_cast<unsigned char>(token.text[first]));
 }
 
-bool is_listed(std::string_view word, std::string_view list) {
-  return !word.empty() && list.find(" " + text::ascii_lower(word) + " ") != std::string_view::npos;
+// "Portland", not "HIM".
+bool is_titled(const Token& token) {
+  const auto is_lower = [](char c) { return text::is_ascii_lower(static_cast<unsigned char>(c)); };
+  return is_upper(token) && std::any_of(token.text.begin(), token.text.end(), is_lower);
 }
 
 bool is_word(const Token& token) { return token.kind != TokenKind::kPunctuation; }
@@ -42,6 +48,13 @@ bool begins_sentence(const std::vector<Token>& tokens, size_t i) {
   return ends_sentence(before) || before.text == ":" || before.text == "“" || before.text == "(" || before.text == "…";
 }
 
+// "HIM, ME, and US": joined to a shouted pronoun.
+bool is_beside_shout(const std::vector<Token>& tokens, size_t i) {
+  size_t at = i;
+  while (at > 0 && (tokens[at - 1].text == "," || is_listed(tokens[at - 1].text, " and or not "))) --at;
+  return at > 0 && at < i && is_in_capitals(tokens[at - 1].text) && is_listed(tokens[at - 1].text, kShoutedPersons);
+}
+
 Neighbours neighbours_of(const std::vector<Token>& tokens, size_t i, bool in_capitals) {
   Neighbours found;
   found.in_capitals = in_capitals;
@@ -50,13 +63,14 @@ Neighbours neighbours_of(const std::vector<Token>& tokens, size_t i, bool in_cap
     found.behind_number = tokens[i - 1].number;
   } else if (!begins_sentence(tokens, i)) {
     found.behind = tokens[i - 1].text;
-    found.behind_place = found.behind == "," && i > 1 && is_upper(tokens[i - 2]) && !in_capitals;
+    found.behind_place = found.behind == "," && i > 1 && is_titled(tokens[i - 2]) && !in_capitals;
     if (found.behind == ",") found.behind = ", ";  // the list's comma is a place's
   }
   if (i + 1 < tokens.size() && is_word(tokens[i + 1])) {
     found.before = text::ascii_lower(tokens[i + 1].text);
     found.before_number = tokens[i + 1].number;
   }
+  found.beside_shout = is_beside_shout(tokens, i);
   return found;
 }
 
@@ -64,11 +78,20 @@ bool is_in_brackets(const std::vector<Token>& tokens, size_t i) {
   return i > 0 && i + 1 < tokens.size() && tokens[i - 1].text == "(" && tokens[i + 1].text == ")";
 }
 
+// "A: Me.", "A) Yes", "A?", "A, B and C": the mark behind a letter that begins its sentence.
+bool is_letters_mark(const std::vector<Token>& tokens, size_t i) {
+  if (i + 1 >= tokens.size()) return true;
+  const std::string& mark = tokens[i + 1].text;
+  if (mark == ":" || mark == ")" || mark == "”" || ends_sentence(tokens[i + 1])) return true;
+  return mark == "," && i + 2 < tokens.size() && tokens[i + 2].text.size() == 1 && is_upper(tokens[i + 2]);
+}
+
 // "an A", "vitamin A", "(a)", "A is for apple": the letter and not the article.
 bool is_letter_a(const std::vector<Token>& tokens, size_t i, bool in_capitals) {
   if (is_in_brackets(tokens, i)) return true;
   const bool next = i + 1 < tokens.size() && is_word(tokens[i + 1]);
-  if (begins_sentence(tokens, i)) return next && !in_capitals && is_listed(tokens[i + 1].text, kBehindLetter);
+  if (begins_sentence(tokens, i) && !next) return is_letters_mark(tokens, i);
+  if (begins_sentence(tokens, i)) return !in_capitals && is_listed(tokens[i + 1].text, kBehindLetter);
   const Token& before = tokens[i - 1];
   if (is_word(before) && is_listed(before.text, kBeforeLetter)) return true;
   if (in_capitals) return false;
@@ -113,7 +136,8 @@ bool CapitalForms::read_acronym(const Acronym& acronym, const Neighbours& neighb
 bool CapitalForms::read_known(bool in_capitals, Token& token) const {
   const std::string lower = text::ascii_lower(token.text);
   const bool has_own_entry = context_.lexicon.gold(token.text).has_value();
-  bool word = known_.has(lower, in_capitals) || !known_.shortened(lower).empty();
+  const bool is_long = lower.size() >= kLeastLengthened && lower.find_first_not_of(lower[0]) != std::string::npos;
+  bool word = known_.has(lower, in_capitals) || (is_long && !known_.shortened(lower).empty());
   if (!word && !has_own_entry) {
     const size_t least = in_capitals ? kUnknownWordInARun : kUnknownWord;
     word = lower.size() >= least && is_pronounceable(lower);

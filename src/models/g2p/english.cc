@@ -5,6 +5,7 @@
 
 #include "models/g2p/compound.h"
 #include "models/g2p/fallback.h"
+#include "models/g2p/homograph_rules.h"
 #include "models/g2p/homographs.h"
 #include "models/g2p/letters.h"
 #include "models/g2p/lexicon.h"
@@ -98,7 +99,11 @@ Spoken EnglishG2p::Impl::say_unknown(std::string_view word) const {
 // A word or its part between hyphens by the reading that the sentence gives it; nothing where it has only one.
 std::optional<Spoken> EnglishG2p::Impl::say_homograph(std::string_view part, const Place* sentence) const {
   if (sentence == nullptr) return std::nullopt;
-  const HomographReading* const reading = Homographs::builtin().choose(sentence->tokens, sentence->i, part);
+  const Homographs& homographs = Homographs::builtin();
+  const HomographReading* reading = nullptr;
+  if (part.size() == sentence->tokens[sentence->i].text.size() && homographs.find(part) != nullptr)
+    reading = homographs.named(part, reading_by_rule(sentence->tokens, sentence->i));
+  if (reading == nullptr) reading = homographs.choose(sentence->tokens, sentence->i, part);
   return reading == nullptr ? std::nullopt : rules().say_reading(part, *reading);
 }
 
@@ -106,8 +111,9 @@ std::optional<Spoken> EnglishG2p::Impl::say_homograph(std::string_view part, con
 Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& following, const Place* sentence) const {
   const std::vector<std::string_view> parts = cut_word(word);
   std::vector<SaidPart> said;
+  std::vector<std::string> readings;  // from right to left
   Spoken whole;
-  const char* read_from = nullptr;  // where whole.read_as begins in `word`
+  const char* read_from = nullptr;  // where the last of them begins in `word`
   bool spells = false;              // it begins with spelled letters
   for (size_t right = parts.size(); right > 0;) {
     size_t left = right - std::min(right, kMostPartsOfAWord);
@@ -130,7 +136,7 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
       std::string part = found->read_as.empty() ? read_as(tail, found->rule) : std::move(found->read_as);
       // A part that is silent, or letters that are spelled, stand between two words.
       if (!said.empty() && (end != read_from || spells || is_spelled)) part += ' ';
-      whole.read_as.insert(0, part);
+      readings.push_back(std::move(part));
       read_from = tail.data();
       spells = is_spelled;
       following.see(found->phonemes, parts[left]);
@@ -139,6 +145,7 @@ Spoken EnglishG2p::Impl::say_parts(std::string_view word, Tag tag, Following& fo
     right = left;
   }
   std::reverse(said.begin(), said.end());
+  for (size_t k = readings.size(); k-- > 0;) whole.read_as += readings[k];
   whole.phonemes = join_parts(std::move(said));
   return whole;
 }
@@ -197,6 +204,7 @@ EnglishG2p::~EnglishG2p() = default;
 
 Result<std::shared_ptr<const EnglishG2p>> EnglishG2p::load(const G2pFiles& files) {
   SYRINX_TRY(Lexicon lexicon, Lexicon::load(files.gold, files.silver, files.cache_dir));
+  Homographs::builtin();  // parsed here, not at the first word
   UserDictionary user;
   if (!files.user_dictionary.empty()) {
     SYRINX_TRY(UserDictionary loaded, UserDictionary::load(files.user_dictionary));

@@ -20,7 +20,8 @@ constexpr int kClassSides = 8;       // whose classes count by their side
 constexpr int kNear = 10;            // whose words count wherever they stand
 constexpr size_t kLeastLetters = 4;  // of those words
 constexpr std::array<size_t, 3> kEndings{4, 3, 2};
-constexpr uint32_t kHashBits = 28;  // of a table
+constexpr uint32_t kHashBits = 28;        // of a table
+constexpr size_t kLongestNeighbour = 64;  // bytes of a word beside a part, its end
 
 // FNV-1a.
 uint32_t hash_of(std::string_view text, uint32_t value = 0x811C9DC5u) {
@@ -275,6 +276,14 @@ const std::vector<HomographReading>* Homographs::find(std::string_view word) con
   return found == readings_.end() ? nullptr : &found->second;
 }
 
+const HomographReading* Homographs::named(std::string_view word, std::string_view name) const {
+  const std::vector<HomographReading>* const readings = find(word);
+  if (readings == nullptr) return nullptr;
+  const auto found =
+      std::find_if(readings->begin(), readings->end(), [&](const auto& each) { return each.name == name; });
+  return found == readings->end() ? nullptr : &*found;
+}
+
 std::vector<int32_t> Homographs::scores(Tokens tokens, size_t i) const {
   std::vector<int32_t> all;
   const std::vector<HomographReading>* const readings = find(tokens[i].text);
@@ -303,25 +312,29 @@ const HomographReading* Homographs::choose(Tokens tokens, size_t i, std::string_
   const size_t begin = static_cast<size_t>(part.data() - whole.data()), end = begin + part.size();
   if ((begin > 0 && whole[begin - 1] != '-') || (end < whole.size() && whole[end] != '-')) return nullptr;
   // The parts beside it become tokens, among those that a feature may look at.
-  const auto piece = [&](std::string_view written) {
-    text::Token token = tokens[i];
-    token.text = written;
+  const auto copy = [](const text::Token& original, std::string_view written) {
+    text::Token token;
+    token.kind = original.kind;
+    token.number = original.number;
+    token.text = written.substr(written.size() - std::min(written.size(), kLongestNeighbour));
     return token;
   };
+  const auto piece = [&](std::string_view written) { return copy(tokens[i], written); };
   const Tokens before = tokens.first(i).last(std::min<size_t>(i, kNear));
   const Tokens after = tokens.subspan(i + 1, std::min<size_t>(tokens.size() - i - 1, kNear));
-  std::vector<text::Token> sentence(before.begin(), before.end());
+  std::vector<text::Token> sentence;
+  for (const text::Token& token : before) sentence.push_back(copy(token, token.text));
   if (begin > 0) {
-    const std::string_view all = whole.substr(0, begin - 1);
+    const std::string_view all = whole.substr(0, begin - 1).substr(begin - 1 - std::min(begin - 1, kLongestNeighbour));
     sentence.push_back(piece(all.substr(all.rfind('-') + 1)));
   }
   const size_t place = sentence.size();
   sentence.push_back(piece(part));
   if (end < whole.size()) {
-    const std::string_view all = whole.substr(end + 1);
+    const std::string_view all = whole.substr(end + 1, kLongestNeighbour);
     sentence.push_back(piece(all.substr(0, all.find('-'))));
   }
-  sentence.insert(sentence.end(), after.begin(), after.end());
+  for (const text::Token& token : after) sentence.push_back(copy(token, token.text));
   return best(sentence, place);
 }
 

@@ -48,6 +48,8 @@ class Homographs {
   // One a reading, in the order of the file.
   std::vector<int32_t> scores(std::span<const text::Token> tokens, size_t i) const;
   const std::vector<HomographReading>* find(std::string_view word) const;
+  // Null where the word has no such reading.
+  const HomographReading* named(std::string_view word, std::string_view name) const;
 
  private:
   // Hashes in ascending order, and a byte for each.

@@ -29,6 +29,7 @@ bool KnownWords::has(std::string_view lower, bool in_capitals) const {
   if (any_list && lexicon_.silver(lower)) return true;
   if (lower.size() + 1 < kShortWord) return false;
   const auto said = WordRules(lexicon_, british_).say(lower, Tag::kNoun, {});
+  if (lower.ends_with('d') && !lower.ends_with("ed")) return false;  // LAPD is no past of "lap"
   return said && (said->rule == SoundRule::kLexiconStem || said->rule == SoundRule::kHeteronymStem);
 }
 

@@ -4,11 +4,13 @@
 
 #include "models/g2p/british.h"
 #include "models/g2p/known_words.h"
+#include "text/speech/context.h"
 #include "text/unicode.h"
 
 namespace syrinx::g2p {
 namespace {
 
+using text::is_listed;
 using text::Token;
 using text::TokenKind;
 
@@ -22,10 +24,6 @@ bool is_upper(std::string_view word, size_t i) {
 
 bool is_ascii(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
-bool is_listed(std::string_view word, std::string_view list) {
-  return !word.empty() && list.find(" " + text::ascii_lower(word) + " ") != std::string_view::npos;
 }
 
 // The word before the ending, and whether an "s" is said.

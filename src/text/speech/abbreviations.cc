@@ -20,6 +20,8 @@ constexpr Abbreviation kTable[] = {
     {"appt", "appointment", kMayEnd},
     {"apr", "april", kMayEnd},
     {"apt", "apartment", kBeforeNumber},
+    {"art", "article", kCapital},
+    {"arts", "articles", kCapital},
     {"assn", "association", kMayEnd},
     {"asst", "assistant", kContinues},
     {"atty", "attorney", kTitle},
@@ -35,6 +37,9 @@ constexpr Abbreviation kTable[] = {
     {"capt", "captain", kTitle},
     {"cf", "compare", kContinues},
     {"ch", "chapter", kBeforeNumber},
+    {"cir", "circuit", kMayEnd},
+    {"civ", "civil", kTitle},
+    {"cl", "clause", kBeforeNumber},
     {"cmdr", "commander", kTitle},
     {"co", "company", kMayEnd},
     {"col", "colonel", kTitle},
@@ -49,6 +54,7 @@ constexpr Abbreviation kTable[] = {
     {"esq", "esquire", kMayEnd},
     {"est", "established", kBeforeNumber},
     {"etc", "et cetera", kMayEnd},
+    {"exh", "exhibit", kCapital},
     {"ext", "extension", kBeforeNumber},
     {"feb", "february", kMayEnd},
     {"fig", "figure", kBeforeNumber},
@@ -91,6 +97,8 @@ constexpr Abbreviation kTable[] = {
     {"p", "page", kBeforeNumber},
     {"p.m", "", kMayEnd},
     {"p.s", "", kContinues},
+    {"para", "paragraph", kBeforeNumber},
+    {"paras", "paragraphs", kBeforeNumber},
     {"pg", "page", kBeforeNumber},
     {"ph.d", "", kMayEnd},
     {"pkwy", "parkway", kMayEnd},
@@ -123,6 +131,7 @@ constexpr Abbreviation kTable[] = {
     {"tue", "tuesday", kMayEnd},
     {"tues", "tuesday", kMayEnd},
     {"univ", "university", kMayEnd},
+    {"v", "versus", kBetweenNames},
     {"vol", "volume", kBeforeNumber},
     {"vols", "volumes", kBeforeNumber},
     {"vs", "versus", kContinues},
@@ -138,7 +147,8 @@ const Abbreviation* find_abbreviation(std::string_view written) {
   const std::string lower = ascii_lower(written);
   const auto* found = std::lower_bound(std::begin(kTable), std::end(kTable), lower,
                                        [](const Abbreviation& a, const std::string& b) { return a.written < b; });
-  return found != std::end(kTable) && found->written == lower ? found : nullptr;
+  if (found == std::end(kTable) || found->written != lower) return nullptr;
+  return found->use == kCapital && !is_ascii_upper(static_cast<unsigned char>(written[0])) ? nullptr : found;
 }
 
 bool is_initialism(std::string_view written) {

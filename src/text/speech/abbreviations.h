@@ -10,6 +10,8 @@ enum class AbbreviationUse : uint8_t {
   kTitle,         // a name follows ("Dr."): never the end of a sentence
   kContinues,     // something always follows ("e.g.", "vs."): never the end
   kBeforeNumber,  // an abbreviation only where a number follows ("No. 5", "p. 12")
+  kCapital,       // as kBeforeNumber, but with a capital only ("Art. 5"): in small letters it is a word
+  kBetweenNames,  // an abbreviation only between two capitalised words ("Roe v. Wade"): never the end there
   kMayEnd,        // the point also ends the sentence where the next word has a capital ("etc.", "Inc.")
 };
 

@@ -9,7 +9,7 @@
 namespace syrinx::text {
 namespace {
 
-constexpr std::u32string_view kKept = U"–—…°²³¢×÷±≈≤≥≠→“”√∛∜Ω‰";
+constexpr std::u32string_view kKept = U"–—…°²³¢×÷±≈≤≥≠→“”√∛∜Ω‰§¶";
 
 bool is_greek(char32_t c) { return (c >= 0x391 && c <= 0x3A9) || (c >= 0x3B1 && c <= 0x3C9); }
 

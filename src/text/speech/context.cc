@@ -64,6 +64,8 @@ bool is_listed(std::string_view word, std::string_view list) {
   return list.find(std::string_view(key, word.size() + 2)) != std::string_view::npos;
 }
 
+bool has_capital(std::string_view word) { return !word.empty() && is_ascii_upper(static_cast<unsigned char>(word[0])); }
+
 bool Near::is(std::string_view list) const { return is_listed(word, list); }
 
 bool is_function_word(std::string_view lower) { return is_listed(lower, kFunctionWords); }

@@ -21,6 +21,8 @@ struct Near {
 // A list of words is written " one two three ".
 bool is_listed(std::string_view word, std::string_view list);
 
+bool has_capital(std::string_view word);
+
 Near word_before(const Input& in, size_t i);  // the word that ends before i
 Near word_after(const Input& in, size_t i);   // the word that begins at i or behind white space
 

@@ -10,6 +10,7 @@ namespace syrinx::text {
 namespace {
 
 constexpr size_t kMostName = 80;  // characters of a name
+constexpr size_t kMostModelLetters = 3, kMostModelDigits = 3;
 
 // Endings of files: those that are spelled, and those that are words.  Source: the suffixes of shared-mime-info 2.2.
 constexpr std::string_view kSpelledEndings =
@@ -20,8 +21,21 @@ constexpr std::string_view kSpelledEndings =
     "ipynb npz npy pt onnx gguf ttf otf srt vtt eml ics kml gpx ";
 constexpr std::string_view kSaidEndings =
     " json yaml toml jpeg mpeg zip tar bat log conf config lock go swift java dart scala vue bin bak tmp dat doc docx "
-    "env "
-    "key app patch diff make cmake gradle properties template backup old ";
+    "env key app patch diff make cmake gradle properties template backup old ";
+// Those that may as well begin a sentence behind a full stop without a space: "I left.go home".
+constexpr std::string_view kPlainEndings =
+    " so c h ps zip tar bat log lock go swift scala key app patch make properties template backup old ";
+// A file is spoken of behind these, and before the last two.
+constexpr std::string_view kBeforeFile =
+    " file files open opens opened edit edited editing run running compile called named rename delete download extract "
+    "unzip save saved load see in from into import via ";
+constexpr std::string_view kBehindFile = " file files ";
+constexpr std::string_view kFileNames =
+    " main index app server client config test tests util utils handler handlers router routes model models types "
+    "package "
+    "cargo poetry yarn setup build data private public error access debug system output dump backup archive flake "
+    "gemfile "
+    "composer catalog makefile ";
 
 bool is_name_sign(char32_t c) { return c == '_' || c == '-' || c == '.'; }
 
@@ -106,6 +120,15 @@ void say_ending(const Input& in, size_t begin, size_t end, bool spelled, Output&
   }
 }
 
+// Is "left.go" a file and no missing space: by its name, or by a word beside it?
+bool is_surely_file(const Input& in, size_t i, size_t point, size_t end) {
+  for (size_t k = i; k < point; ++k) {
+    if (!in.letter(k) || (k > i && in.upper(k))) return true;
+  }
+  return is_listed(in.ascii(i, point), kFileNames) || word_before(in, i).is(kBeforeFile) ||
+         word_after(in, end).is(kBehindFile);
+}
+
 // "main.cpp", "Node.js", "draft_two.pdf", "backup.tar.gz".
 size_t read_file(const Input& in, size_t i, size_t end, Output& out) {
   size_t point = end - 1;
@@ -114,6 +137,7 @@ size_t read_file(const Input& in, size_t i, size_t end, Output& out) {
   const std::string ending = in.ascii(point + 1, end);
   const bool spelled = is_listed(ending, kSpelledEndings);
   if (!spelled && !is_listed(ending, kSaidEndings)) return 0;
+  if (is_listed(ending, kPlainEndings) && !is_surely_file(in, i, point, end)) return 0;
   // "Node.js" is a name: its point says nothing.
   const bool is_library = ending == "js" && in.upper(i) && in.letters_end(i) == point;
   say_name(in, i, point, out);
@@ -160,6 +184,8 @@ size_t read_dotted(const Input& in, size_t i, Output& out) {
     const bool starts = i == 0 || in.space(i - 1) || in.at(i - 1) == '(';
     const size_t end = in.letters_end(i + 1);
     if (!starts || end - i < 3 || !in.ends_word(end) || end - i > kMostName) return 0;
+    // "He left .Then", "so .and": a space on the wrong side.
+    if ((in.upper(i + 1) && in.lower(i + 2)) || is_function_word(ascii_lower(in.ascii(i + 1, end)))) return 0;
     out.numbers("dot", i, i + 1);
     out.word(ascii_lower(in.ascii(i + 1, end)), i + 1, end);
     return end;
@@ -180,6 +206,25 @@ size_t read_dotted(const Input& in, size_t i, Output& out) {
   return 0;
 }
 
+// "F-16s", "MiG-29s": several of a model.
+size_t read_models(const Input& in, size_t i, Output& out) {
+  const size_t letters = in.letters_end(i);
+  if (!in.upper(i) || letters - i > kMostModelLetters || in.at(letters) != '-') return 0;
+  const std::string name = in.ascii(i, letters);
+  const size_t digits = in.digits_end(letters + 1);
+  const bool is_plural = digits > letters + 1 && digits - letters <= kMostModelDigits + 1 && in.at(digits) == 's' &&
+                         in.ends_word(digits + 1);
+  if (!is_plural || (name != ascii_upper(name) && name != "MiG")) return 0;
+  out.rule("number");
+  if (name == "MiG") {
+    out.word(name, i, letters);
+  } else {
+    out.letters(name, i, letters);
+  }
+  out.numbers(plural(in_a_name(in.ascii(letters + 1, digits))), letters + 1, digits + 1);
+  return digits + 1;
+}
+
 }  // namespace
 
 size_t read_code(const Input& in, size_t i, const NormalizeOptions&, Output& out) {
@@ -198,6 +243,7 @@ size_t read_code(const Input& in, size_t i, const NormalizeOptions&, Output& out
     return i + 2;
   }
   if (const size_t end = read_dotted(in, i, out); end > 0) return end;
+  if (const size_t end = read_models(in, i, out); end > 0) return end;
   const size_t end = name_end(in, i);
   if (end - i >= kMostName || !in.ends_word(end)) return 0;
   if (const size_t behind = read_file(in, i, end, out); behind > 0) return behind;
@@ -209,10 +255,9 @@ namespace {
 // The symbols of the elements (IUPAC, 2022).
 constexpr std::string_view kElements =
     " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
-    "Mo "
-    "Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg "
-    "Tl "
-    "Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og ";
+    "Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au "
+    "Hg "
+    "Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og ";
 
 // Length of the element's symbol at i, the longer first; 0: none.
 size_t element_length(const Input& in, size_t i) {
@@ -285,12 +330,12 @@ size_t read_item_mark(const Input& in, size_t i, const NormalizeOptions&, Output
   if (in.at(end) != ')' || end - i > 6 || !in.space(end + 1)) return 0;
   const std::string letters = in.ascii(i + 1, end);
   const int value = roman_value(ascii_upper(letters));
-  const bool is_roman = letters == ascii_lower(letters) && value > 0 &&
-                        (letters.size() > 1 || letters == "i" || letters == "v" || letters == "x");
   const bool opens = i == 0 || in.at(i - 1) == '\n' || (i > 1 && in.at(i - 2) != ' ' && !in.alnum(i - 2));
+  const bool is_roman =
+      letters == ascii_lower(letters) && value > 0 && (is_in_list(in, i, end) || (opens && letters == "i"));
   if (!is_roman && (letters.size() > 1 || !opens)) return 0;
   out.punctuation('(', i, i + 1);
-  if (is_roman && (letters.size() > 1 || !opens || letters == "i")) {
+  if (is_roman) {
     out.numbers(cardinal(std::to_string(value)), i + 1, end);
   } else {
     out.letters(letters, i + 1, end);

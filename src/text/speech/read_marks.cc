@@ -42,6 +42,16 @@ char32_t direction(const Input& in, size_t i) {
   return opens ? U'“' : U'”';
 }
 
+// "§ 1983", "§§ 5-7", "¶ 3": a sign that no number follows says nothing.
+size_t read_section(const Input& in, size_t i, Output& out) {
+  const char32_t sign = in.at(i);
+  const bool several = in.at(i + 1) == sign;
+  const size_t end = several ? i + 2 : i + 1;
+  if (!in.digit(in.at(end) == ' ' ? end + 1 : end)) return 0;
+  out.numbers(sign == U'§' ? (several ? "sections" : "section") : (several ? "paragraphs" : "paragraph"), i, end);
+  return end;
+}
+
 size_t read_dash(const Input& in, size_t i, Output& out) {
   size_t end = i;
   while (in.at(end) == '-' || in.at(end) == U'–' || in.at(end) == U'—') ++end;
@@ -77,6 +87,8 @@ size_t read_mark(const Input& in, size_t i, const NormalizeOptions&, Output& out
     case ')':
     case ']':
     case '}': out.punctuation(')', i, i + 1); return i + 1;
+    case U'§':
+    case U'¶': return read_section(in, i, out);
     case '"': out.punctuation(direction(in, i), i, i + 1); return i + 1;
     case '-':
     case U'–':

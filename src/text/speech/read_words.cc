@@ -1,5 +1,6 @@
 // Words, abbreviations and initialisms.
 #include "text/speech/abbreviations.h"
+#include "text/speech/context.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
@@ -7,10 +8,7 @@ namespace {
 
 constexpr size_t kMostBrokenLetters = 32;
 constexpr size_t kMostDottedLetters = 64;  // with their points
-
-bool listed(std::string_view word, std::string_view list) {
-  return list.find(" " + ascii_lower(word) + " ") != std::string_view::npos;
-}
+constexpr size_t kMostNameLetters = 32;
 
 // "w/o", "w/", "c/o": returns the end and the word.
 size_t read_with(const Input& in, size_t i, Output& out) {
@@ -33,17 +31,36 @@ const Token* last_word(const Output& out) {
   return out.tokens().empty() || out.tokens().back().kind == TokenKind::kPunctuation ? nullptr : &out.tokens().back();
 }
 
-bool capitalised(std::string_view word) { return !word.empty() && is_ascii_upper(static_cast<unsigned char>(word[0])); }
-
 // "St." and "Dr." behind a name are a street's.
 std::string_view spoken_form(const Abbreviation& found, const Input& in, size_t end, const Output& out) {
   const bool name_follows = in.at(end) == ' ' && in.upper(end + 1);
   const Token* before = last_word(out);
-  const bool after_name = before != nullptr && (capitalised(before->text) || before->number);
+  const bool after_name = before != nullptr && (has_capital(before->text) || before->number);
   if (found.written == "st" && after_name && !name_follows) return "street";
   if (found.written == "dr" && after_name && !name_follows) return "drive";
   if (found.written == "ft" && !name_follows) return "feet";
   return found.spoken;
+}
+
+// "Roe v. Wade", "Bell Inc. v. Watts".
+bool is_between_names(const Input& in, size_t begin, size_t end) {
+  if (in.at(end) != ' ' || !in.upper(end + 1) || begin < 2 || !in.space(begin - 1)) return false;
+  size_t name = begin - 1;
+  if (in.at(name - 1) == '.') --name;
+  size_t first = name;
+  while (first > 0 && name - first < kMostNameLetters && (in.letter(first - 1) || in.at(first - 1) == '\'')) --first;
+  return first < name && in.upper(first);
+}
+
+// "Main St, Springfield", "on 5th Ave": a street without a stop, behind its name.
+std::string_view bare_street(const Input& in, size_t i, size_t end, const Output& out) {
+  const std::string written = in.ascii(i, end);
+  if (written != "St" && written != "Ave" && written != "Blvd" && written != "Rd" && written != "Pkwy") return {};
+  const Token* const before = last_word(out);
+  if (before == nullptr || i == 0 || in.at(i - 1) != ' ' || is_function_word(ascii_lower(before->text))) return {};
+  const bool ends = in.space(end) || in.at(end) == ',' || in.at(end) == ';' || in.at(end) == ')';
+  if (!(has_capital(before->text) || before->number) || !ends || (in.at(end) == ' ' && in.upper(end + 1))) return {};
+  return written == "St" ? "street" : find_abbreviation(written)->spoken;
 }
 
 // "U.S.", "J.R.R.", "e.g.", "Ph.D.": letters and points, behind which the word ends.  `last_point` is the end with it.
@@ -85,13 +102,19 @@ size_t read_abbreviation(const Input& in, size_t i, const NormalizeOptions&, Out
   const std::string written = in.ascii(i, end);
   const bool initial = written.size() == 1 && in.upper(i);  // "B. 5", "J. R. R. Tolkien"
   const Abbreviation* found = initial ? nullptr : find_abbreviation(written);
+  if (const std::string_view street = bare_street(in, i, end, out); !street.empty()) {
+    out.word(street, i, end);
+    return end;
+  }
   const bool pointed = in.at(end) == '.';
   const bool bare_title = !pointed && found != nullptr && found->use == AbbreviationUse::kTitle && in.upper(i) &&
-                          in.at(end) == ' ' && in.upper(end + 1) && listed(written, " mr mrs ms dr prof st ");
+                          in.at(end) == ' ' && in.upper(end + 1) && is_listed(written, " mr mrs ms dr prof st ");
   if (found != nullptr && (pointed || bare_title || written == "vs" || written.find('.') != std::string::npos)) {
     const bool number_follows = in.digit(in.skip_spaces(end + 1));
     const bool title = found->use == AbbreviationUse::kTitle && !in.upper(i);
-    if ((found->use == AbbreviationUse::kBeforeNumber && !number_follows) || title) return 0;
+    const bool wants_number = found->use == AbbreviationUse::kBeforeNumber || found->use == AbbreviationUse::kCapital;
+    if ((wants_number && !number_follows) || title) return 0;
+    if (found->use == AbbreviationUse::kBetweenNames && !is_between_names(in, i, end + 1)) return 0;
     const bool keep_point = pointed && ends_sentence(in, end + 1);
     const size_t behind = pointed && !keep_point ? end + 1 : end;
     if (found->spoken.empty()) {
@@ -165,7 +188,7 @@ size_t read_word(const Input& in, size_t i, const NormalizeOptions& options, Out
   // A lone capital in the middle of a sentence, before a pause, is a letter: "vitamin A."
   const Token* before = last_word(out);
   const bool is_mark =
-      before != nullptr && listed(before->text, " an grade vitamin plan type class group team letter ");
+      before != nullptr && is_listed(before->text, " an grade vitamin plan type class group team letter ");
   if (written == "A" && before != nullptr && (!in.space(end) || is_mark)) {
     out.letters(written, i, end);
     return end;

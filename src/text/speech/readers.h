@@ -76,6 +76,9 @@ struct Per {
 };
 std::optional<Per> parse_per(const Input& in, size_t i);
 
+// Is the numeral in the brackets at `open` the mark of an item: "(ii)", and "(i)" or "(vi)" where a neighbour is near.
+bool is_in_list(const Input& in, size_t open, size_t close);
+
 std::string clock_words(int hours, int minutes);  // "fourteen thirty", "six o'clock"
 
 // A month by its name or abbreviation at `i`; the point of the abbreviation is part of it.  1 to 12, 0 for none.

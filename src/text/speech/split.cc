@@ -186,6 +186,16 @@ class Scanner {
     return word.size() == 1 && is_ascii_upper(static_cast<unsigned char>(word[0])) && word != "I";
   }
 
+  // "Roe v. Wade": the words beside the abbreviation `word`, whose point is at `i`, are capitalised.
+  bool is_between_names(std::string_view word, size_t i) const {
+    const size_t before = begin_of_gap(static_cast<size_t>(word.data() - text_.data()));
+    const std::string_view name =
+        before > start_ && text_[before - 1] == '.' ? word_before(before - 1) : word_before(before);
+    const size_t next = i + 2;
+    return !name.empty() && is_ascii_upper(static_cast<unsigned char>(name[0])) && next < text_.size() &&
+           text_[i + 1] == ' ' && is_ascii_upper(static_cast<unsigned char>(text_[next]));
+  }
+
   // A point that never ends a sentence, whatever follows.
   bool keeps_going(size_t i) const {
     const std::string_view word = word_before(i);
@@ -193,6 +203,7 @@ class Scanner {
     if (found != nullptr && (found->use == AbbreviationUse::kTitle || found->use == AbbreviationUse::kContinues)) {
       return true;
     }
+    if (found != nullptr && found->use == AbbreviationUse::kBetweenNames) return is_between_names(word, i);
     // "1." at the start is the number of a list's item.
     const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
     return digits && word.data() == text_.data() + start_ && word.size() <= 3;
@@ -203,7 +214,7 @@ class Scanner {
     const std::string_view word = word_before(i);
     const Abbreviation* found = find_abbreviation(word);
     if (is_initial(word)) return {Verdict::kNo, after};
-    if (found != nullptr && found->use == AbbreviationUse::kBeforeNumber) {
+    if (found != nullptr && (found->use == AbbreviationUse::kBeforeNumber || found->use == AbbreviationUse::kCapital)) {
       return {is_ascii_digit(peek(next)) ? Verdict::kNo : Verdict::kYes, after};
     }
     if (found != nullptr && is_ascii_digit(peek(next))) return {Verdict::kNo, after};  // "Jan. 5", "5 p.m. 12 May"

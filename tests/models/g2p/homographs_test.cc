@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/g2p/homograph_rules.h"
 #include "models/g2p/homograph_weights.h"
 
 namespace syrinx::g2p {
@@ -107,6 +108,35 @@ TEST(Homographs, OtherWordsHaveNoReadings) {
   EXPECT_EQ(reading("The [cat] sat."), "");
   EXPECT_EQ(reading("The [records] are old."), "");
   EXPECT_EQ(reading("A Mc[Read] book."), "");
+}
+
+std::string ruled(const std::string& sentence) {
+  const Found found = find(sentence);
+  return std::string(reading_by_rule(found.tokens, found.i));
+}
+
+TEST(HomographRules, AuxiliaryDecidesRead) {
+  EXPECT_EQ(ruled("They haven't even [read] it."), "read_past");
+  EXPECT_EQ(ruled("Had she ever [read] it?"), "read_past");
+  EXPECT_EQ(ruled("It was never [read] aloud."), "read_past");
+  EXPECT_EQ(ruled("They have [read] access."), "read_present");
+  EXPECT_EQ(ruled("You have to [read] it."), "");
+  EXPECT_EQ(ruled("I'll have you [read] it."), "");
+  EXPECT_EQ(ruled("I have. [Read] it."), "");
+}
+
+TEST(HomographRules, PlacesNeedANeighbour) {
+  EXPECT_EQ(ruled("[Reading] is fun."), "reading_en");
+  EXPECT_EQ(ruled("[Reading] is a town in Berkshire."), "");
+  EXPECT_EQ(ruled("We like [Reading]."), "");
+}
+
+TEST(HomographRules, NeighboursDecideSenses) {
+  EXPECT_EQ(ruled("She is quite [content] with it."), "content_adj-nou-vrb");
+  EXPECT_EQ(ruled("She is a [content] writer."), "");
+  EXPECT_EQ(ruled("a [lead] pencil"), "lead_nou");
+  EXPECT_EQ(ruled("We ate [bass] for dinner."), "bass_corp");
+  EXPECT_EQ(ruled("He plays [bass] at dinner."), "");
 }
 
 TEST(Homographs, DamagedFilesAreRefused) {

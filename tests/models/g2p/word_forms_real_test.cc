@@ -70,6 +70,15 @@ TEST_F(RealForms, AcronymsByTheirNeighbours) {
       {"See ibm.com or ebay.com.", "see I B M dot com or ebay dot com"},
   };
   for (const Case& c : kCases) EXPECT_EQ(words(c.text), c.expected);
+  constexpr Case kWords[] = {
+      {"The LAPD treats COPD.", "the L A P D treats C O P D"},
+      {"Two AAA batteries", "two A A A batteries"},
+      {"It was for HIM, ME, and US.", "it was for him me and us"},
+      {"IT was the best of times.", "it was the best of times"},
+      {"The IT was outsourced.", "the I T was outsourced"},
+      {"She LED the way and SAT down.", "she led the way and sat down"},
+  };
+  for (const Case& c : kWords) EXPECT_EQ(words(c.text), c.expected);
   EXPECT_EQ(say("JSON and YAML"), "ʤˈAsən ænd jˈæmᵊl");
   EXPECT_EQ(say("a.json"), "ˈA dˈɑt ʤˈAsən");
 }
@@ -120,6 +129,57 @@ TEST_F(RealForms, ContractionsAndLengthenedWords) {
   };
   for (const Case& c : kCases) EXPECT_EQ(words(c.text), c.expected);
   EXPECT_EQ(say("shouldn't've"), "ʃˈʊdᵊnt əv");
+}
+
+TEST_F(RealForms, LetterBeginsASentence) {
+  constexpr Case kCases[] = {
+      {"A: Me.", "ˈA: mˌi."},
+      {"A) Yes.", "ˈA) jˈɛs."},
+      {"Is it an A? A?", "ˌɪz ɪt ɐn ˈA? ˈA?"},
+      {"A dog barked.", "ɐ dˈɔɡ bˈɑɹkt."},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(say(c.text), c.expected) << c.text;
+  for (const std::string_view text : {"“A” is good.", "A, B, and C are fine."})
+    EXPECT_NE(say(text).find("ˈA"), std::string::npos) << text;
+}
+
+// Each text holds a word that is said as expected.
+TEST_F(RealForms, GrammarDecidesHomographs) {
+  constexpr Case kCases[] = {
+      {"I've read all his books.", "ɹˈɛd"},
+      {"I haven't read the email.", "ɹˈɛd"},
+      {"He hasn't read it.", "ɹˈɛd"},
+      {"Having read the report, she left.", "ɹˈɛd"},
+      {"She has already read everything.", "ɹˈɛd"},
+      {"Have you read it?", "ɹˈɛd"},
+      {"What have they actually read so far?", "ɹˈɛd"},
+      {"The letter was read aloud in court.", "ɹˈɛd"},
+      {"It must be read by Monday.", "ɹˈɛd"},
+      {"They should have read the contract.", "ɹˈɛd"},
+      {"You have to read it.", "ɹˈid"},
+      {"Users have read access to the folder.", "ɹˈid"},
+      {"I'll have you read it twice.", "ɹˈid"},
+      {"Reading is my favorite hobby.", "ɹˈidɪŋ"},
+      {"Reading helps children learn.", "ɹˈidɪŋ"},
+      {"Reading glasses cost little.", "ɹˈidɪŋ"},
+      {"Reading is a town in Berkshire.", "ɹˈɛdɪŋ"},
+      {"He moved to Reading last year.", "ɹˈɛdɪŋ"},
+      {"She drew it with a lead pencil.", "lˈɛd"},
+      {"The lead pipes were replaced.", "lˈɛd"},
+      {"They lead the league.", "lˈid"},
+      {"He tears up the letter.", "tˈɛɹz"},
+      {"I am content.", "kəntˈɛnt"},
+      {"They were quite content with the room.", "kəntˈɛnt"},
+      {"The content is new.", "kˈɑntɛnt"},
+      {"We ordered the bass for dinner.", "bˈæs"},
+      {"He plays bass in a band.", "bˈAs"},
+      {"They got their just deserts.", "dɪzˈɜɹts"},
+      {"Live and let live.", "lˈɪv"},
+  };
+  for (const Case& c : kCases) {
+    const Phonemized said = *g2p_->phonemize(c.text);
+    EXPECT_NE(said.phonemes.find(c.expected), std::string::npos) << c.text << "  " << said.phonemes;
+  }
 }
 
 TEST_F(RealForms, VerbInSFollowsItsPronoun) {

@@ -30,7 +30,8 @@ TEST(Split, AbbreviationsInitialsNumbersAndAddressesGoOn) {
        {"Dr. Smith met Mrs. Jones.", "It cost 3.50 dollars.", "J. R. R. Tolkien wrote it.",
         "See www.example.com. it said.", "Cats, dogs, etc. are pets.", "The U.S. Army came.",
         "See p. 12 and No. 5 of it.", "On Jan. 5 we left.", "It was 5 p.m. when he left.", "Use e.g. Paris as a name.",
-        "1. Do this first.", "Wait... what is it?", "Brown vs. Board of it."}) {
+        "1. Do this first.", "Wait... what is it?", "Brown vs. Board of it.", "They cite Roe v. Wade often.",
+        "In Bell Inc. v. Watts it held.", "See Art. 5 of it.", "Under cl. 7 and para. 12 it may."}) {
     EXPECT_EQ(sentences(whole), Lines{whole});
   }
 }
@@ -40,6 +41,8 @@ TEST(Split, AbbreviationsMayEndASentence) {
   EXPECT_EQ(sentences("We sell tea etc. Come in."), (Lines{"We sell tea etc.", "Come in."}));
   EXPECT_EQ(sentences("He said no. Then he left."), (Lines{"He said no.", "Then he left."}));
   EXPECT_EQ(sentences("So do I. He knows."), (Lines{"So do I.", "He knows."}));
+  EXPECT_EQ(sentences("The vector is v. Then we stop."), (Lines{"The vector is v.", "Then we stop."}));
+  EXPECT_EQ(sentences("She studies art. 20 people came."), (Lines{"She studies art.", "20 people came."}));
 }
 
 TEST(Split, QuotesAndBracketsBelongToTheSentence) {
