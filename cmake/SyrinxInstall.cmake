@@ -3,7 +3,7 @@
 #   libsyrinx.a    the same parts in one archive, for `pkg-config --static`
 include(CMakePackageConfigHelpers)
 
-set(syrinx_parts base tensor kernels store nn audio text models engine capi)
+set(syrinx_parts base tensor kernels store nn audio text homograph_weights models engine capi)
 set(part_targets)
 set(part_files)
 foreach(part ${syrinx_parts})

@@ -199,9 +199,9 @@ class Speech(Wyoming):
                             (b'{"type": "x", "payload_length": -5}\n', "'payload_length'"),
                             (b'{"type": "x", "data_length": 3}\n[1]', "not a JSON object"),
                             (b'{"type": "x", "data": ' + b"[" * 5000, "more than"),
-                            (b"x" * 200000, "more than 65536 bytes")]:
+                            (b"x" * 300000, "more than 262144 bytes")]:
             if b"\n" not in sent:
-                sent += b"x" * 65536
+                sent += b"x" * 262144
             answer = self.raw(sent)
             line, _, data = answer.partition(b"\n")
             self.assertEqual(json.loads(line)["type"], "error")

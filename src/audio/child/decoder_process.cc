@@ -20,6 +20,7 @@ namespace {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> found;
+  found.reserve(strings.size() + 1);
   for (std::string& text : strings) found.push_back(text.data());
   found.push_back(nullptr);
   return found;

@@ -186,11 +186,10 @@ std::vector<TranscriptSegment> PieceTimes::in_recording(std::vector<TranscriptSe
     for (size_t begin = 0, end = 1; begin < own.size(); begin = end++) {
       while (end < own.size() && !is_cut(end)) ++end;
       const bool is_whole = begin == 0 && end == own.size();
-      TranscriptSegment part = is_whole ? std::move(whole) : part_of(whole, begin, end);
+      TranscriptSegment part = is_whole ? whole : part_of(whole, begin, end);
       place_segment(part, own[begin], own[end - 1]);
       place_words(part, own.subspan(begin, end - begin));
       out.push_back(std::move(part));
-      if (is_whole) break;
     }
   }
   return out;

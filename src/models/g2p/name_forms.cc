@@ -83,7 +83,7 @@ std::string NameForms::folded(const Token& token) const {
   return is_ascii(written(token)) ? text::ascii_lower(token.text) : fold_case(written(token));
 }
 
-Token NameForms::said(Token token, Phonemes phonemes, std::string_view rule) const {
+Token NameForms::said(Token token, const Phonemes& phonemes, std::string_view rule) const {
   token.kind = TokenKind::kPhonemes;
   token.phonemes = to_utf8(phonemes);
   token.rule = rule;

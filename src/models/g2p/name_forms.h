@@ -27,7 +27,7 @@ class NameForms {
   bool read_irish(text::Token& token) const;  // "O'Brien"
   std::string folded(const text::Token& token) const;
   std::string_view written(const text::Token& token) const;
-  text::Token said(text::Token token, Phonemes phonemes, std::string_view rule) const;
+  text::Token said(text::Token token, const Phonemes& phonemes, std::string_view rule) const;
 
   const WordFormsContext& context_;
 };

@@ -140,7 +140,7 @@ std::string text_of(const GENERAL_NAME* name) {
   int kind = 0;
   const auto* const value = static_cast<const ASN1_STRING*>(GENERAL_NAME_get0_value(name, &kind));
   if (kind != GEN_DNS && kind != GEN_IPADD) return {};
-  const std::string bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
+  std::string bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
                           static_cast<size_t>(ASN1_STRING_length(value)));
   if (kind == GEN_DNS) return bytes;
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -154,6 +154,7 @@ std::vector<std::string> names_of(X509* certificate) {
   const std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>> names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   const int count = names ? sk_GENERAL_NAME_num(names.get()) : 0;
+  texts.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) texts.push_back(text_of(sk_GENERAL_NAME_value(names.get(), i)));
   return texts;
 }

@@ -172,7 +172,7 @@ Status TranscriptionJob::parse() {
 Result<Transcript> TranscriptionJob::transcribe(SlotWatch& watch) {
   const auto file = std::as_bytes(std::span(request_.file.data(), request_.file.size()));
   SoundLimits limits{.max_seconds = order_.max_recording_s, .each_channel_counts = request_.separate_channels};
-  const SoundSource source = [&](const SoundSink& sink) {
+  SoundSource source = [&](const SoundSink& sink) {
     bool unheard = false;
     SoundSink heard = sink;
     heard.add = [&](std::span<const float> samples) {
