@@ -1,5 +1,5 @@
-// The cases of english_unseen.tsv whose reading these readers decide, without the lexicon: letters that belong together
-// and words that are spelled by the lexicon are not told apart here.
+// The cases of english_unseen.tsv and english_plain.tsv whose reading these readers decide, without the lexicon:
+// letters that belong together and words that are spelled by the lexicon are not told apart here.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -67,26 +67,40 @@ std::string with_breaks(std::string text) {
   return text;
 }
 
-TEST(EnglishCases, NumbersAndSymbolsAreRead) {
-  std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/english_unseen.tsv");
-  ASSERT_TRUE(file);
+bool is_british(std::string_view kind) {
+  return kind.starts_with("british: number") || kind.starts_with("british: date");
+}
+
+bool is_of_numbers(std::string_view kind) {
+  return is_british(kind) || std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
+bool is_plain(std::string_view kind) { return kind.starts_with("plain: "); }
+
+// Judges the rows of a file of tests/data/text whose kind is wanted; their number.
+size_t judge(std::string_view name, bool (*is_wanted)(std::string_view)) {
+  std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/" + std::string(name));
+  EXPECT_TRUE(file);
   size_t judged = 0;
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> row = cells(line, "\t");
-    ASSERT_GE(row.size(), 3u);
-    const bool british = row[2].starts_with("british: number") || row[2].starts_with("british: date");
-    if (!british && std::find(kKinds.begin(), kKinds.end(), row[2]) == kKinds.end()) continue;
+    if (row.size() < 3) ADD_FAILURE() << "too few columns: " << line;
+    if (row.size() < 3 || !is_wanted(row[2])) continue;
     if (std::find(kBySound.begin(), kBySound.end(), row[0]) != kBySound.end()) continue;
     std::vector<std::string> right = row.size() > 3 ? cells(row[3], " | ") : std::vector<std::string>();
     right.push_back(row[1]);
-    const std::string said = spoken(with_breaks(row[0]), british);
+    const std::string said = spoken(with_breaks(row[0]), is_british(row[2]));
     const bool is_right = std::any_of(right.begin(), right.end(),
                                       [&](const std::string& each) { return letters(each) == letters(said); });
     EXPECT_TRUE(is_right) << row[0] << "\n  expected " << row[1] << "\n  said     " << said;
     ++judged;
   }
-  EXPECT_GT(judged, 190u);
+  return judged;
 }
+
+TEST(EnglishCases, NumbersAndSymbolsAreRead) { EXPECT_GT(judge("english_unseen.tsv", is_of_numbers), 190u); }
+
+TEST(EnglishCases, OrdinarySentencesStayPlain) { EXPECT_GT(judge("english_plain.tsv", is_plain), 100u); }
 
 }  // namespace
 }  // namespace syrinx::text
