@@ -20,8 +20,7 @@ constexpr std::string_view kFunctionWords =
     "thick old if isn't wasn't aren't weren't won't can't don't doesn't didn't no yes ";
 
 constexpr std::string_view kSingularDeterminers = " a an another every each ";
-constexpr std::string_view kDeterminers =
-    " the this that my your his her its our their one's whose no any some same only ";
+constexpr std::string_view kDeterminers = " the this that my your his her its our their one's whose no any some same ";
 constexpr std::string_view kAdjectives =
     " new whole mere single huge large small big massive whopping extra full additional record cool nice standard "
     "further separate similar recent first second last next average minimum maximum annual monthly initial final total "
@@ -35,6 +34,15 @@ constexpr std::string_view kPricedNouns =
     "checks cheque cheques prize prizes tip tips salary salaries budget budgets bonus bonuses reward rewards donation "
     "donations discount discounts investment contract contracts project lawsuit settlement voucher vouchers seat seats "
     "meal meals house houses home homes rebate surcharge deposit subscription refund bet bets ";
+// Verbs of the past that stand behind an amount: "Her last $5 bought bread".
+constexpr std::string_view kPastVerbs =
+    " felt bought brought sold left came gave kept meant made saw held sent did took led stood ran grew broke fell "
+    "rose "
+    "became began built caught flew found hit hurt lost paid put read said set spent taught thought told went won ";
+// In -ed or -ly, but may stand before a noun.
+constexpr std::string_view kNoVerbs =
+    " red bed shed feed seed speed weed breed need limited unlimited used fixed weekly monthly daily yearly hourly "
+    "quarterly family early supply assembly ";
 constexpr std::string_view kNotPlural =
     " this is was has his its as us always perhaps across towards besides plus thus minus less unless says does goes "
     "gives takes makes yes gas bus lens news miss pass class boss loss glass press access process address business "
@@ -127,6 +135,16 @@ bool plural_follows(const Input& in, size_t i) {
          !next.is(kNotPlural);
 }
 
+namespace {
+
+// Is the word behind an amount that no article precedes rather a verb or its adverb: "That $50 really helped"?
+bool is_verb(const Near& next) {
+  if (next.is(kPastVerbs)) return true;
+  return next.word.size() > 3 && (next.word.ends_with("ed") || next.word.ends_with("ly")) && !next.is(kNoVerbs);
+}
+
+}  // namespace
+
 bool describes_noun(const Input& in, size_t begin, size_t end) {
   if (!in.space(end) && !(in.at(end) == '-' && in.letter(end + 1))) return false;
   const Near next = word_after(in, in.at(end) == '-' ? end + 1 : end);
@@ -134,7 +152,9 @@ bool describes_noun(const Input& in, size_t begin, size_t end) {
   Near before = word_before(in, begin);
   if (before.mark != 0 && before.mark != '(' && before.mark != U'“' && before.mark != '"') before.word.clear();
   if (before.is(kAdjectives)) before = word_before(in, before.begin);
-  if (before.is(kSingularDeterminers)) return true;
+  if (before.is(" a an ")) return true;
+  if (in.space(end) && is_verb(next)) return false;
+  if (before.is(kSingularDeterminers)) return !in.space(end) || !plural_follows(in, end);
   return before.is(kDeterminers) || before.word.ends_with("'s") || next.is(kPricedNouns);
 }
 

@@ -83,7 +83,14 @@ size_t read_last_day(const Input& in, size_t i, int first, Output& out) {
   return end;
 }
 
-constexpr std::string_view kBeforeDate = " on by until till before after since from due dated through ";
+constexpr std::string_view kBeforeDate = " on until till due dated ";
+constexpr std::string_view kBeforeEither = " by before after since from through ";  // a date or a fraction
+
+// Is a/b more likely a part than a day: "fell by 2/3", but "by 6/15", "from 9/4"?
+bool is_part(int a, int b) {
+  const bool is_common = b <= 6 || b == 8 || b == 10 || b == 12 || b == 16 || b == 20;
+  return a < b && is_common;
+}
 
 // "on 3/4", "by 6/15"; "05/2028".
 size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeOptions& options, Output& out) {
@@ -97,7 +104,8 @@ size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeO
     return end;
   }
   const Near before = word_before(in, i);
-  if (end - slash > 3 || !before.is(kBeforeDate) || (a == 9 && b == 11)) return 0;
+  const bool is_named = before.is(kBeforeDate) || (before.is(kBeforeEither) && !is_part(a, b));
+  if (end - slash > 3 || !is_named || (a == 9 && b == 11)) return 0;
   const Near next = word_after(in, end);
   if (next.word == "of" || parse_unit(in, end) || plural_follows(in, end) || next.is(" cup inch mile hour time "))
     return 0;
@@ -183,6 +191,18 @@ size_t read_timestamp(const Input& in, size_t i, const NormalizeOptions& options
   return end;
 }
 
+namespace {
+
+// "In May 20 people died": a count behind a month, not its day.
+bool counts_things(const Input& in, size_t month, size_t end) {
+  if (!in.digit(end - 1)) return false;  // "5th"
+  constexpr std::string_view kPersons = " people men women children persons staff police ";
+  if (word_after(in, end).is(kPersons)) return true;
+  return word_before(in, month).word == "in" && plural_follows(in, end);
+}
+
+}  // namespace
+
 size_t read_month_date(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (!in.begins_word(i)) return 0;
   int day = 0;
@@ -190,7 +210,8 @@ size_t read_month_date(const Input& in, size_t i, const NormalizeOptions& option
     const Month month = parse_month(in, i);
     if (month.number == 0 || in.at(month.end) != ' ') return 0;
     const std::string name = capitalised(kMonths[static_cast<size_t>(month.number - 1)]);
-    if (size_t end = day_end(in, month.end + 1, day); end > 0 && !(in.at(end) == ':' && in.digit(end + 1))) {
+    if (size_t end = day_end(in, month.end + 1, day);
+        end > 0 && !(in.at(end) == ':' && in.digit(end + 1)) && !counts_things(in, i, end)) {
       out.word(name, i, month.end);
       out.numbers(ordinal(std::to_string(day)), month.end + 1, end);
       end = read_last_day(in, end, day, out);

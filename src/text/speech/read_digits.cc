@@ -14,18 +14,31 @@ constexpr size_t kMostGroups = 8;
 constexpr size_t kMostDigits = 24;
 constexpr size_t kLookForDial = 60;  // characters
 
+// The number of these is a code.
 constexpr std::string_view kCodeWords =
-    " code codes pin pins pincode ssn social card cards account acct otp passcode password isbn serial ending visa "
-    "mastercard amex confirmation tracking passport licence license badge barcode iban vin ein routing zip zipcode "
-    "postcode extension combination imei sku invoice reference ref ticket order policy membership ";
+    " code codes pin pins pincode ssn otp passcode password isbn serial iban vin ein routing zip zipcode postcode imei "
+    "sku barcode ";
 constexpr std::string_view kNothingElse = " code pin pincode passcode otp ";  // before a number, all are codes
 constexpr std::string_view kBetween =
-    " is are was were be number numbers no of my your his her our their the a new in with this to s it enter use type "
-    "says as credit debit last four five six digits which and now here id verification access security ";
-constexpr std::string_view kPhoneWords = " dial call ring phone text fax telephone tel mobile cell hotline whatsapp ";
-constexpr std::string_view kBetweenPhone =
-    " us me him her them at on is was now the number you can for back please just or my our your ";
-constexpr std::string_view kNumberWords = " number ";
+    " is are was were be number numbers no id my your his her our their it enter use type as now s verification access "
+    "security ";
+// These have a number, but may stand before a year or a quantity too.
+constexpr std::string_view kNumberedWords =
+    " card cards account acct confirmation tracking badge licence license passport invoice visa mastercard amex "
+    "extension combination social policy reference ref ";
+constexpr std::string_view kOrderWords = " order ticket membership ";  // most often of a quantity
+constexpr std::string_view kNumberWords = " number numbers no id ";
+constexpr std::string_view kOwners =
+    " my your his her our their the this phone telephone mobile cell fax account serial case customer member patient "
+    "employee "
+    "student registration model ";
+constexpr std::string_view kDialWords = " dial fax telephone tel hotline whatsapp ";
+constexpr std::string_view kCallWords = " call ring phone text mobile cell ";
+constexpr std::string_view kBetweenPhone = " us me him her them at on is now number back please just or my our your ";
+// Behind a number these show a quantity.
+constexpr std::string_view kCountedWords =
+    " percent more less fewer new square cubic hundred thousand million billion trillion dozen short extra additional "
+    "further other different young old big small large sure ";
 constexpr std::array<std::string_view, 14> kShortNumbers = {"911", "999", "112", "111", "101", "311", "411",
                                                             "988", "000", "811", "511", "211", "711", "119"};
 constexpr std::string_view kStates =
@@ -92,27 +105,70 @@ size_t read_isbn(const Input& in, size_t i, const Groups& groups, Output& out) {
 
 // Was a call spoken of shortly before: "you dial 112, in Britain 999"?
 bool dial_before(const Input& in, size_t i) {
+  constexpr std::string_view kVerbs =
+      " dial dials dialed dialled dialing dialling call calls called calling ring rings rang ringing phone phones "
+      "phoned "
+      "phoning ";
   for (size_t k = i; k > 0 && i - k < kLookForDial; --k) {
     const char32_t c = in.at(k - 1);
     if (c == '.' || c == '!' || c == '?') return false;
-    if (!in.letter(k - 1) || !in.begins_word(k - 1)) continue;
-    for (const std::string_view verb : {"dial", "call", "ring", "phone"}) {
-      if (in.matches(k - 1, verb)) return true;
-    }
+    if (in.letter(k - 1) && in.begins_word(k - 1) && is_listed(in.ascii(k - 1, in.letters_end(k - 1)), kVerbs))
+      return true;
   }
   return false;
 }
 
 bool is_short_number(const Input& in, size_t i, const std::string& digits) {
-  return std::find(kShortNumbers.begin(), kShortNumbers.end(), digits) != kShortNumbers.end() && dial_before(in, i);
+  if (std::find(kShortNumbers.begin(), kShortNumbers.end(), digits) == kShortNumbers.end()) return false;
+  const size_t end = i + digits.size();
+  const Near next = word_after(in, end);
+  const bool is_counted = plural_follows(in, end) || next.is_capital || next.is(kCountedWords) ||
+                          word_before(in, i).is(" to by from of about over under nearly almost some than with ");
+  return !is_counted && dial_before(in, i);
+}
+
+bool is_year_like(const std::string& digits) { return digits.size() == 4 && digits >= "1100" && digits <= "2099"; }
+
+// Behind a card, an account, a policy: "Policy 88213", "account number 417", "my Social is 6021", "order #3317".
+bool is_numbered(const Input& in, size_t i, const std::string& digits) {
+  Near near = word_before(in, i);
+  const char32_t mark = near.mark;
+  const bool is_said = near.is(" is are ");
+  if (is_said) near = word_before(in, near.begin);
+  const bool has_number = near.is(kNumberWords) || mark == '#' || mark == ':';
+  if (near.is(kNumberWords)) {
+    near = word_before(in, near.begin);
+    if (digits.size() > 4 && near.is(kOwners) && (is_said || near.word != "the")) return true;
+  }
+  const bool is_order = near.is(kOrderWords);
+  if (!is_order && !near.is(kNumberedWords)) return false;
+  if (has_number) return true;
+  if (is_year_like(digits)) return false;
+  if (!is_order) return digits.size() > 3 || !is_said;
+  const Near owner = word_before(in, near.begin);
+  if (is_said || owner.word == "to") return false;
+  return digits.size() > 4 || (digits.size() == 4 && owner.is(" my your his her our their the this "));
+}
+
+// "The card ending in 8832"; a year may end so too.
+bool is_ending(const Input& in, size_t i, const std::string& digits) {
+  Near near = word_before(in, i);
+  if (near.is(" in with ")) near = word_before(in, near.begin);
+  if (!near.is(" ending ends ")) return false;
+  return !is_year_like(digits) ||
+         comes_after(in, near.begin, " card cards account visa mastercard amex number ", " s that which ", 2);
 }
 
 // One group that a word before it makes a code.
-bool is_code(const Input& in, size_t i, const std::string& digits) {
-  if (digits.size() < 3) return false;
-  if (comes_after(in, i, kCodeWords, kBetween, 7)) return true;
-  if (comes_after(in, i, kPhoneWords, kBetweenPhone, 4)) return true;
-  return digits.size() > 4 && comes_after(in, i, kNumberWords, " is ", 2);
+bool is_code(const Input& in, size_t i, size_t end, const std::string& digits) {
+  if (digits.size() < 3 || (word_after(in, end).is(kCountedWords) && !word_before(in, i).is(kNothingElse)))
+    return false;
+  if (comes_after(in, i, kCodeWords, kBetween, 7) || is_ending(in, i, digits) || is_numbered(in, i, digits))
+    return true;
+  const Near before = word_before(in, i);
+  if (before.word == "to" && !is_year_like(digits) && comes_after(in, before.begin, kNothingElse, " ", 1)) return true;
+  if (comes_after(in, i, kDialWords, kBetweenPhone, 4)) return true;
+  return digits.size() > 4 && comes_after(in, i, kCallWords, kBetweenPhone, 4);
 }
 
 }  // namespace
@@ -133,7 +189,7 @@ size_t read_digits(const Input& in, size_t i, const NormalizeOptions&, Output& o
   const std::string& first = groups.digits[0];
   const bool plural = plural_follows(in, end) && !word_before(in, i).is(kNothingElse);  // "code 5592 works"
   const bool is_labelled = !plural && groups.total <= kMostDigits &&
-                           is_code(in, i, groups.digits.size() > 1 ? "000" : first) &&
+                           is_code(in, i, end, groups.digits.size() > 1 ? std::string(groups.total, '0') : first) &&
                            (groups.digits.size() == 1 || groups.total > 6);
   if (is_card || is_ssn || is_phone || is_labelled || (groups.digits.size() == 1 && is_short_number(in, i, first))) {
     const bool is_zip = groups.total == 5 && comes_after(in, i, " zip zipcode ", kBetween, 3);

@@ -36,6 +36,11 @@ bool operand_before(const Input& in, size_t i) {
          !(c == 'a' && in.space(k + 1) && k > 1 && in.lower(k - 2));
 }
 
+// "a", "A", "I": the article or the pronoun as well.
+bool is_word_letter(const Input& in, size_t i) {
+  return is_variable(in, i) && (in.at(i) == 'a' || in.at(i) == 'A' || in.at(i) == 'I');
+}
+
 bool operand_after(const Input& in, size_t i) {
   const size_t k = following(in, i);
   return in.digit(k) || is_variable(in, k) || in.at(k) == '(' || in.at(k) == U'√' ||
@@ -80,7 +85,18 @@ bool stands_at(const Input& in, size_t i, std::u32string_view sign) {
   return true;
 }
 
+// "=====" under a title.
+size_t ruler_end(const Input& in, size_t i) {
+  size_t end = i;
+  while (in.at(end) == '=') ++end;
+  return end - i > 3 ? end : 0;
+}
+
 size_t read_comparison(const Input& in, size_t i, Output& out) {
+  if (const size_t end = ruler_end(in, i); end > 0) {
+    out.drop();
+    return end;
+  }
   for (const Comparison& each : kComparisons) {
     if (!stands_at(in, i, each.written)) continue;
     const size_t end = i + each.written.size();
@@ -96,6 +112,19 @@ size_t read_comparison(const Input& in, size_t i, Output& out) {
   if (i > 0 && (in.at(i - 1) == '-' || in.at(i - 1) == '=')) return 0;  // an arrow
   out.numbers((between ? "is " : "") + std::string(words), i, i + 1);
   return i + 1;
+}
+
+// May the spaced hyphen at i be a dash: "It cost 20 - a bargain", "Part 2 - 3 ways to win"?
+bool is_dash_of_text(const Input& in, size_t i) {
+  if (in_equation(in, i)) return false;
+  const size_t next = following(in, i + 1);
+  const size_t before = previous(in, i);
+  if (is_word_letter(in, next)) return true;
+  if (is_word_letter(in, before) && !is_variable(in, next)) return true;
+  const size_t end = in.digit(next) ? in.digits_end(next) : next + 1;
+  if (in.at(next) == '(' || !in.ends_word(end)) return false;
+  const Near word = word_after(in, end);
+  return in.space(end) && word.word.size() > 1 && (!is_function_word(word.word) || plural_follows(in, end));
 }
 
 // "-" and "/" and "*" between two operands.
@@ -117,6 +146,7 @@ size_t read_operator(const Input& in, size_t i, Output& out) {
     const bool has_variable = is_variable(in, next) || !in.digit(previous(in, i));
     if (c == U'–' && !in_equation(in, i)) return 0;
     if (glued && !in_equation(in, i)) return 0;
+    if (spaced && is_dash_of_text(in, i)) return 0;
     if (glued && in.letter(previous(in, i)) && !has_variable) return 0;
     words = "minus";
   }
@@ -254,13 +284,20 @@ size_t read_term(const Input& in, size_t i, const NormalizeOptions& options, Out
   return end;
 }
 
+// "(5!": does a bracket open right before the digits that end before i?
+bool is_bracketed_number(const Input& in, size_t i) {
+  while (i > 0 && in.digit(i - 1)) --i;
+  return i > 0 && in.at(i - 1) == '(';
+}
+
 // "5! = 120".
 size_t read_factorial(const Input& in, size_t i, Output& out) {
   if (in.at(i) != '!' || i == 0 || !(in.digit(i - 1) || is_variable(in, i - 1))) return 0;
   const char32_t next = in.at(following(in, i + 1));
   const char32_t glued = in.at(i + 1);
+  const bool is_bracketed = glued == ')' && in.digit(i - 1) && (in_equation(in, i) || is_bracketed_number(in, i));
   const bool goes_on =
-      (next == '=' && glued != '=') || glued == ')' ||
+      (next == '=' && glued != '=') || is_bracketed ||
       ((next == '/' || next == '*' || next == '+' || next == U'×') && operand_after(in, following(in, i + 1) + 1));
   if (!goes_on) return 0;
   out.numbers("factorial", i, i + 1);

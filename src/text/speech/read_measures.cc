@@ -7,6 +7,7 @@ namespace syrinx::text {
 namespace {
 
 constexpr size_t kLookForQuote = 400;  // characters before an inch mark in which a quotation may have begun
+constexpr size_t kLookForLength = 30;  // characters around an inch mark
 
 bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
 
@@ -31,13 +32,55 @@ bool in_quotation(const Input& in, size_t i, char32_t mark) {
   return open;
 }
 
+// Is a length spoken of near i: "a board 12\" wide", "4' x 8'"?
+bool is_length_near(const Input& in, size_t i) {
+  constexpr std::string_view kLengthWords =
+      " long wide tall deep thick high length width height depth diameter measures measured measuring measure inch "
+      "inches foot feet screen monitor tv pipe board cut cuts snow rain ";
+  const size_t begin = i - std::min(i, kLookForLength);
+  for (size_t k = begin; k < i + kLookForLength && k < in.size(); ++k) {
+    if (in.letter(k) && in.begins_word(k) && is_listed(in.ascii(k, in.letters_end(k)), kLengthWords)) return true;
+    if (k != i && (in.at(k) == '"' || in.at(k) == '\'') && k > 0 && in.digit(k - 1)) return true;
+    if (is_times(in, k) && (in.digit(k + 1) || (in.at(k + 1) == ' ' && in.digit(k + 2)))) return true;
+  }
+  return false;
+}
+
+// Is the mark behind the number that of a length, not the end of a quotation that began in an earlier sentence?
+bool is_length_mark(const Input& in, size_t i, const Number& number) {
+  const size_t mark = number.end;
+  if (number.whole.size() == 4 && !number.grouped && number.decimals.empty()) return false;  // a year
+  if (is_length_near(in, mark)) return true;
+  if (in.at(mark) == '"' && in.at(mark + 1) == '.' && word_before(in, i).is(" is are ")) return true;
+  const Near next = word_after(in, mark + 1);
+  return in.space(mark + 1) && in.lower(mark + 2) &&
+         !next.is(" he she they we said says asked replied told added answered cried wrote shouted explained ");
+}
+
+// Behind degrees: "40° 26' 46\"".
+size_t read_arc(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
+  const bool is_spaced = i > 0 && in.at(i - 1) == ' ';
+  const size_t degree = is_spaced ? i - 1 : i;
+  if (degree == 0 || in.at(degree - 1) != U'°' || in.at(number.end) != '\'') return 0;
+  std::string words = number_words(number, options) + (number.one() ? " minute" : " minutes");
+  size_t end = number.end + 1;
+  const size_t second = in.at(end) == ' ' ? end + 1 : end;
+  if (const auto seconds = parse_number(in, second); seconds && in.at(seconds->end) == '"') {
+    words += " " + number_words(*seconds, options) + (seconds->one() ? " second" : " seconds");
+    end = seconds->end + 1;
+  }
+  out.numbers(words, i, end);
+  return end;
+}
+
 bool is_inch_mark(const Input& in, size_t i) { return in.at(i) == '"' && !in.alnum(i + 1); }
 
 // "6'2\"", "3' 6\"", "5'", "12\"".
 size_t read_feet(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
   const size_t mark = number.end;
+  if (const size_t end = read_arc(in, i, number, options, out); end > 0) return end;
   if (in.at(mark) == '"') {
-    if (!is_inch_mark(in, mark) || in_quotation(in, i, '"')) return 0;
+    if (!is_inch_mark(in, mark) || in_quotation(in, i, '"') || !is_length_mark(in, i, number)) return 0;
     const bool one = number.one() || describes_noun(in, i, mark + 1) ||
                      (in.space(mark + 1) && in.lower(mark + 2) && !is_function_word(word_after(in, mark + 1).word));
     out.numbers(number_words(number, options) + (one ? " inch" : " inches"), i, mark + 1);
@@ -55,7 +98,7 @@ size_t read_feet(const Input& in, size_t i, const Number& number, const Normaliz
     out.numbers(words + (describes ? "" : inches->one() ? " inch" : " inches"), i, end);
     return end;
   }
-  if (in.digit(mark + 1) || in_quotation(in, i, '\'')) return 0;
+  if (in.digit(mark + 1) || in_quotation(in, i, '\'') || !is_length_mark(in, i, number)) return 0;
   const bool one = number.one() || describes_noun(in, i, mark + 1);
   out.numbers(number_words(number, options) + (one ? " foot" : " feet"), i, mark + 1);
   return mark + 1;
@@ -82,8 +125,13 @@ std::string unit_words(const Input& in, size_t begin, const Unit& unit, bool one
       in.space(unit.end) && in.letter(unit.end + 1) && !is_function_word(word_after(in, unit.end).word);
   const bool describes =
       !unit.is_sign && (describes_noun(in, begin, unit.end) || (unit.is_glued && unit.is_length && noun_follows));
-  return one || describes ? unit.singular : unit.plural;
+  return one || describes || unit.is_hyphen ? unit.singular : unit.plural;
 }
+
+// Behind "400m" these show meters.
+constexpr std::string_view kSports =
+    " hurdles sprints freestyle races heats finals semifinals runners sprinters swimmers relays dashes medals titles "
+    "records events champions distances trials ";
 
 // "100m people", "3bn", "250k followers"; in "5K race" and "100m sprint" the letter is none.
 size_t read_scaled(const Input& in, size_t i, const Number& number, const NormalizeOptions& options, Output& out) {
@@ -95,7 +143,7 @@ size_t read_scaled(const Input& in, size_t i, const Number& number, const Normal
   if (in.matches(number.end, "mm")) return 0;
   const bool is_count =
       plural_follows(in, scale->end) && scale->word != "trillion" && !(letter == 'K' && number.whole.size() == 1);
-  if (scale->is_letter && !is_count) return 0;
+  if (scale->is_letter && (!is_count || (letter == 'm' && word_after(in, scale->end).is(kSports)))) return 0;
   out.rule("scale");
   out.numbers(number_words(number, options) + " " + std::string(scale->word), i, scale->end);
   return scale->end;
@@ -111,9 +159,11 @@ size_t read_dimensions(const Input& in, size_t i, const Number& first, const Nor
   if (!next) return 0;
   std::string words = plain_words(in, i, first, options);
   size_t end = first.end;
+  const size_t behind = in.skip_spaces(next->end);
+  const std::string_view by = is_spaced && in.at(behind) == '=' ? " times " : " by ";  // "5 x 5 = 25"
   for (int k = 0; next && k < 4; ++k) {
     const bool is_label = !next->grouped && next->decimals.empty() && next->whole.size() == 4;
-    words += " by " + (is_label ? in_label(next->whole) : number_words(*next, options));
+    words += std::string(by) + (is_label ? in_label(next->whole) : number_words(*next, options));
     end = next->end;
     at = in.at(end) == ' ' ? end + 1 : end;
     if (!is_times(in, at)) break;

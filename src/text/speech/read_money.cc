@@ -125,6 +125,21 @@ size_t read_cents(const Input& in, size_t i, const NormalizeOptions& options, Ou
   return number->end + 1;
 }
 
+// Does a code stand among capitals or before what is counted, as a word does: "TOP 1,000 SONGS", "3 PHP scripts"?
+bool is_other_word(const Input& in, const Currency& currency, size_t begin, size_t end, const Number& number) {
+  constexpr std::string_view kWords = " all top try pen cop cup mad sos bam bob ron mop php cad ";
+  if (!currency.is_word && !is_listed(currency.code, kWords)) return false;
+  if (number.decimals.size() == 2) return false;
+  if (is_listed(currency.code, " all top ")) return true;
+  const Near next = word_after(in, end);
+  const Near before = word_before(in, begin);
+  const auto is_shouted = [&](const Near& near) {
+    return near.word.size() > 1 && in.upper(near.begin) && in.upper(near.begin + 1);
+  };
+  if (plural_follows(in, end) || is_shouted(next) || is_shouted(before)) return true;
+  return currency.is_word && !number.grouped;
+}
+
 // "39.99 EUR", "20€", "500 kr".
 size_t read_name_behind(const Input& in, size_t i, const NormalizeOptions& options, Output& out) {
   if (!in.digit(i)) return 0;
@@ -139,8 +154,10 @@ size_t read_name_behind(const Input& in, size_t i, const NormalizeOptions& optio
   while (in.letter(letters) && letters - at < 4) ++letters;
   if (letters == at || !in.ends_word(letters)) return 0;
   const std::string word = in.ascii(at, letters);
-  if (const Currency* currency = currency_of_code(word))
+  if (const Currency* currency = currency_of_code(word)) {
+    if (!amount->scale && is_other_word(in, *currency, i, letters, amount->number)) return 0;
     return say(in, {i, letters, ""}, *amount, {currency, true}, options, out);
+  }
   const Currency* currency = currency_of_short_form(word);
   return currency == nullptr ? 0 : say(in, {i, letters, ""}, *amount, {currency}, options, out);
 }
@@ -167,6 +184,7 @@ size_t name_end(const Input& in, size_t i, Name& name) {
     const auto number = parse_number(in, is_spaced ? letters + 1 : letters);
     const bool is_sum = number && (number->grouped || number->decimals.size() == 2);
     if (!number || (currency->is_word && !is_sum)) return i;
+    if (!parse_scale(in, number->end) && is_other_word(in, *currency, i, number->end, *number)) return i;
     name = {currency, true};
     return letters;
   }

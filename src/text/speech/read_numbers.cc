@@ -17,8 +17,22 @@ constexpr std::string_view kYearWords =
 constexpr std::string_view kEarlyYearWords = " in since by until till before after around circa year ";
 // Behind these a number is a name.
 constexpr std::string_view kLabels =
-    " room suite flight route highway hwy interstate gate apartment apt unit bus train platform bay ward cell cabin "
-    "locker channel model boeing airbus building floor studio area psalm hymn section exit ";
+    " room suite flight route highway hwy interstate gate apartment apt boeing airbus psalm hymn section ";
+// These may be verbs too, or stand before a quantity that tells their size.
+constexpr std::string_view kLooseLabels =
+    " unit bus train platform bay ward cell cabin locker channel model building floor studio area exit ";
+constexpr std::string_view kSizes =
+    " feet foot meters metres miles yards inches kilometers kilometres acres pounds tons people men women children "
+    "passengers homes houses percent ";
+// Behind a number these show a quantity, but are no nouns.
+constexpr std::string_view kCountedWords =
+    " more other new old young additional extra further fewer different hundred thousand million billion trillion "
+    "dozen percent square of ";
+// Between these and a number, a name is a place or a time: "In Japan 980 million".
+constexpr std::string_view kBeforePlaces =
+    " in at from by after with since of before for near outside across around throughout during within to until ";
+constexpr std::string_view kQuantifiers =
+    " some about nearly over almost around roughly approximately than least most only another these those all ";
 constexpr std::string_view kNoNames =
     " january february march april may june july august september october november december monday tuesday wednesday "
     "thursday friday saturday sunday pages chapters verses lines sections rooms items psalms volumes numbers ";
@@ -54,24 +68,41 @@ bool is_year(const Input& in, size_t begin, const Number& number) {
   return before.is(kYearWords) && (before.word != "in" || number.whole >= "1700");
 }
 
-// "220 Elm St.": the number of a house.
-bool is_house(const Input& in, size_t end) {
+// "220 Elm St.": the number of a house, but not "some 250 Wall Street bankers".
+bool is_house(const Input& in, size_t begin, size_t end) {
+  if (word_before(in, begin).is(kQuantifiers)) return false;
   Near next = word_after(in, end);
   for (int k = 0; k < 3 && next.is_capital; ++k) {
-    if (k > 0 && next.is(kStreets)) return true;
+    if (k > 0 && next.is(kStreets)) return !plural_follows(in, next.end);
     next = word_after(in, next.end);
+  }
+  return false;
+}
+
+// Does a name in capitals end with this word, and a preposition stand before it: "In New York 450 new cases"?
+bool is_place(const Input& in, Near name) {
+  for (int k = 0; k < 4; ++k) {
+    const Near before = word_before(in, name.begin);
+    if (before.word.empty() || before.mark != 0) return false;
+    if (before.is(kBeforePlaces)) return true;
+    if (!before.is_capital) return false;
+    name = before;
   }
   return false;
 }
 
 bool is_label(const Input& in, size_t begin, const Number& number) {
   if (!is_plain(number) || number.whole.size() < 3 || number.whole.size() > 4) return false;
-  if (is_house(in, number.end)) return true;
+  if (is_house(in, begin, number.end)) return true;
   const Near before = word_before(in, begin);
   if (before.word.empty() || (before.mark != 0 && before.mark != '#' && before.mark != '-')) return false;
+  const Near next = word_after(in, number.end);
+  if (next.is(kCountedWords) || next.is(kSizes)) return false;
   if (before.is(kLabels)) return true;
-  if (!before.is_capital || before.word.size() < 2 || plural_follows(in, number.end) || before.is(kNoNames) ||
-      is_function_word(before.word))
+  const bool is_counted = plural_follows(in, number.end);
+  if (before.is(kLooseLabels) && (!is_counted || (before.is_capital && !before.is_start))) return true;
+  if (!before.is_capital || before.word.size() < 2 || is_counted || before.is(kNoNames) ||
+      is_function_word(before.word) || is_place(in, before))
     return false;
   return !before.is_start || !before.is(kOpeners);
 }
@@ -105,7 +136,7 @@ FractionUse fraction_use(const Input& in, size_t begin, size_t end, const std::s
   if (next.word == "of") return FractionUse::kPart;
   const bool is_round = below.size() > 1 && (below.ends_with("0") || below.ends_with("5")) && below != "16";
   if (is_round && next.is(" score scores rating ratings grade grades mark marks result ")) return FractionUse::kOutOf;
-  if (below.size() > 1 && is_round && above.size() == below.size() && below != "10") return FractionUse::kOutOf;
+  if (below.size() == 2 && is_round && above.size() == below.size() && below != "10") return FractionUse::kOutOf;
   const bool is_marked =
       (is_round || below == "12") &&
       comes_after(in, begin, kScoreWords, " it the movie film this him me us her them book was were is at an of ", 3);

@@ -153,6 +153,11 @@ size_t read_name_range(const Input& in, size_t i, Day (*parse)(const Input&, siz
   return end;
 }
 
+bool is_day_before(const Input& in, size_t i) {
+  const Near word = word_before(in, i);
+  return !word.word.empty() && !parse_day(in, word.begin).name.empty();
+}
+
 }  // namespace
 
 std::string clock_words(int hours, int minutes) {
@@ -171,7 +176,8 @@ size_t read_day_name(const Input& in, size_t i, const NormalizeOptions&, Output&
   const bool goes_on = in.at(day.end + 1) == ',' || in.at(day.end + 1) == ';' || in.at(day.end + 1) == ')' ||
                        (in.at(day.end + 1) == ' ' && (in.lower(day.end + 2) || in.digit(day.end + 2)));
   const Near before = word_before(in, i);
-  const bool after_word = before.is(" on and or by until till next last this every from to since ");
+  const bool after_day = before.is(" and or to ") && is_day_before(in, before.begin);  // not "the moon and Sun."
+  const bool after_word = after_day || before.is(" on by until till next last this every from since ");
   if (!goes_on && !after_word) return 0;
   const size_t end = sentence_ends(in, day.end + 1) ? day.end : day.end + 1;
   out.word(day.name, i, end);

@@ -63,6 +63,7 @@ struct Unit {
   std::string plural;
   size_t end = 0;  // behind the full stop of its abbreviation, where that does not also end the sentence
   bool is_glued = false;
+  bool is_hyphen = false;  // "20-ft": describes what follows
   bool is_length = false;  // or an amount of data: describes what follows it, "35mm film"
   bool is_sign = false;
   bool is_letter = false;

@@ -220,6 +220,10 @@ Found find_name(const Input& in, size_t i) {
 }
 
 bool may_stand(const Input& in, const Found& found, bool is_spaced) {
+  const bool is_pointed_letter = found.base->place == kPointed && found.base->written.size() == 1;
+  if (is_pointed_letter && found.prefix == nullptr) {  // "2 c. flour", but "Apartment 3c."
+    return is_spaced && in.at(found.end) == '.' && in.space(found.end + 1) && in.lower(found.end + 2);
+  }
   if (found.prefix != nullptr || !is_spaced) return found.base->place != kPointed || in.at(found.end) == '.';
   switch (found.base->place) {
     case kAnywhere: return true;
@@ -292,6 +296,7 @@ std::optional<Unit> parse_unit(const Input& in, size_t i) {
   unit.singular = joined(power, found.prefix, found.base->one);
   unit.plural = joined(power, found.prefix, found.base->more);
   unit.is_glued = begin == i;
+  unit.is_hyphen = is_hyphen;
   unit.is_length = found.base->has_powers || found.base->written == "B";
   unit.is_sign = !in.letter(begin);
   unit.is_letter = unit.end == begin + 1;
