@@ -91,6 +91,14 @@ bool is_participle(Tokens tokens, size_t i) {
   return is_listed(word_at(tokens, at), kHave) && !is_listed(word_before(tokens, at), kBeforeCausative);
 }
 
+// "I'll have you read it".
+bool is_caused(Tokens tokens, size_t i) {
+  const size_t subject = behind_adverbs(tokens, i);
+  if (!is_listed(word_at(tokens, subject), kSubjects)) return false;
+  const size_t have = behind_adverbs(tokens, subject);
+  return word_at(tokens, have) == "have" && is_listed(word_before(tokens, have), kBeforeCausative);
+}
+
 // "I am quite content."
 bool is_contented(Tokens tokens, size_t i) {
   const std::string_view next = word_at(tokens, i + 1);
@@ -101,10 +109,10 @@ bool is_contented(Tokens tokens, size_t i) {
   return is_listed(word_at(tokens, behind_adverbs(tokens, verb)), kSubjects);
 }
 
-// A place whose neighbours names.def has, or a town's words, near by.
+// A place whose neighbours names.def has near by.
 bool is_near_place(Tokens tokens, size_t i, std::string_view lower) {
   const Place* const place = find_place(lower);
-  return (place != nullptr && is_near(tokens, i, place->near)) || is_near(tokens, i, kTowns);
+  return place != nullptr && is_near(tokens, i, place->near);
 }
 
 }  // namespace
@@ -112,11 +120,14 @@ bool is_near_place(Tokens tokens, size_t i, std::string_view lower) {
 std::string_view reading_by_rule(Tokens tokens, size_t i) {
   const std::string word = text::ascii_lower(tokens[i].text);
   if (word == "read") {
+    if (is_caused(tokens, i)) return "read_present";
     if (!is_participle(tokens, i)) return {};
     return is_listed(word_at(tokens, i + 1), kBehindNoun) ? "read_present" : "read_past";
   }
   if (word == "reading" || word == "mobile") {
-    if (!begins_sentence(tokens, i) || is_near_place(tokens, i, word)) return {};
+    if (!begins_sentence(tokens, i)) return {};
+    if (is_near_place(tokens, i, word)) return word == "reading" ? "reading_geo" : "";
+    if (is_near(tokens, i, kTowns)) return {};
     return word == "reading" ? "reading_en" : "mobile";
   }
   if (word == "lead") {
