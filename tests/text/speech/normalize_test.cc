@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"3.2GHz", "three point two gigahertz"}, Case{"16GB", "sixteen gigabytes"},
                     Case{"10-20 kg", "ten to twenty kilograms"}, Case{"5-10%", "five to ten percent"},
                     Case{"100m²", "one hundred square meters"}, Case{"90 km/h", "ninety kilometers per hour"},
-                    Case{"6 ft 2 in", "six feet two in"}, Case{"250 μg", "two hundred fifty micrograms"},
+                    Case{"6 ft 2 in", "six feet two inches"}, Case{"250 μg", "two hundred fifty micrograms"},
                     Case{"15s", "fifteen seconds"}));
 
 INSTANTIATE_TEST_SUITE_P(
