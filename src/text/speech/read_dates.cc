@@ -18,12 +18,6 @@ std::string capitalised(std::string_view word) {
   return out;
 }
 
-int value_of(const Input& in, size_t begin, size_t end) {
-  int value = 0;
-  for (size_t i = begin; i < end && end - begin <= 4; ++i) value = value * 10 + static_cast<int>(in.at(i) - '0');
-  return end - begin <= 4 ? value : -1;
-}
-
 // "March fifteenth, twenty twenty four"; British "the fifteenth of March, twenty twenty four".
 std::string date_words(int year_number, int month, int day, const NormalizeOptions& options) {
   const std::string name = capitalised(kMonths[static_cast<size_t>(month - 1)]);
@@ -69,7 +63,7 @@ size_t read_year_after(const Input& in, size_t i, const NormalizeOptions& option
 size_t day_end(const Input& in, size_t i, int& day) {
   size_t end = in.digits_end(i);
   if (end == i || end - i > 2) return 0;
-  day = value_of(in, i, end);
+  day = in.value(i, end);
   if (in.matches(end, "st") || in.matches(end, "nd") || in.matches(end, "rd") || in.matches(end, "th")) end += 2;
   return day >= 1 && day <= 31 && in.ends_word(end) ? end : 0;
 }
@@ -84,7 +78,7 @@ size_t read_last_day(const Input& in, size_t i, int first, Output& out) {
 }
 
 constexpr std::string_view kBeforeDate = " on until till due dated ";
-constexpr std::string_view kBeforeEither = " by before after since from through ";  // a date or a fraction
+constexpr std::string_view kBeforeEither = " by before after since from to through ";  // a date or a fraction
 
 // Is a/b more likely a part than a day: "fell by 2/3", but "by 6/15", "from 9/4"?
 bool is_part(int a, int b) {
@@ -96,8 +90,8 @@ bool is_part(int a, int b) {
 size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeOptions& options, Output& out) {
   const size_t end = in.digits_end(slash + 1);
   if (end == slash + 1 || !in.ends_word(end) || in.at(end) == '/' || (in.at(end) == '.' && in.digit(end + 1))) return 0;
-  const int a = value_of(in, i, slash);
-  const int b = value_of(in, slash + 1, end);
+  const int a = in.value(i, slash);
+  const int b = in.value(slash + 1, end);
   if (end - slash == 5 && a >= 1 && a <= 12 && b >= 1900 && b <= 2099) {
     out.numbers(capitalised(kMonths[static_cast<size_t>(a - 1)]) + " " + year(std::to_string(b), {options.british}), i,
                 end);
@@ -143,9 +137,9 @@ size_t read_date(const Input& in, size_t i, const NormalizeOptions& options, Out
   if (second == first + 1 || second - first > 3 || in.at(second) != sign) return 0;
   const size_t third = in.digits_end(second + 1);
   if (third == second + 1 || !in.ends_word(third) || (in.at(third) == sign && in.digit(third + 1))) return 0;
-  const int a = value_of(in, i, first);
-  const int b = value_of(in, first + 1, second);
-  const int c = value_of(in, second + 1, third);
+  const int a = in.value(i, first);
+  const int b = in.value(first + 1, second);
+  const int c = in.value(second + 1, third);
   if (first - i == 4 && third - second - 1 <= 2 && is_date(b, c)) {
     out.numbers(date_words(a, b, c, options), i, third);
     return third;
@@ -163,23 +157,23 @@ size_t read_timestamp(const Input& in, size_t i, const NormalizeOptions& options
       in.at(i + 7) != '-' || in.digits_end(i + 8) != i + 10)
     return 0;
   const bool is_iso = in.at(i + 10) == 'T' || (in.at(i + 10) == ' ' && in.at(i + 13) == ':');
-  const int month = value_of(in, i + 5, i + 7);
-  const int day = value_of(in, i + 8, i + 10);
+  const int month = in.value(i + 5, i + 7);
+  const int day = in.value(i + 8, i + 10);
   const size_t time = i + 11;
   if (!is_iso || !is_date(month, day) || in.digits_end(time) != time + 2 || in.at(time + 2) != ':' ||
       in.digits_end(time + 3) != time + 5)
     return 0;
-  const int hours = value_of(in, time, time + 2);
-  const int minutes = value_of(in, time + 3, time + 5);
+  const int hours = in.value(time, time + 2);
+  const int minutes = in.value(time + 3, time + 5);
   if (hours > 24 || minutes > 59) return 0;
   size_t end = time + 5;
   int seconds = 0;
   if (in.at(end) == ':' && in.digits_end(end + 1) == end + 3) {
-    seconds = value_of(in, end + 1, end + 3);
+    seconds = in.value(end + 1, end + 3);
     end += 3;
     if (in.at(end) == '.' && in.digit(end + 1)) end = in.digits_end(end + 1);
   }
-  std::string words = date_words(value_of(in, i, i + 4), month, day, options) + " , " + clock_words(hours, minutes);
+  std::string words = date_words(in.value(i, i + 4), month, day, options) + " , " + clock_words(hours, minutes);
   if (seconds > 0) words += " and " + cardinal(std::to_string(seconds)) + (seconds == 1 ? " second" : " seconds");
   if (in.at(end) == 'Z' && in.ends_word(end + 1)) ++end;
   if (!in.ends_word(end)) return 0;

@@ -167,6 +167,9 @@ bool is_code(const Input& in, size_t i, size_t end, const std::string& digits) {
     return true;
   const Near before = word_before(in, i);
   if (before.word == "to" && !is_year_like(digits) && comes_after(in, before.begin, kNothingElse, " ", 1)) return true;
+  if (before.word == "to" && digits.size() > 4 &&
+      comes_after(in, before.begin, " text sms send ", " stop yes join ", 2))
+    return true;
   if (comes_after(in, i, kDialWords, kBetweenPhone, 4)) return true;
   return digits.size() > 4 && comes_after(in, i, kCallWords, kBetweenPhone, 4);
 }

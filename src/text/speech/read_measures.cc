@@ -9,8 +9,6 @@ namespace {
 constexpr size_t kLookForQuote = 400;  // characters before an inch mark in which a quotation may have begun
 constexpr size_t kLookForLength = 30;  // characters around an inch mark
 
-bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
-
 bool is_times(const Input& in, size_t i) {
   return (in.at(i) == 'x' || in.at(i) == 'X' || in.at(i) == U'×') && !in.letter(i + 1);
 }
@@ -201,7 +199,7 @@ size_t read_ordinal(const Input& in, size_t i, const Number& number, const Norma
   if (end == 0) return 0;
   std::string words = ordinal(number.whole, {options.british});
   out.rule("ordinal");
-  if (is_dash(in.at(end)) && in.digit(end + 1)) {
+  if (in.dash(end) && in.digit(end + 1)) {
     if (const auto high = parse_number(in, end + 1)) {
       if (const size_t second = ordinal_end(in, *high); second > 0) {
         words += " to " + ordinal(high->whole, {options.british});
@@ -224,7 +222,7 @@ size_t range_end(const Input& in, size_t at, const Number& low) {
     const auto high = parse_number(in, at + 3);
     return high && high->whole.size() >= low.whole.size() && high->whole > low.whole ? at + 3 : 0;
   }
-  return is_dash(in.at(at)) ? at + 1 : 0;
+  return in.dash(at) ? at + 1 : 0;
 }
 
 // "10-20", "1990–1995", "3-4 km", "5-10%", "1.5-2x", "2-0".
@@ -234,15 +232,21 @@ size_t read_range(const Input& in, size_t i, const Number& low, const NormalizeO
   const size_t behind = range_end(in, has_unit ? low_unit->end : low.end, low);
   if (behind == 0) return 0;
   const auto high = parse_number(in, behind);
-  if (!high || is_dash(in.at(high->end))) return 0;
+  if (!high || in.dash(high->end)) return 0;
   const auto unit = parse_unit(in, high->end);
   const bool times = is_times(in, high->end) && in.at(high->end) != U'×' && in.ends_word(high->end + 1);
   if (in.letter(high->end) && !unit && !times) return 0;
   if (has_unit && !unit) return 0;
   const size_t next = in.skip_spaces(high->end);
-  if (in.at(next) == '=' && !has_unit) return 0;  // a difference
+  if (in.at(next) == '=' && !has_unit) return 0;                                              // a difference
+  if (in.at(high->end) == '/' && low.whole.size() == 1 && high->whole.size() == 1) return 0;  // "1-1/2"
   out.rule("range");
   std::string words;
+  const bool is_saying = (low.whole == "50" && high->whole == "50") || (low.whole == "24" && high->whole == "7");
+  if (is_saying && !unit && !times && high->decimals.empty()) {  // "a 50-50 chance"
+    out.numbers(cardinal(low.whole) + " " + cardinal(high->whole), i, high->end);
+    return high->end;
+  }
   const bool is_year = low.whole.size() == 4 && low.whole >= "1100" && low.whole <= "2099" && !low.grouped;
   if (is_year && high->whole.size() == 2 && high->decimals.empty() && !unit) {  // 1914-18
     words = year(low.whole, {options.british}) + " to " +

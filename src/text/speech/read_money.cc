@@ -9,8 +9,6 @@ namespace {
 
 bool only_zeros(std::string_view s) { return s.find_first_not_of('0') == std::string_view::npos; }
 
-bool is_dash(char32_t c) { return c == '-' || c == U'–'; }
-
 // A currency and how its name is said: with the nation where its code or prefix is written.
 struct Name {
   const Currency* currency = nullptr;
@@ -95,7 +93,7 @@ size_t say(const Input& in, const Written& written, const Amount& amount, const 
 // "$5-10", "$5-$10 million", "$15–20".
 size_t say_range(const Input& in, const Written& written, const Amount& low, const Name& name,
                  const NormalizeOptions& options, Output& out) {
-  if (!is_dash(in.at(low.end))) return 0;
+  if (!in.dash(low.end)) return 0;
   size_t next = low.end + 1;
   if (currency_of_sign(in.at(next)) == name.currency) ++next;
   const auto high = parse_amount(in, next);

@@ -122,12 +122,15 @@ constexpr std::string_view kScoreWords =
     " got get gets scored score scores rated rate rates rating gave give gives earned earn received grade graded quiz "
     "test exam mark marks back marked a an my her his ";
 
-enum class FractionUse : uint8_t { kPart, kPair, kOutOf };
+enum class FractionUse : uint8_t { kPart, kPair, kOutOf, kOver };
 
 // "9/10 on the quiz", "20/20 vision", "in 3/4 time", "half of it".
 FractionUse fraction_use(const Input& in, size_t begin, size_t end, const std::string& above,
                          const std::string& below) {
   const Near next = word_after(in, end);
+  if (above.size() == 3 && below.size() > 1 && above > "069" && above < "251" &&
+      comes_after(in, begin, " bp pressure ", " is was of at a about around reading reads read ", 4))
+    return FractionUse::kOver;
   const bool is_music = (below == "4" || below == "8" || below == "2") && above != "1";
   if ((above == "24" && below == "7") || (above == "9" && below == "11")) return FractionUse::kPair;
   if (above == below || next.is(" vision eyesight hindsight ")) return FractionUse::kPair;
@@ -148,7 +151,8 @@ size_t read_fraction(const Input& in, size_t i, const NormalizeOptions& options,
   size_t top = i;
   std::string whole;
   if (const size_t end = in.digits_end(i);
-      in.at(end) == ' ' && in.digit(end + 1) && in.at(in.digits_end(end + 1)) == '/') {
+      (in.at(end) == ' ' || (in.at(end) == '-' && end == i + 1 && in.at(end + 2) == '/')) && in.digit(end + 1) &&
+      in.at(in.digits_end(end + 1)) == '/') {
     whole = in.ascii(i, end);
     top = end + 1;
   }
@@ -163,8 +167,10 @@ size_t read_fraction(const Input& in, size_t i, const NormalizeOptions& options,
   std::string words = fraction_words(above, below, options);
   const FractionUse use = whole.empty() ? fraction_use(in, i, end, above, below) : FractionUse::kPart;
   if (use != FractionUse::kPart) {
-    words = cardinal(above, {options.british}) + (use == FractionUse::kOutOf ? " out of " : " ") +
-            cardinal(below, {options.british});
+    const std::string_view between = use == FractionUse::kOutOf  ? " out of "
+                                     : use == FractionUse::kOver ? " over "
+                                                                 : " ";
+    words = cardinal(above, {options.british}) + std::string(between) + cardinal(below, {options.british});
   } else if (!whole.empty()) {
     if (is_one(above)) words.replace(0, 3, "a");
     words = cardinal(whole, {options.british}) + " and " + words;

@@ -8,12 +8,6 @@
 namespace syrinx::text {
 namespace {
 
-int value_of(const Input& in, size_t begin, size_t end) {
-  int value = 0;
-  for (size_t i = begin; i < end && end - begin <= 4; ++i) value = value * 10 + static_cast<int>(in.at(i) - '0');
-  return end - begin <= 4 ? value : -1;
-}
-
 std::string minute_words(int minutes) { return (minutes < 10 ? "oh " : "") + cardinal(std::to_string(minutes)); }
 
 // "am", "p.m.", behind white space or not: end, or 0; `letters` is "AM" or "PM".
@@ -46,12 +40,12 @@ std::optional<Time> parse_time(const Input& in, size_t i, bool may_be_bare) {
   const size_t hours_end = in.digits_end(i);
   if (hours_end == i || hours_end - i > 2) return std::nullopt;
   Time time;
-  time.hours = value_of(in, i, hours_end);
+  time.hours = in.value(i, hours_end);
   const std::string hour_words = cardinal(std::to_string(time.hours));
   const char32_t sign = in.at(hours_end);
   const size_t minutes_end = in.digits_end(hours_end + 1);
   if ((sign == ':' || sign == '.') && minutes_end == hours_end + 3) {
-    const int minutes = value_of(in, hours_end + 1, minutes_end);
+    const int minutes = in.value(hours_end + 1, minutes_end);
     time.half_end = half_of_day(in, minutes_end, time.half);
     const bool ends = in.ends_word(minutes_end) || time.half_end > 0;
     if (time.hours > 24 || minutes > 59 || !ends || (sign == '.' && (time.half_end == 0 || time.hours > 12)))
@@ -60,7 +54,7 @@ std::optional<Time> parse_time(const Input& in, size_t i, bool may_be_bare) {
     time.has_minutes = true;
     time.words = hour_words;
     if (sign == ':' && in.at(minutes_end) == ':' && in.digits_end(minutes_end + 1) == minutes_end + 3) {
-      const int seconds = value_of(in, minutes_end + 1, minutes_end + 3);
+      const int seconds = in.value(minutes_end + 1, minutes_end + 3);
       time.words += " " + minute_words(minutes) + " " + minute_words(seconds);
       time.end += 3;
       time.half_end = half_of_day(in, time.end, time.half);

@@ -45,6 +45,13 @@ std::string Input::ascii(size_t begin, size_t end) const {
   return out;
 }
 
+int Input::value(size_t begin, size_t end) const {
+  if (end - begin > 4) return -1;
+  int value = 0;
+  for (size_t i = begin; i < end; ++i) value = value * 10 + static_cast<int>(at(i) - '0');
+  return value;
+}
+
 Range Input::source(size_t begin, size_t end) const {
   return {chars_[begin].begin, std::max(chars_[begin].end, chars_[end - 1].end)};
 }

@@ -30,7 +30,9 @@ class Input {
   size_t skip_spaces(size_t i) const;
   bool matches(size_t i, std::string_view lower) const;  // ASCII, without case
   std::string ascii(size_t begin, size_t end) const;     // other characters are left out
-  Range source(size_t begin, size_t end) const;          // end > begin
+  int value(size_t begin, size_t end) const;             // of at most four digits; -1: there are more
+  bool dash(size_t i) const { return at(i) == '-' || at(i) == U'–'; }
+  Range source(size_t begin, size_t end) const;  // end > begin
   std::string_view source_text() const { return source_; }
 
  private:
