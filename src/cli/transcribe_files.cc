@@ -74,7 +74,7 @@ SoundSink stoppable(SoundSink sink) {
 
 SoundSource source_of(const std::string& file, const std::optional<PcmFormat>& raw) {
   return [=](const SoundSink& sink) -> Status {
-    if (file == "-") return read_standard_input(raw, sink);
+    if (file == "-") return read_standard_input(raw, stoppable(sink));
     return raw ? read_raw_file(file, *raw, sink) : read_sound(file, kTranscribeLimits, stoppable(sink));
   };
 }

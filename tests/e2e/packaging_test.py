@@ -117,7 +117,8 @@ class SystemdUnit(Program):
 
         self.assertGreater(number(unit, "TimeoutStopSec"), number(settings, "drain_timeout_s") + 10)
         self.assertGreater(number(unit, "LimitNOFILE"), 2 * number(settings, "max_connections"))
-
+        for setting in ("KillMode=mixed", "OOMPolicy=continue"):  # else its end, or theirs, is that of the decoders
+            self.assertIn(f"\n{setting}\n", unit)
 
     def test_a_fault_of_the_settings_is_not_tried_again(self):
         unit = (PACKAGING / "systemd/syrinx.service.in").read_text()

@@ -255,9 +255,11 @@ class Curl(Server):
         for _ in range(3):
             _, answer = self.curl(path, "--form", f"file=@{tone_file}", "--write-out", "\n%{http_code}")
             error, status = answer.rsplit(b"\n", 1)
-            self.assertEqual((status, json.loads(error)["error"]["param"]), (b"415", "file"))
-            self.assertIn("its decoder has ended with status 1", json.loads(error)["error"]["message"])
+            self.assertEqual(status, b"503")
+            self.assertIn("syrinx-decode has ended with status 1", json.loads(error)["error"]["message"])
         self.end_server()
+        self.assertIn("are refused: the program syrinx-decode has ended with status 1", "".join(self.lines))
+        self.assertIn("syrinx-decode has ended with status 1", self.logged("transcription")[0]["error"])
         self.start_server(model=recogniser)
         for _ in range(3):  # the first by the child that waited
             self.check_heard(tone_file)
@@ -274,6 +276,22 @@ class Curl(Server):
         tone_file = self.made_m4a()
         for _ in range(3):  # the first by the child that waited
             self.check_heard(tone_file)
+
+    def test_end_does_not_wait_for_a_silent_decoder(self):
+        sleeper = self.folder / "sleeper"
+        sleeper.write_text("#!/bin/sh\nexec sleep 100\n")
+        sleeper.chmod(0o755)
+        self.start_server("--drain-timeout", "1", variables={"SYRINX_DECODE": str(sleeper)},
+                          model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])
+        asked = subprocess.Popen(["curl", "--silent", f"http://{self.host}:{self.port}/v1/audio/transcriptions", "--form", "file=@-"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        asked.stdin.write(b"#!AMR\n" + bytes(100))
+        asked.stdin.close()
+        self.wait_for(lambda: self.free_slots("recognition") < 4)
+        begun = time.monotonic()
+        self.end_server()
+        self.assertLess(time.monotonic() - begun, 20)
+        asked.wait(60)
 
     def test_curl_sends_recordings(self):
         self.start_server(model=["--speech-model", "", "--recognition-model", tiny_whisper(self.folder / "tiny")])

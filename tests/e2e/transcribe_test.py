@@ -102,6 +102,22 @@ class Transcribe(Tiny):
         good = self.run_it("transcribe", "--model", self.model, self.folder / "good.wav", variables={"LD_LIBRARY_PATH": str(hidden)})
         self.assertEqual((good[0], good[2]), (0, ""))
 
+    def test_ctrl_c_ends_the_wait_for_a_decoder(self):
+        sleeper, begun = self.file("sleeper", b"#!/bin/sh\ntouch begun\nexec sleep 100\n"), self.out / "begun"
+        sleeper.chmod(0o755)
+        film = self.file("a.webm", b"\x1aE\xdf\xa3" + bytes(100))
+        for arguments in ([film], ["-"]):
+            begun.unlink(missing_ok=True)
+            running = self.start("transcribe", "--model", self.model, *arguments, variables={"SYRINX_DECODE": str(sleeper)})
+            if arguments == ["-"]:
+                running.stdin.write(film.read_bytes())
+            running.stdin.close()
+            self.wait_for(begun.exists)
+            asked = time.monotonic()
+            running.send_signal(signal.SIGINT)
+            self.assertEqual(running.wait(60), 130)
+            self.assertLess(time.monotonic() - asked, 20)
+
     def test_sounds_that_are_no_sounds(self):
         nan = struct.pack("<f", math.nan)
         whole = (DATA / "audio/flac_24000.flac").read_bytes()

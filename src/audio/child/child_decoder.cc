@@ -12,6 +12,7 @@ namespace syrinx {
 namespace {
 
 constexpr int64_t kLeastAllMs = 60000;
+constexpr int kSpareMs = 2000;
 constexpr int64_t kBytesPerMs = 20;  // of a file; the slowest known is AMR on a small ARM, above 50
 
 struct Spare {
@@ -38,6 +39,8 @@ std::optional<DecoderProcess> take_spare() {
   return taken;
 }
 
+Status make_ready(DecoderProcess& child) { return child.has_answered() ? Status() : await_ready(child); }
+
 // Starts it where it is kept and none waits.
 Status fill_spare() {
   const std::lock_guard lock(spare().mutex);
@@ -51,6 +54,8 @@ Status fill_spare() {
 
 Status decode_in_child(std::span<const std::byte> file, SoundContainer container, const std::string& name,
                        MonoMixer& mixer) {
+  Status wanted;
+  const auto ask = [&] { return wanted = mixer.look({}); };
   std::optional<DecoderProcess> child = take_spare();
   if (child && !child->is_running()) child.reset();  // one that waits may have been ended for want of memory
   if (!child) {
@@ -59,10 +64,13 @@ Status decode_in_child(std::span<const std::byte> file, SoundContainer container
     child.emplace(std::move(*started));
   }
   child->set_patience({.all_ms = kLeastAllMs + static_cast<int64_t>(file.size()) / kBytesPerMs});
-  Status decoded = decode_by(*child, {file, container, name, mixer});
+  child->ask_while_waiting(ask);
+  if (const Status ready = make_ready(*child); !ready)
+    return wanted ? tl::unexpected(no_decoder(container, name, ready.error())) : wanted;
+  Status decoded = decode_by(*child, {file, container, name, mixer, /*is_ready=*/true});
   child.reset();
   static_cast<void>(fill_spare());  // the next decoding tries again, and says why not
-  return decoded;
+  return wanted ? decoded : wanted;
 }
 
 Status keep_spare_decoder() {
@@ -70,7 +78,12 @@ Status keep_spare_decoder() {
     const std::lock_guard lock(spare().mutex);
     spare().is_kept = true;
   }
-  return fill_spare();
+  SYRINX_TRY_VOID(fill_spare());
+  const std::lock_guard lock(spare().mutex);
+  if (!spare().child || !spare().child->has_answer_within(kSpareMs)) return {};  // it may still come
+  Status ready = make_ready(*spare().child);
+  if (!ready) spare().child.reset();
+  return ready;
 }
 
 void drop_spare_decoder() {

@@ -46,6 +46,9 @@ class Talk {
   }
   Status told(const Status& status) const {
     if (status) return {};
+    if (status.error().code == Code::kUnavailable)
+      return fail(Code::kUnavailable, "'{}' was not decoded: its decoder {}; try again later", job_.name,
+                  status.error().message);
     return fail(Code::kUnsupported, "'{}' cannot be decoded: its decoder {}; convert it to WAV", job_.name,
                 status.error().message);
   }
@@ -72,15 +75,8 @@ Status Talk::run() {
 }
 
 Status Talk::begin() {
-  MessageHeader header{};
-  SYRINX_TRY_VOID(receive(header));
-  if (header.kind == DecodeMessage::kFault) return take_fault(header.bytes);
-  ReadyBody ready{};
-  if (header.kind != DecodeMessage::kReady || header.bytes != sizeof ready) return nonsense();
-  SYRINX_TRY_VOID(receive(ready));
-  if (ready.version != kDecodeVersion)
-    return tl::unexpected(
-        no_decoder(job_.container, job_.name, {Code::kUnsupported, "the program syrinx-decode is of another version"}));
+  if (const Status ready = job_.is_ready ? Status() : await_ready(child_); !ready)
+    return tl::unexpected(no_decoder(job_.container, job_.name, ready.error()));
   const DecodeOrder order{job_.container, job_.mixer.takes_parts() ? 1U : 0U, job_.file.size()};
   return told(child_.send(std::as_bytes(std::span(&order, 1))));
 }
@@ -153,7 +149,6 @@ Status Talk::take_fault(uint32_t bytes) {
 tl::unexpected<Error> Talk::sentence(DecodeFault fault, const std::string& detail) const {
   const std::string& name = job_.name;
   switch (fault) {
-    case DecodeFault::kNoLibraries:
     case DecodeFault::kNoSandbox: return tl::unexpected(no_decoder(job_.container, name, {Code::kUnsupported, detail}));
     case DecodeFault::kCutOff:
       return fail(Code::kDataLoss,
@@ -176,12 +171,48 @@ tl::unexpected<Error> Talk::sentence(DecodeFault fault, const std::string& detai
                   kMaxDecodeChannels);
     case DecodeFault::kNoMemory:
       return fail(Code::kLimitExceeded, "'{}' needs more memory than a decoder may have; convert it to WAV", name);
+    case DecodeFault::kNoLibraries:  // is told before
     case DecodeFault::kNone: break;
   }
   return tl::unexpected(nonsense().error());
 }
 
+// Before a file is there to blame.
+Status received(const Status& status) {
+  if (status) return {};
+  return fail(Code::kUnavailable, "the program syrinx-decode {}", status.error().message);
+}
+
+template <class Body>
+Status receive_early(DecodeChannel& child, Body& body) {
+  return received(child.receive(std::as_writable_bytes(std::span(&body, 1))));
+}
+
+Status broke_rules() {
+  return fail(Code::kUnsupported, "the program syrinx-decode broke the rules of its messages and was ended");
+}
+
 }  // namespace
+
+Status await_ready(DecodeChannel& child) {
+  MessageHeader header{};
+  SYRINX_TRY_VOID(receive_early(child, header));
+  if (header.kind == DecodeMessage::kReady && header.bytes == sizeof(ReadyBody)) {
+    ReadyBody ready{};
+    SYRINX_TRY_VOID(receive_early(child, ready));
+    if (ready.version == kDecodeVersion) return {};
+    return fail(Code::kUnsupported, "the program syrinx-decode is of another version");
+  }
+  DecodeFault fault{};
+  if (header.kind != DecodeMessage::kFault || header.bytes < sizeof fault ||
+      header.bytes > sizeof fault + kMaxDetailBytes)
+    return broke_rules();
+  SYRINX_TRY_VOID(receive_early(child, fault));
+  std::string detail(header.bytes - sizeof fault, ' ');
+  SYRINX_TRY_VOID(received(child.receive(std::as_writable_bytes(std::span(detail)))));
+  if (fault != DecodeFault::kNoLibraries) return broke_rules();
+  return fail(Code::kUnsupported, "{}", printable(detail));
+}
 
 Status decode_by(DecodeChannel& child, const DecodeJob& job) { return Talk(child, job).run(); }
 

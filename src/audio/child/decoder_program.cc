@@ -13,11 +13,11 @@
 namespace syrinx {
 namespace {
 
-constexpr const char* kOwnProgram = "/proc/self/exe";
+namespace fs = std::filesystem;
 
 struct Search {
   uintptr_t address;
-  std::string path;  // of the file that holds the address
+  std::string path;  // of the file that holds the address; empty: the program's
 };
 
 int look_at(dl_phdr_info* object, size_t /*size*/, void* search) {
@@ -26,25 +26,31 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* search) {
     const auto& part = object->dlpi_phdr[i];
     const uintptr_t begin = object->dlpi_addr + part.p_vaddr;
     if (part.p_type != PT_LOAD || wanted->address < begin || wanted->address - begin >= part.p_memsz) continue;
-    // The program itself has no name here.
-    wanted->path = object->dlpi_name == nullptr || *object->dlpi_name == '\0' ? kOwnProgram : object->dlpi_name;
+    wanted->path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
     return 1;
   }
   return 0;
 }
 
-}  // namespace
-
-Result<std::string> find_decoder_program() {
-  if (const char* const named = std::getenv("SYRINX_DECODE"); named != nullptr) return std::string(named);
+// The folder of the program or library that holds this code; empty: unknown.  A program that was replaced since it was
+// started has a name of its own in /proc, in the same folder.
+fs::path find_folder() {
   Search search{reinterpret_cast<uintptr_t>(&look_at), {}};
   ::dl_iterate_phdr(look_at, &search);
   std::error_code error;
-  // An update may have replaced the program while it runs: its link still names the folder, and leads to no file.
-  const std::filesystem::path file = search.path == kOwnProgram ? std::filesystem::read_symlink(search.path, error)
-                                                                : std::filesystem::canonical(search.path, error);
-  const std::filesystem::path here = file.parent_path();
-  if (!error)
+  const fs::path file =
+      search.path.empty() ? fs::read_symlink("/proc/self/exe", error) : fs::canonical(search.path, error);
+  return error ? fs::path() : file.parent_path();
+}
+
+}  // namespace
+
+Result<std::string> find_decoder_program() {
+  // The user of a program with more rights does not choose what runs with them.
+  if (const char* const named = ::secure_getenv("SYRINX_DECODE"); named != nullptr && *named != '\0')
+    return std::string(named);
+  static const fs::path here = find_folder();
+  if (!here.empty())
     for (const char* const place :
          {"syrinx-decode", "../libexec/syrinx/syrinx-decode", "../../libexec/syrinx/syrinx-decode"})
       if (const std::string path = (here / place).lexically_normal().string(); ::access(path.c_str(), X_OK) == 0)

@@ -7,9 +7,10 @@
 
 namespace syrinx {
 
-// SYRINX_DECODE where the environment has it; else beside the program or library that holds this code, or in
+// SYRINX_DECODE where the environment has it and it is not empty; else beside the program or library that holds this
+// code, or in
 // ../libexec/syrinx of its folder (../../libexec/syrinx of a library's), or where this build installs it. kUnsupported:
-// nowhere.
+// nowhere.  The folder is found once, so that another version of the file may take its place.
 Result<std::string> find_decoder_program();
 
 }  // namespace syrinx

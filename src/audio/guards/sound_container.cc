@@ -66,6 +66,8 @@ std::optional<SoundContainer> container_of(std::span<const std::byte> file) {
 }
 
 Error no_decoder(SoundContainer container, const std::string& name, const Error& cause) {
+  if (cause.code == Code::kUnavailable)
+    return {cause.code, fmt::format("'{}' cannot be decoded now: {}; try again later", name, cause.message)};
   return {Code::kUnsupported, fmt::format("'{}' is {}, which needs FFmpeg's libraries, and {}; WAV, FLAC, MP3, Ogg "
                                           "with Vorbis or Opus need none of them",
                                           name, kind_of(container), cause.message)};

@@ -2,6 +2,7 @@
 // decodes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "audio/sandbox/libav_decoder.h"
@@ -11,7 +12,10 @@ namespace syrinx {
 
 using DecodeOne = std::function<DecodeEnd(const Libav& libav, const DecodeOrder& order, ParentLink& parent)>;
 
+// By the size of the file, besides; the slowest kind known is AMR on a small ARM, above 50 kB/s.
+inline constexpr uint64_t kLeastCpuS = 10, kFileBytesPerS = 20000;
+
 // On kDecodeSocket.  Returns the status to exit with.
-int run_decoder(const DecodeOne& decode);
+int run_decoder(const DecodeOne& decode, uint64_t least_cpu_s = kLeastCpuS);
 
 }  // namespace syrinx

@@ -290,6 +290,39 @@ TEST(ChildDecoder, MissingProgramIsNamed) {
   ASSERT_EQ(::setenv("SYRINX_DECODE", kept.c_str(), 1), 0);
 }
 
+// By a decoder that says nothing.
+TEST(ChildDecoder, UnwantedRecordingEndsTheWait) {
+  const TempFolder folder;
+  const std::string sleeper = folder.path() + "/sleeper", kept = std::getenv("SYRINX_DECODE");
+  write_text(sleeper, "#!/bin/sh\nexec sleep 100\n");
+  std::filesystem::permissions(sleeper, std::filesystem::perms::owner_all);
+  ASSERT_EQ(::setenv("SYRINX_DECODE", sleeper.c_str(), 1), 0);
+  const std::string file = "#!AMR\n" + std::string(100, '\0');
+  int asked = 0;
+  const SoundSink sink{.begin = [](int, std::optional<uint64_t>) { return Status(); },
+                       .add = [](std::span<const float>) { return Status(); },
+                       .looked = [&](uint64_t) { return ++asked < 3 ? Status() : fail(Code::kNotFound, "gone"); }};
+  const Stopwatch watch;
+  const Status got = read_sound(std::as_bytes(std::span(file)), "me", {}, sink);
+  ASSERT_EQ(::setenv("SYRINX_DECODE", kept.c_str(), 1), 0);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::kNotFound);
+  EXPECT_EQ(got.error().message, "gone");
+  EXPECT_EQ(asked, 3);
+  EXPECT_LT(watch.elapsed_ms(), 15000);
+}
+
+TEST(ChildDecoder, SpareTellsThatDecodingsFail) {
+  const std::string kept = std::getenv("SYRINX_DECODE");
+  ASSERT_EQ(::setenv("SYRINX_DECODE", "/bin/false", 1), 0);
+  const Status got = keep_spare_decoder();
+  drop_spare_decoder();
+  ASSERT_EQ(::setenv("SYRINX_DECODE", kept.c_str(), 1), 0);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::kUnavailable);
+  EXPECT_THAT(got.error().message, HasSubstr("syrinx-decode has ended with status 1"));
+}
+
 // Tables of an MP4 that cost FFmpeg's reader gigabytes or minutes where nobody stops it.
 std::string be(uint64_t value, size_t bytes = 4) {
   std::string text;

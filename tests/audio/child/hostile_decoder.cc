@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -61,8 +62,20 @@ DecodeEnd spin() {
   }
   return told("loop", false);
 }
+DecodeEnd burn(ParentLink& parent) {  // until the end of all its time
+  parent.set_processor_time(1000);
+  return spin();
+}
+DecodeEnd compute_first(ParentLink& parent) {
+  timespec used{};
+  do ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  while (used.tv_sec == 0 && used.tv_nsec < 500000000);
+  parent.give_format(8000, 1);
+  parent.give_samples(std::vector<float>(1000, 0.5f));
+  return {};
+}
 DecodeEnd hang() {
-  for (;;) ::usleep(100000);
+  for (;;) ::sleep(3600);
 }
 DecodeEnd crash() {
   volatile int* nowhere = nullptr;
@@ -101,6 +114,8 @@ DecodeEnd behave(const std::string& how, const DecodeOrder& order, ParentLink& p
   if (how == "memory") return take_memory();
   if (how == "inherit") return inherit();
   if (how == "spin") return spin();
+  if (how == "burn") return burn(parent);
+  if (how == "compute") return compute_first(parent);
   if (how == "hang") return hang();
   if (how == "crash") return crash();
   if (how == "beyond") return read_beyond(order, parent);
@@ -117,6 +132,8 @@ int main(int count, char** words) {
   if (count != 2) return 1;
   const std::string how = words[1];
   if (how == "exit") return 9;
+  const uint64_t least_cpu_s = how == "burn" ? 1 : syrinx::kLeastCpuS;
   ::_exit(syrinx::run_decoder([&how](const syrinx::Libav&, const syrinx::DecodeOrder& order,
-                                     syrinx::ParentLink& parent) { return syrinx::behave(how, order, parent); }));
+                                     syrinx::ParentLink& parent) { return syrinx::behave(how, order, parent); },
+                              least_cpu_s));
 }
