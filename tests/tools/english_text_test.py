@@ -60,7 +60,8 @@ class EnglishText(unittest.TestCase):
 
     def test_table_is_whole(self):
         for respelling, rows in TABLE.items():
-            self.assertEqual(respelling, respelling.lower())
+            if respelling != respelling.lower():  # a stress in capitals, which tells it from another respelling
+                self.assertIn("-", respelling)
             for row in rows:
                 self.assertTrue(row.word or row.sounds, respelling)
 
