@@ -9,13 +9,6 @@
 namespace {
 std::atomic<size_t> count{0};
 std::atomic<size_t> before_refusal{0};
-
-bool is_refused() {
-  size_t left = before_refusal.load();
-  while (left > 0)
-    if (before_refusal.compare_exchange_weak(left, left - 1)) return left == 1;
-  return false;
-}
 }  // namespace
 
 // ThreadSanitizer links operators of its own, which cannot be replaced: there only buffers are counted.
@@ -38,6 +31,15 @@ bool refuses_allocation() { return before_refusal != 0; }
 }  // namespace syrinx
 
 #if !defined(SYRINX_NOTHING_IS_COUNTED)
+namespace {
+bool is_refused() {
+  size_t left = before_refusal.load();
+  while (left > 0)
+    if (before_refusal.compare_exchange_weak(left, left - 1)) return left == 1;
+  return false;
+}
+}  // namespace
+
 void* operator new(size_t size) {
   count.fetch_add(1, std::memory_order_relaxed);
   if (is_refused()) throw std::bad_alloc();

@@ -121,13 +121,13 @@ TEST(HomographRules, AuxiliaryDecidesRead) {
   EXPECT_EQ(ruled("It was never [read] aloud."), "read_past");
   EXPECT_EQ(ruled("They have [read] access."), "read_present");
   EXPECT_EQ(ruled("You have to [read] it."), "");
-  EXPECT_EQ(ruled("I'll have you [read] it."), "");
+  EXPECT_EQ(ruled("I'll have you [read] it."), "read_present");
   EXPECT_EQ(ruled("I have. [Read] it."), "");
 }
 
 TEST(HomographRules, PlacesNeedANeighbour) {
   EXPECT_EQ(ruled("[Reading] is fun."), "reading_en");
-  EXPECT_EQ(ruled("[Reading] is a town in Berkshire."), "");
+  EXPECT_EQ(ruled("[Reading] is a town in Berkshire."), "reading_geo");
   EXPECT_EQ(ruled("We like [Reading]."), "");
 }
 
