@@ -168,7 +168,7 @@ bool DecoderProcess::has_answer_within(int ms) const {
 
 Error DecoderProcess::end() {
   const pid_t pid = std::exchange(pid_, -1);
-  const Error untold{Code::kUnsupported, "has ended"};
+  Error untold{Code::kUnsupported, "has ended"};
   if (pid < 0) return untold;
   socket_ = Descriptor(-1);  // which ends it, too, where no signal does
   kill_child(pid, handle_.value());
