@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a beam of 5 costs: whole transcriptions by `syrinx serve` and by faster-whisper, greedily and by the beam, on the same weights.
+"""Cost of a beam of 5: whole transcriptions by `syrinx serve` and by faster-whisper, greedily and by the beam, on the same weights.
 
 The clip is the five LibriVox sentences of Debian's pocketsphinx-testdata, one after another (24.7 s). Both keep their defaults otherwise
 (Syrinx detects voice activity, faster-whisper does not); both know that the language is English. Runs alternate, a round of all racers
@@ -96,7 +96,7 @@ def user_s(pid: int) -> tuple[float, float]:
 
 
 def all_user_s() -> float:
-    """Of all programs without a nice value."""
+    """Processor time of all programs without a nice value."""
     return int(pathlib.Path("/proc/stat").read_text().split()[1]) * TICK_S
 
 

@@ -7,8 +7,7 @@
 // libsndfile reads it: AIFF, AU, CAF with ALAC, W64, RF64, other kinds of WAV and more.  WebM, Matroska, MP4 (m4a),
 // AAC, ASF (WMA), AMR and Ogg with FLAC by FFmpeg's libraries, in a child process (child_decoder.h).  Known by what is
 // in the file, not by its name.  An ID3 tag in front is skipped.  The rate is the file's (Opus: 48 kHz); several
-// channels become their mean, as in the maker's pocket_tts/data/audio_utils.py, but where they cancel each other
-// (mono_mixer.h).
+// channels become their mean, but where they cancel each other (mono_mixer.h).
 //
 // A recording that is cut off or damaged on its way: with a sink that can be warned it is read as far as it is whole,
 // unless that is nothing; MP4 only where its tables stand before the sound, or it was written piece by piece.

@@ -23,14 +23,12 @@ constexpr std::string_view kBe =
     " is are was were am be been being isn't aren't wasn't weren't i'm you're we're they're he's she's it's who's ";
 constexpr std::string_view kAdverbs =
     " not never ever always often already also just even only still now then once twice yet all both quite very so "
-    "more "
-    "most soon again thus almost since too well rather less ";
+    "more most soon again thus almost since too well rather less ";
 constexpr std::string_view kSubjects = " i you he she we they ";
 // "I'll have you read it": have is the main verb.
 constexpr std::string_view kBeforeCausative =
     " will would to can could should may might must shall i you he she we they who let's i'll you'll he'll she'll "
-    "we'll "
-    "they'll i'd you'd he'd she'd we'd they'd ";
+    "we'll they'll i'd you'd he'd she'd we'd they'd ";
 // "They have read access": the noun.
 constexpr std::string_view kBehindNoun =
     " access accesses only permission permissions rights privilege privileges speed speeds latency throughput write "
@@ -44,9 +42,9 @@ constexpr std::string_view kFish =
     " dinner lunch supper grilled fillet fillets lemon fishing fisherman angler anglers hooked lake pond striped sea "
     "largemouth smallmouth trout salmon perch pike catfish fish menu chips ";
 constexpr std::string_view kMusic =
-    " guitar guitars guitarist drum drums drummer player players line lines clef amp band solo note notes music played "
-    "plays play playing string strings vocal vocals singer keyboard piano song songs album boost treble speaker "
-    "speakers sound jazz double ";
+    " guitar guitars guitarist drum drums drummer player players line lines clef amp band solo note notes music "
+    "played plays play playing string strings vocal vocals singer keyboard piano song songs album boost treble "
+    "speaker speakers sound jazz double ";
 constexpr std::string_view kTowns = " town city borough council railroad university county mayor ";
 
 // Empty for a mark and beyond the ends.

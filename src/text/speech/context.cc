@@ -8,37 +8,34 @@ constexpr size_t kMostGap = 4;       // characters between a word and the number
 
 constexpr std::string_view kFunctionWords =
     " a an the this that these those my your his her its our their of in on at by for with from into onto about as "
-    "than "
-    "if while though although because since until till unless upon over under between among through during without "
-    "within against toward towards before after behind beyond near per via despite above below across along around "
-    "beside besides beneath throughout to and or but nor yet so i you he she it we they me him us them there here who "
-    "whom whose which what when where why how can could will would shall should may might must cannot am are is was "
-    "were be been being have has had do does did not never very too also just only then now again still quite rather "
-    "almost always often well even more most less least each every any all both off out up down away back apart ago "
-    "later earlier today tomorrow yesterday total altogether plus minus times went came goes comes got gets made makes "
-    "said says fell rose won lost took stood lay ran paid cost costs seems became remains long wide tall deep high "
-    "thick old if isn't wasn't aren't weren't won't can't don't doesn't didn't no yes ";
+    "than if while though although because since until till unless upon over under between among through during "
+    "without within against toward towards before after behind beyond near per via despite above below across along "
+    "around beside besides beneath throughout to and or but nor yet so i you he she it we they me him us them there "
+    "here who whom whose which what when where why how can could will would shall should may might must cannot am "
+    "are is was were be been being have has had do does did not never very too also just only then now again still "
+    "quite rather almost always often well even more most less least each every any all both off out up down away "
+    "back apart ago later earlier today tomorrow yesterday total altogether plus minus times went came goes comes "
+    "got gets made makes said says fell rose won lost took stood lay ran paid cost costs seems became remains long "
+    "wide tall deep high thick old if isn't wasn't aren't weren't won't can't don't doesn't didn't no yes ";
 
 constexpr std::string_view kSingularDeterminers = " a an another every each ";
 constexpr std::string_view kDeterminers = " the this that my your his her its our their one's whose no any some same ";
 constexpr std::string_view kAdjectives =
     " new whole mere single huge large small big massive whopping extra full additional record cool nice standard "
-    "further separate similar recent first second last next average minimum maximum annual monthly initial final total "
-    "estimated reported rare crisp old hefty modest lucrative generous flat fixed short long quick easy tiny giant "
-    "good "
-    "great lovely proposed planned steep near potential ";
+    "further separate similar recent first second last next average minimum maximum annual monthly initial final "
+    "total estimated reported rare crisp old hefty modest lucrative generous flat fixed short long quick easy tiny "
+    "giant good great lovely proposed planned steep near potential ";
 // Nouns that an amount of money describes without an article too.
 constexpr std::string_view kPricedNouns =
     " bill bills note notes coin coins ticket tickets gift fee fees fine fines loan loans deal deals grant grants "
-    "check "
-    "checks cheque cheques prize prizes tip tips salary salaries budget budgets bonus bonuses reward rewards donation "
-    "donations discount discounts investment contract contracts project lawsuit settlement voucher vouchers seat seats "
-    "meal meals house houses home homes rebate surcharge deposit subscription refund bet bets ";
+    "check checks cheque cheques prize prizes tip tips salary salaries budget budgets bonus bonuses reward rewards "
+    "donation donations discount discounts investment contract contracts project lawsuit settlement voucher vouchers "
+    "seat seats meal meals house houses home homes rebate surcharge deposit subscription refund bet bets ";
 // Verbs of the past that stand behind an amount: "Her last $5 bought bread".
 constexpr std::string_view kPastVerbs =
     " felt bought brought sold left came gave kept meant made saw held sent did took led stood ran grew broke fell "
-    "rose "
-    "became began built caught flew found hit hurt lost paid put read said set spent taught thought told went won ";
+    "rose became began built caught flew found hit hurt lost paid put read said set spent taught thought told went "
+    "won ";
 // In -ed or -ly, but may stand before a noun.
 constexpr std::string_view kNoVerbs =
     " red bed shed feed seed speed weed breed need limited unlimited used fixed weekly monthly daily yearly hourly "

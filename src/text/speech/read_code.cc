@@ -15,27 +15,24 @@ constexpr size_t kMostModelLetters = 3, kMostModelDigits = 3;
 // Endings of files: those that are spelled, and those that are words.  Source: the suffixes of shared-mime-info 2.2.
 constexpr std::string_view kSpelledEndings =
     " cpp cc cxx hpp hh c h py js ts jsx tsx rb rs sh txt html htm css scss xml svg pdf csv tsv md rst sql php pl kt "
-    "cs "
-    "vb lua asm ps wav mp3 mp4 mkv avi mov flac ogg png jpg gif bmp tif tiff webp psd ico exe dll so dylib msi deb rpm "
-    "iso img xls xlsx ppt pptx odt rtf tex bib cfg cnf yml gz bz2 xz tgz rar jar apk ipa dmg pem crt cer db sqlite ini "
-    "ipynb npz npy pt onnx gguf ttf otf srt vtt eml ics kml gpx ";
+    "cs vb lua asm ps wav mp3 mp4 mkv avi mov flac ogg png jpg gif bmp tif tiff webp psd ico exe dll so dylib msi "
+    "deb rpm iso img xls xlsx ppt pptx odt rtf tex bib cfg cnf yml gz bz2 xz tgz rar jar apk ipa dmg pem crt cer db "
+    "sqlite ini ipynb npz npy pt onnx gguf ttf otf srt vtt eml ics kml gpx ";
 constexpr std::string_view kSaidEndings =
-    " json yaml toml jpeg mpeg zip tar bat log conf config lock go swift java dart scala vue bin bak tmp dat doc docx "
-    "env key app patch diff make cmake gradle properties template backup old ";
+    " json yaml toml jpeg mpeg zip tar bat log conf config lock go swift java dart scala vue bin bak tmp dat doc "
+    "docx env key app patch diff make cmake gradle properties template backup old ";
 // Those that may as well begin a sentence behind a full stop without a space: "I left.go home".
 constexpr std::string_view kPlainEndings =
     " so c h ps zip tar bat log lock go swift scala key app patch make properties template backup old ";
 // A file is spoken of behind these, and before the last two.
 constexpr std::string_view kBeforeFile =
-    " file files open opens opened edit edited editing run running compile called named rename delete download extract "
-    "unzip save saved load see in from into import via ";
+    " file files open opens opened edit edited editing run running compile called named rename delete download "
+    "extract unzip save saved load see in from into import via ";
 constexpr std::string_view kBehindFile = " file files ";
 constexpr std::string_view kFileNames =
     " main index app server client config test tests util utils handler handlers router routes model models types "
-    "package "
-    "cargo poetry yarn setup build data private public error access debug system output dump backup archive flake "
-    "gemfile "
-    "composer catalog makefile ";
+    "package cargo poetry yarn setup build data private public error access debug system output dump backup archive "
+    "flake gemfile composer catalog makefile ";
 
 bool is_name_sign(char32_t c) { return c == '_' || c == '-' || c == '.'; }
 
@@ -254,10 +251,10 @@ namespace {
 
 // The symbols of the elements (IUPAC, 2022).
 constexpr std::string_view kElements =
-    " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
-    "Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au "
-    "Hg "
-    "Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og ";
+    " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr "
+    "Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt "
+    "Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc "
+    "Lv Ts Og ";
 
 // Length of the element's symbol at i, the longer first; 0: none.
 size_t element_length(const Input& in, size_t i) {

@@ -8,19 +8,13 @@
 namespace syrinx::text {
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths = {"january",   "february", "march",    "april",
-                                                      "may",       "june",     "july",     "august",
-                                                      "september", "october",  "november", "december"};
-
-std::string capitalised(std::string_view word) {
-  std::string out(word);
-  out[0] = ascii_upper(out[0]);
-  return out;
-}
+constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
+                                                      "May",       "June",     "July",     "August",
+                                                      "September", "October",  "November", "December"};
 
 // "March fifteenth, twenty twenty four"; British "the fifteenth of March, twenty twenty four".
 std::string date_words(int year_number, int month, int day, const NormalizeOptions& options) {
-  const std::string name = capitalised(kMonths[static_cast<size_t>(month - 1)]);
+  const std::string name(month_name(month));
   const std::string number = ordinal(std::to_string(day));
   std::string words = options.british ? "the " + number + " of " + name : name + " " + number;
   if (year_number >= 1000) {
@@ -93,8 +87,7 @@ size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeO
   const int a = in.value(i, slash);
   const int b = in.value(slash + 1, end);
   if (end - slash == 5 && a >= 1 && a <= 12 && b >= 1900 && b <= 2099) {
-    out.numbers(capitalised(kMonths[static_cast<size_t>(a - 1)]) + " " + year(std::to_string(b), {options.british}), i,
-                end);
+    out.numbers(std::string(month_name(a)) + " " + year(std::to_string(b), {options.british}), i, end);
     return end;
   }
   const Near before = word_before(in, i);
@@ -111,14 +104,17 @@ size_t read_short_date(const Input& in, size_t i, size_t slash, const NormalizeO
 
 }  // namespace
 
+std::string_view month_name(int number) { return kMonths[static_cast<size_t>(number - 1)]; }
+
 Month parse_month(const Input& in, size_t i) {
   if (!in.upper(i)) return {};
   const size_t end = in.letters_end(i);
   const std::string word = ascii_lower(in.ascii(i, end));
   if (word.size() < 3) return {};
   for (size_t m = 0; m < kMonths.size(); ++m) {
-    if (word == kMonths[m]) return {static_cast<int>(m) + 1, end};
-    if (word == kMonths[m].substr(0, 3) || (word == "sept" && m == 8)) {
+    const std::string name = ascii_lower(kMonths[m]);
+    if (word == name) return {static_cast<int>(m) + 1, end};
+    if (word == name.substr(0, 3) || (word == "sept" && m == 8)) {
       return {static_cast<int>(m) + 1, in.at(end) == '.' ? end + 1 : end};
     }
   }
@@ -203,7 +199,7 @@ size_t read_month_date(const Input& in, size_t i, const NormalizeOptions& option
   if (in.upper(i)) {
     const Month month = parse_month(in, i);
     if (month.number == 0 || in.at(month.end) != ' ') return 0;
-    const std::string name = capitalised(kMonths[static_cast<size_t>(month.number - 1)]);
+    const std::string name(month_name(month.number));
     if (size_t end = day_end(in, month.end + 1, day);
         end > 0 && !(in.at(end) == ':' && in.digit(end + 1)) && !counts_things(in, i, end)) {
       out.word(name, i, month.end);
@@ -228,7 +224,7 @@ size_t read_month_date(const Input& in, size_t i, const NormalizeOptions& option
   if (month.number == 0) return 0;
   const bool has_the = !out.tokens().empty() && ascii_lower(out.tokens().back().text) == "the";
   out.numbers((has_the ? "" : "the ") + ordinal(std::to_string(day)) + " of", i, end);
-  out.word(capitalised(kMonths[static_cast<size_t>(month.number - 1)]), at + 1, month.end);
+  out.word(std::string(month_name(month.number)), at + 1, month.end);
   const size_t after = read_year_after(in, month.end, options, out);
   return after > 0 ? after : month.end;
 }

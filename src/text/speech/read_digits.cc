@@ -16,12 +16,12 @@ constexpr size_t kLookForDial = 60;  // characters
 
 // The number of these is a code.
 constexpr std::string_view kCodeWords =
-    " code codes pin pins pincode ssn otp passcode password isbn serial iban vin ein routing zip zipcode postcode imei "
-    "sku barcode ";
+    " code codes pin pins pincode ssn otp passcode password isbn serial iban vin ein routing zip zipcode postcode "
+    "imei sku barcode ";
 constexpr std::string_view kNothingElse = " code pin pincode passcode otp ";  // before a number, all are codes
 constexpr std::string_view kBetween =
-    " is are was were be number numbers no id my your his her our their it enter use type as now s verification access "
-    "security ";
+    " is are was were be number numbers no id my your his her our their it enter use type as now s verification "
+    "access security ";
 // These have a number, but may stand before a year or a quantity too.
 constexpr std::string_view kNumberedWords =
     " card cards account acct confirmation tracking badge licence license passport invoice visa mastercard amex "
@@ -30,21 +30,19 @@ constexpr std::string_view kOrderWords = " order ticket membership ";  // most o
 constexpr std::string_view kNumberWords = " number numbers no id ";
 constexpr std::string_view kOwners =
     " my your his her our their the this phone telephone mobile cell fax account serial case customer member patient "
-    "employee "
-    "student registration model ";
+    "employee student registration model ";
 constexpr std::string_view kDialWords = " dial fax telephone tel hotline whatsapp ";
 constexpr std::string_view kCallWords = " call ring phone text mobile cell ";
 constexpr std::string_view kBetweenPhone = " us me him her them at on is now number back please just or my our your ";
 // Behind a number these show a quantity.
 constexpr std::string_view kCountedWords =
-    " percent more less fewer new square cubic hundred thousand million billion trillion dozen short extra additional "
-    "further other different young old big small large sure ";
+    " percent more less fewer new square cubic hundred thousand million billion trillion dozen short extra "
+    "additional further other different young old big small large sure ";
 constexpr std::array<std::string_view, 14> kShortNumbers = {"911", "999", "112", "111", "101", "311", "411",
                                                             "988", "000", "811", "511", "211", "711", "119"};
 constexpr std::string_view kStates =
     " al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or "
-    "pa "
-    "ri sc sd tn tx ut vt va wa wv wi wy dc pr ";
+    "pa ri sc sd tn tx ut vt va wa wv wi wy dc pr ";
 
 struct Groups {
   std::vector<std::string> digits;
@@ -251,12 +249,11 @@ size_t read_postcode(const Input& in, size_t i, const NormalizeOptions&, Output&
 namespace {
 
 constexpr std::string_view kBooks =
-    " genesis exodus leviticus numbers deuteronomy joshua judges ruth samuel kings chronicles ezra nehemiah esther job "
-    "psalm psalms proverbs ecclesiastes isaiah jeremiah lamentations ezekiel daniel hosea joel amos obadiah jonah "
-    "micah "
-    "nahum habakkuk zephaniah haggai zechariah malachi matthew mark luke john acts romans corinthians galatians "
-    "ephesians philippians colossians thessalonians timothy titus philemon hebrews james peter jude revelation tobit "
-    "judith wisdom sirach baruch maccabees esdras surah sura quran ";
+    " genesis exodus leviticus numbers deuteronomy joshua judges ruth samuel kings chronicles ezra nehemiah esther "
+    "job psalm psalms proverbs ecclesiastes isaiah jeremiah lamentations ezekiel daniel hosea joel amos obadiah "
+    "jonah micah nahum habakkuk zephaniah haggai zechariah malachi matthew mark luke john acts romans corinthians "
+    "galatians ephesians philippians colossians thessalonians timothy titus philemon hebrews james peter jude "
+    "revelation tobit judith wisdom sirach baruch maccabees esdras surah sura quran ";
 constexpr std::string_view kCountedBooks =
     " samuel kings chronicles corinthians thessalonians timothy peter john maccabees esdras ";
 

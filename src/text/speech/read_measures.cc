@@ -118,7 +118,7 @@ size_t read_feet_and_inches(const Input& in, size_t i, const Number& feet, const
   return end;
 }
 
-std::string unit_words(const Input& in, size_t begin, const Unit& unit, bool one, const Output&) {
+std::string unit_words(const Input& in, size_t begin, const Unit& unit, bool one) {
   const bool noun_follows =
       in.space(unit.end) && in.letter(unit.end + 1) && !is_function_word(word_after(in, unit.end).word);
   const bool describes =
@@ -172,7 +172,7 @@ size_t read_dimensions(const Input& in, size_t i, const Number& first, const Nor
   const bool is_product = is_spaced || in.at(end) == '^' || in.at(in.skip_spaces(end)) == '=';
   if (is_sign && !unit && !is_inches && is_product) return 0;
   if (unit) {
-    words += " " + unit_words(in, i, *unit, false, out);
+    words += " " + unit_words(in, i, *unit, false);
     end = unit->end;
   } else if (is_inches) {
     words += describes_noun(in, i, end + 1) ? " inch" : " inches";
@@ -268,7 +268,7 @@ size_t read_range(const Input& in, size_t i, const Number& low, const NormalizeO
                                      : plain_words(in, i, *high, options));
   size_t end = high->end;
   if (unit) {
-    words += " " + unit_words(in, i, *unit, false, out);
+    words += " " + unit_words(in, i, *unit, false);
     end = unit->end;
   } else if (times) {
     words += " times";
@@ -295,7 +295,7 @@ size_t read_measure(const Input& in, size_t i, const NormalizeOptions& options, 
   if (const auto unit = parse_unit(in, number->end)) {
     out.rule("unit");
     if (const size_t end = read_feet_and_inches(in, i, *number, *unit, options, out); end > 0) return end;
-    out.numbers(number_words(*number, options) + " " + unit_words(in, i, *unit, number->one(), out), i, unit->end);
+    out.numbers(number_words(*number, options) + " " + unit_words(in, i, *unit, number->one()), i, unit->end);
     return unit->end;
   }
   return 0;

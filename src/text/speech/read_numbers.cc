@@ -11,8 +11,7 @@ namespace {
 // Behind these, four digits are a year even before a noun in the plural.
 constexpr std::string_view kYearWords =
     " in since by until till before after around circa year of from the late early mid during between this that her "
-    "his "
-    "their our its spring summer autumn fall winter january february march april may june july august september "
+    "his their our its spring summer autumn fall winter january february march april may june july august september "
     "october november december ";
 constexpr std::string_view kEarlyYearWords = " in since by until till before after around circa year ";
 // Behind these a number is a name.
@@ -39,10 +38,9 @@ constexpr std::string_view kNoNames =
 // Words that open a sentence before an amount.
 constexpr std::string_view kOpeners =
     " add approximately roughly nearly some exactly take use buy get give pay send drive run walk cut bake mix set "
-    "type "
-    "press enter dial call choose pick count only another sold spend invest save win divide multiply subtract compute "
-    "calculate read write print wait score donate order maybe perhaps well yes just even totaling population total "
-    "figure these those invite need want needs wants has have had with without make made includes including ";
+    "type press enter dial call choose pick count only another sold spend invest save win divide multiply subtract "
+    "compute calculate read write print wait score donate order maybe perhaps well yes just even totaling population "
+    "total figure these those invite need want needs wants has have had with without make made includes including ";
 constexpr std::string_view kStreets =
     " street st avenue ave road rd boulevard blvd drive dr lane ln court ct place pl highway hwy parkway square way ";
 
@@ -119,8 +117,8 @@ std::string fraction_words(std::string_view above, std::string_view below, const
 }
 
 constexpr std::string_view kScoreWords =
-    " got get gets scored score scores rated rate rates rating gave give gives earned earn received grade graded quiz "
-    "test exam mark marks back marked a an my her his ";
+    " got get gets scored score scores rated rate rates rating gave give gives earned earn received grade graded "
+    "quiz test exam mark marks back marked a an my her his ";
 
 enum class FractionUse : uint8_t { kPart, kPair, kOutOf, kOver };
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::string_view kRulers =
     " henry louis charles george james edward william richard elizabeth mary philip philippe john paul pius benedict "
-    "gregory leo alexander frederick ferdinand catherine peter nicholas ivan napoleon ramses rameses francis francois "
-    "victor otto clement innocent urban boniface xerxes darius ptolemy umberto carlos juan felipe alfonso christian "
-    "gustav harald haakon olaf oscar wilhelm franz josef joseph maximilian leopold albert robert david kenneth "
-    "constantine justinian theodosius valentinian margaret anne mohammed mehmed murad selim suleiman cleopatra "
-    "artaxerxes ";
+    "gregory leo alexander frederick ferdinand catherine peter nicholas ivan napoleon ramses rameses francis "
+    "francois victor otto clement innocent urban boniface xerxes darius ptolemy umberto carlos juan felipe alfonso "
+    "christian gustav harald haakon olaf oscar wilhelm franz josef joseph maximilian leopold albert robert david "
+    "kenneth constantine justinian theodosius valentinian margaret anne mohammed mehmed murad selim suleiman "
+    "cleopatra artaxerxes ";
 constexpr std::string_view kCounted =
-    " chapter part volume book act scene section war type phase class appendix article level stage title figure table "
-    "apollo bowl mark rocky fantasy episode season canto psalm unit version grade world vol. ";
+    " chapter part volume book act scene section war type phase class appendix article level stage title figure "
+    "table apollo bowl mark rocky fantasy episode season canto psalm unit version grade world vol. ";
 constexpr std::string_view kPages =
     " page pages paragraph clause line verse chapter section scene act part subsection item subparagraph ";
 // A lone V behind these in small letters.
@@ -33,10 +33,9 @@ constexpr std::string_view kBeforeRuler =
     " king queen pope emperor empress tsar czar sultan duke of under by when that ";
 // Verbs of the pronoun behind "Part", "Book", ...: "The Book I read".
 constexpr std::string_view kFirstPerson =
-    " am think know knew said say hope want love like do don't need believe guess feel felt saw see read wrote bought "
-    "thought heard got get use live remember mean always just really never still have grew find found met told chose "
-    "take "
-    "took play write ";
+    " am think know knew said say hope want love like do don't need believe guess feel felt saw see read wrote "
+    "bought thought heard got get use live remember mean always just really never still have grew find found met "
+    "told chose take took play write ";
 constexpr std::string_view kRarelyFirst = " mark world version rocky fantasy unit level ";
 constexpr std::string_view kBeforeFirst = " the a an this that ";
 constexpr std::string_view kSizes = " xl xx xxx li lv lx ";

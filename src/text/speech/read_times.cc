@@ -84,16 +84,15 @@ size_t zone_end(const Input& in, size_t i) {
   return zone == ascii_upper(zone) && is_listed(zone, kZones) ? end : 0;
 }
 
-void say_time(const Input& in, size_t begin, const Time& time, Output& out) {
+void say_time(size_t begin, const Time& time, Output& out) {
   out.numbers(time.words, begin, time.end);
   if (time.half_end > 0) out.letters(time.half, time.end, time.half_end);
-  (void)in;
 }
 
 // The dash of a range of times and where the second one begins; 0: none.
 size_t behind_dash(const Input& in, size_t i) {
   const size_t at = in.at(i) == ' ' ? i + 1 : i;
-  if (in.at(at) != '-' && in.at(at) != U'–') return 0;
+  if (!in.dash(at)) return 0;
   return in.at(at + 1) == ' ' ? at + 2 : at + 1;
 }
 
@@ -120,13 +119,10 @@ Day parse_day(const Input& in, size_t i) {
 
 // The name of a month as a day's: "Jan", "January".
 Day parse_month_name(const Input& in, size_t i) {
-  static constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
-                                                               "May",       "June",     "July",     "August",
-                                                               "September", "October",  "November", "December"};
   const Month month = parse_month(in, i);
   if (month.number == 0) return {};
   const size_t end = in.letters_end(i);
-  const std::string_view name = kMonths[static_cast<size_t>(month.number - 1)];
+  const std::string_view name = month_name(month.number);
   return {name, end, end - i < name.size()};
 }
 
@@ -137,7 +133,7 @@ size_t read_name_range(const Input& in, size_t i, Day (*parse)(const Input&, siz
   const Day first = parse(in, i);
   if (first.name.empty()) return 0;
   const size_t dash = behind_stop(in, first.end);
-  if (in.at(dash) != '-' && in.at(dash) != U'–') return 0;
+  if (!in.dash(dash)) return 0;
   const Day last = parse(in, dash + 1);
   if (last.name.empty() || !in.ends_word(last.end)) return 0;
   const size_t end = sentence_ends(in, behind_stop(in, last.end)) ? last.end : behind_stop(in, last.end);
@@ -196,14 +192,14 @@ size_t read_time(const Input& in, size_t i, const NormalizeOptions&, Output& out
     const bool sure = last && (last->has_minutes || last->half_end > 0 || first->has_minutes);
     if (sure && !in.digit(last->end) && in.at(last->end) != '/' && in.at(last->end) != '%') {
       out.rule("range");
-      say_time(in, i, *first, out);
+      say_time(i, *first, out);
       out.numbers("to", first->behind(), second);
-      say_time(in, second, *last, out);
+      say_time(second, *last, out);
       return last->behind();
     }
   }
   if (!first->has_minutes && first->half_end == 0) return 0;
-  say_time(in, i, *first, out);
+  say_time(i, *first, out);
   const size_t zone = zone_end(in, first->behind());
   if (zone == 0) return first->behind();
   out.letters(in.ascii(first->behind() + 1, zone), first->behind() + 1, zone);

@@ -88,5 +88,6 @@ struct Month {
   size_t end = 0;
 };
 Month parse_month(const Input& in, size_t i);
+std::string_view month_name(int number);  // "January" for 1
 
 }  // namespace syrinx::text
