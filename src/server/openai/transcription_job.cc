@@ -35,7 +35,7 @@ Json usage_of(const Transcript& transcript) {
   return usage;
 }
 
-// Of a model without windows: neutral values, as clients' types need plain numbers.
+// Neutral values for a model without windows, as clients' types need plain numbers.
 constexpr TranscriptSegment::Window kNoWindow{.temperature = 0, .compression_ratio = 1, .no_speech = 0};
 
 Json segment_json(const TranscriptSegment& segment, size_t id) {
