@@ -51,7 +51,7 @@ std::optional<LongForm::Window> LongForm::next() const {
 }
 
 bool LongForm::is_silence(const DecodedWindow& decoded) const {
-  return decoded.no_speech > settings_.no_speech_threshold &&
+  return !decoded.is_speech && decoded.no_speech > settings_.no_speech_threshold &&
          !(decoded.mean_log_probability > settings_.log_probability_threshold);
 }
 

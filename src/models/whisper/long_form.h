@@ -20,6 +20,7 @@ struct DecodedWindow {
   float no_speech = 0;                   // probability
   float temperature = 0;
   float compression_ratio = 0;
+  bool is_speech = false;  // its text stands, whatever no_speech says
 };
 
 struct LongFormSettings {

@@ -15,6 +15,7 @@ namespace syrinx::whisper {
 namespace {
 
 constexpr size_t kMaxLoopTokens = 32;
+constexpr ptrdiff_t kLeastSpeech = 4;  // text tokens: "You." is what noise is heard as
 
 // Where no file names the alignment heads, the maker takes all in the second half of the layers.
 std::vector<AlignmentHead> alignment_heads(const Config& config) {
@@ -60,6 +61,11 @@ float compression_ratio(const text::ByteBpe& bpe, std::span<const int32_t> ids) 
 bool is_silent(const DecodedWindow& window, const DecodeSettings& settings) {
   return window.mean_log_probability < settings.log_probability_threshold &&
          window.no_speech > settings.no_speech_threshold;
+}
+
+bool is_nearly_probable(const DecodedWindow& window, const DecodeSettings& settings) {
+  return window.mean_log_probability >= settings.speech_log_probability_threshold &&
+         window.compression_ratio <= settings.compression_ratio_threshold;
 }
 
 }  // namespace
@@ -270,7 +276,7 @@ DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt&
   SYRINX_CHECK(!settings.temperatures.empty() && settings.best_of >= 1);
   reserve(std::max(settings.beam, settings.best_of));
   DecodedWindow window;
-  std::optional<DecodedWindow> unsaid;  // where the first one says nothing
+  std::optional<DecodedWindow> first;  // of speech, where it says nothing or is improbable by little
   for (size_t i = 0; i < settings.temperatures.size(); ++i) {
     const float temperature = settings.temperatures[i];
     const uint64_t draws = stream * settings.temperatures.size() + i;
@@ -280,12 +286,16 @@ DecodedWindow WindowDecoder::decode(const AudioState& audio, const WindowPrompt&
       DecodedWindow greedy = decode_at(temperature, audio, prompt, settings, draws);
       if (is_silent(greedy, settings)) window = std::move(greedy);
     }
-    const bool says_something = std::ranges::any_of(window.tokens, [&](int32_t id) { return tokens_.is_text(id); });
-    const bool is_missed = settings.is_speech && (!says_something || is_silent(window, settings));
+    const auto said = std::ranges::count_if(window.tokens, [&](int32_t id) { return tokens_.is_text(id); });
+    const bool is_missed = settings.is_speech && (said == 0 || is_silent(window, settings));
     if (!is_missed && !has_failed(window, settings)) return window;
-    if (i == 0 && is_missed) unsaid = window;
+    if (i > 0 || !settings.is_speech) continue;
+    const bool is_near = said >= kLeastSpeech && is_nearly_probable(window, settings);
+    window.is_speech = is_missed && is_near;
+    if (window.is_speech) return window;
+    if (is_missed || is_near) first = window;
   }
-  return unsaid ? *std::move(unsaid) : window;
+  return first ? *std::move(first) : window;
 }
 
 std::vector<Word> WindowDecoder::time_words(const AudioState& audio, const WindowPrompt& prompt,

@@ -32,9 +32,11 @@ struct DecodeSettings {
   float compression_ratio_threshold = 2.4f;   // a text above it repeats itself
   float log_probability_threshold = -1.0f;    // a mean below it is improbable
   float no_speech_threshold = 0.6f;           // an improbable text of a window above it is silence, not a failure
-  // Voice activity has called the window speech: it is no silence before all temperatures have failed, and neither is
-  // an empty text.  What none of them improves stays as the first one gave it.
+  // Voice activity has called the window speech: a first text of some words that is improbable by little stands,
+  // whatever no_speech says.  Else it is no silence before all temperatures have failed, and neither is an empty text.
+  // Where none of them improves it, such a text, or nothing, stays.
   bool is_speech = false;
+  float speech_log_probability_threshold = -1.25f;  // a mean of that first text below it is improbable by much
   // Ends a window when its text repeats the same tokens three times and already compresses beyond the threshold, which
   // the maker finds out only after all 224 tokens.
   bool stop_loops = true;

@@ -97,6 +97,7 @@ TEST_F(WhisperTranscriber, SpeechIsTriedAtAllTemperatures) {
   settings_.language = language("en");
   settings_.decode.no_speech_threshold = -1;
   settings_.decode.compression_ratio_threshold = 1000;
+  settings_.decode.speech_log_probability_threshold = 1;
   settings_.long_form.log_probability_threshold = -1000;
   size_t steps = 0, improved = 0;
   transcriber_->set_between([&] { ++steps; });
@@ -128,6 +129,31 @@ TEST_F(WhisperTranscriber, SpeechIsTriedAtAllTemperatures) {
   }
   EXPECT_GT(improved, 0u);
   transcriber_->set_between({});
+}
+
+// The rule of silence drops the first text of a window; where it is speech, a text that is improbable by little stands.
+TEST_F(WhisperTranscriber, NearlyProbableSpeechStands) {
+  settings_.language = language("en");
+  settings_.decode.compression_ratio_threshold = 1000;
+  settings_.decode.no_speech_threshold = settings_.long_form.no_speech_threshold = -1;
+  const std::vector<float> samples = sound(1, 16000);
+  const auto set_threshold = [&](float value) {
+    settings_.decode.log_probability_threshold = settings_.long_form.log_probability_threshold = value;
+  };
+  set_threshold(-1000);
+  const Segment first = transcriber_->hear(samples, settings_).segment;
+  ASSERT_FALSE(first.text.empty());
+  set_threshold(first.mean_log_probability + 0.01f);
+  EXPECT_EQ(transcriber_->hear(samples, settings_).segment.text, "");
+  settings_.decode.is_speech = true;
+  settings_.decode.speech_log_probability_threshold = first.mean_log_probability - 0.01f;
+  EXPECT_EQ(transcriber_->hear(samples, settings_).segment.tokens, first.tokens);
+  EXPECT_FALSE(heard(samples).empty());
+  settings_.decode.speech_log_probability_threshold = first.mean_log_probability + 0.005f;
+  EXPECT_EQ(transcriber_->hear(samples, settings_).segment.text, "");
+  settings_.decode.speech_log_probability_threshold = first.mean_log_probability - 0.01f;
+  settings_.decode.compression_ratio_threshold = -1;  // each text repeats itself
+  EXPECT_EQ(transcriber_->hear(samples, settings_).segment.text, "");
 }
 
 TEST_F(WhisperTranscriber, LoopsAreStopped) {
