@@ -30,6 +30,10 @@ Result<Normalized> normalize(std::string_view text, const NormalizeOptions& opti
   Reader reader(text, cleaned.chars, options);
   Normalized out;
   out.tokens = reader.read_all();
+  if (out.tokens.size() > options.max_tokens) {
+    return fail(Code::kLimitExceeded, "the text has more than {} words and marks; send it in parts",
+                options.max_tokens);
+  }
   out.dropped = reader.dropped();
   for (const uint32_t byte : cleaned.dropped) out.dropped += is_in_escape(out.tokens, byte) ? 0 : 1;
   return out;

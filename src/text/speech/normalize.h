@@ -38,6 +38,7 @@ struct Token {
 struct NormalizeOptions {
   bool british = false;  // 3/4/2024 is the third of April; "and" within numbers
   size_t max_bytes = size_t{1} << 20;
+  size_t max_tokens = size_t{1} << 18;  // some signs are four words each
   // Words that are left as they are written, whatever they contain (the user's own); may be empty.
   std::function<bool(std::string_view)> is_own_word;
   // Is this a word of the language, in lower case?  Decides whether a hyphen at a line's end belongs to the word; may
@@ -50,7 +51,7 @@ struct Normalized {
   size_t dropped = 0;  // characters that cannot be spoken: emoji, other scripts, unknown symbols
 };
 
-// kLimitExceeded above max_bytes; kInvalidArgument naming the byte for malformed UTF-8 or a zero byte.
+// kLimitExceeded above max_bytes or max_tokens; kInvalidArgument naming the byte for malformed UTF-8 or a zero byte.
 Result<Normalized> normalize(std::string_view text, const NormalizeOptions& options = {});
 
 // The tokens as plain text, one space where there is one; for display and for other front ends.

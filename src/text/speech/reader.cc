@@ -47,7 +47,7 @@ constexpr size_t kMaxLinkTarget = 1024;
 }  // namespace
 
 std::vector<Token> Reader::read_all() {
-  for (size_t i = 0; i < in_.size();) {
+  for (size_t i = 0; i < in_.size() && out_.tokens().size() <= options_.max_tokens;) {
     if (in_.space(i)) {
       out_.space();
       ++i;

@@ -14,7 +14,7 @@ class Reader {
   Reader(std::string_view source, const std::vector<Char>& chars, const NormalizeOptions& options)
       : in_(source, chars), options_(options), out_(in_) {}
 
-  std::vector<Token> read_all();
+  std::vector<Token> read_all();  // ends early above max_tokens
   size_t dropped() const { return out_.dropped(); }
 
  private:

@@ -42,23 +42,39 @@ TEST(NormalizeEdges, BinaryTextIsRefusedWithTheByte) {
 
 TEST(NormalizeEdges, OneMegabyteIsTheLimit) {
   std::string text;
-  while (text.size() + 6 <= size_t{1} << 20) text += "word. ";
+  while (text.size() + 14 <= size_t{1} << 20) text += "longer words. ";
   const auto whole = normalize(text);
   ASSERT_TRUE(whole);
-  EXPECT_EQ(whole->tokens.size(), 2 * text.size() / 6);
+  EXPECT_EQ(whole->tokens.size(), 3 * text.size() / 14);
   text.resize((size_t{1} << 20) + 1, 'x');
   const auto over = normalize(text);
   ASSERT_FALSE(over);
   EXPECT_EQ(over.error().code, Code::kLimitExceeded);
 }
 
+TEST(NormalizeEdges, WordsAndMarksAreLimited) {
+  NormalizeOptions options;
+  options.max_tokens = 4;
+  EXPECT_EQ(normalize("One, two.", options)->tokens.size(), 4u);
+  options.max_tokens = 3;
+  EXPECT_EQ(normalize("One, two.", options).error().code, Code::kLimitExceeded);
+  std::string roots;
+  while (roots.size() < 600000) roots += "√";
+  const auto over = normalize(roots);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().code, Code::kLimitExceeded);
+  EXPECT_NE(over.error().message.find("262144 words"), std::string::npos);
+}
+
 TEST(NormalizeEdges, LongRunsOfOneKindStayFast) {
+  NormalizeOptions options;
+  options.max_tokens = options.max_bytes;
   for (const char* unit : {"1",  "1,",     "1.", "1/",  "a.",  "[",       "[a](", "-",      "'",       "A",
                            "1-", "a@",     "$",  "(1",  "X I", "http://", "a.b",  "1-1-",   "call 1 ", "<1",
                            "&#", "1 000 ", "f(", "Na2", "a_",  "/a",      "1\"",  "May 3-", "9am-",    "(ii) "}) {
     std::string text;
     while (text.size() < 200000) text += unit;
-    EXPECT_TRUE(normalize(text)) << unit;
+    EXPECT_TRUE(normalize(text, options)) << unit;
   }
 }
 
