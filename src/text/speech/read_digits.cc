@@ -188,7 +188,9 @@ size_t read_digits(const Input& in, size_t i, const NormalizeOptions&, Output& o
   const bool is_phone = groups.sign == ' ' && groups.digits.size() > 1 && groups.digits[0][0] == '0' &&
                         groups.digits[0].size() > 1 && groups.total >= 9 && groups.total <= 12;
   const std::string& first = groups.digits[0];
-  const bool plural = plural_follows(in, end) && !word_before(in, i).is(kNothingElse);  // "code 5592 works"
+  // "code 5592 works", "number 773 shows": a verb.
+  const Near label = word_before(in, i);
+  const bool plural = plural_follows(in, end) && !label.is(kNothingElse) && !label.is(kNumberWords);
   const bool is_labelled = !plural && groups.total <= kMostDigits &&
                            is_code(in, i, end, groups.digits.size() > 1 ? std::string(groups.total, '0') : first) &&
                            (groups.digits.size() == 1 || groups.total > 6);

@@ -1,6 +1,7 @@
 // Punctuation and signs.
 #include <array>
 
+#include "text/speech/context.h"
 #include "text/speech/readers.h"
 
 namespace syrinx::text {
@@ -18,6 +19,9 @@ constexpr Sign kSigns[] = {
     {U'£', "pounds"},   {U'€', "euros"},      {U'¥', "yen"},           {U'¢', "cents"}, {U'²', "squared"},
     {U'³', "cubed"},
 };
+
+constexpr std::string_view kHeldKeys =
+    " ctrl control alt shift cmd command option win windows super meta fn ";  // "Ctrl+S"
 
 constexpr std::array<std::string_view, 24> kGreek = {
     "alpha", "beta", "gamma",   "delta", "epsilon", "zeta",  "eta", "theta",   "iota", "kappa", "lambda", "mu",
@@ -108,6 +112,10 @@ size_t read_mark(const Input& in, size_t i, const NormalizeOptions&, Output& out
       out.space();  // says nothing
       return i + 1;
     default: break;
+  }
+  if (c == '+' && i > 0 && !in.space(i - 1) && in.alnum(i + 1) && word_before(in, i).is(kHeldKeys)) {
+    out.space();
+    return i + 1;
   }
   for (const Sign& sign : kSigns) {
     if (sign.sign == c) {

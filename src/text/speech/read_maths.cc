@@ -85,6 +85,14 @@ bool stands_at(const Input& in, size_t i, std::u32string_view sign) {
   return true;
 }
 
+// "the walk is > 2 miles": the verb stands there.
+bool verb_before(const Input& in, size_t i) { return word_before(in, i).is(" is are was were be "); }
+
+// Does the sign in [i, end) compare what stands before it?
+bool is_compared(const Input& in, size_t i, size_t end) {
+  return (operand_before(in, i) || is_spaced(in, i, end)) && !verb_before(in, i);
+}
+
 // "=====" under a title.
 size_t ruler_end(const Input& in, size_t i) {
   size_t end = i;
@@ -100,15 +108,15 @@ size_t read_comparison(const Input& in, size_t i, Output& out) {
   for (const Comparison& each : kComparisons) {
     if (!stands_at(in, i, each.written)) continue;
     const size_t end = i + each.written.size();
-    const bool between = each.alone.empty() || operand_before(in, i) || is_spaced(in, i, end);
+    const bool between = each.alone.empty() || is_compared(in, i, end);
     out.numbers(between ? each.between : each.alone, i, end);
     return end;
   }
   const char32_t c = in.at(i);
   if ((c != '<' && c != '>') || in.at(i + 1) == c || !operand_after(in, i + 1)) return 0;
   const std::string_view words = c == '<' ? "less than" : "greater than";
-  const bool between = operand_before(in, i) || is_spaced(in, i, i + 1);
-  if (!between && !in.digit(i + 1) && in.at(i + 1) != '-' && in.at(i + 1) != '.') return 0;
+  const bool between = is_compared(in, i, i + 1), is_said = verb_before(in, i);
+  if (!between && !is_said && !in.digit(i + 1) && in.at(i + 1) != '-' && in.at(i + 1) != '.') return 0;
   if (i > 0 && (in.at(i - 1) == '-' || in.at(i - 1) == '=')) return 0;  // an arrow
   out.numbers((between ? "is " : "") + std::string(words), i, i + 1);
   return i + 1;

@@ -6,6 +6,9 @@
 namespace syrinx::text {
 namespace {
 
+constexpr std::string_view kLengthUnits =
+    " inch inches foot feet yard yards meter meters metre metres centimeter centimeters centimetre centimetres "
+    "millimeter millimeters millimetre millimetres pixel pixels ";
 constexpr size_t kLookForQuote = 400;  // characters before an inch mark in which a quotation may have begun
 constexpr size_t kLookForLength = 30;  // characters around an inch mark
 
@@ -170,7 +173,7 @@ size_t read_dimensions(const Input& in, size_t i, const Number& first, const Nor
   const auto unit = parse_unit(in, end);
   const bool is_inches = !unit && is_inch_mark(in, end) && !in_quotation(in, i, '"');
   const bool is_product = is_spaced || in.at(end) == '^' || in.at(in.skip_spaces(end)) == '=';
-  if (is_sign && !unit && !is_inches && is_product) return 0;
+  if (is_sign && !unit && !is_inches && is_product && !word_after(in, end).is(kLengthUnits)) return 0;
   if (unit) {
     words += " " + unit_words(in, i, *unit, false);
     end = unit->end;

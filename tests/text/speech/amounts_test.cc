@@ -68,7 +68,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"a 15\" laptop", "a fifteen inch laptop"}, Spoken{"it is 15\".", "it is fifteen inches"},
                     Spoken{"\"see 15\" he said", "see fifteen he said"}, Spoken{"8 x 10 ft", "eight by ten feet"},
                     Spoken{"8.5 × 11 in.", "eight point five by eleven inches"},
-                    Spoken{"a 3×3 grid", "a three by three grid"}));
+                    Spoken{"a 3×3 grid", "a three by three grid"},
+                    Spoken{"a hall of 9 × 12 meters", "a hall of nine by twelve meters"},
+                    Spoken{"9 × 12 boxes", "nine times twelve boxes"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Scales, Amount,
@@ -93,6 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Fractions, Amount,
                          testing::Values(Spoken{"3/8 of it", "three eighths of it"},
                                          Spoken{"20/20 vision", "twenty twenty vision"},
                                          Spoken{"I scored 7/10", "i scored seven out of ten"},
+                                         Spoken{"a 3/5 star hotel", "a three out of five star hotel"},
                                          Spoken{"a 95/100 grade", "a ninety five out of one hundred grade"},
                                          Spoken{"in 6/8 time", "in six eight time"},
                                          Spoken{"a 50/50 split", "a fifty fifty split"},

@@ -27,6 +27,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"2.5e-3 s", "two point five times ten to the minus three seconds"},
                     Spoken{"4e6", "four times ten to the sixth"}, Spoken{"E5", "E five"},
                     Spoken{"4! = 24", "four factorial equals twenty four"}, Spoken{"Only 4! Yes", "only four yes"},
+                    Spoken{"the bill is > 5 pages", "the bill is greater than five pages"},
+                    Spoken{"loads were ≥ 3", "loads were at least three"}, Spoken{"x > 3", "x is greater than three"},
+                    Spoken{"Press Ctrl+Shift+T or Alt+4", "press ctrl shift T or alt four"}, Spoken{"A+B", "a plus B"},
                     Spoken{"y = kx + c", "y equals K X plus c"}));
 
 INSTANTIATE_TEST_SUITE_P(
