@@ -25,6 +25,10 @@ constexpr std::string_view kAdverbs =
     " not never ever always often already also just even only still now then once twice yet all both quite very so "
     "more most soon again thus almost since too well rather less ";
 constexpr std::string_view kSubjects = " i you he she we they ";
+constexpr std::string_view kModals =
+    " will would can could shall should may might must do does did won't wouldn't can't cannot couldn't shouldn't "
+    "don't doesn't didn't ";
+constexpr std::string_view kBeforeNoun = " a an the this that my your his her its our their last ";  // "the will"
 // "I'll have you read it": have is the main verb.
 constexpr std::string_view kBeforeCausative =
     " will would to can could should may might must shall i you he she we they who let's i'll you'll he'll she'll "
@@ -89,6 +93,17 @@ bool is_participle(Tokens tokens, size_t i) {
   return is_listed(word_at(tokens, at), kHave) && !is_listed(word_before(tokens, at), kBeforeCausative);
 }
 
+// "will read it", "doesn't always read", "Did she read it?"
+bool is_infinitive(Tokens tokens, size_t i) {
+  size_t at = behind_adverbs(tokens, i);
+  if (is_listed(word_at(tokens, at), kSubjects)) {
+    at = behind_adverbs(tokens, at);
+    return is_listed(word_at(tokens, at), kModals) && begins_sentence(tokens, at);
+  }
+  const std::string_view modal = word_at(tokens, at);
+  return modal.ends_with("'ll") || (is_listed(modal, kModals) && !is_listed(word_before(tokens, at), kBeforeNoun));
+}
+
 // "I'll have you read it".
 bool is_caused(Tokens tokens, size_t i) {
   const size_t subject = behind_adverbs(tokens, i);
@@ -118,7 +133,7 @@ bool is_near_place(Tokens tokens, size_t i, std::string_view lower) {
 std::string_view reading_by_rule(Tokens tokens, size_t i) {
   const std::string word = text::ascii_lower(tokens[i].text);
   if (word == "read") {
-    if (is_caused(tokens, i)) return "read_present";
+    if (is_caused(tokens, i) || is_infinitive(tokens, i)) return "read_present";
     if (!is_participle(tokens, i)) return {};
     return is_listed(word_at(tokens, i + 1), kBehindNoun) ? "read_present" : "read_past";
   }

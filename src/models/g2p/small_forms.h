@@ -1,4 +1,5 @@
-// Contractions that the lexicon lacks, lengthened words and single letters with an ending.
+// Contractions that the lexicon lacks, lengthened words, single letters with an ending, acronyms and abbreviations in
+// small letters.
 #pragma once
 
 #include <vector>

@@ -123,6 +123,12 @@ TEST(HomographRules, AuxiliaryDecidesRead) {
   EXPECT_EQ(ruled("You have to [read] it."), "");
   EXPECT_EQ(ruled("I'll have you [read] it."), "read_present");
   EXPECT_EQ(ruled("I have. [Read] it."), "");
+  EXPECT_EQ(ruled("He will [read] it tonight."), "read_present");
+  EXPECT_EQ(ruled("She doesn't always [read] it."), "read_present");
+  EXPECT_EQ(ruled("Did they [read] it?"), "read_present");
+  EXPECT_EQ(ruled("They'll [read] it."), "read_present");
+  EXPECT_EQ(ruled("The will [read] as follows."), "");
+  EXPECT_EQ(ruled("You should have [read] it."), "read_past");
 }
 
 TEST(HomographRules, PlacesNeedANeighbour) {

@@ -201,6 +201,12 @@ TEST_F(TinyForms, ContractionsAndLengthenedWords) {
   EXPECT_EQ(read("b's and V's"), "B's=letter/spelled, and=lexicon, V's=letter/spelled");
 }
 
+TEST_F(TinyForms, AcronymsInSmallLettersAreSpelled) {
+  EXPECT_EQ(read("tv tvs Tv"), "T V=acronym/spelled, T Vs=acronym/spelled, T V=acronym/spelled");
+  EXPECT_EQ(read("a tv's json"), "a=function-word, T V's=acronym/spelled, json=acronym/table");
+  EXPECT_EQ(read("tvt Tvt"), "T V T=acronym/spelled, T V T=spelled");
+}
+
 TEST_F(TinyForms, HostileTextsStayBounded) {
   for (const std::string part :
        {"A'", "A-", "SSS", "US ", "d'd've ", "san ", "é", "(i)", "(II) ", "'s ", "A.'s ", "X'S-"}) {
