@@ -28,6 +28,8 @@ constexpr std::string_view kNumberedWords =
     "extension combination social policy reference ref ";
 constexpr std::string_view kOrderWords = " order ticket membership ";  // most often of a quantity
 constexpr std::string_view kNumberWords = " number numbers no id ";
+constexpr std::string_view kVerbsOfCodes =
+    " shows appears works ships refers belongs expires matches remains means needs involves arrives ";
 constexpr std::string_view kOwners =
     " my your his her our their the this phone telephone mobile cell fax account serial case customer member patient "
     "employee student registration model ";
@@ -190,7 +192,8 @@ size_t read_digits(const Input& in, size_t i, const NormalizeOptions&, Output& o
   const std::string& first = groups.digits[0];
   // "code 5592 works", "number 773 shows": a verb.
   const Near label = word_before(in, i);
-  const bool plural = plural_follows(in, end) && !label.is(kNothingElse) && !label.is(kNumberWords);
+  const bool is_label = label.is(kNothingElse) || (label.is(kNumberWords) && word_after(in, end).is(kVerbsOfCodes));
+  const bool plural = plural_follows(in, end) && !is_label;
   const bool is_labelled = !plural && groups.total <= kMostDigits &&
                            is_code(in, i, end, groups.digits.size() > 1 ? std::string(groups.total, '0') : first) &&
                            (groups.digits.size() == 1 || groups.total > 6);

@@ -20,8 +20,11 @@ constexpr Sign kSigns[] = {
     {U'³', "cubed"},
 };
 
-constexpr std::string_view kHeldKeys =
-    " ctrl control alt shift cmd command option win windows super meta fn ";  // "Ctrl+S"
+// "Ctrl+S", "Shift+F5", "Alt+Tab"; not "Windows+Mac".
+constexpr std::string_view kHeldKeys = " ctrl control alt shift cmd command option win windows super meta fn ";
+constexpr std::string_view kOtherKeys =
+    " tab enter return space esc escape del delete backspace insert home end up down left right pageup pagedown plus "
+    "minus ";
 
 constexpr std::array<std::string_view, 24> kGreek = {
     "alpha", "beta", "gamma",   "delta", "epsilon", "zeta",  "eta", "theta",   "iota", "kappa", "lambda", "mu",
@@ -44,6 +47,17 @@ bool takes_dash(const Token& token) {
 char32_t direction(const Input& in, size_t i) {
   const bool opens = i == 0 || in.space(i - 1) || in.at(i - 1) == '(' || in.at(i - 1) == '[' || in.at(i - 1) == U'—';
   return opens ? U'“' : U'”';
+}
+
+// The end of a plus between a key that is held and another, with the spaces around it; 0 elsewhere.
+size_t key_joint_end(const Input& in, size_t i) {
+  const bool is_spaced = i > 1 && in.at(i - 1) == ' ' && in.at(i + 1) == ' ';
+  const size_t before = is_spaced ? i - 1 : i, next = is_spaced ? i + 2 : i + 1;
+  if (before == 0 || !in.letter(before - 1) || !in.alnum(next) || !word_before(in, i).is(kHeldKeys)) return 0;
+  const size_t letters = in.letters_end(next), end = in.digits_end(letters);
+  const bool is_letter_or_digit = end == next + 1, is_function_key = letters == next + 1 && end <= next + 3;
+  const bool is_named = word_after(in, next).is(kOtherKeys) || word_after(in, next).is(kHeldKeys);
+  return in.ends_word(end) && (is_letter_or_digit || is_function_key || is_named) ? next : 0;
 }
 
 // "§ 1983", "§§ 5-7", "¶ 3": a sign that no number follows says nothing.
@@ -113,9 +127,9 @@ size_t read_mark(const Input& in, size_t i, const NormalizeOptions&, Output& out
       return i + 1;
     default: break;
   }
-  if (c == '+' && i > 0 && !in.space(i - 1) && in.alnum(i + 1) && word_before(in, i).is(kHeldKeys)) {
+  if (const size_t next = c == '+' ? key_joint_end(in, i) : 0; next > 0) {
     out.space();
-    return i + 1;
+    return next;
   }
   for (const Sign& sign : kSigns) {
     if (sign.sign == c) {

@@ -85,12 +85,22 @@ bool stands_at(const Input& in, size_t i, std::u32string_view sign) {
   return true;
 }
 
-// "the walk is > 2 miles": the verb stands there.
-bool verb_before(const Input& in, size_t i) { return word_before(in, i).is(" is are was were be "); }
+// "the walk is > 2 miles", "it's < 5", "takes < 5 s": no "is" is wanted.
+bool verb_before(const Input& in, size_t i) {
+  const Near before = word_before(in, i);
+  return before.is(
+             " is are was were be been being am isn't aren't wasn't weren't have has had take takes took need needs "
+             "require requires keep keeps stay stays in within ") ||
+         before.word.ends_with("'s") || before.word.ends_with("'m") || before.word.ends_with("'re");
+}
 
 // Does the sign in [i, end) compare what stands before it?
-bool is_compared(const Input& in, size_t i, size_t end) {
-  return (operand_before(in, i) || is_spaced(in, i, end)) && !verb_before(in, i);
+bool is_compared(const Input& in, size_t i, size_t end) { return operand_before(in, i) || is_spaced(in, i, end); }
+
+// The words of a comparison behind a verb: "is" == 3.
+std::string_view behind_verb(std::string_view words) {
+  if (words == "equals") return "equal to";
+  return words.starts_with("is ") ? words.substr(3) : words;
 }
 
 // "=====" under a title.
@@ -109,16 +119,17 @@ size_t read_comparison(const Input& in, size_t i, Output& out) {
     if (!stands_at(in, i, each.written)) continue;
     const size_t end = i + each.written.size();
     const bool between = each.alone.empty() || is_compared(in, i, end);
-    out.numbers(between ? each.between : each.alone, i, end);
+    const std::string_view words = between ? each.between : each.alone;
+    out.numbers(is_spaced(in, i, end) && verb_before(in, i) ? behind_verb(words) : words, i, end);
     return end;
   }
   const char32_t c = in.at(i);
   if ((c != '<' && c != '>') || in.at(i + 1) == c || !operand_after(in, i + 1)) return 0;
   const std::string_view words = c == '<' ? "less than" : "greater than";
-  const bool between = is_compared(in, i, i + 1), is_said = verb_before(in, i);
-  if (!between && !is_said && !in.digit(i + 1) && in.at(i + 1) != '-' && in.at(i + 1) != '.') return 0;
+  const bool is_said = verb_before(in, i), between = is_compared(in, i, i + 1);
+  if (!between && !in.digit(i + 1) && in.at(i + 1) != '-' && in.at(i + 1) != '.') return 0;
   if (i > 0 && (in.at(i - 1) == '-' || in.at(i - 1) == '=')) return 0;  // an arrow
-  out.numbers((between ? "is " : "") + std::string(words), i, i + 1);
+  out.numbers((between && !is_said ? "is " : "") + std::string(words), i, i + 1);
   return i + 1;
 }
 

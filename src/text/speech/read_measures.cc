@@ -1,4 +1,6 @@
 // Numbers with a unit, a scale or a range: 5 km, 35mm, 6'2", 12 x 15 ft, 100m people, 5-10%, 1.5-2x, 1st-3rd.
+#include <algorithm>
+
 #include "text/speech/context.h"
 #include "text/speech/numbers.h"
 #include "text/speech/readers.h"
@@ -150,6 +152,11 @@ size_t read_scaled(const Input& in, size_t i, const Number& number, const Normal
   return scale->end;
 }
 
+// Lengths of one thing have as many figures, or one more or fewer: 9 × 12 meters, not 2 × 5280 feet.
+bool are_near(const Number& a, const Number& b) {
+  return std::max(a.whole.size(), b.whole.size()) <= std::min(a.whole.size(), b.whole.size()) + 1;
+}
+
 // "12 x 15 ft", "4x4", "1920x1080", "8.5 × 11 in.".
 size_t read_dimensions(const Input& in, size_t i, const Number& first, const NormalizeOptions& options, Output& out) {
   size_t at = in.at(first.end) == ' ' ? first.end + 1 : first.end;
@@ -158,6 +165,7 @@ size_t read_dimensions(const Input& in, size_t i, const Number& first, const Nor
   const bool is_sign = in.at(at) == U'×';
   auto next = parse_number(in, is_spaced ? at + 2 : at + 1);
   if (!next) return 0;
+  const bool are_sides = are_near(first, *next) && !(i > 1 && in.at(i - 1) == ' ' && in.at(i - 2) == '=');
   std::string words = plain_words(in, i, first, options);
   size_t end = first.end;
   const size_t behind = in.skip_spaces(next->end);
@@ -173,7 +181,7 @@ size_t read_dimensions(const Input& in, size_t i, const Number& first, const Nor
   const auto unit = parse_unit(in, end);
   const bool is_inches = !unit && is_inch_mark(in, end) && !in_quotation(in, i, '"');
   const bool is_product = is_spaced || in.at(end) == '^' || in.at(in.skip_spaces(end)) == '=';
-  if (is_sign && !unit && !is_inches && is_product && !word_after(in, end).is(kLengthUnits)) return 0;
+  if (is_sign && !unit && !is_inches && is_product && (!are_sides || !word_after(in, end).is(kLengthUnits))) return 0;
   if (unit) {
     words += " " + unit_words(in, i, *unit, false);
     end = unit->end;

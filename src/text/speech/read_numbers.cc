@@ -126,7 +126,8 @@ enum class FractionUse : uint8_t { kPart, kPair, kOutOf, kOver };
 FractionUse fraction_use(const Input& in, size_t begin, size_t end, const std::string& above,
                          const std::string& below) {
   const Near next = word_after(in, end);
-  if (next.is(" star stars ")) return FractionUse::kOutOf;
+  const bool is_rating = below == "5" || below == "10" || (below == "4" && above == "3");
+  if (is_rating && next.is(" star stars ") && word_before(in, begin).word != "on") return FractionUse::kOutOf;
   if (above.size() == 3 && below.size() > 1 && above > "069" && above < "251" &&
       comes_after(in, begin, " bp pressure ", " is was of at a about around reading reads read ", 4))
     return FractionUse::kOver;

@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"8.5 × 11 in.", "eight point five by eleven inches"},
                     Spoken{"a 3×3 grid", "a three by three grid"},
                     Spoken{"a hall of 9 × 12 meters", "a hall of nine by twelve meters"},
+                    Spoken{"2 × 5280 feet", "two times five thousand two hundred eighty feet"},
                     Spoken{"9 × 12 boxes", "nine times twelve boxes"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -96,6 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Fractions, Amount,
                                          Spoken{"20/20 vision", "twenty twenty vision"},
                                          Spoken{"I scored 7/10", "i scored seven out of ten"},
                                          Spoken{"a 3/5 star hotel", "a three out of five star hotel"},
+                                         Spoken{"a 1/2 star review", "a one half star review"},
                                          Spoken{"a 95/100 grade", "a ninety five out of one hundred grade"},
                                          Spoken{"in 6/8 time", "in six eight time"},
                                          Spoken{"a 50/50 split", "a fifty fifty split"},

@@ -1,5 +1,5 @@
-// The cases of english_unseen.tsv and english_plain.tsv whose reading these readers decide, without the lexicon:
-// letters that belong together and words that are spelled by the lexicon are not told apart here.
+// The cases of english_unseen.tsv, english_fresh.tsv and english_plain.tsv whose reading these readers decide, without
+// the lexicon: letters that belong together and words that are spelled by the lexicon are not told apart here.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -44,8 +44,10 @@ constexpr std::array<std::string_view, 30> kKinds = {"currency adjective",
 // Kinds of english_plain.tsv that the lexicon decides.
 constexpr std::array<std::string_view, 3> kByLexicon = {"plain: A", "plain: I and IV", "plain: capitals"};
 
-// Readings that are respelled sounds.
-constexpr std::array<std::string_view, 1> kBySound = {"Caf&eacute; Roma opens at ten."};
+// Readings that are respelled sounds, or written out by the lexicon's rules.
+constexpr std::array<std::string_view, 3> kBySound = {"Caf&eacute; Roma opens at ten.",
+                                                      "All the version numbers live in package.json these days.",
+                                                      "Press Ctrl+S to save your work every few minutes."};
 
 std::vector<std::string> cells(const std::string& line, std::string_view separator) {
   std::vector<std::string> out;
@@ -104,6 +106,8 @@ size_t judge(std::string_view name, bool (*is_wanted)(std::string_view)) {
 }
 
 TEST(EnglishCases, NumbersAndSymbolsAreRead) { EXPECT_GT(judge("english_unseen.tsv", is_of_numbers), 190u); }
+
+TEST(EnglishCases, FreshNumbersAndSymbolsAreRead) { EXPECT_GT(judge("english_fresh.tsv", is_of_numbers), 150u); }
 
 TEST(EnglishCases, OrdinarySentencesStayPlain) { EXPECT_GT(judge("english_plain.tsv", is_plain), 140u); }
 

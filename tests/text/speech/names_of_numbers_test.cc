@@ -24,6 +24,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Spoken{"Code 7731 works", "code seven seven three one works"},
                     Spoken{"the code has 12345 lines", "the code has twelve thousand three hundred forty five lines"},
                     Spoken{"password: 8812", "password eight eight one two"},
+                    Spoken{"The order number 500 customers got", "the order number five hundred customers got"},
                     Spoken{"Tracking number 773091 shows", "tracking number seven seven three zero nine one shows"},
                     Spoken{"order number 778812", "order number seven seven eight eight one two"},
                     Spoken{"123-45-6789", "one two three four five six seven eight nine"},
