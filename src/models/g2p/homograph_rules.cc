@@ -28,7 +28,12 @@ constexpr std::string_view kSubjects = " i you he she we they ";
 constexpr std::string_view kModals =
     " will would can could shall should may might must do does did won't wouldn't can't cannot couldn't shouldn't "
     "don't doesn't didn't ";
-constexpr std::string_view kBeforeNoun = " a an the this that my your his her its our their last ";  // "the will"
+// "the will", "in May", "the beer can": nouns that are written like these.
+constexpr std::string_view kBeforeWill =
+    " a an the this that my your his her its our their last late old new first second free living final early ";
+constexpr std::string_view kBeforeCan = " a an the trash oil beer soup tin paint spray garbage gas ";
+constexpr std::string_view kBeforeQuestion =
+    " why when where how what which who whom whose rarely seldom never nor so and but or then ";
 // "I'll have you read it": have is the main verb.
 constexpr std::string_view kBeforeCausative =
     " will would to can could should may might must shall i you he she we they who let's i'll you'll he'll she'll "
@@ -93,15 +98,21 @@ bool is_participle(Tokens tokens, size_t i) {
   return is_listed(word_at(tokens, at), kHave) && !is_listed(word_before(tokens, at), kBeforeCausative);
 }
 
+// Is the word at i a modal, and no noun or name?
+bool is_modal(Tokens tokens, size_t i) {
+  const std::string_view word = word_at(tokens, i), before = word_before(tokens, i);
+  if (!is_listed(word, kModals) || word == "May" || word == "Will") return false;
+  if (is_listed(word, " can ")) return !is_listed(before, kBeforeCan);
+  return !is_listed(word, " will ") || (!is_listed(before, kBeforeWill) && !before.ends_with("'s"));
+}
+
 // "will read it", "doesn't always read", "Did she read it?"
 bool is_infinitive(Tokens tokens, size_t i) {
-  size_t at = behind_adverbs(tokens, i);
-  if (is_listed(word_at(tokens, at), kSubjects)) {
-    at = behind_adverbs(tokens, at);
-    return is_listed(word_at(tokens, at), kModals) && begins_sentence(tokens, at);
-  }
-  const std::string_view modal = word_at(tokens, at);
-  return modal.ends_with("'ll") || (is_listed(modal, kModals) && !is_listed(word_before(tokens, at), kBeforeNoun));
+  const size_t at = behind_adverbs(tokens, i);
+  if (!is_listed(word_at(tokens, at), kSubjects)) return word_at(tokens, at).ends_with("'ll") || is_modal(tokens, at);
+  const size_t verb = behind_adverbs(tokens, at);
+  return is_listed(word_at(tokens, verb), kModals) &&
+         (begins_sentence(tokens, verb) || is_listed(word_before(tokens, verb), kBeforeQuestion));
 }
 
 // "I'll have you read it".

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/g2p/acronyms.h"
 #include "models/g2p/british.h"
@@ -23,18 +26,47 @@ struct Clitic {
 constexpr Clitic kClitics[] = {
     {"'ve", U"əv"}, {"'ll", U"ᵊl"}, {"'re", U"əɹ"}, {"'d", U"d"}, {"'m", U"əm"}, {"n't", U"ᵊnt"},
 };
-// Written short without a point.
+// Written short without a point; `one` behind an article or the like.
 struct ShortWord {
-  std::string_view written, word;
-  bool is_key = false;  // with a capital too
+  std::string_view written, one, several;
 };
 constexpr ShortWord kShortWords[] = {
-    {"cm", "centimeters"}, {"cmd", "command", true}, {"ctrl", "control", true}, {"ft", "feet"},    {"hrs", "hours"},
-    {"kg", "kilograms"},   {"km", "kilometers"},     {"lb", "pounds"},          {"lbs", "pounds"}, {"msg", "message"},
-    {"pls", "please"},     {"plz", "please"},        {"thx", "thanks"},         {"wk", "week"},    {"wks", "weeks"},
-    {"yr", "year"},        {"yrs", "years"},
+    {"cm", "centimeter", "centimeters"},
+    {"cms", "centimeters", "centimeters"},
+    {"ft", "foot", "feet"},
+    {"hrs", "hours", "hours"},
+    {"kg", "kilogram", "kilograms"},
+    {"kgs", "kilograms", "kilograms"},
+    {"km", "kilometer", "kilometers"},
+    {"kms", "kilometers", "kilometers"},
+    {"lb", "pound", "pounds"},
+    {"lbs", "pounds", "pounds"},
+    {"mg", "milligram", "milligrams"},
+    {"msg", "message", "message"},
+    {"msgs", "messages", "messages"},
+    {"mths", "months", "months"},
+    {"pcs", "pieces", "pieces"},
+    {"pls", "please", "please"},
+    {"plz", "please", "please"},
+    {"ppl", "people", "people"},
+    {"tbsp", "tablespoon", "tablespoons"},
+    {"thx", "thanks", "thanks"},
+    {"tmrw", "tomorrow", "tomorrow"},
+    {"tsp", "teaspoon", "teaspoons"},
+    {"wk", "week", "weeks"},
+    {"wks", "weeks", "weeks"},
+    {"yd", "yard", "yards"},
+    {"yds", "yards", "yards"},
+    {"yr", "year", "years"},
+    {"yrs", "years", "years"},
 };
-constexpr std::string_view kNoises = " hmph mmph nng ngh pff pffft pst psh sst tch tss zz zzz zzzz zzzzz ";
+constexpr ShortWord kKeys[] = {{"cmd", "command", "command"}, {"ctrl", "control", "control"}};  // with a capital too
+constexpr std::string_view kBeforeOne = " a an one per each every another this that half either ";
+// Acronyms that are words of other languages in small letters, and those that stay acronyms with only the first large.
+constexpr std::string_view kOnlyCapitals = " eu un ";
+constexpr std::string_view kTitled = " cd dj pc tv ";
+constexpr std::string_view kNoises = " hng hrm hmph mhmm pft skrt tch thwp ";
+constexpr std::string_view kNoiseLetters = "bfghkmnprstvz";
 constexpr size_t kMaxUnsayable = 5;  // letters of an acronym without a vowel
 constexpr float kLengthened = 2.0f;  // the stress of a lengthened word
 
@@ -102,29 +134,43 @@ bool has_only_small_letters(std::string_view word) {
   return word.size() > 1 && std::all_of(word.begin(), word.end(), text::is_ascii_lower);
 }
 
+// "grrr", "bzzt", "pfff": noises repeat a letter.
+bool is_noise(std::string_view lower) {
+  return text::is_listed(lower, kNoises) || (lower.find_first_not_of(kNoiseLetters) == std::string_view::npos &&
+                                             std::adjacent_find(lower.begin(), lower.end()) != lower.end());
+}
+
 bool is_unsayable(std::string_view lower) {
-  return lower.size() <= kMaxUnsayable && lower.find_first_of("aeiouy") == std::string_view::npos &&
-         !text::is_listed(lower, kNoises);
+  return lower.size() <= kMaxUnsayable && lower.find_first_of("aeiouy") == std::string_view::npos && !is_noise(lower);
 }
 
 const Acronym* find_small_acronym(std::string_view lower) {
+  if (text::is_listed(lower, kOnlyCapitals)) return nullptr;
   const Acronym* const found = find_acronym(text::ascii_upper(lower));
   const bool is_known =
       found != nullptr && (found->reading == AcronymReading::kLetters || found->reading == AcronymReading::kSaid);
   return is_known ? found : nullptr;
 }
 
-// "the html of a cd", "two tvs", "json": acronyms in small letters, which no lexicon has; "Pdf", not "Ai" or "Ng".
-bool read_small_acronym(const std::string& lower, bool is_small, const WordFormsContext& context, Token& token) {
-  std::string_view stem = lower, ending;
-  if (stem.ends_with("'s")) ending = "'s";
-  if (!has_only_small_letters(stem.substr(0, stem.size() - ending.size()))) return false;
-  if (ending.empty() && stem.ends_with('s') && find_small_acronym(stem) == nullptr &&
-      find_small_acronym(stem.substr(0, stem.size() - 1)) != nullptr)
-    ending = "s";
-  stem.remove_suffix(ending.size());
+// "'s", or the "s" behind an acronym.
+std::string_view ending_of(std::string_view lower) {
+  if (lower.ends_with("'s")) return "'s";
+  const bool is_plural = lower.size() > 2 && lower.ends_with('s') && find_small_acronym(lower) == nullptr &&
+                         find_small_acronym(lower.substr(0, lower.size() - 1)) != nullptr;
+  return is_plural ? "s" : "";
+}
+
+// "the html of a cd", "two tvs", "yaml": acronyms in small letters; "Pdf", not "Ai" or "Ng".
+bool read_small_acronym(std::string_view lower, bool is_small, const WordFormsContext& context, Token& token) {
+  const std::string_view ending = ending_of(lower), stem = lower.substr(0, lower.size() - ending.size());
+  if (!has_only_small_letters(stem)) return false;
+  if (!is_small && stem.size() < 3 && !text::is_listed(stem, kTitled)) return false;
   const Acronym* const acronym = find_small_acronym(stem);
-  if (!(is_small ? acronym != nullptr || is_unsayable(stem) : acronym != nullptr && is_unsayable(stem))) return false;
+  const bool is_word =
+      context.lexicon.contains(stem) || (acronym == nullptr && stem.ends_with('s') &&
+                                         context.lexicon.contains(stem.substr(0, stem.size() - 1)));  // "pwns"
+  if (is_word) return false;
+  if (acronym == nullptr ? !is_small || !is_unsayable(stem) : !is_small && !is_unsayable(stem)) return false;
   Phonemes own = acronym != nullptr ? from_utf8(acronym->phonemes) : Phonemes();
   if (context.british) own = to_british(own);
   const bool is_said = acronym != nullptr && acronym->reading == AcronymReading::kSaid;
@@ -136,25 +182,47 @@ bool read_small_acronym(const std::string& lower, bool is_small, const WordForms
   return true;
 }
 
-// A word that the lexicon lacks.
-void read_unknown(const std::string& lower, const WordFormsContext& context, const KnownWords& known, Token& token) {
+// "per km", "ten km", "Ctrl", "Drake ft Rihanna"; empty: none.
+std::string_view short_word(const std::string& lower, bool is_small, const std::vector<Token>& before) {
+  const auto find = [&](std::span<const ShortWord> words) {
+    const auto found = std::ranges::find(words, lower, &ShortWord::written);
+    return found == words.end() ? nullptr : &*found;
+  };
+  if (const ShortWord* const key = find(kKeys)) return key->one;
+  const std::string_view last = before.empty() ? std::string_view() : std::string_view(before.back().text);
+  const bool is_one = text::is_listed(last, kBeforeOne);
+  if (lower == "hr" && is_small && is_one) return "hour";
+  const ShortWord* const found = is_small ? find(kShortWords) : nullptr;
+  if (found == nullptr) return {};
+  if (lower == "ft" && !is_one && text::has_capital(last) && !text::is_function_word(text::ascii_lower(last)))
+    return "featuring";
+  return is_one ? found->one : found->several;
+}
+
+// A word that the lexicon lacks; `before` are the tokens in front of it.
+void read_unknown(const std::string& lower, const WordFormsContext& context, const KnownWords& known,
+                  const std::vector<Token>& before, Token& token) {
   const bool is_small = token.text == lower;
-  const bool is_titled = std::string_view(token.text).substr(1) == std::string_view(lower).substr(1);
-  for (const ShortWord& each : kShortWords) {
-    if (each.written != lower || (!is_small && !each.is_key)) continue;
-    token.text = each.word;
+  if (const std::string_view word = short_word(lower, is_small, before); !word.empty()) {
+    token.text = word;
     token.rule = "abbreviation";
     return;
   }
-  if (is_titled && read_small_acronym(lower, is_small, context, token)) return;
   if (std::string word = known.shortened(lower); !word.empty()) {
     token.text = std::move(word);
     token.rule = "lengthened";
     token.stress = kLengthened;
+    return;
   }
+  const bool is_titled = std::equal(lower.begin() + 1, lower.end(), token.text.begin() + 1, token.text.end());
+  if (is_titled) read_small_acronym(lower, is_small, context, token);
 }
 
 }  // namespace
+
+bool is_small_acronym(std::string_view word, const Lexicon& lexicon) {
+  return has_only_small_letters(word) && find_small_acronym(word) != nullptr && !lexicon.contains(word);
+}
 
 void read_small_form(Token token, const WordFormsContext& context, const KnownWords& known, std::vector<Token>& out) {
   if (is_letter_with_s(token.text)) {
@@ -166,7 +234,9 @@ void read_small_form(Token token, const WordFormsContext& context, const KnownWo
   std::vector<Token> tail;
   split_have(token, context, tail);
   const std::string lower = text::ascii_lower(token.text);
-  if (!context.lexicon.contains(lower) && !is_in_capitals(token.text)) read_unknown(lower, context, known, token);
+  const bool is_key = std::ranges::find(kKeys, lower, &ShortWord::written) != std::end(kKeys);  // "CTRL"
+  if (lower.size() > 1 && !context.lexicon.contains(lower) && (is_key || !is_in_capitals(token.text)))
+    read_unknown(lower, context, known, out, token);
   if (token.kind == TokenKind::kWord) say_clitic(token, context);
   out.push_back(std::move(token));
   for (Token& part : tail) out.push_back(std::move(part));

@@ -2,6 +2,7 @@
 // small letters.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "models/g2p/known_words.h"
@@ -13,5 +14,8 @@ namespace syrinx::g2p {
 // a letter.
 void read_small_form(text::Token token, const WordFormsContext& context, const KnownWords& known,
                      std::vector<text::Token>& out);
+
+// "tv", "json": an acronym of acronyms.def in small letters, and no word of the lexicon.
+bool is_small_acronym(std::string_view word, const Lexicon& lexicon);
 
 }  // namespace syrinx::g2p

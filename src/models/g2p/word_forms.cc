@@ -93,6 +93,7 @@ class WordForms {
 
   // Has a part of a compound a reading that the compound's rules do not know?
   bool reads_alone(std::string_view part) const {
+    if (is_small_acronym(part, context_.lexicon)) return true;
     if (part.size() < 2 || !text::is_ascii_upper(static_cast<unsigned char>(part[0]))) return false;
     const std::string_view base = cut_ending(part).base;
     const std::string lower = text::ascii_lower(base);

@@ -127,7 +127,13 @@ TEST(HomographRules, AuxiliaryDecidesRead) {
   EXPECT_EQ(ruled("She doesn't always [read] it."), "read_present");
   EXPECT_EQ(ruled("Did they [read] it?"), "read_present");
   EXPECT_EQ(ruled("They'll [read] it."), "read_present");
+  EXPECT_EQ(ruled("Why didn't she [read] it?"), "read_present");
+  EXPECT_EQ(ruled("Will you [read] it?"), "read_present");
   EXPECT_EQ(ruled("The will [read] as follows."), "");
+  EXPECT_EQ(ruled("Grandma's will [read] as follows."), "");
+  EXPECT_EQ(ruled("Aunt May [read] to us."), "");
+  EXPECT_EQ(ruled("Then Will [read] it out."), "");
+  EXPECT_EQ(ruled("The beer can [read] stout."), "");
   EXPECT_EQ(ruled("You should have [read] it."), "read_past");
 }
 

@@ -205,6 +205,7 @@ TEST_F(TinyForms, AcronymsInSmallLettersAreSpelled) {
   EXPECT_EQ(read("tv tvs Tv"), "T V=acronym/spelled, T Vs=acronym/spelled, T V=acronym/spelled");
   EXPECT_EQ(read("a tv's json"), "a=function-word, T V's=acronym/spelled, json=acronym/table");
   EXPECT_EQ(read("tvt Tvt"), "T V T=acronym/spelled, T V T=spelled");
+  EXPECT_EQ(read("runs tv-cat"), "runs=lexicon-stem, T V=acronym/spelled, cat=lexicon");
 }
 
 TEST_F(TinyForms, HostileTextsStayBounded) {
