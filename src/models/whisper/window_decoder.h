@@ -36,7 +36,7 @@ struct DecodeSettings {
   // whatever no_speech says.  Else it is no silence before all temperatures have failed, and neither is an empty text.
   // Where none of them improves it, such a text, or nothing, stays.
   bool is_speech = false;
-  float speech_log_probability_threshold = -1.25f;  // a mean of that first text below it is improbable by much
+  float speech_log_probability_threshold = -1.25f;  // at or above it a first text is improbable by little
   // Ends a window when its text repeats the same tokens three times and already compresses beyond the threshold, which
   // the maker finds out only after all 224 tokens.
   bool stop_loops = true;

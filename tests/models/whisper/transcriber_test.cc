@@ -154,6 +154,28 @@ TEST_F(WhisperTranscriber, NearlyProbableSpeechStands) {
   settings_.decode.speech_log_probability_threshold = first.mean_log_probability - 0.01f;
   settings_.decode.compression_ratio_threshold = -1;  // each text repeats itself
   EXPECT_EQ(transcriber_->hear(samples, settings_).segment.text, "");
+  settings_.decode.compression_ratio_threshold = 1000;
+  settings_.decode.max_tokens = 3;
+  settings_.decode.speech_log_probability_threshold = -1000;
+  EXPECT_EQ(transcriber_->hear(samples, settings_).segment.text, "") << "too short to be no noise";
+}
+
+// No silence, but improbable at each temperature.
+TEST_F(WhisperTranscriber, NearlyProbableSpeechOutlastsFallbacks) {
+  settings_.language = language("en");
+  settings_.decode.compression_ratio_threshold = 1000;
+  settings_.decode.no_speech_threshold = settings_.long_form.no_speech_threshold = 2;
+  const std::vector<float> samples = sound(1, 16000);
+  settings_.decode.log_probability_threshold = -1000;
+  const Segment first = transcriber_->hear(samples, settings_).segment;
+  settings_.decode.temperatures = {0, 0.5f, 1};
+  settings_.decode.log_probability_threshold = 1;
+  settings_.decode.speech_log_probability_threshold = first.mean_log_probability - 0.01f;
+  EXPECT_FLOAT_EQ(transcriber_->hear(samples, settings_).segment.temperature, 1);
+  settings_.decode.is_speech = true;
+  const Segment kept = transcriber_->hear(samples, settings_).segment;
+  EXPECT_EQ(kept.tokens, first.tokens);
+  EXPECT_FLOAT_EQ(kept.temperature, 0);
 }
 
 TEST_F(WhisperTranscriber, LoopsAreStopped) {
