@@ -1,7 +1,7 @@
 // Written English to spoken words: after normalize() no digit, unit, abbreviation, date or address is left, only
 // words, groups of letters to be spelled, punctuation that the models know, and the caller's own phonemes.
 //
-// The escapes of Kokoro's users are kept: [word](/phonemes/) says the word by these phonemes, [word](-1) changes its
+// Escapes are kept: [word](/phonemes/) says the word by these phonemes, [word](-1) changes its
 // stress.  Tokens carry the bytes of the source they come from, so that times can be given back in the source's terms.
 #pragma once
 
