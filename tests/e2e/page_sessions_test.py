@@ -64,8 +64,8 @@ class Listening(Page):
         """The file that a press of the button makes."""
         self.browser.chrome("Page.setDownloadBehavior", behavior="allow", downloadPath=str(self.folder))
         self.browser.click(f"#{panel}-save")
-        self.browser.wait_for((self.folder / name).exists)
-        return (self.folder / name).read_text(encoding="utf-8")
+        file = self.folder / name  # empty at first: Chromium reserves the name
+        return self.browser.wait_for(lambda: file.exists() and file.read_text(encoding="utf-8"))
 
     def test_what_is_dictated_is_read_aloud_once_and_saved(self):
         self.start_recogniser()
