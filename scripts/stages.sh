@@ -143,7 +143,8 @@ release_programs() {
 }
 
 # Clients of others, as their users install them; nothing of the system is touched.  They come over the network, and helm is
-# compiled for --all, while earlier stages leave time: scripts/test calls begin_clients as soon as the packages are there.
+# compiled for --all, while earlier stages leave time: scripts/test calls begin_clients as soon as the packages are there, for
+# the stages `clients` and `real`, whose tests import them.
 begin_clients() {
   background clients_install.log install_clients
   clients_job=$!
@@ -184,7 +185,7 @@ install_clients() {
     mv -T "$part" "$folder" 2>/dev/null || { [ -e "$folder" ] && rm -rf "$part"; } || return 1  # another clone was quicker
   fi
   mkdir -p build && { [ -L build/clients ] || rm -rf build/clients; } && ln -sfn "$folder" build/clients &&
-    { [ "$mode" = gate ] || install_helm "$folder" $helm_version; }
+    { [ "$mode" = gate ] || [[ " ${stages[*]} " != *" clients "* ]] || install_helm "$folder" $helm_version; }
 }
 
 install_node_clients() {  # FOLDER WHEEL
@@ -203,7 +204,7 @@ install_helm() {  # FOLDER VERSION
 # The models for the tests that need real ones; pulled as any user would.
 stage_voice() { build/release/syrinx pull kokoro whisper-base; }
 
-stage_real() { run_tests build/release -L real; }
+stage_real() { clients_are_there && run_tests build/release -L real; }
 
 # The tests of kernels on processors that this machine is not: SSSE3, SSE4 (no AVX), AVX2.  AVX-512 runs in the release
 # stage where the processor has it; qemu 7.2 cannot.  nn and models have no code of a target of their own: their tests run on
