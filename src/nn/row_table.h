@@ -3,19 +3,19 @@
 #pragma once
 
 #include "kernels/matrix_store.h"
-#include "tensor/dtype.h"
+#include "tensor/ggml_type.h"
 
 namespace syrinx::nn {
 
 struct RowTable {
   size_t width = 0;
-  DType dtype = DType::kF32;   // or f16, bf16
-  kernels::StoredBytes bytes;  // [rows, width]
+  GgmlType type = GgmlType::kF32;
+  kernels::StoredBytes bytes;  // [rows, width], rows of whole blocks
 
-  size_t rows() const { return width == 0 ? 0 : bytes.view.size() / (width * dtype_size(dtype)); }
+  size_t row_bytes() const { return width / ggml_block(type).weights * ggml_block(type).bytes; }
+  size_t rows() const { return width == 0 ? 0 : bytes.view.size() / row_bytes(); }
   void copy_row(size_t row, float* to) const {
-    const size_t row_bytes = width * dtype_size(dtype);
-    floats_to_f32(bytes.view.subspan(row * row_bytes, row_bytes), dtype, to);
+    ggml_to_f32(bytes.view.subspan(row * row_bytes(), row_bytes()), type, to);
   }
 };
 

@@ -79,9 +79,10 @@ RowTable WeightReader::table(const std::string& key, const std::string& name, si
                              size_t width) {
   know(name);
   const TensorRef* const found = find(name);
-  RowTable table{.width = width, .dtype = DType::kF32, .bytes = {}};
-  if (found != nullptr && (found->dtype == DType::kF16 || found->dtype == DType::kBF16)) table.dtype = found->dtype;
-  const size_t size_bytes = rows * width * dtype_size(table.dtype);
+  RowTable table{.width = width, .type = GgmlType::kF32, .bytes = {}};
+  if (found != nullptr && found->dtype == DType::kF16) table.type = GgmlType::kF16;
+  if (found != nullptr && found->dtype == DType::kBF16) table.type = GgmlType::kBF16;
+  const size_t size_bytes = rows * table.row_bytes();
   table.bytes = bytes(key, size_bytes, [&] {
     const Stored read = stored(name, {stored_rows, width});
     if (read.rows.bytes.empty()) return Buffer<std::byte>();

@@ -58,7 +58,8 @@ class WeightReader {
                             const std::function<Made()>& make);
   // The first `rows` rows of a tensor [stored_rows, width], kept under `key` in bf16 or f16 where they are stored so,
   // else in f32.
-  RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows, size_t width);
+  virtual RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
+                         size_t width);
   // Bytes of anything that `make` gives, kept under `key`; for what is looked at here and there (matrix_store.h).
   kernels::StoredBytes bytes(const std::string& key, size_t size_bytes,
                              const std::function<Buffer<std::byte>()>& make) {
