@@ -10,7 +10,7 @@ namespace syrinx {
 namespace {
 
 // types.gguf and types.safetensors: tools/checkpoints/gguf_types.py, by ggml's own package.
-TEST(GgmlType, EveryTypeGivesTheNumbersOfTheMakersPackage) {
+TEST(GgmlType, EveryTypeMatchesMakersPackage) {
   const std::string stored = test::read_data("types.gguf"), values = test::read_data("types.safetensors");
   const auto file = GgufFile::parse(test::as_bytes(stored), "types.gguf");
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -32,7 +32,7 @@ TEST(GgmlType, EveryTypeGivesTheNumbersOfTheMakersPackage) {
   EXPECT_EQ(types.size(), std::size(kAllGgmlTypes));
 }
 
-TEST(GgmlType, NumbersAndNamesAreTheFormats) {
+TEST(GgmlType, NumbersMatchFormat) {
   for (const GgmlType type : kAllGgmlTypes) {
     size_t numbers = 0;
     for (uint32_t number = 0; number < 100; ++number)

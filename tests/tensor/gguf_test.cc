@@ -36,7 +36,7 @@ std::string words_of(const Result<T>& result) {
   return result ? "" : result.error().message;
 }
 
-TEST(Gguf, ReadsEntriesOfEveryKindThatTheMakersPackageWrites) {
+TEST(Gguf, EntriesOfEveryKindAreRead) {
   const std::string bytes = test::read_data("types.gguf");
   const auto file = GgufFile::parse(test::as_bytes(bytes), "types.gguf");
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -61,7 +61,7 @@ TEST(Gguf, ReadsEntriesOfEveryKindThatTheMakersPackageWrites) {
   EXPECT_TRUE(file->has("array.bool"));
 }
 
-TEST(Gguf, AnEntryIsReadAsWhatItIs) {
+TEST(Gguf, OtherKindIsRefused) {
   const std::string bytes = test::read_data("types.gguf");
   const auto file = GgufFile::parse(test::as_bytes(bytes), "types.gguf");
   ASSERT_TRUE(file.has_value());
@@ -85,7 +85,7 @@ TEST(Gguf, AnEntryIsReadAsWhatItIs) {
             "'types.gguf': the entry 'array.string' has 3 elements, the limit is 2");
 }
 
-TEST(Gguf, FindsTensorsByName) {
+TEST(Gguf, TensorsAreFoundByName) {
   const std::string bytes = two_tensors().file();
   const auto file = GgufFile::parse(test::as_bytes(bytes), "good");
   ASSERT_TRUE(file.has_value()) << file.error().message;
@@ -154,7 +154,7 @@ TEST(Gguf, RefusesOtherFormats) {
   expect_error(file, Code::kUnsupported, "one of 3 files");
 }
 
-TEST(Gguf, RefusesCountsThatTheFileCannotHold) {
+TEST(Gguf, ImpossibleCountsAreRefused) {
   GgufBytes file = two_tensors();
   file.extra_entries = 20;
   expect_error(file, Code::kDataLoss, "more than its");
@@ -165,7 +165,7 @@ TEST(Gguf, RefusesCountsThatTheFileCannotHold) {
   expect_error(file, Code::kLimitExceeded, "tensors, the limit is 65536");
 }
 
-TEST(Gguf, RefusesEntriesThatAreNone) {
+TEST(Gguf, DamagedEntriesAreRefused) {
   const auto with = [](std::string entry) {
     GgufBytes file = two_tensors();
     file.entries.push_back(std::move(entry));
@@ -191,7 +191,7 @@ TEST(Gguf, RefusesEntriesThatAreNone) {
   expect_error(with(GgufBytes::entry("k", kString, text)), Code::kDataLoss, "in the entry 'k'");
 }
 
-TEST(Gguf, RefusesTensorsThatDoNotFit) {
+TEST(Gguf, TensorsThatDoNotFitAreRefused) {
   const auto with = [](GgufBytes::Tensor tensor) {
     GgufBytes file = two_tensors();
     file.tensors[1] = std::move(tensor);
