@@ -1,6 +1,7 @@
 #include "nn/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -29,6 +30,9 @@ int32_t Sampler::draw(std::span<float> logits, const SamplerSettings& settings, 
   select(logits, settings.top_k);
   for (Candidate& c : candidates_) c.weight = std::exp((c.logit - most.value) / settings.temperature);
   if (settings.top_p < 1.0f) cut_tail(settings.top_p);
+  if (settings.min_p > 0.0f) {  // the likeliest one has the weight 1
+    std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < std::min(settings.min_p, 1.0f); });
+  }
   double total = 0;
   for (const Candidate& c : candidates_) total += c.weight;
   double left = total * static_cast<double>(draw_uniform(place));
@@ -62,10 +66,24 @@ void Sampler::select(std::span<const float> logits, size_t top_k) {
     if (logits[i] >= least) candidates_.push_back({.logit = logits[i], .token = static_cast<int32_t>(i)});
 }
 
+// Drops candidates of small weight, but none of the fewest likeliest ones that reach `weight` together: by sums over
+// powers of two, since a sort of a whole vocabulary takes as long as a step of a small model.
+void Sampler::keep_likely(double weight) {
+  constexpr int kPowers = 64;  // weights are at most 1
+  std::array<double, kPowers> sums{};
+  const auto power_of = [](float w) { return w > 0.0f ? std::min(-std::ilogb(w), kPowers - 1) : kPowers - 1; };
+  for (const Candidate& c : candidates_) sums[static_cast<size_t>(power_of(c.weight))] += c.weight;
+  int last = 0;
+  for (double reached = 0; last < kPowers - 1 && reached < weight; ++last) reached += sums[static_cast<size_t>(last)];
+  // These sums are rounded in another order than those that decide, so one power more is kept.
+  std::erase_if(candidates_, [&](const Candidate& c) { return power_of(c.weight) > last; });
+}
+
 // Equal weights: the lower tokens stay.
 void Sampler::cut_tail(float top_p) {
   double total = 0;
   for (const Candidate& c : candidates_) total += c.weight;
+  keep_likely(total * top_p);
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
   });

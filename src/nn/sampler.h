@@ -1,4 +1,5 @@
-// Draws a token from logits: the penalty of tokens that came before, temperature, top-k, top-p, one random number.
+// Draws a token from logits: the penalty of tokens that came before, temperature, top-k, top-p, min-p, one random
+// number.
 //
 // A draw depends on its place alone, (seed, stream, frame, codebook), and on the logits: neither on the draws before it
 // nor on what other streams do.  The random number is word 0 of Philox4x32-10 under the seed at the counter (codebook,
@@ -18,6 +19,7 @@ struct SamplerSettings {
   float temperature = 1.0f;  // 0: the largest logit
   size_t top_k = 0;          // the k largest logits and whatever equals the last of them; 0: all
   float top_p = 1.0f;        // the fewest likeliest tokens that reach this probability together, one at least
+  float min_p = 0.0f;        // a token less likely than the likeliest one times this is left out
   float penalty = 1.0f;      // a logit of a token that came before is divided by it, or multiplied where it is negative
 };
 
@@ -45,6 +47,7 @@ class Sampler {
   void penalise(std::span<float> logits, float penalty, std::span<const int32_t> seen);
   void select(std::span<const float> logits, size_t top_k);
   void cut_tail(float top_p);
+  void keep_likely(double weight);
 
   struct Candidate {
     float logit = 0, weight = 0;

@@ -40,10 +40,12 @@ std::vector<double> probabilities(std::vector<float> logits, const SamplerSettin
   std::vector<size_t> order(p.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+  const double likeliest = p[order[0]];
   double reached = 0, kept = 0;
   for (size_t n = 0; n < order.size(); ++n) {
     if (n > 0 && s.top_p < 1 && reached >= total * s.top_p) p[order[n]] = 0;
     reached += p[order[n]];
+    if (p[order[n]] < std::min(1.0, static_cast<double>(s.min_p)) * likeliest) p[order[n]] = 0;
     kept += p[order[n]];
   }
   for (double& value : p) value /= kept;
@@ -72,6 +74,10 @@ constexpr SamplerSettings kSettings[] = {{},
                                          {.temperature = 1.3f, .top_k = 20, .top_p = 0.5f, .penalty = 1.05f},
                                          {.top_k = 1},
                                          {.top_p = 0.0f},
+                                         {.min_p = 0.1f},
+                                         {.temperature = 1.5f, .top_p = 0.95f, .min_p = 0.02f},
+                                         {.temperature = 0.5f, .top_k = 30, .min_p = 2.0f},
+                                         {.temperature = 0.1f, .top_p = 0.999f},
                                          {.temperature = 0.8f, .top_k = 1000, .penalty = 1.5f}};
 
 TEST(Sampler, DrawsMatchTwin) {
