@@ -1,9 +1,11 @@
-// y = x W + b for the narrow matrix types (kBf16, kInt8Symmetric, kInt4; one tap), from one row to a prompt's hundred.
-// One row is bound by memory, so the panels are read once, in order, prefetched; many rows go through blocks of 14.
+// y = x W + b for the narrow matrix types (kBf16, kInt8Symmetric, kInt4 and blocks; one tap), from one row to a
+// prompt's hundred. One row is bound by memory, so the panels are read once, in order, prefetched; many rows go through
+// blocks of 14.
 //
 //   bf16   activations rounded to bf16, sums in f32
 //   int8   activations in 8 bits with a symmetric scale a row, sums exact in int32
 //   int4   the same activations; sums exact in a group of inputs, then scaled and added in f32
+//   blocks activations in 8 bits with a symmetric scale a block of 32 inputs; sums exact in a block, then as in int4
 //
 // Activations are narrowed once, by any number of threads, then multiplied by any number of threads:
 //
@@ -26,7 +28,7 @@
 namespace syrinx::kernels {
 
 constexpr bool is_narrow(PanelType type) {
-  return type == PanelType::kBf16 || type == PanelType::kInt8Symmetric || type == PanelType::kInt4;
+  return type == PanelType::kBf16 || type == PanelType::kInt8Symmetric || type == PanelType::kInt4 || is_blocks(type);
 }
 
 // Activations in the form that this processor multiplies; a view of the caller's scratch.
@@ -34,8 +36,10 @@ struct NarrowRows {
   size_t rows = 0;
   std::byte* values = nullptr;  // [rows, stride] bytes
   size_t stride = 0;
-  float* scale = nullptr;         // int8 and int4: [rows]
-  int32_t* group_term = nullptr;  // int4: [rows, groups], what the weights' offset of 8 adds to a group's sum, negated
+  float* scale = nullptr;  // int8 and int4: [rows]; blocks: [rows, blocks]
+  // int4: [rows, groups], what the weights' offset of 8 adds to a group's sum, negated.  Blocks: [rows, blocks], a
+  // block's sum.
+  int32_t* group_term = nullptr;
 };
 
 // Bytes of scratch for the activations of so many rows.

@@ -133,6 +133,59 @@ void store_int4(PanelRows& rows, std::byte* panel) {
   }
 }
 
+void store_f16(float value, std::byte*& to) {
+  const uint16_t bits = f32_to_f16(value);
+  std::memcpy(to, &bits, sizeof bits);
+  to += sizeof bits;
+}
+
+// [32][block] of quantised bytes, four inputs of a column side by side.
+void store_block_bytes(const uint8_t* q, bool halves, std::byte*& panel) {
+  for (size_t k = 0; k < kBlockInputs; k += halves ? 8 : 4)
+    for (size_t n = 0; n < kPanelColumns; ++n)
+      for (size_t i = 0; i < 4; ++i) {
+        const uint8_t* const at = q + n * kBlockInputs + k + i;
+        *panel++ = static_cast<std::byte>(halves ? at[0] | at[4] << 4 : at[0]);
+      }
+}
+
+void store_int8_blocks(PanelRows& rows, std::byte* panel) {
+  auto* const q = reinterpret_cast<uint8_t*>(rows.bytes.data());
+  for (size_t first = 0; first < rows.depth; first += kBlockInputs) {
+    for (size_t n = 0; n < kPanelColumns; ++n) {
+      const float* const values = rows.values.data() + n * rows.depth + first;
+      const float scale = f16_to_f32(f32_to_f16(largest(values, kBlockInputs) / 127.0f));
+      const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+      for (size_t k = 0; k < kBlockInputs; ++k)
+        q[n * kBlockInputs + k] =
+            static_cast<uint8_t>(static_cast<int8_t>(nearest(std::clamp(values[k] * inverse, -127.0f, 127.0f))));
+      store_f16(scale, panel);
+    }
+    store_block_bytes(q, false, panel);
+  }
+}
+
+void store_int4_blocks(PanelRows& rows, std::byte* panel) {
+  auto* const q = reinterpret_cast<uint8_t*>(rows.bytes.data());
+  for (size_t first = 0; first < rows.depth; first += kBlockInputs) {
+    std::byte* offsets = panel + 2 * kPanelColumns;
+    for (size_t n = 0; n < kPanelColumns; ++n) {
+      const float* const values = rows.values.data() + n * rows.depth + first;
+      const auto [least, most] = std::minmax_element(values, values + kBlockInputs);
+      const float offset = f16_to_f32(f32_to_f16(*least));
+      const float scale = f16_to_f32(f32_to_f16((*most - *least) / 15.0f));
+      const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+      for (size_t k = 0; k < kBlockInputs; ++k)
+        q[n * kBlockInputs + k] =
+            static_cast<uint8_t>(nearest(std::clamp((values[k] - offset) * inverse, 0.0f, 15.0f)));
+      store_f16(scale, panel);
+      store_f16(offset, offsets);
+    }
+    panel = offsets;
+    store_block_bytes(q, true, panel);
+  }
+}
+
 }  // namespace
 
 OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRows> parts, std::span<const float> bias,
@@ -159,6 +212,8 @@ OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRow
                      m.scale.data() + p * kPanelColumns, m.column_sum.data() + p * kPanelColumns);
           break;
         case PanelType::kInt4: store_int4(rows, panel); break;
+        case PanelType::kInt8Blocks: store_int8_blocks(rows, panel); break;
+        case PanelType::kInt4Blocks: store_int4_blocks(rows, panel); break;
       }
     }
   });

@@ -111,6 +111,18 @@ float f16_to_f32(uint16_t bits) {
 
 float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
+uint16_t f32_to_f16(float value) {
+  constexpr uint16_t kLargest = 0x7BFF;
+  constexpr float kLeastNormal = 0x1p-14f, kTooLarge = 65520.0f;  // half a step above the largest
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 31 << 15);
+  const float size = std::fabs(value);
+  if (size >= kTooLarge) return sign | kLargest;
+  if (size < kLeastNormal) return sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24f));
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  return sign | static_cast<uint16_t>(((magnitude + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13) - (112u << 10));
+}
+
 uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);

@@ -37,6 +37,8 @@ struct TensorRef {
 
 float f16_to_f32(uint16_t bits);
 float bf16_to_f32(uint16_t bits);
+// To the nearest, halves to even; what is too large becomes the largest finite number.  Finite values only.
+uint16_t f32_to_f16(float value);
 uint16_t f32_to_bf16(float value);  // to the nearest, halves to even; finite values only
 
 // Values of any type as f32, rounded to nearest; `bytes` may have any alignment and its size must be a multiple of the

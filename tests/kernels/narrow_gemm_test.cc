@@ -8,9 +8,16 @@
 namespace syrinx::kernels {
 namespace {
 
-constexpr PanelType kTypes[] = {PanelType::kBf16, PanelType::kInt8Symmetric, PanelType::kInt4};
+constexpr PanelType kTypes[] = {PanelType::kBf16, PanelType::kInt8Symmetric, PanelType::kInt4, PanelType::kInt8Blocks,
+                                PanelType::kInt4Blocks};
 const char* type_name(PanelType type) {
-  return type == PanelType::kBf16 ? "bf16" : type == PanelType::kInt4 ? "int4" : "int8";
+  switch (type) {
+    case PanelType::kBf16: return "bf16";
+    case PanelType::kInt4: return "int4";
+    case PanelType::kInt8Blocks: return "int8 blocks";
+    case PanelType::kInt4Blocks: return "int4 blocks";
+    default: return "int8";
+  }
 }
 
 float rounded_to_bf16(float v) {
@@ -27,7 +34,24 @@ float stored_weight(const PackedMatrix& m, size_t n, size_t k) {
     std::memcpy(&bits, panel + byte, sizeof bits);
     return bf16_to_f32(bits);
   };
+  const auto f16 = [&](size_t byte) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, panel + byte, sizeof bits);
+    return f16_to_f32(bits);
+  };
   switch (m.type) {
+    case PanelType::kInt8Blocks: {
+      const size_t block = k / kBlockInputs * (2 * kPanelColumns + kBlockInputs * kPanelColumns);
+      const size_t at = block + 2 * kPanelColumns + (k % kBlockInputs / 4 * kPanelColumns + column) * 4 + k % 4;
+      return f16(block + 2 * column) * static_cast<float>(static_cast<int8_t>(panel[at]));
+    }
+    case PanelType::kInt4Blocks: {
+      const size_t block = k / kBlockInputs * (4 * kPanelColumns + kBlockInputs / 2 * kPanelColumns);
+      const size_t in_block = k % kBlockInputs;
+      const uint8_t both = panel[block + 4 * kPanelColumns + (in_block / 8 * kPanelColumns + column) * 4 + k % 4];
+      return f16(block + 2 * column) * static_cast<float>(in_block % 8 < 4 ? both & 15 : both >> 4) +
+             f16(block + 2 * kPanelColumns + 2 * column);
+    }
     case PanelType::kBf16: return bf16(((k / 2 * kPanelColumns + column) * 2 + k % 2) * 2);
     case PanelType::kInt8Symmetric:
       return m.scale[n] * static_cast<int8_t>(panel[(k / 4 * kPanelColumns + column) * 4 + k % 4]);
@@ -74,7 +98,10 @@ struct Problem {
     const float v = x[r * stride + k];
     if (matrix.view.type == PanelType::kBf16) return rounded_to_bf16(v);
     float range = 0.0f;
-    for (size_t i = 0; i < matrix.view.channels; ++i) range = std::max(range, std::fabs(x[r * stride + i]));
+    const size_t first = is_blocks(matrix.view.type) ? k / kBlockInputs * kBlockInputs : 0;
+    const size_t end =
+        is_blocks(matrix.view.type) ? std::min(first + kBlockInputs, matrix.view.channels) : matrix.view.channels;
+    for (size_t i = first; i < end; ++i) range = std::max(range, std::fabs(x[r * stride + i]));
     if (range <= 1e-30f) return 0.0;
     return std::nearbyint(v * (127.0f / range)) * static_cast<double>(range / 127.0f);
   }
@@ -126,14 +153,16 @@ TEST(NarrowGemm, PackedWeightsAreNear) {
         const float w = p.weights[n * 130 + k], away = std::fabs(stored_weight(p.matrix.view, n, k) - w);
         squares += static_cast<double>(w) * w;
         errors += static_cast<double>(away) * away;
-        const float allowed = type == PanelType::kBf16            ? std::fabs(rounded_to_bf16(w) - w)
-                              : type == PanelType::kInt8Symmetric ? largest / 127.0f * 0.501f
-                                                                  : largest * 0.25f;
+        const float allowed = type == PanelType::kBf16 ? std::fabs(rounded_to_bf16(w) - w)
+                              : type == PanelType::kInt8Symmetric || type == PanelType::kInt8Blocks
+                                  ? largest / 127.0f * 0.51f
+                                  : largest * 0.25f;
         ASSERT_LE(away, allowed) << type_name(type);
       }
     }
     // Uniform steps over a normal distribution's range: 1 part in 300, 130 and 10 of its width.
-    const double bound = type == PanelType::kBf16 ? 1.0 / 400 : type == PanelType::kInt4 ? 1.0 / 9 : 1.0 / 120;
+    const bool int4 = type == PanelType::kInt4 || type == PanelType::kInt4Blocks;
+    const double bound = type == PanelType::kBf16 ? 1.0 / 400 : int4 ? 1.0 / 9 : 1.0 / 120;
     EXPECT_LT(std::sqrt(errors / squares), bound) << type_name(type);
     std::printf("%s: relative error of the weights %.4f\n", type_name(type), std::sqrt(errors / squares));
   }
@@ -177,7 +206,8 @@ TEST(NarrowGemm, ExtremesDoNotSaturate) {
       p.matrix = pack_rows(type, 512, std::span(&stored, 1), {}, team);
       std::fill(p.addend.begin(), p.addend.end(), 0.0f);
       p.run();
-      for (const float y : p.y) ASSERT_NEAR(y, 3072.0f, 0.01f) << type_name(type);
+      const float scales_rounded = is_blocks(type) ? 3072.0f / 2048 : 0.01f;  // 2 / 127 in f16
+      for (const float y : p.y) ASSERT_NEAR(y, 3072.0f, scales_rounded) << type_name(type);
     }
   });
 }
@@ -198,6 +228,31 @@ TEST(NarrowGemm, ZerosStayZerosAndFaultsAreSeen) {
       }
     }
   });
+}
+
+// ggml's blocks of the same size are kept as they are: any scale and offset in f16 with both ends in use.
+TEST(NarrowGemm, BlocksKeepNumbersOfGgml) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0.0f, 0.02f);
+  for (const PanelType type : {PanelType::kInt8Blocks, PanelType::kInt4Blocks}) {
+    const int least = type == PanelType::kInt4Blocks ? 0 : -127, most = type == PanelType::kInt4Blocks ? 15 : 127;
+    std::uniform_int_distribution<int> whole(least, most);
+    Problem p(type, 1, 96, 40, 13);
+    for (size_t first = 0; first < p.weights.size(); first += kBlockInputs) {
+      const float scale = f16_to_f32(f32_to_f16(std::fabs(normal(random)) + 1e-4f));
+      const float offset = type == PanelType::kInt4Blocks ? f16_to_f32(f32_to_f16(normal(random))) : 0.0f;
+      for (size_t k = 0; k < kBlockInputs; ++k) {
+        const int number = k == 3 ? least : k == 17 ? most : whole(random);
+        p.weights[first + k] = scale * static_cast<float>(number) + offset;
+      }
+    }
+    ThreadTeam team(1);
+    const StoredRows stored{.bytes = std::as_bytes(std::span(p.weights)), .dtype = DType::kF32, .columns = 40};
+    p.matrix = pack_rows(type, 96, std::span(&stored, 1), {}, team);
+    for (size_t n = 0; n < 40; ++n)
+      for (size_t k = 0; k < 96; ++k)
+        ASSERT_EQ(stored_weight(p.matrix.view, n, k), p.weights[n * 96 + k]) << type_name(type) << " " << n << " " << k;
+  }
 }
 
 }  // namespace

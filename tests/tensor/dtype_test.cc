@@ -87,5 +87,26 @@ TEST(DType, ConvertsIntegersToI64AndRefusesTheRest) {
   EXPECT_EQ(to_i64(bytes_of<float>({1}), DType::kF32).error().code, Code::kUnsupported);
 }
 
+TEST(DType, EveryHalfRoundTrips) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    if ((bits & 0x7C00) == 0x7C00) continue;  // infinities, no numbers
+    ASSERT_EQ(f32_to_f16(f16_to_f32(static_cast<uint16_t>(bits))), bits);
+  }
+}
+
+TEST(DType, HalvesRoundToEven) {
+  for (const uint32_t bits : {0u, 1u, 0x3FFu, 0x400u, 0x3C00u, 0x3C01u, 0x7BFDu}) {
+    const auto low = static_cast<uint16_t>(bits), high = static_cast<uint16_t>(bits + 1);
+    const float middle = (f16_to_f32(low) + f16_to_f32(high)) / 2;
+    EXPECT_EQ(f32_to_f16(middle), bits % 2 == 0 ? low : high);
+    EXPECT_EQ(f32_to_f16(std::nextafter(middle, 1e9f)), high);
+    EXPECT_EQ(f32_to_f16(std::nextafter(middle, -1e9f)), low);
+    EXPECT_EQ(f32_to_f16(-std::nextafter(middle, 1e9f)), high | 0x8000);
+  }
+  EXPECT_EQ(f32_to_f16(65519.0f), 0x7BFF);
+  EXPECT_EQ(f32_to_f16(1e30f), 0x7BFF);
+  EXPECT_EQ(f32_to_f16(-1e30f), 0xFBFF);
+}
+
 }  // namespace
 }  // namespace syrinx

@@ -218,7 +218,7 @@ HWY_INLINE void int4_group_block(const NarrowBlock& x, const int32_t* term, size
     SYRINX_UNROLL
     for (size_t v = 0; v < kVectors; ++v) sum[r][v] = int_broadcast(term[r * groups]);
   }
-  for (size_t k = 0; k < kInt4Group; k += 8, weights += 128) {
+  for (size_t k = 0; k < x.depth; k += 8, weights += 128) {
     prefetch128(weights);
     SYRINX_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
@@ -364,7 +364,7 @@ inline void int4_group(const NarrowBlock& x, const int32_t* term, size_t groups,
     const auto* w = reinterpret_cast<const uint8_t*>(weights);
     int32_t* HWY_RESTRICT sum = c + r * kPanelColumns;
     for (size_t n = 0; n < kPanelColumns; ++n) sum[n] = term[r * groups];
-    for (size_t k = 0; k < kInt4Group; k += 8, w += 128) {
+    for (size_t k = 0; k < x.depth; k += 8, w += 128) {
       for (size_t n = 0; n < kPanelColumns; ++n)
         for (size_t i = 0; i < 4; ++i) sum[n] += a[k + i] * (w[4 * n + i] & 15) + a[k + 4 + i] * (w[4 * n + i] >> 4);
     }
@@ -393,6 +393,43 @@ inline void int4_rows(const NarrowBlock& x, const int32_t* group_term, const std
       }
     }
     panel += 2 * kPanelColumns + kInt4Group / 2 * kPanelColumns;
+  }
+}
+
+// The nibbles of a block as they are.
+inline void int4_sums(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
+  const int32_t zero = 0;
+  int4_group(x, &zero, 0, weights, rows, c);
+}
+
+// Blocks: whole sums by `sums`(part of x, weights, rows, to), then scaled and added up.
+template <bool kOffsets, class Sums>
+void block_rows(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c,
+                const Sums& sums) {
+  const F32 d;
+  const I32 di;
+  const hn::Rebind<hwy::float16_t, F32> d16;
+  constexpr size_t kHead = (kOffsets ? 4 : 2) * kPanelColumns;
+  constexpr size_t kWeights = kBlockInputs * kPanelColumns / (kOffsets ? 2 : 1);
+  alignas(64) int32_t whole[kNarrowTile * kPanelColumns];
+  std::memset(c, 0, rows * kPanelColumns * sizeof(float));
+  for (size_t b = 0; b < x.depth / kBlockInputs; ++b, panel += kHead + kWeights) {
+    const NarrowBlock part{.rows = x.rows + b * kBlockInputs, .stride = x.stride, .depth = kBlockInputs};
+    sums(part, panel + kHead, rows, whole);
+    const auto* const head = reinterpret_cast<const hwy::float16_t*>(panel);
+    for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+      const VF scale = hn::PromoteTo(d, hn::LoadU(d16, head + n));
+      const VF offset = kOffsets ? hn::PromoteTo(d, hn::LoadU(d16, head + kPanelColumns + n)) : hn::Zero(d);
+      for (size_t r = 0; r < rows; ++r) {
+        float* const total = c + r * kPanelColumns + n;
+        const float own = scales.scale[r * scales.stride + b];
+        const VF sum = hn::ConvertTo(d, hn::LoadU(di, whole + r * kPanelColumns + n));
+        VF v = hn::MulAdd(hn::Mul(sum, hn::Set(d, own)), scale, hn::LoadU(d, total));
+        if (kOffsets)
+          v = hn::MulAdd(hn::Set(d, own * static_cast<float>(scales.sum[r * scales.stride + b])), offset, v);
+        hn::StoreU(v, d, total);
+      }
+    }
   }
 }
 

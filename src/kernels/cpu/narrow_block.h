@@ -18,6 +18,13 @@ constexpr size_t even_step(size_t rows, size_t most) {
 inline constexpr size_t kPrefetchBytes = 8192;      // of few rows, into the first-level cache
 inline constexpr size_t kFarPrefetchBytes = 24576;  // of many rows, into the second-level cache
 
+// Activations of blocks: scales and sums of the rows' blocks, `stride` from row to row.
+struct BlockScales {
+  const float* scale = nullptr;
+  const int32_t* sum = nullptr;
+  size_t stride = 0;
+};
+
 // Rows of activations, `stride` bytes apart.
 struct NarrowBlock {
   const std::byte* rows = nullptr;
@@ -32,6 +39,9 @@ struct NarrowBlock {
 void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
 // Activations are signed; group_term as in NarrowRows, from the first row on.
 void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c);
+// Activations are signed.
+void int8_blocks_vnni(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c);
+void int4_blocks_vnni(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c);
 // AVX-512 BF16.
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c);
 void round_to_bf16_avx512(const float* x, size_t count, uint16_t* to);  // count a multiple of 16
@@ -42,6 +52,8 @@ void round_panel_avx512(const float* values, size_t rows, uint16_t* to, size_t s
 // The dot product of Armv8.2; activations are signed.
 void int8_rows_dotprod(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
 void int4_rows_dotprod(const NarrowBlock& x, const int32_t* group_term, const std::byte* panel, size_t rows, float* c);
+// The whole sums of x.depth inputs, of nibbles as they are.
+void int4_sums_dotprod(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c);
 // BF16 of Armv8.6; a pair's sum, and its sum with what is there, are rounded to odd.
 void bf16_rows_neon(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c);
 #endif

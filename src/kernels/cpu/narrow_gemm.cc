@@ -22,11 +22,38 @@
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
 
+inline void int8_block_sums(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
+  int8_rows(x, reinterpret_cast<const int8_t*>(weights), rows, c);
+}
+inline void int8_blocks(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
+                        float* c) {
+  block_rows<false>(x, scales, panel, rows, c, int8_block_sums);
+}
+inline void int4_blocks(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
+                        float* c) {
+  block_rows<true>(x, scales, panel, rows, c, int4_sums);
+}
+#if HWY_TARGET == HWY_NEON
+inline void int8_block_sums_dotprod(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
+  int8_rows_dotprod(x, reinterpret_cast<const int8_t*>(weights), rows, c);
+}
+inline void int8_blocks_dotprod(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
+                                float* c) {
+  block_rows<false>(x, scales, panel, rows, c, int8_block_sums_dotprod);
+}
+inline void int4_blocks_dotprod(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
+                                float* c) {
+  block_rows<true>(x, scales, panel, rows, c, int4_sums_dotprod);
+}
+#endif
+
 // The products of this target, chosen once a call.
+using BlockProduct = void (*)(const NarrowBlock&, const BlockScales&, const std::byte*, size_t, float*);
 struct Products {
   void (*int8)(const NarrowBlock&, const int8_t*, size_t, int32_t*) = &int8_rows;
   void (*int4)(const NarrowBlock&, const int32_t*, const std::byte*, size_t, float*) = &int4_rows;
   void (*bf16)(const NarrowBlock&, const uint16_t*, size_t, float*) = &bf16_rows;
+  BlockProduct int8_blocks = &HWY_NAMESPACE::int8_blocks, int4_blocks = &HWY_NAMESPACE::int4_blocks;
   int32_t int8_offset = 0;  // what int8 adds to each byte of the activations
   bool bf16_pairs = false;  // bf16 takes activations in two bytes, not as rounded f32
 };
@@ -37,6 +64,8 @@ Products choose_products() {
   if (use_avx512_vnni()) {
     p.int8 = &int8_rows_vnni;
     p.int4 = &int4_rows_vnni;
+    p.int8_blocks = &int8_blocks_vnni;
+    p.int4_blocks = &int4_blocks_vnni;
     p.int8_offset = 128;
   }
   if (use_avx512_bf16()) {
@@ -47,6 +76,8 @@ Products choose_products() {
   if (use_neon_dotprod()) {
     p.int8 = &int8_rows_dotprod;
     p.int4 = &int4_rows_dotprod;
+    p.int8_blocks = &int8_blocks_dotprod;
+    p.int4_blocks = &int4_blocks_dotprod;
   }
 #endif
   return p;
@@ -103,12 +134,22 @@ float quantise_row(const float* x, size_t channels, size_t depth, int32_t offset
   return range / 127.0f + fault;
 }
 
+int32_t sum_of_bytes(const std::byte* bytes, size_t count) {
+  int32_t sum = 0;
+  for (size_t k = 0; k < count; ++k) sum += static_cast<int8_t>(bytes[k]);
+  return sum;
+}
+
 // -8 times the sum of each group's bytes.
 void group_terms(const std::byte* row, size_t groups, int32_t* terms) {
-  for (size_t g = 0; g < groups; ++g, row += kInt4Group) {
-    int32_t sum = 0;
-    for (size_t k = 0; k < kInt4Group; ++k) sum += static_cast<int8_t>(row[k]);
-    terms[g] = -8 * sum;
+  for (size_t g = 0; g < groups; ++g, row += kInt4Group) terms[g] = -8 * sum_of_bytes(row, kInt4Group);
+}
+
+// A row's blocks in bytes, with their scales and sums; channels behind the last are zeros up to the block's end.
+void quantise_blocks(const float* x, size_t channels, size_t depth, std::byte* to, float* scales, int32_t* sums) {
+  for (size_t k = 0; k < depth; k += kBlockInputs, to += kBlockInputs) {
+    *scales++ = quantise_row(x + k, std::min(kBlockInputs, channels - k), kBlockInputs, 0, to);
+    *sums++ = sum_of_bytes(to, kBlockInputs);
   }
 }
 
@@ -145,6 +186,12 @@ void narrow_rows_target(const PackedMatrix& matrix, View<const float, 2> x, Rang
         const size_t groups = depth / kInt4Group;
         to.scale[r] = quantise_row(from, channels, depth, 0, values);
         group_terms(values, groups, to.group_term + r * groups);
+        break;
+      }
+      case PanelType::kInt8Blocks:
+      case PanelType::kInt4Blocks: {
+        const size_t blocks = depth / kBlockInputs;
+        quantise_blocks(from, channels, depth, values, to.scale + r * blocks, to.group_term + r * blocks);
         break;
       }
       default: break;
@@ -185,7 +232,8 @@ struct Finish {
       const VF bias = hn::LoadU(d, matrix.bias + column);
       for (size_t r = 0; r < rows; ++r) {
         const VF sum = hn::LoadU(d, sums + r * kPanelColumns + n);
-        const VF scale = hn::Set(d, x.scale != nullptr ? x.scale[row + r] : 1.0f);
+        const bool scaled = matrix.type == PanelType::kInt4;
+        const VF scale = hn::Set(d, scaled ? x.scale[row + r] : 1.0f);
         store(hn::MulAdd(sum, scale, bias), row + r, column);
       }
     }
@@ -196,7 +244,7 @@ void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<co
                         Range panels) {
   const Products products = choose_products();
   const Finish finish{matrix, x, addend, y, products.int8_offset};
-  const size_t groups = matrix.depth() / kInt4Group;
+  const size_t groups = matrix.depth() / kInt4Group, blocks = matrix.depth() / kBlockInputs;
   // Beyond a tile the products take longer than the reading of a panel: sums kept between its pieces would cost more.
   const size_t step = x.rows > kNarrowTile ? even_step(x.rows, kNarrowRows) : x.rows;
   alignas(64) int32_t whole[kNarrowTile * kPanelColumns];
@@ -219,6 +267,15 @@ void narrow_gemm_target(const PackedMatrix& matrix, const NarrowRows& x, View<co
           products.bf16(block, reinterpret_cast<const uint16_t*>(panel), rows, sums);
           finish.f32(sums, row, rows, p);
           break;
+        case PanelType::kInt8Blocks:
+        case PanelType::kInt4Blocks: {
+          const BlockScales scales{
+              .scale = x.scale + row * blocks, .sum = x.group_term + row * blocks, .stride = blocks};
+          const bool wide = matrix.type == PanelType::kInt8Blocks;
+          (wide ? products.int8_blocks : products.int4_blocks)(block, scales, panel, rows, sums);
+          finish.f32(sums, row, rows, p);
+          break;
+        }
         default: break;
       }
     }
@@ -238,7 +295,12 @@ size_t row_bytes(const PackedMatrix& matrix) {
   const size_t element = matrix.type != PanelType::kBf16 ? 1 : use_avx512_bf16() ? sizeof(uint16_t) : sizeof(float);
   return round_up(round_up(matrix.depth(), 32) * element, 64) + 64;
 }
-size_t groups(const PackedMatrix& matrix) { return matrix.type == PanelType::kInt4 ? matrix.depth() / kInt4Group : 0; }
+// Sums and scales of a row's activations.
+size_t groups(const PackedMatrix& matrix) {
+  if (is_blocks(matrix.type)) return matrix.depth() / kBlockInputs;
+  return matrix.type == PanelType::kInt4 ? matrix.depth() / kInt4Group : 0;
+}
+size_t scales(const PackedMatrix& matrix) { return is_blocks(matrix.type) ? groups(matrix) : 1; }
 
 }  // namespace
 
@@ -246,7 +308,7 @@ HWY_EXPORT(narrow_rows_target);
 HWY_EXPORT(narrow_gemm_target);
 
 size_t narrow_rows_bytes(const PackedMatrix& matrix, size_t rows) {
-  return rows * row_bytes(matrix) + round_up(rows * sizeof(float), 64) +
+  return rows * row_bytes(matrix) + round_up(rows * scales(matrix) * sizeof(float), 64) +
          round_up(rows * groups(matrix) * sizeof(int32_t), 64);
 }
 
@@ -259,8 +321,8 @@ NarrowRows plan_narrow_rows(const PackedMatrix& matrix, size_t rows, std::span<s
   to.stride = row_bytes(matrix);
   std::byte* at = to.values + rows * to.stride;
   if (matrix.type != PanelType::kBf16) to.scale = reinterpret_cast<float*>(at);
-  at += round_up(rows * sizeof(float), 64);
-  if (matrix.type == PanelType::kInt4) to.group_term = reinterpret_cast<int32_t*>(at);
+  at += round_up(rows * scales(matrix) * sizeof(float), 64);
+  if (groups(matrix) > 0) to.group_term = reinterpret_cast<int32_t*>(at);
   return to;
 }
 

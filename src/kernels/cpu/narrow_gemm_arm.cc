@@ -67,6 +67,22 @@ SYRINX_DOTPROD void int4_half(const NarrowBlock& x, const int32_t* group_term, c
   for (size_t i = 0; i < 4; ++i) vst1q_f32(c + 4 * i, total[i]);
 }
 
+// The whole sums of one row of 16 columns.
+SYRINX_DOTPROD void int4_sums_half(const NarrowBlock& x, const std::byte* weights, int32_t* c) {
+  const uint8x16_t mask = vdupq_n_u8(0x0F);
+  int32x4_t sum[4];
+  for (int32x4_t& s : sum) s = vdupq_n_s32(0);
+  for (size_t k = 0; k < x.depth; k += 8, weights += 128) {
+    const int8x16_t first = broadcast4(x.rows + k), second = broadcast4(x.rows + k + 4);
+    for (size_t i = 0; i < 4; ++i) {
+      const uint8x16_t w = vld1q_u8(reinterpret_cast<const uint8_t*>(weights) + 16 * i);
+      sum[i] = vdotq_s32(sum[i], vreinterpretq_s8_u8(vandq_u8(w, mask)), first);
+      sum[i] = vdotq_s32(sum[i], vreinterpretq_s8_u8(vshrq_n_u8(w, 4)), second);
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) vst1q_s32(c + 4 * i, sum[i]);
+}
+
 // kRows x 16 columns of a panel: with six rows 24 sums, 4 weights and a pair of activations fit the 32 registers.
 template <size_t kRows>
 SYRINX_NEON_BF16 void bf16_half(const NarrowBlock& x, const uint16_t* panel, float* c) {
@@ -127,6 +143,13 @@ void int4_rows_dotprod(const NarrowBlock& x, const int32_t* group_term, const st
     const NarrowBlock row{.rows = x.rows + r * x.stride, .stride = x.stride, .depth = x.depth};
     const int32_t* const terms = group_term + r * (x.depth / kInt4Group);
     for (size_t half = 0; half < 2; ++half) int4_half(row, terms, panel, half, c + r * 32 + half * 16);
+  }
+}
+
+void int4_sums_dotprod(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
+  for (size_t r = 0; r < rows; ++r) {
+    const NarrowBlock row{.rows = x.rows + r * x.stride, .stride = x.stride, .depth = x.depth};
+    for (size_t half = 0; half < 2; ++half) int4_sums_half(row, weights + half * 64, c + r * 32 + half * 16);
   }
 }
 

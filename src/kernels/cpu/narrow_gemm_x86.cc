@@ -160,6 +160,97 @@ SYRINX_VNNI void int4_block(const NarrowBlock& x, const int32_t* term, size_t te
   keep_sums(total0, total1, c);
 }
 
+SYRINX_VNNI inline __m512 halves16(const std::byte* f16) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(f16)));
+}
+
+// Rows whose sums of integers and floats fit the 32 registers beside the scales and weights of a block.
+constexpr size_t kBlockRows = 5;
+constexpr size_t kBlockScales = 2 * kPanelColumns;  // bytes of one number a column
+constexpr size_t kInt8BlockBytes = kBlockScales + kBlockInputs * kPanelColumns;
+constexpr size_t kInt4BlockBytes = 2 * kBlockScales + kBlockInputs / 2 * kPanelColumns;
+
+// Four lines of a block of int4 and its 32 inputs, weights unsigned.
+template <size_t kRows, bool kFar>
+SYRINX_VNNI inline void int4_block_sums(const std::byte* a, size_t stride, const std::byte* weights,
+                                        __m512i (&sum0)[kRows], __m512i (&sum1)[kRows]) {
+  const __m512i mask = _mm512_set1_epi8(0x0F);
+  SYRINX_UNROLL
+  for (size_t k = 0; k < kBlockInputs; k += 8, weights += kStepBytes, a += 8) {
+    Ahead unused{};
+    prefetch_step<kFar, false>(weights, unused);
+    const __m512i w0 = _mm512_loadu_si512(weights), w1 = _mm512_loadu_si512(weights + 64);
+    const __m512i low0 = _mm512_and_si512(w0, mask), low1 = _mm512_and_si512(w1, mask);
+    const __m512i high0 = _mm512_and_si512(_mm512_srli_epi16(w0, 4), mask);
+    const __m512i high1 = _mm512_and_si512(_mm512_srli_epi16(w1, 4), mask);
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m512i first = broadcast4(a + r * stride), second = broadcast4(a + r * stride + 4);
+      sum0[r] = _mm512_dpbusd_epi32(sum0[r], low0, first);
+      sum1[r] = _mm512_dpbusd_epi32(sum1[r], low1, first);
+      sum0[r] = _mm512_dpbusd_epi32(sum0[r], high0, second);
+      sum1[r] = _mm512_dpbusd_epi32(sum1[r], high1, second);
+    }
+  }
+}
+
+// The same of int8, whose signed weights plus 128 are the unsigned operand.
+template <size_t kRows, bool kFar>
+SYRINX_VNNI inline void int8_block_sums(const std::byte* a, size_t stride, const std::byte* weights,
+                                        __m512i (&sum0)[kRows], __m512i (&sum1)[kRows]) {
+  const __m512i away = _mm512_set1_epi8(static_cast<char>(0x80));
+  SYRINX_UNROLL
+  for (size_t k = 0; k < kBlockInputs; k += 4, weights += kStepBytes, a += 4) {
+    Ahead unused{};
+    prefetch_step<kFar, false>(weights, unused);
+    const __m512i w0 = _mm512_xor_si512(_mm512_loadu_si512(weights), away);
+    const __m512i w1 = _mm512_xor_si512(_mm512_loadu_si512(weights + 64), away);
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m512i four = broadcast4(a + r * stride);
+      sum0[r] = _mm512_dpbusd_epi32(sum0[r], w0, four);
+      sum1[r] = _mm512_dpbusd_epi32(sum1[r], w1, four);
+    }
+  }
+}
+
+template <bool kInt4, size_t kRows, bool kFar>
+SYRINX_VNNI void blocks_block(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, bool goes_on,
+                              float* c) {
+  __m512 total0[kRows], total1[kRows];
+  begin_sums(goes_on, c, total0, total1);
+  for (size_t b = 0; b < x.depth / kBlockInputs; ++b) {
+    const std::byte* const a = x.rows + b * kBlockInputs;
+    const __m512 scale0 = halves16(panel), scale1 = halves16(panel + 32);
+    __m512 offset0{}, offset1{};
+    __m512i sum0[kRows], sum1[kRows];
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r)
+      sum0[r] = sum1[r] = _mm512_set1_epi32(kInt4 ? 0 : -128 * scales.sum[r * scales.stride + b]);
+    if constexpr (kInt4) {
+      offset0 = halves16(panel + kBlockScales), offset1 = halves16(panel + kBlockScales + 32);
+      int4_block_sums<kRows, kFar>(a, x.stride, panel + 2 * kBlockScales, sum0, sum1);
+      panel += kInt4BlockBytes;
+    } else {
+      int8_block_sums<kRows, kFar>(a, x.stride, panel + kBlockScales, sum0, sum1);
+      panel += kInt8BlockBytes;
+    }
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      const float own = scales.scale[r * scales.stride + b];
+      const __m512 scale = _mm512_set1_ps(own);
+      total0[r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum0[r]), scale), scale0, total0[r]);
+      total1[r] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum1[r]), scale), scale1, total1[r]);
+      if constexpr (kInt4) {
+        const __m512 sum = _mm512_set1_ps(own * static_cast<float>(scales.sum[r * scales.stride + b]));
+        total0[r] = _mm512_fmadd_ps(sum, offset0, total0[r]);
+        total1[r] = _mm512_fmadd_ps(sum, offset1, total1[r]);
+      }
+    }
+  }
+  keep_sums(total0, total1, c);
+}
+
 SYRINX_BF16 inline __m512bh load_pairs(const void* p) {
   const __m512i bits = _mm512_loadu_si512(p);
   __m512bh pairs;
@@ -221,6 +312,31 @@ void each_part(size_t rows, size_t most, size_t steps, size_t piece, size_t step
 }
 
 constexpr size_t kPieceSteps = 128;  // 16 kB
+// More rows than kBlockRows share pieces of so many blocks, which are in the first-level cache for all but the first.
+constexpr size_t kPieceBlocks = 16;
+
+template <bool kInt4>
+void blocks_vnni(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c) {
+  constexpr size_t kBytes = kInt4 ? kInt4BlockBytes : kInt8BlockBytes;
+  if (rows <= kBlockRows) {
+    with_rows<kBlockRows>(rows, [&](auto n) { blocks_block<kInt4, n(), false>(x, scales, panel, false, c); });
+    return;
+  }
+  const size_t blocks = x.depth / kBlockInputs, step = even_step(rows, kBlockRows);
+  for (size_t first = 0; first < blocks; first += kPieceBlocks) {
+    const size_t depth = std::min(kPieceBlocks, blocks - first) * kBlockInputs;
+    for (size_t row = 0; row < rows; row += step) {
+      const NarrowBlock part{
+          .rows = x.rows + row * x.stride + first * kBlockInputs, .stride = x.stride, .depth = depth};
+      const size_t at = row * scales.stride + first;
+      const BlockScales own{.scale = scales.scale + at, .sum = scales.sum + at, .stride = scales.stride};
+      with_rows<kBlockRows>(std::min(step, rows - row), [&](auto n) {
+        blocks_block<kInt4, n(), true>(part, own, panel + first * kBytes, first > 0, c + row * kPanelColumns);
+      });
+    }
+  }
+}
+
 constexpr size_t kPieceGroups = 8, kGroupBytes = kGroupScales + kInt4Group / 2 * kPanelColumns;
 
 }  // namespace
@@ -253,6 +369,13 @@ void int4_rows_vnni(const NarrowBlock& x, const int32_t* group_term, const std::
                             p.step > 0, c + p.row * kPanelColumns);
     });
   });
+}
+
+void int8_blocks_vnni(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c) {
+  blocks_vnni<false>(x, scales, panel, rows, c);
+}
+void int4_blocks_vnni(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c) {
+  blocks_vnni<true>(x, scales, panel, rows, c);
 }
 
 void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, float* c) {
