@@ -61,11 +61,23 @@ Names transformers_names(const Config& c) {
   return names;
 }
 
+// A few rows of a language model's activations are hundreds of times as large as the others in one place: a scale a row
+// would leave the others few bits.
+PanelType panels_of(Precision precision) {
+  switch (precision) {
+    case Precision::kInt8: return PanelType::kInt8Blocks;
+    case Precision::kInt4: return PanelType::kInt4Blocks;
+    default: return panel_type(precision);
+  }
+}
+
 Weights read(nn::WeightReader& reader, const Config& config, const Names& names, Precision precision) {
   const DType cache = precision == Precision::kF32 ? DType::kF32 : DType::kBF16;
+  const PanelType panels = panels_of(precision);
   Weights w;
-  static_cast<nn::DecoderWeights&>(w) =
-      nn::DecoderWeights::load(reader, decoder_shape(config, cache), names.layers, precision);
+  static_cast<nn::DecoderWeights&>(w) = nn::DecoderWeights::load(
+      reader, decoder_shape(config, cache), [&](size_t layer) { return nn::numbered(names.layers, layer); },
+      {.attention = panels, .up = panels, .down = panels});
   w.config = config;
   w.precision = precision;
   for (size_t i = 0; i < config.frequency_factors.size(); ++i) w.theta[i] /= config.frequency_factors[i];
@@ -74,7 +86,9 @@ Weights read(nn::WeightReader& reader, const Config& config, const Names& names,
   w.norm.gamma = reader.values(names.norm, {config.width});
   const nn::WeightReader::Columns head{
       .weight = config.tied_head ? names.embedding : names.head, .bias = "", .columns = config.vocabulary};
-  w.head = reader.matrix(head.weight + "#head", panel_type(precision), {&head, 1}, config.width);
+  // The head chooses among all tokens: 8 bits in int4 too.
+  const PanelType head_panels = precision == Precision::kInt4 ? PanelType::kInt8Blocks : panels;
+  w.head = reader.matrix(head.weight + "#head", head_panels, {&head, 1}, config.width);
   return w;
 }
 
