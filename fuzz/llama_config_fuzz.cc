@@ -1,4 +1,5 @@
 // Parsers: src/models/llama/config\.cc
+#include "base/check.h"
 #include "models/llama/config.h"
 
 // A GGUF file or a config.json, whose numbers must describe a decoder.

@@ -82,10 +82,10 @@ WeightReader::Stored GgufReader::stored(const std::string& name, const std::vect
   return made;
 }
 
-RowTable GgufReader::table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
-                           size_t width) {
+RowTable GgufReader::read_table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
+                                size_t width) {
   const GgufTensor* const found = file_.find(name);
-  if (!is_blocks(found)) return WeightReader::table(key, name, rows, stored_rows, width);
+  if (!is_blocks(found)) return WeightReader::read_table(key, name, rows, stored_rows, width);
   RowTable table{.width = width, .type = found->type, .bytes = {}};
   if (!accept(*found, {stored_rows, width})) return table;
   const size_t size_bytes = rows * table.row_bytes();

@@ -13,11 +13,10 @@ class GgufReader : public WeightReader {
   GgufReader(const GgufFile& file, kernels::MatrixStore* store, std::function<void()> release = {},
              ThreadTeam* team = nullptr);
 
-  RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
-                 size_t width) override;
-
  protected:
   Stored stored(const std::string& name, const std::vector<size_t>& dims) override;
+  RowTable read_table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
+                      size_t width) override;
 
  private:
   // Whether it has these dims; noted otherwise.

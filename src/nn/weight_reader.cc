@@ -75,8 +75,8 @@ kernels::OwnedMatrix WeightReader::made(const std::string& key, PanelType type, 
   });
 }
 
-RowTable WeightReader::table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
-                             size_t width) {
+RowTable WeightReader::read_table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
+                                  size_t width) {
   know(name);
   const TensorRef* const found = find(name);
   RowTable table{.width = width, .type = GgmlType::kF32, .bytes = {}};

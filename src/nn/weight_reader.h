@@ -58,8 +58,9 @@ class WeightReader {
                             const std::function<Made()>& make);
   // The first `rows` rows of a tensor [stored_rows, width], kept under `key` in bf16 or f16 where they are stored so,
   // else in f32.
-  virtual RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
-                         size_t width);
+  RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows, size_t width) {
+    return read_table(key, name, rows, stored_rows, width);
+  }
   // Bytes of anything that `make` gives, kept under `key`; for what is looked at here and there (matrix_store.h).
   kernels::StoredBytes bytes(const std::string& key, size_t size_bytes,
                              const std::function<Buffer<std::byte>()>& make) {
@@ -83,6 +84,8 @@ class WeightReader {
     std::vector<float> widened;
   };
   virtual Stored stored(const std::string& name, const std::vector<size_t>& dims);
+  virtual RowTable read_table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows,
+                              size_t width);
   void release() const {
     if (source_.release) source_.release();
   }
