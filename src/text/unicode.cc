@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace syrinx::text {
 namespace {
@@ -34,6 +35,22 @@ size_t well_formed(std::string_view s, size_t& need) {
     }
   }
   return need;
+}
+
+// Composes decomposed text, appends it to `out` and empties it.  utf8proc_map() would put marks in order by exchanging
+// neighbours, which takes quadratic time.
+void append_composed(std::vector<utf8proc_int32_t>& text, std::string& out) {
+  const auto ccc = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
+  for (auto begin = text.begin(); begin != text.end();) {
+    const auto end = std::find_if(begin, text.end(), [&](utf8proc_int32_t c) { return ccc(c) == 0; });
+    std::stable_sort(begin, end, [&](utf8proc_int32_t a, utf8proc_int32_t b) { return ccc(a) < ccc(b); });
+    begin = end == text.end() ? end : end + 1;
+  }
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  const utf8proc_ssize_t size =
+      utf8proc_normalize_utf32(text.data(), static_cast<utf8proc_ssize_t>(text.size()), options);
+  for (utf8proc_ssize_t i = 0; i < size; ++i) append_utf8(out, static_cast<char32_t>(text[static_cast<size_t>(i)]));
+  text.clear();
 }
 
 }  // namespace
@@ -160,6 +177,30 @@ std::u32string nfkc(std::u32string_view characters) {
   const std::string_view view(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
   std::u32string out;
   for (size_t i = 0; i < view.size();) out += decode(view, i);
+  return out;
+}
+
+std::string nfc(std::string_view bytes) {
+  // Nothing below U+0300 combines with what stands before it or has another form: no byte from 0xCC on, no work.
+  const auto is_low = [](char c) { return static_cast<unsigned char>(c) < 0xCC; };
+  if (std::all_of(bytes.begin(), bytes.end(), is_low)) return std::string(bytes);
+  std::string out;
+  std::vector<utf8proc_int32_t> text;
+  for (size_t i = 0; i < bytes.size();) {
+    const size_t begin = i;
+    const char32_t c = decode(bytes, i);
+    // U+11A7 composes with nothing; utf8proc would drop it behind a Hangul syllable.
+    if ((c == kReplacement && i - begin == 1) || c == 0x11A7) {
+      append_composed(text, out);
+      out += bytes.substr(begin, i - begin);
+      continue;
+    }
+    std::array<utf8proc_int32_t, 8> parts{};
+    const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(), parts.size(),
+                                                           UTF8PROC_DECOMPOSE, nullptr);
+    text.insert(text.end(), parts.begin(), parts.begin() + std::clamp<utf8proc_ssize_t>(count, 0, parts.size()));
+  }
+  append_composed(text, out);
   return out;
 }
 

@@ -49,6 +49,8 @@ bool is_space(char32_t c);
 bool ends_grapheme(char32_t before, char32_t after, int& state);
 // Compatibility composition of a few characters (a base with its marks); unchanged where there is nothing to do.
 std::u32string nfkc(std::u32string_view characters);
+// The normal form C of a text, in O(n log n) time; a malformed byte is kept, and nothing composes across it.
+std::string nfc(std::string_view bytes);
 // A Latin letter without its marks ("é" gives "e", "ß" "ss", "Æ" "AE"); empty for a letter of another script.
 std::string_view ascii_letters(char32_t c);
 // 0 to 9 for a decimal digit of any script, else -1.

@@ -61,6 +61,28 @@ TEST(Unicode, CompatibilityForms) {
   EXPECT_EQ(nfkc(U"½"), U"1⁄2");
 }
 
+// As Python's unicodedata.normalize("NFC", ...).
+TEST(Unicode, NfcComposesInOrder) {
+  EXPECT_EQ(nfc(""), "");
+  EXPECT_EQ(nfc("plain \u00E9 \u02FF"), "plain \u00E9 \u02FF");
+  EXPECT_EQ(nfc("cafe\u0301 \u212B \uFB01"), "caf\u00E9 \u00C5 \uFB01");
+  EXPECT_EQ(nfc("q\u0307\u0323"), "q\u0323\u0307");
+  EXPECT_EQ(nfc("\u1E9B\u0323"), "\u1E9B\u0323");
+  EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");
+  EXPECT_EQ(nfc("\u1112\u1161\u11AB"), "\uD55C");
+  EXPECT_EQ(nfc("\uAE34\u11A7 \u11A7"), "\uAE34\u11A7 \u11A7");
+  EXPECT_EQ(nfc("e\xFF\u0301 e\xCC"), "e\xFF\u0301 e\xCC");
+  EXPECT_EQ(nfc("\uFFFDe\u0301"), "\uFFFD\u00E9");
+}
+
+TEST(Unicode, NfcOfManyMarksIsLinear) {
+  std::string text = "a", ordered = "\u1EA1";
+  for (int i = 0; i < 300000; ++i) text += "\u0307\u0323";
+  for (int i = 0; i < 299999; ++i) ordered += "\u0323";
+  for (int i = 0; i < 300000; ++i) ordered += "\u0307";
+  EXPECT_EQ(nfc(text), ordered);
+}
+
 TEST(Unicode, LatinLettersWithoutMarks) {
   EXPECT_EQ(ascii_letters(U'é'), "e");
   EXPECT_EQ(ascii_letters(U'Ç'), "C");
