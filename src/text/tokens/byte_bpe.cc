@@ -1,60 +1,11 @@
 #include "text/tokens/byte_bpe.h"
 
-#include <queue>
+#include <algorithm>
 
 #include "text/unicode.h"
 
 namespace syrinx::text {
 namespace {
-
-enum class Kind : uint8_t { kSpace, kLetter, kNumber, kOther };
-
-Kind kind_of(char32_t c) {
-  switch (classify(c)) {
-    case Class::kSpace: return Kind::kSpace;
-    case Class::kUpper:
-    case Class::kLower:
-    case Class::kOtherLetter: return Kind::kLetter;
-    case Class::kDigit:
-    case Class::kOtherNumber: return Kind::kNumber;
-    default: return Kind::kOther;
-  }
-}
-
-// Bytes of the contraction at the beginning of `text`, or 0.
-size_t contraction(std::string_view text) {
-  for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
-    if (text.starts_with(ending)) return ending.size();
-  return 0;
-}
-
-// The end of the run of one kind that begins at `offset`.
-size_t run_end(std::string_view text, size_t offset, Kind kind) {
-  for (size_t next = offset; offset < text.size(); offset = next)
-    if (kind_of(decode(text, next)) != kind) break;
-  return offset;
-}
-
-// The end of the piece that begins at `begin`.
-size_t piece_end(std::string_view text, size_t begin) {
-  if (const size_t size = contraction(text.substr(begin))) return begin + size;
-  // One space may lead what is not space.
-  const size_t word = begin + (text[begin] == ' ' ? 1 : 0);
-  if (word < text.size()) {
-    size_t after = word;
-    const Kind kind = kind_of(decode(text, after));
-    if (kind != Kind::kSpace) return run_end(text, after, kind);
-  }
-  // White space leaves its last character to the word that follows.
-  const size_t end = run_end(text, begin, Kind::kSpace);
-  if (end == text.size()) return end;
-  size_t last = begin;
-  for (size_t next = begin; next < end;) {
-    last = next;
-    decode(text, next);
-  }
-  return last > begin ? last : end;
-}
 
 // How many bytes may follow the lead byte, and the range of the first of them (Unicode 15, table 3-7).
 struct Lead {
@@ -73,24 +24,37 @@ Lead lead_of(uint8_t byte) {
   return {4, 1, 0};  // no lead: never finished
 }
 
-// A pair of neighbours that is a token.  `end` tells pairs from those that have been joined to others meanwhile.
+// A pair of neighbours that can be joined.  `end` tells pairs from those that have been joined to others meanwhile.
 struct Pair {
-  int32_t rank;
-  size_t begin, end;
-  bool operator>(const Pair& other) const { return rank != other.rank ? rank > other.rank : begin > other.begin; }
+  BpeMerges::Place place;
+  uint32_t begin, end;
+  bool operator>(const Pair& other) const {
+    return place.rank != other.place.rank ? place.rank > other.place.rank : begin > other.begin;
+  }
 };
+
+// Calls between(part) and found(id) for what lies between the tokens of `added` and for them, in order.
+template <class Between, class Found>
+void part_at(const BpeAdded& added, std::string_view text, const Between& between, const Found& found) {
+  size_t begin = 0;
+  while (const auto match = added.find(text, begin)) {
+    between(text.substr(begin, match->begin - begin));
+    found(match->id);
+    begin = match->end;
+  }
+  between(text.substr(begin));
+}
 
 }  // namespace
 
-std::vector<std::string_view> split_gpt2(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = piece_end(text, begin);
-    pieces.push_back(text.substr(begin, end - begin));
-    begin = end;
-  }
-  return pieces;
-}
+// The parts of a piece are kept by where they begin: ends[b] is the end of the part that begins at b, ids[b] its token,
+// begins[e] the begin of the part that ends at e.
+struct ByteBpe::Work {
+  std::vector<uint32_t> ends, begins;
+  std::vector<int32_t> ids;
+  std::vector<Pair> pairs;  // a heap, the lowest rank on top
+  std::string known;        // a piece without the bytes that have no token
+};
 
 std::string replace_malformed(std::string_view bytes) {
   std::string out;
@@ -115,23 +79,79 @@ Result<ByteBpe> ByteBpe::make(BpeVocabulary vocabulary, const std::string& name)
     return fail(Code::kLimitExceeded, "'{}' has {} tokens, the limit is {}", name, vocabulary.tokens.size(),
                 kMaxTokens);
   ByteBpe bpe(std::move(vocabulary));
-  for (size_t id = 0; id < bpe.size(); ++id) {
-    const BpeVocabulary::Token& token = bpe.vocabulary_.tokens[id];
-    if (token.bytes.size() > kMaxTokenBytes)
-      return fail(Code::kLimitExceeded, "token {} of '{}' has {} bytes, the limit is {}", id, name, token.bytes.size(),
-                  kMaxTokenBytes);
-    (token.special ? bpe.specials_ : bpe.ranks_).emplace(token.bytes, static_cast<int32_t>(id));
-  }
-  for (int byte = 0; byte < 256; ++byte)
-    if (const char c = static_cast<char>(byte); !bpe.rank({&c, 1}))
-      return fail(Code::kDataLoss, "'{}' is not a vocabulary of bytes: it has no token for the byte 0x{:02X}", name,
-                  byte);
+  SYRINX_TRY_VOID(bpe.index_tokens(name));
+  SYRINX_TRY_VOID(bpe.index_bytes(name));
+  SYRINX_TRY_VOID(bpe.index_merges(name));
   return bpe;
 }
 
-std::optional<int32_t> ByteBpe::rank(std::string_view bytes) const {
-  const auto found = ranks_.find(bytes);
-  return found == ranks_.end() ? std::nullopt : std::optional(found->second);
+Status ByteBpe::index_tokens(const std::string& name) {
+  std::vector<std::pair<std::string, int32_t>> added, normalized;
+  for (size_t i = 0; i < size(); ++i) {
+    const BpeVocabulary::Token& token = vocabulary_.tokens[i];
+    const auto id = static_cast<int32_t>(i);
+    const size_t limit = token.added ? BpeAdded::kMaxTokenBytes : kMaxTokenBytes;
+    if (token.bytes.size() > limit)
+      return fail(Code::kLimitExceeded, "{} {} of '{}' has {} bytes, the limit is {}",
+                  token.added ? "the added token" : "token", id, name, token.bytes.size(), limit);
+    if (token.added && token.special)
+      return fail(Code::kDataLoss, "token {} of '{}' is both special and not", id, name);
+    if (token.added && token.normalized)
+      normalized.emplace_back(vocabulary_.nfc ? nfc(token.bytes) : token.bytes, id);
+    else if (token.added)
+      added.emplace_back(token.bytes, id);
+    if (!token.added && !token.bytes.empty()) (token.special ? specials_ : ids_).emplace(token.bytes, id);
+  }
+  // Merges may name added tokens too, of equal ones the others.
+  for (const auto* const tokens : {&added, &normalized})
+    for (const auto& token : *tokens)
+      ids_.emplace(vocabulary_.tokens[static_cast<size_t>(token.second)].bytes, token.second);
+  added_ = BpeAdded(std::move(added));
+  normalized_ = BpeAdded(std::move(normalized));
+  return {};
+}
+
+Status ByteBpe::index_bytes(const std::string& name) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    const auto id = find_token({&c, 1});
+    byte_ids_[static_cast<size_t>(byte)] = id.value_or(-1);
+    if (id) continue;
+    if (!vocabulary_.merges || (byte >= ' ' && byte <= '~'))
+      return fail(Code::kDataLoss, "'{}' is not a vocabulary of bytes: it has no token for the byte 0x{:02X}", name,
+                  byte);
+    lacks_bytes_ = true;
+  }
+  return {};
+}
+
+Status ByteBpe::index_merges(const std::string& name) {
+  if (!vocabulary_.merges) return {};
+  if (vocabulary_.merges->size() > kMaxMerges)
+    return fail(Code::kLimitExceeded, "'{}' has {} merges, the limit is {}", name, vocabulary_.merges->size(),
+                kMaxMerges);
+  std::vector<BpeMerges::Merge> merges;
+  merges.reserve(vocabulary_.merges->size());
+  for (const auto& [left, right] : *vocabulary_.merges) {
+    const auto left_id = find_token(left), right_id = find_token(right), whole_id = find_token(left + right);
+    if (!left_id || !right_id || !whole_id)
+      return fail(Code::kDataLoss, "merge {} of '{}' names a token that is not there", merges.size(), name);
+    merges.push_back({*left_id, *right_id, *whole_id});
+  }
+  merges_.emplace(merges, size());
+  vocabulary_.merges.reset();
+  return {};
+}
+
+std::optional<int32_t> ByteBpe::find_token(std::string_view bytes) const {
+  const auto found = ids_.find(bytes);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+BpeMerges::Place ByteBpe::joined(int32_t left, int32_t right, std::string_view bytes) const {
+  if (merges_) return merges_->find(left, right);
+  const int32_t id = find_token(bytes).value_or(-1);
+  return {id, id};
 }
 
 bool ByteBpe::is_special(int32_t id) const {
@@ -147,42 +167,76 @@ std::optional<int32_t> ByteBpe::find_special(std::string_view name) const {
   return found == specials_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// The parts are kept by where they begin: ends[b] is the end of the part that begins at b, begins[e] the begin of the
-// one that ends at e.  A pair in the queue is stale when its two parts are no longer what they were.
-void ByteBpe::append_piece(std::string_view piece, std::vector<int32_t>& ids) const {
-  if (const auto whole = rank(piece)) {
-    ids.push_back(*whole);
-    return;
+// A pair in the heap is stale when its two parts are no longer what they were.
+void ByteBpe::append_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const {
+  if (!merges_ || vocabulary_.ignore_merges) {
+    if (const auto whole = find_token(piece)) {
+      ids.push_back(*whole);
+      return;
+    }
   }
-  std::vector<size_t> ends(piece.size()), begins(piece.size() + 1);
-  for (size_t i = 0; i < piece.size(); ++i) ends[i] = i + 1, begins[i + 1] = i;
-  std::priority_queue<Pair, std::vector<Pair>, std::greater<>> pairs;
-  const auto propose = [&](size_t begin) {
-    const size_t middle = ends[begin];
-    if (middle == piece.size()) return;
-    if (const auto joined = rank(piece.substr(begin, ends[middle] - begin))) pairs.push({*joined, begin, ends[middle]});
+  const auto byte_id = [&](char c) { return byte_ids_[static_cast<uint8_t>(c)]; };
+  if (lacks_bytes_) {
+    work.known.clear();
+    std::copy_if(piece.begin(), piece.end(), std::back_inserter(work.known), [&](char c) { return byte_id(c) >= 0; });
+    piece = work.known;
+  }
+  const auto count = static_cast<uint32_t>(piece.size());
+  work.ends.resize(count);
+  work.begins.resize(count + 1);
+  work.ids.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    work.ids[i] = byte_id(piece[i]);
+    work.ends[i] = i + 1;
+    work.begins[i + 1] = i;
+  }
+  const auto propose = [&](uint32_t begin) {
+    const uint32_t middle = work.ends[begin];
+    if (middle == count) return;
+    const uint32_t end = work.ends[middle];
+    const BpeMerges::Place place = joined(work.ids[begin], work.ids[middle], piece.substr(begin, end - begin));
+    if (place.rank < 0) return;
+    work.pairs.push_back({place, begin, end});
+    std::push_heap(work.pairs.begin(), work.pairs.end(), std::greater<>());
   };
-  for (size_t i = 0; i < piece.size(); ++i) propose(i);
-  while (!pairs.empty()) {
-    const Pair pair = pairs.top();
-    pairs.pop();
-    const size_t middle = ends[pair.begin];
-    if (middle <= pair.begin || middle >= pair.end || ends[middle] != pair.end) continue;
-    ends[middle] = 0;  // no part begins here any more
-    ends[pair.begin] = pair.end;
-    begins[pair.end] = pair.begin;
+  for (uint32_t i = 0; i < count; ++i) propose(i);
+  while (!work.pairs.empty()) {
+    std::pop_heap(work.pairs.begin(), work.pairs.end(), std::greater<>());
+    const Pair pair = work.pairs.back();
+    work.pairs.pop_back();
+    const uint32_t middle = work.ends[pair.begin];
+    if (middle <= pair.begin || middle >= pair.end || work.ends[middle] != pair.end) continue;
+    work.ends[middle] = 0;  // no part begins here any more
+    work.ends[pair.begin] = pair.end;
+    work.begins[pair.end] = pair.begin;
+    work.ids[pair.begin] = pair.place.whole;
     propose(pair.begin);
-    if (pair.begin > 0) propose(begins[pair.begin]);
+    if (pair.begin > 0) propose(work.begins[pair.begin]);
   }
-  for (size_t begin = 0; begin < piece.size(); begin = ends[begin])
-    ids.push_back(*rank(piece.substr(begin, ends[begin] - begin)));
+  for (uint32_t begin = 0; begin < count; begin = work.ends[begin]) ids.push_back(work.ids[begin]);
+}
+
+// `text` holds no added token.
+void ByteBpe::append_text(std::string_view text, Work& work, std::vector<int32_t>& ids) const {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = piece_end(text, begin, vocabulary_.split);
+    append_piece(text.substr(begin, end - begin), work, ids);
+    begin = end;
+  }
 }
 
 Result<std::vector<int32_t>> ByteBpe::encode(std::string_view text) const {
   if (text.size() > kMaxTextBytes)
     return fail(Code::kLimitExceeded, "the text has {} bytes, the limit is {}", text.size(), kMaxTextBytes);
   std::vector<int32_t> ids;
-  for (const std::string_view piece : split_gpt2(text)) append_piece(piece, ids);
+  Work work;
+  const auto found = [&](int32_t id) { ids.push_back(id); };
+  const auto append = [&](std::string_view part) { append_text(part, work, ids); };
+  const auto normalize = [&](std::string_view part) {
+    const std::string composed = vocabulary_.nfc ? nfc(part) : std::string();
+    part_at(normalized_, vocabulary_.nfc ? composed : part, append, found);
+  };
+  part_at(added_, text, normalize, found);
   return ids;
 }
 

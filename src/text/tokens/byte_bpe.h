@@ -1,42 +1,64 @@
-// Byte-level byte pair encoding as in GPT-2 (Radford et al. 2019: "Language models are unsupervised multitask
-// learners") and tiktoken: text is cut by GPT-2's expression, each piece becomes its bytes, and of all neighbours the
-// pair whose bytes together are the token of the lowest id is joined first, until no pair is a token (spec whisper.md,
-// section 4).
+// Byte-level byte pair encoding (Radford et al. 2019: "Language models are unsupervised multitask learners"): text is
+// cut into pieces (bpe_split.h), each piece becomes its bytes, and of all neighbours the pair of the lowest rank is
+// joined first, until no pair has a rank.  Two orders of ranks are published:
 //
-// The rank of a pair is the id of what it makes, as in OpenAI's own tokenizer: a list of merges says the same again,
-// and the published tokenizer.json of Whisper base lacks one of them ("Ġ t").
+// - OpenAI's tokenizers join any pair whose bytes together are a token; its id is the rank (spec whisper.md, section
+// 4).
+//   Whisper's are of that kind: the published tokenizer.json of Whisper base lacks one of the merges ("Ġ t").
+// - Hugging Face's join the pairs of a list of merges, in its order.
+//
+// Added tokens that are not special are found in a text before it is cut, as Hugging Face's tokenizers do.  The name of
+// a special one stays text; no text of a user becomes a control token, the caller puts those where they belong.
 //
 // A tokenizer is immutable and thread-safe.  encode() takes O(n log n), decode() linear time.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "text/tokens/bpe_added.h"
+#include "text/tokens/bpe_merges.h"
+#include "text/tokens/bpe_split.h"
 
 namespace syrinx::text {
 
 // Everything that a file says.
 struct BpeVocabulary {
   struct Token {
-    std::string bytes;     // of a special one its name, "<|endoftext|>"
-    bool special = false;  // no text spells it and it is silent when decoded
+    std::string bytes;        // of a special or added one its name, "<|endoftext|>"
+    bool special = false;     // no text spells it and it is silent when decoded
+    bool added = false;       // found in a text before it is cut, and shown when decoded
+    bool normalized = false;  // an added one that is found after the text has been brought to its normal form
   };
-  std::vector<Token> tokens;  // an id is an index
+  struct Merge {
+    std::string left, right;  // bytes of two tokens, which together are those of a third
+  };
+
+  std::vector<Token> tokens;                 // an id is an index
+  std::optional<std::vector<Merge>> merges;  // the first to be joined first; without them the rank is the id
+  bool ignore_merges = false;                // a piece that is a token is that token, as it is without merges
+  BpeSplit split = BpeSplit::kGpt2;
+  bool nfc = false;  // texts are brought to the normal form C first
 };
 
 class ByteBpe {
  public:
-  static constexpr size_t kMaxTokens = size_t{1} << 19;
+  static constexpr size_t kMaxTokens = size_t{1} << 19, kMaxMerges = size_t{1} << 19;
   static constexpr size_t kMaxTokenBytes = 1024;
   static constexpr size_t kMaxTextBytes = size_t{2} << 20;
 
-  // `name` stands in messages.  kDataLoss where a byte has no token, kLimitExceeded beyond the limits.
+  // `name` stands in messages.  kDataLoss where a byte has no token, for merges that name none, and for added tokens
+  // that are special; kLimitExceeded beyond the limits.  Of a vocabulary with merges only printable ASCII has to have
+  // tokens: SmolLM2's lacks 21 bytes, which are passed over as in the maker's library.
   static Result<ByteBpe> make(BpeVocabulary vocabulary, const std::string& name);
   ByteBpe(ByteBpe&&) = default;
   ByteBpe& operator=(ByteBpe&&) = default;
@@ -61,18 +83,24 @@ class ByteBpe {
     using is_transparent = void;
   };
   using Index = std::unordered_map<std::string, int32_t, Hash, std::equal_to<>>;
+  struct Work;
 
   explicit ByteBpe(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
-  void append_piece(std::string_view piece, std::vector<int32_t>& ids) const;
-  std::optional<int32_t> rank(std::string_view bytes) const;
+  Status index_tokens(const std::string& name);
+  Status index_bytes(const std::string& name);
+  Status index_merges(const std::string& name);
+  void append_text(std::string_view text, Work& work, std::vector<int32_t>& ids) const;
+  void append_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const;
+  BpeMerges::Place joined(int32_t left, int32_t right, std::string_view bytes) const;
+  std::optional<int32_t> find_token(std::string_view bytes) const;
 
-  BpeVocabulary vocabulary_;
-  Index ranks_, specials_;
+  BpeVocabulary vocabulary_;  // without its merges
+  Index ids_, specials_;      // of tokens that are not special, and of special ones
+  std::array<int32_t, 256> byte_ids_{};
+  bool lacks_bytes_ = false;
+  std::optional<BpeMerges> merges_;
+  BpeAdded added_, normalized_;
 };
-
-// The pieces into which GPT-2's expression cuts a text, in order and without gaps:
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-std::vector<std::string_view> split_gpt2(std::string_view text);
 
 // Malformed bytes as U+FFFD, as for ByteBpe::decode().
 std::string replace_malformed(std::string_view bytes);

@@ -1,0 +1,155 @@
+#include "text/tokens/bpe_split.h"
+
+#include "text/unicode.h"
+
+namespace syrinx::text {
+namespace {
+
+enum class Kind : uint8_t { kSpace, kLetter, kNumber, kOther };
+
+Kind kind_of(char32_t c) {
+  if (is_ascii_letter(c)) return Kind::kLetter;
+  switch (classify(c)) {
+    case Class::kSpace: return Kind::kSpace;
+    case Class::kUpper:
+    case Class::kLower:
+    case Class::kOtherLetter: return Kind::kLetter;
+    case Class::kDigit:
+    case Class::kOtherNumber: return Kind::kNumber;
+    default: return Kind::kOther;
+  }
+}
+
+// The kind of the character at `offset`, which moves behind it.
+Kind next_kind(std::string_view text, size_t& offset) { return kind_of(decode(text, offset)); }
+
+// The end of the run of one kind that begins at `offset`.
+size_t run_end(std::string_view text, size_t offset, Kind kind) {
+  for (size_t next = offset; offset < text.size(); offset = next)
+    if (next_kind(text, next) != kind) break;
+  return offset;
+}
+
+bool is_line_end(char c) { return c == '\r' || c == '\n'; }
+
+constexpr std::string_view kContractions[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+
+// Bytes of the contraction at the beginning of `text`, or 0.
+size_t contraction(std::string_view text) {
+  for (const std::string_view ending : kContractions)
+    if (text.starts_with(ending)) return ending.size();
+  return 0;
+}
+
+// The same in any case; U+017F is a lower case of S.
+size_t contraction_any_case(std::string_view text) {
+  if (text.front() != '\'') return 0;
+  for (const std::string_view ending : kContractions)
+    if (text.size() >= ending.size() && ascii_lower(text.substr(0, ending.size())) == ending) return ending.size();
+  return text.starts_with("'\u017F") ? 3 : 0;
+}
+
+// White space from `begin` on leaves its last character to the word that follows, if one does.
+size_t space_end(std::string_view text, size_t begin, size_t end) {
+  if (end == text.size()) return end;
+  size_t last = begin;
+  for (size_t next = begin; next < end;) {
+    last = next;
+    decode(text, next);
+  }
+  return last > begin ? last : end;
+}
+
+size_t gpt2_end(std::string_view text, size_t begin, bool lone_numbers) {
+  if (const size_t size = contraction(text.substr(begin))) return begin + size;
+  size_t after = begin;
+  Kind kind = next_kind(text, after);
+  if (kind == Kind::kNumber && lone_numbers) return after;
+  // One space may lead what is not space.
+  if (text[begin] == ' ' && after < text.size()) {
+    size_t word = after;
+    kind = next_kind(text, word);
+    if (kind == Kind::kNumber && lone_numbers) return after;
+    if (kind != Kind::kSpace) after = word;
+  }
+  if (kind != Kind::kSpace) return run_end(text, after, kind);
+  const size_t end = run_end(text, begin, Kind::kSpace);
+  if (end < text.size() && lone_numbers) {
+    // A number ends the text that GPT-2's expression sees.
+    size_t next = end;
+    if (next_kind(text, next) == Kind::kNumber) return end;
+  }
+  return space_end(text, begin, end);
+}
+
+size_t llama3_end(std::string_view text, size_t begin, size_t most_numbers) {
+  if (const size_t size = contraction_any_case(text.substr(begin))) return begin + size;
+  size_t after = begin;
+  const Kind kind = next_kind(text, after);
+  if (kind == Kind::kLetter) return run_end(text, after, kind);
+  if (kind == Kind::kNumber) {
+    for (size_t next = after, count = 1; count < most_numbers && next < text.size(); ++count, after = next)
+      if (next_kind(text, next) != kind) break;
+    return after;
+  }
+  // One character that is no line end may lead letters, a space symbols.
+  size_t second = after;
+  const Kind second_kind = after < text.size() ? next_kind(text, second) : Kind::kSpace;
+  if (second_kind == Kind::kLetter && !is_line_end(text[begin])) return run_end(text, second, second_kind);
+  if (kind == Kind::kOther || (text[begin] == ' ' && second_kind == Kind::kOther)) {
+    size_t end = run_end(text, after, Kind::kOther);
+    while (end < text.size() && is_line_end(text[end])) ++end;
+    return end;
+  }
+  const size_t end = run_end(text, begin, Kind::kSpace);
+  size_t line = end;
+  while (line > begin && !is_line_end(text[line - 1])) --line;
+  return line > begin ? line : space_end(text, begin, end);
+}
+
+}  // namespace
+
+std::optional<BpeSplit> find_bpe_split(std::string_view name) {
+  if (name == "gpt-2") return BpeSplit::kGpt2;
+  if (name == "smollm") return BpeSplit::kSmolLm;
+  if (name == "llama-bpe" || name == "llama3" || name == "llama-v3") return BpeSplit::kLlama3;
+  if (name == "qwen2") return BpeSplit::kQwen2;
+  return std::nullopt;
+}
+
+std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
+  if (expression == R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)")
+    return BpeSplit::kGpt2;
+  constexpr std::string_view kBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
+  constexpr std::string_view kAfter = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  if (!expression.starts_with(kBefore) || !expression.ends_with(kAfter) ||
+      expression.size() < kBefore.size() + kAfter.size())
+    return std::nullopt;
+  const std::string_view numbers =
+      expression.substr(kBefore.size(), expression.size() - kBefore.size() - kAfter.size());
+  if (numbers == R"(\p{N}{1,3})") return BpeSplit::kLlama3;
+  if (numbers == R"(\p{N})") return BpeSplit::kQwen2;
+  return std::nullopt;
+}
+
+size_t piece_end(std::string_view text, size_t begin, BpeSplit split) {
+  switch (split) {
+    case BpeSplit::kGpt2: return gpt2_end(text, begin, false);
+    case BpeSplit::kSmolLm: return gpt2_end(text, begin, true);
+    case BpeSplit::kLlama3: return llama3_end(text, begin, 3);
+    case BpeSplit::kQwen2: return llama3_end(text, begin, 1);
+  }
+  return text.size();
+}
+
+std::vector<std::string_view> split_bpe(std::string_view text, BpeSplit split) {
+  std::vector<std::string_view> pieces;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = piece_end(text, begin, split);
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return pieces;
+}
+
+}  // namespace syrinx::text

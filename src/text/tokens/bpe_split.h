@@ -1,0 +1,35 @@
+// Pre-tokenizers of byte-level BPE: the pieces into which a text is cut, no token crosses their borders.  Published as
+// expressions for a regex engine, here as matchers that take linear time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace syrinx::text {
+
+enum class BpeSplit : uint8_t {
+  // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+  kGpt2,
+  // Each \p{N} alone, then what lies between them as by kGpt2.
+  kSmolLm,
+  // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+  kLlama3,
+  // The same with \p{N} alone.
+  kQwen2,
+};
+
+// By the names that GGUF's `tokenizer.ggml.pre` has for them; nothing for any other.
+std::optional<BpeSplit> find_bpe_split(std::string_view name);
+// By the text of the expression.
+std::optional<BpeSplit> find_bpe_expression(std::string_view expression);
+
+// The end of the piece that begins at `begin`, which is inside `text` and where the piece before it ends.  A malformed
+// byte counts as a symbol.
+size_t piece_end(std::string_view text, size_t begin, BpeSplit split);
+// All of them, in order and without gaps.
+std::vector<std::string_view> split_bpe(std::string_view text, BpeSplit split);
+inline std::vector<std::string_view> split_gpt2(std::string_view text) { return split_bpe(text, BpeSplit::kGpt2); }
+
+}  // namespace syrinx::text
