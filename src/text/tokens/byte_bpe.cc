@@ -26,11 +26,12 @@ Lead lead_of(uint8_t byte) {
 
 // A pair of neighbours that can be joined.  `end` tells pairs from those that have been joined to others meanwhile.
 struct Pair {
-  BpeMerges::Place place;
-  uint32_t begin, end;
-  bool operator>(const Pair& other) const {
-    return place.rank != other.place.rank ? place.rank > other.place.rank : begin > other.begin;
-  }
+  uint64_t order;  // its rank, then where it begins
+  uint32_t end;
+  int32_t whole;
+
+  uint32_t begin() const { return static_cast<uint32_t>(order); }
+  bool operator>(const Pair& other) const { return order > other.order; }
 };
 
 // Calls between(part) and found(id) for what lies between the tokens of `added` and for them, in order.
@@ -196,7 +197,7 @@ void ByteBpe::append_piece(std::string_view piece, Work& work, std::vector<int32
     const uint32_t end = work.ends[middle];
     const BpeMerges::Place place = joined(work.ids[begin], work.ids[middle], piece.substr(begin, end - begin));
     if (place.rank < 0) return;
-    work.pairs.push_back({place, begin, end});
+    work.pairs.push_back({static_cast<uint64_t>(place.rank) << 32 | begin, end, place.whole});
     std::push_heap(work.pairs.begin(), work.pairs.end(), std::greater<>());
   };
   for (uint32_t i = 0; i < count; ++i) propose(i);
@@ -204,14 +205,14 @@ void ByteBpe::append_piece(std::string_view piece, Work& work, std::vector<int32
     std::pop_heap(work.pairs.begin(), work.pairs.end(), std::greater<>());
     const Pair pair = work.pairs.back();
     work.pairs.pop_back();
-    const uint32_t middle = work.ends[pair.begin];
-    if (middle <= pair.begin || middle >= pair.end || work.ends[middle] != pair.end) continue;
+    const uint32_t begin = pair.begin(), middle = work.ends[begin];
+    if (middle <= begin || middle >= pair.end || work.ends[middle] != pair.end) continue;
     work.ends[middle] = 0;  // no part begins here any more
-    work.ends[pair.begin] = pair.end;
-    work.begins[pair.end] = pair.begin;
-    work.ids[pair.begin] = pair.place.whole;
-    propose(pair.begin);
-    if (pair.begin > 0) propose(work.begins[pair.begin]);
+    work.ends[begin] = pair.end;
+    work.begins[pair.end] = begin;
+    work.ids[begin] = pair.whole;
+    propose(begin);
+    if (begin > 0) propose(work.begins[begin]);
   }
   for (uint32_t begin = 0; begin < count; begin = work.ends[begin]) ids.push_back(work.ids[begin]);
 }
