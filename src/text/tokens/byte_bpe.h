@@ -2,13 +2,12 @@
 // cut into pieces (bpe_split.h), each piece becomes its bytes, and of all neighbours the pair of the lowest rank is
 // joined first, until no pair has a rank.  Two orders of ranks are published:
 //
-// - OpenAI's tokenizers join any pair whose bytes together are a token; its id is the rank (spec whisper.md, section
-// 4).
-//   Whisper's are of that kind: the published tokenizer.json of Whisper base lacks one of the merges ("Ġ t").
+// - OpenAI's tokenizers join any pair whose bytes together are a token, whose id is the rank (spec whisper.md, section
+//   4): a list of merges says the same again, and that of Whisper base lacks one ("Ġ t").
 // - Hugging Face's join the pairs of a list of merges, in its order.
 //
 // Added tokens that are not special are found in a text before it is cut, as Hugging Face's tokenizers do.  The name of
-// a special one stays text; no text of a user becomes a control token, the caller puts those where they belong.
+// a special one stays text, so that no text of a user becomes a control token; callers put the ids of those.
 //
 // A tokenizer is immutable and thread-safe.  encode() takes O(n log n), decode() linear time.
 #pragma once
