@@ -271,6 +271,21 @@ TEST(BpeSplit, OthersHaveNoName) {
   EXPECT_EQ(find_bpe_expression("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"), std::nullopt);
 }
 
+TEST(BpeMerges, PairsAreFoundByBothIds) {
+  const std::vector<BpeMerges::Merge> list = {{0, 1, 4}, {2, 0, 5}, {0, 3, 6}, {0, 1, 7}, {6, 6, 8}};
+  const BpeMerges merges(list, 9);
+  const auto found = [&](int32_t left, int32_t right) {
+    const BpeMerges::Place place = merges.find(left, right);
+    return std::pair(place.rank, place.whole);
+  };
+  EXPECT_EQ(found(0, 1), std::pair(3, 7));  // listed twice: the last one, as in the library
+  EXPECT_EQ(found(0, 3), std::pair(2, 6));
+  EXPECT_EQ(found(2, 0), std::pair(1, 5));
+  EXPECT_EQ(found(6, 6), std::pair(4, 8));
+  for (const auto& [left, right] : {std::pair(0, 0), {0, 2}, {0, 4}, {1, 0}, {8, 8}})
+    EXPECT_EQ(found(left, right).first, -1);
+}
+
 TEST(BpeAdded, LeftmostThenLongest) {
   const BpeAdded added({{"abc", 1}, {"ab", 2}, {"", 3}, {"bcdef", 4}, {"ab", 5}, {"\xFF", 6}});
   const auto found = [&](std::string_view text, size_t offset) {
