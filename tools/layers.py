@@ -29,7 +29,7 @@ LAYERS = {
 # folder itself, NAME/* each folder in NAME.
 ROOMS = {
     "audio": [[""], ["guards"], ["child"], ["sandbox"], ["decode", "encode", "device"]],
-    "text": [[""], ["speech", "tokens"]],
+    "text": [[""], ["chat", "speech", "tokens"]],
     "engine": [["", "schedule"], ["speech", "recognition"], ["families/*"], ["families"]],
     "server": [["http"], ["settings"], ["host"], ["openai", "realtime", "decode", "wyoming"], ["upstream"], [""]],
 }
