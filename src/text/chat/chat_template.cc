@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kStart = "<|im_start|>", kEnd = "<|im_end|>";
 constexpr std::string_view kHeader = "<|start_header_id|>", kHeaderEnd = "<|end_header_id|>", kEndOfTurn = "<|eot_id|>";
 constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>";
+constexpr std::string_view kBos = "<|begin_of_text|>";
 
 class Parts {
  public:
@@ -86,7 +87,7 @@ void write_header(Parts& parts, std::string_view role) {
 }
 
 void render_llama3(const ChatForm& form, std::span<const ChatMessage> messages, std::string_view today, Parts& parts) {
-  if (!messages.empty()) parts.token("<|begin_of_text|>");
+  if (!messages.empty()) parts.token(kBos);
   if (form.has_dates) {
     write_header(parts, "system");
     parts.text("Cutting Knowledge Date: December 2023\nToday Date: ");
@@ -209,6 +210,13 @@ Result<std::vector<ChatPart>> ChatTemplate::render(std::span<const ChatMessage> 
 std::string_view ChatTemplate::family() const {
   constexpr std::string_view kNames[] = {"ChatML", "Llama 3", "Qwen3"};
   return kNames[static_cast<size_t>(form_.family)];
+}
+
+std::span<const std::string_view> ChatTemplate::tokens() const {
+  static constexpr std::string_view kLlama3[] = {kBos, kHeader, kHeaderEnd, kEndOfTurn};
+  static constexpr std::string_view kQwen3[] = {kStart, kEnd, kThink, kThinkEnd};
+  if (form_.family == ChatFamily::kLlama3) return kLlama3;
+  return std::span(kQwen3).first(form_.family == ChatFamily::kQwen3 ? 4 : 2);
 }
 
 std::span<const std::string_view> ChatTemplate::end_tokens() const {

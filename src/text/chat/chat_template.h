@@ -54,6 +54,8 @@ class ChatTemplate {
   bool needs_date() const { return form_.uses_today; }
   // The parts begin with the token of the text's beginning, so the caller puts none in front.
   bool writes_bos() const { return form_.family == ChatFamily::kLlama3; }
+  // Names of the tokens that the parts may have; the tokenizer needs all of them.
+  std::span<const std::string_view> tokens() const;
   // Names of the tokens that end an answer; a tokenizer need not have all of them.
   std::span<const std::string_view> end_tokens() const;
   std::optional<ChatSampling> sampling() const;

@@ -66,6 +66,8 @@ class Outliner {
     if (tokens.empty()) return malformed("a statement is empty");
     const JinjaToken& word = tokens[0];
     const Tokens rest = tokens.subspan(1);
+    if ((word.is("else") || word.is("endif") || word.is("endfor")) && !rest.empty())
+      return malformed(word.text + " has something behind it");
     if (word.is("if")) {
       frames_.push_back({.is_if = true, .was_live = is_live()});
       take_branch(rest);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -64,6 +65,10 @@ TEST(ChatTemplate, RendersAsTransformers) {
         ASSERT_EQ(parts.has_value(), !rendered[prompt].is_null());
         if (!parts) continue;
         EXPECT_EQ(joined(*parts), *rendered[prompt].string());
+        for (const ChatPart& part : *parts) {
+          const auto names = chat.tokens();
+          EXPECT_TRUE(!part.is_token || std::find(names.begin(), names.end(), part.text) != names.end()) << part.text;
+        }
         ++texts;
       }
     }
@@ -134,6 +139,9 @@ TEST(ChatTemplate, FamiliesHaveTokensAndSampling) {
   EXPECT_EQ(smol.family(), "ChatML");
   EXPECT_EQ(qwen3.family(), "Qwen3");
   EXPECT_EQ(llama.family(), "Llama 3");
+  EXPECT_EQ(smol.tokens().size(), 2u);
+  EXPECT_EQ(llama.tokens()[0], "<|begin_of_text|>");
+  EXPECT_EQ(qwen3.tokens()[2], "<think>");
   EXPECT_EQ(smol.end_tokens()[0], "<|im_end|>");
   EXPECT_EQ(qwen3.end_tokens()[1], "<|endoftext|>");
   EXPECT_EQ(llama.end_tokens()[0], "<|eot_id|>");

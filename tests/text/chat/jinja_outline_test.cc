@@ -94,6 +94,8 @@ TEST(JinjaOutline, MalformedTemplatesAreRefused) {
   expect_malformed("{% for a in b %}", "a for has no endfor");
   expect_malformed("{% endif %}", "endif ends nothing");
   expect_malformed("{% for a in b %}{% endif %}", "endif ends nothing");
+  expect_malformed("{% if a %}{% endif b %}", "endif has something behind it");
+  expect_malformed("{% if a %}{% else if b %}{% endif %}", "else has something behind it");
   expect_malformed("{% elif a %}", "an elif is in no if");
   expect_malformed("{% for a in b %}{% elif a %}{% endfor %}", "an elif is in no if");
 }
