@@ -61,8 +61,10 @@ std::optional<std::string> match(std::string_view outline, std::string_view know
 
 ChatForm filled(const KnownChat& known, std::string text) {
   ChatForm form = known.form;
-  if (form.has_dates && !form.uses_today) form.fixed_date = std::move(text);
-  if (!form.has_default_system) return form;
+  if (!form.has_default_system) {
+    form.fixed_date = std::move(text);
+    return form;
+  }
   form.default_system = std::move(text);
   if (form.default_system.find("SmolLM") != std::string::npos) form.maker = ChatMaker::kSmolLm2;
   if (form.needs_message && form.default_system.starts_with("You are Qwen,")) form.maker = ChatMaker::kQwen25;

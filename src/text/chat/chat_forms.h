@@ -23,7 +23,8 @@ struct ChatForm {
   bool has_dates = false;
   bool uses_today = false;
   std::string fixed_date = {};  // else
-  // Qwen3: thoughts of blanks alone count as none.
+  // Qwen3: an answer opens with empty thoughts; thoughts of blanks alone count as none.
+  bool opens_thought = false;
   bool skips_blank_thoughts = false;
 };
 

@@ -84,8 +84,9 @@ for message in messages
 endfor
 )" + prompt;
   for (const bool uses_today : {false, true}) {
-    const std::string date = uses_today ? "strftime_now('%d %b %Y')" : "'\1'";
-    known.push_back({"= bos_token\nset date_string=" + date + "\n" + dated, "Llama 3", form});
+    std::string outline = "= bos_token\nset date_string=";
+    outline += uses_today ? "strftime_now('%d %b %Y')\n" : "'\1'\n";
+    known.push_back({outline + dated, "Llama 3", form});
     known.back().form.needs_message = known.back().form.has_dates = true;
     known.back().form.uses_today = uses_today;
   }
@@ -113,7 +114,7 @@ set end_of_message=current_content[start_pos:]
 if ns.multi_step_tool and message.role=='user' and not (start_of_message==tool_start and end_of_message==tool_end)
 )";
 
-// The split of an answer into thoughts and text: the maker's first, its second, and the one for other engines.
+// The split of an answer into thoughts and text: the maker's first, its second, and two for other engines.
 constexpr char kFirstSplit[] = R"(set content=message.content
 set reasoning_content=''
 if '</think>' in message.content
@@ -138,8 +139,21 @@ set reasoning_content=(reasoning_content.split('<think>')|last).lstrip('\n')
 endif
 )";
 
+constexpr char kFilterSplit[] = R"(set reasoning_content=''
+if '</think>' in content
+set reasoning_content=((content.split('</think>')|first).rstrip('\n').split('<think>')|last).lstrip('\n')
+set content=(content.split('</think>')|last).lstrip('\n')
+endif
+)";
+
+constexpr char kThoughtPrompt[] = R"(if add_generation_prompt
+= '<|im_start|>assistant\n<think>\n\n</think>\n\n'
+endif
+)";
+
 struct Qwen3Spelling {
   std::string search, before, content, split, has_thought;
+  bool opens_thought = true;
 };
 
 std::string outline_qwen3(const Qwen3Spelling& spelling) {
@@ -168,21 +182,23 @@ endif
 = '<|im_end|>\n'
 endif
 endfor
-if add_generation_prompt
-= '<|im_start|>assistant\n<think>\n\n</think>\n\n'
-endif
-)";
+)" + (spelling.opens_thought ? kThoughtPrompt : kPrompt);
 }
 
 void add_qwen3(std::vector<KnownChat>& known) {
+  const std::string set_content = "set content=message.content\n";
   const Qwen3Spelling spellings[] = {
       {kSearch, "", "message.content", kFirstSplit, "reasoning_content"},
-      {kSearch, "set content=message.content\n", "content", kSecondSplit, "reasoning_content"},
+      {kSearch, set_content, "content", kSecondSplit, "reasoning_content"},
+      {kSearch, set_content, "content", kFilterSplit, "reasoning_content", false},
       {kPlainSearch, "", "message.content", kPlainSplit, "not reasoning_content.strip()==''"}};
   for (const Qwen3Spelling& spelling : spellings)
     known.push_back({outline_qwen3(spelling),
                      "Qwen3",
-                     {.family = ChatFamily::kQwen3, .maker = ChatMaker::kQwen3, .needs_message = true}});
+                     {.family = ChatFamily::kQwen3,
+                      .maker = ChatMaker::kQwen3,
+                      .needs_message = true,
+                      .opens_thought = spelling.opens_thought}});
   known.back().form.skips_blank_thoughts = true;
 }
 

@@ -157,10 +157,10 @@ void render_qwen3(const ChatForm& form, std::span<const ChatMessage> messages, P
   }
 }
 
-void open_answer(ChatFamily family, Parts& parts) {
-  if (family == ChatFamily::kLlama3) return write_header(parts, "assistant");
+void open_answer(const ChatForm& form, Parts& parts) {
+  if (form.family == ChatFamily::kLlama3) return write_header(parts, "assistant");
   open_chatml(parts);
-  if (family == ChatFamily::kChatMl) return;
+  if (!form.opens_thought) return;
   parts.token(kThink);
   parts.text("\n\n");
   parts.token(kThinkEnd);
@@ -203,7 +203,7 @@ Result<std::vector<ChatPart>> ChatTemplate::render(std::span<const ChatMessage> 
     case ChatFamily::kLlama3: render_llama3(form_, messages, today, parts); break;
     case ChatFamily::kQwen3: render_qwen3(form_, messages, parts); break;
   }
-  if (add_generation_prompt || form_.always_prompts) open_answer(form_.family, parts);
+  if (add_generation_prompt || form_.always_prompts) open_answer(form_, parts);
   return parts.take();
 }
 
