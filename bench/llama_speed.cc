@@ -35,7 +35,7 @@ class Speed {
     step(1);
     return kPrompt / (now_s() - begun);
   }
-  // Of all conversations together, each behind so many tokens.
+  // Tokens a second of all conversations together, each behind so many tokens.
   double steps(size_t behind, size_t conversations) {
     for (size_t n = 0; n < conversations; ++n) {
       caches_[n].truncate(0);
