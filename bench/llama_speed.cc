@@ -1,7 +1,7 @@
 // Tokens a second of a language model: a prompt of 512 tokens, steps behind 16 and behind 512 tokens, and steps of four
 // conversations at once.  bench/race/llama.py runs it beside llama.cpp.
 //
-//   llama_speed MODEL PRECISION THREADS RUNS      a JSON object, medians of the runs
+//   llama_speed MODEL PRECISION THREADS RUNS      a JSON object; of each figure [least, median, most] of the runs
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -31,7 +31,7 @@ class Speed {
   double prompt() {
     caches_[0].truncate(0);
     const double begun = now_s();
-    model_.prompt(std::span(ids_).first(kPrompt - 1), caches_[0]);
+    read(kPrompt - 1, 0);
     step(1);
     return kPrompt / (now_s() - begun);
   }
@@ -39,7 +39,7 @@ class Speed {
   double steps(size_t behind, size_t conversations) {
     for (size_t n = 0; n < conversations; ++n) {
       caches_[n].truncate(0);
-      model_.prompt(std::span(ids_).first(behind), caches_[n]);
+      read(behind, n);
     }
     const double begun = now_s();
     for (size_t i = 0; i < kSteps; ++i) step(conversations);
@@ -47,6 +47,10 @@ class Speed {
   }
 
  private:
+  void read(size_t tokens, size_t conversation) {
+    const Status status = model_.prompt(std::span(ids_).first(tokens), caches_[conversation]);
+    SYRINX_CHECK(status.has_value(), "{}", status.error().message);
+  }
   void step(size_t conversations) {
     LanguageModel::Tokens streams[kConversations];
     for (size_t n = 0; n < conversations; ++n)
@@ -60,7 +64,7 @@ class Speed {
 };
 
 template <class Measure>
-Json median_of(int runs, const Measure& measure) {
+Json spread_of(int runs, const Measure& measure) {
   std::vector<double> values;
   for (int i = 0; i < runs; ++i) values.push_back(measure());
   std::sort(values.begin(), values.end());
@@ -78,10 +82,10 @@ Result<Json> run(const std::string& path, const std::string& precision_name, int
   Json out;
   out.set("precision", precision_name);
   out.set("threads", threads);
-  out.set("prompt", median_of(runs, [&] { return speed.prompt(); }));
-  out.set("steps_behind_16", median_of(runs, [&] { return speed.steps(kShort, 1); }));
-  out.set("steps_behind_512", median_of(runs, [&] { return speed.steps(kPrompt, 1); }));
-  out.set("four_conversations", median_of(runs, [&] { return speed.steps(kShort, kConversations); }));
+  out.set("prompt", spread_of(runs, [&] { return speed.prompt(); }));
+  out.set("steps_behind_16", spread_of(runs, [&] { return speed.steps(kShort, 1); }));
+  out.set("steps_behind_512", spread_of(runs, [&] { return speed.steps(kPrompt, 1); }));
+  out.set("four_conversations", spread_of(runs, [&] { return speed.steps(kShort, kConversations); }));
   return out;
 }
 

@@ -9,7 +9,7 @@
 namespace syrinx::nn {
 namespace {
 
-// Plain tensors as they are; of blocks the bytes of each row, which no one reads through this.
+// Plain tensors as they are; of blocks the bytes of each row, which are read elsewhere.
 TensorRef plain_view(const GgufTensor& tensor) {
   TensorRef ref{.name = std::string(tensor.name), .dims = tensor.dims, .bytes = tensor.bytes};
   if (const std::optional<DType> plain = plain_dtype(tensor.type)) {

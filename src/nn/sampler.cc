@@ -25,7 +25,7 @@ int32_t Sampler::draw(std::span<float> logits, const SamplerSettings& settings, 
   SYRINX_CHECK(logits.size() == seen_.size(), "{} logits of a vocabulary of {}", logits.size(), seen_.size());
   if (settings.penalty != 1.0f) penalise(logits, settings.penalty, seen);
   const kernels::Peak most = kernels::argmax(logits);
-  if (!std::isfinite(most.value)) return kNone;
+  if (!std::isfinite(most.value) || !std::isfinite(settings.temperature)) return kNone;
   if (settings.temperature <= 0.0f) return static_cast<int32_t>(most.index);
   select(logits, settings.top_k);
   for (Candidate& c : candidates_) c.weight = std::exp((c.logit - most.value) / settings.temperature);

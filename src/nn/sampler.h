@@ -36,9 +36,9 @@ class Sampler {
  public:
   explicit Sampler(size_t vocabulary);
 
-  // A token, or kNone where no logit is finite or one is not a number.  `logits` [vocabulary] is written over; minus
-  // infinity stands for a token that is not allowed.  `seen` are tokens of the vocabulary, any number of times.
-  // Allocates nothing.
+  // A token, or kNone where no logit is finite, or one or the temperature is not a number.  `logits` [vocabulary] is
+  // written over; minus infinity stands for a token that is not allowed.  `seen` are tokens of the vocabulary, any
+  // number of times. Allocates nothing.
   static constexpr int32_t kNone = -1;
   int32_t draw(std::span<float> logits, const SamplerSettings& settings, std::span<const int32_t> seen,
                const DrawPlace& place);

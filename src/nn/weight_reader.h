@@ -56,8 +56,8 @@ class WeightReader {
   };
   kernels::OwnedMatrix made(const std::string& key, PanelType type, const kernels::MatrixShape& shape,
                             const std::function<Made()>& make);
-  // The first `rows` rows of a tensor [stored_rows, width], kept under `key` in bf16 or f16 where they are stored so,
-  // else in f32.
+  // The first `rows` rows of a tensor [stored_rows, width], kept under `key` in bf16, f16 or a GGUF file's blocks
+  // where they are stored so, else in f32.
   RowTable table(const std::string& key, const std::string& name, size_t rows, size_t stored_rows, size_t width) {
     return read_table(key, name, rows, stored_rows, width);
   }

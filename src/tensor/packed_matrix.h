@@ -11,7 +11,8 @@
 //   int4 blocks:     [panels][depth / 32] of: 32 scales and 32 offsets in f16, then nibbles as in int4, from 0 to 15
 //
 // depth is the input channels of one tap rounded up to 4, in int4 to whole groups, in blocks to whole blocks; what is
-// padded is zero (in int4: 8).  Columns are padded to whole panels with weights that give exactly zero.
+// padded is zero (in int4: 8; in int4 blocks near zero, as activations there are exactly zero).  Columns are padded to
+// whole panels with weights that give exactly zero.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,8 @@ constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1)
 // kInt8: any zero point and 7 bits, so that conv.h can add two products in 16 bits.  kInt8Symmetric: 8 bits without a
 // zero point, for narrow_gemm.h, as is kInt4.  kBf16: for narrow_gemm.h, and widened by row_conv.h.  kInt8Blocks,
 // kInt4Blocks: for narrow_gemm.h, a scale a block of 32 inputs for weights and for activations, as language models with
-// outliers need it; they hold ggml's Q8_0 and Q4_1 (8.5 and 5 bits a weight) as they are.
+// outliers need it; they hold ggml's Q8_0 and Q4_1 (8.5 and 5 bits a weight) as they are where a block uses both ends
+// of its numbers.
 enum class PanelType : uint32_t {
   kF32 = 0,
   kInt8 = 1,

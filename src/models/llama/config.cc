@@ -114,7 +114,7 @@ class GgufConfig {
           "'{}' has heads of {}, {} and {} numbers, {} experts and a window of {}; heads of one size, no experts "
           "and no window can be run",
           name_, config_.head_size, value_size, turned, experts, window);
-    SYRINX_TRY(config_.epsilon, number("attention.layer_norm_rms_epsilon", 1e-6f));
+    SYRINX_TRY(config_.epsilon, number("attention.layer_norm_rms_epsilon", 0.0f));  // which is refused
     SYRINX_TRY(config_.period, number("rope.freq_base", 10000.0f));
     SYRINX_TRY_VOID(read_tensors());
     SYRINX_TRY_VOID(check(config_, name_));
@@ -148,18 +148,23 @@ class GgufConfig {
     return {};
   }
 
-  // Llama 3's factors are a tensor.
+  // As llama.cpp does: linear unless another type is told, the factor by an older name too, 0 for none.  Llama 3's
+  // factors are a tensor.
   Status read_scaling() {
     SYRINX_TRY(const auto kind, file_.text(prefix_ + "rope.scaling.type"));
     if (kind && *kind != "none" && *kind != "linear") return unknown_scaling(*kind, name_);
-    SYRINX_TRY(const float factor, number("rope.scaling.factor", 1.0f));
+    SYRINX_TRY(const float older, number("rope.scale_linear", 0.0f));
+    SYRINX_TRY(const float factor, number("rope.scaling.factor", older));
     const size_t pairs = config_.head_size / 2;
-    if (kind == "linear") config_.frequency_factors.assign(pairs, factor);
+    const bool scales = kind.value_or("linear") == "linear" && factor != 0.0f && factor != 1.0f;
+    if (scales) config_.frequency_factors.assign(pairs, factor);
     if (const GgufTensor* const factors = file_.find("rope_freqs.weight")) {
       if (factors->dims != std::vector<size_t>{pairs} || factors->type != GgmlType::kF32)
         return fail(Code::kDataLoss, "'{}': rope_freqs.weight has the shape {}, not [{}] of F32", name_,
                     dims_text(factors->dims), pairs);
-      config_.frequency_factors = to_f32(factors->bytes, DType::kF32);
+      std::vector<float> own = to_f32(factors->bytes, DType::kF32);
+      for (float& value : own) value *= scales ? factor : 1.0f;
+      config_.frequency_factors = std::move(own);
     }
     return check(config_, name_);
   }

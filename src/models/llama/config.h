@@ -34,7 +34,7 @@ struct Config {
   float epsilon = 1e-6f;
   float period = 10000.0f;
   bool tied_head = false;       // the head is the embedding
-  bool attention_bias = false;  // on queries, keys and values
+  bool attention_bias = false;  // on queries, keys and values, with Llama on the output too
   // A rotary frequency is divided by its factor; [K / 2] or none.
   std::vector<float> frequency_factors;
 

@@ -20,6 +20,9 @@ LanguageModel::LanguageModel(std::shared_ptr<const Weights> weights, nn::Runner&
 }
 
 Result<nn::KvCache> LanguageModel::make_cache(size_t positions) const {
+  const size_t most = std::min(nn::kMaxPositions, weights_->config.context);
+  if (positions > most)
+    return fail(Code::kLimitExceeded, "a conversation of {} tokens, the limit of this model is {}", positions, most);
   const nn::DecoderConfig& shape = weights_->shape;
   return nn::KvCache::make({.type = shape.cache,
                             .layers = shape.layers,
@@ -39,8 +42,11 @@ View<float, 2> LanguageModel::read(std::span<const Tokens> streams, bool wanted)
   }
   const View<float, 2> x = decoder_.input(rows);
   for (size_t n = 0; n < streams.size(); ++n)
-    for (size_t i = 0; i < streams[n].ids.size(); ++i)
-      weights_->embedding.copy_row(static_cast<size_t>(streams[n].ids[i]), x.row(rows_[n].first + i));
+    for (size_t i = 0; i < streams[n].ids.size(); ++i) {
+      const auto id = static_cast<size_t>(streams[n].ids[i]);
+      SYRINX_CHECK(id < weights_->config.vocabulary, "token {} of {}", streams[n].ids[i], weights_->config.vocabulary);
+      weights_->embedding.copy_row(id, x.row(rows_[n].first + i));
+    }
   decoder_.begin(*weights_, rows_, wanted ? nn::Decoder::Output::kLastRows : nn::Decoder::Output::kNone);
   const View<float, 2> logits = nn::rows_of(logits_, streams.size());
   runner_.team().run([&](int member) {

@@ -25,10 +25,11 @@ class LanguageModel {
   // `streams` conversations, 1 to kMaxStreams.
   LanguageModel(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams = 1);
 
-  // A cache for conversations of up to `positions` tokens.
+  // A cache for conversations of up to `positions` tokens.  kLimitExceeded: more than nn::kMaxPositions, or than the
+  // model was trained for.
   Result<nn::KvCache> make_cache(size_t positions) const;
 
-  // Tokens [0, V) that follow in a conversation, at least one.
+  // Tokens that follow in a conversation, at least one, each from 0 to V - 1: others are a bug of the caller's.
   struct Tokens {
     std::span<const int32_t> ids;
     nn::KvCache* cache = nullptr;

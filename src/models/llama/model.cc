@@ -45,7 +45,8 @@ std::vector<std::string> gguf_files(const fs::path& folder) {
 // then read from there, so that all lies in one run of memory; a damaged one is found in the first pass and made anew
 // in the second.
 using Read = std::function<Result<Weights>(const ReadOptions& options)>;
-Result<Weights> read_packed(std::span<const MappedFile> files, const LoadOptions& options, const Read& read) {
+Result<Weights> read_packed(std::span<const MappedFile> files, const Config& config, const LoadOptions& options,
+                            const Read& read) {
   std::string path, key;
   if (!options.cache_folder.empty()) {
     std::error_code ignored;  // what cannot be made cannot be written either, which is no error
@@ -53,7 +54,9 @@ Result<Weights> read_packed(std::span<const MappedFile> files, const LoadOptions
     const char* const precision = precision_name(options.precision);
     const std::string content = content_key(files, options.cache_folder);
     path = fmt::format("{}/llama-{}-{}.packed", options.cache_folder, precision, content.substr(0, 16));
-    key = fmt::format("llama {} layout {} {} {}", precision, kPackedLayout, kernels::chosen_target_name(), content);
+    // Heads decide on an order that no shape tells; of a folder they are in another file than the weights.
+    key = fmt::format("llama {} layout {} heads {} {} {} {} {}", precision, kPackedLayout, config.heads,
+                      config.key_heads, config.head_size, kernels::chosen_target_name(), content);
   }
   const auto release = [files] {
     for (const MappedFile& file : files) file.release();
@@ -104,7 +107,7 @@ Status Model::load_gguf(const LoadOptions& options) {
   SYRINX_TRY(const MappedFile file, MappedFile::open(path_));
   SYRINX_TRY(const GgufFile parsed, GgufFile::parse(file.bytes(), path_));
   SYRINX_TRY(const Config config, read_config(parsed, path_));
-  SYRINX_TRY(Weights weights, read_packed({&file, 1}, options, [&](const ReadOptions& read) {
+  SYRINX_TRY(Weights weights, read_packed({&file, 1}, config, options, [&](const ReadOptions& read) {
                return read_weights(parsed, config, read, path_);
              }));
   weights_ = std::make_shared<const Weights>(std::move(weights));
@@ -126,7 +129,7 @@ Status Model::load_folder(const LoadOptions& options) {
     shards.tensors = parsed.tensors();
     shards.files.push_back(std::move(file));
   }
-  SYRINX_TRY(Weights weights, read_packed(shards.files, options, [&](const ReadOptions& read) {
+  SYRINX_TRY(Weights weights, read_packed(shards.files, config, options, [&](const ReadOptions& read) {
                return read_weights(shards.tensors, config, read, path_);
              }));
   weights_ = std::make_shared<const Weights>(std::move(weights));

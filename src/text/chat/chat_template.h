@@ -2,7 +2,8 @@
 //
 // A model's file has its template in Jinja (GGUF: tokenizer.chat_template).  It is not run: one that is known by its
 // outline (jinja_outline.h) is written by code of our own, to the byte as the template has it without tools and with
-// thinking off; any other is refused.  Control tokens stay apart from text, so that no content becomes one.
+// thinking off; any other is refused.  Control tokens stay apart from text, so that no content becomes one; Qwen3's
+// <think> is no control token but an added one, which a content may spell (byte_bpe.h).
 #pragma once
 
 #include <cstddef>
@@ -44,8 +45,9 @@ class ChatTemplate {
   // `name` stands in messages.  kLimitExceeded, kDataLoss (malformed) or kUnsupported.
   static Result<ChatTemplate> recognise(std::string_view jinja, const std::string& name);
 
-  // The parts in order; no two texts follow each other.  `today` as chat_date writes it, for templates that need_date.
-  // kLimitExceeded, and kInvalidArgument for a conversation that the template fails on: one without messages.
+  // The parts in order; no two texts follow each other.  `today` as chat_date writes it, for templates with
+  // needs_date(). kLimitExceeded, and kInvalidArgument for a conversation that the template fails on: one without
+  // messages.
   Result<std::vector<ChatPart>> render(std::span<const ChatMessage> messages, bool add_generation_prompt,
                                        std::string_view today = {}) const;
 
@@ -54,7 +56,7 @@ class ChatTemplate {
   bool needs_date() const { return form_.uses_today; }
   // The parts begin with the token of the text's beginning, so the caller puts none in front.
   bool writes_bos() const { return form_.family == ChatFamily::kLlama3; }
-  // Names of the tokens that the parts may have; the tokenizer needs all of them.
+  // Names of the tokens that the parts may have, special or added; the tokenizer needs all of them.
   std::span<const std::string_view> tokens() const;
   // Names of the tokens that end an answer; a tokenizer need not have all of them.
   std::span<const std::string_view> end_tokens() const;

@@ -18,7 +18,7 @@ struct JinjaCondition {
 
 inline constexpr int kMaxConditionDepth = 32;  // of brackets and `not`
 
-// Settled: there are no tools, roles of tools, documents or reasoning apart from the content; contents are texts;
+// Settled: there are no tools, roles of tools or reasoning apart from the content; contents are texts;
 // thinking is off; add_generation_prompt and strftime_now are defined.  `and`, `or`, `not` and brackets are followed,
 // and any other condition is open as a whole.  So is one beyond kMaxConditionDepth.
 JinjaCondition settle_condition(std::span<const JinjaToken> tokens);

@@ -49,6 +49,15 @@ TEST(LlamaConfig, FadesLlama3Scaling) {
   EXPECT_TRUE(std::is_sorted(read->frequency_factors.begin(), read->frequency_factors.end()));
 }
 
+TEST(LlamaConfig, ScalesPositionsLinearly) {
+  for (const char* const key : {"rope_scaling", "rope_parameters"}) {
+    const auto read =
+        read_config(with(fmt::format(R"(, "{}": {{"rope_type": "linear", "factor": 2.5}})", key)), "config.json");
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->frequency_factors, std::vector<float>(32, 2.5f));
+  }
+}
+
 TEST(LlamaConfig, UnknownPartsAreRefused) {
   expect_error(with("", "mixtral"), Code::kUnsupported, "of the architecture 'mixtral', only llama, qwen2 or qwen3");
   expect_error(with(R"(, "rope_scaling": {"type": "yarn", "factor": 4})"), Code::kUnsupported, "'yarn'");
@@ -82,7 +91,8 @@ GgufBytes smollm() {
                   GgufBytes::number<uint32_t>("llama.feed_forward_length", kU32, 96),
                   GgufBytes::number<uint32_t>("llama.attention.head_count", kU32, 4),
                   GgufBytes::number<uint32_t>("llama.attention.head_count_kv", kU32, 2),
-                  GgufBytes::number<float>("llama.rope.freq_base", kF32, 100000.0f)};
+                  GgufBytes::number<float>("llama.rope.freq_base", kF32, 100000.0f),
+                  GgufBytes::number<float>("llama.attention.layer_norm_rms_epsilon", kF32, 1e-5f)};
   file.tensors = {{"token_embd.weight", {64, 2}, 0, 0}, {"rope_freqs.weight", {8}, 0, 512}};
   file.blocks = std::string(512, '\0');
   for (int i = 0; i < 8; ++i) GgufBytes::append(file.blocks, 1.0f + static_cast<float>(i));
@@ -112,6 +122,27 @@ TEST(LlamaConfig, ReadsEntriesOfGguf) {
   EXPECT_EQ(config->frequency_factors, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
+TEST(LlamaConfig, ScalesPositionsAsLlamaCpp) {
+  const auto with = [](std::vector<std::string> entries, bool tensor) {
+    GgufBytes file = smollm();
+    if (!tensor) file.tensors.pop_back();
+    file.entries.insert(file.entries.end(), entries.begin(), entries.end());
+    const auto config = read(file);
+    EXPECT_TRUE(config.has_value());
+    return config ? config->frequency_factors : std::vector<float>();
+  };
+  const std::string linear = GgufBytes::entry("llama.rope.scaling.type", kString, GgufBytes::string("linear"));
+  const std::string none = GgufBytes::entry("llama.rope.scaling.type", kString, GgufBytes::string("none"));
+  const std::string factor = GgufBytes::number<float>("llama.rope.scaling.factor", kF32, 4.0f);
+  const std::string older = GgufBytes::number<float>("llama.rope.scale_linear", kF32, 2.0f);
+  EXPECT_EQ(with({linear, factor}, false), std::vector<float>(8, 4.0f));
+  EXPECT_EQ(with({factor, older}, false), std::vector<float>(8, 4.0f));
+  EXPECT_EQ(with({older}, false), std::vector<float>(8, 2.0f));
+  EXPECT_EQ(with({none, factor}, false), std::vector<float>());
+  EXPECT_EQ(with({GgufBytes::number<float>("llama.rope.scaling.factor", kF32, 0.0f)}, false), std::vector<float>());
+  EXPECT_EQ(with({factor}, true), (std::vector<float>{4, 8, 12, 16, 20, 24, 28, 32}));
+}
+
 TEST(LlamaConfig, RefusesGgufOfOtherModels) {
   GgufBytes file = smollm();
   file.entries[0] = GgufBytes::entry("general.architecture", kString, GgufBytes::string("gemma3"));
@@ -138,6 +169,9 @@ TEST(LlamaConfig, RefusesGgufOfOtherModels) {
   file = smollm();
   file.entries.push_back(GgufBytes::entry("llama.rope.scaling.type", kString, GgufBytes::string("yarn")));
   expect_error(file, Code::kUnsupported, "'yarn'");
+  file = smollm();
+  file.entries.pop_back();
+  expect_error(file, Code::kDataLoss, "epsilon of 0");
   file = smollm();
   file.entries[5] = GgufBytes::number<uint32_t>("llama.attention.head_count", kU32, 0);
   expect_error(file, Code::kUnsupported, "number of heads is 0");

@@ -92,7 +92,7 @@ TEST(LanguageModel, NarrowPrecisionsStayNear) {
   }
 }
 
-// int4 holds the blocks of a Q4_1 file as they are: what is lost is lost by activations, as in int8.
+// int4 holds the blocks of ggml's Q4_1 as they are: what is lost is lost by activations, as in int8.
 TEST(LanguageModel, Int4LosesNothingOfQ41) {
   Running run(load("smollm_gguf", Precision::kInt4));
   const Expected want = expected("smollm_gguf");
@@ -163,6 +163,17 @@ TEST(LanguageModel, TokensThatDoNotFitAreRefused) {
     const Status wrong = run.model.prompt({&id, 1}, cache);
     ASSERT_FALSE(wrong.has_value());
     EXPECT_EQ(wrong.error().code, Code::kInvalidArgument);
+  }
+}
+
+TEST(LanguageModel, CacheBeyondContextIsRefused) {
+  const Running run(load("smollm_gguf"));
+  EXPECT_TRUE(run.model.make_cache(256).has_value());
+  for (const size_t positions : {size_t{257}, ~size_t{0} / 2}) {
+    const auto cache = run.model.make_cache(positions);
+    ASSERT_FALSE(cache.has_value());
+    EXPECT_EQ(cache.error().code, Code::kLimitExceeded);
+    EXPECT_NE(cache.error().message.find("the limit of this model is 256"), std::string::npos);
   }
 }
 
