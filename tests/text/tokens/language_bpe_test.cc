@@ -235,7 +235,8 @@ TEST(LanguageBpe, BytesWithoutTokensArePassedOver) {
   EXPECT_EQ(*bpe.encode("\x04\x06"), Ids{});
 }
 
-TEST(LanguageBpe, LongRunsTakeNoQuadraticTime) {
+// In O(n log n): by the square of the size they would outlast the limit of a test.
+TEST(LanguageBpe, LongRunsEnd) {
   for (const char* const name : kNames) {
     const ByteBpe bpe = small(name);
     for (const std::string_view part :
