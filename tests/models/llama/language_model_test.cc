@@ -5,6 +5,7 @@
 #include "models/llama/model.h"
 #include "relative.h"
 #include "safetensors_arrays.h"
+#include "temp_folder.h"
 
 namespace syrinx::llama {
 namespace {
@@ -192,11 +193,11 @@ TEST(LanguageModel, PassAllocatesNothingWhenWarm) {
 }
 
 TEST(LanguageModel, KeptWeightsGiveSameBits) {
-  const std::string cache = testing::TempDir() + "/llama_kept";
+  const TempFolder kept;
   for (const char* const name : {"smollm_gguf", "llama3"}) {
     const std::vector<int32_t> ids = expected(name).ids;
     std::vector<std::vector<float>> got;
-    for (const std::string& folder : {std::string(), cache, cache}) {
+    for (const std::string& folder : {std::string(), kept.path(), kept.path()}) {
       Running run(load(name, Precision::kInt8, folder));
       nn::KvCache conversation = run.cache();
       got.push_back(run.read(ids, conversation));

@@ -3,32 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "gguf_bytes.h"
+#include "temp_folder.h"
 
 namespace syrinx::llama {
 namespace {
 
-namespace fs = std::filesystem;
-
 class LlamaModel : public testing::Test {
  protected:
-  LlamaModel() : folder_(fs::path(testing::TempDir()) / "llama_model") {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~LlamaModel() override { fs::remove_all(folder_); }
-
   static std::string data(const std::string& name) { return std::string(SYRINX_TEST_DATA) + "/llama/" + name; }
-  static std::string content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
-  void write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-  }
+  static std::string content(const std::string& path) { return read_text(path); }
+  void write(const std::string& name, const std::string& bytes) const { write_text(folder_.file(name), bytes); }
   static std::string error_of(const std::string& path, Code code) {
     const auto model = Model::load(path);
     EXPECT_FALSE(model.has_value());
@@ -36,9 +21,9 @@ class LlamaModel : public testing::Test {
     EXPECT_EQ(model.error().code, code) << model.error().message;
     return model.error().message;
   }
-  std::string folder() const { return folder_.string(); }
+  std::string folder() const { return folder_.path(); }
 
-  const fs::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(LlamaModel, FolderWithoutModelIsTold) {
