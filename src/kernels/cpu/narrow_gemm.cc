@@ -22,30 +22,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace syrinx::kernels::HWY_NAMESPACE {
 
-inline void int8_block_sums(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
-  int8_rows(x, reinterpret_cast<const int8_t*>(weights), rows, c);
+// A block's whole sums of int8, whose weights come as bytes.
+template <auto kRows>
+void int8_block_sums(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
+  kRows(x, reinterpret_cast<const int8_t*>(weights), rows, c);
 }
-inline void int8_blocks(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
-                        float* c) {
-  block_rows<false>(x, scales, panel, rows, c, int8_block_sums);
+template <bool kOffsets, auto kSums>
+void blocks(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows, float* c) {
+  block_rows<kOffsets>(x, scales, panel, rows, c, kSums);
 }
-inline void int4_blocks(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
-                        float* c) {
-  block_rows<true>(x, scales, panel, rows, c, int4_sums);
-}
-#if HWY_TARGET == HWY_NEON
-inline void int8_block_sums_dotprod(const NarrowBlock& x, const std::byte* weights, size_t rows, int32_t* c) {
-  int8_rows_dotprod(x, reinterpret_cast<const int8_t*>(weights), rows, c);
-}
-inline void int8_blocks_dotprod(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
-                                float* c) {
-  block_rows<false>(x, scales, panel, rows, c, int8_block_sums_dotprod);
-}
-inline void int4_blocks_dotprod(const NarrowBlock& x, const BlockScales& scales, const std::byte* panel, size_t rows,
-                                float* c) {
-  block_rows<true>(x, scales, panel, rows, c, int4_sums_dotprod);
-}
-#endif
 
 // The products of this target, chosen once a call.
 using BlockProduct = void (*)(const NarrowBlock&, const BlockScales&, const std::byte*, size_t, float*);
@@ -53,7 +38,7 @@ struct Products {
   void (*int8)(const NarrowBlock&, const int8_t*, size_t, int32_t*) = &int8_rows;
   void (*int4)(const NarrowBlock&, const int32_t*, const std::byte*, size_t, float*) = &int4_rows;
   void (*bf16)(const NarrowBlock&, const uint16_t*, size_t, float*) = &bf16_rows;
-  BlockProduct int8_blocks = &HWY_NAMESPACE::int8_blocks, int4_blocks = &HWY_NAMESPACE::int4_blocks;
+  BlockProduct int8_blocks = &blocks<false, int8_block_sums<int8_rows>>, int4_blocks = &blocks<true, int4_sums>;
   int32_t int8_offset = 0;  // what int8 adds to each byte of the activations
   bool bf16_pairs = false;  // bf16 takes activations in two bytes, not as rounded f32
 };
@@ -76,8 +61,8 @@ Products choose_products() {
   if (use_neon_dotprod()) {
     p.int8 = &int8_rows_dotprod;
     p.int4 = &int4_rows_dotprod;
-    p.int8_blocks = &int8_blocks_dotprod;
-    p.int4_blocks = &int4_blocks_dotprod;
+    p.int8_blocks = &blocks<false, int8_block_sums<int8_rows_dotprod>>;
+    p.int4_blocks = &blocks<true, int4_sums_dotprod>;
   }
 #endif
   return p;
