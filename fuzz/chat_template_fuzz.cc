@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/check.h"
-#include "text/chat/chat_template.h"
+#include "models/llama/chat_template.h"
 
 namespace {
 
+using syrinx::llama::ChatPart;
+using syrinx::llama::ChatTemplate;
 using syrinx::text::ChatMessage;
-using syrinx::text::ChatPart;
 using syrinx::text::ChatRole;
-using syrinx::text::ChatTemplate;
 
 constexpr std::string_view kKnown[] = {
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"

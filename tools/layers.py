@@ -30,7 +30,7 @@ LAYERS = {
 ROOMS = {
     "audio": [[""], ["guards"], ["child"], ["sandbox"], ["decode", "encode", "device"]],
     "text": [[""], ["chat", "speech", "tokens"]],
-    "engine": [["", "schedule"], ["speech", "recognition"], ["families/*"], ["families"]],
+    "engine": [["", "schedule"], ["speech", "recognition", "chat"], ["families/*"], ["families"]],
     "server": [["http"], ["settings"], ["host"], ["openai", "realtime", "decode", "wyoming"], ["upstream"], [""]],
 }
 

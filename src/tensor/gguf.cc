@@ -42,8 +42,8 @@ class GgufFile::Parser {
     if (twice != file_.entries_.end()) return damaged(fmt::format("has the entry {} twice", in_quotes(twice->key)));
     if (const auto parts = file_.whole("split.count"); parts && parts->value_or(1) > 1)
       return fail(Code::kUnsupported,
-                  "'{}' is one of {} files that hold a model together; join them with llama.cpp's gguf-split --merge",
-                  name_, **parts);
+                  "'{}' is one of {} files that hold a model together; join them with `gguf-split --merge`", name_,
+                  **parts);
     SYRINX_TRY_VOID(find_alignment());
     for (uint64_t i = 0; i < tensors_; ++i) SYRINX_TRY_VOID(tensor());
     SYRINX_TRY_VOID(place_tensors());

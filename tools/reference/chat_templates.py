@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Conversations as transformers renders them by chat templates, without tools and with thinking off.
 
-  python3 tools/reference/chat_templates.py tests/data/text/chat
-  python3 tools/reference/chat_templates.py tests/data/text/chat --real FOLDER
+  python3 tools/reference/chat_templates.py tests/data/llama/chat
+  python3 tools/reference/chat_templates.py tests/data/llama/chat --real FOLDER
 
 FOLDER/*.jinja are the templates, and FOLDER/rendered.json is written: for each template and conversation the texts
 without and with the opening of an answer, or null where the template raises. The date of today is fixed.

@@ -5,5 +5,6 @@ namespace syrinx {
 
 inline constexpr const char* kDefaultModel = "kokoro";
 inline constexpr const char* kDefaultRecogniser = "whisper-base";
+inline constexpr const char* kDefaultChatModel = "smollm2";
 
 }  // namespace syrinx

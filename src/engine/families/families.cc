@@ -1,6 +1,7 @@
 #include "engine/families/families.h"
 
 #include <utility>
+#include <vector>
 
 #include "engine/threads.h"
 
@@ -8,17 +9,21 @@ namespace syrinx {
 
 #define SPEECH_FAMILY(name) const SpeechFamily& name##_family();
 #define RECOGNITION_FAMILY(name) const RecognitionFamily& name##_family();
+#define CHAT_FAMILY(name) const ChatFamily& name##_family();
 #include "engine/families/families.def"
 #undef SPEECH_FAMILY
 #undef RECOGNITION_FAMILY
+#undef CHAT_FAMILY
 
 std::span<const SpeechFamily* const> speech_families() {
   static const SpeechFamily* const families[] = {
 #define SPEECH_FAMILY(name) &name##_family(),
 #define RECOGNITION_FAMILY(name)
+#define CHAT_FAMILY(name)
 #include "engine/families/families.def"
 #undef SPEECH_FAMILY
 #undef RECOGNITION_FAMILY
+#undef CHAT_FAMILY
   };
   return families;
 }
@@ -27,9 +32,24 @@ std::span<const RecognitionFamily* const> recognition_families() {
   static const RecognitionFamily* const families[] = {
 #define SPEECH_FAMILY(name)
 #define RECOGNITION_FAMILY(name) &name##_family(),
+#define CHAT_FAMILY(name)
 #include "engine/families/families.def"
 #undef SPEECH_FAMILY
 #undef RECOGNITION_FAMILY
+#undef CHAT_FAMILY
+  };
+  return families;
+}
+
+std::span<const ChatFamily* const> chat_families() {
+  static const std::vector<const ChatFamily*> families = {
+#define SPEECH_FAMILY(name)
+#define RECOGNITION_FAMILY(name)
+#define CHAT_FAMILY(name) &name##_family(),
+#include "engine/families/families.def"
+#undef SPEECH_FAMILY
+#undef RECOGNITION_FAMILY
+#undef CHAT_FAMILY
   };
   return families;
 }
@@ -42,6 +62,12 @@ const SpeechFamily* find_speech_family(std::string_view kind) {
 
 const RecognitionFamily* find_recognition_family(std::string_view kind) {
   for (const RecognitionFamily* const family : recognition_families())
+    if (family->kind == kind) return family;
+  return nullptr;
+}
+
+const ChatFamily* find_chat_family(std::string_view kind) {
+  for (const ChatFamily* const family : chat_families())
     if (family->kind == kind) return family;
   return nullptr;
 }
@@ -70,6 +96,18 @@ Result<std::shared_ptr<Recogniser>> load_recogniser(RecogniserOptions options) {
   const RecognitionFamily& family = *options.files.family;
   if (options.precision) SYRINX_TRY_VOID(check_precision(family, *options.precision));
   SYRINX_TRY_VOID(check_knobs(options.knobs, family));
+  return family.load(std::move(options));
+}
+
+Result<std::shared_ptr<ChatEngine>> load_chat_engine(ChatEngineOptions options) {
+  SYRINX_TRY(options.threads, choose_threads(options.threads));
+  if (options.files.family == nullptr)
+    return fail(Code::kUnsupported, "this build has no engine for the language model '{}'", options.files.name);
+  const ChatFamily& family = *options.files.family;
+  if (options.precision) SYRINX_TRY_VOID(check_precision(family, *options.precision));
+  if (options.conversations < 1 || options.conversations > ChatEngineOptions::kMaxConversations)
+    return fail(Code::kInvalidArgument, "{} conversations at once; give 1 to {}", options.conversations,
+                ChatEngineOptions::kMaxConversations);
   return family.load(std::move(options));
 }
 

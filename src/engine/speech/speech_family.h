@@ -14,19 +14,12 @@
 #include "base/result.h"
 #include "engine/file_description.h"
 #include "engine/knobs.h"
+#include "engine/model_place.h"
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
 #include "tensor/precision.h"
 
 namespace syrinx {
-
-// A checkpoint or the folder of one, which is there.
-struct ModelPlace {
-  std::string name;  // as the user wrote it
-  std::string path;  // of a file or a folder
-  bool is_folder = false;
-  std::string models_folder;  // where other models are installed
-};
 
 // A voice as its file's name describes it.
 struct VoiceEntry {

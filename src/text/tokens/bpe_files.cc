@@ -133,11 +133,10 @@ class Reader {
       return unsupported("pre_tokenizer");
     const auto found = find_bpe_expression(*expression->string());
     if (!found)
-      return fail(
-          Code::kUnsupported,
-          "'{}' cuts texts by the expression {}, which is not known here; known are those of GPT-2, Llama 3 and "
-          "Qwen 2",
-          name_, in_quotes(*expression->string()));
+      return fail(Code::kUnsupported,
+                  "'{}' cuts texts by the expression {}, which is not known here; known are those of GPT-2 and of "
+                  "cl100k, with one or three digits",
+                  name_, in_quotes(*expression->string()));
     vocabulary_.split = *found;
     return {};
   }
@@ -258,8 +257,8 @@ Result<ByteBpe> make_bpe(const BpeArrays& arrays, const std::string& name) {
   if (arrays.merges.size() > ByteBpe::kMaxMerges) return too_many_merges(arrays.merges.size(), name);
   BpeVocabulary vocabulary;
   vocabulary.split = arrays.split;
-  vocabulary.ignore_merges = arrays.split == BpeSplit::kLlama3;
-  vocabulary.nfc = arrays.split == BpeSplit::kQwen2;
+  vocabulary.ignore_merges = arrays.ignore_merges;
+  vocabulary.nfc = arrays.nfc;
   vocabulary.tokens.resize(arrays.tokens.size());
   for (size_t id = 0; id < arrays.tokens.size(); ++id) {
     enum Type : int64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };

@@ -36,9 +36,9 @@ struct BpeArrays {
   std::span<const std::string_view> tokens;
   std::span<const int64_t> types;            // as many: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused
   std::span<const std::string_view> merges;  // "a b"
-  // By `tokenizer.ggml.pre`.  The file does not tell the rest that the maker's tokenizer.json does: Llama 3's ignores
-  // merges, Qwen's brings texts to NFC.
+  // The file names the pre-tokenizer (`tokenizer.ggml.pre`), whose maker's tokenizer.json says these.
   BpeSplit split = BpeSplit::kGpt2;
+  bool ignore_merges = false, nfc = false;  // as of BpeVocabulary
 };
 
 // The views are not needed afterwards.  Normal tokens are spelt in the alphabet, others as they are; unused ones are

@@ -82,7 +82,7 @@ size_t gpt2_end(std::string_view text, size_t begin, bool lone_numbers) {
   return space_end(text, begin, end);
 }
 
-size_t llama3_end(std::string_view text, size_t begin, size_t most_numbers) {
+size_t cl100k_end(std::string_view text, size_t begin, size_t most_numbers) {
   if (const size_t size = contraction_any_case(text.substr(begin))) return begin + size;
   size_t after = begin;
   const Kind kind = next_kind(text, after);
@@ -109,14 +109,6 @@ size_t llama3_end(std::string_view text, size_t begin, size_t most_numbers) {
 
 }  // namespace
 
-std::optional<BpeSplit> find_bpe_split(std::string_view name) {
-  if (name == "gpt-2") return BpeSplit::kGpt2;
-  if (name == "smollm") return BpeSplit::kSmolLm;
-  if (name == "llama-bpe" || name == "llama3" || name == "llama-v3") return BpeSplit::kLlama3;
-  if (name == "qwen2") return BpeSplit::kQwen2;
-  return std::nullopt;
-}
-
 std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
   if (expression == R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)")
     return BpeSplit::kGpt2;
@@ -127,8 +119,8 @@ std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
     return std::nullopt;
   const std::string_view numbers =
       expression.substr(kBefore.size(), expression.size() - kBefore.size() - kAfter.size());
-  if (numbers == R"(\p{N}{1,3})") return BpeSplit::kLlama3;
-  if (numbers == R"(\p{N})") return BpeSplit::kQwen2;
+  if (numbers == R"(\p{N}{1,3})") return BpeSplit::kCl100k;
+  if (numbers == R"(\p{N})") return BpeSplit::kCl100kLoneDigits;
   return std::nullopt;
 }
 
@@ -136,8 +128,8 @@ size_t piece_end(std::string_view text, size_t begin, BpeSplit split) {
   switch (split) {
     case BpeSplit::kGpt2: return gpt2_end(text, begin, false);
     case BpeSplit::kSmolLm: return gpt2_end(text, begin, true);
-    case BpeSplit::kLlama3: return llama3_end(text, begin, 3);
-    case BpeSplit::kQwen2: return llama3_end(text, begin, 1);
+    case BpeSplit::kCl100k: return cl100k_end(text, begin, 3);
+    case BpeSplit::kCl100kLoneDigits: return cl100k_end(text, begin, 1);
   }
   return text.size();
 }

@@ -15,14 +15,12 @@ enum class BpeSplit : uint8_t {
   // Each \p{N} alone, then what lies between them as by kGpt2.
   kSmolLm,
   // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-  kLlama3,
+  kCl100k,
   // The same with \p{N} alone.
-  kQwen2,
+  kCl100kLoneDigits,
 };
 
-// By the names that GGUF's `tokenizer.ggml.pre` has for them; nothing for any other.
-std::optional<BpeSplit> find_bpe_split(std::string_view name);
-// By the text of the expression.
+// By the text of the expression; nothing for any other.
 std::optional<BpeSplit> find_bpe_expression(std::string_view expression);
 
 // The end of the piece that begins at `begin`, which is inside `text` and where the piece before it ends.  A malformed

@@ -252,19 +252,19 @@ TEST(LanguageBpe, LongRunsEnd) {
 }
 
 TEST(BpeSplit, CutsAsItsExpression) {
-  EXPECT_EQ(split_bpe("I'LL x12345  y\r\n\r\n z ", BpeSplit::kLlama3),
+  EXPECT_EQ(split_bpe("I'LL x12345  y\r\n\r\n z ", BpeSplit::kCl100k),
             (Pieces{"I", "'LL", " x", "123", "45", " ", " y", "\r\n\r\n", " z", " "}));
-  EXPECT_EQ(split_bpe("x123  \n  4", BpeSplit::kQwen2), (Pieces{"x", "1", "2", "3", "  \n", " ", " ", "4"}));
+  EXPECT_EQ(split_bpe("x123  \n  4", BpeSplit::kCl100kLoneDigits), (Pieces{"x", "1", "2", "3", "  \n", " ", " ", "4"}));
   EXPECT_EQ(split_bpe("x12  3 y'S", BpeSplit::kSmolLm), (Pieces{"x", "1", "2", "  ", "3", " y", "'", "S"}));
   EXPECT_EQ(split_bpe("x12  3 y'S", BpeSplit::kGpt2), (Pieces{"x", "12", " ", " 3", " y", "'", "S"}));
-  EXPECT_EQ(split_bpe("!\n\nx\t?a", BpeSplit::kLlama3), (Pieces{"!\n\n", "x", "\t", "?a"}));
-  for (const BpeSplit split : {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kLlama3, BpeSplit::kQwen2})
+  EXPECT_EQ(split_bpe("!\n\nx\t?a", BpeSplit::kCl100k), (Pieces{"!\n\n", "x", "\t", "?a"}));
+  for (const BpeSplit split : {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits})
     EXPECT_TRUE(split_bpe("", split).empty());
 }
 
 TEST(BpeSplit, OthersHaveNoName) {
-  EXPECT_EQ(find_bpe_split("llama-bpe"), BpeSplit::kLlama3);
-  EXPECT_EQ(find_bpe_split("llama-v3"), BpeSplit::kLlama3);
+  EXPECT_EQ(find_bpe_split("llama-bpe"), BpeSplit::kCl100k);
+  EXPECT_EQ(find_bpe_split("llama-v3"), BpeSplit::kCl100k);
   EXPECT_EQ(find_bpe_split("gpt-2"), BpeSplit::kGpt2);
   for (const char* const name : {"", "default", "gpt2", "qwen35", "deepseek-llm", "tekken", "Llama3"})
     EXPECT_EQ(find_bpe_split(name), std::nullopt) << name;

@@ -6,13 +6,13 @@
 
 #include "base/result.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
-enum class ChatFamily { kChatMl, kLlama3, kQwen3 };
+enum class TemplateKind { kChatMl, kLlama3, kQwen3 };
 enum class ChatMaker { kUnknown, kSmolLm2, kQwen25, kQwen3, kLlama3 };  // of the sampling's defaults
 
 struct ChatForm {
-  ChatFamily family = ChatFamily::kChatMl;
+  TemplateKind family = TemplateKind::kChatMl;
   ChatMaker maker = ChatMaker::kUnknown;
   bool needs_message = false;   // the template fails on a conversation without messages
   bool always_prompts = false;  // the answer's opening comes even without add_generation_prompt
@@ -31,4 +31,4 @@ struct ChatForm {
 // kUnsupported, naming the family where its marks tell it, or the first part that differs from the nearest outline.
 Result<ChatForm> find_chat_form(std::string_view outline, std::string_view jinja, const std::string& name);
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

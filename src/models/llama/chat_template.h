@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/chat/chat_forms.h"
+#include "models/llama/chat_forms.h"
 #include "text/chat/chat_message.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
 struct ChatPart {
   bool is_token = false;  // text is the name of a token; else it is to be encoded, whatever it spells
@@ -27,7 +27,7 @@ struct ChatPart {
 };
 
 // As the makers publish them for the family.
-struct ChatSampling {
+struct TemplateSampling {
   float temperature = 1;
   float top_p = 1;
   int top_k = 0;  // 0: all tokens
@@ -48,19 +48,19 @@ class ChatTemplate {
   // The parts in order; no two texts follow each other.  `today` as chat_date writes it, for templates with
   // needs_date(). kLimitExceeded, and kInvalidArgument for a conversation that the template fails on: one without
   // messages.
-  Result<std::vector<ChatPart>> render(std::span<const ChatMessage> messages, bool add_generation_prompt,
+  Result<std::vector<ChatPart>> render(std::span<const text::ChatMessage> messages, bool add_generation_prompt,
                                        std::string_view today = {}) const;
 
   std::string_view family() const;  // "ChatML", "Llama 3", "Qwen3"
   const ChatForm& form() const { return form_; }
   bool needs_date() const { return form_.uses_today; }
   // The parts begin with the token of the text's beginning, so the caller puts none in front.
-  bool writes_bos() const { return form_.family == ChatFamily::kLlama3; }
+  bool writes_bos() const { return form_.family == TemplateKind::kLlama3; }
   // Names of the tokens that the parts may have, special or added; the tokenizer needs all of them.
   std::span<const std::string_view> tokens() const;
   // Names of the tokens that end an answer; a tokenizer need not have all of them.
   std::span<const std::string_view> end_tokens() const;
-  std::optional<ChatSampling> sampling() const;
+  std::optional<TemplateSampling> sampling() const;
 
  private:
   explicit ChatTemplate(ChatForm form) : form_(std::move(form)) {}
@@ -71,4 +71,4 @@ class ChatTemplate {
 // "05 Jul 2026", as Llama 3.2's template writes a date.  `month` and `day` count from 1.
 std::string chat_date(int year, int month, int day);
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -1,4 +1,4 @@
-#include "text/chat/jinja_pieces.h"
+#include "models/llama/jinja_pieces.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 #include "base/in_quotes.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 using Kind = JinjaToken::Kind;
@@ -262,4 +262,4 @@ std::string write_jinja(std::span<const JinjaToken> tokens) {
   return out;
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

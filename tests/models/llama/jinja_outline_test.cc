@@ -1,10 +1,10 @@
-#include "text/chat/jinja_outline.h"
+#include "models/llama/jinja_outline.h"
 
 #include <gtest/gtest.h>
 
-#include "text/chat/jinja_condition.h"
+#include "models/llama/jinja_condition.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 std::string outline(std::string_view source) {
@@ -101,4 +101,4 @@ TEST(JinjaOutline, MalformedTemplatesAreRefused) {
 }
 
 }  // namespace
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -1,4 +1,4 @@
-#include "text/chat/jinja_condition.h"
+#include "models/llama/jinja_condition.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 using Tokens = std::span<const JinjaToken>;
@@ -136,4 +136,4 @@ JinjaCondition settle_condition(std::span<const JinjaToken> tokens) {
   return {settled.truth, std::move(settled.text), std::move(settled.alternatives)};
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

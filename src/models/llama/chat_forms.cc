@@ -1,4 +1,4 @@
-#include "text/chat/chat_forms.h"
+#include "models/llama/chat_forms.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/in_quotes.h"
-#include "text/chat/chat_outlines.h"
+#include "models/llama/chat_outlines.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 // Families that are known and not written, by a mark that no other has; the more special first.
@@ -112,4 +112,4 @@ Result<ChatForm> find_chat_form(std::string_view outline, std::string_view jinja
               title, line.empty() ? "its end" : in_quotes(line, 100), kRemedy);
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "text/chat/chat_forms.h"
+#include "models/llama/chat_forms.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
 // In an outline: the inner text of a string, which is the default message of the system or the date.
 inline constexpr char kOutlineHole = '\1';
@@ -19,4 +19,4 @@ struct KnownChat {
 
 const std::vector<KnownChat>& known_chats();  // made once
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -1,14 +1,14 @@
-#include "text/chat/jinja_outline.h"
+#include "models/llama/jinja_outline.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "text/chat/jinja_condition.h"
-#include "text/chat/jinja_pieces.h"
+#include "models/llama/jinja_condition.h"
+#include "models/llama/jinja_pieces.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 using Tokens = std::span<const JinjaToken>;
@@ -138,4 +138,4 @@ Result<std::string> outline_jinja(std::string_view source, const std::string& na
   return outliner.finish();
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

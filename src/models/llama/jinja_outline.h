@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
 // One line each: `= EXPRESSION` for an output (neighbours joined, text among them as a string), and the statements
 // `if`, `elif`, `else`, `endif`, `for`, `endfor`, `set`; any other stays behind a `?`.  Branches that are settled
@@ -14,4 +14,4 @@ namespace syrinx::text {
 // outline render every such conversation alike.  kDataLoss for a malformed template.
 Result<std::string> outline_jinja(std::string_view source, const std::string& name);
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "text/chat/jinja_pieces.h"
+#include "models/llama/jinja_pieces.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
 struct JinjaCondition {
   enum class Truth { kFalse, kTrue, kOpen };
@@ -23,4 +23,4 @@ inline constexpr int kMaxConditionDepth = 32;  // of brackets and `not`
 // and any other condition is open as a whole.  So is one beyond kMaxConditionDepth.
 JinjaCondition settle_condition(std::span<const JinjaToken> tokens);
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

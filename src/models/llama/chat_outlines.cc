@@ -1,6 +1,6 @@
-#include "text/chat/chat_outlines.h"
+#include "models/llama/chat_outlines.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
 constexpr char kPrompt[] = R"(if add_generation_prompt
@@ -68,7 +68,7 @@ endif
 = content
 endfor
 )";
-  const ChatForm form{.family = ChatFamily::kLlama3, .maker = ChatMaker::kLlama3};
+  const ChatForm form{.family = TemplateKind::kLlama3, .maker = ChatMaker::kLlama3};
   known.push_back({first + prompt, "Llama 3", form});
   known.push_back({first + opening, "Llama 3", form});
   known.back().form.always_prompts = true;
@@ -195,7 +195,7 @@ void add_qwen3(std::vector<KnownChat>& known) {
   for (const Qwen3Spelling& spelling : spellings)
     known.push_back({outline_qwen3(spelling),
                      "Qwen3",
-                     {.family = ChatFamily::kQwen3,
+                     {.family = TemplateKind::kQwen3,
                       .maker = ChatMaker::kQwen3,
                       .needs_message = true,
                       .opens_thought = spelling.opens_thought}});
@@ -216,4 +216,4 @@ const std::vector<KnownChat>& known_chats() {
   return forms;
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -1,12 +1,16 @@
-#include "text/chat/chat_template.h"
+#include "models/llama/chat_template.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "text/chat/jinja_outline.h"
+#include "models/llama/jinja_outline.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
+
+using text::chat_role_name;
+using text::ChatMessage;
+using text::ChatRole;
 
 constexpr std::string_view kStart = "<|im_start|>", kEnd = "<|im_end|>";
 constexpr std::string_view kHeader = "<|start_header_id|>", kHeaderEnd = "<|end_header_id|>", kEndOfTurn = "<|eot_id|>";
@@ -158,7 +162,7 @@ void render_qwen3(const ChatForm& form, std::span<const ChatMessage> messages, P
 }
 
 void open_answer(const ChatForm& form, Parts& parts) {
-  if (form.family == ChatFamily::kLlama3) return write_header(parts, "assistant");
+  if (form.family == TemplateKind::kLlama3) return write_header(parts, "assistant");
   open_chatml(parts);
   if (!form.opens_thought) return;
   parts.token(kThink);
@@ -199,9 +203,9 @@ Result<std::vector<ChatPart>> ChatTemplate::render(std::span<const ChatMessage> 
     return fail(Code::kInvalidArgument, "the chat template needs the date of today; give it as 26 Jul 2024");
   Parts parts;
   switch (form_.family) {
-    case ChatFamily::kChatMl: render_chatml(form_, messages, parts); break;
-    case ChatFamily::kLlama3: render_llama3(form_, messages, today, parts); break;
-    case ChatFamily::kQwen3: render_qwen3(form_, messages, parts); break;
+    case TemplateKind::kChatMl: render_chatml(form_, messages, parts); break;
+    case TemplateKind::kLlama3: render_llama3(form_, messages, today, parts); break;
+    case TemplateKind::kQwen3: render_qwen3(form_, messages, parts); break;
   }
   if (add_generation_prompt || form_.always_prompts) open_answer(form_, parts);
   return parts.take();
@@ -215,24 +219,25 @@ std::string_view ChatTemplate::family() const {
 std::span<const std::string_view> ChatTemplate::tokens() const {
   static constexpr std::string_view kLlama3[] = {kBos, kHeader, kHeaderEnd, kEndOfTurn};
   static constexpr std::string_view kQwen3[] = {kStart, kEnd, kThink, kThinkEnd};
-  if (form_.family == ChatFamily::kLlama3) return kLlama3;
-  return std::span(kQwen3).first(form_.family == ChatFamily::kQwen3 ? 4 : 2);
+  if (form_.family == TemplateKind::kLlama3) return kLlama3;
+  return std::span(kQwen3).first(form_.family == TemplateKind::kQwen3 ? 4 : 2);
 }
 
 std::span<const std::string_view> ChatTemplate::end_tokens() const {
   static constexpr std::string_view kLlama3[] = {kEndOfTurn, "<|eom_id|>", "<|end_of_text|>"};
   static constexpr std::string_view kChatMl[] = {kEnd, "<|endoftext|>"};
-  if (form_.family == ChatFamily::kLlama3) return kLlama3;
+  if (form_.family == TemplateKind::kLlama3) return kLlama3;
   return kChatMl;
 }
 
-std::optional<ChatSampling> ChatTemplate::sampling() const {
+std::optional<TemplateSampling> ChatTemplate::sampling() const {
   switch (form_.maker) {
-    case ChatMaker::kSmolLm2: return ChatSampling{0.2f, 0.9f, 0, 1, "card of SmolLM2-135M-Instruct"};
+    case ChatMaker::kSmolLm2: return TemplateSampling{0.2f, 0.9f, 0, 1, "card of SmolLM2-135M-Instruct"};
     case ChatMaker::kQwen25:  // its 0.5B and 1.5B: a penalty of 1.1
-      return ChatSampling{0.7f, 0.8f, 20, 1.05f, "generation_config.json of Qwen2.5-7B-Instruct"};
-    case ChatMaker::kQwen3: return ChatSampling{0.7f, 0.8f, 20, 1, "card of Qwen3-0.6B, without thinking"};
-    case ChatMaker::kLlama3: return ChatSampling{0.6f, 0.9f, 0, 1, "generation_config.json of Llama-3.1-8B-Instruct"};
+      return TemplateSampling{0.7f, 0.8f, 20, 1.05f, "generation_config.json of Qwen2.5-7B-Instruct"};
+    case ChatMaker::kQwen3: return TemplateSampling{0.7f, 0.8f, 20, 1, "card of Qwen3-0.6B, without thinking"};
+    case ChatMaker::kLlama3:
+      return TemplateSampling{0.6f, 0.9f, 0, 1, "generation_config.json of Llama-3.1-8B-Instruct"};
     case ChatMaker::kUnknown: break;
   }
   return std::nullopt;
@@ -244,4 +249,4 @@ std::string chat_date(int year, int month, int day) {
   return fmt::format("{:02} {} {}", day, kMonths[static_cast<size_t>(std::clamp(month, 1, 12) - 1)], year);
 }
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

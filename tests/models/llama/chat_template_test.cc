@@ -1,4 +1,4 @@
-#include "text/chat/chat_template.h"
+#include "models/llama/chat_template.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,14 @@
 
 #include "base/json.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 namespace {
 
+using text::ChatMessage;
+using text::ChatRole;
+
 std::string read(const std::string& name) {
-  std::ifstream file(std::string(SYRINX_TEST_DATA) + "/text/chat/" + name, std::ios::binary);
+  std::ifstream file(std::string(SYRINX_TEST_DATA) + "/llama/chat/" + name, std::ios::binary);
   EXPECT_TRUE(file.good()) << name;
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -40,7 +43,7 @@ std::string joined(const std::vector<ChatPart>& parts) {
 std::vector<ChatMessage> messages_of(const Json& rows) {
   std::vector<ChatMessage> messages;
   for (const Json& row : *rows.array())
-    messages.push_back({*parse_chat_role(*row.find("role")->string()), *row.find("content")->string()});
+    messages.push_back({*text::parse_chat_role(*row.find("role")->string()), *row.find("content")->string()});
   return messages;
 }
 
@@ -249,11 +252,12 @@ TEST(ChatTemplate, HostileInputEnds) {
 
 TEST(ChatRole, NamesAreReadAndRefused) {
   for (const ChatRole role : {ChatRole::kSystem, ChatRole::kUser, ChatRole::kAssistant})
-    EXPECT_EQ(*parse_chat_role(chat_role_name(role)), role);
-  expect_error(parse_chat_role("tool"), Code::kUnsupported, "the role 'tool', and tools are not supported");
-  expect_error(parse_chat_role("function"), Code::kUnsupported, "tools are not supported");
-  expect_error(parse_chat_role("User"), Code::kInvalidArgument, "'User'; the roles are system, user and assistant");
+    EXPECT_EQ(*text::parse_chat_role(text::chat_role_name(role)), role);
+  expect_error(text::parse_chat_role("tool"), Code::kUnsupported, "the role 'tool', and tools are not supported");
+  expect_error(text::parse_chat_role("function"), Code::kUnsupported, "tools are not supported");
+  expect_error(text::parse_chat_role("User"), Code::kInvalidArgument,
+               "'User'; the roles are system, user and assistant");
 }
 
 }  // namespace
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

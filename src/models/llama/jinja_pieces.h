@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace syrinx::text {
+namespace syrinx::llama {
 
 struct JinjaToken {
   enum class Kind { kName, kNumber, kString, kOperator };
@@ -33,4 +33,4 @@ Result<std::vector<JinjaPiece>> read_jinja(std::string_view source, const std::s
 // Tokens in one spelling: x['key'] becomes x.key, adjacent 'a' + 'b' become 'ab'.
 std::string write_jinja(std::span<const JinjaToken> tokens);
 
-}  // namespace syrinx::text
+}  // namespace syrinx::llama

@@ -1,0 +1,11 @@
+#include "engine/chat/chat_files.h"
+
+#include "store/installed_model.h"
+
+namespace syrinx {
+
+std::string packed_folder(const UserPaths& paths, const ChatFiles& files) {
+  return packed_folder_of(paths, files.checkpoint, files.name.find_first_of("/.") != std::string::npos);
+}
+
+}  // namespace syrinx
