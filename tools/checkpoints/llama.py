@@ -6,8 +6,12 @@ usage: llama.py DEST          needs numpy, torch, transformers 5.24, accelerate,
 
 DEST/NAME/: config.json and model.safetensors, or NAME.gguf; and expected.safetensors with `ids` [T] and `logits` [T, V], of a GGUF
 file those of the weights that transformers de-quantises from it.
+
+DEST/chat_NAME/: the same with the vocabulary and template of a test of them, and expected.json with conversations, their ids, and the
+greedy answers by transformers.
 """
 import argparse
+import json
 import pathlib
 import shutil
 import tempfile
@@ -20,6 +24,8 @@ import transformers
 from gguf import GGMLQuantizationType as Type
 
 TOKENS, VOCABULARY = 24, 64
+ANSWER = 40  # tokens
+TEXTS = pathlib.Path(__file__).resolve().parents[2] / "tests/data"
 COMMON = dict(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
               max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=0, rms_norm_eps=1e-5)
 LLAMA3 = dict(rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
@@ -69,7 +75,21 @@ def interleaved(values, heads):
     return values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
 
 
-def write_gguf(model, kind, path):
+def add_vocabulary(writer, chat):
+    tokenizer = json.loads((TEXTS / f"text/bpe_{chat.vocabulary}.json").read_text())
+    tokens, types = dict((i, token) for token, i in tokenizer["model"]["vocab"].items()), {}
+    for added in tokenizer["added_tokens"]:
+        tokens[added["id"]] = added["content"]
+        types[added["id"]] = 3 if added["special"] else 4
+    writer.add_tokenizer_pre(chat.pre)
+    writer.add_token_list([tokens[i] for i in range(len(tokens))])
+    writer.add_token_types([types.get(i, 1) for i in range(len(tokens))])
+    writer.add_token_merges([" ".join(pair) for pair in tokenizer["model"]["merges"]])
+    writer.add_eos_token_id(next(i for i, token in tokens.items() if token == "<|im_end|>"))
+    writer.add_chat_template((TEXTS / f"llama/chat/{chat.template}.jinja").read_text())
+
+
+def write_gguf(model, kind, path, chat=None):
     config, architecture = model.config, model.config.model_type
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_block_count(config.num_hidden_layers)
@@ -85,10 +105,12 @@ def write_gguf(model, kind, path):
         writer.add_key_length(config.head_dim)
         writer.add_value_length(config.head_dim)
     writer.add_tokenizer_model("gpt2")
-    tokens = [chr(0x21 + i) for i in range(config.vocab_size)]
-    writer.add_token_list(tokens)
-    writer.add_token_types([1] * len(tokens))
-    writer.add_token_merges(["! !"])
+    if chat is not None:
+        add_vocabulary(writer, chat)
+    else:
+        writer.add_token_list([chr(0x21 + i) for i in range(config.vocab_size)])
+        writer.add_token_types([1] * config.vocab_size)
+        writer.add_token_merges(["! !"])
     for name, values in model.state_dict().items():
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
@@ -113,10 +135,72 @@ def expected(model, to):
     (to / "expected.safetensors").chmod(0o644)
 
 
+class Chat:
+    """A model with a vocabulary of tests/data/text and a template of tests/data/llama/chat."""
+
+    def __init__(self, name, config, vocabulary, template, pre=None):
+        self.name, self.config, self.vocabulary, self.template, self.pre = name, config, vocabulary, template, pre
+
+    def tokenizer(self):
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(TEXTS / f"text/bpe_{self.vocabulary}.json"))
+        tokenizer.chat_template = (TEXTS / f"llama/chat/{self.template}.jinja").read_text()
+        return tokenizer
+
+
+def chats():
+    common = COMMON | dict(vocab_size=708, max_position_embeddings=512, eos_token_id=None, pad_token_id=None, bos_token_id=None)
+    yield Chat("chat_smollm", transformers.LlamaConfig(**common, tie_word_embeddings=True), "smollm", "smollm2", "smollm")
+    yield Chat("chat_qwen2", transformers.Qwen2Config(**common, tie_word_embeddings=True), "qwen2", "qwen2_5")
+
+
+CONVERSATIONS = [
+    [("user", "Hello, who are you?")],
+    [("system", "You answer in one short sentence, and never tell a lie."), ("user", "Why is the sky blue?")],
+    [("system", "You answer in one short sentence, and never tell a lie."), ("user", "Why is the sky blue?"), ("assistant", "Air scatters blue light."),
+     ("user", "And at 19:45, ‘dusk’, in Ångström?")],
+]
+
+
+def expected_chat(chat, model, to):
+    tokenizer, rows = chat.tokenizer(), []
+    for turns in CONVERSATIONS:
+        messages = [{"role": role, "content": content} for role, content in turns]
+        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
+        with torch.no_grad():
+            whole = model.generate(torch.tensor([ids]), max_new_tokens=ANSWER, do_sample=False, eos_token_id=None, pad_token_id=0)[0].tolist()
+        answer = whole[len(ids):]
+        rows.append({"messages": messages, "ids": ids, "answer": answer, "text": tokenizer.decode(answer, skip_special_tokens=True)})
+    (to / "expected.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_chat(chat, dest):
+    to = dest / chat.name
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    model = seeded(chat.config)
+    if chat.pre is not None:
+        write_gguf(model, Type.Q8_0, to / f"{chat.name}.gguf", chat)
+        model = transformers.AutoModelForCausalLM.from_pretrained(to, gguf_file=f"{chat.name}.gguf", dtype=torch.float32).eval()
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            model.to(torch.bfloat16).save_pretrained(folder)
+            for file in ("config.json", "model.safetensors"):
+                shutil.copyfile(pathlib.Path(folder) / file, to / file)
+        shutil.copyfile(TEXTS / f"text/bpe_{chat.vocabulary}.json", to / "tokenizer.json")
+        (to / "tokenizer_config.json").write_text(json.dumps({"chat_template": chat.tokenizer().chat_template}, indent=1) + "\n")
+        (to / "generation_config.json").write_text(json.dumps({"do_sample": True, "eos_token_id": [702], "temperature": 0.5, "top_k": 7,
+                                                               "top_p": 0.75, "repetition_penalty": 1.25}, indent=1) + "\n")
+        model = transformers.AutoModelForCausalLM.from_pretrained(to, dtype=torch.float32).eval()
+        model.generation_config = transformers.GenerationConfig()
+    expected_chat(chat, model, to)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dest", type=pathlib.Path)
     dest = parser.parse_args().dest
+    for chat in chats():
+        write_chat(chat, dest)
     for name, config, kind in models():
         to = dest / name
         shutil.rmtree(to, ignore_errors=True)

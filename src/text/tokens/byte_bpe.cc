@@ -168,6 +168,13 @@ std::optional<int32_t> ByteBpe::find_special(std::string_view name) const {
   return found == specials_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<int32_t> ByteBpe::find_named(std::string_view name) const {
+  if (const auto special = find_special(name)) return special;
+  const auto found = ids_.find(name);
+  const bool is_added = found != ids_.end() && vocabulary_.tokens[static_cast<size_t>(found->second)].added;
+  return is_added ? std::optional(found->second) : std::nullopt;
+}
+
 // A pair in the heap is stale when its two parts are no longer what they were.
 void ByteBpe::append_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const {
   if (!merges_ || vocabulary_.ignore_merges) {

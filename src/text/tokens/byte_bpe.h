@@ -75,6 +75,8 @@ class ByteBpe {
   bool is_special(int32_t id) const;
   std::string_view special_name(int32_t id) const;  // empty for others
   std::optional<int32_t> find_special(std::string_view name) const;
+  // A special or an added one.
+  std::optional<int32_t> find_named(std::string_view name) const;
 
  private:
   // Lookup by string_view.
