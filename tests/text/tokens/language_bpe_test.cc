@@ -63,7 +63,10 @@ struct Arrays {
 
   explicit Arrays(const std::string& name) {
     const Json file = parsed("bpe_" + name + ".json");
-    split = *find_bpe_split(name);
+    split = name == "smollm"   ? BpeSplit::kSmolLm
+            : name == "llama3" ? BpeSplit::kCl100k
+            : name == "qwen2"  ? BpeSplit::kCl100kLoneDigits
+                               : BpeSplit::kGpt2;
     const Json& model = *file.find("model");
     const Json::Array& added = *file.find("added_tokens")->array();
     texts.resize(model.find("vocab")->object()->size() + added.size());
@@ -81,7 +84,9 @@ struct Arrays {
     tokens.assign(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
     merges.assign(texts.begin() + static_cast<std::ptrdiff_t>(count), texts.end());
   }
-  BpeArrays arrays() const { return {tokens, types, merges, split}; }
+  BpeArrays arrays() const {
+    return {tokens, types, merges, split, split == BpeSplit::kCl100k, split == BpeSplit::kCl100kLoneDigits};
+  }
 };
 
 constexpr const char* kNames[] = {"gpt2", "smollm", "llama3", "qwen2"};
@@ -114,6 +119,9 @@ TEST(LanguageBpe, TextMakesNoSpecialTokens) {
     const ByteBpe bpe = small(name);
     EXPECT_EQ(bpe.find_special("<|im_start|>"), 701);
     EXPECT_EQ(bpe.find_special("<tool_call>"), std::nullopt);
+    EXPECT_EQ(bpe.find_named("<tool_call>"), 704);
+    EXPECT_EQ(bpe.find_named("<|im_start|>"), 701);
+    EXPECT_EQ(bpe.find_named("the"), std::nullopt);
     EXPECT_EQ(*bpe.encode("<tool_call>"), Ids{704});
     EXPECT_EQ(bpe.decode(Ids{701, 704, 702}), "<tool_call>");
     const std::string text = "<|im_start|>a<|im_end|><|endoftext|>";
@@ -262,12 +270,7 @@ TEST(BpeSplit, CutsAsItsExpression) {
     EXPECT_TRUE(split_bpe("", split).empty());
 }
 
-TEST(BpeSplit, OthersHaveNoName) {
-  EXPECT_EQ(find_bpe_split("llama-bpe"), BpeSplit::kCl100k);
-  EXPECT_EQ(find_bpe_split("llama-v3"), BpeSplit::kCl100k);
-  EXPECT_EQ(find_bpe_split("gpt-2"), BpeSplit::kGpt2);
-  for (const char* const name : {"", "default", "gpt2", "qwen35", "deepseek-llm", "tekken", "Llama3"})
-    EXPECT_EQ(find_bpe_split(name), std::nullopt) << name;
+TEST(BpeSplit, OtherExpressionsAreUnknown) {
   EXPECT_EQ(find_bpe_expression(""), std::nullopt);
   EXPECT_EQ(find_bpe_expression("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"), std::nullopt);
 }
