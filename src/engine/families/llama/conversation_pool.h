@@ -63,7 +63,7 @@ class ConversationPool final : public Rounds {
   BatchRounds batch_;
   LanguageModel model_;
   const size_t conversations_;
-  // Of the round that is made, in its turn.
+  // The round that is made, in its turn.
   std::vector<PassRequest*> round_;
   std::vector<LanguageModel::Tokens> tokens_;
   double row_ns_ = 0;  // of a pass of many rows, as measured; 0: not yet

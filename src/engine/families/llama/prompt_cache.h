@@ -1,6 +1,6 @@
-// What conversations have read and may read again.  Each keeps the keys and values of its last answer, so that the next
-// request that begins alike reads only what follows; and the openings by messages of the system are kept by themselves,
-// so that any number of conversations share one.  Any thread.
+// The tokens that conversations have read and may read again.  Each keeps the keys and values of its last answer: a
+// request that begins alike reads only what follows.  The openings by messages of the system are kept by themselves, so
+// that any number of conversations share one.  Any thread.
 #pragma once
 
 #include <cstdint>
