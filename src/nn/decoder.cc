@@ -184,9 +184,9 @@ void Decoder::end() {
   for (const Rows& stream : all_.streams) stream.cache->position += stream.count;
 }
 
-void Decoder::work(Crew::Seat& seat) {
+void Decoder::work(Crew::Seat& seat, const Range& layers) {
   if (all_.rows == 0) return;
-  for (size_t i = 0; i < config_.layers; ++i) {
+  for (size_t i = layers.begin; i < layers.end; ++i) {
     // A prompt's last layer leaves keys and values; its other results are not used.
     const bool last = i + 1 == config_.layers, goes_on = wanted_ != Output::kNone || !last;
     const Pass& pass = last && wanted_ == Output::kLastRows ? last_ : all_;

@@ -61,7 +61,9 @@ class Decoder {
   // the constructor's shape and type, must outlive the pass.
   void begin(const DecoderWeights& weights, std::span<const Rows> streams, Output wanted);
   // A member's walk through the layers; calls stage() and together() of the seat alone.
-  void work(Crew::Seat& seat);
+  void work(Crew::Seat& seat) { work(seat, {.begin = 0, .end = config_.layers}); }
+  // The same of some layers, so that a pass may take several jobs of the team, one behind the other.
+  void work(Crew::Seat& seat, const Range& layers);
   // Between jobs of the team: the caches move on.
   void end();
   // [rows, D] of the last pass, until input() is written again.

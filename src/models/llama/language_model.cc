@@ -31,7 +31,7 @@ Result<nn::KvCache> LanguageModel::make_cache(size_t positions) const {
                             .capacity = positions});
 }
 
-View<float, 2> LanguageModel::read(std::span<const Tokens> streams, bool wanted) {
+View<float, 2> LanguageModel::read(std::span<const Tokens> streams, bool wanted, const PassCut& cut) {
   SYRINX_CHECK(!streams.empty() && streams.size() <= logits_.rows(), "{} streams, made for {}", streams.size(),
                logits_.rows());
   rows_.clear();
@@ -49,9 +49,18 @@ View<float, 2> LanguageModel::read(std::span<const Tokens> streams, bool wanted)
     }
   decoder_.begin(*weights_, rows_, wanted ? nn::Decoder::Output::kLastRows : nn::Decoder::Output::kNone);
   const View<float, 2> logits = nn::rows_of(logits_, streams.size());
+  const size_t layers = weights_->config.layers, most = cut.between ? std::max<size_t>(cut.layers, 1) : layers;
+  Range job{.begin = 0, .end = std::min(most, layers)};
+  for (; job.end < layers; job = {.begin = job.end, .end = std::min(job.end + most, layers)}) {
+    runner_.team().run([&](int member) {
+      nn::Crew::Seat seat = crew_.everyone(member);
+      decoder_.work(seat, job);
+    });
+    cut.between();
+  }
   runner_.team().run([&](int member) {
     nn::Crew::Seat seat = crew_.everyone(member);
-    decoder_.work(seat);
+    decoder_.work(seat, job);
     if (!wanted) return;
     const nn::RowNorm::Work norm{.kind = nn::Norm::kRms,
                                  .weights = &weights_->norm,

@@ -17,6 +17,12 @@ namespace syrinx::llama {
 
 inline constexpr size_t kMaxStreams = 64;
 
+// Where other work may have the team within a pass.
+struct PassCut {
+  nn::BetweenJobs between = {};  // called behind each so many layers; empty: the pass is one job
+  size_t layers = 1;
+};
+
 class LanguageModel {
  public:
   static constexpr size_t kPassRows = 126;  // tokens of a pass: whole blocks of the matrix product
@@ -37,7 +43,7 @@ class LanguageModel {
   // Reads the tokens of all, kPassRows at most, whose caches differ and have room for them.  The logits [streams, V] of
   // the token that follows in each, until the next call; with `wanted` false nothing but the caches is made.  Allocates
   // nothing.
-  View<float, 2> read(std::span<const Tokens> streams, bool wanted = true);
+  View<float, 2> read(std::span<const Tokens> streams, bool wanted = true, const PassCut& cut = {});
 
   // Any number of tokens of one conversation; kLimitExceeded before anything is read if they do not fit,
   // kInvalidArgument for a token that the model does not have.

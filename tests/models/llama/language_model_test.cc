@@ -127,6 +127,19 @@ TEST(LanguageModel, ConversationsDoNotTouchEachOther) {
   }
 }
 
+TEST(LanguageModel, CutPassGivesTheSameBits) {
+  const auto weights = load("smollm_gguf", Precision::kInt8);
+  const std::vector<int32_t> ids = expected("smollm_gguf").ids;
+  Running run(weights);
+  nn::KvCache whole = run.cache(), cut = run.cache();
+  const std::vector<float> want = run.read(ids, whole);
+  size_t cuts = 0;
+  const LanguageModel::Tokens tokens{.ids = ids, .cache = &cut};
+  const View<float, 2> got = run.model.read({&tokens, 1}, true, {.between = [&] { ++cuts; }, .layers = 1});
+  EXPECT_EQ(want, std::vector<float>(got.row(0), got.row(0) + got.extent(1)));
+  EXPECT_EQ(cuts, weights->config.layers - 1);
+}
+
 TEST(LanguageModel, ThreadsDoNotChangeNumbers) {
   const auto weights = load("qwen2_gguf", Precision::kInt8);
   const std::vector<int32_t> ids = expected("qwen2_gguf").ids;

@@ -8,9 +8,9 @@
 namespace syrinx::llama {
 namespace {
 
-// Prompts are read in passes of so many rows at least, of which the weights are most of the work.
-constexpr size_t kLeastRows = 8;
-constexpr size_t kMeasuredRows = 4;  // a pass of so many rows tells what a row costs
+// Rows of prompts in a pass that others wait for with a token each.
+constexpr size_t kBesideAnswers = 32;
+constexpr size_t kManyRows = 8;  // a pass of so many tells what a row costs
 
 }  // namespace
 
@@ -18,10 +18,12 @@ ConversationPool::ConversationPool(std::shared_ptr<const Weights> weights, nn::R
                                    size_t conversations)
     : Rounds(queue, conversations),
       batch_(*this, queue, conversations),
-      model_(std::move(weights), runner, conversations),
-      conversations_(conversations) {
-  round_.reserve(conversations);
-  tokens_.reserve(conversations);
+      live_{.model = LanguageModel(weights, runner, conversations)},
+      late_{.model = LanguageModel(weights, runner, conversations)} {
+  for (Passes* const passes : {&live_, &late_}) {
+    passes->round.reserve(conversations);
+    passes->tokens.reserve(conversations);
+  }
 }
 
 bool ConversationPool::read(const Reading& reading) {
@@ -38,59 +40,60 @@ bool ConversationPool::read(const Reading& reading) {
   return true;
 }
 
-// Where live sound may wait for the team a pass is short.
-size_t ConversationPool::most_rows() const {
-  if (!queue().scheduler().is_shared() || row_ns_ <= 0) return LanguageModel::kPassRows;
-  const auto rows = static_cast<size_t>(static_cast<double>(DueQueue::kStepNs) / row_ns_);
-  return std::clamp(rows, kLeastRows, LanguageModel::kPassRows);
-}
-
 // The next token of every answer, and as much of prompts as fits.
-void ConversationPool::choose(std::vector<Request*>& waiting, std::vector<Request*>& round) {
+void ConversationPool::choose_rows(std::vector<Request*>& waiting, std::vector<Request*>& round) {
   const auto left = [](const Request* request) { return static_cast<const PassRequest*>(request)->reading.ids.size(); };
-  size_t room = std::max(most_rows(), conversations_), steps = 0;
-  for (const Request* const request : waiting) steps += left(request) == 1 ? 1 : 0;
-  room -= std::min(room, steps);
+  const auto steps = static_cast<size_t>(
+      std::count_if(waiting.begin(), waiting.end(), [&](const Request* request) { return left(request) == 1; }));
+  size_t room = steps > 0 ? kBesideAnswers : LanguageModel::kPassRows;
   for (Request* const request : waiting) {
-    const bool is_step = left(request) == 1;
     auto& rows = static_cast<PassRequest*>(request)->rows;
-    rows = is_step ? 1 : std::min(left(request), room);
+    rows = left(request) == 1 ? 1 : std::min(left(request), room);
     if (rows == 0) continue;
-    if (!is_step) room -= rows;
+    if (left(request) > 1) room -= rows;
     round.push_back(request);
   }
   std::erase_if(waiting, [](const Request* request) { return static_cast<const PassRequest*>(request)->rows > 0; });
 }
 
-void ConversationPool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
+void ConversationPool::make(std::span<Request* const> round, StepQueue::Turn& turn, Passes& passes) {
   turn.set_deadline(kNeverDue);  // no sound waits for it
-  round_.clear();
+  passes.round.clear();
   for (Request* const each : round)
-    if (!each->is_left()) round_.push_back(static_cast<PassRequest*>(each));
-  if (round_.empty()) return turn.make_nothing();
-  const int64_t began_ns = queue().clock().now_ns();
-  run_pass();
-  size_t rows = 0;
-  for (PassRequest* const request : round_) {
-    rows += request->rows;
-    request->is_read = true;
-  }
-  if (rows >= kMeasuredRows)
-    row_ns_ = static_cast<double>(queue().clock().now_ns() - began_ns) / static_cast<double>(rows);
+    if (!each->is_left()) passes.round.push_back(static_cast<PassRequest*>(each));
+  if (passes.round.empty()) return turn.make_nothing();
+  run_pass(passes, turn);
+  for (PassRequest* const request : passes.round) request->is_read = true;
 }
 
-void ConversationPool::run_pass() {
-  tokens_.clear();
+// So many that they take about a step of the scheduler's.
+size_t ConversationPool::layers_of_job(const Passes& passes, size_t rows) const {
+  const auto layers = weights().config.layers;
+  const double pass_ns = std::max(passes.step_ns, passes.row_ns * static_cast<double>(rows));
+  if (pass_ns <= static_cast<double>(DueQueue::kStepNs)) return layers;
+  return static_cast<size_t>(static_cast<double>(DueQueue::kStepNs) / pass_ns * static_cast<double>(layers)) + 1;
+}
+
+void ConversationPool::run_pass(Passes& passes, StepQueue::Turn& turn) {
+  passes.tokens.clear();
   bool wanted = false;
-  for (const PassRequest* const request : round_) {
+  size_t rows = 0;
+  for (const PassRequest* const request : passes.round) {
     const Reading& reading = request->reading;
-    tokens_.push_back({.ids = reading.ids.first(request->rows), .cache = reading.cache});
+    passes.tokens.push_back({.ids = reading.ids.first(request->rows), .cache = reading.cache});
     wanted |= !reading.logits.empty() && request->rows == reading.ids.size();
+    rows += request->rows;
   }
-  const View<float, 2> logits = model_.read(tokens_, wanted);
-  for (size_t n = 0; n < round_.size(); ++n) {
-    const Reading& reading = round_[n]->reading;
-    if (reading.logits.empty() || round_[n]->rows < reading.ids.size()) continue;
+  const int64_t began_ns = queue().clock().now_ns(), waited_ns = turn.waited_ns();
+  PassCut cut{.layers = layers_of_job(passes, rows)};
+  const Scheduler& scheduler = queue().scheduler();  // a stream that is open may have a frame to make at any moment
+  if (scheduler.open() > 0 || scheduler.waiting() > 0) cut.between = [&turn] { turn.give_way(); };
+  const View<float, 2> logits = passes.model.read(passes.tokens, wanted, cut);
+  const auto took_ns = static_cast<double>(queue().clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns));
+  rows < kManyRows ? passes.step_ns = took_ns : passes.row_ns = took_ns / static_cast<double>(rows);
+  for (size_t n = 0; n < passes.round.size(); ++n) {
+    const Reading& reading = passes.round[n]->reading;
+    if (reading.logits.empty() || passes.round[n]->rows < reading.ids.size()) continue;
     std::copy_n(logits.row(n), reading.logits.size(), reading.logits.begin());
   }
 }

@@ -1,6 +1,10 @@
 // Conversations of several threads with one LanguageModel: what they ask to be read at the same time is one pass, so
 // that the weights are read once for all of them (schedule/rounds.h says who computes it).  A pass takes the next token
-// of each answer and, in the rows that are left, parts of prompts.  Answers of batch work have rounds of their own.
+// of each answer and, in the rows that are left, parts of prompts.  Answers of batch work have rounds and scratch of
+// their own.
+//
+// Where others may want the team it is given to them between layers, so that a frame of live sound waits for a few
+// milliseconds of a pass and not for all of it.
 //
 // Any number of threads; each conversation belongs to one at a time.
 #pragma once
@@ -34,8 +38,8 @@ class ConversationPool final : public Rounds {
 
   // How many wait.  Any thread.
   size_t waiting() const { return queue().waiting() + waiting_behind() + batch_.waiting_behind(); }
-  const Weights& weights() const { return model_.weights(); }
-  const LanguageModel& model() const { return model_; }
+  const Weights& weights() const { return live_.model.weights(); }
+  const LanguageModel& model() const { return live_.model; }
 
  private:
   class BatchRounds final : public Rounds {
@@ -45,8 +49,8 @@ class ConversationPool final : public Rounds {
     using Rounds::serve;
 
    private:
-    void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { pool_.choose(waiting, round); }
-    void make(std::span<Request* const> round, StepQueue::Turn& turn) override { pool_.make(round, turn); }
+    void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { choose_rows(waiting, round); }
+    void make(std::span<Request* const> round, StepQueue::Turn& turn) override { pool_.make(round, turn, pool_.late_); }
 
     ConversationPool& pool_;
   };
@@ -55,18 +59,22 @@ class ConversationPool final : public Rounds {
     size_t rows = 0;       // of them in this pass
     bool is_read = false;
   };
-  void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override;
-  void make(std::span<Request* const> round, StepQueue::Turn& turn) override;
-  void run_pass();
-  size_t most_rows() const;
+  // How long passes take, and the scratch of one.
+  struct Passes {
+    LanguageModel model;
+    std::vector<PassRequest*> round = {};  // that is made, in its turn
+    std::vector<LanguageModel::Tokens> tokens = {};
+    double step_ns = 0, row_ns = 0;  // of a pass of few rows, and a row of one of many; 0: not measured
+  };
+  static void choose_rows(std::vector<Request*>& waiting, std::vector<Request*>& round);
+  void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { choose_rows(waiting, round); }
+  void make(std::span<Request* const> round, StepQueue::Turn& turn) override { make(round, turn, live_); }
+  void make(std::span<Request* const> round, StepQueue::Turn& turn, Passes& passes);
+  void run_pass(Passes& passes, StepQueue::Turn& turn);
+  size_t layers_of_job(const Passes& passes, size_t rows) const;
 
   BatchRounds batch_;
-  LanguageModel model_;
-  const size_t conversations_;
-  // The round that is made, in its turn.
-  std::vector<PassRequest*> round_;
-  std::vector<LanguageModel::Tokens> tokens_;
-  double row_ns_ = 0;  // of a pass of many rows, as measured; 0: not yet
+  Passes live_, late_;  // late: of batch work
 };
 
 }  // namespace syrinx::llama

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -18,14 +19,16 @@ const std::string kFolder = std::string(SYRINX_TEST_DATA) + "/llama/";
 constexpr size_t kAnswer = 40;  // tokens of those that are expected
 
 std::shared_ptr<ChatEngine> loaded(const std::string& name, Precision precision = Precision::kF32,
-                                   size_t conversations = 3, size_t context = 0, int threads = 2) {
+                                   size_t conversations = 3, size_t context = 0, int threads = 2,
+                                   std::shared_ptr<Compute> compute = {}) {
   auto files = find_chat_files(kFolder + name, "");
   EXPECT_TRUE(files.has_value()) << files.error().message;
   auto engine = load_chat_engine({.files = *files,
                                   .precision = precision,
                                   .threads = threads,
                                   .context = context,
-                                  .conversations = conversations});
+                                  .conversations = conversations,
+                                  .compute = std::move(compute)});
   EXPECT_TRUE(engine.has_value()) << engine.error().message;
   return *engine;
 }
@@ -99,12 +102,19 @@ TEST(LlamaEngine, AnswersAsTransformers) {
 
 TEST(LlamaEngine, ConversationsAtOnceAnswerAsAlone) {
   const std::vector<Expected> want = expected("chat_smollm");
-  const auto engine = loaded("chat_smollm");
-  for (int round = 0; round < 4; ++round) {
+  const auto compute = std::make_shared<Compute>();
+  const auto engine = loaded("chat_smollm", Precision::kF32, 3, 0, 2, compute);
+  std::optional<Scheduler::Open> stream;
+  for (int round = 0; round < 6; ++round) {
+    if (round == 3) stream.emplace(compute->scheduler());  // passes give way between layers
     std::vector<std::thread> askers;
     std::vector<std::string> got(want.size());
     for (size_t n = 0; n < want.size(); ++n)
-      askers.emplace_back([&, n] { got[n] = answer(*engine, greedy(want[n].messages)).text; });
+      askers.emplace_back([&, n] {
+        ChatRequest request = greedy(want[n].messages);
+        request.is_batch = round % 2 == 1 && n > 0;
+        got[n] = answer(*engine, std::move(request)).text;
+      });
     for (std::thread& asker : askers) asker.join();
     for (size_t n = 0; n < want.size(); ++n) EXPECT_EQ(got[n], want[n].text) << round;
   }
