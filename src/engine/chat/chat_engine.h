@@ -59,6 +59,7 @@ enum class ChatEnd : uint8_t {
   kStopText,   // one of ChatRequest::stops has come
   kMaxTokens,  // ChatRequest::max_tokens
   kContext,    // the conversation has no room for more
+  kLoop,       // it only repeats itself (answer_loop.h)
 };
 
 struct ChatUsage {

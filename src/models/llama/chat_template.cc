@@ -232,7 +232,8 @@ std::span<const std::string_view> ChatTemplate::end_tokens() const {
 
 std::optional<TemplateSampling> ChatTemplate::sampling() const {
   switch (form_.maker) {
-    case ChatMaker::kSmolLm2: return TemplateSampling{0.2f, 0.9f, 0, 1, "card of SmolLM2-135M-Instruct"};
+    case ChatMaker::kSmolLm2:  // without a penalty every second answer ends in a loop
+      return TemplateSampling{0.2f, 0.9f, 0, 1.1f, "card of SmolLM2-135M-Instruct; the penalty is ours"};
     case ChatMaker::kQwen25:  // its 0.5B and 1.5B: a penalty of 1.1
       return TemplateSampling{0.7f, 0.8f, 20, 1.05f, "generation_config.json of Qwen2.5-7B-Instruct"};
     case ChatMaker::kQwen3: return TemplateSampling{0.7f, 0.8f, 20, 1, "card of Qwen3-0.6B, without thinking"};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/chat/answer_loop.h"
+
 namespace syrinx {
 namespace {
 
@@ -44,6 +46,31 @@ TEST(AnswerText, NothingFollowsTheEnd) {
   EXPECT_TRUE(answer.push("c", text));
   answer.finish(text);
   EXPECT_EQ(text, "a");
+}
+
+// Tokens until the loop is noticed, 0 where it is not within 2000: `before` tokens that differ, then rounds of a
+// period.
+size_t noticed(size_t before, size_t period, bool is_broken = false) {
+  AnswerLoop loop;
+  for (size_t n = 0; n < 2000; ++n) {
+    size_t token = n < before ? 1000 + n : (n - before) % period;
+    if (is_broken && n % 200 == 199) token = 5000 + n;
+    if (loop.push(static_cast<int32_t>(token))) return n + 1;
+  }
+  return 0;
+}
+
+TEST(AnswerLoop, RepetitionIsNoticed) {
+  for (const size_t period : {1, 2, 7, 64}) {
+    EXPECT_EQ(noticed(0, period), AnswerLoop::kTokens + period);
+    EXPECT_EQ(noticed(100, period), 100 + AnswerLoop::kTokens + period);
+  }
+}
+
+TEST(AnswerLoop, OtherTextIsNone) {
+  EXPECT_EQ(noticed(0, 65), 0u);
+  EXPECT_EQ(noticed(2000, 1), 0u);
+  EXPECT_EQ(noticed(0, 3, true), 0u);  // a list, say, of rows that differ
 }
 
 }  // namespace

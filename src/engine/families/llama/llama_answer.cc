@@ -103,6 +103,8 @@ bool LlamaAnswer::take(int32_t token, std::string& text) {
     end_ = ChatEnd::kMaxTokens;
   else if (slot_.cache.room() == 0 || usage_.prompt_tokens + usage_.answer_tokens >= parts_.prompts.context())
     end_ = ChatEnd::kContext;
+  else if (loop_.push(token))
+    end_ = ChatEnd::kLoop;
   if (end_ != ChatEnd::kOpen) text_.finish(text);
   return end_ == ChatEnd::kOpen;
 }

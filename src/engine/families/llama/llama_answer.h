@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat/answer_loop.h"
 #include "engine/chat/answer_text.h"
 #include "engine/chat/chat_engine.h"
 #include "engine/families/llama/conversation_pool.h"
@@ -46,6 +47,7 @@ class LlamaAnswer final : public ChatAnswer {
   const nn::SamplerSettings settings_;
   const int64_t due_ns_;
   AnswerText text_;
+  AnswerLoop loop_;
   ChatEnd end_ = ChatEnd::kOpen;
   ChatUsage usage_;
   int32_t last_ = nn::Sampler::kNone;  // drawn, and not read yet

@@ -189,6 +189,13 @@ TEST(LlamaEngine, UnwantedAnswerFreesItsSlot) {
   EXPECT_EQ(answer(*engine, greedy(want[0].messages)).text, want[0].text);
 }
 
+TEST(LlamaEngine, LoopIsEnded) {
+  const auto engine = loaded("chat_qwen2", Precision::kF32, 1, 512);
+  const Answered got = answer(*engine, greedy(expected("chat_qwen2")[0].messages, 0));
+  EXPECT_EQ(got.end, ChatEnd::kLoop);
+  EXPECT_LT(got.usage.answer_tokens, 400u);
+}
+
 TEST(LlamaEngine, SeedDecidesOnADraw) {
   const auto engine = loaded("chat_smollm");
   ChatRequest request = {
