@@ -44,17 +44,21 @@ void handle_hangup(int signal, siginfo_t* info, void* /*context*/) {
   errno = error;
 }
 
-}  // namespace
-
-bool is_from_leader(int code, pid_t sender, pid_t session) { return code == SI_USER && sender == session; }
-
-void install_signal_handlers() {
+void catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESETHAND;  // the second one takes the default action; no SA_RESTART (see the header)
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+bool is_from_leader(int code, pid_t sender, pid_t session) { return code == SI_USER && sender == session; }
+
+void install_signal_handlers() {
+  catch_stop_signals();
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigemptyset(&ignore.sa_mask);
@@ -83,6 +87,12 @@ void request_cancel() { g_cancel.store(true, std::memory_order_release); }
 void clear_cancel() {
   g_cancel.store(false, std::memory_order_release);
   g_signal.store(0, std::memory_order_relaxed);
+}
+
+// One that comes between the two counts as the same interrupt.
+void resume_after_interrupt() {
+  catch_stop_signals();
+  clear_cancel();
 }
 
 }  // namespace syrinx

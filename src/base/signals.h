@@ -30,5 +30,7 @@ inline bool cancel_requested() { return cancel_flag().load(std::memory_order_rel
 int cancel_signal();  // the signal that set the flag, 0 when none did
 void request_cancel();
 void clear_cancel();  // for tests
+// Puts the flag back and catches Ctrl-C and SIGTERM anew, for a conversation that goes on behind an interrupted answer.
+void resume_after_interrupt();
 
 }  // namespace syrinx

@@ -35,6 +35,18 @@ TEST(Signals, RequestNeedsNoSignal) {
   clear_cancel();
 }
 
+TEST(Signals, ResumeCatchesTheNextInterrupt) {
+  install_signal_handlers();
+  for (int i = 0; i < 3; ++i) {
+    raise(SIGINT);
+    EXPECT_TRUE(cancel_requested());
+    EXPECT_EQ(cancel_signal(), SIGINT);
+    resume_after_interrupt();
+    EXPECT_FALSE(cancel_requested());
+    EXPECT_EQ(cancel_signal(), 0);
+  }
+}
+
 TEST(Signals, ClosedPipeIsAnError) {
   install_signal_handlers();
   int ends[2];
