@@ -123,6 +123,9 @@ Option Command::option(const char* names, uint64_t& value, const char* help) {
     return text.starts_with('-') ? text + " is less than zero" : std::string();
   }));
 }
+Option Command::option(const char* names, std::optional<int>& value, const char* help) {
+  return Option(app_->add_option(names, value, help));
+}
 Option Command::option(const char* names, std::optional<double>& value, const char* help) {
   return Option(app_->add_option(names, value, help));
 }

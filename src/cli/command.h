@@ -4,7 +4,7 @@
 //
 // The parsing library stays behind command.cc: its headers cost several seconds in each file that includes them.
 //
-// A new command: src/cli/NAME.cc with add_NAME(), its line here and in tree.cc, its source in CMakeLists.txt.
+// A new command: src/cli/NAME.cc, or a folder of its own, with add_NAME(), its line here and in tree.cc, its source in CMakeLists.txt.
 //   void add_voices(Command& tree) {
 //     auto arguments = std::make_shared<VoicesArguments>();
 //     Command command = tree.add("voices", "List the voices of a model");
@@ -60,6 +60,7 @@ class Command {
   Option option(const char* names, int& value, const char* help);
   Option option(const char* names, uint64_t& value, const char* help);
   Option option(const char* names, float& value, const char* help);
+  Option option(const char* names, std::optional<int>& value, const char* help);
   Option option(const char* names, std::optional<double>& value, const char* help);
   Option flag(const char* names, bool& value, const char* help);
   // A flag that is a command of its own, such as --version; it goes before a command that is given as well.
@@ -99,6 +100,7 @@ class CommandTree {
 // Adds every command but `bench`, which is above this library (bench/suite).
 void add_commands(Command& tree);
 
+void add_chat(Command& tree);
 void add_doctor(Command& tree);
 void add_generate(Command& tree);
 void add_inspect(Command& tree);

@@ -5,6 +5,7 @@ namespace syrinx::cli {
 void add_commands(Command& tree) {
   add_speak(tree);
   add_transcribe(tree);
+  add_chat(tree);
   add_serve(tree);
   add_voices(tree);
   add_doctor(tree);
