@@ -19,7 +19,7 @@ struct TensorDescription {
 
 struct FileDescription {
   std::string path;
-  std::string kind;   // safetensors, onnx, torch, npz, npy, voice, wav, yaml, ctranslate2, ggml, nemo
+  std::string kind;   // safetensors, gguf, onnx, torch, npz, npy, voice, wav, yaml, ctranslate2, ggml, nemo
   std::string model;  // the kind of the family that the file belongs to, or "silero-vad"
   uint64_t size_bytes = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // what else there is to say: nodes, producer, rate, ...

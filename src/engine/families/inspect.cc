@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/byte_reader.h"
 #include "base/mapped_file.h"
 #include "engine/families/families.h"
 #include "models/silero/container.h"
 #include "store/paths.h"
+#include "tensor/gguf.h"
 #include "tensor/npy.h"
 #include "tensor/onnx.h"
 #include "tensor/safetensors.h"
@@ -144,6 +146,53 @@ Status describe_silero(Bytes bytes, FileDescription& out) {
   return {};
 }
 
+// How many tensors are of each type, the most frequent first: "Q4_1 210, f32 61".
+std::string count_types(const std::vector<TensorDescription>& tensors) {
+  std::map<std::string, size_t> counts;
+  for (const TensorDescription& tensor : tensors) ++counts[tensor.dtype];
+  std::vector<std::pair<std::string, size_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [type, count] : sorted) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", type, count);
+  return text;
+}
+
+// A fact that is missing, or of a kind that it should not be, is left out.
+void add_fact(std::string name, const Result<std::optional<std::string_view>>& text, FileDescription& out) {
+  if (text && *text) out.facts.emplace_back(std::move(name), std::string(**text));
+}
+void add_fact(std::string name, const Result<std::optional<uint64_t>>& number, FileDescription& out) {
+  if (number && *number) out.facts.emplace_back(std::move(name), std::to_string(**number));
+}
+
+// Source of the keys: ggml's docs/gguf.md, "Standardized key-value pairs".
+Status describe_gguf(Bytes bytes, FileDescription& out) {
+  out.kind = "gguf";
+  SYRINX_TRY(const GgufFile file, GgufFile::parse(bytes, out.path));
+  for (const GgufTensor& tensor : file.tensors()) {
+    const std::optional<DType> plain = plain_dtype(tensor.type);
+    out.tensors.push_back({std::string(tensor.name), plain ? dtype_name(*plain) : ggml_name(tensor.type), tensor.dims,
+                           tensor.bytes.size()});
+  }
+  out.facts.emplace_back("version", std::to_string(file.version()));
+  const auto architecture = file.text("general.architecture");
+  add_fact("architecture", architecture, out);
+  add_fact("name", file.text("general.name"), out);
+  add_fact("licence", file.text("general.license"), out);
+  if (architecture && *architecture) {
+    const std::string prefix(**architecture);
+    for (const auto& [name, key] : {std::pair{"context", ".context_length"},
+                                    {"layers", ".block_count"},
+                                    {"width", ".embedding_length"},
+                                    {"heads", ".attention.head_count"},
+                                    {"key_value_heads", ".attention.head_count_kv"}})
+      add_fact(name, file.whole(prefix + key), out);
+  }
+  add_fact("tokenizer", file.text("tokenizer.ggml.pre"), out);
+  if (!out.tensors.empty()) out.facts.emplace_back("types", count_types(out.tensors));
+  return {};
+}
+
 // False where no family takes the file for its own.
 Result<bool> describe_by_family(const InspectedFile& file, FileDescription& out) {
   for (const SpeechFamily* const family : speech_families()) {
@@ -151,6 +200,10 @@ Result<bool> describe_by_family(const InspectedFile& file, FileDescription& out)
     if (is_its_own) return true;
   }
   for (const RecognitionFamily* const family : recognition_families()) {
+    SYRINX_TRY(const bool is_its_own, family->describe(file, out));
+    if (is_its_own) return true;
+  }
+  for (const ChatFamily* const family : chat_families()) {
     SYRINX_TRY(const bool is_its_own, family->describe(file, out));
     if (is_its_own) return true;
   }
@@ -162,6 +215,7 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   if (ZipArchive::looks_like(bytes)) return describe_zip(bytes, out);
   if (text_at(bytes, 0, 6) == "\x93NUMPY") return describe_npy(bytes, out);
   if (head == "RIFF" && text_at(bytes, 8, 4) == "WAVE") return describe_wav(bytes, out);
+  if (head == "GGUF") return describe_gguf(bytes, out);
   if (text_at(bytes, 8, 1) == "{") return describe_safetensors(bytes, out);
   if (head == kGgml) return describe_silero(bytes, out);
   if (looks_like_voice(bytes)) return describe_voice(bytes, out);
@@ -169,8 +223,8 @@ Status describe_bytes(Bytes bytes, FileDescription& out) {
   if (text_at(bytes, 0, 1) == "\x08") return describe_onnx(bytes, out);
   return fail(
       Code::kUnsupported,
-      "'{}' is not a file that Syrinx can read: it knows safetensors, ONNX, PyTorch (.pth), NumPy (.npy, .npz), voices "
-      "(.bin), recognisers (model.bin, .nemo), WAV and configurations of models (.yaml)",
+      "'{}' is not a file that Syrinx can read: it knows safetensors, ONNX, GGUF, PyTorch (.pth), NumPy (.npy, .npz), "
+      "voices (.bin), recognisers (model.bin, .nemo), WAV and configurations of models (.yaml)",
       out.path);
 }
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/tensor/gguf_bytes.h"
+
 namespace syrinx {
 namespace {
 
@@ -40,6 +42,7 @@ TEST(Inspect, TellsEveryKindByItsContent) {
                                                        {"tensor/nested.pth", "torch"},
                                                        {"tensor/arrays.npz", "npz"},
                                                        {"tensor/single.npy", "npy"},
+                                                       {"llama/smollm_gguf/smollm_gguf.gguf", "gguf"},
                                                        {"kokoro/tiny_voice.bin", "voice"},
                                                        {"kokoro/tiny.onnx", "onnx"},
                                                        {"kokoro/tiny.pth", "torch"}};
@@ -67,6 +70,45 @@ TEST(Inspect, TellsRecognisers) {
 }
 
 // What their streams may be asked for.
+std::string fact(const FileDescription& description, const std::string& name) {
+  for (const auto& [each, value] : description.facts)
+    if (each == name) return value;
+  return "";
+}
+
+TEST(Inspect, LanguageModelsTellTheirShape) {
+  const FileDescription model = describe(data("llama/chat_smollm/chat_smollm.gguf"));
+  EXPECT_EQ(model.model, "llama");
+  EXPECT_EQ(fact(model, "architecture"), "llama");
+  for (const char* const name : {"version", "context", "layers", "width", "heads", "key_value_heads", "types"})
+    EXPECT_NE(fact(model, name), "") << name;
+  EXPECT_NE(find(model.tensors, "token_embd.weight"), nullptr);
+}
+
+TEST(Inspect, GgufOfAnotherKindIsDescribed) {
+  test::GgufBytes file;
+  file.entries = {test::GgufBytes::entry("general.architecture", 8, test::GgufBytes::string("bird")),
+                  test::GgufBytes::entry("general.name", 8, test::GgufBytes::string("A bird")),
+                  test::GgufBytes::number<uint32_t>("bird.context_length", 4, 77),
+                  test::GgufBytes::entry("bird.block_count", 8, test::GgufBytes::string("many"))};
+  file.tensors = {{"wing", {32, 2}, 3, 0}, {"beak", {8}, 0, 64}, {"tail", {32}, 3, 96}};
+  file.blocks = std::string(128, '\0');
+  const auto bird = describe_content(file.file());
+  ASSERT_TRUE(bird) << bird.error().message;
+  EXPECT_EQ(bird->kind, "gguf");
+  EXPECT_EQ(bird->model, "");
+  EXPECT_EQ(fact(*bird, "name"), "A bird");
+  EXPECT_EQ(fact(*bird, "context"), "77");
+  EXPECT_EQ(fact(*bird, "layers"), "");
+  EXPECT_EQ(fact(*bird, "types"), "Q4_1 2, f32 1");
+  ASSERT_NE(find(bird->tensors, "wing"), nullptr);
+  EXPECT_EQ(find(bird->tensors, "wing")->dims, (std::vector<size_t>{2, 32}));
+  EXPECT_EQ(find(bird->tensors, "wing")->size_bytes, 40u);
+  const auto cut = describe_content(file.file().substr(0, 100));
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, Code::kDataLoss);
+}
+
 TEST(Inspect, TellsHowTransducersStream) {
   const std::pair<const char*, const char*> cases[] = {
       {"nemotron.nemo", "chunks that look 5/3/1/0 frames ahead"},
