@@ -332,5 +332,19 @@ TEST(Catalogue, TheBuiltInRecogniserBringsVoiceActivity) {
                                           "tokenizer.json", "vocabulary.txt"}));
 }
 
+TEST(Catalogue, TheBuiltInLanguageModelIsOneFile) {
+  const auto catalogue = Catalogue::built_in();
+  ASSERT_TRUE(catalogue) << catalogue.error().message;
+  const auto order = catalogue->closure("smollm2");
+  ASSERT_TRUE(order) << order.error().message;
+  ASSERT_EQ(order->size(), 1u);
+  EXPECT_EQ((*order)[0]->kind, "llama");
+  std::set<std::string> files;
+  for (const auto& group : (*order)[0]->groups)
+    for (const auto& file : group.files) files.insert(group.path_of(file));
+  EXPECT_EQ(files,
+            (std::set<std::string>{"SmolLM2-135M-Instruct.Q4_1.gguf", "licences/Apache-2.0.txt", "licences/NOTICE"}));
+}
+
 }  // namespace
 }  // namespace syrinx
