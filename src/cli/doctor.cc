@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "engine/families/default_models.h"
 #include "engine/families/families.h"
+#include "engine/families/find_chat_files.h"
 #include "engine/families/find_recognition_files.h"
 #include "engine/families/find_speech_files.h"
 #include "engine/recognition/recogniser.h"
@@ -193,6 +194,26 @@ void look_at_recogniser(Report& report, const UserPaths& paths) {
   }
 }
 
+// Nor is a language model needed for speech.
+void look_at_language_model(Report& report, const UserPaths& paths) {
+  auto files = find_chat_files({}, models_folder(paths));
+  if (!files) {
+    report.line("language", "none");
+    report.advice("questions cannot be answered yet: " + files.error().message);
+    return;
+  }
+  report.line("language", fmt::format("{}: {}", files->name, files->checkpoint));
+  ChatEngineOptions options;
+  options.cache_folder = packed_folder(paths, *files);
+  options.files = std::move(*files);
+  const auto engine = load_chat_engine(std::move(options));
+  if (!engine) {
+    report.fault(engine.error().code, engine.error().message);
+  } else {
+    report.line("loads in", fmt::format("{:.0f} ms", (*engine)->load_ms()));
+  }
+}
+
 struct DoctorArguments {
   std::string model;
   bool quick = false;
@@ -208,6 +229,7 @@ Status run_doctor(const DoctorArguments& arguments) {
     if (look_at_folders(report, *paths)) {
       look_at_model(report, *paths, arguments.model);
       look_at_recogniser(report, *paths);
+      look_at_language_model(report, *paths);
     }
   } else {
     report.fault(paths.error().code, paths.error().message);
