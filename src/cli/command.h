@@ -4,7 +4,8 @@
 //
 // The parsing library stays behind command.cc: its headers cost several seconds in each file that includes them.
 //
-// A new command: src/cli/NAME.cc, or a folder of its own, with add_NAME(), its line here and in tree.cc, its source in CMakeLists.txt.
+// A new command: src/cli/NAME.cc, or a folder of its own, with add_NAME(), its line here and in tree.cc, its source in
+// CMakeLists.txt.
 //   void add_voices(Command& tree) {
 //     auto arguments = std::make_shared<VoicesArguments>();
 //     Command command = tree.add("voices", "List the voices of a model");

@@ -17,7 +17,7 @@ class CommandTree(Program):
     def test_help(self):
         code, output, _ = self.run_it("--help")
         self.assertEqual(code, 0)
-        for command in ("speak", "serve", "voices", "doctor", "inspect", "bench", "pull", "list", "rm"):
+        for command in ("speak", "transcribe", "chat", "serve", "voices", "doctor", "inspect", "bench", "pull", "list", "rm"):
             self.assertIn(command, output.decode())
             code, text, _ = self.run_it(command, "--help")
             self.assertEqual(code, 0, command)
