@@ -202,7 +202,7 @@ install_helm() {  # FOLDER VERSION
 }
 
 # The models for the tests that need real ones; pulled as any user would.
-stage_voice() { build/release/syrinx pull kokoro whisper-base; }
+stage_voice() { build/release/syrinx pull kokoro whisper-base smollm2; }
 
 stage_real() { clients_are_there && run_tests build/release -L real; }
 

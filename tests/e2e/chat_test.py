@@ -155,6 +155,8 @@ class OneAnswer(Chat):
         self.refused(2, "the roles are", *named([{"role": "judge", "content": "a"}]))
         self.refused(4, "messages.json", *named("[{"))
         self.refused(6, "1025 messages", *named([question] * 1025))
+        self.refused(6, "messages.json", *named([{"role": "user", "content": "a" * (10 << 20)}]))
+        self.refused(6, "have 4194304 bytes", *named([{"role": "user", "content": "a" * (2 << 20)}] * 2))
         self.refused(2, "is a question already", *named([question]), "another")
         self.refused(2, "both --system", *named([{"role": "system", "content": "a"}, question]), "--system", "b")
         self.refused(2, "both come from standard input", "--messages", "-", "-", text=b"[]")
