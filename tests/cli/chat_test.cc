@@ -259,7 +259,8 @@ TEST(ChatAnswer, JsonEndsWithTheFigures) {
   for (const auto& [end, name] : {std::pair{ChatEnd::kStop, "stop"},
                                   {ChatEnd::kStopText, "stop_text"},
                                   {ChatEnd::kMaxTokens, "max_tokens"},
-                                  {ChatEnd::kContext, "context"}}) {
+                                  {ChatEnd::kContext, "context"},
+                                  {ChatEnd::kLoop, "loop"}}) {
     engine.end = end;
     const Answered got = answered(engine, {.json = true});
     ASSERT_EQ(got.written.size(), 4u);
@@ -448,10 +449,14 @@ TEST_F(ChatTalk, InvalidTextIsRefused) {
   EXPECT_THAT(asked(0), ElementsAre("user: two"));
 }
 
-TEST_F(ChatTalk, AnswerThatFillsTheContextIsTold) {
+TEST_F(ChatTalk, CutAnswerSaysWhy) {
   engine_.end = ChatEnd::kContext;
   EXPECT_TRUE(talk({"one"}));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("100 tokens is full")));
+  engine_.end = ChatEnd::kLoop;
+  EXPECT_TRUE(talk({"one"}));
+  engine_.end = ChatEnd::kMaxTokens;
+  EXPECT_TRUE(talk({"one"}));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("100 tokens is full"), HasSubstr("only repeats itself")));
 }
 
 TEST_F(ChatTalk, FaultOfTheModelEndsIt) {

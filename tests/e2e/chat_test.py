@@ -20,7 +20,8 @@ FIGURES = {"end", "model", "precision", "threads", "context", "prompt_tokens", "
 
 
 class Chat(Program):
-    GREEDY = ("--temperature", "0", "--max-tokens", "40")
+    LIKELIEST = ("--temperature", "0", "--repetition-penalty", "1")
+    GREEDY = (*LIKELIEST, "--max-tokens", "40")
 
     def chat(self, *arguments):
         return ["chat", "--model", MODEL, "--precision", "f32", "--threads", "1", *arguments]
@@ -34,13 +35,14 @@ class Chat(Program):
         self.check_fails(status, words, *self.chat(*arguments), text=text)
 
     def endless(self):
-        """The same model with room for an answer of 8000 tokens."""
+        """The same model with room for an answer of 8000 tokens, which are drawn so that it neither ends nor repeats itself."""
         key = b"llama.context_length" + struct.pack("<I", 4)
         content = MODEL.read_bytes()
         self.assertEqual(content.count(key + struct.pack("<I", 512)), 1)
         path = self.folder / "endless.gguf"
         path.write_bytes(content.replace(key + struct.pack("<I", 512), key + struct.pack("<I", 8192)))
-        return ["chat", "--model", path, "--precision", "f32", "--threads", "1", "--context", str(8192), "--temperature", "0"]
+        return ["chat", "--model", path, "--precision", "f32", "--threads", "1", "--context", "8192",
+                "--temperature", "2", "--top-k", "5", "--top-p", "1", "--min-p", "0", "--repetition-penalty", "1"]
 
     def file(self, messages):
         path = self.folder / "messages.json"
@@ -95,11 +97,16 @@ class OneAnswer(Chat):
         self.assertEqual((last["prompt_tokens"], last["answer_tokens"]), (len(CASES[0]["ids"]), 40))
         self.assertGreater(last["answer_tokens_per_second"], 0)
         for arguments, end in ((["--stop", "ones"], "stop_text"), (["--context", "100"], "context")):
-            output = self.answer(HELLO, "--json", "--temperature", "0", *arguments)
+            output = self.answer(HELLO, "--json", *self.LIKELIEST, *arguments)
             self.assertEqual(json.loads(output.splitlines()[-1])["end"], end)
 
+    def test_repetition_ends_the_answer(self):
+        code, output, errors = self.run_it(*self.chat(HELLO, *self.LIKELIEST))
+        self.assertEqual((code, errors), (0, "syrinx: the answer ends here, since it only repeats itself\n"))
+        self.assertTrue(output.decode().startswith(CASES[0]["text"].rstrip("\ufffd")))
+
     def test_full_context_is_told(self):
-        code, output, errors = self.run_it(*self.chat(HELLO, "--temperature", "0", "--context", "100"))
+        code, output, errors = self.run_it(*self.chat(HELLO, *self.LIKELIEST, "--context", "100"))
         self.assertEqual((code, errors), (0, "syrinx: the answer ends here, since the context of 100 tokens is full\n"))
         self.assertTrue(CASES[0]["text"].startswith(output.decode().rstrip("\n\ufffd")))
         self.refused(6, "tokens", HELLO, "--context", "50")
@@ -107,8 +114,7 @@ class OneAnswer(Chat):
     def test_words_come_as_they_are_made(self):
         """No pipe holds all lines of the answer: it goes on only as it is read."""
         process = self.start(*self.endless(), "--json", HELLO, stdin=subprocess.DEVNULL)
-        begin = json.loads(process.stdout.readline())["text"]
-        self.assertTrue(begin and CASES[0]["text"].startswith(begin), begin)
+        self.assertEqual(list(json.loads(process.stdout.readline())), ["text"])
         self.assertIsNone(process.poll(), "it goes on")
         process.stdout.close()
         self.assertEqual(process.wait(120), 7)
@@ -291,7 +297,7 @@ class Conversation(Chat):
         self.assertEqual((process.wait(120), process.stderr.read()), (143, b"syrinx: stopped while reading\n"))
 
     def test_oldest_exchanges_make_room(self):
-        process, terminal = self.converse("--temperature", "0", "--max-tokens", "30", "--context", "250")
+        process, terminal = self.converse(*self.LIKELIEST, "--max-tokens", "30", "--context", "250")
         self.read(terminal, until=b"> ")
         answers = [self.ask(terminal, HELLO) for _ in range(4)]
         self.assertEqual(answers[0], self.shown(CASES[0]["text"][:len(answers[0])]))

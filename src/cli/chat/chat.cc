@@ -141,8 +141,7 @@ Status answer_once(const ChatTask& task, ChatEngine& engine, const ChatHistory& 
   SYRINX_TRY(const std::unique_ptr<ChatAnswer> answer, engine.start(request_of(task, history.messages(), 0)));
   std::string text;
   SYRINX_TRY_VOID(write_answer(task, engine, *answer, writer(task.json), text));
-  if (answer->end() == ChatEnd::kContext && !task.json)
-    note(fmt::format("the answer ends here, since the context of {} tokens is full", engine.context()));
+  if (const std::string why = describe_end(answer->end(), engine); !why.empty() && !task.json) note(why);
   return {};
 }
 

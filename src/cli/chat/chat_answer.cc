@@ -17,9 +17,10 @@ const char* end_name(ChatEnd end) {
     case ChatEnd::kStop: return "stop";
     case ChatEnd::kStopText: return "stop_text";
     case ChatEnd::kMaxTokens: return "max_tokens";
-    case ChatEnd::kContext: break;
+    case ChatEnd::kContext: return "context";
+    case ChatEnd::kLoop: break;
   }
-  return "context";
+  return "loop";
 }
 
 struct AnswerTimes {
@@ -98,6 +99,13 @@ Status write_answer(const ChatTask& task, const ChatEngine& engine, ChatAnswer& 
   const bool is_cut_line = !task.json && !text.empty() && !text.ends_with('\n');
   if (is_cut_line && status.error().code != Code::kIo) SYRINX_TRY_VOID(write("\n"));
   return status;
+}
+
+std::string describe_end(ChatEnd end, const ChatEngine& engine) {
+  if (end == ChatEnd::kContext)
+    return fmt::format("the answer ends here, since the context of {} tokens is full", engine.context());
+  if (end == ChatEnd::kLoop) return "the answer ends here, since it only repeats itself";
+  return {};
 }
 
 }  // namespace syrinx::cli

@@ -30,4 +30,7 @@ ChatRequest request_of(const ChatTask& task, std::vector<text::ChatMessage> mess
 Status write_answer(const ChatTask& task, const ChatEngine& engine, ChatAnswer& answer, const ChatWriter& write,
                     std::string& text);
 
+// Why an answer ends that the model would have continued, for its reader; empty for other ends.
+std::string describe_end(ChatEnd end, const ChatEngine& engine);
+
 }  // namespace syrinx::cli

@@ -100,8 +100,7 @@ class Talk {
     ++number_;
     history_.answer(std::move(text));  // the part of one that is interrupted, too
     if (!status) return go_on(status.error());
-    if ((*answer)->end() == ChatEnd::kContext)
-      console_.note(fmt::format("the answer ends here, since the context of {} tokens is full", engine_.context()));
+    if (const std::string why = describe_end((*answer)->end(), engine_); !why.empty()) console_.note(why);
     return {};
   }
 
