@@ -75,7 +75,7 @@ class OneAnswer(Chat):
         self.assertEqual(self.answer("--system", system, "--messages", self.file(earlier[1:]), question, *self.GREEDY),
                          CASES[2]["text"] + "\n")
 
-    def test_seed_decides_what_is_drawn(self):
+    def test_seed_decides_the_draws(self):
         warm = ("--temperature", "1", "--max-tokens", "30", HELLO)
         self.assertEqual(self.answer(*warm), self.answer("--seed", "0", *warm))
         self.assertNotEqual(self.answer(*warm), self.answer("--seed", "1", *warm))

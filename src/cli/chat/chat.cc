@@ -253,7 +253,7 @@ void add_chat(Command& tree) {
       "  syrinx chat\n"
       "  git diff | syrinx chat \"Describe these changes in one sentence.\"\n"
       "  syrinx chat --system \"Answer in French.\" --temperature 0 \"Good morning.\"\n"
-      "  syrinx chat --model models/llama.gguf --messages conversation.json --json");
+      "  syrinx chat --model models/chat.gguf --messages conversation.json --json");
   command.run([arguments] { return run_chat(*arguments); });
 }
 
