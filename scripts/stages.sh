@@ -280,7 +280,7 @@ stage_fuzz() {
   fi
   for name in $names; do
     case $name in
-      decode_request | decode_stream | http_request | json | multipart | realtime_event) seconds=60 ;;
+      chat_request | decode_request | decode_stream | http_request | json | multipart | realtime_event) seconds=60 ;;
       recording | speech_request | wav | web_socket | wyoming_event) seconds=60 ;;
       *) seconds=15 ;;
     esac

@@ -116,7 +116,8 @@ std::string openapi_description(std::span<const RoutePolicy> routes) {
   auto description = parse_json(kOpenApiSource, "openapi.json");
   SYRINX_CHECK(description.has_value());
   for (const auto& [source, name] :
-       {std::pair(kOpenApiVoices, "openapi_voices.json"), std::pair(kOpenApiDecode, "openapi_decode.json")}) {
+       {std::pair(kOpenApiVoices, "openapi_voices.json"), std::pair(kOpenApiDecode, "openapi_decode.json"),
+        std::pair(kOpenApiChat, "openapi_chat.json")}) {
     const auto more = parse_json(source, name);
     SYRINX_CHECK(more.has_value());
     add_members(*description, *more);

@@ -81,6 +81,7 @@ void keep_decoder() {
 Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
   std::shared_ptr<const SpeechModel> speech;
   std::shared_ptr<const RecognitionModel> recognition;
+  std::shared_ptr<const ChatModel> chat;
   if (!settings.speech_model.empty()) {
     tell(fmt::format("loading {}", settings.speech_model));
     SYRINX_TRY(speech, SpeechModel::load(settings));
@@ -89,15 +90,22 @@ Status load_models(const Settings& settings, Service& service, const std::string
     tell(fmt::format("loading {}", settings.recognition_model));
     SYRINX_TRY(recognition, RecognitionModel::load(settings));
   }
+  if (!settings.chat_model.empty() && !cancel_requested()) {
+    tell(fmt::format("loading {}", settings.chat_model));
+    SYRINX_TRY(chat, ChatModel::load(settings));
+  }
   if (cancel_requested()) return {};
   if (recognition) keep_decoder();
-  service.ready(speech, recognition);
+  service.ready(speech, recognition, chat);
   if (speech)
     tell(fmt::format("{} speaks at {}/v1/audio/speech, {} at once", speech->id(), address,
                      counted(settings.speech_slots, "text")));
   if (recognition)
     tell(fmt::format("{} transcribes at {}/v1/audio/transcriptions, {} at once", recognition->id(), address,
                      counted(static_cast<int64_t>(service.recordings_at_once()), "recording")));
+  if (chat)
+    tell(fmt::format("{} answers at {}/v1/chat/completions, {} of {} tokens at once", chat->id(), address,
+                     counted(settings.chat_slots, "conversation"), chat->engine().context()));
   return {};
 }
 
@@ -171,6 +179,7 @@ Status check_everything(const Settings& settings) {
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
   if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
+  if (!settings.chat_model.empty()) SYRINX_TRY_VOID(ChatModel::check(settings));
   return {};
 }
 

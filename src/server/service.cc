@@ -61,6 +61,7 @@ std::span<const Service::Route> Service::routes() {
       Route{"GET", "/v1/audio/voices/{id}", &Service::voice, true, Body::kNone},
       Route{"DELETE", "/v1/audio/voices/{id}", &Service::delete_voice, true, Body::kNone},
       Route{"POST", "/v1/audio/speech", &Service::speech, true, Body::kJson},
+      Route{"POST", "/v1/chat/completions", &Service::chat, true, Body::kJson},
       Route{"GET", "/v1/realtime", &Service::realtime, true, Body::kNone},
       Route{"POST", "/v1/audio/transcriptions", &Service::transcription, true, Body::kUpload},
       Route{"POST", "/v1/audio/translations", &Service::translation, true, Body::kUpload},
@@ -109,6 +110,7 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
       recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots),
                          system_clock(), static_cast<size_t>(settings.recognition_live_slots)),
+      chat_slots_(settings.chat_model.empty() ? 0 : static_cast<size_t>(settings.chat_slots)),
       live_(settings.live_load),
       voice_slot_(settings.speech_model.empty() ? 0 : 1),
       sessions_(static_cast<size_t>(settings.max_sessions)) {
@@ -120,24 +122,29 @@ Service::~Service() = default;
 Status Service::start() {
   SYRINX_TRY_VOID(speech_slots_.start());
   SYRINX_TRY_VOID(recognition_slots_.start());
+  SYRINX_TRY_VOID(chat_slots_.start());
   SYRINX_TRY_VOID(voice_slot_.start());
   return sessions_.start();
 }
 
-void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition) {
+void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition,
+                    std::shared_ptr<const ChatModel> chat) {
   const auto loaded = [this](const std::string& id, double ms, uint64_t memory_bytes) {
     metrics_.set("syrinx_model_load_seconds", {{"model", id}}, ms / 1000);
     metrics_.set("syrinx_model_memory_bytes", {{"model", id}}, static_cast<double>(memory_bytes));
   };
   if (speech) loaded(speech->id(), speech->engine().load_ms(), speech->memory_bytes());
   if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms(), recognition->memory_bytes());
+  if (chat) loaded(chat->id(), chat->engine().load_ms(), chat->memory_bytes());
   if (recognition)
     metrics_.set("syrinx_model_warm_up_seconds", {{"model", recognition->id()}}, recognition->warm_up_ms() / 1000);
+  if (chat) metrics_.set("syrinx_model_warm_up_seconds", {{"model", chat->id()}}, chat->warm_up_ms() / 1000);
   measure_load(speech, recognition);
   {
     const std::lock_guard lock(mutex_);
     speech_model_ = std::move(speech);
     recognition_model_ = std::move(recognition);
+    chat_model_ = std::move(chat);
   }
   begin_counters();
   State loading = State::kLoading;
@@ -159,6 +166,11 @@ std::shared_ptr<const SpeechModel> Service::speech_model() const {
 std::shared_ptr<const RecognitionModel> Service::recognition_model() const {
   const std::lock_guard lock(mutex_);
   return recognition_model_;
+}
+
+std::shared_ptr<const ChatModel> Service::chat_model() const {
+  const std::lock_guard lock(mutex_);
+  return chat_model_;
 }
 
 HttpService::Admission Service::admit(const HttpRequest& head) {
@@ -298,7 +310,7 @@ HttpReply Service::speech(HttpRequest& request) {
 tl::expected<Host::Models, HttpError> Service::loaded_models() {
   if (state_ == State::kLoading)
     return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
-  return Models{.speech = speech_model(), .recognition = recognition_model()};
+  return Models{.speech = speech_model(), .recognition = recognition_model(), .chat = chat_model()};
 }
 
 tl::expected<Service::Models, HttpError> Service::serving_models() {

@@ -42,7 +42,8 @@ class Service final : public HttpService, public Host {
   // Makes the slots' threads, before the first request.  Errors: SlotPool::start().
   Status start();
   // Until then /ready and the models' routes answer 503.  Null: of a kind that the settings have switched off.
-  void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {});
+  void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {},
+             std::shared_ptr<const ChatModel> chat = {});
   // Source of replies in sessions of /v1/realtime, to speech too; before the first request.  Without it, the client's
   // own text is read aloud.
   void answer_by(std::shared_ptr<realtime::ReplySource> replies);
@@ -50,6 +51,7 @@ class Service final : public HttpService, public Host {
 
   StartedSpeech start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) override;
   tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make) override;
+  StartedChat start_chat(ChatOrder order, std::unique_ptr<ChatSink> sink) override;
   tl::expected<Models, HttpError> loaded_models() override;
   size_t max_text_characters() const override { return static_cast<size_t>(settings_.max_text_characters); }
   double text_timeout_s() const override { return settings_.text_timeout_s; }
@@ -96,6 +98,7 @@ class Service final : public HttpService, public Host {
   HttpReply upload_voice(HttpRequest& request);
   HttpReply delete_voice(HttpRequest& request);
   HttpReply speech(HttpRequest& request);
+  HttpReply chat(HttpRequest& request);
   HttpReply realtime(HttpRequest& request);
   HttpReply decode_stream(HttpRequest& request);
   HttpReply decode_batch(HttpRequest& request);
@@ -136,7 +139,9 @@ class Service final : public HttpService, public Host {
   Json::Array listed_models(const Models& models) const;
   std::shared_ptr<const SpeechModel> speech_model() const;
   std::shared_ptr<const RecognitionModel> recognition_model() const;
+  std::shared_ptr<const ChatModel> chat_model() const;
   void begin_counters();
+  void begin_chat_counters(const std::string& id);
   void set_gauges();
   void set_slot_gauges(const std::string& id, const SlotPool& slots);
   void set_engine_figures(const std::string& id, const StepFigures& steps, size_t waiting);
@@ -155,8 +160,9 @@ class Service final : public HttpService, public Host {
   mutable std::mutex mutex_;
   std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
   std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_
-  SlotPool speech_slots_, recognition_slots_;                  // their jobs use the above; none of what is off
-  LiveAdmission live_;                                         // of both
+  std::shared_ptr<const ChatModel> chat_model_;                // by mutex_
+  SlotPool speech_slots_, recognition_slots_, chat_slots_;     // their jobs use the above; none of what is off
+  LiveAdmission live_;                                         // of the former two
   SlotPool voice_slot_;                                        // one: uploads and deletions never meet
   SlotPool sessions_;                                          // last: they use the slots
 };

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "kernels/describe_targets.h"
 #include "server/decode/request.h"
+#include "server/openai/chat_request.h"
 #include "server/openai/speech_request.h"
 #include "server/openai/transcription_request.h"
 #include "server/service.h"
@@ -35,14 +36,14 @@ HttpError no_free_slot(const std::string& what) {
 
 // A typing error in a proxy's readiness query must not pass for a free slot.
 std::optional<HttpError> ready_misuse(std::string_view query) {
-  constexpr std::array<std::string_view, 3> kTaken = {"slots=speech", "slots=recognition", "slots=1"};
+  constexpr std::array<std::string_view, 4> kTaken = {"slots=speech", "slots=recognition", "slots=chat", "slots=1"};
   while (!query.empty()) {
     const std::string_view asked = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(asked.size() + 1, query.size()));
     if (!asked.empty() && std::find(kTaken.begin(), kTaken.end(), asked) == kTaken.end())
       return HttpError{.status = 400,
                        .message = fmt::format("{} is nothing that /ready takes; ask for slots=speech, "
-                                              "slots=recognition or slots=1",
+                                              "slots=recognition, slots=chat or slots=1",
                                               in_quotes(asked)),
                        .param = "slots"};
   }
@@ -69,7 +70,8 @@ double most_descriptors() {
 }  // namespace
 
 HttpReply Service::health(HttpRequest& /*request*/) {
-  const double stuck_s = std::max(speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s());
+  const double stuck_s =
+      std::max({speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s(), chat_slots_.engine_silent_s()});
   if (stuck_s > settings_.stuck_after_s)
     return error_reply(
         {.status = 503,
@@ -97,8 +99,8 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   json.set("status", "ready");
   json.set("answers", !settings_.upstream.empty());
   bool any_free = false;
-  for (const auto& [kind, slots] :
-       {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_)}) {
+  for (const auto& [kind, slots] : {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_),
+                                    std::pair("chat", &chat_slots_)}) {
     const bool hears = slots == &recognition_slots_;
     const size_t free = slots->free(SlotPool::Work::kLive), for_recordings = slots->free(SlotPool::Work::kBatch);
     if (wanted == kind && slots->size() == 0) return error_reply(no_such_slots(kind));
@@ -135,6 +137,7 @@ void Service::begin_counters() {
     metrics_.begin("syrinx_queue_delay_seconds", {{"model", recognition->id()}});
     metrics_.begin("syrinx_audio_seconds_total", {{"model", recognition->id()}, {"direction", "in"}});
   }
+  if (const auto chat = chat_model()) begin_chat_counters(chat->id());
 }
 
 void Service::set_gauges() {
@@ -163,6 +166,10 @@ void Service::set_gauges() {
     set_live_load(recognition->id(), recognition_slots_);
     metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
                  static_cast<double>(waiting_samples_) / kRecognitionRateHz);
+  }
+  if (const auto chat = chat_model()) {
+    set_slot_gauges(chat->id(), chat_slots_);
+    set_engine_figures(chat->id(), chat->steps(), chat->engine().waiting());
   }
 }
 
@@ -208,6 +215,7 @@ Json::Array Service::listed_models(const Models& models) const {
   };
   if (models.speech) add(*models.speech, "text-to-speech", unheeded_speech_fields());
   if (models.recognition) add(*models.recognition, "automatic-speech-recognition", unheeded_transcription_fields());
+  if (models.chat) add(*models.chat, "text-generation", unheeded_chat_fields());
   return list;
 }
 
@@ -225,6 +233,7 @@ HttpReply Service::speaking_models(HttpRequest& /*request*/) {
   auto loaded = loaded_models();
   if (!loaded) return error_reply(loaded.error());
   loaded->recognition.reset();
+  loaded->chat.reset();
   Json json;
   json.set("models", listed_models(*loaded));
   return json_reply(json);

@@ -7,7 +7,7 @@
 
 namespace syrinx {
 
-// `use` is the first word of a line: "speech", "transcription", "without-turns", "voice".  Thread-safe.
+// `use` is the first word of a line: "speech", "transcription", "chat", "without-turns", "voice".  Thread-safe.
 std::span<const std::string_view> foreign_names(std::string_view use);
 
 }  // namespace syrinx

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "engine/families/default_models.h"
 #include "server/decode/batch_request.h"
+#include "server/openai/chat_request.h"
 #include "server/openai/speech_request.h"
 #include "server/openai/transcription_request.h"
 #include "server/openai/voice_job.h"
@@ -270,8 +271,25 @@ TEST(OpenApi, BatchRequestMatchesItsSchema) {
   for (const Json& value : of_query.beyond) EXPECT_FALSE(decode::parse_opaque(*value.string()));
 }
 
+TEST(OpenApi, ChatRequestMatchesItsSchema) {
+  const auto fault = [](const std::string& field, const Json& value) -> std::string {
+    Json body, message;
+    message.set("role", "user").set("content", "x");
+    if (field != "messages") body.set("messages", Json::Array{message});
+    body.set(field, value);
+    const auto request = parse_chat_request(body.dump(), /*strict=*/false);
+    return request ? "" : request.error().message;
+  };
+  check_schema("ChatRequest", chat_fields(), fault);
+  EXPECT_EQ(required_of("ChatRequest"), "[\"messages\"]");
+  for (const std::string& field : chat_fields()) EXPECT_EQ(fault(field, Json()) == "", field != "messages") << field;
+  for (const std::string& field : unheeded_chat_fields())
+    EXPECT_NE(fields_of("ChatRequest").find(field), nullptr) << field;
+}
+
 TEST(OpenApi, AnswersNameTheirIgnoredFields) {
-  for (const char* const path : {"/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"})
+  for (const char* const path :
+       {"/v1/chat/completions", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"})
     EXPECT_NE(at(description(), {"paths", path, "post", "responses", "200", "headers", "X-Syrinx-Ignored"}).object(),
               nullptr)
         << path;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "server/host/chat_job.h"
+#include "server/host/chat_model.h"
 #include "server/host/recognition_model.h"
 #include "server/host/slot_job.h"
 #include "server/host/speech_job.h"
@@ -22,6 +24,7 @@ class Host {
   struct Models {  // null: of a kind that is switched off
     std::shared_ptr<const SpeechModel> speech;
     std::shared_ptr<const RecognitionModel> recognition;
+    std::shared_ptr<const ChatModel> chat;
   };
   virtual tl::expected<Models, HttpError> loaded_models() = 0;  // 503 while they are being loaded
 
@@ -34,6 +37,11 @@ class Host {
   // works.  404 where no model recognises.
   using MakeJob = std::function<std::shared_ptr<SlotJob>(std::shared_ptr<const RecognitionModel>, JobReports)>;
   virtual tl::expected<std::shared_ptr<ReplyStream>, HttpError> start_recognition(const MakeJob& make) = 0;
+
+  // Gives a slot to a conversation.  Any thread; does not wait.  404 for another model, 503 while there is no model, or
+  // no slot is free.  The job: until it ends, on its slot's thread.
+  using StartedChat = tl::expected<std::shared_ptr<ChatJob>, HttpError>;
+  virtual StartedChat start_chat(ChatOrder order, std::unique_ptr<ChatSink> sink) = 0;
 
   virtual size_t max_text_characters() const = 0;
   virtual size_t max_body_bytes() const = 0;

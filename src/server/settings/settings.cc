@@ -1,6 +1,7 @@
 #include "server/settings/settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -221,6 +222,24 @@ Status check_languages(const Texts& languages) {
   return {};
 }
 
+// There is one at least, and clients can tell them apart.
+Status check_models(const Settings& settings) {
+  const std::array models = {std::pair("speech_model", model_id(settings.speech_model)),
+                             std::pair("recognition_model", model_id(settings.recognition_model)),
+                             std::pair("chat_model", model_id(settings.chat_model))};
+  if (std::all_of(models.begin(), models.end(), [](const auto& model) { return model.second.empty(); }))
+    return fail(Code::kInvalidArgument,
+                "'speech_model', 'recognition_model' and 'chat_model' are all empty, so there is nothing to serve; "
+                "name one of them");
+  for (size_t i = 0; i < models.size(); ++i)
+    for (size_t j = i + 1; j < models.size(); ++j)
+      if (!models[i].second.empty() && models[i].second == models[j].second)
+        return fail(Code::kInvalidArgument,
+                    "'{}' and '{}' are both called '{}'; rename a folder or file, so that clients can tell them apart",
+                    models[i].first, models[j].first, models[i].second);
+  return {};
+}
+
 Status check(const Settings& settings) {
   if (!is_loopback(settings.host) && settings.api_keys.empty() && settings.api_key_file.empty() &&
       !settings.allow_no_key)
@@ -247,15 +266,7 @@ Status check(const Settings& settings) {
                 "them out");
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
-  if (settings.speech_model.empty() && settings.recognition_model.empty())
-    return fail(
-        Code::kInvalidArgument,
-        "'speech_model' and 'recognition_model' are both empty, so there is nothing to serve; name one of them");
-  if (model_id(settings.speech_model) == model_id(settings.recognition_model))
-    return fail(Code::kInvalidArgument,
-                "'speech_model' and 'recognition_model' are both called '{}'; rename a folder or file, so that clients "
-                "can tell them apart",
-                model_id(settings.speech_model));
+  SYRINX_TRY_VOID(check_models(settings));
   if (settings.max_uploads_mb < settings.max_upload_mb)
     return fail(Code::kInvalidArgument, "'max_uploads_mb' is {}, less than one upload of 'max_upload_mb' {}; raise it",
                 settings.max_uploads_mb, settings.max_upload_mb);

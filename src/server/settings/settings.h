@@ -45,6 +45,12 @@ struct Settings {
   Texts recognition_languages = {};
   bool ignore_hints = false;  // accepted, without effect
 
+  std::string chat_model = {};
+  std::string chat_precision = {};
+  int64_t chat_threads = 0;
+  int64_t chat_slots = 4;
+  int64_t chat_context = 0;
+
   double live_load = 0.85;
 
   std::string realtime_dialect = "auto";

@@ -97,6 +97,21 @@ Rows recognition() {
   };
 }
 
+Rows chat() {
+  return {
+      text("chat_model", "NAME|PATH", &Settings::chat_model,
+           "Language model: name of an installed one, folder or file; empty: none"),
+      choice("chat_precision", "TYPE", &Settings::chat_precision, {"", "int8", "f32", "bf16", "int4"},
+             "Arithmetic of the language model; empty: its family's default"),
+      number("chat_threads", "N", &Settings::chat_threads, 0, 64,
+             "Threads of the language model; 0: as many as there are cores, up to 8"),
+      number("chat_slots", "N", &Settings::chat_slots, 1, 64,
+             "Conversations answered at once, each with memory for chat_context; further ones are refused with 503"),
+      number("chat_context", "TOKENS", &Settings::chat_context, 0, 1048576,
+             "Longest conversation with its answer, in tokens; 0: 4096, or what the model knows, if that is less"),
+  };
+}
+
 Rows sessions() {
   return {
       number("live_load", "SHARE", &Settings::live_load, 0, 1,
@@ -233,7 +248,8 @@ Rows report() {
 std::span<const Setting> setting_table() {
   static const Rows settings = [] {
     Rows all;
-    for (Rows (*group)() : {place, speech, recognition, sessions, decoding, upstream, access, limits, times, report})
+    for (Rows (*group)() :
+         {place, speech, recognition, chat, sessions, decoding, upstream, access, limits, times, report})
       std::ranges::move(group(), std::back_inserter(all));
     return all;
   }();

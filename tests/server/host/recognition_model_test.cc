@@ -100,7 +100,7 @@ TEST_F(RecognitionModelTest, ReadyTakesNoOtherWords) {
   for (const char* bad : {"slots=foo", "slots=Speech", "slots=2", "slots=", "slots", "slot=speech", "slots=1&x=1"}) {
     const HttpReply reply = ask(service, "GET", "/ready", bad);
     EXPECT_EQ(reply.status, 400) << bad;
-    EXPECT_THAT(reply.body, HasSubstr("ask for slots=speech, slots=recognition or slots=1")) << bad;
+    EXPECT_THAT(reply.body, HasSubstr("ask for slots=speech, slots=recognition, slots=chat or slots=1")) << bad;
     EXPECT_THAT(reply.body, HasSubstr("\"param\":\"slots\"")) << bad;
   }
 }
