@@ -24,6 +24,7 @@
 #include "server/service.h"
 #include "server/settings/access.h"
 #include "server/upstream/chat_replies.h"
+#include "server/upstream/local_replies.h"
 #include "server/upstream/upstream_settings.h"
 #include "server/wyoming/connection.h"
 #include "store/paths.h"
@@ -142,6 +143,10 @@ Result<Settings> with_certificate(Settings settings, const Tell& tell) {
 
 Status use_upstream(const Settings& settings, Service& service) {
   if (settings.upstream.empty()) return {};
+  if (upstream::is_local(settings)) {
+    service.answer_by(std::make_shared<upstream::LocalReplies>(upstream::local_upstream(settings), service));
+    return {};
+  }
   SYRINX_TRY(upstream::Upstream upstream, upstream::load_upstream(settings));
   SYRINX_TRY(std::shared_ptr<realtime::ReplySource> replies, upstream::ChatReplies::start(std::move(upstream)));
   service.answer_by(std::move(replies));
@@ -175,7 +180,7 @@ Status check_everything(const Settings& settings) {
     SYRINX_TRY(const UserPaths paths, user_paths());
     SYRINX_TRY_VOID(check_self_signed(paths.data + "/tls"));
   }
-  if (!settings.upstream.empty())
+  if (!settings.upstream.empty() && !upstream::is_local(settings))
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
   if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
   if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));

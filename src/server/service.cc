@@ -15,6 +15,7 @@
 #include "server/realtime/handshake.h"
 #include "server/realtime/session.h"
 #include "server/settings/model_id.h"
+#include "server/upstream/upstream_settings.h"
 
 namespace syrinx::server {
 namespace {
@@ -378,7 +379,8 @@ HttpReply Service::realtime(HttpRequest& request) {
   const realtime::Handshake handshake = realtime::read_handshake(request, settings_.realtime_dialect);
   const bool is_heard = models->recognition && models->recognition->is_called(handshake.model);
   const bool is_spoken = models->speech && models->speech->is_called(handshake.model);
-  const bool is_upstream = answers_turns_ && handshake.model == settings_.upstream_model;
+  const bool is_local = models->chat && upstream::is_local(settings_) && handshake.model == models->chat->id();
+  const bool is_upstream = is_local || (answers_turns_ && handshake.model == settings_.upstream_model);
   if (!is_heard && !is_spoken && !is_upstream && !realtime::is_realtime_model(handshake.model))
     return error_reply(no_model(true, "", handshake.model));
   // Before one is built; the last place may still go to somebody else.

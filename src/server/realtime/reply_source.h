@@ -26,6 +26,7 @@ struct Prompt {
   std::vector<Turn> turns = {};  // in order
   bool is_input = false;         // they are the response's own, not the conversation's
   int64_t max_tokens = 0;        // of the answer, as a language model counts; 0: as many as it likes
+  std::string id = {};           // of the session, for the log
 };
 
 // One that is under way; destroying it breaks it off.  One thread.

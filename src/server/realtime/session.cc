@@ -248,7 +248,8 @@ Session::Handled Session::truncate_item(const Json& fields) {
 }
 
 Prompt Session::prompt() {
-  return {.instructions = config_.instructions, .turns = turns(), .max_tokens = config_.max_output_tokens};
+  return {
+      .instructions = config_.instructions, .turns = turns(), .max_tokens = config_.max_output_tokens, .id = order_.id};
 }
 
 // Where texts are read aloud, what has been answered is not read again.

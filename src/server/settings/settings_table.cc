@@ -158,7 +158,7 @@ Rows upstream() {
   return {
       text("upstream", "URL", &Settings::upstream,
            "Language model that answers in sessions of /v1/realtime: base URL of an OpenAI-compatible interface, e.g. "
-           "http://127.0.0.1:11434/v1; empty: none"),
+           "http://127.0.0.1:11434/v1; local:, or local:NAME: the chat_model of this server; empty: none"),
       text("upstream_model", "NAME", &Settings::upstream_model, "Name of the model there; empty: its default"),
       text("upstream_key_file", "FILE", &Settings::upstream_key_file, "File with the key for it"),
       text("upstream_ca_file", "FILE", &Settings::upstream_ca_file,

@@ -58,12 +58,16 @@ bool asks_something(const realtime::Prompt& prompt) {
          std::any_of(prompt.turns.begin(), prompt.turns.end(), [](const auto& turn) { return !turn.text.empty(); });
 }
 
-std::string chat_body(const realtime::Prompt& prompt, const ChatForm& form) {
+Turns turns_to_send(const realtime::Prompt& prompt, const ChatForm& form) {
   Turns turns = {{.role = "system", .text = prompt.instructions.empty() ? form.instructions : prompt.instructions}};
   turns.insert(turns.end(), prompt.turns.begin() + static_cast<std::ptrdiff_t>(first_sent(prompt.turns, form)),
                prompt.turns.end());
+  return joined(std::move(turns));
+}
+
+std::string chat_body(const realtime::Prompt& prompt, const ChatForm& form) {
   Json::Array messages;
-  for (const realtime::Turn& turn : joined(std::move(turns))) messages.push_back(message(turn.role, turn.text));
+  for (const realtime::Turn& turn : turns_to_send(prompt, form)) messages.push_back(message(turn.role, turn.text));
   Json json;
   if (!form.model.empty()) json.set("model", form.model);
   json.set("messages", std::move(messages)).set("stream", true);

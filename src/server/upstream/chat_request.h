@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "server/realtime/reply_source.h"
 
@@ -17,6 +18,8 @@ struct ChatForm {
 
 // Whether there is anything to be answered: a turn with words, or the prompt's own instructions.
 bool asks_something(const realtime::Prompt& prompt);
+// The turns that are sent, the instructions in front: roles alternate, and there is text in each.
+std::vector<realtime::Turn> turns_to_send(const realtime::Prompt& prompt, const ChatForm& form);
 // The body of POST /chat/completions, with `stream`.
 std::string chat_body(const realtime::Prompt& prompt, const ChatForm& form);
 

@@ -1,6 +1,7 @@
 #include "server/upstream/upstream_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/in_quotes.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "server/settings/model_id.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::upstream {
@@ -16,7 +18,7 @@ namespace {
 constexpr size_t kMaxCharacterBytes = 4;  // of UTF-8
 constexpr size_t kMaxUrlBytes = 2048, kMaxKeyBytes = 4096, kMaxCertificateBytes = size_t{1} << 20;
 constexpr int kMaxPort = 65535;
-constexpr std::string_view kHttp = "http://", kHttps = "https://";
+constexpr std::string_view kHttp = "http://", kHttps = "https://", kLocal = "local:";
 
 // The authority in "http://host:port/path".
 std::string_view authority_of(std::string_view url) {
@@ -84,21 +86,63 @@ Status check_certificates(const std::string& path) {
               "'upstream_ca_file': '{}' holds no certificate in PEM; give one that vouches for the upstream", path);
 }
 
+// Settings of an endpoint elsewhere.
+std::array<std::pair<const char*, const std::string*>, 3> remote_settings(const Settings& settings) {
+  return {std::pair("upstream_model", &settings.upstream_model),
+          std::pair("upstream_key_file", &settings.upstream_key_file),
+          std::pair("upstream_ca_file", &settings.upstream_ca_file)};
+}
+
+std::string local_model(const Settings& settings) { return settings.upstream.substr(kLocal.size()); }
+
+Status check_local(const Settings& settings) {
+  if (settings.chat_model.empty())
+    return fail(Code::kInvalidArgument,
+                "'upstream' is {}, and no language model is loaded; name one as 'chat_model', too",
+                in_quotes(settings.upstream));
+  const std::string model = local_model(settings), id = model_id(settings.chat_model);
+  if (!model.empty() && model != id)
+    return fail(Code::kInvalidArgument,
+                "'upstream' is {}, and the language model is called '{}'; give 'local:{}', or 'local:' alone",
+                in_quotes(settings.upstream), id, id);
+  for (const auto& [name, value] : remote_settings(settings))
+    if (!value->empty())
+      return fail(Code::kInvalidArgument, "'{}' is for an upstream at an address, and 'upstream' is {}; leave it out",
+                  name, in_quotes(settings.upstream));
+  return {};
+}
+
+ChatForm form_of(const Settings& settings) {
+  return {.model = settings.upstream_model,
+          .instructions = settings.upstream_instructions,
+          .max_tokens_field = settings.upstream_max_tokens_field,
+          .max_items = static_cast<size_t>(settings.upstream_history_items),
+          .max_characters = static_cast<size_t>(settings.upstream_history_characters)};
+}
+
 }  // namespace
 
+bool is_local(const Settings& settings) { return settings.upstream.starts_with(kLocal); }
+
+LocalUpstream local_upstream(const Settings& settings) {
+  return {.model = local_model(settings),
+          .form = form_of(settings),
+          .max_characters = static_cast<size_t>(settings.max_text_characters)};
+}
+
 Status check_upstream(const Settings& settings) {
-  if (!settings.upstream.empty() && !is_base(settings.upstream))
+  if (!settings.upstream.empty() && !is_local(settings) && !is_base(settings.upstream))
     return fail(Code::kInvalidArgument,
                 "'upstream' is not the address of an interface; give one such as http://127.0.0.1:11434/v1 or "
-                "https://example.org/v1, of at most {} bytes, without user, query or key",
+                "https://example.org/v1, of at most {} bytes, without user, query or key, or 'local:' for the "
+                "'chat_model' of this server",
                 kMaxUrlBytes);
   if (!settings.upstream.empty() && (settings.speech_model.empty()))
     return fail(Code::kInvalidArgument,
                 "'upstream' is set without 'speech_model', so nothing would speak its answers; name a model, too");
+  if (is_local(settings)) return check_local(settings);
   if (!settings.upstream.empty()) return {};
-  for (const auto& [name, value] : {std::pair("upstream_model", &settings.upstream_model),
-                                    std::pair("upstream_key_file", &settings.upstream_key_file),
-                                    std::pair("upstream_ca_file", &settings.upstream_ca_file)})
+  for (const auto& [name, value] : remote_settings(settings))
     if (!value->empty())
       return fail(Code::kInvalidArgument, "'{}' is set without 'upstream'; set the address, too, or leave it out",
                   name);
@@ -115,11 +159,7 @@ Result<Upstream> load_upstream(const Settings& settings) {
                    .timeout_s = settings.upstream_timeout_s,
                    .max_answer_bytes = static_cast<size_t>(settings.upstream_max_answer_kb) * 1024,
                    .max_text_bytes = kMaxCharacterBytes * static_cast<size_t>(settings.max_text_characters)},
-      .form = {.model = settings.upstream_model,
-               .instructions = settings.upstream_instructions,
-               .max_tokens_field = settings.upstream_max_tokens_field,
-               .max_items = static_cast<size_t>(settings.upstream_history_items),
-               .max_characters = static_cast<size_t>(settings.upstream_history_characters)},
+      .form = form_of(settings),
       .max_characters = static_cast<size_t>(settings.max_text_characters)};
   if (!settings.upstream_ca_file.empty()) SYRINX_TRY_VOID(check_certificates(settings.upstream_ca_file));
   if (settings.upstream_key_file.empty()) return upstream;

@@ -17,6 +17,15 @@ struct Upstream {
   size_t max_characters = 0;  // of an answer; what is more is not spoken
 };
 
+// 'upstream' is "local:" and a name: the language model of this process answers.
+bool is_local(const Settings& settings);
+struct LocalUpstream {
+  std::string model = {};  // as 'upstream' names it; empty: the only one
+  ChatForm form = {};
+  size_t max_characters = 0;  // of an answer; what is more is not spoken
+};
+LocalUpstream local_upstream(const Settings& settings);
+
 // Checks that need no file: the URL, and that nothing is set without it.  kInvalidArgument.
 Status check_upstream(const Settings& settings);
 // With the files, of at most 4 kB (the key) and 1 MB; 'upstream' is not empty.  kInvalidArgument, kNotFound, kIo,
