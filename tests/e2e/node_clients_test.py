@@ -44,6 +44,20 @@ class OpenAi(Node):
         sound.write_bytes(wav(tone(1)))
         self.check(self.run_node("node_clients.mjs", f"http://{self.host}:{self.port}/v1", sound, TEXT))
 
+    def test_chat(self):
+        folder = DATA / "llama/chat_smollm"
+        known = json.loads((folder / "expected.json").read_text())[1]
+        tokens = len(known["answer"])
+        self.start_server("--api-key-file", self.keys, model=["--speech-model", "", "--recognition-model", "", "--chat-model",
+                                                              folder / "chat_smollm.gguf", "--chat-precision", "f32"])
+        seen = self.run_node("node_chat.mjs", f"http://{self.host}:{self.port}/v1", json.dumps(known["messages"]), str(tokens))
+        self.assertEqual((seen["whole"]["message"]["content"], seen["whole"]["finish_reason"]), (known["text"], "length"))
+        self.assertEqual((seen["streamed"]["text"], seen["streamed"]["reason"]), (known["text"], "length"))
+        self.assertEqual(seen["streamed"]["usage"]["completion_tokens"], tokens)
+        self.assertEqual(seen["left"], "assistant")
+        self.assertEqual(seen["refused"], {"kind": "NotFoundError", "status": 404, "code": "model_not_found", "param": "model"})
+        self.wait_for(lambda: self.free_slots("chat") == 4)
+
     def check(self, seen):
         self.assertIn("english", seen["models"])
         key = {"Authorization": "Bearer secret"}

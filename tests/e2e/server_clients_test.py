@@ -117,6 +117,69 @@ class OpenAi(Server):
         self.check_same(sounds[3], alone.content)
 
 
+class Chat(Server):
+    """A small random language model, whose answers in f32 are known."""
+
+    def setUp(self):
+        super().setUp()
+        folder = DATA / "llama/chat_smollm"
+        self.known = json.loads((folder / "expected.json").read_text())[0]
+        self.start_server(model=["--speech-model", "", "--recognition-model", "", "--chat-model", folder / "chat_smollm.gguf",
+                                 "--chat-precision", "f32", "--chat-slots", "1"])
+        self.client = openai.OpenAI(base_url=f"http://{self.host}:{self.port}/v1", api_key="any", max_retries=0)
+        self.create = functools.partial(self.client.chat.completions.create, model="gpt-4o-mini", temperature=0,
+                                        messages=self.known["messages"], max_completion_tokens=len(self.known["answer"]))
+
+    def tearDown(self):
+        self.client.close()
+        super().tearDown()
+
+    def test_whole_answer(self):
+        answer = self.create()
+        self.assertEqual((answer.choices[0].message.role, answer.choices[0].message.content), ("assistant", self.known["text"]))
+        self.assertEqual((answer.model, answer.choices[0].finish_reason), ("chat_smollm", "length"))
+        self.assertEqual(answer.usage.prompt_tokens, len(self.known["ids"]))
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + answer.usage.completion_tokens)
+        raw = self.client.chat.completions.with_raw_response.create(model="chat_smollm", messages=self.known["messages"],
+                                                                    max_tokens=1, logprobs=True)
+        self.assertEqual(raw.headers["X-Syrinx-Ignored"], "logprobs")
+
+    def test_streams(self):
+        chunks = list(self.create(stream=True, stream_options={"include_usage": True}))
+        self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks[:-1]), self.known["text"])
+        self.assertEqual(chunks[-2].choices[0].finish_reason, "length")
+        self.assertEqual(chunks[-1].usage.completion_tokens, len(self.known["answer"]))
+        with self.client.chat.completions.stream(model="chat_smollm", messages=self.known["messages"], temperature=0,
+                                                 max_completion_tokens=len(self.known["answer"])) as stream:
+            events = list(stream)
+        self.assertEqual(events[-1].type, "content.done")
+        self.assertEqual(events[-1].content, self.known["text"])
+
+    def test_a_stream_that_is_closed_frees_the_slot(self):
+        stream = self.create(stream=True, temperature=2, top_p=1, max_completion_tokens=4000)
+        next(iter(stream))
+        with self.assertRaises(openai.InternalServerError) as caught:
+            self.create()
+        self.assertEqual(caught.exception.code, "no_free_slot")
+        stream.close()
+        self.wait_for(lambda: self.free_slots("chat") == 1)
+        self.create()
+
+    def test_errors_are_its_own_exceptions(self):
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.create(model="llama3")
+        self.assertEqual((caught.exception.code, caught.exception.param), ("model_not_found", "model"))
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.create(temperature=3)
+        self.assertEqual(caught.exception.param, "temperature")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.create(messages=[{"role": "user", "content": "Hello. " * 5000}], stream=True)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.create(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}]}])
+        self.assertIn("images are not supported", caught.exception.message)
+
+
 class Transcriptions(Server):
     """The small random Whisper hears words of its own in a tone; their sense does not matter here.  In f32, since int8
     rounds a little differently from processor to processor, and random weights then hear something else, or nothing."""

@@ -268,5 +268,82 @@ class Faults(Upstream):
         self.lines = []
 
 
+class Local(Realtime):
+    """The small random language model of this server, whose answers in f32 are known, in place of an endpoint."""
+
+    def serve(self, *arguments):
+        folder = DATA / "llama/chat_smollm"
+        self.known = json.loads((folder / "expected.json").read_text())
+        self.start_server("--chat-model", folder / "chat_smollm.gguf", "--chat-precision", "f32", "--chat-slots", "1",
+                          "--upstream", "local:chat_smollm", "--upstream-instructions", "", *arguments)
+
+    def respond(self, client, **response):
+        self.say(client, "response.create", response=response)
+        return self.hear_until(client, "response.done")
+
+    def write(self, client, text):
+        self.say(client, "conversation.item.create", item={**SPOKEN, "content": [{"type": "input_text", "text": text}]})
+        self.hear_until(client, "conversation.item.done")
+
+    def test_answers_are_the_models(self):
+        self.serve()
+        known = self.known[0]
+        with self.session("?model=chat_smollm") as client:
+            self.write(client, known["messages"][0]["content"])
+            seen = []
+            for _ in range(20):  # drawn by the model's usual sampling, of another seed each time
+                events = self.respond(client, output_modalities=["text"], max_output_tokens=5, conversation="none")
+                deltas = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+                response = events[-1]["response"]
+                self.assertEqual(response["output"][0]["content"][0]["text"], deltas)
+                self.assertEqual(response["status_details"], {"type": "incomplete", "reason": "max_output_tokens"}, response)
+                seen.append(deltas)
+        self.assertGreater(len(set(seen)), 1)
+        self.wait_for(lambda: self.metric('syrinx_tokens_total{model="chat_smollm",kind="answer"}') == 100)
+        self.assertEqual(self.metric('syrinx_tokens_total{model="chat_smollm",kind="prompt"}'), 20 * len(known["ids"]))
+        self.end_server()
+        self.assertEqual({(line["id"] != "", line["stopped"]) for line in self.logged("answer")}, {(True, "length")})
+
+    def test_answers_are_spoken(self):
+        self.serve()
+        with self.session() as client:
+            sound = b""
+            for _ in range(20):  # some of a random model's answers have no word
+                self.write(client, "Tell me a story of a boat.")
+                sound += self.sound_of(self.respond(client, max_output_tokens=20))
+                if sound:
+                    break
+        self.assertGreater(len(sound), 10000)
+
+    def test_cancelled_answers_free_the_slot(self):
+        self.serve()
+        with self.session() as client:
+            self.write(client, "Tell me a story of a boat.")
+            for _ in range(3):
+                self.say(client, "response.create", response={"output_modalities": ["text"]})
+                self.hear_until(client, "response.output_text.delta")
+                self.say(client, "response.cancel")
+                done_event = self.hear_until(client, "response.done")[-1]
+                self.assertIn(done_event["response"]["status"], ("cancelled", "completed", "incomplete"))
+                self.wait_for(lambda: self.free_slots("chat") == 1)
+
+    def test_busy_slots_fail_the_response_alone(self):
+        self.serve()
+        with self.session() as client, self.session() as other:
+            for each in (client, other):
+                self.write(each, "Tell me a story of a boat.")
+            self.say(client, "response.create", response={"output_modalities": ["text"]})
+            self.hear_until(client, "response.created")
+            failed = None
+            while self.free_slots("chat") == 0 and failed is None:
+                response = self.respond(other, output_modalities=["text"])[-1]["response"]
+                failed = response if response["status"] == "failed" else None
+            self.say(client, "response.cancel")
+            self.wait_for(lambda: self.free_slots("chat") == 1)
+            if failed is not None:  # else the answer had ended before
+                self.assertIn("the only slot is busy", failed["status_details"]["error"]["message"])
+            self.assertNotEqual(self.respond(other, output_modalities=["text"], max_output_tokens=3)[-1]["response"]["status"], "failed")
+
+
 if __name__ == "__main__":
     unittest.main()

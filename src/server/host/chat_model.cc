@@ -75,7 +75,11 @@ Status ChatModel::warm_up() const {
   ChatRequest request;
   request.messages.push_back({.role = text::ChatRole::kUser, .content = "Hello."});
   request.max_tokens = 1;
-  SYRINX_TRY(const std::unique_ptr<ChatAnswer> answer, engine_->start(std::move(request)));
+  auto started = engine_->start(std::move(request));
+  if (!started && started.error().code == Code::kLimitExceeded)
+    return fail(Code::kLimitExceeded, "'chat_context' gives {} tokens, which have no room for a greeting; raise it",
+                engine_->context());
+  SYRINX_TRY(const std::unique_ptr<ChatAnswer> answer, std::move(started));
   std::string text;
   for (bool goes_on = true; goes_on;) {
     SYRINX_TRY(goes_on, answer->next(text));
