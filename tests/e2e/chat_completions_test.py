@@ -1,6 +1,7 @@
 """POST /v1/chat/completions of `syrinx serve` with a small random language model, whose answers in f32 are known."""
 import json
 import re
+import shutil
 import threading
 import unittest
 
@@ -10,6 +11,7 @@ from server import Server
 TINY = DATA / "llama/chat_smollm/chat_smollm.gguf"
 KNOWN = json.loads((DATA / "llama/chat_smollm/expected.json").read_text())
 CHAT = ["--speech-model", "", "--recognition-model", "", "--chat-model", TINY, "--chat-precision", "f32", "--chat-threads", "1"]
+GREEDY = {"temperature": 0, "repetition_penalty": 1}
 HI = [{"role": "user", "content": "Hello, who are you?"}]
 
 
@@ -32,10 +34,10 @@ class Chat(Server):
         self.assertEqual(last, "[DONE]")
         return [json.loads(each) for each in data]
 
-    def begin(self, **fields):
-        """A streamed answer without an end on a plain socket, once its first event is there."""
-        body = json.dumps({"messages": HI, "stream": True, "seed": 1, "temperature": 2, "top_p": 1, **fields}).encode()
-        connection = self.connect()
+    def hold(self):
+        """A socket whose owner reads only the beginning of a streamed answer, of more bytes than sockets and queues hold."""
+        body = json.dumps({"messages": HI, "stream": True, **GREEDY}).encode()
+        connection = self.connect(receive_bytes=4096)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         heard = b""
         while b"chat.completion.chunk" not in heard:
@@ -46,11 +48,11 @@ class Chat(Server):
         self.serve()
         for known in KNOWN:
             tokens = len(known["answer"])
-            whole = self.answer(known["messages"], temperature=0, max_tokens=tokens)
+            whole = self.answer(known["messages"], **GREEDY, max_tokens=tokens)
             choice, usage = whole["choices"][0], whole["usage"]
             self.assertEqual((choice["message"]["content"], choice["finish_reason"]), (known["text"], "length"))
             self.assertEqual((usage["prompt_tokens"], usage["completion_tokens"]), (len(known["ids"]), tokens))
-            *chunks, end, used = self.events(known["messages"], temperature=0, max_tokens=tokens, stream_options={"include_usage": True})
+            *chunks, end, used = self.events(known["messages"], **GREEDY, max_tokens=tokens, stream_options={"include_usage": True})
             self.assertEqual(chunks[0]["choices"][0]["delta"], {"role": "assistant", "content": ""})
             self.assertEqual("".join(each["choices"][0]["delta"]["content"] for each in chunks), known["text"])
             self.assertEqual(end["choices"][0]["finish_reason"], "length")
@@ -62,7 +64,7 @@ class Chat(Server):
         got = [None] * len(KNOWN)
 
         def ask(at):
-            got[at] = self.answer(KNOWN[at]["messages"], temperature=0, max_tokens=40)["choices"][0]["message"]["content"]
+            got[at] = self.answer(KNOWN[at]["messages"], **GREEDY, max_tokens=40)["choices"][0]["message"]["content"]
 
         threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(KNOWN))]
         for thread in threads:
@@ -79,8 +81,10 @@ class Chat(Server):
         self.assertEqual(len(set(texts)), 4)
 
     def test_who_leaves_frees_the_slot(self):
-        self.serve("--chat-slots", "1")
-        connection = self.begin()
+        model = self.folder / ("m" * 200 + ".gguf")  # its name is in each event
+        shutil.copy(TINY, model)
+        self.start_server("--chat-slots", "1", "--chat-model", model, model=CHAT[:4] + CHAT[6:])
+        connection = self.hold()
         self.assertEqual(self.free_slots("chat"), 0)
         headers, message = self.check_refused(503, "no_free_slot", None, "POST", "/v1/chat/completions", {"messages": HI})
         self.assertEqual(headers["Retry-After"], "1")
@@ -88,7 +92,7 @@ class Chat(Server):
         connection.close()
         self.wait_for(lambda: self.free_slots("chat") == 1)
         self.answer(max_tokens=1)
-        self.wait_for(lambda: self.metric('syrinx_answers_total{model="chat_smollm",reason="cancelled"}') == 1)
+        self.wait_for(lambda: self.metric('syrinx_answers_total{model="%s",reason="cancelled"}' % model.stem) == 1)
 
     def test_long_conversations_are_refused_in_a_sentence(self):
         self.serve("--chat-context", "128")

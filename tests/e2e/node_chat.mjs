@@ -3,7 +3,7 @@ import OpenAI from "openai";
 
 const [base, messages, tokens] = process.argv.slice(2);
 const client = new OpenAI({ baseURL: base, apiKey: "secret", maxRetries: 0 });
-const asked = { model: "gpt-4o-mini", messages: JSON.parse(messages), temperature: 0, max_completion_tokens: Number(tokens) };
+const asked = { model: "gpt-4o-mini", messages: JSON.parse(messages), temperature: 0, repetition_penalty: 1, max_completion_tokens: Number(tokens) };
 
 async function streamed() {
   const chunks = [];

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from program import tiny_whisper
+from program import DATA, tiny_whisper
 from server import MODEL, Server
 
 CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
@@ -18,7 +18,8 @@ class OpenApi(Server):
         keys = self.folder / "keys"
         keys.write_text("secret\n")
         self.start_server("--api-key-file", keys, "--max-text-characters", "100", "--recognition-model",
-                          tiny_whisper(self.folder / "tiny"), model=MODEL[2:])
+                          tiny_whisper(self.folder / "tiny"), "--chat-model", DATA / "llama/chat_smollm/chat_smollm.gguf",
+                          model=MODEL[2:])
         paths = json.loads(self.request("GET", "/openapi.json")[2])["paths"]
         operations = sum(len(each) for path, each in paths.items() if path != "/openapi.json")  # which it has read already
         made = asked = 0

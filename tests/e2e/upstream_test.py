@@ -291,7 +291,7 @@ class Local(Realtime):
         with self.session("?model=chat_smollm") as client:
             self.write(client, known["messages"][0]["content"])
             seen = []
-            for _ in range(20):  # drawn by the model's usual sampling, of another seed each time
+            for _ in range(8):  # drawn by the model's usual sampling, of another seed each time
                 events = self.respond(client, output_modalities=["text"], max_output_tokens=5, conversation="none")
                 deltas = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
                 response = events[-1]["response"]
@@ -299,8 +299,8 @@ class Local(Realtime):
                 self.assertEqual(response["status_details"], {"type": "incomplete", "reason": "max_output_tokens"}, response)
                 seen.append(deltas)
         self.assertGreater(len(set(seen)), 1)
-        self.wait_for(lambda: self.metric('syrinx_tokens_total{model="chat_smollm",kind="answer"}') == 100)
-        self.assertEqual(self.metric('syrinx_tokens_total{model="chat_smollm",kind="prompt"}'), 20 * len(known["ids"]))
+        self.wait_for(lambda: self.metric('syrinx_tokens_total{model="chat_smollm",kind="answer"}') == 40)
+        self.assertEqual(self.metric('syrinx_tokens_total{model="chat_smollm",kind="prompt"}'), 8 * len(known["ids"]))
         self.end_server()
         self.assertEqual({(line["id"] != "", line["stopped"]) for line in self.logged("answer")}, {(True, "length")})
 
@@ -308,7 +308,7 @@ class Local(Realtime):
         self.serve()
         with self.session() as client:
             sound = b""
-            for _ in range(20):  # some of a random model's answers have no word
+            for _ in range(12):  # some of a random model's answers have no word
                 self.write(client, "Tell me a story of a boat.")
                 sound += self.sound_of(self.respond(client, max_output_tokens=20))
                 if sound:
@@ -326,23 +326,6 @@ class Local(Realtime):
                 done_event = self.hear_until(client, "response.done")[-1]
                 self.assertIn(done_event["response"]["status"], ("cancelled", "completed", "incomplete"))
                 self.wait_for(lambda: self.free_slots("chat") == 1)
-
-    def test_busy_slots_fail_the_response_alone(self):
-        self.serve()
-        with self.session() as client, self.session() as other:
-            for each in (client, other):
-                self.write(each, "Tell me a story of a boat.")
-            self.say(client, "response.create", response={"output_modalities": ["text"]})
-            self.hear_until(client, "response.created")
-            failed = None
-            while self.free_slots("chat") == 0 and failed is None:
-                response = self.respond(other, output_modalities=["text"])[-1]["response"]
-                failed = response if response["status"] == "failed" else None
-            self.say(client, "response.cancel")
-            self.wait_for(lambda: self.free_slots("chat") == 1)
-            if failed is not None:  # else the answer had ended before
-                self.assertIn("the only slot is busy", failed["status_details"]["error"]["message"])
-            self.assertNotEqual(self.respond(other, output_modalities=["text"], max_output_tokens=3)[-1]["response"]["status"], "failed")
 
 
 if __name__ == "__main__":

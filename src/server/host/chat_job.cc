@@ -93,7 +93,7 @@ const char* ChatJob::reason() const {
   const std::string_view outcome = this->outcome();
   if (outcome == "error") return fault().empty() ? "refused" : "error";
   if (outcome != "done") return this->outcome();
-  return end_ == ChatEnd::kStop || end_ == ChatEnd::kStopText ? "stop" : "length";
+  return is_whole(end_) ? "stop" : "length";
 }
 
 void ChatJob::report() const {

@@ -12,6 +12,9 @@
 
 namespace syrinx::server {
 
+// Whether an answer ends where its model, or a stop text, ended it; else it has been cut short.
+inline bool is_whole(ChatEnd end) { return end == ChatEnd::kStop || end == ChatEnd::kStopText; }
+
 class ChatSink {
  public:
   virtual ~ChatSink() = default;

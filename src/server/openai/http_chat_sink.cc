@@ -11,9 +11,7 @@ namespace {
 
 constexpr const char* kChunk = "chat.completion.chunk";
 
-const char* finish_reason(ChatEnd end) {
-  return end == ChatEnd::kMaxTokens || end == ChatEnd::kContext ? "length" : "stop";
-}
+const char* finish_reason(ChatEnd end) { return is_whole(end) ? "stop" : "length"; }
 
 Json usage_json(const ChatUsage& usage) {
   Json details, json;

@@ -41,7 +41,7 @@ class LocalSink final : public ChatSink {
   }
   Status finish(ChatEnd end, const ChatUsage& /*usage*/) override {
     const std::lock_guard lock(exchange_->mutex);
-    exchange_->cut_short = end == ChatEnd::kMaxTokens || end == ChatEnd::kContext ? kTooLong : nullptr;
+    exchange_->cut_short = is_whole(end) ? nullptr : kTooLong;
     return {};
   }
   bool fail(const HttpError& error) override {
