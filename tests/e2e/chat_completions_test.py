@@ -80,7 +80,7 @@ class Chat(Server):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(len(set(texts)), 4)
 
-    def test_who_leaves_frees_the_slot(self):
+    def test_a_client_that_leaves_frees_the_slot(self):
         model = self.folder / ("m" * 200 + ".gguf")  # its name is in each event
         shutil.copy(TINY, model)
         self.start_server("--chat-slots", "1", "--chat-model", model, model=CHAT[:4] + CHAT[6:])

@@ -81,7 +81,7 @@ void ChatJob::note_first_token() {
   metrics().observe("syrinx_time_to_first_token_seconds", {{"model", model_->id()}}, *first_token_s_);
 }
 
-// What the engine says of a request is about its messages: all other fields have been checked.
+// All fields but the messages have been checked, so that the engine speaks of these.
 HttpError ChatJob::told(const Error& error) const {
   if (model_->names_its_files(error.message)) return http_error({Code::kInternal, error.message});
   if (error.code == Code::kLimitExceeded)

@@ -23,7 +23,7 @@ constexpr std::array kForeignParts = {
     Part{"input_file", "files"},
 };
 
-// What answers of other servers have beside their text, and clients send back.
+// Fields of answers of other servers beside their text, which clients send back.
 constexpr std::array<std::string_view, 5> kPassedOver = {"name", "refusal", "annotations", "reasoning_content",
                                                          "reasoning"};
 constexpr std::array<std::string_view, 4> kOfTools = {"tool_calls", "tool_call_id", "function_call", "audio"};

@@ -83,7 +83,7 @@ Checked take_stop(const Json& value, CompletionRequest& request) {
   return {};
 }
 
-// Of two limits the smaller one holds.
+// The smaller one of two limits holds.
 Checked take_limit(const Json& value, const char* field, CompletionRequest& request) {
   double number = 0;
   auto taken = take_whole(value, field, 1, kMaxTokens, number);

@@ -27,7 +27,7 @@ class CappedReply final : public realtime::Reply {
   std::optional<Error> fault_;
 };
 
-// What a prompt without words is refused with: kInvalidArgument.
+// The refusal of a prompt without words: kInvalidArgument.
 Error nothing_asked();
 
 }  // namespace syrinx::server::upstream

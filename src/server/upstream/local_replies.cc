@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kTooLong = "max_output_tokens";  // as OpenAI's interface calls it
 
-// What the slot's thread has made, until the session takes it.
+// Text that the slot's thread has made, until the session takes it.
 struct Exchange {
   Waker waker;
   std::mutex mutex;
