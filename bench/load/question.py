@@ -11,6 +11,7 @@ import argparse
 import array
 import asyncio
 import base64
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -71,6 +72,8 @@ async def ask(host: str, port: int, clip: live.Clip, silence_ms: int) -> Asked:
                     "conversation.item.input_audio_transcription.completed": "words are known",
                     "response.output_audio_transcript.delta": "first words of the answer",
                     "response.output_audio.delta": "first sound"}.get(event["type"])
+            if event["type"] == "response.created" and not said.done():
+                raise live.Broken("the server has answered in a pause of the question; give a longer --silence-ms")
             if name and said.done():
                 asked.stages.setdefault(name, time.monotonic() - said.result())
             if event["type"].endswith("transcription.completed"):
@@ -80,6 +83,8 @@ async def ask(host: str, port: int, clip: live.Clip, silence_ms: int) -> Asked:
             done = await asyncio.wait_for(live._until(socket, "response.done", told), 120)
         finally:
             speaker.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await speaker
     if done["response"]["status"] != "completed":
         raise live.Broken(str(done["response"]))
     asked.answer = "".join(part.get("transcript", "") for item in done["response"]["output"] for part in item["content"])

@@ -7,7 +7,7 @@
 namespace syrinx {
 namespace {
 
-tl::unexpected<Error> out_of_range(const char* name, double value, const char* allowed) {
+tl::unexpected<Error> out_of_range(const char* name, float value, const char* allowed) {
   return fail(Code::kInvalidArgument, "'{}' is {}; give {}", name, value, allowed);
 }
 
@@ -20,7 +20,7 @@ Status check_chat_sampling(const ChatSampling& s) {
   if (s.top_p && !(*s.top_p > 0 && *s.top_p <= 1)) return out_of_range("top_p", *s.top_p, "more than 0, at most 1");
   if (s.min_p && !within(*s.min_p, 0, 1)) return out_of_range("min_p", *s.min_p, "0 to 1");
   if (s.top_k && (*s.top_k < 0 || *s.top_k > ChatSampling::kMaxTopK))
-    return out_of_range("top_k", *s.top_k, "0 to 1048576, 0 for all");
+    return fail(Code::kInvalidArgument, "'top_k' is {}; give 0 to {}, 0 for all", *s.top_k, ChatSampling::kMaxTopK);
   if (s.repetition_penalty && !within(*s.repetition_penalty, 1 / ChatSampling::kMaxPenalty, ChatSampling::kMaxPenalty))
     return out_of_range("repetition_penalty", *s.repetition_penalty, "0.5 to 2");
   return {};
@@ -33,13 +33,13 @@ Status check_chat_request(const ChatRequest& request) {
     return fail(Code::kLimitExceeded, "{} messages, the limit is {}; leave older ones out", request.messages.size(),
                 ChatRequest::kMaxMessages);
   size_t bytes = 0;
-  for (const text::ChatMessage& message : request.messages) {
-    bytes += message.content.size();
-    if (text::find_invalid(message.content)) return fail(Code::kInvalidArgument, "a message is not valid UTF-8");
-  }
+  for (const text::ChatMessage& message : request.messages) bytes += message.content.size();
   if (bytes > ChatRequest::kMaxContentBytes)
     return fail(Code::kLimitExceeded, "messages of {} bytes in all, the limit is {}; leave older ones out", bytes,
                 ChatRequest::kMaxContentBytes);
+  for (size_t n = 0; n < request.messages.size(); ++n)
+    if (text::find_invalid(request.messages[n].content))
+      return fail(Code::kInvalidArgument, "message {} is not valid UTF-8; give text", n + 1);
   if (request.stops.size() > ChatRequest::kMaxStops)
     return fail(Code::kInvalidArgument, "{} texts to stop at; give {} at most", request.stops.size(),
                 ChatRequest::kMaxStops);

@@ -1,6 +1,7 @@
 #include "engine/schedule/rounds.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace syrinx {
 
@@ -38,6 +39,7 @@ void Rounds::enter(Request& own) {
 void Rounds::insert(Request& own) {
   const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->due_ns; };
   waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), own.due_ns, later), &own);
+  if (gathers_ && waiting_.size() >= last_members_) arrived_.notify_one();
 }
 
 void Rounds::wait(Request& own) {
@@ -67,6 +69,7 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   StepQueue::Turn turn(queue_, own.place);
   lock.lock();
   leader_ = nullptr;
+  gather(lock);
   const bool is_chosen = choose_for(own);
   lock.unlock();
   try {
@@ -82,6 +85,8 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
     request->done = true;
     if (request != &own) request->changed.notify_one();
   }
+  last_members_ = round_.size();
+  last_end_ns_ = queue_.clock().now_ns();
   leave_out_left();
   is_led_ = !waiting_.empty();
   if (!is_led_) return;
@@ -90,11 +95,23 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   if (&next != &own) next.changed.notify_one();
 }
 
+// Members of the last round come again within a moment: one round for all of them takes less than one for each.
+void Rounds::gather(std::unique_lock<std::mutex>& lock) {
+  const int64_t patience = patience_ns();
+  if (patience == 0 || waiting_.size() >= last_members_) return;
+  const int64_t left_ns = last_end_ns_ + patience - queue_.clock().now_ns();
+  if (left_ns <= 0) return;
+  gathers_ = true;
+  arrived_.wait_for(lock, std::chrono::nanoseconds(left_ns), [&] { return waiting_.size() >= last_members_; });
+  gathers_ = false;
+}
+
 // How long it took is counted by how many it served; batch work is no stream.
 void Rounds::make_one(StepQueue::Turn& turn) {
-  const int64_t began_ns = queue_.clock().now_ns();
+  const int64_t began_ns = queue_.clock().now_ns(), waited_ns = turn.waited_ns();
   make(round_, turn);
-  if (!turn.makes_nothing() && turn.is_due()) queue_.note_round(round_.size(), queue_.clock().now_ns() - began_ns);
+  const int64_t took_ns = queue_.clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns);
+  if (!turn.makes_nothing() && turn.is_due()) queue_.note_round(round_.size(), took_ns);
 }
 
 // False: the choice failed.  The request ends with what was thrown; all others wait for the next round.

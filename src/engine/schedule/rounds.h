@@ -3,7 +3,8 @@
 //
 // The first request joins the scheduler's queue for all; those that come before its turn are served with it.  Its
 // thread works, and then lets the request that is due next join, before the turn ends.  No thread of its own, no delay
-// to gather more, and a request that is alone passes nothing to another thread.
+// to gather more unless a class asks for it (patience_ns), and a request that is alone passes nothing to another
+// thread.
 //
 // Any number of threads.  Nothing is allocated as long as no more threads ask at once than it was made for.
 #pragma once
@@ -56,6 +57,9 @@ class Rounds {
   void enter(Request& own);
   void wait(Request& own);
 
+  // So long behind a round the next one waits, in its turn, for as many requests as that one had; 0: it does not.  By
+  // the lock of this class.
+  virtual int64_t patience_ns() const { return 0; }
   // Moves requests from `waiting`, the earliest due first, to `round`, at least one.  By the lock of this class.  What
   // it throws reaches the request whose thread calls it; all others wait for the next round.
   virtual void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) = 0;
@@ -69,6 +73,7 @@ class Rounds {
   bool choose_for(Request& own);
   void make_one(StepQueue::Turn& turn);
   void leave_out_left();
+  void gather(std::unique_lock<std::mutex>& lock);
 
   StepQueue& queue_;
   mutable std::mutex mutex_;
@@ -76,6 +81,10 @@ class Rounds {
   Request* leader_ = nullptr;      // that waits in the scheduler's queue
   std::vector<Request*> waiting_;  // in the order in which they are due
   std::vector<Request*> round_;    // of the thread that works
+  size_t last_members_ = 0;        // of the last round, which ended then
+  int64_t last_end_ns_ = 0;
+  bool gathers_ = false;
+  std::condition_variable arrived_ = {};
 };
 
 }  // namespace syrinx

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 constexpr size_t kMaxEnds = 64;
+constexpr float kMaxTopK = 1 << 20;
 
 // The pre-tokenizers that GGUF files name, and the rest that their makers' tokenizer.json says.
 constexpr struct {
@@ -120,15 +121,16 @@ std::optional<TemplateSampling> sampling_in(const Json& config) {
   };
   const Json* const draws = config.find("do_sample");
   if (draws == nullptr || draws->boolean() == nullptr || !*draws->boolean()) return std::nullopt;
+  const float top_k = number("top_k", 50);
+  if (!(top_k >= 0 && top_k <= kMaxTopK)) return std::nullopt;
   // transformers' own where the file says nothing.
   TemplateSampling sampling{.temperature = number("temperature", 1),
                             .top_p = number("top_p", 1),
-                            .top_k = static_cast<int>(number("top_k", 50)),
+                            .top_k = static_cast<int>(top_k),
                             .repetition_penalty = number("repetition_penalty", 1),
                             .source = "generation_config.json"};
   const bool is_sound = sampling.temperature >= 0 && sampling.temperature <= 2 && sampling.top_p > 0 &&
-                        sampling.top_p <= 1 && sampling.top_k >= 0 && sampling.repetition_penalty >= 0.5f &&
-                        sampling.repetition_penalty <= 2;
+                        sampling.top_p <= 1 && sampling.repetition_penalty >= 0.5f && sampling.repetition_penalty <= 2;
   return is_sound ? std::optional(sampling) : std::nullopt;
 }
 

@@ -38,7 +38,7 @@ TEST(ChatRequest, SamplingStaysInItsRanges) {
     request.sampling = sampling;
     expect_refused(request, Code::kInvalidArgument, says);
   };
-  refused({.temperature = -1.0f}, "'temperature' is -1; give 0 to 2");
+  refused({.temperature = 2.1f}, "'temperature' is 2.1; give 0 to 2");
   refused({.temperature = std::numeric_limits<float>::quiet_NaN()}, "'temperature'");
   refused({.top_p = 0.0f}, "'top_p' is 0");
   refused({.min_p = 1.5f}, "'min_p'");

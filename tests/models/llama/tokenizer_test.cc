@@ -113,6 +113,8 @@ TEST_F(FolderTokenizer, SamplingIsTheGenerationConfigs) {
   const Tokenizer odd = good(weights());
   EXPECT_EQ(odd.sampling()->temperature, 0.7f);
   EXPECT_TRUE(odd.ends(699));
+  write(place_ / "generation_config.json", R"({"do_sample": true, "temperature": 1, "top_k": 1e30})");
+  EXPECT_EQ(good(weights()).sampling()->temperature, 0.7f);
 }
 
 TEST_F(FolderTokenizer, MissingVocabularyIsNamed) {

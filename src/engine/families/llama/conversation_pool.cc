@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/due.h"
 #include "engine/schedule/due_queue.h"
 
 namespace syrinx::llama {
@@ -31,9 +32,10 @@ bool ConversationPool::read(const Reading& reading) {
     PassRequest part;
     part.reading = reading;
     part.reading.ids = left;
-    part.due_ns = reading.due_ns;
+    // Waited for since now: what has been asked for before goes first, be it the first sound of this answer's speech.
+    part.due_ns = reading.is_batch ? kNeverDue : std::max<int64_t>(queue().clock().now_ns(), 1);
     part.is_wanted = reading.is_wanted;
-    reading.due_ns == kNeverDue ? batch_.serve(part) : serve(part);
+    reading.is_batch ? batch_.serve(part) : serve(part);
     if (!part.is_read) return false;
     left = left.subspan(part.rows);
   }
@@ -66,10 +68,11 @@ void ConversationPool::make(std::span<Request* const> round, StepQueue::Turn& tu
   for (PassRequest* const request : passes.round) request->is_read = true;
 }
 
-// So many that they take about a step of the scheduler's.
+// So many that they take about a step of the scheduler's; one by one until it is known.
 size_t ConversationPool::layers_of_job(const Passes& passes, size_t rows) const {
   const auto layers = weights().config.layers;
-  const double pass_ns = std::max(passes.step_ns, passes.row_ns * static_cast<double>(rows));
+  const double pass_ns = rows < kManyRows ? passes.step_ns : passes.row_ns * static_cast<double>(rows);
+  if (pass_ns <= 0) return 1;
   if (pass_ns <= static_cast<double>(DueQueue::kStepNs)) return layers;
   return static_cast<size_t>(static_cast<double>(DueQueue::kStepNs) / pass_ns * static_cast<double>(layers)) + 1;
 }
@@ -85,9 +88,7 @@ void ConversationPool::run_pass(Passes& passes, StepQueue::Turn& turn) {
     rows += request->rows;
   }
   const int64_t began_ns = queue().clock().now_ns(), waited_ns = turn.waited_ns();
-  PassCut cut{.layers = layers_of_job(passes, rows)};
-  const Scheduler& scheduler = queue().scheduler();  // a stream that is open may have a frame to make at any moment
-  if (scheduler.open() > 0 || scheduler.waiting() > 0) cut.between = [&turn] { turn.give_way(); };
+  const PassCut cut{.between = [&turn] { turn.give_way(); }, .layers = layers_of_job(passes, rows)};
   const View<float, 2> logits = passes.model.read(passes.tokens, wanted, cut);
   const auto took_ns = static_cast<double>(queue().clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns));
   rows < kManyRows ? passes.step_ns = took_ns : passes.row_ns = took_ns / static_cast<double>(rows);

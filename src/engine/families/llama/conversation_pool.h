@@ -14,7 +14,6 @@
 #include <span>
 #include <vector>
 
-#include "base/due.h"
 #include "engine/schedule/rounds.h"
 #include "models/llama/language_model.h"
 #include "nn/runner.h"
@@ -30,7 +29,7 @@ class ConversationPool final : public Rounds {
     std::span<const int32_t> ids;  // at least one; they fit into the cache
     nn::KvCache* cache = nullptr;
     std::span<float> logits = {};  // [V], of the token that follows the last one; empty: they are not wanted
-    int64_t due_ns = kNeverDue;    // kNeverDue: batch work
+    bool is_batch = false;
     const std::function<bool()>* is_wanted = nullptr;  // as Rounds::Request's
   };
   // Waits until all has been read.  False: it is not wanted any more, and a part may have been read.
@@ -49,6 +48,7 @@ class ConversationPool final : public Rounds {
     using Rounds::serve;
 
    private:
+    int64_t patience_ns() const override { return pool_.late_.patience_ns(); }
     void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { choose_rows(waiting, round); }
     void make(std::span<Request* const> round, StepQueue::Turn& turn) override { pool_.make(round, turn, pool_.late_); }
 
@@ -65,8 +65,11 @@ class ConversationPool final : public Rounds {
     std::vector<PassRequest*> round = {};  // that is made, in its turn
     std::vector<LanguageModel::Tokens> tokens = {};
     double step_ns = 0, row_ns = 0;  // of a pass of few rows, and a row of one of many; 0: not measured
+    // So long a round waits for the members of the last one, whose answers draw their tokens.
+    int64_t patience_ns() const { return static_cast<int64_t>(step_ns / 8); }
   };
   static void choose_rows(std::vector<Request*>& waiting, std::vector<Request*>& round);
+  int64_t patience_ns() const override { return live_.patience_ns(); }
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override { choose_rows(waiting, round); }
   void make(std::span<Request* const> round, StepQueue::Turn& turn) override { make(round, turn, live_); }
   void make(std::span<Request* const> round, StepQueue::Turn& turn, Passes& passes);

@@ -25,13 +25,11 @@ LlamaAnswer::LlamaAnswer(const Parts& parts, llama::ConversationSlot& slot, Chat
       prompt_(std::move(prompt)),
       opening_(std::move(opening)),
       settings_(settings_of(request_.sampling, parts.usual)),
-      // Waited for, in the order in which answers began (engine/schedule/due_queue.h).
-      due_ns_(request_.is_batch ? kNeverDue : std::max<int64_t>(parts.pool.queue().clock().now_ns(), 1)),
       text_(request_.stops) {
   usage_.prompt_tokens = prompt_.size();
 }
 
-// A pass that failed may have left rows: the slot knows what its cache has read.
+// An exception of a pass may have left it with fewer.
 LlamaAnswer::~LlamaAnswer() {
   slot_.tokens.resize(std::min(slot_.tokens.size(), slot_.cache.position));
   parts_.prompts.give_back(slot_);
@@ -39,24 +37,25 @@ LlamaAnswer::~LlamaAnswer() {
 
 Status LlamaAnswer::read(std::span<const int32_t> ids, nn::KvCache& cache, std::span<float> logits) {
   const bool is_read = parts_.pool.read(
-      {.ids = ids, .cache = &cache, .logits = logits, .due_ns = due_ns_, .is_wanted = &request_.is_wanted});
+      {.ids = ids, .cache = &cache, .logits = logits, .is_batch = request_.is_batch, .is_wanted = &request_.is_wanted});
   return is_read ? Status() : fail(Code::kCancelled, "the answer is not wanted any more");
 }
 
 Status LlamaAnswer::read_next(std::span<const int32_t> ids) {
   slot_.tokens.insert(slot_.tokens.end(), ids.begin(), ids.end());
-  return read(ids, slot_.cache, slot_.logits);
+  const Status status = read(ids, slot_.cache, slot_.logits);
+  slot_.tokens.resize(slot_.cache.position);  // of a reading that ended early
+  return status;
 }
 
-// An opening that no conversation has read yet is read for all.
+// An opening that no conversation has read yet is read for all; of those that are read at once one stays.
 Status LlamaAnswer::begin_behind_opening() {
   std::shared_ptr<const llama::Opening> opening = parts_.prompts.find(opening_);
   usage_.cached_tokens = opening != nullptr ? opening_.size() : 0;
   if (opening == nullptr) {
     SYRINX_TRY(nn::KvCache cache, parts_.pool.model().make_cache(opening_.size()));
     SYRINX_TRY_VOID(read(opening_, cache, {}));
-    opening = std::make_shared<llama::Opening>(llama::Opening{opening_, std::move(cache)});
-    parts_.prompts.keep(opening);
+    opening = parts_.prompts.keep(std::make_shared<llama::Opening>(llama::Opening{opening_, std::move(cache)}));
   }
   slot_.cache.begin_behind(std::shared_ptr<const nn::KvCache>(opening, &opening->cache));
   slot_.tokens = opening_;
@@ -80,7 +79,14 @@ Status LlamaAnswer::read_prompt() {
 }
 
 Result<bool> LlamaAnswer::next(std::string& text) {
+  if (fault_) return tl::unexpected(*fault_);
   if (end_ != ChatEnd::kOpen) return false;
+  auto goes_on = next_token(text);
+  if (!goes_on) fault_ = goes_on.error();
+  return goes_on;
+}
+
+Result<bool> LlamaAnswer::next_token(std::string& text) {
   SYRINX_TRY_VOID(last_ == nn::Sampler::kNone ? read_prompt() : read_next({&last_, 1}));
   // The weights may have rows that the vocabulary has no tokens for.
   std::fill(slot_.logits.begin() + static_cast<ptrdiff_t>(parts_.tokenizer.bpe().size()), slot_.logits.end(),
@@ -88,7 +94,8 @@ Result<bool> LlamaAnswer::next(std::string& text) {
   const auto frame = static_cast<uint32_t>(usage_.answer_tokens);
   last_ = slot_.sampler.draw(slot_.logits, settings_, slot_.tokens, {.seed = request_.seed, .frame = frame});
   if (last_ == nn::Sampler::kNone)
-    return fail(Code::kDataLoss, "the language model computes numbers that are none; its weights are damaged");
+    return fail(Code::kDataLoss, "'{}' computes numbers that are none: its weights are damaged; fetch it anew",
+                parts_.name);
   ++usage_.answer_tokens;
   return take(last_, text);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +22,7 @@ class LlamaAnswer final : public ChatAnswer {
     llama::ConversationPool& pool;
     llama::PromptCache& prompts;
     const llama::Tokenizer& tokenizer;
+    const std::string& name;
     ChatSampling usual;
   };
   // Gives the slot back in the end.  `opening`: a beginning of the prompt that is worth sharing, or none.
@@ -38,6 +39,7 @@ class LlamaAnswer final : public ChatAnswer {
   Status begin_behind_opening();
   Status read(std::span<const int32_t> ids, nn::KvCache& cache, std::span<float> logits);
   Status read_next(std::span<const int32_t> ids);
+  Result<bool> next_token(std::string& text);
   bool take(int32_t token, std::string& text);
 
   const Parts parts_;
@@ -45,7 +47,7 @@ class LlamaAnswer final : public ChatAnswer {
   const ChatRequest request_;
   const std::vector<int32_t> prompt_, opening_;
   const nn::SamplerSettings settings_;
-  const int64_t due_ns_;
+  std::optional<Error> fault_;  // the answer has ended by it
   AnswerText text_;
   AnswerLoop loop_;
   ChatEnd end_ = ChatEnd::kOpen;

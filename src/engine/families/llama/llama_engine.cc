@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "engine/families/llama/llama_answer.h"
 #include "engine/threads.h"
 
 namespace syrinx {
 namespace {
 
-// Where neither the folder nor the template's maker recommends any: those of llama.cpp's programs but for the top-k,
-// which a min-p leaves nothing to do for.
+// Where neither the folder nor the template's maker recommends any: those of llama.cpp's programs.
 constexpr ChatSampling kUsualSampling{
     .temperature = 0.8f, .top_p = 0.95f, .min_p = 0.05f, .top_k = 40, .repetition_penalty = 1.0f};
 
@@ -65,6 +65,12 @@ Status LlamaEngine::make_slots() {
   std::vector<llama::ConversationSlot> slots;
   for (size_t n = 0; n < conversations_; ++n) {
     SYRINX_TRY(nn::KvCache cache, pool_->model().make_cache(context_));
+    const uint64_t most = total_memory_bytes();
+    if (most > 0 && conversations_ * cache.bytes() > most)
+      return fail(Code::kLimitExceeded,
+                  "{} conversations of {} tokens need {} MB, the machine has {}; give fewer conversations or a shorter "
+                  "context",
+                  conversations_, context_, conversations_ * cache.bytes() >> 20, most >> 20);
     slots.push_back({.cache = std::move(cache),
                      .tokens = {},
                      .sampler = nn::Sampler(vocabulary),
@@ -88,8 +94,8 @@ ChatSampling LlamaEngine::sampling() const {
 Result<std::vector<int32_t>> LlamaEngine::opening_of(const ChatRequest& request, const std::vector<int32_t>& prompt,
                                                      const std::string& today) const {
   SYRINX_TRY(std::vector<int32_t> opening, tokenizer_.encode_opening(request.messages.front(), today));
-  const bool is_shared = opening.size() >= llama::PromptCache::kLeastOpening && opening.size() < prompt.size() &&
-                         std::equal(opening.begin(), opening.end(), prompt.begin());
+  opening.resize(llama::common_beginning(opening, prompt));
+  const bool is_shared = opening.size() >= llama::PromptCache::kLeastOpening && opening.size() < prompt.size();
   return is_shared ? std::move(opening) : std::vector<int32_t>();
 }
 
@@ -102,13 +108,14 @@ Result<std::unique_ptr<ChatAnswer>> LlamaEngine::start(ChatRequest request) {
                 "the conversation has {} tokens, and with an answer the limit is {}; leave older messages out",
                 prompt.size(), context_);
   SYRINX_TRY(std::vector<int32_t> opening, opening_of(request, prompt, date));
-  llama::ConversationSlot* const slot = prompts_->take(prompt);
+  llama::ConversationSlot* const slot = prompts_->take(prompt, opening.size());
   if (slot == nullptr)
     return fail(Code::kUnavailable, "all {} conversations are being answered; ask again when one has its answer",
                 conversations_);
   return std::make_unique<LlamaAnswer>(
-      LlamaAnswer::Parts{.pool = *pool_, .prompts = *prompts_, .tokenizer = tokenizer_, .usual = sampling()}, *slot,
-      std::move(request), std::move(prompt), std::move(opening));
+      LlamaAnswer::Parts{
+          .pool = *pool_, .prompts = *prompts_, .tokenizer = tokenizer_, .name = files_.name, .usual = sampling()},
+      *slot, std::move(request), std::move(prompt), std::move(opening));
 }
 
 }  // namespace syrinx

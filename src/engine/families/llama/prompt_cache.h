@@ -7,7 +7,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,16 +39,20 @@ class PromptCache {
   PromptCache(std::vector<ConversationSlot> slots, size_t context);
   size_t context() const { return context_; }
 
-  // The free slot that has read most of the beginning of `tokens`, else the one that was used longest ago; null: none
-  // is free.
-  ConversationSlot* take(std::span<const int32_t> tokens);
+  // The free slot that has read most of the beginning of `tokens` behind the first `opening`, if that is more than what
+  // it would have to forget: else another conversation's memory goes.  Then the one that was used longest ago; null:
+  // none is free.
+  ConversationSlot* take(std::span<const int32_t> tokens, size_t opening);
   void give_back(ConversationSlot& slot);
 
   // Null: there is none of these tokens.
   std::shared_ptr<const Opening> find(std::span<const int32_t> tokens);
-  void keep(std::shared_ptr<const Opening> opening);  // in place of the one that was used longest ago
+  // In place of the one that was used longest ago; the one of the same tokens that is kept already, if there is one.
+  std::shared_ptr<const Opening> keep(std::shared_ptr<const Opening> opening);
 
  private:
+  std::shared_ptr<const Opening> find_kept(std::span<const int32_t> tokens);  // by mutex_
+
   const size_t context_;
   std::mutex mutex_;
   std::vector<ConversationSlot> slots_;

@@ -2,6 +2,7 @@
 // the gate takes some, SYRINX_DAMAGE_STRIDE=1 all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -17,7 +18,7 @@ namespace {
 
 size_t stride(size_t usual) {
   const char* const given = std::getenv("SYRINX_DAMAGE_STRIDE");
-  return given == nullptr ? usual : std::strtoul(given, nullptr, 10);
+  return given == nullptr ? usual : std::max(1UL, std::strtoul(given, nullptr, 10));
 }
 
 class DamagedModel : public testing::Test {
