@@ -67,6 +67,12 @@ class OneAnswer(Chat):
         both = self.answer(words[0], *self.GREEDY, text=b"who are you?\n")
         self.assertEqual(both, self.answer(words[0] + "\n\nwho are you?", *self.GREEDY))
 
+    def test_closed_input_is_no_text(self):
+        closed = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", BINARY, *map(str, self.chat(HELLO, *self.GREEDY))],
+                                capture_output=True, check=False, env=self.environment())
+        self.assertEqual((closed.returncode, closed.stderr), (0, b""))
+        self.assertEqual(closed.stdout.decode(), CASES[0]["text"] + "\n")
+
     def test_system_message(self):
         system, question = (message["content"] for message in CASES[1]["messages"])
         self.assertEqual(self.answer("--system", system, question, *self.GREEDY), CASES[1]["text"] + "\n")

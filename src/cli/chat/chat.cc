@@ -1,4 +1,5 @@
 // syrinx chat: a language model answers a text, or talks on a terminal.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,8 +106,8 @@ Result<std::string> question_of(const ChatArguments& arguments) {
   std::string question;
   if (!is_named_input)
     for (const std::string& word : arguments.text) question += (question.empty() ? "" : " ") + word;
-  const bool is_taken = arguments.messages == "-";
-  if (is_named_input && is_taken)
+  const bool is_taken = arguments.messages == "-" || ::fcntl(STDIN_FILENO, F_GETFD) < 0;  // or closed
+  if (is_named_input && arguments.messages == "-")
     return fail(Code::kInvalidArgument, "the text and --messages both come from standard input; give one as a file");
   if (!is_taken && (is_named_input || !is_terminal(STDIN_FILENO))) {
     SYRINX_TRY(const std::string piped, read_standard_input());

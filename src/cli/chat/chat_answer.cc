@@ -92,7 +92,7 @@ Status write_answer(const ChatTask& task, const ChatEngine& engine, ChatAnswer& 
                     std::string& text) {
   AnswerTimes times;
   text.clear();
-  const Status status = write_pieces(task, answer, write, times, text);
+  Status status = write_pieces(task, answer, write, times, text);
   if (status && task.json) return write(figures(engine, answer, times));
   if (status) return text.ends_with('\n') ? status : write("\n");
   // An error follows on a line of its own.
