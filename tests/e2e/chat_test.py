@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import random
 import signal
 import struct
 import subprocess
@@ -314,6 +315,28 @@ class Conversation(Chat):
         notes = process.stderr.read().decode()
         self.assertRegex(notes, r"longer than 250 tokens: its (\d+ )?oldest exchanges? (is|are) left out")
         self.assertRegex(notes.splitlines()[-1], r"tokens")
+
+
+class DamagedFiles(Chat):
+    def test_damaged_model_is_one_sentence(self):
+        rng = random.Random(5)
+        content = MODEL.read_bytes()
+        head = content.index(b"token_embd.weight") + 2000  # with the vocabulary and the list of tensors
+
+        def flipped(end):
+            damaged = bytearray(content)
+            damaged[rng.randrange(end)] ^= 1 << rng.randrange(8)
+            return bytes(damaged)
+
+        path = self.folder / "damaged.gguf"
+        for damage in ([lambda: content[:rng.randrange(len(content))]] * 25 + [lambda: flipped(head)] * 50 +
+                       [lambda: flipped(len(content))] * 25):
+            path.write_bytes(damage())
+            for arguments in (["inspect", path], ["chat", "--model", path, "--threads", "1", "--max-tokens", "2", "hi"]):
+                code, _, errors = self.run_it(*arguments)
+                self.assertIn(code, (0, 4, 5, 6), errors)
+                if code != 0:
+                    self.assertRegex(errors, r"^syrinx: [^\n]+\n$")
 
 
 if __name__ == "__main__":
