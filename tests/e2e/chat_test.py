@@ -329,8 +329,8 @@ class DamagedFiles(Chat):
             return bytes(damaged)
 
         path = self.folder / "damaged.gguf"
-        for damage in ([lambda: content[:rng.randrange(len(content))]] * 25 + [lambda: flipped(head)] * 50 +
-                       [lambda: flipped(len(content))] * 25):
+        for damage in ([lambda: content[:rng.randrange(len(content))]] * 10 + [lambda: flipped(head)] * 20 +
+                       [lambda: flipped(len(content))] * 10):
             path.write_bytes(damage())
             for arguments in (["inspect", path], ["chat", "--model", path, "--threads", "1", "--max-tokens", "2", "hi"]):
                 code, _, errors = self.run_it(*arguments)
