@@ -184,11 +184,11 @@ TEST(ReadToEnd, TextHasALimit) {
 
 TEST(ChatMessages, TextsAndListsOfTexts) {
   const auto messages = parse_chat_messages(
-      R"([{"role":"system","content":"be kind"},{"role":"user","content":[{"type":"text","text":"a"},)"
+      R"([{"role":"developer","content":"be kind"},{"role":"user","content":[{"type":"text","text":"a"},)"
       R"({"type":"text","text":"b"}],"name":"ann"},{"content":"","role":"assistant","refusal":null}])",
       "file");
   ASSERT_TRUE(messages) << messages.error().message;
-  EXPECT_THAT(in_words(*messages), ElementsAre("system: be kind", "user: ab", "assistant: "));
+  EXPECT_THAT(in_words(*messages), ElementsAre("system: be kind", "user: a\nb", "assistant: "));
   EXPECT_TRUE(parse_chat_messages("[]", "file")->empty());
 }
 

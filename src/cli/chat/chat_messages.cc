@@ -23,7 +23,7 @@ bool append_parts(const Json::Array& parts, std::string& content) {
     const Json* const text = part.find("text");
     const bool is_text = type != nullptr && type->string() != nullptr && *type->string() == "text";
     if (!is_text || text == nullptr || text->string() == nullptr) return false;
-    content += *text->string();
+    content += (content.empty() ? "" : "\n") + *text->string();
   }
   return true;
 }
@@ -32,7 +32,7 @@ Result<text::ChatMessage> parse_message(const Json& json) {
   const Json* const role = json.find("role");
   if (role == nullptr || role->string() == nullptr) return fail(Code::kDataLoss, "it has no 'role'");
   text::ChatMessage message;
-  SYRINX_TRY(message.role, text::parse_chat_role(*role->string()));
+  SYRINX_TRY(message.role, text::parse_chat_role(*role->string() == "developer" ? "system" : *role->string()));
   const Json* const content = json.find("content");
   if (content != nullptr && content->string() != nullptr) {
     message.content = *content->string();

@@ -1,6 +1,6 @@
 // A conversation so far as `syrinx chat --messages` takes it: a JSON list of objects with `role` and `content`.  The
-// content is a text or, as OpenAI's clients write it, a list of {"type": "text", "text": ...}; other members are passed
-// over.  Pure, thread-safe.
+// content is a text or, as OpenAI's clients write it, a list of {"type": "text", "text": ...}, each a line; their role
+// `developer` counts as `system`, and other members are passed over.  Pure, thread-safe.
 #pragma once
 
 #include <cstddef>
