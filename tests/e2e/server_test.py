@@ -471,8 +471,9 @@ class Metrics(Server):
         "process_max_fds": ("gauge", set()), "process_virtual_memory_bytes": ("gauge", set()),
         "process_resident_memory_bytes": ("gauge", set()), "process_start_time_seconds": ("gauge", set())}
 
-    def start_both(self):
-        self.start_server("--recognition-model", tiny_whisper(self.folder / "tiny"), model=MODEL[2:])
+    def start_all(self):
+        self.start_server("--recognition-model", tiny_whisper(self.folder / "tiny"), "--chat-model",
+                          DATA / "llama/chat_smollm/chat_smollm.gguf", model=MODEL[2:])
         self.wait_for(lambda: self.request("GET", "/ready")[0] == 200)
 
     def printed(self):
@@ -487,7 +488,7 @@ class Metrics(Server):
         return found
 
     def test_what_is_asked_for_and_documented_is_there(self):
-        self.start_both()
+        self.start_all()
         self.wait_for(lambda: self.metric('syrinx_requests_total{route="/ready",code="200"}') > 0)
         printed = self.printed()  # before anything was asked for but this
         self.assertEqual({name: printed.get(name) for name in self.TABLE}, self.TABLE)
@@ -498,7 +499,7 @@ class Metrics(Server):
         self.assertEqual(listed, {name: kind for name, (kind, _) in printed.items()})
 
     def test_steps_and_memory_are_the_models(self):
-        self.start_both()
+        self.start_all()
         steps = "syrinx_step_duration_seconds_count"
         self.assertEqual(self.metric(steps + '{model="english"}'), 0)  # the warm-up is nobody's
         frames = len(self.spoken()) // 3840
