@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -255,6 +256,7 @@ CompletionRequestOrError parse_chat_request(std::string_view body, bool strict) 
 
 std::vector<std::string> chat_fields() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFields) + std::size(kForeignFields) + std::size(kPassedOver));
   for (const Field& field : kFields) names.emplace_back(field.name);
   for (const ForeignField& field : kForeignFields) names.emplace_back(field.name);
   for (const std::string_view name : kPassedOver) names.emplace_back(name);
@@ -263,6 +265,7 @@ std::vector<std::string> chat_fields() {
 
 std::vector<std::string> unheeded_chat_fields() {
   std::vector<std::string> names;
+  names.reserve(std::size(kForeignFields));
   for (const ForeignField& field : kForeignFields) names.emplace_back(field.name);
   return names;
 }
