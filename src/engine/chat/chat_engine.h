@@ -100,8 +100,8 @@ class ChatEngine {
  public:
   virtual ~ChatEngine() = default;
 
-  // kInvalidArgument for the request; kLimitExceeded: the conversation, or the room for its answer, is longer than
-  // context(), in tokens; kUnavailable: conversations() are answered already.
+  // kInvalidArgument for the request; kLimitExceeded: the conversation leaves no room for an answer in
+  // context() tokens; kUnavailable: conversations() are answered already.
   virtual Result<std::unique_ptr<ChatAnswer>> start(ChatRequest request) = 0;
 
   virtual const std::string& name() const = 0;

@@ -151,6 +151,23 @@ TEST(LlamaEngine, SystemMessageIsSharedByConversations) {
   EXPECT_EQ(second.text, answer(*loaded("chat_qwen2"), asking("Where?")).text);
 }
 
+TEST(LlamaEngine, TalksInTurnsKeepTheirSlots) {
+  const auto engine = loaded("chat_smollm", Precision::kF32, 2);
+  std::vector<std::vector<text::ChatMessage>> talks;
+  for (const char* const first : {"Tell me of the sea, please, and of ships.", "How do I bake bread without an oven?"})
+    talks.push_back({{text::ChatRole::kSystem, "You answer in one short sentence, and never tell a lie."},
+                     {text::ChatRole::kUser, first}});
+  for (int turn = 0; turn < 3; ++turn) {
+    for (auto& talk : talks) {
+      const Answered got = answer(*engine, greedy(talk, 4));
+      const size_t before = got.usage.prompt_tokens - got.usage.cached_tokens;
+      EXPECT_LT(before, turn > 0 ? 40u : 1000u) << turn;  // the newest exchange alone
+      talk.push_back({text::ChatRole::kAssistant, got.text});
+      talk.push_back({text::ChatRole::kUser, "And then?"});
+    }
+  }
+}
+
 TEST(LlamaEngine, EndsAreTold) {
   const auto engine = loaded("chat_smollm", Precision::kF32, 1, 100);
   const std::vector<Expected> want = expected("chat_smollm");
@@ -185,7 +202,14 @@ TEST(LlamaEngine, UnwantedAnswerFreesItsSlot) {
     const auto next = (*started)->next(text);
     ASSERT_FALSE(next.has_value());
     EXPECT_EQ(next.error().code, Code::kCancelled);
+    EXPECT_EQ((*started)->next(text).error().code, Code::kCancelled);
   }
+  auto unread = engine->start(request);  // its prompt is not wanted from the beginning
+  ASSERT_TRUE(unread.has_value());
+  std::string none;
+  EXPECT_EQ((*unread)->next(none).error().code, Code::kCancelled);
+  EXPECT_EQ((*unread)->next(none).error().code, Code::kCancelled);
+  unread->reset();
   EXPECT_EQ(answer(*engine, greedy(want[0].messages)).text, want[0].text);
 }
 
