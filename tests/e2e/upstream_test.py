@@ -295,14 +295,19 @@ class Local(Realtime):
                 events = self.respond(client, output_modalities=["text"], max_output_tokens=5, conversation="none")
                 deltas = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
                 response = events[-1]["response"]
+                if response["status"] == "completed":  # one in thousands draws the end
+                    continue
                 self.assertEqual(response["output"][0]["content"][0]["text"], deltas)
                 self.assertEqual(response["status_details"], {"type": "incomplete", "reason": "max_output_tokens"}, response)
                 seen.append(deltas)
         self.assertGreater(len(set(seen)), 1)
-        self.wait_for(lambda: self.metric('syrinx_tokens_total{model="chat_smollm",kind="answer"}') == 40)
+        answered = 'syrinx_tokens_total{model="chat_smollm",kind="answer"}'
+        self.wait_for(lambda: 5 * len(seen) <= self.metric(answered) <= 40)
         self.assertEqual(self.metric('syrinx_tokens_total{model="chat_smollm",kind="prompt"}'), 8 * len(known["ids"]))
         self.end_server()
-        self.assertEqual({(line["id"] != "", line["stopped"]) for line in self.logged("answer")}, {(True, "length")})
+        ends = [(line["id"] != "", line["stopped"]) for line in self.logged("answer")]
+        self.assertEqual(ends.count((True, "length")), len(seen))
+        self.assertLessEqual(set(ends), {(True, "length"), (True, "stop")})
 
     def test_answers_are_spoken(self):
         self.serve()

@@ -13,6 +13,8 @@ namespace {
 
 using Messages = std::vector<text::ChatMessage>;
 
+constexpr size_t kAnswerTokens = 512;
+
 bool is_turn(const text::ChatMessage& message) { return message.role != text::ChatRole::kSystem; }
 
 }  // namespace
@@ -39,8 +41,17 @@ Result<std::unique_ptr<ChatAnswer>> ChatJob::start() {
   for (;;) {
     if (!order_.drops_oldest) return model_->engine().start(std::move(order_.request));
     auto started = model_->engine().start(order_.request);
-    if (started || started.error().code != Code::kLimitExceeded || !drop_oldest()) return started;
+    const bool fits =
+        started ? has_answer_room((*started)->usage().prompt_tokens) : started.error().code != Code::kLimitExceeded;
+    if (fits || !drop_oldest()) return started;
   }
+}
+
+// In a talk that grows: an answer of a few words is none.
+bool ChatJob::has_answer_room(size_t prompt_tokens) const {
+  const size_t context = model_->engine().context();
+  const size_t most = order_.request.max_tokens > 0 ? order_.request.max_tokens : kAnswerTokens;
+  return prompt_tokens + std::min(most, std::min(kAnswerTokens, context / 4)) <= context;
 }
 
 // A quarter of the turns at once, as each of them has to be counted again; what is left begins with a question, unless

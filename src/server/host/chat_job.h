@@ -27,6 +27,7 @@ class ChatJob final : public SlotJob {
 
   Result<std::unique_ptr<ChatAnswer>> start();
   bool drop_oldest();
+  bool has_answer_room(size_t prompt_tokens) const;
   Status send(ChatAnswer& answer, SlotWatch& watch);
   void note_first_token();
   const char* reason() const;

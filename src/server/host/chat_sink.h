@@ -18,7 +18,7 @@ inline bool is_whole(ChatEnd end) { return end == ChatEnd::kStop || end == ChatE
 class ChatSink {
  public:
   virtual ~ChatSink() = default;
-  // The reply for the transport; it may outlive this.  Cancelling it ends the answer within a token.
+  // The reply for the transport; it may outlive this.  Cancelling it ends the answer within a step.
   const std::shared_ptr<ReplyStream>& reply() const { return reply_; }
 
   // The first token is there: what could be refused has not been.

@@ -15,7 +15,7 @@ class LocalReplies final : public realtime::ReplySource {
   // The host must outlive it.
   LocalReplies(LocalUpstream upstream, Host& host);
 
-  // A slot of the model's makes the answer; destroying the reply frees it within a token.  kInvalidArgument where there
+  // A slot of the model's makes the answer; destroying the reply frees it within a step.  kInvalidArgument where there
   // is nothing to be answered; where no slot is free, the reply fails with kUnavailable.
   Result<std::unique_ptr<realtime::Reply>> start(realtime::Prompt prompt, std::function<void()> wake) override;
 

@@ -33,7 +33,7 @@ class FakeChatEngine final : public ChatEngine {
     }
     if (refusal) return tl::unexpected(*refusal);
     SYRINX_TRY_VOID(check_chat_request(request));
-    if (tokens_of(request) + std::max<size_t>(request.max_tokens, 1) > context())
+    if (tokens_of(request) >= context())
       return fail(Code::kLimitExceeded, "the conversation has {} tokens, the limit is {}; leave older messages out",
                   tokens_of(request), context());
     if (open_.fetch_add(1) >= static_cast<int>(conversations())) {

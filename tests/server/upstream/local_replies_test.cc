@@ -133,6 +133,7 @@ TEST_F(LocalRepliesTest, OldestTurnsOfLongTalkGo) {
   EXPECT_EQ(messages[0].content, "Be brief.");
   EXPECT_EQ(messages[1].role, text::ChatRole::kUser);
   EXPECT_EQ(messages.back().content, "the last question");
+  EXPECT_LE(FakeChatEngine::tokens_of(engine_->asked().back()), 24U - 24 / 4);  // with room for an answer
 }
 
 TEST_F(LocalRepliesTest, OneTurnTooLongFails) {
