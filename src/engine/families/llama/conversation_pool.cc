@@ -15,7 +15,7 @@ constexpr size_t kManyRows = 8;  // a pass of so many tells what a row costs
 
 }  // namespace
 
-ConversationPool::ConversationPool(std::shared_ptr<const Weights> weights, nn::Runner& runner, StepQueue& queue,
+ConversationPool::ConversationPool(const std::shared_ptr<const Weights>& weights, nn::Runner& runner, StepQueue& queue,
                                    size_t conversations)
     : Rounds(queue, conversations),
       batch_(*this, queue, conversations),

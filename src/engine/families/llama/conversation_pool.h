@@ -23,7 +23,8 @@ namespace syrinx::llama {
 class ConversationPool final : public Rounds {
  public:
   // The runner, whose team serves the turns of the queue, and the queue are borrowed.
-  ConversationPool(std::shared_ptr<const Weights> weights, nn::Runner& runner, StepQueue& queue, size_t conversations);
+  ConversationPool(const std::shared_ptr<const Weights>& weights, nn::Runner& runner, StepQueue& queue,
+                   size_t conversations);
 
   struct Reading {
     std::span<const int32_t> ids;  // at least one; they fit into the cache

@@ -43,7 +43,7 @@ Status LlamaAnswer::read(std::span<const int32_t> ids, nn::KvCache& cache, std::
 
 Status LlamaAnswer::read_next(std::span<const int32_t> ids) {
   slot_.tokens.insert(slot_.tokens.end(), ids.begin(), ids.end());
-  const Status status = read(ids, slot_.cache, slot_.logits);
+  Status status = read(ids, slot_.cache, slot_.logits);
   slot_.tokens.resize(slot_.cache.position);  // of a reading that ended early
   return status;
 }
