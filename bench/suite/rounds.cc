@@ -96,11 +96,14 @@ Rounds empty_rounds(ThreadTeam& team, double round_ms, size_t rounds) {
     });
     return watch.elapsed_ms();
   };
-  // As many steps as fill the time; the least of three rounds is one that nobody disturbed.
-  const auto undisturbed = [&] { return std::min({round(), round(), round()}); };
-  double took_ms = undisturbed();
-  for (; took_ms < round_ms / 2; took_ms = undisturbed()) steps *= 2;
-  steps = static_cast<size_t>(static_cast<double>(steps) * round_ms / took_ms);
+  // As many steps as fill the time of a round that nobody disturbs: the fastest of many tells.
+  constexpr int kLeastTries = 12;
+  double steps_a_ms = 0;
+  for (int tries = 0; tries < kLeastTries || static_cast<double>(steps) < steps_a_ms * round_ms / 2; ++tries) {
+    if (static_cast<double>(steps) < steps_a_ms * round_ms / 2) steps *= 2;
+    steps_a_ms = std::max(steps_a_ms, static_cast<double>(steps) / round());
+  }
+  steps = static_cast<size_t>(steps_a_ms * round_ms);
   Rounds result;
   CoreWaits waits(team);
   for (size_t i = 0; i < rounds; ++i) {
