@@ -1,17 +1,14 @@
 """Answers and conversations of a language model: a small random one, whose answers are those of transformers' code."""
-import errno
-import fcntl
 import json
 import os
-import pty
 import random
 import signal
 import struct
 import subprocess
-import termios
 import unittest
 
 from program import BINARY, DATA, Program
+from pseudo_terminal import PseudoTerminal
 
 MODEL = DATA / "llama/chat_smollm/chat_smollm.gguf"
 CASES = json.loads((DATA / "llama/chat_smollm/expected.json").read_text())
@@ -186,36 +183,20 @@ class OneAnswer(Chat):
             stream.close()
 
 
-class Conversation(Chat):
+class Conversation(Chat, PseudoTerminal):
     """On a pseudo-terminal."""
 
     def converse(self, *arguments):
-        return self.on_terminal(self.chat(*arguments))
+        return self.at_prompt(self.chat(*arguments))
 
-    def on_terminal(self, arguments):
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        process = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=theirs,
-                                   stderr=subprocess.PIPE, cwd=self.out, env=self.environment(), start_new_session=True,
-                                   preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
-        os.close(theirs)
-        self.addCleanup(os.close, ours)
+    def at_prompt(self, arguments):
+        process, terminal = self.on_terminal(arguments, streams=("stdin", "stdout"))
         self.addCleanup(process.stderr.close)
-        return process, ours
+        return process, terminal
 
     def read(self, terminal, until=None):
-        """What comes until the text ends in `until`, or to the end."""
-        got = b""
-        while until is None or not got.endswith(until):
-            try:
-                some = os.read(terminal, 65536)
-            except OSError as error:  # how Linux says that nobody has the terminal any more
-                if error.errno != errno.EIO:
-                    raise
-                break
-            if not some:
-                break
-            got += some
+        """The text that comes until it ends in `until`, or to the end."""
+        got = self.read_until(terminal, lambda got: until is not None and got.endswith(until))
         return got.decode(errors="replace").replace("\r\n", "\n")
 
     def ask(self, terminal, line):
@@ -274,7 +255,7 @@ class Conversation(Chat):
 
     def test_control_c_stops_the_answer_alone(self):
         for _ in range(10):  # an answer takes seconds of computing, the test none
-            process, terminal = self.on_terminal(self.endless())
+            process, terminal = self.at_prompt(self.endless())
             self.read(terminal, until=b"> ")
             if all(self.interrupt(process, terminal) for _ in range(3)):
                 break

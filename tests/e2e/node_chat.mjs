@@ -1,4 +1,4 @@
-// What OpenAI's package for Node sees of a language model, as one JSON object: node node_chat.mjs BASE_URL MESSAGES TOKENS
+// A language model as OpenAI's package for Node sees it, one JSON object: node node_chat.mjs BASE_URL MESSAGES TOKENS
 import OpenAI from "openai";
 
 const [base, messages, tokens] = process.argv.slice(2);

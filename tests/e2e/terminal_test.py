@@ -1,20 +1,16 @@
 """What a terminal shows: of a stream the line that is being spoken, written over in place, and the lines that stay; of recordings
 how far they are."""
-import errno
-import fcntl
 import json
 import os
-import pty
 import random
 import shutil
 import struct
-import subprocess
-import termios
 import time
 import unicodedata
 import unittest
 
-from program import BINARY, DATA, Program, wav
+from program import DATA, wav
+from pseudo_terminal import PseudoTerminal
 
 CODES = {"\x1b[K": "erase", "\x1b[2m": "faint", "\x1b[22m": "normal"}
 
@@ -67,38 +63,14 @@ class Screen:
         return ["".join(character for character, _ in row) for row in self.rows]
 
 
-class OnTerminal(Program):
+class OnTerminal(PseudoTerminal):
     def setUp(self):
         super().setUp()
         rng = random.Random(3)
         self.sound = b"".join(struct.pack("<h", int(rng.gauss(0, 3000))) for _ in range(16000 * 3))
 
-    def on_terminal(self, arguments, columns, streams=("stdout",)):
-        """The process, these streams of it a terminal that is also its controlling one, and the other side of that."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        outputs = {name: theirs if name in streams else subprocess.PIPE for name in ("stdout", "stderr")}
-        process = subprocess.Popen([BINARY, *map(str, arguments)], stdin=subprocess.PIPE, **outputs, cwd=self.out,
-                                   env=self.environment(), start_new_session=True,
-                                   preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
-        os.close(theirs)
-        self.addCleanup(os.close, ours)
-        return process, ours
-
     def read(self, terminal, until=None):
-        """What comes until `until` has, or the end."""
-        got = b""
-        while until is None or until not in got:
-            try:
-                some = os.read(terminal, 65536)
-            except OSError as error:  # how Linux says that nobody has the terminal any more
-                if error.errno != errno.EIO:
-                    raise
-                break
-            if not some:
-                break
-            got += some
-        return got
+        return self.read_until(terminal, lambda got: until is not None and until in got)
 
 
 class Terminal(OnTerminal):
