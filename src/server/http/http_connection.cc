@@ -11,7 +11,6 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -22,6 +21,7 @@
 #include "server/http/http_sender.h"
 #include "server/http/message_stream.h"
 #include "server/http/reply_stream.h"
+#include "server/http/request_head.h"
 #include "server/http/request_id.h"
 #include "server/http/websocket.h"
 
@@ -40,7 +40,7 @@ constexpr size_t kSendBytes = size_t{64} << 10;  // of an answer that are on the
 constexpr size_t kBufferBytes = 64000;
 static_assert(HttpLimits::kMaxHeaderBytes < kBufferBytes);
 constexpr size_t kAheadBytes = size_t{16} << 10;    // of further requests that are read while one is answered
-constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that are read so that its client sees why
+constexpr size_t kLingerBytes = size_t{64} << 20;   // of a refused request that are read, so that its client sees why
 constexpr std::chrono::seconds kLastLingerTime{2};  // at the server's end, which waits for it
 constexpr std::chrono::seconds kMissedTime{10};     // behind a deadline that nobody has heeded
 constexpr std::chrono::milliseconds kCancelTime{10};
@@ -93,7 +93,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<error_code> read_head(Parser& parser);
   using Admission = HttpService::Admission;
   asio::awaitable<error_code> read_body(Parser& parser, Admission& admission);
-  HttpReply answer();
+  asio::awaitable<bool> wait_until(std::shared_ptr<ReplyStream> end);
   asio::awaitable<Next> refuse_unread(const error_code& error);
   asio::awaitable<Next> refuse(HttpReply reply);
   asio::awaitable<Next> send_whole(const HttpReply& reply, bool close);
@@ -102,13 +102,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   asio::awaitable<bool> send_blocks(ReplyStream& reply, bool chunked);
   asio::awaitable<void> wait_for_news();
   asio::awaitable<void> linger();
-  bool take_head(const http::request<http::string_body>& message);
   void watch();
   void watch_from_afar();
   asio::awaitable<void> end_watch();
+  void take_reply(std::shared_ptr<ReplyStream> reply);
   void drop_reply();
   void end_keep_alive(bool close);
   void done(int status);
+  Next leave();
   void arrives_within(double time_s);
   void arrives_by(std::chrono::steady_clock::time_point end);
 
@@ -195,7 +196,7 @@ void Connection::arrives_within(double time_s) {
 }
 
 void Connection::arrives_by(std::chrono::steady_clock::time_point end) {
-  // The stream's own expiry closes it, and a late client could not be told: it is for what the deadline misses.
+  // The stream's own expiry closes it, and tells a late client nothing: it is for what the deadline misses.
   stream_.expires_at(end + kMissedTime);
   deadline_.expires_at(end);
   deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
@@ -241,7 +242,9 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   parser.body_limit(boost::none);  // known when the header is
   if (const error_code error = co_await read_head(parser)) co_return co_await refuse_unread(error);
   if (!transport_.draining) answering_.emplace(transport_.answering);  // else further requests do not delay the end
-  if (!take_head(parser.get())) co_return co_await refuse(bad_target());
+  const bool is_taken = take_head(parser.get(), request_);
+  sender_.begin(answer_head(parser.get(), request_.id));
+  if (!is_taken) co_return co_await refuse(bad_target());
   if (const std::string_view encoding = request_.header("Transfer-Encoding");
       !encoding.empty() && (sender_.head().http_1_0 || !beast::iequals(encoding, "chunked")))
     co_return co_await refuse(unknown_encoding());
@@ -269,43 +272,21 @@ asio::awaitable<Connection::Next> Connection::serve_request() {
   }
   admission.grow = {};  // which holds the room, too
   request_.body = std::move(parser.get().body());
-  const HttpReply reply = answer();
+  HttpReply reply = answer_of(transport_.service, request_);
+  for (; reply.until; reply = answer_of(transport_.service, request_))
+    if (!co_await wait_until(std::move(reply.until))) co_return leave();
+  if (request_.waited_s > 0)
+    sender_.head().headers.push_back({"X-Syrinx-Waited", fmt::format("{:.3f}", request_.waited_s)});
   if (reply.messages) co_return co_await serve_messages(reply, parser.release());
   if (!reply.stream) co_return co_await send_whole(reply, /*close=*/false);
   co_return co_await send_stream(reply.stream);
 }
 
-HttpReply Connection::answer() {
-  try {
-    return transport_.service.answer(request_);
-  } catch (const std::bad_alloc&) {
-    log_error("a request was refused for want of memory");
-    return error_reply(
-        {.status = 503, .message = "the server has no memory left; ask again later", .retry_after_s = 1});
-  } catch (const std::exception& error) {
-    log_error("a request was given up: {}", error.what());
-    return error_reply({.status = 500, .message = "the request was given up; the server's log says why"});
-  }
-}
-
-bool Connection::take_head(const http::request<http::string_body>& message) {
-  request_.method = std::string(message.method_string());
-  const bool is_plain = request_.take_target({message.target().data(), message.target().size()});
-  for (const auto& field : message)
-    request_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
-  if (const std::string_view given = request_.header("X-Request-Id"); is_request_id(given)) request_.id = given;
-  sender_.begin({.request_id = request_.id,
-                 .keep_alive = message.keep_alive(),
-                 .http_1_0 = message.version() < 11,
-                 .head_only = message.method() == http::verb::head});
-  return is_plain;
-}
-
 asio::awaitable<Connection::Next> Connection::refuse_unread(const error_code& error) {
   if (error == beast::error::timeout) co_return co_await refuse(too_late(arrival_s_));
   if (is_malformed(error)) co_return co_await refuse(parse_fault(error, transport_.limits, kBufferBytes));
-  if (!request_.method.empty()) done(499);  // what has no header yet is no request
-  co_return Next::kClose;
+  if (!request_.method.empty()) co_return leave();
+  co_return Next::kClose;  // what has no header yet is no request
 }
 
 // The rest of the request is not read as another one.
@@ -322,15 +303,30 @@ asio::awaitable<Connection::Next> Connection::send_whole(const HttpReply& reply,
   co_return sender_.head().keep_alive || close ? Next::kRequest : Next::kLinger;
 }
 
-asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyStream> reply) {
+// The producer's thread tells; what it tells of is looked at on this one.
+void Connection::take_reply(std::shared_ptr<ReplyStream> reply) {
   reply_ = std::move(reply);
-  // The producer's thread tells; what it tells of is looked at on this one.
   reply_->on_news([weak = weak_from_this(), executor = transport_.io.get_executor()] {
     asio::post(executor, [weak] {
       if (const auto self = weak.lock()) self->news_.cancel();
     });
   });
   watch();
+}
+
+// For what the answer needs, whose header tells how long it took.  False: the client has left.
+asio::awaitable<bool> Connection::wait_until(std::shared_ptr<ReplyStream> end) {
+  const Stopwatch watch;
+  take_reply(std::move(end));
+  while (reply_->pop_news().end == ReplyStream::End::kOpen && !gone_) co_await wait_for_news();
+  drop_reply();
+  co_await end_watch();
+  request_.waited_s += watch.elapsed_ms() / 1000;
+  co_return !gone_;
+}
+
+asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyStream> reply) {
+  take_reply(std::move(reply));
   ReplyStream::News news = reply_->pop_news();
   // A whole answer waits for its end, before which the slot that made it is not free.
   const auto ready = [&] { return news.head != nullptr && (!news.whole || news.end != ReplyStream::End::kOpen); };
@@ -346,8 +342,7 @@ asio::awaitable<Connection::Next> Connection::send_stream(std::shared_ptr<ReplyS
     co_await end_watch();
     co_return next;
   }
-  if (!gone_) {
-    const bool chunked = !sender_.head().http_1_0;
+  if (const bool chunked = !sender_.head().http_1_0; !gone_) {
     end_keep_alive(/*close=*/!chunked);
     status = news.head->status;
     whole = co_await sender_.send_head(*news.head, chunked);
@@ -471,12 +466,17 @@ void Connection::done(int status) {
   transport_.service.answered(request_, {.status = status, .bytes = sender_.sent()});
 }
 
+Connection::Next Connection::leave() {
+  done(499);
+  return Next::kClose;
+}
+
 // A connection that is closed while there is something unread is reset, and its client might not see the answer.
 asio::awaitable<void> Connection::linger() {
   stream_.end_sending();
-  const auto time = seconds(transport_.limits.linger_s);
-  const auto longest = transport_.draining ? std::chrono::nanoseconds(kLastLingerTime) : time;
-  arrives_by(std::chrono::steady_clock::now() + std::min(time, longest));
+  std::chrono::nanoseconds time = seconds(transport_.limits.linger_s);
+  if (transport_.draining) time = std::min<std::chrono::nanoseconds>(time, kLastLingerTime);
+  arrives_by(std::chrono::steady_clock::now() + time);
   lingering_ = reading_ = true;  // to the end
   std::array<char, kReadBytes> ignored;
   for (size_t left = kLingerBytes; left > 0 && !is_late();) {

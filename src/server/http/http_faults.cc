@@ -2,6 +2,11 @@
 
 #include <boost/beast/http/error.hpp>
 
+#include <exception>
+#include <new>
+
+#include "base/log.h"
+
 namespace syrinx::server {
 
 namespace http = boost::beast::http;
@@ -76,6 +81,19 @@ HttpReply too_long(const HttpService::Admission& admission) {
                               admission.body_setting.empty()
                                   ? ""
                                   : fmt::format(", which is what the server's '{}' lets in", admission.body_setting))});
+}
+
+HttpReply answer_of(HttpService& service, HttpRequest& request) {
+  try {
+    return service.answer(request);
+  } catch (const std::bad_alloc&) {
+    log_error("a request was refused for want of memory");
+    return error_reply(
+        {.status = 503, .message = "the server has no memory left; ask again later", .retry_after_s = 1});
+  } catch (const std::exception& error) {
+    log_error("a request was given up: {}", error.what());
+    return error_reply({.status = 500, .message = "the request was given up; the server's log says why"});
+  }
 }
 
 }  // namespace syrinx::server

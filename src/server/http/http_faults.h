@@ -1,4 +1,5 @@
-// The answers to requests that the transport refuses by itself, before a service has seen their bodies.
+// The answers to requests that the transport refuses by itself, before a service has seen their bodies or because it
+// throws.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -19,5 +20,7 @@ HttpReply unknown_encoding();
 HttpReply bad_target();
 HttpReply too_long(const HttpService::Admission& admission);  // a body that it does not admit
 HttpReply too_early();                                        // bytes behind a handshake that has not been answered
+// The service's answer: 500 where it throws, 503 for want of memory.
+HttpReply answer_of(HttpService& service, HttpRequest& request);
 
 }  // namespace syrinx::server

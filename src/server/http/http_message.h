@@ -31,6 +31,7 @@ struct HttpRequest {
   std::string address;               // of the client, as it is counted (counted_address.h)
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
+  double waited_s = 0;               // by HttpReply::until
 
   // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in
   // front of all others (RFC 9112, section 3.2.2).  False: that is no plain host.
@@ -45,7 +46,8 @@ struct HttpRequest {
 };
 
 // Whole: status, headers and body.  With a stream, all three come from there (reply_stream.h).  With messages, the
-// connection becomes a WebSocket (message_stream.h), whose handshake is answered with the headers.
+// connection becomes a WebSocket (message_stream.h), whose handshake is answered with the headers.  With `until`, there
+// is no answer yet: the service is asked for it again when that stream has ended, which never begins.
 struct HttpReply {
   int status = 200;
   std::string type = "application/json";
@@ -53,6 +55,7 @@ struct HttpReply {
   std::string body = {};
   std::shared_ptr<ReplyStream> stream = {};
   std::shared_ptr<MessageStream> messages = {};
+  std::shared_ptr<ReplyStream> until = {};
   // The error behind the answer, for routes that write it in another form (ErrorForm).
   std::shared_ptr<const HttpError> error = {};
 };

@@ -56,8 +56,8 @@ class HttpService {
   };
   // When the header is there.
   virtual Admission admit(const HttpRequest& head) = 0;
-  // When the body is, which may be taken out of the request.  What it throws is answered with 500, or 503 for want of
-  // memory.
+  // When the body is, which may be taken out of the request unless the reply has `until`.  What it throws is answered
+  // with 500, or 503 for want of memory.
   virtual HttpReply answer(HttpRequest& request) = 0;
 
   struct Answered {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +24,7 @@
 #include "server/host/slots.h"
 #include "server/http/message_stream.h"
 #include "server/http/reply_stream.h"
+#include "tests/server/http/raw_client.h"
 
 namespace syrinx::server {
 namespace {
@@ -33,29 +32,6 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-int connect_and_send(int port, const std::string& request) {
-  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  EXPECT_EQ(::send(client, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
-  return client;
-}
-
-// The server's answers until it closes the connection, without a reset.
-std::string send_and_hear(int port, const std::string& requests) {
-  const int client = connect_and_send(port, requests);
-  std::string answers;
-  char bytes[4096];
-  ssize_t n = 0;
-  while ((n = ::recv(client, bytes, sizeof(bytes), 0)) > 0) answers.append(bytes, static_cast<size_t>(n));
-  EXPECT_EQ(n, 0) << requests;
-  ::close(client);
-  return answers;
-}
 
 std::string ask(int port, const std::string& path) {
   return send_and_hear(port, "GET " + path + " HTTP/1.1\r\nConnection: close\r\n\r\n");
