@@ -28,6 +28,16 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+std::string_view family_of(const CatalogueEntry& entry) {
+  return std::string_view(entry.name).substr(0, entry.name.find(':'));
+}
+
 Result<std::vector<CatalogueEntry>> load_entries(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -73,6 +83,11 @@ uint64_t CatalogueEntry::total_bytes() const {
     }
   }
   return bytes;
+}
+
+bool is_alias(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxAliasBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
 bool is_model_name(std::string_view name) {
@@ -124,8 +139,29 @@ Result<Catalogue> Catalogue::make(std::vector<CatalogueEntry> entries) {
       }
     }
   }
+  SYRINX_TRY_VOID(catalogue.add_aliases());
   for (const auto& entry : catalogue.entries_) SYRINX_TRY_VOID(catalogue.closure(entry.name));
   return catalogue;
+}
+
+Status Catalogue::add_aliases() {
+  std::set<std::string> names;
+  for (const auto& entry : entries_) names.insert({lower_case(entry.name), lower_case(family_of(entry))});
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    for (const auto& alias : entries_[i].also) {
+      const std::string name = lower_case(alias.name);
+      if (names.count(name) != 0) {
+        return fail(Code::kInvalidArgument, "{}: 'also' holds '{}', which is the name of a model", alias.place,
+                    alias.name);
+      }
+      const auto [there, is_new] = aliases_.emplace(name, i);
+      if (!is_new) {
+        return fail(Code::kInvalidArgument, "{}: 'also' holds '{}', which '{}' has already", alias.place, alias.name,
+                    entries_[there->second].name);
+      }
+    }
+  }
+  return {};
 }
 
 Result<Catalogue> Catalogue::built_in() {
@@ -160,12 +196,13 @@ Result<Catalogue> Catalogue::load(const std::string& path) {
 }
 
 Result<const CatalogueEntry*> Catalogue::find(std::string_view name) const {
+  if (const CatalogueEntry* const known = find_alias(name); known != nullptr) return known;
   const CatalogueEntry* closest = nullptr;
   size_t best = 4;  // more than three changes is no longer a typing mistake
   std::string known;
   for (const auto& entry : entries_) {
     if (entry.name == name) return &entry;
-    if (entry.is_default && entry.name.substr(0, entry.name.find(':')) == name) return &entry;
+    if (entry.is_default && family_of(entry) == name) return &entry;
     const size_t distance = name.size() > 64 ? best : edit_distance(entry.name, name);
     if (distance < best) best = distance, closest = &entry;
     known += (known.empty() ? "" : ", ") + entry.name;
@@ -175,6 +212,11 @@ Result<const CatalogueEntry*> Catalogue::find(std::string_view name) const {
     return fail(Code::kNotFound, "there is no model '{}' in the catalogue; did you mean '{}'?", shown, closest->name);
   }
   return fail(Code::kNotFound, "there is no model '{}' in the catalogue; it has: {}", shown, known);
+}
+
+const CatalogueEntry* Catalogue::find_alias(std::string_view name) const {
+  const auto found = name.size() > kMaxAliasBytes ? aliases_.end() : aliases_.find(lower_case(name));
+  return found == aliases_.end() ? nullptr : &entries_[found->second];
 }
 
 Result<std::vector<const CatalogueEntry*>> Catalogue::closure(std::string_view name) const {

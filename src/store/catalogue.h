@@ -6,7 +6,10 @@
 // listed twice.  Errors are kInvalidArgument and name file, line and what is allowed; kNotFound for unknown models.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +21,8 @@ namespace syrinx {
 
 inline constexpr uint64_t kMaxCatalogueBytes = 1 << 20;            // one TOML file
 inline constexpr uint64_t kMaxModelFileBytes = uint64_t{1} << 36;  // 64 GiB
+inline constexpr size_t kMaxAliases = 16;                          // of one entry
+inline constexpr size_t kMaxAliasBytes = 128;
 
 // For a file at one commit of a hub, the hub knows size and hash.
 struct CatalogueFile {
@@ -63,13 +68,20 @@ struct CatalogueGroup {
   std::string path_of(const CatalogueFile& file) const;  // relative to the model's folder
 };
 
+// A name under which other programs know the same weights.
+struct CatalogueAlias {
+  std::string name;   // "hexgrad/Kokoro-82M"
+  std::string place;  // for messages: "catalogue 'kokoro.toml', line 7, column 9"
+};
+
 struct CatalogueEntry {
   std::string name;
   bool is_default = false;  // of its family: found by the name before the ':' too
   std::string kind;         // which loader: that of a family, or "g2p-english"
   std::string description;
   std::string licence;
-  std::vector<std::string> needs;  // other entries (`requires` in the file)
+  std::vector<std::string> needs;    // other entries (`requires` in the file)
+  std::vector<CatalogueAlias> also;  // at most kMaxAliases
   std::vector<CatalogueGroup> groups;
   uint64_t total_bytes() const;  // of what is fetched unless more is asked for; rough where the hub knows
 };
@@ -79,22 +91,30 @@ Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text, std::
 
 class Catalogue {
  public:
-  // Checks what one entry cannot: no name twice, every need known, no circle.
+  // Checks what one entry cannot: no name or alias twice, every need known, no circle.
   static Result<Catalogue> make(std::vector<CatalogueEntry> entries);
   static Result<Catalogue> built_in();
   // A TOML file, or a folder of them.
   static Result<Catalogue> load(const std::string& path);
 
   const std::vector<CatalogueEntry>& entries() const { return entries_; }
-  // An unknown name is kNotFound with the known ones and, where one is close, a guess.
+  // By its name, else by an alias, whose case does not matter.  An unknown name is kNotFound with the known ones and,
+  // where one is close, a guess.
   Result<const CatalogueEntry*> find(std::string_view name) const;
+  // Null where no entry has that alias.
+  const CatalogueEntry* find_alias(std::string_view name) const;
   // The entry after everything it needs, each once.
   Result<std::vector<const CatalogueEntry*>> closure(std::string_view name) const;
 
  private:
+  Status add_aliases();
+
   std::vector<CatalogueEntry> entries_;
+  std::map<std::string, size_t, std::less<>> aliases_;  // in lower case, to places in entries_
 };
 
+// Printable ASCII without blanks, at most kMaxAliasBytes.
+bool is_alias(std::string_view name);
 // Lower-case letters, digits, '-', '.', at most 64; begins with a letter or digit.  Of a family's member this, a ':'
 // and as much again, where '_' may stand too.
 bool is_model_name(std::string_view name);

@@ -107,8 +107,10 @@ class Reader {
   template <class... Args>
   tl::unexpected<Error> complain(const toml::source_region& region, fmt::format_string<Args...> format,
                                  Args&&... args) const {
-    return fail(Code::kInvalidArgument, "catalogue '{}', line {}, column {}: {}", source_name_, region.begin.line,
-                region.begin.column, fmt::format(format, std::forward<Args>(args)...));
+    return fail(Code::kInvalidArgument, "{}: {}", place(region), fmt::format(format, std::forward<Args>(args)...));
+  }
+  std::string place(const toml::source_region& region) const {
+    return fmt::format("catalogue '{}', line {}, column {}", source_name_, region.begin.line, region.begin.column);
   }
 
   // A key that is not known is a mistake, not an extension: silence would hide a misspelt hash.
@@ -361,6 +363,22 @@ Result<std::vector<std::string>> parse_needs(const Reader& read, const toml::tab
   return needs;
 }
 
+// Whether a name is there twice, Catalogue::make() sees.
+Result<std::vector<CatalogueAlias>> parse_also(const Reader& read, const toml::table& table) {
+  std::vector<CatalogueAlias> also;
+  const toml::node* const node = table.get("also");
+  if (node == nullptr) return also;
+  const toml::array* const array = node->as_array();
+  if (array == nullptr || array->empty() || array->size() > kMaxAliases)
+    return read.complain(node->source(), "'also' must be 1 to {} names", kMaxAliases);
+  for (const toml::node& element : *array) {
+    SYRINX_TRY(std::string name, read.text_of(element, "also", is_alias,
+                                              "names of at most 128 printable characters of ASCII, without blanks"));
+    also.push_back({std::move(name), read.place(element.source())});
+  }
+  return also;
+}
+
 // One entry, or one row of a family.
 Result<CatalogueEntry> parse_entry(const Reader& read, const toml::table& table) {
   CatalogueEntry entry;
@@ -390,6 +408,7 @@ Status add_values(const Reader& read, const toml::node* node, std::string_view w
     return read.complain(node->source(), "'{}' must be a table of at most {} texts", what, kMaxValues);
   for (auto&& [key, value] : *table) {
     const auto* const text = value.as_string();
+    if (what == "variants" && key.str() == "also") continue;  // parse_also() reads it
     if (!is_value_key(key.str()) || key.str() == "name" || key.str() == "variant" || text == nullptr)
       return read.complain(key.source(), "'{}' must hold texts, under lower-case words other than name and variant",
                            what);
@@ -407,6 +426,8 @@ Result<std::vector<CatalogueEntry>> parse_family(std::string_view source_name, c
   SYRINX_TRY(const std::string chosen, plain.text(table, "default", is_any_text, "the name of one of the variants"));
   if (!variants->contains(chosen))
     return plain.complain(table.source(), "'default' must be the name of one of the variants");
+  if (const toml::node* const also = table.get("also"); also != nullptr)
+    return plain.complain(also->source(), "'also' belongs to a variant; put it into a row of 'variants'");
   std::vector<CatalogueEntry> entries;
   size_t room = kMaxFamilyBytes;
   for (auto&& [key, row] : *variants) {
@@ -414,7 +435,9 @@ Result<std::vector<CatalogueEntry>> parse_family(std::string_view source_name, c
     SYRINX_TRY_VOID(add_values(plain, table.get("values"), "values", values));
     SYRINX_TRY_VOID(add_values(plain, &row, "variants", values));
     values.set("variant", std::string(key.str()));
-    SYRINX_TRY(CatalogueEntry entry, parse_entry(Reader(source_name, std::move(values), &room), table));
+    const Reader read(source_name, std::move(values), &room);
+    SYRINX_TRY(CatalogueEntry entry, parse_entry(read, table));
+    SYRINX_TRY(entry.also, parse_also(read, *row.as_table()));
     entry.name += ":" + std::string(key.str());
     if (!is_model_name(entry.name))
       return plain.complain(key.source(), "'{}' is not a name of a variant: letters, digits, '-', '.' and '_'",
@@ -443,14 +466,15 @@ Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text, std::
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return read.complain(parsed.error().source(), "{}", Reader::shorten(parsed.error().description()));
   const toml::table& table = parsed.table();
-  SYRINX_TRY_VOID(
-      read.only_keys(table, "a catalogue",
-                     {"name", "kind", "description", "licence", "requires", "group", "default", "variants", "values"}));
+  SYRINX_TRY_VOID(read.only_keys(
+      table, "a catalogue",
+      {"name", "kind", "description", "licence", "also", "requires", "group", "default", "variants", "values"}));
   if (table.contains("variants")) return parse_family(source_name, table);
   for (const char* const key : {"default", "values"}) {
     if (table.contains(key)) return read.complain(table.source(), "'{}' makes no sense without 'variants'", key);
   }
   SYRINX_TRY(CatalogueEntry entry, parse_entry(read, table));
+  SYRINX_TRY(entry.also, parse_also(read, table));
   return std::vector<CatalogueEntry>{std::move(entry)};
 }
 

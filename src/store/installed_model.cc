@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "store/catalogue.h"
+#include "store/catalogue_aliases.h"
 
 namespace syrinx {
 
@@ -17,6 +18,13 @@ std::string installed_folder(const std::string& name, const std::string& models_
   if (!catalogue) return folder.string();
   const auto entry = catalogue->find(name);
   return entry ? (fs::path(models_folder) / model_folder_name((*entry)->name)).string() : folder.string();
+}
+
+std::string resolved_name(const std::string& name, const std::string& models_folder) {
+  std::error_code error;
+  if (name.find_first_of("/.") != std::string::npos && fs::exists(name, error)) return name;
+  if (is_model_name(name) && fs::exists(fs::path(models_folder) / model_folder_name(name), error)) return name;
+  return catalogue_name(name);
 }
 
 tl::unexpected<Error> not_installed(const std::string& name) {

@@ -12,6 +12,9 @@ namespace syrinx {
 // several variants ("pocket-tts") leads to that one's folder.
 std::string installed_folder(const std::string& name, const std::string& models_folder);
 
+// The entry's name for an alias of the catalogue.  Other names stay, as does one that a path or an installed model has.
+std::string resolved_name(const std::string& name, const std::string& models_folder);
+
 // kNotFound with the way to get it, or to the names that there are.
 tl::unexpected<Error> not_installed(const std::string& name);
 

@@ -75,7 +75,12 @@ Result<ModelStore> ModelStore::open() {
 
 std::string ModelStore::full_name(const std::string& name) const {
   const auto entry = catalogue_.find(name);
-  return entry ? (*entry)->name : name;
+  if (!entry) return name;
+  // A model of another catalogue may be called like an alias of this one.
+  std::error_code error;
+  const bool has_folder =
+      is_model_name(name) && std::filesystem::exists(paths_.data + "/models/" + model_folder_name(name), error);
+  return has_folder && catalogue_.find_alias(name) != nullptr ? name : (*entry)->name;
 }
 
 std::string ModelStore::model_folder(const std::string& name) const {
@@ -202,7 +207,7 @@ std::vector<ModelStatus> ModelStore::list() const {
 }
 
 Result<InstalledModel> ModelStore::find(const std::string& name) const {
-  if (!is_model_name(name)) {
+  if (!is_model_name(full_name(name))) {
     return fail(Code::kInvalidArgument, "'{}' is not the name of a model; `syrinx list` shows them",
                 name.substr(0, 64));
   }
@@ -223,11 +228,12 @@ Result<InstalledModel> ModelStore::find(const std::string& name) const {
 }
 
 Status ModelStore::remove(const std::string& name, const std::atomic<bool>* cancel) {
-  if (!is_model_name(name)) {
+  if (!is_model_name(full_name(name))) {
     return fail(Code::kInvalidArgument, "'{}' is not the name of a model; `syrinx list` shows them",
                 name.substr(0, 64));
   }
-  const std::string full = full_name(name);
+  // Once the folder is gone, the name may be an alias of another model.
+  const std::string full = full_name(name), folder = model_folder(name), cache = cache_folder(name);
   // First the lock: a process that installs a model that needs this one holds it too.
   SYRINX_TRY(const auto lock, ModelLock::acquire(paths_.data + "/locks/" + model_folder_name(full), cancel, nullptr));
   for (const auto& other : list()) {
@@ -237,13 +243,13 @@ Status ModelStore::remove(const std::string& name, const std::atomic<bool>* canc
     return fail(Code::kInvalidArgument, "'{}' needs '{}'; remove '{}' first", other.name, name, other.name);
   }
   std::error_code error;
-  if (!std::filesystem::exists(model_folder(name), error)) {
+  if (!std::filesystem::exists(folder, error)) {
     return fail(Code::kNotFound, "the model '{}' is not installed; `syrinx list` shows those that are", name);
   }
   // The list goes first: a removal that is cut off leaves a model that is plainly not installed.
-  SYRINX_TRY_VOID(remove_folder(model_folder(name) + "/installed"));
-  SYRINX_TRY_VOID(remove_folder(model_folder(name)));
-  return remove_folder(cache_folder(name));
+  SYRINX_TRY_VOID(remove_folder(folder + "/installed"));
+  SYRINX_TRY_VOID(remove_folder(folder));
+  return remove_folder(cache);
 }
 
 }  // namespace syrinx

@@ -55,7 +55,8 @@ class ModelStore {
   static Result<ModelStore> open();
 
   const Catalogue& catalogue() const { return catalogue_; }
-  // A family's name becomes its default member's: "pocket-tts" is "pocket-tts:english".  Others stay.
+  // A family's name becomes its default member's, "pocket-tts:english" for "pocket-tts", and an alias its entry's
+  // name, unless a model of that very name is installed.  Others stay.
   std::string full_name(const std::string& name) const;
   std::string model_folder(const std::string& name) const;
   std::string cache_folder(const std::string& name) const;
