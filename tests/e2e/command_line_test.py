@@ -69,6 +69,27 @@ class CommandTree(Program):
         for part in (b"WRONG", b"syrinx pull whisper-base", b"syrinx pull smollm2"):
             self.assertIn(part, output)
 
+    def test_models_by_other_names(self):
+        self.check_fails(3, "syrinx pull kokoro", "speak", "hello", "--out", "x.wav", "--model", "hexgrad/Kokoro-82M")
+        self.check_fails(3, "syrinx pull kokoro", "voices", "--model", "KOKORO-82M")
+        self.check_fails(3, "syrinx pull whisper-base", "transcribe", "x.wav", "--model", "openai/whisper-base")
+        self.check_fails(3, "syrinx pull smollm2", "chat", "hello", "--model", "smollm2:135m")
+        self.check_fails(3, "there is no file or folder 'hexgrad/Kokoro'", "voices", "--model", "hexgrad/Kokoro")
+        catalogue = self.folder / "bird.toml"
+        catalogue.write_text('name = "bird"\nkind = "bird"\ndescription = "A bird"\nlicence = "MIT"\n'
+                             'also = ["Owner/Bird"]\n[[group]]\nrole = "model"\n'
+                             'files = [{ name = "bird.txt", text = "tweet" }]\n')
+        code, output, errors = self.run_it("pull", "owner/bird", "--catalogue", catalogue)
+        self.assertEqual(code, 0, errors)
+        self.assertIn(b"bird is ready", output)
+        bird = self.folder / "home" / "data" / "models" / "bird" / "bird.txt"
+        self.assertEqual(bird.read_text(), "tweet")
+        code, output, errors = self.run_it("list", "--catalogue", catalogue, "--json")
+        self.assertEqual([(each["name"], each["state"]) for each in json.loads(output)], [("bird", "installed")])
+        code, _, errors = self.run_it("rm", "OWNER/BIRD", "--catalogue", catalogue)
+        self.assertEqual(code, 0, errors)
+        self.assertFalse(bird.parent.exists())
+
     def test_doctor_where_nothing_can_be_installed(self):
         file = self.folder / "file"
         file.touch()

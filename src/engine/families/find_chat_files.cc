@@ -37,7 +37,9 @@ tl::unexpected<Error> no_language_model(const ModelPlace& place) {
 }  // namespace
 
 Result<ChatFiles> find_chat_files(const std::string& model, const std::string& models_folder) {
-  ModelPlace place{.name = model.empty() ? kDefaultChatModel : model, .path = {}, .models_folder = models_folder};
+  ModelPlace place{.name = resolved_name(model.empty() ? kDefaultChatModel : model, models_folder),
+                   .path = {},
+                   .models_folder = models_folder};
   const bool path = is_path(place.name, models_folder);
   place.path = path ? place.name : installed_folder(place.name, models_folder);
   if (!is_there(place.path)) {

@@ -80,7 +80,7 @@ Result<const RecognitionFamily*> family_of(const fs::path& place, const std::str
 
 Result<RecognitionFiles> find_recognition_files(const std::string& model, const std::string& models_folder) {
   RecognitionFiles files;
-  files.name = model.empty() ? kDefaultRecogniser : model;
+  files.name = resolved_name(model.empty() ? kDefaultRecogniser : model, models_folder);
   files.installed = !is_path(files.name, models_folder);
   const fs::path place(files.installed ? installed_folder(files.name, models_folder) : files.name);
   if (!is_there(place)) {

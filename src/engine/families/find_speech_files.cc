@@ -33,6 +33,12 @@ const SpeechFamily* family_in_catalogue(const std::string& name) {
   return entry ? find_speech_family((*entry)->kind) : nullptr;
 }
 
+ModelPlace named_place(const std::string& model, const std::string& models_folder) {
+  return {.name = resolved_name(model.empty() ? kDefaultModel : model, models_folder),
+          .path = {},
+          .models_folder = models_folder};
+}
+
 tl::unexpected<Error> no_checkpoint(const ModelPlace& place) {
   std::string files;
   for (const SpeechFamily* const family : speech_families())
@@ -46,7 +52,7 @@ tl::unexpected<Error> no_checkpoint(const ModelPlace& place) {
 }  // namespace
 
 Result<SpeechFiles> find_speech_files(const std::string& model, const std::string& models_folder) {
-  ModelPlace place{.name = model.empty() ? kDefaultModel : model, .path = {}, .models_folder = models_folder};
+  ModelPlace place = named_place(model, models_folder);
   const bool is_path = names_path(place.name);
   place.path = is_path ? place.name : installed_folder(place.name, models_folder);
   if (is_remote(place.name)) {
@@ -66,7 +72,7 @@ Result<SpeechFiles> find_speech_files(const std::string& model, const std::strin
 }
 
 Result<SpeechFiles> find_reader_files(const std::string& model, const std::string& models_folder) {
-  ModelPlace place{.name = model.empty() ? kDefaultModel : model, .path = {}, .models_folder = models_folder};
+  ModelPlace place = named_place(model, models_folder);
   if (is_remote(place.name))
     return fail(Code::kInvalidArgument, "nothing is fetched to read a text; give an installed model instead of '{}'",
                 place.name);

@@ -49,6 +49,22 @@ TEST_F(SpeechFilesTest, FindsAnInstalledModel) {
   }
 }
 
+TEST_F(SpeechFilesTest, FindsAModelByItsAlias) {
+  for (const char* name : {"hexgrad/Kokoro-82M", "kokoro-v1.0"}) {
+    const auto files = find(name);
+    ASSERT_TRUE(files) << files.error().message;
+    EXPECT_EQ(files->name, "kokoro");
+    EXPECT_EQ(files->checkpoint, path("models/kokoro/kokoro-v1.0.int8.onnx"));
+    EXPECT_EQ(packed_folder({.data = "/d", .cache = "/c"}, *files), "/c/packed/kokoro");
+    EXPECT_EQ(find_reader_files(name, path("models"))->name, "kokoro");
+  }
+  fs::remove_all(root_ / "models/kokoro");
+  EXPECT_EQ(find("hexgrad/Kokoro-82M").error().message,
+            "model 'kokoro' is not installed; fetch it with `syrinx pull kokoro`");
+  EXPECT_THAT(find("kyutai/pocket-tts").error().message, HasSubstr("`syrinx pull pocket-tts:english`"));
+  EXPECT_THAT(find("hexgrad/Kokoro").error().message, HasSubstr("no file or folder 'hexgrad/Kokoro'"));
+}
+
 TEST_F(SpeechFilesTest, FindsAFileAndAFolder) {
   for (const char* place : {"elsewhere", "elsewhere/kokoro-v1_0.pth"}) {
     const auto files = find(path(place));

@@ -33,7 +33,7 @@ class RecognitionFilesTest : public testing::Test {
 TEST_F(RecognitionFilesTest, FindsTheDefault) {
   write("models/whisper-base/model.bin");
   write("models/whisper-base/config.json", "{}");
-  for (const char* name : {"", "whisper-base"}) {
+  for (const char* name : {"", "whisper-base", "base", "Systran/faster-whisper-base"}) {
     const auto files = find(name);
     ASSERT_TRUE(files) << files.error().message;
     EXPECT_EQ(files->name, "whisper-base");

@@ -272,6 +272,8 @@ TEST(LlamaEngine, UnfitOptionsAreRefused) {
   EXPECT_NE(no_words.error().message.find("tokenizer.json' is not there"), std::string::npos);
   EXPECT_FALSE(find_chat_files(kFolder + "chat", "").has_value());
   EXPECT_FALSE(find_chat_files("not-there", "/nowhere").has_value());
+  for (const char* const alias : {"smollm2:135m", "HuggingFaceTB/SmolLM2-135M-Instruct"})
+    EXPECT_NE(find_chat_files(alias, "/nowhere").error().message.find("`syrinx pull smollm2`"), std::string::npos);
 }
 
 }  // namespace
