@@ -19,8 +19,13 @@ std::atomic<bool> g_outlives_terminal{false};
 std::atomic<pid_t> g_session{kNoSession};  // whose terminal it was started in
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
+// Ctrl-C may be pressed behind a signal that ends the program, and does not replace it.
 void handle(int signal) {
-  g_signal.store(signal, std::memory_order_relaxed);
+  int none = 0;
+  if (signal == SIGINT)
+    g_signal.compare_exchange_strong(none, signal);
+  else
+    g_signal.store(signal);
   g_cancel.store(true, std::memory_order_release);
 }
 
@@ -89,10 +94,16 @@ void clear_cancel() {
   g_signal.store(0, std::memory_order_relaxed);
 }
 
-// One that comes between the two counts as the same interrupt.
+// A Ctrl-C that comes meanwhile counts as the same interrupt.  A handler, maybe on another thread, sets the signal
+// before the flag: where the exchange finds the signal changed, both are looked at again.
 void resume_after_interrupt() {
   catch_stop_signals();
-  clear_cancel();
+  int signal = 0;
+  do {
+    g_cancel.store(false);
+    signal = g_signal.load();
+    if (signal != 0 && signal != SIGINT) return g_cancel.store(true);
+  } while (!g_signal.compare_exchange_weak(signal, 0));
 }
 
 }  // namespace syrinx

@@ -27,10 +27,11 @@ bool take_reload_request();
 // True from the first SIGINT, SIGTERM, hangup or request_cancel().
 const std::atomic<bool>& cancel_flag();
 inline bool cancel_requested() { return cancel_flag().load(std::memory_order_relaxed); }
-int cancel_signal();  // the signal that set the flag, 0 when none did
+int cancel_signal();  // the signal that set the flag, 0 when none did; of Ctrl-C and another one the other
 void request_cancel();
 void clear_cancel();  // for tests
 // Puts the flag back and catches Ctrl-C and SIGTERM anew, for a conversation that goes on behind an interrupted answer.
+// The flag of another signal than Ctrl-C's stays, also of one that comes meanwhile.
 void resume_after_interrupt();
 
 }  // namespace syrinx

@@ -47,6 +47,47 @@ TEST(Signals, ResumeCatchesTheNextInterrupt) {
   }
 }
 
+TEST(Signals, ResumeKeepsATermination) {
+  for (const auto& [first, second] : {std::pair{SIGINT, SIGTERM}, {SIGTERM, SIGINT}}) {
+    clear_cancel();
+    install_signal_handlers();
+    raise(first);
+    raise(second);
+    resume_after_interrupt();
+    EXPECT_TRUE(cancel_requested());
+    EXPECT_EQ(cancel_signal(), SIGTERM);
+  }
+  clear_cancel();
+}
+
+TEST(Signals, TerminationAmidResumeIsKept) {
+  constexpr int kRounds = 100, kOver = kRounds + 1;
+  const pthread_t self = pthread_self();
+  std::atomic<int> round{0}, sent{0};
+  std::thread sender([&] {
+    for (int i = 1; i <= kRounds; sent = i++) {
+      while (round < i) std::this_thread::yield();
+      if (round == kOver) return;
+      pthread_kill(self, SIGTERM);
+    }
+  });
+  bool is_kept = true;
+  for (int i = 1; i <= kRounds && is_kept; ++i) {
+    clear_cancel();
+    install_signal_handlers();
+    raise(SIGINT);
+    round = i;
+    do resume_after_interrupt();
+    while (sent < i);
+    std::this_thread::yield();  // behind a system call no signal is on its way
+    is_kept = cancel_requested() && cancel_signal() == SIGTERM;
+  }
+  round = kOver;
+  sender.join();
+  EXPECT_TRUE(is_kept);
+  clear_cancel();
+}
+
 TEST(Signals, ClosedPipeIsAnError) {
   install_signal_handlers();
   int ends[2];
