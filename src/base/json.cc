@@ -177,26 +177,45 @@ int escaped_unit(std::string_view escape) {
 bool is_high(int unit) { return unit >= 0xd800 && unit <= 0xdbff; }
 bool is_low(int unit) { return unit >= 0xdc00 && unit <= 0xdfff; }
 
-// The text with U+FFFD for each half of a pair of surrogates; nothing where there is none.
-std::optional<std::string> without_lone_surrogates(std::string_view text) {
+// The text with `other` for each half of a pair of surrogates; nothing where there is none.
+std::optional<std::string> without_lone_surrogates(std::string_view text, std::string_view other) {
   std::optional<std::string> mended;
+  size_t copied = 0;
   for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
     const int unit = escaped_unit(text.substr(at, 6));
     const bool is_pair = is_high(unit) && is_low(escaped_unit(text.substr(at + 6, 6)));
     if (!is_pair && (is_high(unit) || is_low(unit))) {
-      if (!mended) mended.emplace(text);
-      mended->replace(at, 6, "\\ufffd");
+      if (!mended) mended.emplace();
+      mended->append(text.substr(copied, at - copied)).append(other);
+      copied = at + 6;
     }
     at += is_pair ? 12 : unit >= 0 ? 6 : 2;
   }
+  if (mended) mended->append(text.substr(copied));
   return mended;
+}
+
+// U+0080 to U+009F, two bytes, only stand in texts.
+std::string with_escaped_controls(std::string json) {
+  std::string escaped;
+  size_t copied = 0;
+  for (size_t at = json.find('\xC2'); at != std::string::npos; at = json.find('\xC2', at + 2)) {
+    const auto second = static_cast<unsigned char>(json[at + 1]);
+    if (second > 0x9F) continue;
+    escaped.append(json, copied, at - copied).append(fmt::format("\\u00{:02x}", second));
+    copied = at + 2;
+  }
+  if (copied == 0) return json;
+  return escaped.append(json, copied);
 }
 
 Result<Json> parse(std::string_view text, const std::string& name, const JsonLimits& limits, JsonBytes* bytes) {
   if (text.size() > limits.max_bytes)
     return fail(Code::kLimitExceeded, "'{}': {} bytes of JSON, the limit is {}", name, text.size(), limits.max_bytes);
   SYRINX_TRY_VOID(check_pieces(text, name, limits));
-  const auto mended = limits.takes_lone_surrogates ? without_lone_surrogates(text) : std::nullopt;
+  const bool takes_halves = limits.takes_lone_surrogates || limits.drops_lone_surrogates;
+  const auto mended =
+      takes_halves ? without_lone_surrogates(text, limits.drops_lone_surrogates ? "" : "\\ufffd") : std::nullopt;
   Builder builder(name, limits, bytes);
   if (!nlohmann::json::sax_parse(mended ? std::string_view(*mended) : text, &builder))
     return tl::unexpected(builder.error());
@@ -276,7 +295,8 @@ Json& Json::set(std::string key, Json value) {
 }
 
 std::string Json::dump() const {
-  return to_library(*this).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return with_escaped_controls(
+      to_library(*this).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 Result<Json> parse_json(std::string_view text, const std::string& name, const JsonLimits& limits) {

@@ -59,7 +59,8 @@ class Json {
   // Adds a member; a value that is no object becomes an empty one first.  For building output.
   Json& set(std::string key, Json value);
 
-  // On one line; bytes that are not UTF-8 become U+FFFD, numbers that are not finite become null.
+  // On one line; bytes that are not UTF-8 become U+FFFD, numbers that are not finite become null.  Control characters,
+  // U+0080 to U+009F among them, are escaped: a terminal takes no orders from it.
   std::string dump() const;
 
  private:
@@ -86,6 +87,7 @@ struct JsonLimits {
   // A surrogate without its other half (RFC 8259, section 8.2), as of a text that was cut within an emoji, is taken as
   // U+FFFD; else it is malformed.
   bool takes_lone_surrogates = false;
+  bool drops_lone_surrogates = false;  // the same, but that nothing stands for it
 };
 
 // A member of the outermost object that is an array of whole numbers from 0 to 255: as values they would take many

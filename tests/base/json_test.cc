@@ -70,6 +70,24 @@ TEST(Json, LoneSurrogatesAreTakenWhereAskedFor) {
   EXPECT_FALSE(parse_json(R"(["a\ud83d"])", "t"));
 }
 
+TEST(Json, LoneSurrogatesAreDroppedWhereAskedFor) {
+  const std::pair<const char*, const char*> cases[] = {{R"(["a\ud83d b"])", "a b"},
+                                                       {R"(["\ude00\ufffd\ud83d"])", "\uFFFD"},
+                                                       {R"(["\ud83d\ud83d\ude00\ud83d"])", "\U0001F600"},
+                                                       {"[\"\uFFFD\\ud83d\\\\ud83d\"]", "\uFFFD\\ud83d"}};
+  for (const auto& [text, plain] : cases) {
+    const auto parsed = parse_json(text, "t", {.drops_lone_surrogates = true});
+    ASSERT_TRUE(parsed) << text << parsed.error().message;
+    EXPECT_EQ(*parsed->array()->front().string(), plain) << text;
+  }
+}
+
+// A terminal takes U+009B for the beginning of an order.
+TEST(Json, ControlCharactersAreEscaped) {
+  EXPECT_EQ(Json("\u0080a\u009b\u009f\u00a0\u00c2\x1b").dump(), "\"\\u0080a\\u009b\\u009f\u00a0\u00c2\\u001b\"");
+  EXPECT_EQ(Json("\xc2").dump(), "\"\uFFFD\"");
+}
+
 TEST(Json, NoMoreValuesThanAreAskedFor) {
   EXPECT_TRUE(parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 4}));
   const auto many = parse_json(R"({"a": 1, "b": [2]})", "t", {.max_values = 3});

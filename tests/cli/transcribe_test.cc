@@ -115,7 +115,7 @@ TEST_F(TranscribeFiles, AModelsWordsGiveATerminalNoOrders) {
   EXPECT_EQ(shown_by([&] { (void)transcribe_files(one, hostile); }), "a ]0;b     a ]0;b    \r\n");
   one.format = TranscriptFormat::kJson;
   const std::string json = shown_by([&] { (void)transcribe_files(one, hostile); });
-  EXPECT_THAT(json, HasSubstr(R"("text":"a\u001b]0;b\u0007   )"));
+  EXPECT_THAT(json, HasSubstr(R"("text":"a\u001b]0;b\u0007\u009b  )"));
   one.format = TranscriptFormat::kText;
   one.out = file("out.txt");
   EXPECT_TRUE(transcribe_files(one, hostile));
