@@ -335,6 +335,23 @@ class Local(Realtime):
                 self.assertIn(event["response"]["status"], ("cancelled", "completed", "incomplete"), event)
                 self.wait_for(lambda: self.free_slots("chat") == 1)
 
+    def test_the_next_answer_waits_for_the_slot_of_the_cancelled_one(self):
+        self.serve()
+        question = {**SPOKEN, "content": [{"type": "input_text", "text": "Tell me a story of a boat."}]}
+        alone = {"output_modalities": ["text"], "conversation": "none", "input": [question]}  # no answer makes the next question longer
+        with self.session() as client:
+            for _ in range(5):
+                self.say(client, "response.create", response=alone)
+                event = self.hear(client)
+                while event["type"] not in ("response.output_text.delta", "response.done"):
+                    event = self.hear(client)
+                if event["type"] != "response.done":
+                    self.say(client, "response.cancel")
+                    self.say(client, "response.create", response={**alone, "max_output_tokens": 5})
+                    self.hear_until(client, "response.done")
+                    event = self.hear_until(client, "response.done")[-1]
+                self.assertIn(event["response"]["status"], ("completed", "incomplete"), event)
+
 
 if __name__ == "__main__":
     unittest.main()

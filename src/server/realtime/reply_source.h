@@ -2,9 +2,11 @@
 // (upstream/chat_replies.h); without one, ReadAloud speaks the client's own text.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +39,8 @@ class Reply {
   virtual Result<bool> take(std::string& text) = 0;
   // Behind the last of it: why that is not all of the text, "max_output_tokens" or "content_filter"; null: it is.
   virtual const char* cut_short() const { return nullptr; }
+  // How soon take() is to be called again though nobody wakes; absent: not before somebody does.
+  virtual std::optional<std::chrono::nanoseconds> looks_again_in() const { return std::nullopt; }
 };
 
 // One that begins later.
@@ -47,6 +51,9 @@ class LateReply final : public Reply {
   explicit LateReply(Start start) : start_(std::move(start)) {}
   Result<bool> take(std::string& text) override;
   const char* cut_short() const override { return begun_ ? begun_->cut_short() : nullptr; }
+  std::optional<std::chrono::nanoseconds> looks_again_in() const override {
+    return begun_ ? begun_->looks_again_in() : std::nullopt;
+  }
 
  private:
   const Start start_;
@@ -59,6 +66,7 @@ class SpokenReply final : public Reply {
   explicit SpokenReply(std::unique_ptr<Reply> written) : written_(std::move(written)) {}
   Result<bool> take(std::string& text) override;
   const char* cut_short() const override { return written_->cut_short(); }
+  std::optional<std::chrono::nanoseconds> looks_again_in() const override { return written_->looks_again_in(); }
 
  private:
   const std::unique_ptr<Reply> written_;

@@ -2,6 +2,7 @@
 // that tell of both.  On the session's thread; it waits for nothing.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,10 @@ class Response {
   bool is_in_conversation() const { return order_.is_in_conversation; }
   double made_s() const { return order_.speech ? order_.speech->statistics().audio_seconds : 0; }  // told or not
   bool has_failed() const { return outcome_ == std::string_view("error"); }
+  // How soon advance() is to be called again though nobody wakes; absent: not before somebody does.
+  std::optional<std::chrono::nanoseconds> looks_again_in() const {
+    return reply_ended_ || !events_.has_room_for_sound() ? std::nullopt : order_.reply->looks_again_in();
+  }
   // Whether what it waits for is the engine.
   bool waits_for_engine() const {
     return order_.speech && reply_ended_ && pending_.empty() && !order_.speech->is_ready();

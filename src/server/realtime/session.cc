@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{1000};                     // how soon the session's times are heeded
 constexpr std::chrono::milliseconds kSlotTick{100};                  // and a slot that has become free
+constexpr std::chrono::milliseconds kLeastTick{1};                   // and what nobody tells of
 constexpr int64_t kQuestionsAtOnce = 16, kQuestionNs = 250'000'000;  // and how often one more
 constexpr double kBurstS = 10;         // of events or bytes, at their pace, that may come at once
 constexpr double kWrongCosts = 4;      // times what the same would that is right
@@ -117,7 +118,9 @@ void Session::watch_engine() {
 
 std::chrono::nanoseconds Session::patience() {
   constexpr double kLeastS = 1e-3;  // the clock may not be there yet, to a hair
-  const std::chrono::nanoseconds tick = owes_answer_ && no_slot_ns_ ? kSlotTick : kTick;
+  std::chrono::nanoseconds tick = owes_answer_ && no_slot_ns_ ? kSlotTick : kTick;
+  if (const auto again = response_ ? response_->looks_again_in() : std::nullopt)
+    tick = std::clamp<std::chrono::nanoseconds>(*again, kLeastTick, tick);
   const double wait_s = pace_.wait_s(clock_.now_ns());
   if (wait_s <= 0 || wait_s > std::chrono::duration<double>(tick).count()) return tick;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wait_s + kLeastS));

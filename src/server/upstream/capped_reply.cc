@@ -26,6 +26,12 @@ Result<bool> CappedReply::take(std::string& text) {
   return false;
 }
 
+// A fault that is told behind the text has come with it, and nobody wakes for it again.
+std::optional<std::chrono::nanoseconds> CappedReply::looks_again_in() const {
+  if (fault_) return std::chrono::nanoseconds(0);
+  return answer_ ? answer_->looks_again_in() : std::nullopt;
+}
+
 Error nothing_asked() {
   return {Code::kInvalidArgument,
           "there is nothing to be answered: no word has been said or written; add a message by "

@@ -1,6 +1,7 @@
 // An answer of which no more is spoken than a number of characters.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@ class CappedReply final : public realtime::Reply {
 
   Result<bool> take(std::string& text) override;
   const char* cut_short() const override { return cut_short_; }
+  std::optional<std::chrono::nanoseconds> looks_again_in() const override;
 
  private:
   std::unique_ptr<realtime::Reply> answer_;  // null: it has ended

@@ -1,12 +1,13 @@
 #include "server/upstream/local_replies.h"
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
 #include "server/http/waker.h"
 #include "server/upstream/capped_reply.h"
 #include "server/upstream/chat_request.h"
@@ -62,17 +63,26 @@ class LocalSink final : public ChatSink {
   const std::shared_ptr<Exchange> exchange_;
 };
 
+// Where no slot is free, as of an answer that has just been cancelled and ends with its step, it tries again for a
+// while.
 class LocalReply final : public realtime::Reply {
  public:
-  LocalReply(std::shared_ptr<Exchange> exchange, std::shared_ptr<ReplyStream> stream)
-      : exchange_(std::move(exchange)), stream_(std::move(stream)) {}
+  LocalReply(Host& host, const Clock& clock, ChatOrder order, std::shared_ptr<Exchange> exchange)
+      : host_(host),
+        clock_(clock),
+        order_(std::move(order)),
+        exchange_(std::move(exchange)),
+        until_ns_(clock.now_ns() + kPatienceNs) {
+    try_start();
+  }
   ~LocalReply() override {
     exchange_->waker.set({});
-    stream_->cancel();
+    if (stream_) stream_->cancel();
   }
 
   Result<bool> take(std::string& text) override {
     exchange_->waker.taken();
+    if (waits_for_slot() && clock_.now_ns() >= next_ns_) try_start();
     const std::lock_guard lock(exchange_->mutex);
     text += std::exchange(exchange_->text, {});
     if (!exchange_->has_ended) return true;
@@ -83,20 +93,42 @@ class LocalReply final : public realtime::Reply {
     const std::lock_guard lock(exchange_->mutex);
     return exchange_->cut_short;
   }
+  std::optional<std::chrono::nanoseconds> looks_again_in() const override {
+    if (!waits_for_slot()) return std::nullopt;
+    return std::chrono::nanoseconds(std::max<int64_t>(next_ns_ - clock_.now_ns(), 0));
+  }
 
  private:
+  static constexpr int64_t kPatienceNs = 2'000'000'000;
+  static constexpr int64_t kFirstWaitNs = 10'000'000, kLongestWaitNs = 160'000'000;  // each is twice the one before
+
+  bool waits_for_slot() const { return next_ns_ > 0; }
+  void try_start() {
+    next_ns_ = 0;
+    const int64_t now_ns = clock_.now_ns();
+    const auto job = host_.start_chat(order_, std::make_unique<LocalSink>(exchange_));
+    if (job) {
+      stream_ = (*job)->reply();
+      order_ = {};
+    } else if (job.error().status == 503 && job.error().code == "no_free_slot" && now_ns < until_ns_) {
+      next_ns_ = now_ns + wait_ns_;
+      wait_ns_ = std::min(2 * wait_ns_, kLongestWaitNs);
+    } else {
+      // As an upstream that cannot be reached: the session goes on, and the question may be repeated.
+      const std::lock_guard lock(exchange_->mutex);
+      exchange_->has_ended = true;
+      exchange_->fault = {Code::kUnavailable, job.error().message};
+    }
+  }
+
+  Host& host_;
+  const Clock& clock_;
+  ChatOrder order_;
   const std::shared_ptr<Exchange> exchange_;
-  const std::shared_ptr<ReplyStream> stream_;
-};
-
-// As an upstream that cannot be reached: the session goes on, and the question may be repeated.
-class FailedReply final : public realtime::Reply {
- public:
-  explicit FailedReply(std::string why) : fault_{Code::kUnavailable, std::move(why)} {}
-  Result<bool> take(std::string& /*text*/) override { return tl::unexpected(fault_); }
-
- private:
-  const Error fault_;
+  std::shared_ptr<ReplyStream> stream_;  // null: it has no slot
+  const int64_t until_ns_;
+  int64_t wait_ns_ = kFirstWaitNs;
+  int64_t next_ns_ = 0;  // of the next try; 0: there is none
 };
 
 text::ChatRole role_of(std::string_view role) {
@@ -106,7 +138,8 @@ text::ChatRole role_of(std::string_view role) {
 
 }  // namespace
 
-LocalReplies::LocalReplies(LocalUpstream upstream, Host& host) : upstream_(std::move(upstream)), host_(host) {}
+LocalReplies::LocalReplies(LocalUpstream upstream, Host& host, const Clock& clock)
+    : upstream_(std::move(upstream)), host_(host), clock_(clock) {}
 
 Result<std::unique_ptr<realtime::Reply>> LocalReplies::start(realtime::Prompt prompt, std::function<void()> wake) {
   if (!asks_something(prompt)) return tl::unexpected(nothing_asked());
@@ -119,9 +152,7 @@ Result<std::unique_ptr<realtime::Reply>> LocalReplies::start(realtime::Prompt pr
   order.arrived_ns = system_clock().now_ns();
   auto exchange = std::make_shared<Exchange>();
   exchange->waker.set(std::move(wake));
-  auto job = host_.start_chat(std::move(order), std::make_unique<LocalSink>(exchange));
-  if (!job) return std::make_unique<FailedReply>(job.error().message);
-  auto answer = std::make_unique<LocalReply>(std::move(exchange), (*job)->reply());
+  auto answer = std::make_unique<LocalReply>(host_, clock_, std::move(order), std::move(exchange));
   return std::make_unique<CappedReply>(std::move(answer), upstream_.max_characters);
 }
 

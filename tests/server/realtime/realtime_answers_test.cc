@@ -418,6 +418,30 @@ TEST_F(HearingTest, QuestionsHaveAPace) {
   }
 }
 
+// Waits for what nobody tells it.
+class PolledAnswer final : public ReplySource, public Reply {
+ public:
+  Result<std::unique_ptr<Reply>> start(Prompt /*prompt*/, std::function<void()> /*wake*/) override {
+    return std::make_unique<PolledAnswer>();
+  }
+  Result<bool> take(std::string& text) override {
+    if (--looks_ > 0) return true;
+    text += "Here it is.";
+    return false;
+  }
+  std::optional<std::chrono::nanoseconds> looks_again_in() const override { return std::chrono::nanoseconds(0); }
+
+ private:
+  int looks_ = 100;  // with a second between them, more than any test waits
+};
+
+TEST_F(HearingTest, AnswerWithoutWakesIsLookedFor) {
+  start(kManual, {.speech = speech_, .replies = std::make_shared<PolledAnswer>(), .answers_turns = true});
+  say(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+  hear_until("response.done");
+  EXPECT_EQ(text_in({"response", "status"}), "completed");
+}
+
 TEST(SpokenText, OfABrokenAnswerNoMoreIsKeptThanItsSoundCanHave) {
   Item item{.role = Role::kAssistant, .status = ItemStatus::kIncomplete, .is_sound = true, .audio_ms = 4000};
   for (int i = 0; i < 400; ++i) item.text += "word ";

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "server/upstream/capped_reply.h"
 #include "tests/server/host/chat_service.h"
 
 namespace syrinx::server::upstream {
@@ -20,7 +22,7 @@ realtime::Turn said(const std::string& role, const std::string& text) { return {
 class LocalRepliesTest : public ChatServiceTest {
  protected:
   std::unique_ptr<realtime::Reply> ask(realtime::Prompt prompt) {
-    LocalReplies replies(upstream_, *service_);
+    LocalReplies replies(upstream_, *service_, clock_);
     auto reply = replies.start(std::move(prompt), [this] { ++woken_; });
     EXPECT_TRUE(reply) << reply.error().message;
     return reply ? std::move(*reply) : nullptr;
@@ -33,12 +35,14 @@ class LocalRepliesTest : public ChatServiceTest {
       const Result<bool> more = reply.take(text);
       if (!more) fault_ = more.error();
       goes_on = more && *more && waited.elapsed_ms() < kPatienceMs;
+      if (const auto again = reply.looks_again_in()) clock_.advance_ns(again->count());
       std::this_thread::yield();
     }
     return text;
   }
 
   LocalUpstream upstream_{.form = {.instructions = "Be brief."}, .max_characters = 1000};
+  ManualClock clock_;
   std::atomic<int> woken_{0};
   std::optional<Error> fault_;
 };
@@ -87,15 +91,68 @@ TEST_F(LocalRepliesTest, DestroyedReplyFreesSlot) {
   EXPECT_EQ(engine_->open_, 0);
 }
 
-TEST_F(LocalRepliesTest, BusySlotsFailReply) {
+TEST_F(LocalRepliesTest, BusySlotsFailReplyAtLast) {
   start();
   engine_->holds = true;
   const auto first = ask({.turns = {said("user", "Hi")}}), second = ask({.turns = {said("user", "Hi")}});
+  EXPECT_FALSE(first->looks_again_in());
   const auto third = ask({.turns = {said("user", "Hi")}});
   EXPECT_EQ(all(*third), "");
   ASSERT_TRUE(fault_);
   EXPECT_EQ(fault_->code, Code::kUnavailable);
   EXPECT_THAT(fault_->message, HasSubstr("all 2 slots are busy"));
+  EXPECT_GE(clock_.now_ms(), 2000);
+  EXPECT_LT(clock_.now_ms(), 2200);
+  EXPECT_FALSE(third->looks_again_in());
+}
+
+// As of response.create behind response.cancel.
+TEST_F(LocalRepliesTest, FreedSlotAnswersWaitingReply) {
+  settings_.chat_slots = 1;
+  start();
+  engine_->holds = true;
+  auto first = ask({.turns = {said("user", "Hi")}});
+  wait_for([&] { return engine_->open_ == 1; });
+  const auto second = ask({.turns = {said("user", "Hi")}});
+  std::string text;
+  const auto waits = second->take(text);
+  ASSERT_TRUE(waits && *waits);
+  ASSERT_TRUE(second->looks_again_in());
+  EXPECT_LE(*second->looks_again_in(), std::chrono::milliseconds(10));
+  first.reset();
+  wait_for([&] { return get("/ready").find(R"("chat":{"slots":1,"free_slots":1})") != std::string::npos; });
+  engine_->holds = false;
+  EXPECT_EQ(all(*second), "Hello there.");
+  EXPECT_FALSE(fault_);
+}
+
+TEST_F(LocalRepliesTest, OtherRefusalsFailAtOnce) {
+  upstream_.model = "another";
+  start();
+  const auto reply = ask({.turns = {said("user", "Hi")}});
+  EXPECT_FALSE(reply->looks_again_in());
+  std::string text;
+  EXPECT_FALSE(reply->take(text));
+}
+
+// All that there is, a fault behind it.
+class BrokenReply final : public realtime::Reply {
+ public:
+  Result<bool> take(std::string& text) override {
+    text += "Hel";
+    return fail(Code::kUnavailable, "broken");
+  }
+};
+
+TEST(CappedReply, FaultBehindTextIsLookedFor) {
+  realtime::SpokenReply reply(std::make_unique<CappedReply>(std::make_unique<BrokenReply>(), 100));
+  EXPECT_FALSE(reply.looks_again_in());
+  std::string text;
+  const auto taken = reply.take(text);
+  ASSERT_TRUE(taken && *taken);
+  ASSERT_TRUE(reply.looks_again_in());
+  EXPECT_EQ(reply.looks_again_in()->count(), 0);
+  EXPECT_EQ(reply.take(text).error().message, "broken");
 }
 
 TEST_F(LocalRepliesTest, FaultIsToldBehindText) {
