@@ -182,13 +182,13 @@ TEST(ReadToEnd, TextHasALimit) {
   ::close(folder);
 }
 
-TEST(ChatMessages, TextsAndListsOfTexts) {
+TEST(ChatMessages, FileIsAListOfMessages) {
   const auto messages = parse_chat_messages(
-      R"([{"role":"developer","content":"be kind"},{"role":"user","content":[{"type":"text","text":"a"},)"
-      R"({"type":"text","text":"b"}],"name":"ann"},{"content":"","role":"assistant","refusal":null}])",
+      R"([{"role":"developer","content":"be kind"},{"role":"user","content":[{"type":"input_text","text":"a"}]},)"
+      R"({"content":null,"role":"assistant"}])",
       "file");
   ASSERT_TRUE(messages) << messages.error().message;
-  EXPECT_THAT(in_words(*messages), ElementsAre("system: be kind", "user: a\nb", "assistant: "));
+  EXPECT_THAT(in_words(*messages), ElementsAre("system: be kind", "user: a", "assistant: "));
   EXPECT_TRUE(parse_chat_messages("[]", "file")->empty());
 }
 
@@ -197,15 +197,9 @@ TEST(ChatMessages, FaultsNameTheMessage) {
     const auto messages = parse_chat_messages(R"([{"role":"user","content":"a"},)" + second + "]", "file");
     return messages ? Error{Code::kInternal, "taken"} : messages.error();
   };
-  EXPECT_THAT(fault("1").message, HasSubstr("message 2 of 'file': it has no 'role'"));
-  EXPECT_EQ(fault(R"({"role":1,"content":"a"})").code, Code::kDataLoss);
+  EXPECT_THAT(fault("1").message, HasSubstr("message 2 of 'file': a message must be an object with a 'role'"));
   EXPECT_EQ(fault(R"({"role":"tool","content":"a"})").code, Code::kUnsupported);
-  EXPECT_EQ(fault(R"({"role":"judge","content":"a"})").code, Code::kInvalidArgument);
   EXPECT_THAT(fault(R"({"role":"judge","content":"a"})").message, HasSubstr("message 2 of 'file'"));
-  for (const char* const content :
-       {"null", "1", "{}", R"([{"type":"image_url","image_url":"x"}])", R"(["a"])", R"([{"type":"text","text":1}])"})
-    EXPECT_THAT(fault(R"({"role":"user","content":)" + std::string(content) + "}").message, HasSubstr("is no text"));
-  EXPECT_EQ(fault(R"({"role":"user"})").code, Code::kDataLoss);
   for (const char* const text : {"", "{}", "[", "\"a\"", "[{\"role\":\"user\",\"role\":\"user\"}]"})
     EXPECT_EQ(parse_chat_messages(text, "file").error().code, Code::kDataLoss) << text;
 }
@@ -317,6 +311,7 @@ class ChatTalk : public testing::Test {
     TalkConsole console;
     console.read_line = [&](std::string_view prompt) -> Result<std::optional<std::string>> {
       prompts_ += prompt;
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while reading");
       if (lines.empty()) return std::optional<std::string>();
       std::string line = std::move(lines.front());
       lines.pop_front();

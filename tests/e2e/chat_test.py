@@ -55,6 +55,14 @@ class OneAnswer(Chat):
             self.assertEqual(self.answer("--messages", messages, *self.GREEDY), case["text"] + "\n")
             self.assertEqual(self.answer("--messages", "-", *self.GREEDY, text=messages.read_bytes()), case["text"] + "\n")
 
+    def test_messages_are_those_of_the_server(self):
+        parts = [{"type": "input_text", "text": HELLO}]
+        messages = self.file([{"role": "user", "content": parts, "name": "ann", "id": "1"}])
+        self.assertEqual(self.answer("--messages", messages, *self.GREEDY), CASES[0]["text"] + "\n")
+        empty = self.file([{"role": "assistant", "content": None}, {"role": "user", "content": HELLO}])
+        blank = self.file([{"role": "assistant", "content": ""}, {"role": "user", "content": HELLO}])
+        self.assertEqual(*(self.answer("--messages", each, *self.GREEDY) for each in (empty, blank)))
+
     def test_question_from_arguments_and_pipe(self):
         expected = CASES[0]["text"] + "\n"
         words = HELLO.split()
@@ -160,8 +168,10 @@ class OneAnswer(Chat):
         question = {"role": "user", "content": "a"}
         self.refused(3, "none.json", "--messages", "none.json")
         self.refused(4, "holds no list of messages", *named({"messages": []}))
-        self.refused(4, "message 2 of", *named([question, {"role": "user"}]))
+        self.refused(4, "message 2 of", *named([question, {"content": "a"}]))
         self.refused(5, "tools are not supported", *named([{"role": "tool", "content": "a"}]))
+        self.refused(5, "images are not supported", *named([{"role": "user", "content": [{"type": "input_image"}]}]))
+        self.refused(2, "a field 'mood'", *named([{"role": "user", "content": "a", "mood": "good"}]))
         self.refused(2, "the roles are", *named([{"role": "judge", "content": "a"}]))
         self.refused(4, "messages.json", *named("[{"))
         self.refused(6, "1025 messages", *named([question] * 1025))

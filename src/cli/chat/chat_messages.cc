@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "engine/chat/chat_engine.h"
+#include "text/chat/chat_messages.h"
 
 namespace syrinx::cli {
 namespace {
@@ -12,37 +13,9 @@ constexpr JsonLimits kLimits{.max_bytes = kMaxMessagesBytes,
                              .max_depth = 16,
                              .max_values = size_t{1} << 16,
                              .max_bare_bytes = 4096,
-                             .takes_lone_surrogates = true};
+                             .drops_lone_surrogates = true};
 
 constexpr const char* kForm = "give a JSON list of objects, such as [{\"role\": \"user\", \"content\": \"Hello.\"}]";
-
-// False where a part is no text.
-bool append_parts(const Json::Array& parts, std::string& content) {
-  for (const Json& part : parts) {
-    const Json* const type = part.find("type");
-    const Json* const text = part.find("text");
-    const bool is_text = type != nullptr && type->string() != nullptr && *type->string() == "text";
-    if (!is_text || text == nullptr || text->string() == nullptr) return false;
-    content += (content.empty() ? "" : "\n") + *text->string();
-  }
-  return true;
-}
-
-Result<text::ChatMessage> parse_message(const Json& json) {
-  const Json* const role = json.find("role");
-  if (role == nullptr || role->string() == nullptr) return fail(Code::kDataLoss, "it has no 'role'");
-  text::ChatMessage message;
-  SYRINX_TRY(message.role, text::parse_chat_role(*role->string() == "developer" ? "system" : *role->string()));
-  const Json* const content = json.find("content");
-  if (content != nullptr && content->string() != nullptr) {
-    message.content = *content->string();
-    return message;
-  }
-  const Json::Array* const parts = content == nullptr ? nullptr : content->array();
-  if (parts == nullptr || !append_parts(*parts, message.content))
-    return fail(Code::kDataLoss, "its 'content' is no text; pictures, sounds and calls of tools are not supported");
-  return message;
-}
 
 }  // namespace
 
@@ -56,7 +29,7 @@ Result<std::vector<text::ChatMessage>> parse_chat_messages(std::string_view text
   std::vector<text::ChatMessage> messages;
   size_t bytes = 0;
   for (const Json& item : *list) {
-    auto message = parse_message(item);
+    auto message = text::parse_chat_message(item);
     if (!message)
       return fail(message.error().code, "message {} of '{}': {}", messages.size() + 1, name, message.error().message);
     bytes += message->content.size();

@@ -9,7 +9,7 @@
 
 namespace syrinx::server {
 
-// Only text: images, sound, files and tools are refused by name.  The role `developer` counts as `system`.
+// Each as text/chat/chat_messages.h has it; the errors name what is wrong.
 Checked take_messages(const Json& value, std::vector<text::ChatMessage>& messages);
 
 }  // namespace syrinx::server

@@ -61,10 +61,20 @@ Checked take_penalty(const Json& value, const char* name, CompletionRequest& req
                        request.chat.sampling.repetition_penalty);
 }
 
+// Also one that is written as a real number.
+std::optional<uint64_t> seed_in(const Json& value) {
+  if (const auto seed = value.natural()) return seed;
+  if (value.whole() != nullptr) return static_cast<uint64_t>(*value.whole());
+  if (value.real() == nullptr || *value.real() != std::floor(*value.real())) return std::nullopt;
+  const double number = *value.real();
+  if (number < -0x1p63 || number >= 0x1p64) return std::nullopt;
+  return number < 0 ? static_cast<uint64_t>(static_cast<int64_t>(number)) : static_cast<uint64_t>(number);
+}
+
 Checked take_seed(const Json& value, CompletionRequest& request) {
-  const auto seed = value.natural();
-  if (!seed && value.whole() == nullptr) return refuse("seed", "'seed' must be a whole number from -2^63 to 2^64 - 1");
-  request.chat.seed = seed ? *seed : static_cast<uint64_t>(*value.whole());
+  const auto seed = seed_in(value);
+  if (!seed) return refuse("seed", "'seed' must be a whole number from -2^63 to 2^64 - 1");
+  request.chat.seed = *seed;
   request.has_seed = true;
   return {};
 }
@@ -84,9 +94,10 @@ Checked take_stop(const Json& value, CompletionRequest& request) {
   return {};
 }
 
-// The smaller one of two limits holds.
+// The smaller one of two limits holds.  -1 stands for none, as with llama.cpp and Ollama.
 Checked take_limit(const Json& value, const char* field, CompletionRequest& request) {
   double number = 0;
+  if (take_number(value, field, -1, -1, number)) return {};
   auto taken = take_whole(value, field, 1, kMaxTokens, number);
   const auto tokens = static_cast<size_t>(number);
   size_t& limit = request.chat.max_tokens;
@@ -95,7 +106,8 @@ Checked take_limit(const Json& value, const char* field, CompletionRequest& requ
 }
 
 Checked take_n(const Json& value, CompletionRequest& /*request*/) {
-  if (value.whole() == nullptr || *value.whole() != 1)
+  double number = 0;
+  if (!take_number(value, "n", 1, 1, number))
     return refuse("n", "'n' must be 1; ask several times for several answers");
   return {};
 }
@@ -241,7 +253,7 @@ CompletionRequestOrError parse_chat_request(std::string_view body, bool strict) 
                                 .max_depth = kMaxDepth,
                                 .max_values = kMaxValues,
                                 .max_bare_bytes = kMaxBareBytes,
-                                .takes_lone_surrogates = true});
+                                .drops_lone_surrogates = true});
   if (!json) return no_json(json.error().message + "; give a JSON object");
   if (json->object() == nullptr) return no_json("the body must be a JSON object");
   CompletionRequest request;

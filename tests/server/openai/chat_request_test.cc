@@ -62,6 +62,12 @@ TEST(ChatRequestParser, OtherServersValuesAreUnderstood) {
   EXPECT_EQ(parse(R"("top_k":-1)")->chat.sampling.top_k, 0);
   EXPECT_EQ(parse(R"("repeat_penalty":1.2)")->chat.sampling.repetition_penalty, 1.2f);
   EXPECT_EQ(parse(R"("seed":-1)")->chat.seed, UINT64_MAX);
+  EXPECT_EQ(parse(R"("seed":-1.0)")->chat.seed, UINT64_MAX);
+  EXPECT_EQ(parse(R"("seed":7.0)")->chat.seed, 7U);
+  EXPECT_EQ(parse(R"("seed":1e19)")->chat.seed, 10'000'000'000'000'000'000U);
+  EXPECT_TRUE(parse(R"("n":1.0,"top_k":-1.0)"));
+  EXPECT_EQ(parse(R"("max_tokens":-1)")->chat.max_tokens, 0U);
+  EXPECT_EQ(parse(R"("max_completion_tokens":-1.0,"max_tokens":8.0)")->chat.max_tokens, 8U);
   EXPECT_EQ(parse(R"("max_tokens":9,"max_completion_tokens":5)")->chat.max_tokens, 5U);
   EXPECT_EQ(parse(R"("max_completion_tokens":9,"max_tokens":50)")->chat.max_tokens, 9U);
   EXPECT_THAT(parse(R"("stop":"end")")->chat.stops, ElementsAre("end"));
@@ -108,8 +114,12 @@ TEST(ChatRequestParser, ValuesOutOfRangeAreRefused) {
            {R"("repetition_penalty":3)", "repetition_penalty: "},
            {R"("seed":1.5)", "seed: "},
            {R"("max_tokens":0)", "max_tokens: "},
-           {R"("max_completion_tokens":-1)", "max_completion_tokens: "},
+           {R"("max_completion_tokens":-2)", "max_completion_tokens: "},
            {R"("n":2)", "'n' must be 1"},
+           {R"("n":1.5)", "'n' must be 1"},
+           {R"("n":"1")", "'n' must be 1"},
+           {R"("seed":1e20)", "seed: "},
+           {R"("seed":-1e19)", "seed: "},
            {R"("stop":["a","b","c","d","e"])", "'stop' has 5 texts; give at most 4"},
            {R"("stop":[""])", "has 0 bytes; give 1 to 256"},
            {R"("stop":[1])", "'stop' must be"},
@@ -141,6 +151,7 @@ TEST(ChatRequestParser, LackingFieldsAreIgnoredOrRefused) {
            {"tools", R"([{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])"},
            {"tool_choice", "\"required\""},
            {"response_format", R"({"type":"json_schema","json_schema":{}})"},
+           {"response_format", R"({"type":"json_object"})"},
            {"reasoning_effort", "\"low\""},
            {"audio", R"({"voice":"x"})"}}) {
     const std::string field = "\"" + name + "\":" + value;
@@ -174,6 +185,19 @@ TEST(ChatRequestParser, HalfCharactersAreLeftOut) {
   const auto request = parse(R"("messages":[{"role":"user","content":"a\ud83d b"}])");
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->chat.messages[0].content, "a b");
+}
+
+TEST(ChatRequestParser, ReplacementCharacterIsKept) {
+  const auto request = parse("\"messages\":[{\"role\":\"user\",\"content\":\"a\uFFFD \\ufffd\\ud83d\"}]");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->chat.messages[0].content, "a\uFFFD \uFFFD");
+}
+
+TEST(ChatRequestParser, RefusalOfAssistantIsItsText) {
+  const auto request = parse(R"("messages":[{"role":"assistant","content":[{"type":"refusal","refusal":"I cannot."}]},)"
+                             R"({"role":"user","content":"Why?"}])");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->chat.messages[0].content, "I cannot.");
 }
 
 }  // namespace
