@@ -395,6 +395,31 @@ TEST_F(ChatTalk, InterruptBeforeTheAnswerForgetsTheQuestion) {
   EXPECT_THAT(asked(1), ElementsAre("user: two"));
 }
 
+TEST_F(ChatTalk, LateInterruptDoesNotLeave) {
+  engine_.before_piece = [](size_t told) {
+    if (told == 2) request_cancel();  // the last piece is on its way
+    return Status();
+  };
+  EXPECT_TRUE(talk({"one", "two"}));
+  EXPECT_EQ(engine_.requests.size(), 2u);
+  EXPECT_EQ(written_, "yes, sir\nyes, sir\n\n");
+}
+
+TEST_F(ChatTalk, InterruptEndsLeavingOut) {
+  std::vector<ChatMessage> messages;
+  for (int i = 0; i < 50; ++i) messages.insert(messages.end(), {{ChatRole::kUser, "1 2"}, {ChatRole::kAssistant, "3"}});
+  engine_.context_tokens = 20;
+  int starts = 0;
+  engine_.before_start = [&] {
+    if (++starts == 3) request_cancel();
+  };
+  EXPECT_TRUE(talk({"one"}, ChatHistory(messages)));
+  EXPECT_EQ(starts, 3);
+  EXPECT_TRUE(engine_.requests.empty());
+  EXPECT_TRUE(talk({"two"}, ChatHistory(messages)));
+  EXPECT_THAT(in_words(engine_.requests.back().messages).back(), "user: two");
+}
+
 TEST_F(ChatTalk, InterruptAtThePromptLeaves) {
   EXPECT_TRUE(talk({kInterrupt, "one"}));
   EXPECT_TRUE(engine_.requests.empty());

@@ -23,10 +23,12 @@ class FakeChatEngine : public ChatEngine {
   std::vector<std::string> pieces = {"yes", ", ", "sir"};
   ChatEnd end = ChatEnd::kStop;
   std::function<Status(size_t)> before_piece = [](size_t) { return Status(); };
+  std::function<void()> before_start = [] {};
   size_t context_tokens = 100;
   std::vector<ChatRequest> requests = {};  // that were taken
 
   Result<std::unique_ptr<ChatAnswer>> start(ChatRequest request) override {
+    before_start();
     if (is_busy_) return fail(Code::kUnavailable, "1 conversation is answered already");
     SYRINX_TRY_VOID(check_chat_request(request));
     const size_t words = count_words(request.messages);

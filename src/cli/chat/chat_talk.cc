@@ -42,6 +42,8 @@ class Talk {
         return console_.print("\n");
       } else {
         SYRINX_TRY_VOID(take(**line));
+        // Too late for the answer that it was to end, and no Ctrl-C at the prompt.
+        if (is_interrupt()) resume_after_interrupt();
       }
     }
     return {};
@@ -123,6 +125,7 @@ class Talk {
   Result<std::unique_ptr<ChatAnswer>> start() {
     ChatHistory kept = history_;
     for (size_t left_out = 0;;) {
+      if (cancel_requested()) return fail(Code::kCancelled, "stopped while answering");
       auto answer = engine_.start(request_of(task_, kept.messages(), number_));
       const bool is_too_long = answer ? is_short_of_room(**answer) : answer.error().code == Code::kLimitExceeded;
       if (is_too_long && kept.drop_oldest()) {
