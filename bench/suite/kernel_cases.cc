@@ -5,6 +5,7 @@
 #include "kernels/activation.h"
 #include "kernels/attention.h"
 #include "kernels/bf16.h"
+#include "kernels/block_exponentials.h"
 #include "kernels/cache_attention.h"
 #include "kernels/depthwise.h"
 #include "kernels/fft.h"
@@ -76,6 +77,22 @@ KernelCase softmax_case(size_t rows, size_t columns) {
   };
   return {"softmax", fmt::format("[{}, {}]", rows, columns), LimitKind::kF32,
           29.0 * static_cast<double>(rows * columns), run};
+}
+
+// As a sampler asks for them, of the logits of a vocabulary.
+KernelCase block_exponentials_case(size_t n) {
+  const Floats x = values(n), maxima = values(kernels::exponential_blocks(n));
+  const auto sums = std::make_shared<Buffer<double>>(kernels::exponential_blocks(n));
+  const auto run = [=](ThreadTeam& team) {
+    team.run([&](int member) {
+      const Range part = split_range(n, member, team.size(), kernels::kExponentialBlock);
+      const size_t first = part.begin / kernels::kExponentialBlock;
+      const size_t blocks = kernels::exponential_blocks(part.end - part.begin);
+      kernels::block_exponentials(x->span().subspan(part.begin, part.end - part.begin), 1.0f, 0.125f,
+                                  sums->span().subspan(first, blocks), maxima->span().subspan(first, blocks));
+    });
+  };
+  return {"block_exponentials", fmt::format("{} values", n), LimitKind::kF32, 30.0 * static_cast<double>(n), run};
 }
 
 KernelCase attention_case(size_t tokens, size_t heads, int threads) {
@@ -250,6 +267,7 @@ std::vector<KernelCase> vector_kernel_cases(int threads) {
   cases.push_back(rotary_case(16, 2048));
   cases.push_back(layer_norm_case(200, 768));
   cases.push_back(softmax_case(200, 200));
+  cases.push_back(block_exponentials_case(49152));
   for (const size_t tokens : {50, 200, 512}) cases.push_back(attention_case(tokens, 12, threads));
   cases.push_back(packed_attention_case(1500, 8, threads));
   cases.push_back(cache_attention_case<float>("f32", 1, 300, 16, threads));

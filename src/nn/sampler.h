@@ -44,18 +44,32 @@ class Sampler {
                const DrawPlace& place);
 
  private:
-  void penalise(std::span<float> logits, float penalty, std::span<const int32_t> seen);
-  void select(std::span<const float> logits, size_t top_k);
-  void cut_tail(float top_p);
-  void keep_likely(double weight);
-
   struct Candidate {
     float logit = 0, weight = 0;
     int32_t token = 0;
   };
+  struct Range {
+    double least = 0, most = 0;
+  };
+
+  void penalise(std::span<float> logits, float penalty, std::span<const int32_t> seen);
+  void take_candidates(std::span<const float> logits, const SamplerSettings& settings, float peak);
+  void take_largest(std::span<const float> logits, size_t count);
+  void take_likely(std::span<const float> logits, const SamplerSettings& settings, float peak);
+  void gather(std::span<const float> logits, float least);
+  std::span<Candidate> candidates() { return std::span(candidates_).first(count_); }
+  template <class Predicate>
+  void keep(const Predicate& is_kept);  // of the candidates
+  double weigh(float peak, float temperature);
+  bool cut_tail(Range wanted, double known_weight);
+  int32_t draw_by_blocks(std::span<const float> logits, const SamplerSettings& settings, float peak, double uniform);
+
   std::vector<float> sorted_;          // [vocabulary]
   std::vector<uint8_t> seen_;          // [vocabulary], all zero between draws
-  std::vector<Candidate> candidates_;  // in the order of the tokens
+  std::vector<Candidate> candidates_;  // [vocabulary], the first count_ in the order of the tokens
+  size_t count_ = 0;
+  std::vector<double> sums_;   // of weights [blocks of logits], by kernels::block_exponentials
+  std::vector<float> maxima_;  // of logits [blocks of logits]
 };
 
 }  // namespace syrinx::nn
