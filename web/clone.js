@@ -28,10 +28,13 @@ export class ClonePanel {
   #microphone = null;
   #context = null;
   #attempt = 0;  // to record: what is still being opened for an older one is closed again
+  #model;
   #onChanged;
 
-  // `onChanged`, given the voice that is to be chosen, resolves once show() has been given the new list.
-  constructor(onChanged) {
+  // `model` is the choice of what speaks; `onChanged`, given the voice that is to be chosen, resolves once show() has
+  // been given the new list.
+  constructor(model, onChanged) {
+    this.#model = model;
     this.#onChanged = onChanged;
     this.#panel.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -53,8 +56,14 @@ export class ClonePanel {
   // What /v1/audio/voices answers.
   show({ voices, uploads }) {
     this.#panel.hidden = !uploads;
+    if (!uploads) this.#stop();
     const made = voices.filter((voice) => voice.created_at !== null);
     this.#list.replaceChildren(...made.map((voice) => this.#row(voice.id)));
+  }
+
+  // While another model's list is asked for.
+  clear() {
+    this.#list.replaceChildren();
   }
 
   #row(name) {
@@ -169,6 +178,7 @@ export class ClonePanel {
     }
     const name = this.#name.value.trim();
     const form = new FormData();
+    form.append("model", this.#model.id);
     form.append("name", name);
     form.append("audio_sample", this.#file.files[0] ?? wavOf(this.#pieces), "sample.wav");
     setResting(this.#make, true);
@@ -213,7 +223,8 @@ export class ClonePanel {
       return;
     }
     try {
-      await ask(`v1/audio/voices/${encodeURIComponent(name)}`, { method: "DELETE" });
+      const model = encodeURIComponent(this.#model.id);
+      await ask(`v1/audio/voices/${encodeURIComponent(name)}?model=${model}`, { method: "DELETE" });
       await this.#listAnew(`${name} is deleted.`);
       this.#name.focus();
     } catch (fault) {

@@ -25,9 +25,9 @@ export class DictatePanel {
   #turns = new Set();  // the items whose words are still to come
   #stateWords = "";    // what is told of the state, where no button's press is told of
 
-  // `model` gives the recogniser's name.
+  // `model` is the choice of the recogniser.
   constructor(model) {
-    this.#toggle.addEventListener("click", () => this.#press(model()));
+    this.#toggle.addEventListener("click", () => this.#press(model));
     document.getElementById("dictate-clear").addEventListener("click", () => this.#clear());
     document.getElementById("dictate-copy").addEventListener("click", () => this.#copy());
     document.getElementById("dictate-save").addEventListener("click", () => this.#save());
@@ -45,11 +45,11 @@ export class DictatePanel {
     this.#fault.textContent = "";
     this.#wave.clear();
     this.#turns.clear();
+    setWords(this.#told, model.loading);
     try {
-      await this.#listener.start({
-        type: "transcription",
-        audio: { input: { format: pcm, transcription: { model }, turn_detection: { type: "server_vad" } } },
-      });
+      const input = { format: pcm, transcription: { model: model.id }, turn_detection: { type: "server_vad" } };
+      // Of this type from the start: no model that speaks is loaded for it.
+      await this.#listener.start({ type: "transcription", audio: { input } }, { model: model.id, intent: "transcription" });
       this.#state = "on";
       this.#show("Listening: say something.");
     } catch (fault) {

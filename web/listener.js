@@ -39,10 +39,11 @@ async function whyNoSession() {
 // What a subprotocol may be: no '/', '+' or '='.
 const base64Url = (text) => base64Of(new TextEncoder().encode(text)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-function openSocket() {
+// `query` names the models of the session, which are loaded first where they are not.
+function openSocket(query) {
   const used = key();
   const protocols = ["realtime", ...(used ? [`syrinx-api-key-base64url.${base64Url(used)}`] : [])];
-  const address = new URL("v1/realtime?model=gpt-realtime", document.baseURI);
+  const address = new URL(`v1/realtime?${new URLSearchParams(query)}`, document.baseURI);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   return new Promise((resolve, reject) => {
     let socket;
@@ -71,13 +72,13 @@ export class Listener {
   }
 
   // In the handler of a user's action.  Throws a Fault.
-  async start(session) {
+  async start(session, query) {
     try {
       this.#microphone = await openMicrophone();
       this.#context = new AudioContext();
       await this.#context.resume();
       await loadCapture(this.#context);
-      this.#socket = await openSocket();
+      this.#socket = await openSocket(query);
     } catch (error) {
       this.stop();
       throw error;

@@ -3,6 +3,7 @@
 import { askJson, keepKey, onKeyWanted } from "./server.js";
 import { ClonePanel } from "./clone.js";
 import { DictatePanel } from "./dictate.js";
+import { ModelChoice } from "./models.js";
 import { SpeakPanel } from "./speak.js";
 import { StatePanel } from "./state.js";
 import { TalkPanel } from "./talk.js";
@@ -40,13 +41,9 @@ function languageName(code) {
   }
 }
 
-// Grouped by their languages; what was chosen stays chosen, unless another one is to be.
-async function listVoices(wanted = "") {
+// Grouped by their languages.
+function showVoices(voices, chosen) {
   const select = document.getElementById("voice");
-  const answer = await askJson("v1/audio/voices");
-  const { voices } = answer;
-  clonePanel.show(answer);
-  const chosen = wanted || select.value;
   const groups = new Map();
   for (const voice of voices) {
     const name = voice.language ? languageName(voice.language) : "Voices";
@@ -63,8 +60,37 @@ async function listVoices(wanted = "") {
   select.value = voices.some((voice) => voice.id === chosen) ? chosen : "";
 }
 
-const clonePanel = new ClonePanel(listVoices);
-let recogniser = "";  // the name of the model that hears
+let listed = null;  // the model whose voices were asked for last
+
+// Of the model that speaks, which loads it; what was chosen stays chosen, unless another one is to be.
+async function listVoices(wanted = "") {
+  const model = (listed = speech.id);
+  const answer = await askJson(`v1/audio/voices?model=${encodeURIComponent(model)}`);
+  if (model !== speech.id) return;
+  clonePanel.show(answer);
+  showVoices(answer.voices, wanted || document.getElementById("voice").value);
+}
+
+async function changeSpeech() {
+  const model = speech.id;
+  showVoices([], "");
+  clonePanel.clear();
+  speakPanel.tellLoading(speech.loading);
+  speakPanel.tellFault("");
+  try {
+    await listVoices();
+  } catch ({ message }) {
+    if (model === speech.id) speakPanel.tellFault(`The voices of ${model} are not known: ${message}.`);
+    listed = null;
+  }
+  if (model === speech.id) speakPanel.tellLoading("");
+}
+
+const speech = new ModelChoice("speech-model", changeSpeech);
+const dictateRecogniser = new ModelChoice("dictate-model");
+const talkRecogniser = new ModelChoice("talk-model");
+const clonePanel = new ClonePanel(speech, listVoices);
+const speakPanel = new SpeakPanel(speech);
 
 // Shows the panels of what the server can do.
 async function showModels() {
@@ -72,12 +98,17 @@ async function showModels() {
   giveKey.hidden = true;
   try {
     const { data } = await askJson("v1/models");
-    const speaks = data.some((model) => model.task === "text-to-speech");
-    document.getElementById("speak").hidden = !speaks;
-    recogniser = data.find((model) => model.task === "automatic-speech-recognition")?.id ?? "";
-    document.getElementById("dictate").hidden = !recogniser;
-    document.getElementById("talk").hidden = !recogniser || !speaks;
-    if (speaks) await listVoices();
+    const speaking = data.filter((model) => model.task === "text-to-speech");
+    const hearing = data.filter((model) => model.task === "automatic-speech-recognition");
+    speech.show(speaking);
+    dictateRecogniser.show(hearing);
+    talkRecogniser.show(hearing);
+    document.getElementById("speak").hidden = !speaking.length;
+    document.getElementById("dictate").hidden = !hearing.length;
+    document.getElementById("talk").hidden = !hearing.length || !speaking.length;
+    listed = null;
+    if (speech.isLoaded) await listVoices();
+    else showVoices([], "");
     document.getElementById("page-fault").textContent = "";
   } catch (fault) {
     giveKey.hidden = fault.status !== 401;
@@ -85,8 +116,13 @@ async function showModels() {
   }
 }
 
+// A page that is opened loads no model: voices are listed once another request has.
+function takeStates(modules) {
+  for (const choice of [speech, dictateRecogniser, talkRecogniser]) choice.takeStates(modules);
+  if (speech.isLoaded && listed !== speech.id) listVoices().catch(() => (listed = null));
+}
+
 document.getElementById("give-key").addEventListener("click", showModels);
-new SpeakPanel();
-new DictatePanel(() => recogniser);
-new TalkPanel(() => recogniser);
-new StatePanel(showModels);
+new DictatePanel(dictateRecogniser);
+new TalkPanel(talkRecogniser, speech);
+new StatePanel(showModels, takeStates);

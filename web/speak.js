@@ -1,6 +1,6 @@
 // The panel that speaks a text: heard and seen while it is made, stopped, and kept as a file.
 
-import { giveFile, isResting, setResting } from "./button.js";
+import { giveFile, isResting, setResting, setWords } from "./button.js";
 import { ask } from "./server.js";
 import { kRate, Player, SampleReader, wavOf } from "./sound.js";
 import { Waveform } from "./waveform.js";
@@ -19,8 +19,12 @@ export class SpeakPanel {
   #wave = new Waveform(document.getElementById("wave"));
   #pieces = [];
   #answer = null;  // the AbortController of the one that is being read
+  #loading = "";   // what is told of a model whose voices are waited for
+  #model;
 
-  constructor() {
+  // `model` is the choice of what speaks.
+  constructor(model) {
+    this.#model = model;
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#speak();
@@ -39,6 +43,16 @@ export class SpeakPanel {
       if (!this.#answer) this.#wave.heardSeconds = Infinity;  // the last bar, too, which is no whole one
       this.#show();
     };
+  }
+
+  // `words` of a load that is waited for, or empty: it is over.
+  tellLoading(words) {
+    if (words || this.#told.textContent === this.#loading) setWords(this.#told, words);
+    this.#loading = words;
+  }
+
+  tellFault(words) {
+    setWords(this.#fault, words);
   }
 
   stop() {
@@ -60,7 +74,7 @@ export class SpeakPanel {
     this.#wave.clear();
     const stopping = new AbortController();
     this.#answer = stopping;
-    this.#told.textContent = "Waiting for the first sound…";
+    this.#told.textContent = this.#model.loading || "Waiting for the first sound…";
     this.#show();
     try {
       await this.#player.wake();
@@ -78,15 +92,18 @@ export class SpeakPanel {
   }
 
   async #read(stopping) {
-    const body = { input: this.#text.value, response_format: "pcm" };
+    const body = { model: this.#model.id, input: this.#text.value, response_format: "pcm" };
     if (this.#voice.value) body.voice = this.#voice.value;
-    const began = performance.now();
+    let began = performance.now();
     const reply = await ask("v1/audio/speech", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
       signal: stopping.signal,
     });
+    const waited = Number(reply.headers.get("X-Syrinx-Waited") ?? 0);  // for the model to be loaded
+    began += waited * 1000;
+    const loaded = waited ? `Loaded in ${seconds(waited)}. ` : "";
     const bytes = reply.body.getReader();
     const reader = new SampleReader();
     let count = 0;
@@ -96,7 +113,7 @@ export class SpeakPanel {
       if (stopping.signal.aborted) return;
       if (!count) {
         first = performance.now() - began;
-        this.#told.textContent = `First sound after ${Math.round(first)} ms.`;
+        this.#told.textContent = `${loaded}First sound after ${Math.round(first)} ms.`;
         this.#follow();
       }
       count += samples.length;
@@ -107,7 +124,7 @@ export class SpeakPanel {
     const took = (performance.now() - began) / 1000;
     const length = count / kRate;
     this.#told.textContent =
-      `First sound after ${Math.round(first)} ms. ${seconds(length)} of sound in ${seconds(took)}: ` +
+      `${loaded}First sound after ${Math.round(first)} ms. ${seconds(length)} of sound in ${seconds(took)}: ` +
       `a real-time factor of ${(took / length).toFixed(2)}.`;
   }
 

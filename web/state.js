@@ -1,6 +1,6 @@
 // The state of the server, asked for every two seconds while the page can be seen: /ready, and the figures of /metrics.
 
-import { ask, Fault } from "./server.js";
+import { ask, askJson, Fault } from "./server.js";
 
 const kPollMs = 2000;
 
@@ -35,12 +35,14 @@ export class StatePanel {
   #chip = document.getElementById("ready");
   #slots = document.getElementById("slots");
   #onReady;
+  #onStates;
   #wasReady = false;
   #timer = 0;
 
-  // `onReady` is called each time that the server has become ready.
-  constructor(onReady) {
+  // `onReady` is called each time that the server has become ready, `onStates` with those of its models.
+  constructor(onReady, onStates) {
     this.#onReady = onReady;
+    this.#onStates = onStates;
     document.addEventListener("visibilitychange", () => this.#poll());
     this.#poll();
   }
@@ -58,7 +60,8 @@ export class StatePanel {
     let state = "ready";
     let words = "ready";
     try {
-      await ask("ready", { quiet: true });
+      const { modules } = await askJson("ready", { quiet: true });
+      this.#onStates(modules);
     } catch (fault) {
       state = fault.status === 503 ? "waiting" : "gone";
       words = fault.message;

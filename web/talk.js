@@ -30,9 +30,9 @@ export class TalkPanel {
   #item = null;      // of the answer that was begun last
   #next = "";        // what is to be spoken behind the one that is being given up
 
-  // `model` gives the recogniser's name.
-  constructor(model) {
-    this.#toggle.addEventListener("click", () => this.#press(model()));
+  // The choices of the recogniser, and of what speaks.
+  constructor(recogniser, speech) {
+    this.#toggle.addEventListener("click", () => this.#press(recogniser, speech));
     document.getElementById("talk-save").addEventListener("click", () => this.#save());
     this.#player.onended = () => {
       if (this.#response) return;
@@ -41,26 +41,31 @@ export class TalkPanel {
     };
   }
 
-  #press(model) {
+  #press(recogniser, speech) {
     if (isResting(this.#toggle)) return;
     if (this.#isOn) this.#end("");
-    else this.#start(model);
+    else this.#start(recogniser, speech);
   }
 
-  async #start(model) {
+  // A session's address names one model; the first ones of their kind do the rest.
+  async #start(recogniser, speech) {
     this.#isOn = true;
     setResting(this.#toggle, true);
     this.#fault.textContent = "";
     this.#transcript.clear();
     this.#wave.clear();
-    const voice = document.getElementById("voice").value;
+    const named = [recogniser, speech].find((choice) => !choice.isFirst);
+    const isSpoken = named !== recogniser || speech.isFirst;  // by what is chosen to speak
+    const voice = isSpoken && document.getElementById("voice").value;
+    setWords(this.#told, recogniser.loading || speech.loading);
     try {
       await this.#player.wake();
       this.#answers = (await askJson("ready")).answers;
       const turns = { type: "server_vad", create_response: this.#answers };
-      const input = { format: pcm, transcription: { model }, turn_detection: turns };
-      await this.#listener.start({ type: "realtime", audio: { input, output: { format: pcm, ...(voice && { voice }) } } });
-      this.#show("Listening: say something.");
+      const input = { format: pcm, transcription: { model: recogniser.id }, turn_detection: turns };
+      await this.#listener.start({ type: "realtime", audio: { input, output: { format: pcm, ...(voice && { voice }) } } },
+                                 { model: named?.id ?? "gpt-realtime" });
+      this.#show(isSpoken ? "Listening: say something." : "Listening: say something. The server's first model speaks, as it hears by another one.");
     } catch (fault) {
       this.#end(`The talk did not begin: ${fault.message}.`);
     }

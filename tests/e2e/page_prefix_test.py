@@ -76,8 +76,8 @@ class BehindAPath(Page):
         self.wait_for_text("#speak-told", "real-time factor")
         self.browser.click("#dictate-toggle")
         self.wait_for_text("#dictate-fault", "silero-vad")  # not installed: an event of the session says so
-        for path in ("/", "/assets/page.css", "/ready", "/v1/audio/voices", "/v1/audio/speech", "/metrics",
-                     "/v1/realtime?model=gpt-realtime"):
+        for path in ("/", "/assets/page.css", "/ready", "/v1/audio/voices?model=english", "/v1/audio/speech", "/metrics",
+                     "/v1/realtime?model=tiny&intent=transcription"):
             self.assertIn(path, proxy.paths)
         self.assertEqual(proxy.strays, [])
 

@@ -24,14 +24,13 @@ class Page(Server):
                 self.browser.quit()
             super().tearDown()
 
-    def open_page(self, address=None, **options):
+    def open_page(self, address=None, ready="document.getElementById('voice').options.length > 1", **options):
         self.address = address or f"http://{self.host}:{self.port}"
         self.browser = Browser(self.folder, **options)
         self.browser.open(self.address + "/")
         self.wait_for_text("#ready", "ready")
         # What the server can do is shown, or a key is asked for: the panels come a moment later.
-        self.browser.wait_for(lambda: self.browser.run(
-            "return document.getElementById('voice').options.length > 1 || document.getElementById('key-dialog').open"))
+        self.browser.wait_for(lambda: self.browser.run(f"return {ready} || document.getElementById('key-dialog').open"))
 
     def start_recogniser(self, *arguments):
         self.start_server("--recognition-model", tiny_whisper(self.folder / "tiny"), *arguments, model=MODEL[2:])
