@@ -1,3 +1,4 @@
+#include "server/settings/module_plan.h"
 #include "server/settings/settings_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -13,5 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Settings again;
   if (!read_settings(settings_as_toml(settings), "b.toml", again)) __builtin_trap();
   if (settings.voice != again.voice || settings.voices != again.voices) __builtin_trap();
+  if (modules_as_toml(settings.modules) != modules_as_toml(again.modules)) __builtin_trap();
+  static_cast<void>(check_modules(settings));
   return 0;
 }

@@ -78,35 +78,53 @@ void keep_decoder() {
     log_warning("recordings as webm, mp4 (m4a), aac, wma and amr are refused: {}", kept.error().message);
 }
 
+std::string at_once(const Module& module, const Models& models) {
+  switch (module.plan.kind) {
+    case ModuleKind::kSpeech: return counted(module.plan.settings.speech_slots, "text");
+    case ModuleKind::kRecognition:
+      return counted(static_cast<int64_t>(module.slots.size(SlotPool::Work::kBatch)), "recording");
+    case ModuleKind::kChat: break;
+  }
+  const std::string conversations = counted(module.plan.settings.chat_slots, "conversation");
+  return models.chat ? fmt::format("{} of {} tokens", conversations, models.chat->engine().context()) : conversations;
+}
+
+const char* deed_at_route(ModuleKind kind, bool is_later) {
+  switch (kind) {
+    case ModuleKind::kSpeech: return is_later ? "will speak" : "speaks";
+    case ModuleKind::kRecognition: return is_later ? "will transcribe" : "transcribes";
+    case ModuleKind::kChat: break;
+  }
+  return is_later ? "will answer" : "answers";
+}
+
+const char* route_of(ModuleKind kind) {
+  switch (kind) {
+    case ModuleKind::kSpeech: return "/v1/audio/speech";
+    case ModuleKind::kRecognition: return "/v1/audio/transcriptions";
+    case ModuleKind::kChat: break;
+  }
+  return "/v1/chat/completions";
+}
+
 // Stops between two models when the server is to end.
-Status load_models(const Settings& settings, Service& service, const std::string& address, const Tell& tell) {
-  std::shared_ptr<const SpeechModel> speech;
-  std::shared_ptr<const RecognitionModel> recognition;
-  std::shared_ptr<const ChatModel> chat;
-  if (!settings.speech_model.empty()) {
-    tell(fmt::format("loading {}", settings.speech_model));
-    SYRINX_TRY(speech, SpeechModel::load(settings));
-  }
-  if (!settings.recognition_model.empty() && !cancel_requested()) {
-    tell(fmt::format("loading {}", settings.recognition_model));
-    SYRINX_TRY(recognition, RecognitionModel::load(settings));
-  }
-  if (!settings.chat_model.empty() && !cancel_requested()) {
-    tell(fmt::format("loading {}", settings.chat_model));
-    SYRINX_TRY(chat, ChatModel::load(settings));
+Status load_models(Service& service, const std::string& address, const Tell& tell) {
+  Modules& modules = service.modules();
+  for (const auto& module : modules.all()) {
+    if (module->plan.loads_at_first_use) continue;
+    if (cancel_requested()) return {};
+    tell(fmt::format("loading {}", model_of(module->plan)));
+    SYRINX_TRY_VOID(modules.load(*module));
   }
   if (cancel_requested()) return {};
-  if (recognition) keep_decoder();
-  service.ready(speech, recognition, chat);
-  if (speech)
-    tell(fmt::format("{} speaks at {}/v1/audio/speech, {} at once", speech->id(), address,
-                     counted(settings.speech_slots, "text")));
-  if (recognition)
-    tell(fmt::format("{} transcribes at {}/v1/audio/transcriptions, {} at once", recognition->id(), address,
-                     counted(static_cast<int64_t>(service.recordings_at_once()), "recording")));
-  if (chat)
-    tell(fmt::format("{} answers at {}/v1/chat/completions, {} of {} tokens at once", chat->id(), address,
-                     counted(settings.chat_slots, "conversation"), chat->engine().context()));
+  if (modules.first(ModuleKind::kRecognition) != nullptr) keep_decoder();
+  service.ready();
+  for (const auto& module : modules.all()) {
+    const bool is_later = module->plan.loads_at_first_use;
+    tell(fmt::format("{} {} at {}{}, {} at once{}", module->plan.id, deed_at_route(module->plan.kind, is_later),
+                     address, route_of(module->plan.kind), at_once(*module, modules.loaded(*module)),
+                     is_later ? "; it is loaded at its first use" : ""));
+  }
   return {};
 }
 
@@ -182,10 +200,11 @@ Status check_everything(const Settings& settings) {
   }
   if (!settings.upstream.empty() && !upstream::is_local(settings))
     if (const auto upstream = upstream::load_upstream(settings); !upstream) return tl::unexpected(upstream.error());
-  if (!settings.speech_model.empty()) SYRINX_TRY_VOID(SpeechModel::check(settings));
-  if (!settings.recognition_model.empty()) SYRINX_TRY_VOID(RecognitionModel::check(settings));
-  if (!settings.chat_model.empty()) SYRINX_TRY_VOID(ChatModel::check(settings));
-  return {};
+  for (const ModulePlan& plan : module_plans(settings))
+    if (const Status checked = check_module_files(plan); !checked)
+      return plan.place.front() == '\'' ? checked
+                                        : fail(checked.error().code, "{}: {}", plan.place, checked.error().message);
+  return Modules::check_budget(settings, module_file_bytes);
 }
 
 Status serve(const Settings& given, const Tell& tell) {
@@ -212,11 +231,12 @@ Status serve(const Settings& given, const Tell& tell) {
              HttpServer::listen(limits_of(settings), service, wyoming_of(settings, service), std::move(identity)));
   if (settings.wyoming_port >= 0)
     tell(fmt::format("Wyoming at {}", address_of("tcp", settings, transport->protocol_port())));
-  SYRINX_TRY_VOID(load_models(settings, service, address_of(scheme, settings, transport->port()), tell));
+  SYRINX_TRY_VOID(load_models(service, address_of(scheme, settings, transport->port()), tell));
   if (!cancel_requested()) tell(fmt::format("page: {}", page_of(scheme, settings, transport->port())));
   if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready", kReadyPatience, cancel_flag());
   while (!cancel_requested()) {
     if (take_reload_request()) reload(settings, *transport, tell);
+    service.modules().tend();
     std::this_thread::sleep_for(kTick);
   }
   const std::atomic<bool> never{false};

@@ -108,12 +108,12 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
       started_s_(unix_time_s()),
       upload_room_(static_cast<size_t>(settings.max_uploads_mb) * kMegabyte, upload_share_bytes(settings)),
       replies_(std::make_shared<realtime::ReadAloud>()),
-      speech_slots_(settings.speech_model.empty() ? 0 : static_cast<size_t>(settings.speech_slots)),
-      recognition_slots_(settings.recognition_model.empty() ? 0 : static_cast<size_t>(settings.recognition_slots),
-                         system_clock(), static_cast<size_t>(settings.recognition_live_slots)),
-      chat_slots_(settings.chat_model.empty() ? 0 : static_cast<size_t>(settings.chat_slots)),
       live_(settings.live_load),
-      voice_slot_(settings.speech_model.empty() ? 0 : 1),
+      modules_(settings, {.load = load_module,
+                          .file_bytes = module_file_bytes,
+                          .loaded = [this](Module& module, const Models& models) { model_loaded(module, models); },
+                          .unloads = [this](Module& module, const Models&) { model_unloads(module); }}),
+      voice_slot_(modules_.first(ModuleKind::kSpeech) != nullptr ? 1 : 0),
       sessions_(static_cast<size_t>(settings.max_sessions)) {
   begin_counters();
 }
@@ -121,35 +121,27 @@ Service::Service(const Settings& settings, ApiKeys keys, RequestLog* log)
 Service::~Service() = default;
 
 Status Service::start() {
-  SYRINX_TRY_VOID(speech_slots_.start());
-  SYRINX_TRY_VOID(recognition_slots_.start());
-  SYRINX_TRY_VOID(chat_slots_.start());
+  SYRINX_TRY_VOID(modules_.start());
   SYRINX_TRY_VOID(voice_slot_.start());
   return sessions_.start();
 }
 
-void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition,
-                    std::shared_ptr<const ChatModel> chat) {
-  const auto loaded = [this](const std::string& id, double ms, uint64_t memory_bytes) {
-    metrics_.set("syrinx_model_load_seconds", {{"model", id}}, ms / 1000);
-    metrics_.set("syrinx_model_memory_bytes", {{"model", id}}, static_cast<double>(memory_bytes));
-  };
-  if (speech) loaded(speech->id(), speech->engine().load_ms(), speech->memory_bytes());
-  if (recognition) loaded(recognition->id(), recognition->recogniser().load_ms(), recognition->memory_bytes());
-  if (chat) loaded(chat->id(), chat->engine().load_ms(), chat->memory_bytes());
-  if (recognition)
-    metrics_.set("syrinx_model_warm_up_seconds", {{"model", recognition->id()}}, recognition->warm_up_ms() / 1000);
-  if (chat) metrics_.set("syrinx_model_warm_up_seconds", {{"model", chat->id()}}, chat->warm_up_ms() / 1000);
-  measure_load(speech, recognition);
-  {
-    const std::lock_guard lock(mutex_);
-    speech_model_ = std::move(speech);
-    recognition_model_ = std::move(recognition);
-    chat_model_ = std::move(chat);
-  }
-  begin_counters();
+void Service::ready() {
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
+}
+
+void Service::ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition,
+                    std::shared_ptr<const ChatModel> chat) {
+  const auto give = [this](ModuleKind kind, Models models) {
+    Module* const module = modules_.first(kind);
+    if (module != nullptr && models.any()) return modules_.give(*module, std::move(models));
+    modules_.drop(kind);
+  };
+  give(ModuleKind::kSpeech, {.speech = std::move(speech)});
+  give(ModuleKind::kRecognition, {.recognition = std::move(recognition)});
+  give(ModuleKind::kChat, {.chat = std::move(chat)});
+  ready();
 }
 
 void Service::answer_by(std::shared_ptr<realtime::ReplySource> replies) {
@@ -157,21 +149,9 @@ void Service::answer_by(std::shared_ptr<realtime::ReplySource> replies) {
   answers_turns_ = true;
 }
 
-void Service::drain() { state_ = State::kDraining; }
-
-std::shared_ptr<const SpeechModel> Service::speech_model() const {
-  const std::lock_guard lock(mutex_);
-  return speech_model_;
-}
-
-std::shared_ptr<const RecognitionModel> Service::recognition_model() const {
-  const std::lock_guard lock(mutex_);
-  return recognition_model_;
-}
-
-std::shared_ptr<const ChatModel> Service::chat_model() const {
-  const std::lock_guard lock(mutex_);
-  return chat_model_;
+void Service::drain() {
+  state_ = State::kDraining;
+  modules_.close();
 }
 
 HttpService::Admission Service::admit(const HttpRequest& head) {
@@ -180,7 +160,8 @@ HttpService::Admission Service::admit(const HttpRequest& head) {
   if (!origin.empty() && is_listed(origin, settings_.cors_origins)) {
     admission.headers.push_back({"Access-Control-Allow-Origin", std::string(origin)});
     admission.headers.push_back({"Vary", "Origin"});
-    admission.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, X-Syrinx-Ignored, Retry-After"});
+    admission.headers.push_back(
+        {"Access-Control-Expose-Headers", "X-Request-Id, X-Syrinx-Ignored, X-Syrinx-Waited, Retry-After"});
   }
   admission.refusal = refuse_early(head);
   if (const Route* const there = find_path(head.path)) admission.error_form = there->error_form;
@@ -255,9 +236,11 @@ HttpReply Service::answer(HttpRequest& request) { return (this->*find_route(requ
 // Never what a user sent: the route as it is written above, not its path, and no query.
 void Service::answered(const HttpRequest& request, const Answered& answered) {
   const Route* const route = find_path(request.path);  // a 405's, too
-  this->answered(
-      {.route = route != nullptr ? route->path : "other", .id = request.id, .arrived_ns = request.arrived_ns},
-      answered);
+  this->answered({.route = route != nullptr ? route->path : "other",
+                  .id = request.id,
+                  .arrived_ns = request.arrived_ns,
+                  .waited_s = request.waited_s},
+                 answered);
 }
 
 void Service::answered(const Asked& asked, const Answered& answered) {
@@ -275,6 +258,7 @@ void Service::answered(const Asked& asked, const Answered& answered) {
   line.set("status", answered.status);
   line.set("ms", milliseconds(took_s));
   line.set("bytes", static_cast<int64_t>(answered.bytes));
+  if (asked.waited_s > 0) line.set("waited_ms", milliseconds(asked.waited_s));
   log_->write(line.dump());
 }
 
@@ -295,11 +279,18 @@ HttpReply Service::openapi(HttpRequest& /*request*/) {
 HttpReply Service::page(HttpRequest& request) { return page_reply(request); }
 
 HttpReply Service::speech(HttpRequest& request) {
-  const auto speech = speech_model();
-  const auto parsed =
-      parse_speech_request(request.body, {.max_text_characters = static_cast<size_t>(settings_.max_text_characters),
-                                          .family = speech ? &speech->family() : nullptr,
-                                          .strict = settings_.strict});
+  SpeechLimits limits{.max_text_characters = static_cast<size_t>(settings_.max_text_characters)};
+  std::string name;
+  if (has_choice(ModuleKind::kSpeech)) {
+    const auto read = parse_speech_request(request.body, limits);
+    if (!read) return error_reply(read.error());
+    name = read->model;
+  }
+  auto offered = offer_to_new(ModuleKind::kSpeech, name);
+  if (!offered) return not_offered(request, std::move(offered).error());
+  limits.family = &offered->models.speech->family();
+  limits.strict = settings_.strict;
+  const auto parsed = parse_speech_request(request.body, limits);
   if (!parsed) return error_reply(parsed.error());
   request.free_body();
   SpeechOrder order{.request = *parsed, .id = request.id, .arrived_ns = request.arrived_ns};
@@ -308,36 +299,24 @@ HttpReply Service::speech(HttpRequest& request) {
   return {.stream = (*job)->reply()};
 }
 
-tl::expected<Host::Models, HttpError> Service::loaded_models() {
-  if (state_ == State::kLoading)
-    return tl::unexpected(unavailable("loading", "the model is being loaded; ask again in a second"));
-  return Models{.speech = speech_model(), .recognition = recognition_model(), .chat = chat_model()};
-}
-
-tl::expected<Service::Models, HttpError> Service::serving_models() {
-  if (state_ == State::kDraining)
-    return tl::unexpected(unavailable("draining", "the server is going down; ask another one"));
-  return loaded_models();
-}
-
 std::optional<HttpError> Service::start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job, SlotPool::Work work) {
   if (slots.try_start([job](SlotWatch& watch) { job->run(watch); }, [job] { job->end(); }, work)) return std::nullopt;
   return all_busy(slots, work);
 }
 
 Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<SpeechAnswer> answer) {
-  auto models = serving_models();
-  if (!models) return tl::unexpected(std::move(models).error());
-  auto speech = std::move(models->speech);
+  if (auto closed = why_closed(/*to_new_work=*/true)) return tl::unexpected(std::move(*closed));
   const SpeechRequest& request = order.request;
-  if (!speech || !speech->is_called(request.model))
-    return tl::unexpected(no_model(speech != nullptr, "speaks", request.model));
+  auto offered = offer_now(ModuleKind::kSpeech, request.model);
+  if (!offered) return tl::unexpected(std::move(offered).error());
+  auto speech = std::move(offered->models.speech);
   auto voice = speech->find_voice(request.voice, request.language);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
   const bool is_whole = request.whole;  // it has no listener before all of it is there
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
-  if (auto refused = is_whole ? start_job(speech_slots_, job, SlotPool::Work::kBatch) : start_live(speech_slots_, job))
+  if (auto refused =
+          is_whole ? start_job(offered->module->slots, job, SlotPool::Work::kBatch) : start_live(*offered->module, job))
     return tl::unexpected(std::move(*refused));
   return job;
 }
@@ -355,13 +334,13 @@ HttpError Service::all_busy(const SlotPool& slots, SlotPool::Work work) {
 }
 
 tl::expected<std::shared_ptr<ReplyStream>, HttpError> Service::start_recognition(const MakeJob& make) {
-  auto models = serving_models();
-  if (!models) return tl::unexpected(std::move(models).error());
-  if (!models->recognition) return tl::unexpected(no_model(false, "recognises speech", ""));
-  const bool is_live = models->recognition->recogniser().hears_streams_as_recordings();
-  const std::shared_ptr<SlotJob> job = make(std::move(models->recognition), reports());
-  if (auto refused =
-          is_live ? start_live(recognition_slots_, job) : start_job(recognition_slots_, job, SlotPool::Work::kWhole))
+  if (auto closed = why_closed(/*to_new_work=*/true)) return tl::unexpected(std::move(*closed));
+  auto offered = offer_now(ModuleKind::kRecognition, "");
+  if (!offered) return tl::unexpected(std::move(offered).error());
+  Module& module = *offered->module;
+  const bool is_live = offered->models.recognition->recogniser().hears_streams_as_recordings();
+  const std::shared_ptr<SlotJob> job = make(std::move(offered->models.recognition), reports());
+  if (auto refused = is_live ? start_live(module, job) : start_job(module.slots, job, SlotPool::Work::kWhole))
     return tl::unexpected(std::move(*refused));
   return job->reply();
 }
@@ -371,49 +350,6 @@ JobReports Service::reports() {
       .metrics = metrics_, .log = log_, .faults_alone = settings_.log == "error", .waiting_samples = &waiting_samples_};
 }
 
-// It takes slots by itself, while it speaks or hears.
-HttpReply Service::realtime(HttpRequest& request) {
-  if (const auto fault = realtime::handshake_fault(request)) return realtime::refused_handshake(*fault);
-  auto models = serving_models();
-  if (!models) return error_reply(models.error());
-  const realtime::Handshake handshake = realtime::read_handshake(request, settings_.realtime_dialect);
-  const bool is_heard = models->recognition && models->recognition->is_called(handshake.model);
-  const bool is_spoken = models->speech && models->speech->is_called(handshake.model);
-  const bool is_local = models->chat && upstream::is_local(settings_) && handshake.model == models->chat->id();
-  const bool is_upstream = is_local || (answers_turns_ && handshake.model == settings_.upstream_model);
-  if (!is_heard && !is_spoken && !is_upstream && !realtime::is_realtime_model(handshake.model))
-    return error_reply(no_model(true, "", handshake.model));
-  // Before one is built; the last place may still go to somebody else.
-  if (sessions_.busy() == sessions_.size()) return error_reply(all_busy(sessions_.size(), "session"));
-  const auto session = std::make_shared<realtime::Session>(
-      realtime::SessionOrder{.speech = std::move(models->speech),
-                             .recognition = std::move(models->recognition),
-                             .replies = replies_,
-                             .answers_turns = answers_turns_,
-                             .take_slot = [this] { return take_speech_slot(); },
-                             .has_slot = [this] { return has_speech_room(); },
-                             .start_ear = [this](const std::shared_ptr<realtime::Ear>& ear) { return start_ear(ear); },
-                             .asked_model = handshake.model,
-                             .is_transcription = handshake.is_transcription || (is_heard && !is_spoken),
-                             .strict = settings_.strict,
-                             .max_backlog_s = settings_.max_backlog_s,
-                             .max_clip_s = settings_.max_clip_s,
-                             .events_per_s = static_cast<double>(settings_.session_events_per_s),
-                             .kb_per_s = static_cast<double>(settings_.session_kb_per_s),
-                             .id = request.id,
-                             .dialect = handshake.dialect,
-                             .max_text_characters = static_cast<size_t>(settings_.max_text_characters),
-                             .max_session_s = settings_.max_session_s,
-                             .idle_s = settings_.session_idle_s},
-      reports());
-  if (!sessions_.try_start([session](SlotWatch&) { session->run(); }, [session] { session->end(); }))
-    return error_reply(all_busy(sessions_.size(), "session"));
-  give_room(*session->messages(), request);
-  HttpReply reply{.messages = session->messages()};
-  if (!handshake.protocol.empty()) reply.headers.push_back({"Sec-WebSocket-Protocol", handshake.protocol});
-  return reply;
-}
-
 HttpReply Service::transcription(HttpRequest& request) { return transcribe(request, /*translated=*/false); }
 
 HttpReply Service::translation(HttpRequest& request) { return transcribe(request, /*translated=*/true); }
@@ -421,12 +357,10 @@ HttpReply Service::translation(HttpRequest& request) { return transcribe(request
 // The form is read on the slot, too: it may be long.  An upload that was admitted before the server began to end is
 // work under way.
 HttpReply Service::transcribe(HttpRequest& request, bool translated) {
-  auto models = loaded_models();
-  if (!models) return error_reply(models.error());
-  auto recognition = std::move(models->recognition);
-  if (!recognition) return error_reply(no_model(false, "recognises speech", ""));
+  auto offered = offer(ModuleKind::kRecognition, named_model(ModuleKind::kRecognition, request));
+  if (!offered) return std::move(offered).error();
   const auto job =
-      std::make_shared<TranscriptionJob>(std::move(recognition),
+      std::make_shared<TranscriptionJob>(std::move(offered->models.recognition),
                                          TranscriptionOrder{.type = std::string(request.header("Content-Type")),
                                                             .body = std::move(request.body),
                                                             .hold = std::move(request.hold),
@@ -436,7 +370,7 @@ HttpReply Service::transcribe(HttpRequest& request, bool translated) {
                                                             .id = request.id,
                                                             .arrived_ns = request.arrived_ns},
                                          reports());
-  if (const auto refused = start_job(recognition_slots_, job, SlotPool::Work::kBatch)) return error_reply(*refused);
+  if (const auto refused = start_job(offered->module->slots, job, SlotPool::Work::kBatch)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 

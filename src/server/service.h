@@ -5,7 +5,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include "server/host/host.h"
 #include "server/host/live_admission.h"
 #include "server/host/metrics.h"
+#include "server/host/modules.h"
 #include "server/host/request_log.h"
 #include "server/host/slots.h"
 #include "server/host/upload_room.h"
@@ -28,6 +28,7 @@
 namespace syrinx::server::realtime {
 class Ear;
 class ReplySource;
+struct Handshake;
 }  // namespace syrinx::server::realtime
 
 namespace syrinx::server {
@@ -41,9 +42,12 @@ class Service final : public HttpService, public Host {
 
   // Makes the slots' threads, before the first request.  Errors: SlotPool::start().
   Status start();
-  // Until then /ready and the models' routes answer 503.  Null: of a kind that the settings have switched off.
+  // Until one of these, /ready and the models' routes answer 503.  The models are those of the first modules; a kind
+  // without one is then switched off.
+  void ready();
   void ready(std::shared_ptr<const SpeechModel> speech, std::shared_ptr<const RecognitionModel> recognition = {},
              std::shared_ptr<const ChatModel> chat = {});
+  Modules& modules() { return modules_; }
   // Source of replies in sessions of /v1/realtime, to speech too; before the first request.  Without it, the client's
   // own text is read aloud.
   void answer_by(std::shared_ptr<realtime::ReplySource> replies);
@@ -58,7 +62,6 @@ class Service final : public HttpService, public Host {
   double max_utterance_s() const override { return settings_.max_utterance_s; }
   size_t max_body_bytes() const override { return static_cast<size_t>(settings_.max_body_kb) * 1024; }
   void answered(const Asked& asked, const Answered& answered) override;
-  size_t recordings_at_once() const { return recognition_slots_.size(SlotPool::Work::kBatch); }
 
   Admission admit(const HttpRequest& head) override;
   HttpReply answer(HttpRequest& request) override;
@@ -117,32 +120,52 @@ class Service final : public HttpService, public Host {
   HttpError uploads_full(size_t bytes);
   HttpError all_busy(size_t count, const char* what, const char* of = "");  // "slot", " for recordings"
   HttpError all_busy(const SlotPool& slots, SlotPool::Work work = SlotPool::Work::kLive);
-  tl::expected<SlotPool::Lease, HttpError> take_speech_slot();
-  static tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> decoding_model(
-      tl::expected<Models, HttpError> models, const HttpRequest& request);
+  tl::expected<SlotPool::Lease, HttpError> take_slot(Module* module);  // null: there is none
   std::optional<HttpError> decode_misuse(const HttpRequest& head);
-  void measure_load(const std::shared_ptr<const SpeechModel>& speech,
-                    const std::shared_ptr<const RecognitionModel>& recognition);
+  void measure_load(const Module& module, const Models& models);
   // Has `take` take a slot where there is room for one more live stream; else the reason of the refusal.
-  std::optional<HttpError> admit_live(SlotPool& slots, const std::function<bool()>& take);
-  std::optional<HttpError> start_live(SlotPool& slots, SlotPool::Job job, SlotPool::Done done);
-  std::optional<HttpError> start_live(SlotPool& slots, const std::shared_ptr<SlotJob>& job);
-  HttpError overloaded(const SlotPool& slots, const LiveAdmission::Refusal& refused);
-  bool has_speech_room();
-  std::optional<HttpError> start_ear(const std::shared_ptr<realtime::Ear>& ear);
-  tl::expected<Models, HttpError> serving_models();  // loaded_models(), unless new work is refused
+  std::optional<HttpError> admit_live(Module& module, const std::function<bool()>& take);
+  std::optional<HttpError> start_live(Module& module, SlotPool::Job job, SlotPool::Done done);
+  std::optional<HttpError> start_live(Module& module, const std::shared_ptr<SlotJob>& job);
+  HttpError overloaded(const Module& module, const LiveAdmission::Refusal& refused);
+  bool has_room(const Module& module);
+  // A module with its model, for a request.
+  struct Offer {
+    Module* module;
+    Models models;
+  };
+  std::optional<HttpError> why_closed(bool to_new_work);  // while there is nothing to offer
+  // The reply where the model is not there: that there is none of that name, or that it is waited for.
+  tl::expected<Offer, HttpReply> offer(ModuleKind kind, std::string_view name);
+  tl::expected<Offer, HttpReply> offer_to_new(ModuleKind kind, std::string_view name);  // 503 while draining
+  static HttpReply not_offered(HttpRequest& request, HttpReply reply);
+  tl::expected<Offer, HttpError> offer_now(ModuleKind kind, std::string_view name);  // 503 instead of waiting
+  tl::expected<Offer, HttpReply> offer_of_query(ModuleKind kind, const HttpRequest& request);
+  bool has_choice(ModuleKind kind) const;
+  std::string named_model(ModuleKind kind, const HttpRequest& request) const;
+  struct SessionModules {
+    Module *speech = nullptr, *recognition = nullptr, *chat = nullptr;
+    bool is_spoken = false, is_heard = false, is_local = false;  // by the model that the handshake names
+    bool is_transcription = false;
+  };
+  SessionModules session_modules(const realtime::Handshake& handshake);
+  std::optional<HttpReply> load_for_session(const SessionModules& found, Models& models, HttpRequest& request);
+  std::optional<HttpError> start_ear(Module* module, const std::shared_ptr<realtime::Ear>& ear);
+  HttpError no_module(ModuleKind kind, std::string_view name) const;
+  tl::expected<Module*, HttpError> decoding_module(const HttpRequest& request);
   // The reason of a refusal.
   std::optional<HttpError> start_job(SlotPool& slots, const std::shared_ptr<SlotJob>& job, SlotPool::Work work);
   JobReports reports();
   bool bears_key(const HttpRequest& head) const;
   HttpError unavailable(const char* reason, std::string message);
-  Json::Array listed_models(const Models& models) const;
-  std::shared_ptr<const SpeechModel> speech_model() const;
-  std::shared_ptr<const RecognitionModel> recognition_model() const;
-  std::shared_ptr<const ChatModel> chat_model() const;
+  Json::Array listed_models(std::optional<ModuleKind> kind = {}) const;
+  void model_loaded(Module& module, const Models& models);
+  void model_unloads(const Module& module);
+  void log_module(const char* event, const Module& module, double ms, uint64_t memory_bytes);
   void begin_counters();
-  void begin_chat_counters(const std::string& id);
+  void begin_model_counters(const std::string& id, ModuleKind kind);
   void set_gauges();
+  void set_module_gauges(const Module& module);
   void set_slot_gauges(const std::string& id, const SlotPool& slots);
   void set_engine_figures(const std::string& id, const StepFigures& steps, size_t waiting);
   void set_live_load(const std::string& id, const SlotPool& slots);
@@ -157,14 +180,10 @@ class Service final : public HttpService, public Host {
   UploadRoom upload_room_;
   std::shared_ptr<realtime::ReplySource> replies_;
   bool answers_turns_ = false;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const SpeechModel> speech_model_;            // by mutex_
-  std::shared_ptr<const RecognitionModel> recognition_model_;  // by mutex_
-  std::shared_ptr<const ChatModel> chat_model_;                // by mutex_
-  SlotPool speech_slots_, recognition_slots_, chat_slots_;     // their jobs use the above; none of what is off
-  LiveAdmission live_;                                         // of the former two
-  SlotPool voice_slot_;                                        // one: uploads and deletions never meet
-  SlotPool sessions_;                                          // last: they use the slots
+  LiveAdmission live_;   // of speech and recognition
+  Modules modules_;      // their jobs use the above
+  SlotPool voice_slot_;  // one: uploads and deletions never meet
+  SlotPool sessions_;    // last: they use the slots
 };
 
 }  // namespace syrinx::server

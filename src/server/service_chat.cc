@@ -30,10 +30,11 @@ int64_t unix_time_s() {
 HttpReply Service::chat(HttpRequest& request) {
   auto parsed = parse_chat_request(request.body, settings_.strict);
   if (!parsed) return error_reply(parsed.error());
+  auto offered = offer_to_new(ModuleKind::kChat, parsed->model);
+  if (!offered) return not_offered(request, std::move(offered).error());
   request.free_body();
   if (!parsed->has_seed) parsed->chat.seed = any_seed();
-  const auto chat = chat_model();
-  auto sink = std::make_unique<HttpChatSink>(*parsed, chat ? chat->id() : "", unix_time_s());
+  auto sink = std::make_unique<HttpChatSink>(*parsed, offered->module->plan.id, unix_time_s());
   const StartedChat job = start_chat({.model = std::move(parsed->model),
                                       .request = std::move(parsed->chat),
                                       .ignored = std::move(parsed->ignored),
@@ -45,22 +46,13 @@ HttpReply Service::chat(HttpRequest& request) {
 }
 
 Host::StartedChat Service::start_chat(ChatOrder order, std::unique_ptr<ChatSink> sink) {
-  auto models = serving_models();
-  if (!models) return tl::unexpected(std::move(models).error());
-  auto chat = std::move(models->chat);
-  if (!chat || !chat->is_called(order.model))
-    return tl::unexpected(no_model(chat != nullptr, "answers conversations", order.model));
-  auto job = std::make_shared<ChatJob>(std::move(chat), std::move(order), std::move(sink), reports());
-  if (auto refused = start_job(chat_slots_, job, SlotPool::Work::kLive)) return tl::unexpected(std::move(*refused));
+  if (auto closed = why_closed(/*to_new_work=*/true)) return tl::unexpected(std::move(*closed));
+  auto offered = offer_now(ModuleKind::kChat, order.model);
+  if (!offered) return tl::unexpected(std::move(offered).error());
+  auto job = std::make_shared<ChatJob>(std::move(offered->models.chat), std::move(order), std::move(sink), reports());
+  if (auto refused = start_job(offered->module->slots, job, SlotPool::Work::kLive))
+    return tl::unexpected(std::move(*refused));
   return job;
-}
-
-void Service::begin_chat_counters(const std::string& id) {
-  for (const char* reason : {"cancelled", "error", "length", "refused", "stop"})
-    metrics_.begin("syrinx_answers_total", {{"model", id}, {"reason", reason}});
-  for (const char* kind : {"answer", "cached", "prompt"})
-    metrics_.begin("syrinx_tokens_total", {{"model", id}, {"kind", kind}});
-  metrics_.begin("syrinx_time_to_first_token_seconds", {{"model", id}});
 }
 
 }  // namespace syrinx::server

@@ -10,25 +10,26 @@
 
 namespace syrinx::server {
 
-// The model that the path names, among those that are serving.
-tl::expected<std::shared_ptr<const RecognitionModel>, HttpError> Service::decoding_model(
-    tl::expected<Models, HttpError> models, const HttpRequest& request) {
-  if (!models) return tl::unexpected(std::move(models).error());
+// The module that the path names.
+tl::expected<Module*, HttpError> Service::decoding_module(const HttpRequest& request) {
   const std::string name = decode::named_model(request.path);
-  if (name.empty() || !models->recognition || !models->recognition->is_called(name))
-    return tl::unexpected(no_model(models->recognition != nullptr, "recognises speech", name));
-  return std::move(models->recognition);
+  Module* const module = name.empty() ? nullptr : modules_.find(ModuleKind::kRecognition, name);
+  if (module == nullptr) return tl::unexpected(no_module(ModuleKind::kRecognition, name));
+  return module;
 }
 
 // It holds its slot from the handshake on: during speech it would be too late to tell that there is none.
 HttpReply Service::decode_stream(HttpRequest& request) {
   if (const auto fault = realtime::handshake_fault(request)) return realtime::refused_handshake(*fault);
-  auto model = decoding_model(serving_models(), request);
-  if (!model) return error_reply(model.error());
+  if (const auto closed = why_closed(/*to_new_work=*/true)) return error_reply(*closed);
+  const auto module = decoding_module(request);
+  if (!module) return error_reply(module.error());
+  auto offered = offer(ModuleKind::kRecognition, (*module)->plan.id);
+  if (!offered) return std::move(offered).error();
   auto opaque = decode::parse_opaque(request.query_value("opaque"));
   if (!opaque) return error_reply(opaque.error());
   const auto session = std::make_shared<decode::StreamSession>(
-      decode::StreamOrder{.model = std::move(*model),
+      decode::StreamOrder{.model = std::move(offered->models.recognition),
                           .opaque = std::move(*opaque),
                           .id = request.id,
                           .end_byte = static_cast<uint8_t>(settings_.decode_end_byte),
@@ -39,7 +40,7 @@ HttpReply Service::decode_stream(HttpRequest& request) {
                           .idle_s = settings_.decode_idle_s},
       reports());
   const auto refused = start_live(
-      recognition_slots_, [session](SlotWatch& watch) { session->run(watch); }, [session] { session->end(); });
+      **module, [session](SlotWatch& watch) { session->run(watch); }, [session] { session->end(); });
   if (refused) return error_reply(*refused);
   give_room(*session->messages(), request);
   HttpReply reply{.messages = session->messages()};
@@ -50,21 +51,24 @@ HttpReply Service::decode_stream(HttpRequest& request) {
 
 // Refusals that need no body.
 std::optional<HttpError> Service::decode_misuse(const HttpRequest& head) {
-  const auto model = decoding_model(serving_models(), head);
-  if (!model) return model.error();
+  if (auto closed = why_closed(/*to_new_work=*/true)) return closed;
+  const auto module = decoding_module(head);
+  if (!module) return module.error();
   if (auto fault = decode::batch_type_fault(head.header("Content-Type"))) return fault;
   const auto opaque = decode::parse_opaque(head.query_value("opaque"));
   if (!opaque) return opaque.error();
   constexpr auto kWork = SlotPool::Work::kBatch;
-  if (recognition_slots_.free(kWork) == 0) return all_busy(recognition_slots_, kWork);
-  return std::nullopt;
+  if ((*module)->slots.free(kWork) == 0) return all_busy((*module)->slots, kWork);
+  return modules_.ask(**module, /*waits=*/false).refusal;  // it is loaded while the body comes
 }
 
 // The body is read on the slot, too: it may be long.  One that was admitted before the server began to end is work
 // under way.
 HttpReply Service::decode_batch(HttpRequest& request) {
-  auto model = decoding_model(loaded_models(), request);
-  if (!model) return error_reply(model.error());
+  const auto module = decoding_module(request);
+  if (!module) return error_reply(module.error());
+  auto offered = offer(ModuleKind::kRecognition, (*module)->plan.id);
+  if (!offered) return std::move(offered).error();
   auto opaque = decode::parse_opaque(request.query_value("opaque"));
   if (!opaque) return error_reply(opaque.error());
   decode::BatchOrder order{.type = std::string(request.header("Content-Type")),
@@ -74,8 +78,9 @@ HttpReply Service::decode_batch(HttpRequest& request) {
                            .max_s = settings_.decode_max_batch_s,
                            .id = request.id,
                            .arrived_ns = request.arrived_ns};
-  const auto job = std::make_shared<decode::BatchJob>(std::move(*model), std::move(order), reports());
-  if (const auto refused = start_job(recognition_slots_, job, SlotPool::Work::kBatch)) return error_reply(*refused);
+  const auto job =
+      std::make_shared<decode::BatchJob>(std::move(offered->models.recognition), std::move(order), reports());
+  if (const auto refused = start_job((*module)->slots, job, SlotPool::Work::kBatch)) return error_reply(*refused);
   return {.stream = job->reply()};
 }
 

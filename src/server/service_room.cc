@@ -63,16 +63,22 @@ void Service::admit_upload(const HttpRequest& head, Body body, Admission& admiss
 
 std::optional<HttpError> Service::upload_misuse(const HttpRequest& head, Body body) {
   if (body == Body::kSound) return decode_misuse(head);
-  const auto models = serving_models();
-  if (!models) return models.error();
-  if (body == Body::kUpload && !models->recognition) return no_model(false, "recognises speech", "");
-  if (body == Body::kVoice)
-    if (auto misuse = voice_misuse(models->speech.get())) return misuse;
+  if (auto closed = why_closed(/*to_new_work=*/true)) return closed;
+  const auto kind = body == Body::kUpload ? ModuleKind::kRecognition : ModuleKind::kSpeech;
+  Module* const first = modules_.first(kind);
+  if (body == Body::kUpload && first == nullptr) return no_module(kind, "");
+  const bool is_alone = modules_.count(kind) == 1;  // which of several is wanted the form tells
+  if (body == Body::kVoice && modules_.count(kind) < 2) {
+    const Models models = first != nullptr ? modules_.loaded(*first) : Models();
+    const bool comes_later = first != nullptr && !models.speech;
+    if (auto misuse = voice_misuse(models.speech.get()); misuse && !comes_later) return misuse;
+  }
   if (const auto boundary = form_boundary(head.header("Content-Type")); !boundary) return boundary.error();
-  const SlotPool& slots = body == Body::kVoice ? voice_slot_ : recognition_slots_;
   const auto work = body == Body::kVoice ? SlotPool::Work::kLive : SlotPool::Work::kBatch;
-  if (slots.free(work) == 0) return all_busy(slots, work);
-  return std::nullopt;
+  const SlotPool* const slots = body == Body::kVoice ? &voice_slot_ : is_alone ? &first->slots : nullptr;
+  if (slots != nullptr && slots->free(work) == 0) return all_busy(*slots, work);
+  // It is loaded while the body comes.
+  return is_alone ? modules_.ask(*first, /*waits=*/false).refusal : std::nullopt;
 }
 
 HttpError Service::uploads_full(size_t bytes) {

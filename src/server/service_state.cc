@@ -56,6 +56,35 @@ HttpError no_such_slots(const char* kind) {
           .code = "model_not_found"};
 }
 
+struct SlotCounts {
+  size_t all = 0, free = 0, for_recordings = 0;
+};
+
+SlotCounts count_slots(const Modules& modules, ModuleKind kind) {
+  SlotCounts counts;
+  for (const auto& module : modules.all()) {
+    if (module->plan.kind != kind) continue;
+    counts.all += module->slots.size();
+    counts.free += module->slots.free(SlotPool::Work::kLive);
+    counts.for_recordings += module->slots.free(SlotPool::Work::kBatch);
+  }
+  return counts;
+}
+
+Json shown_modules(const Modules& modules) {
+  Json::Array list;
+  for (const auto& module : modules.all()) {
+    Json item;
+    item.set("id", module->plan.id);
+    item.set("kind", kind_name(module->plan.kind));
+    item.set("state", modules.figures(*module).state);
+    item.set("slots", module->slots.size());
+    item.set("free_slots", module->slots.free(SlotPool::Work::kLive));
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
 size_t open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator begin("/proc/self/fd", error);
@@ -70,8 +99,8 @@ double most_descriptors() {
 }  // namespace
 
 HttpReply Service::health(HttpRequest& /*request*/) {
-  const double stuck_s =
-      std::max({speech_slots_.engine_silent_s(), recognition_slots_.engine_silent_s(), chat_slots_.engine_silent_s()});
+  double stuck_s = 0;
+  for (const auto& module : modules_.all()) stuck_s = std::max(stuck_s, module->slots.engine_silent_s());
   if (stuck_s > settings_.stuck_after_s)
     return error_reply(
         {.status = 503,
@@ -99,45 +128,53 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   json.set("status", "ready");
   json.set("answers", !settings_.upstream.empty());
   bool any_free = false;
-  for (const auto& [kind, slots] : {std::pair("speech", &speech_slots_), std::pair("recognition", &recognition_slots_),
-                                    std::pair("chat", &chat_slots_)}) {
-    const bool hears = slots == &recognition_slots_;
-    const size_t free = slots->free(SlotPool::Work::kLive), for_recordings = slots->free(SlotPool::Work::kBatch);
-    if (wanted == kind && slots->size() == 0) return error_reply(no_such_slots(kind));
+  for (const ModuleKind kind : kModuleKinds) {
+    const SlotCounts counts = count_slots(modules_, kind);
+    const bool hears = kind == ModuleKind::kRecognition;
+    if (wanted == kind_name(kind) && counts.all == 0) return error_reply(no_such_slots(kind_name(kind)));
     // For proxies of recordings: a recording that is refused after its upload would have to be sent again.
-    if (wanted == kind && (hears ? for_recordings : free) == 0)
-      return error_reply(no_free_slot(fmt::format("no slot of {} is free{}", kind, hears ? " for a recording" : "")));
-    any_free = any_free || free > 0;
-    Json counts;
-    counts.set("slots", slots->size());
-    counts.set("free_slots", free);
-    if (hears) counts.set("free_for_recordings", for_recordings);
-    json.set(kind, std::move(counts));
+    if (wanted == kind_name(kind) && (hears ? counts.for_recordings : counts.free) == 0)
+      return error_reply(
+          no_free_slot(fmt::format("no slot of {} is free{}", kind_name(kind), hears ? " for a recording" : "")));
+    any_free = any_free || counts.free > 0;
+    Json shown;
+    shown.set("slots", counts.all);
+    shown.set("free_slots", counts.free);
+    if (hears) shown.set("free_for_recordings", counts.for_recordings);
+    json.set(kind_name(kind), std::move(shown));
   }
   if (wanted == "1" && !any_free) return error_reply(no_free_slot("no slot is free"));
+  json.set("modules", shown_modules(modules_));
   return json_reply(json);
 }
 
 // Counters that have a rate from the first event on: in the beginning, and for models once they are there.
 void Service::begin_counters() {
-  for (const char* reason :
-       {"audio_backlog", "connections", "draining", "loading", "no_free_slot", "overloaded", "uploads_full"})
+  for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "memory_budget", "no_free_slot",
+                             "not_loaded", "overloaded", "uploads_full"})
     metrics_.begin("syrinx_rejected_total", {{"reason", reason}});
   if (!settings_.tls_certificate.empty()) metrics_.begin("syrinx_tls_handshakes_failed_total", {});
-  if (const auto speech = speech_model()) {
-    for (const char* reason : {"cancelled", "eos", "error", "limit"})
-      metrics_.begin("syrinx_generation_stopped_total", {{"reason", reason}});
-    metrics_.begin("syrinx_time_to_first_audio_seconds", {{"model", speech->id()}});
-    metrics_.begin("syrinx_queue_delay_seconds", {{"model", speech->id()}});
-    metrics_.begin("syrinx_audio_seconds_total", {{"model", speech->id()}, {"direction", "out"}});
-    metrics_.begin("syrinx_compute_seconds_total", {{"model", speech->id()}});
+  for (const auto& module : modules_.all())
+    if (modules_.loaded(*module).any()) begin_model_counters(module->plan.id, module->plan.kind);
+}
+
+void Service::begin_model_counters(const std::string& id, ModuleKind kind) {
+  if (kind == ModuleKind::kChat) {
+    for (const char* reason : {"cancelled", "error", "length", "refused", "stop"})
+      metrics_.begin("syrinx_answers_total", {{"model", id}, {"reason", reason}});
+    for (const char* token : {"answer", "cached", "prompt"})
+      metrics_.begin("syrinx_tokens_total", {{"model", id}, {"kind", token}});
+    metrics_.begin("syrinx_time_to_first_token_seconds", {{"model", id}});
+    return;
   }
-  if (const auto recognition = recognition_model()) {
-    metrics_.begin("syrinx_time_to_first_word_seconds", {{"model", recognition->id()}});
-    metrics_.begin("syrinx_queue_delay_seconds", {{"model", recognition->id()}});
-    metrics_.begin("syrinx_audio_seconds_total", {{"model", recognition->id()}, {"direction", "in"}});
-  }
-  if (const auto chat = chat_model()) begin_chat_counters(chat->id());
+  const bool speaks = kind == ModuleKind::kSpeech;
+  metrics_.begin("syrinx_queue_delay_seconds", {{"model", id}});
+  metrics_.begin("syrinx_audio_seconds_total", {{"model", id}, {"direction", speaks ? "out" : "in"}});
+  if (!speaks) return metrics_.begin("syrinx_time_to_first_word_seconds", {{"model", id}});
+  for (const char* reason : {"cancelled", "eos", "error", "limit"})
+    metrics_.begin("syrinx_generation_stopped_total", {{"reason", reason}});
+  metrics_.begin("syrinx_time_to_first_audio_seconds", {{"model", id}});
+  metrics_.begin("syrinx_compute_seconds_total", {{"model", id}});
 }
 
 void Service::set_gauges() {
@@ -153,24 +190,31 @@ void Service::set_gauges() {
   metrics_.set("process_open_fds", {}, static_cast<double>(open_descriptors()));
   metrics_.set("process_max_fds", {}, most_descriptors());
   metrics_.set("process_start_time_seconds", {}, started_s_);
-  // Before a model is there its slots would stay as another one's.
-  if (const auto speech = speech_model()) {
-    set_slot_gauges(speech->id(), speech_slots_);
-    set_engine_figures(speech->id(), speech->steps(), speech->engine().waiting());
-    set_live_load(speech->id(), speech_slots_);
-    metrics_.set("syrinx_uploaded_voices", {{"model", speech->id()}}, static_cast<double>(speech->shelf().size()));
+  if (state_ == State::kLoading) return;
+  for (const auto& module : modules_.all()) set_module_gauges(*module);
+}
+
+void Service::set_module_gauges(const Module& module) {
+  const std::string& id = module.plan.id;
+  const Modules::Figures figures = modules_.figures(module);
+  const Models models = modules_.loaded(module);
+  metrics_.set("syrinx_model_loaded", {{"model", id}}, models.any() ? 1 : 0);
+  metrics_.set_total("syrinx_model_loads_total", {{"model", id}}, static_cast<double>(figures.loads));
+  metrics_.set_total("syrinx_model_unloads_total", {{"model", id}}, static_cast<double>(figures.unloads));
+  if (!models.any() && figures.loads == 0) return;
+  set_slot_gauges(id, module.slots);
+  if (models.speech) {
+    set_engine_figures(id, models.speech->steps(), models.speech->engine().waiting());
+    set_live_load(id, module.slots);
+    metrics_.set("syrinx_uploaded_voices", {{"model", id}}, static_cast<double>(models.speech->shelf().size()));
   }
-  if (const auto recognition = recognition_model()) {
-    set_slot_gauges(recognition->id(), recognition_slots_);
-    set_engine_figures(recognition->id(), recognition->steps(), recognition->recogniser().waiting());
-    set_live_load(recognition->id(), recognition_slots_);
-    metrics_.set("syrinx_audio_backlog_seconds", {{"model", recognition->id()}},
+  if (models.recognition) {
+    set_engine_figures(id, models.recognition->steps(), models.recognition->recogniser().waiting());
+    set_live_load(id, module.slots);
+    metrics_.set("syrinx_audio_backlog_seconds", {{"model", id}},
                  static_cast<double>(waiting_samples_) / kRecognitionRateHz);
   }
-  if (const auto chat = chat_model()) {
-    set_slot_gauges(chat->id(), chat_slots_);
-    set_engine_figures(chat->id(), chat->steps(), chat->engine().waiting());
-  }
+  if (models.chat) set_engine_figures(id, models.chat->steps(), models.chat->engine().waiting());
 }
 
 void Service::set_slot_gauges(const std::string& id, const SlotPool& slots) {
@@ -198,53 +242,63 @@ HttpReply Service::metrics_page(HttpRequest& /*request*/) {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-Json::Array Service::listed_models(const Models& models) const {
+// A model that is not loaded does not tell its languages.
+Json::Array Service::listed_models(std::optional<ModuleKind> kind) const {
   Json::Array list;
-  // `ignored`: fields that no model of the kind heeds.
-  const auto add = [&](const auto& model, const char* task, std::vector<std::string> ignored) {
-    for (const std::string& field : model.unheeded_fields()) ignored.push_back(field);
+  for (const auto& module : modules_.all()) {
+    if (kind && module->plan.kind != *kind) continue;
+    const Models models = modules_.loaded(*module);
+    std::vector<std::string> languages, ignored;  // of the latter first those that no model of the kind heeds
+    const char* task = "";
+    const auto describe = [&](const auto& model, const char* does, std::vector<std::string> unheeded) {
+      task = does;
+      ignored = std::move(unheeded);
+      if (!model) return;
+      languages = model->languages();
+      for (const std::string& field : model->unheeded_fields()) ignored.push_back(field);
+    };
+    switch (module->plan.kind) {
+      case ModuleKind::kSpeech: describe(models.speech, "text-to-speech", unheeded_speech_fields()); break;
+      case ModuleKind::kRecognition:
+        describe(models.recognition, "automatic-speech-recognition", unheeded_transcription_fields());
+        break;
+      case ModuleKind::kChat: describe(models.chat, "text-generation", unheeded_chat_fields()); break;
+    }
     Json item;
-    item.set("id", model.id());
+    item.set("id", module->plan.id);
     item.set("object", "model");
     item.set("created", static_cast<int64_t>(started_s_));
     item.set("owned_by", "syrinx");
     item.set("task", task);
-    item.set("languages", json_list(model.languages()));
+    item.set("loaded", models.any());
+    item.set("languages", json_list(languages));
     item.set("unsupported_parameters", json_list(ignored));
     list.push_back(std::move(item));
-  };
-  if (models.speech) add(*models.speech, "text-to-speech", unheeded_speech_fields());
-  if (models.recognition) add(*models.recognition, "automatic-speech-recognition", unheeded_transcription_fields());
-  if (models.chat) add(*models.chat, "text-generation", unheeded_chat_fields());
+  }
   return list;
 }
 
 HttpReply Service::models(HttpRequest& /*request*/) {
-  const auto loaded = loaded_models();
-  if (!loaded) return error_reply(loaded.error());
+  if (const auto closed = why_closed(/*to_new_work=*/false)) return error_reply(*closed);
   Json json;
   json.set("object", "list");
-  json.set("data", listed_models(*loaded));
+  json.set("data", listed_models());
   return json_reply(json);
 }
 
 // For Open WebUI, which looks here for what may speak.
 HttpReply Service::speaking_models(HttpRequest& /*request*/) {
-  auto loaded = loaded_models();
-  if (!loaded) return error_reply(loaded.error());
-  loaded->recognition.reset();
-  loaded->chat.reset();
+  if (const auto closed = why_closed(/*to_new_work=*/false)) return error_reply(*closed);
   Json json;
-  json.set("models", listed_models(*loaded));
+  json.set("models", listed_models(ModuleKind::kSpeech));
   return json_reply(json);
 }
 
-// One of the models, by its own id: OpenAI's names for it are no models of their own.
+// One of the models, by its own id: other names for it are no models of their own.
 HttpReply Service::model(HttpRequest& request) {
-  const auto loaded = loaded_models();
-  if (!loaded) return error_reply(loaded.error());
+  if (const auto closed = why_closed(/*to_new_work=*/false)) return error_reply(*closed);
   const std::string id = decode::named_model(request.path);
-  for (const Json& item : listed_models(*loaded))
+  for (const Json& item : listed_models())
     if (*item.find("id")->string() == id) return json_reply(item);
   return error_reply(no_model(true, "", id));
 }

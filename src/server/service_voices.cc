@@ -15,27 +15,33 @@ std::string named_voice(const HttpRequest& request) { return request.path.substr
 
 }  // namespace
 
-HttpReply Service::voices(HttpRequest& /*request*/) {
-  const auto models = loaded_models();
-  if (!models) return error_reply(models.error());
+HttpReply Service::voices(HttpRequest& request) {
   Json::Array list;
-  const auto& speech = models->speech;
-  if (speech)
-    for (const ListedVoice& voice : speech->voices()) list.push_back(voice_json(*speech, voice));
   Json json;
+  if (modules_.first(ModuleKind::kSpeech) == nullptr) {
+    if (const auto closed = why_closed(/*to_new_work=*/false)) return error_reply(*closed);
+    json.set("voices", std::move(list));
+    json.set("uploads", false);
+    return {.body = json.dump()};
+  }
+  const auto offered = offer_of_query(ModuleKind::kSpeech, request);
+  if (!offered) return offered.error();
+  const SpeechModel& speech = *offered->models.speech;
+  for (const ListedVoice& voice : speech.voices()) list.push_back(voice_json(speech, voice));
   json.set("voices", std::move(list));
-  json.set("uploads", !voice_misuse(speech.get()).has_value());
+  json.set("uploads", !voice_misuse(&speech).has_value());
   return {.body = json.dump()};
 }
 
 HttpReply Service::voice(HttpRequest& request) {
-  const auto models = loaded_models();
-  if (!models) return error_reply(models.error());
-  const auto& speech = models->speech;
   const std::string name = named_voice(request);
-  const auto found = speech ? speech->find_listed(name) : std::nullopt;
+  if (const auto closed = why_closed(/*to_new_work=*/false)) return error_reply(*closed);
+  if (modules_.first(ModuleKind::kSpeech) == nullptr) return error_reply(no_voice(name));
+  const auto offered = offer_of_query(ModuleKind::kSpeech, request);
+  if (!offered) return offered.error();
+  const auto found = offered->models.speech->find_listed(name);
   if (!found) return error_reply(no_voice(name));
-  return {.body = voice_json(*speech, *found).dump()};
+  return {.body = voice_json(*offered->models.speech, *found).dump()};
 }
 
 // Refusals that need no form.
@@ -49,10 +55,11 @@ std::optional<HttpError> Service::voice_misuse(const SpeechModel* speech) {
 
 // The form is read on the slot, too: it may be long.
 HttpReply Service::upload_voice(HttpRequest& request) {
-  auto models = loaded_models();
-  if (!models) return error_reply(models.error());
-  if (const auto misuse = voice_misuse(models->speech.get())) return error_reply(*misuse);
-  const auto job = std::make_shared<VoiceJob>(std::move(models->speech),
+  if (modules_.first(ModuleKind::kSpeech) == nullptr) return error_reply(no_cloning());
+  auto offered = offer(ModuleKind::kSpeech, named_model(ModuleKind::kSpeech, request));
+  if (!offered) return std::move(offered).error();
+  if (const auto misuse = voice_misuse(offered->models.speech.get())) return error_reply(*misuse);
+  const auto job = std::make_shared<VoiceJob>(std::move(offered->models.speech),
                                               VoiceOrder{.type = std::string(request.header("Content-Type")),
                                                          .body = std::move(request.body),
                                                          .hold = std::move(request.hold),
@@ -64,11 +71,13 @@ HttpReply Service::upload_voice(HttpRequest& request) {
 }
 
 HttpReply Service::delete_voice(HttpRequest& request) {
-  auto models = serving_models();
-  if (!models) return error_reply(models.error());
+  if (const auto closed = why_closed(/*to_new_work=*/true)) return error_reply(*closed);
   VoiceOrder order{.deleted = named_voice(request), .id = request.id};
-  if (!models->speech || order.deleted.empty()) return error_reply(no_voice(order.deleted));
-  const auto job = std::make_shared<VoiceJob>(std::move(models->speech), std::move(order), reports());
+  if (modules_.first(ModuleKind::kSpeech) == nullptr || order.deleted.empty())
+    return error_reply(no_voice(order.deleted));
+  auto offered = offer_of_query(ModuleKind::kSpeech, request);
+  if (!offered) return std::move(offered).error();
+  const auto job = std::make_shared<VoiceJob>(std::move(offered->models.speech), std::move(order), reports());
   if (const auto refused = start_job(voice_slot_, job, SlotPool::Work::kLive)) return error_reply(*refused);
   return {.stream = job->reply()};
 }

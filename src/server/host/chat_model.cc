@@ -9,7 +9,6 @@
 #include "engine/families/families.h"
 #include "engine/families/find_chat_files.h"
 #include "server/settings/model_id.h"
-#include "store/foreign_names.h"
 
 namespace syrinx::server {
 namespace {
@@ -41,7 +40,7 @@ Status ChatModel::check(const Settings& settings) {
 Result<std::shared_ptr<const ChatModel>> ChatModel::load(const Settings& settings) {
   SYRINX_TRY(ChatEngineOptions options, engine_options(settings));
   ChatFiles files = options.files;
-  options.files.name = model_id(settings.chat_model);  // which its messages to clients name
+  options.files.name = ModelNames(settings, settings.chat_model, "").id();  // which its messages to clients name
   const uint64_t before_bytes = current_rss_bytes();
   SYRINX_TRY(std::shared_ptr<ChatEngine> engine, load_chat_engine(std::move(options)));
   SYRINX_TRY(const std::shared_ptr<ChatModel> model, warmed(settings, std::move(files), std::move(engine)));
@@ -50,8 +49,9 @@ Result<std::shared_ptr<const ChatModel>> ChatModel::load(const Settings& setting
 }
 
 Result<std::shared_ptr<const ChatModel>> ChatModel::of(const Settings& settings, ChatFiles files,
-                                                       std::shared_ptr<ChatEngine> engine) {
+                                                       std::shared_ptr<ChatEngine> engine, uint64_t memory_bytes) {
   SYRINX_TRY(const std::shared_ptr<ChatModel> model, warmed(settings, std::move(files), std::move(engine)));
+  model->memory_bytes_ = memory_bytes;
   return std::shared_ptr<const ChatModel>(model);
 }
 
@@ -67,8 +67,8 @@ Result<std::shared_ptr<ChatModel>> ChatModel::warmed(const Settings& settings, C
 
 ChatModel::ChatModel(const Settings& settings, ChatFiles files, std::shared_ptr<ChatEngine> engine)
     : files_(std::move(files)),
-      id_(model_id(settings.chat_model)),
-      path_(settings.chat_model != id_ ? settings.chat_model : ""),
+      called_(settings, settings.chat_model, "chat"),
+      path_(settings.chat_model != id() ? settings.chat_model : ""),
       engine_(std::move(engine)) {}
 
 Status ChatModel::warm_up() const {
@@ -87,9 +87,7 @@ Status ChatModel::warm_up() const {
   return {};
 }
 
-bool ChatModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || is_one_of(model, foreign_names("chat"));
-}
+bool ChatModel::is_called(std::string_view model) const { return called_.are_called(model); }
 
 bool ChatModel::names_its_files(std::string_view sentence) const {
   return names_one_of(sentence, {files_.checkpoint, path_});

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/chat/chat_engine.h"
+#include "server/settings/model_id.h"
 #include "server/settings/settings.h"
 
 namespace syrinx::server {
@@ -21,9 +22,9 @@ class ChatModel {
   // Loads the model of the settings, with as many conversations as there are slots, and has it answer with one token,
   // so that the first request finds everything warm.  The engine's errors.
   static Result<std::shared_ptr<const ChatModel>> load(const Settings& settings);
-  // The same of files whose engine is there already.
+  // The same of files whose engine is there already, and takes so much memory.
   static Result<std::shared_ptr<const ChatModel>> of(const Settings& settings, ChatFiles files,
-                                                     std::shared_ptr<ChatEngine> engine);
+                                                     std::shared_ptr<ChatEngine> engine, uint64_t memory_bytes = 0);
   // The checks of load(), without loading.
   static Status check(const Settings& settings);
 
@@ -31,7 +32,7 @@ class ChatModel {
   StepFigures steps() const { return engine_->steps().since(before_requests_); }  // of requests alone
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   double warm_up_ms() const { return warm_up_ms_; }
-  const std::string& id() const { return id_; }
+  const std::string& id() const { return called_.id(); }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
   // As the other models have them, for GET /v1/models: no file names its languages, and it heeds what a request of
@@ -48,7 +49,7 @@ class ChatModel {
   Status warm_up() const;
 
   const ChatFiles files_;
-  const std::string id_;
+  const ModelNames called_;
   const std::string path_;  // of the settings; empty: the name of an installed model
   const std::shared_ptr<ChatEngine> engine_;
   const std::vector<std::string> none_;

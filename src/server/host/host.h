@@ -8,11 +8,9 @@
 #include <string>
 
 #include "server/host/chat_job.h"
-#include "server/host/chat_model.h"
-#include "server/host/recognition_model.h"
+#include "server/host/models.h"
 #include "server/host/slot_job.h"
 #include "server/host/speech_job.h"
-#include "server/host/speech_model.h"
 #include "server/http/http_server.h"
 
 namespace syrinx::server {
@@ -21,12 +19,9 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  struct Models {  // null: of a kind that is switched off
-    std::shared_ptr<const SpeechModel> speech;
-    std::shared_ptr<const RecognitionModel> recognition;
-    std::shared_ptr<const ChatModel> chat;
-  };
-  virtual tl::expected<Models, HttpError> loaded_models() = 0;  // 503 while they are being loaded
+  // The first that speaks and that recognises, for a protocol that cannot wait for a load; null: of a kind that is
+  // switched off.  503 while the server starts.
+  virtual tl::expected<Models, HttpError> loaded_models() = 0;
 
   // Gives a slot to a speech; order.voice is found here.  Any thread; does not wait.  404 for another model or voice,
   // 503 while there is no model, or no slot is free.
@@ -53,6 +48,7 @@ class Host {
     const char* route = "";  // never what a client sent
     std::string id = {};
     int64_t arrived_ns = 0;
+    double waited_s = 0;  // for its model
   };
   virtual void answered(const Asked& asked, const HttpService::Answered& answered) = 0;
 };

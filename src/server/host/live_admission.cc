@@ -33,6 +33,12 @@ void LiveAdmission::add(const SlotPool& slots, std::function<StepFigures()> step
   samples_.clear();
 }
 
+void LiveAdmission::remove(const SlotPool& slots) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(engines_, [&](const Engine& engine) { return engine.slots == &slots; });
+  samples_.clear();
+}
+
 LiveAdmission::Engine* LiveAdmission::find(const SlotPool& slots) {
   const auto found =
       std::find_if(engines_.begin(), engines_.end(), [&](const Engine& engine) { return engine.slots == &slots; });

@@ -39,6 +39,8 @@ class LiveAdmission {
   // warm-up.  The slots are borrowed.
   void add(const SlotPool& slots, std::function<StepFigures()> steps, const StreamCost& cost);
 
+  void remove(const SlotPool& slots);  // whose engine goes
+
   struct Refusal {
     double load = 0;     // with the stream that is refused
     double own = 0;      // of that stream

@@ -15,7 +15,6 @@
 #include "engine/speech/speech_engine.h"
 #include "engine/speech/speech_files.h"
 #include "server/settings/model_id.h"
-#include "store/foreign_names.h"
 #include "text/language.h"
 
 namespace syrinx::server {
@@ -78,7 +77,7 @@ Result<std::shared_ptr<const RecognitionModel>> RecognitionModel::load(const Set
   options.warm_up = true;
   options.cache_folder = packed_folder(paths, options.files);
   RecognitionFiles files = options.files;
-  options.files.name = model_id(settings.recognition_model);  // which its messages to clients name
+  options.files.name = ModelNames(settings, settings.recognition_model, "").id();  // which its messages to clients name
   const uint64_t before_bytes = current_rss_bytes();
   SYRINX_TRY(std::shared_ptr<Recogniser> recogniser, load_recogniser(std::move(options)));
   SYRINX_TRY(const std::shared_ptr<RecognitionModel> model, warmed(settings, std::move(files), std::move(recogniser)));
@@ -106,8 +105,8 @@ Result<std::shared_ptr<RecognitionModel>> RecognitionModel::warmed(const Setting
 RecognitionModel::RecognitionModel(const Settings& settings, RecognitionFiles files,
                                    std::shared_ptr<Recogniser> recogniser)
     : files_(std::move(files)),
-      id_(model_id(settings.recognition_model)),
-      path_(settings.recognition_model != id_ ? settings.recognition_model : ""),
+      called_(settings, settings.recognition_model, "transcription"),
+      path_(settings.recognition_model != id() ? settings.recognition_model : ""),
       recogniser_(std::move(recogniser)),
       languages_(settings.recognition_languages.empty() ? recogniser_->languages() : settings.recognition_languages),
       unheeded_fields_(find_unheeded_fields(*recogniser_, files_.family)),
@@ -142,9 +141,7 @@ Status RecognitionModel::measure_stream() {
   return {};
 }
 
-bool RecognitionModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || is_one_of(model, foreign_names("transcription"));
-}
+bool RecognitionModel::is_called(std::string_view model) const { return called_.are_called(model); }
 
 tl::expected<std::string, HttpError> RecognitionModel::language_called(std::string_view language) const {
   const std::vector<std::string> told = recogniser_->languages();
@@ -155,9 +152,9 @@ tl::expected<std::string, HttpError> RecognitionModel::language_called(std::stri
           ? fmt::format(
                 "the files of {} do not tell which languages it recognises; leave the language out, or have the "
                 "operator list them in recognition_languages",
-                id_)
+                id())
           : fmt::format("{} does not recognise {}; leave the language out, or name one of {} that are listed, say {}",
-                        id_, in_quotes(language), languages_.size(), in_quotes(languages_.front()));
+                        id(), in_quotes(language), languages_.size(), in_quotes(languages_.front()));
   return tl::unexpected(
       HttpError{.status = 404, .message = std::move(message), .param = "language", .code = "language_not_found"});
 }

@@ -17,6 +17,7 @@
 #include "engine/recognition/recogniser.h"
 #include "engine/recognition/recognition_family.h"
 #include "server/http/http_message.h"
+#include "server/settings/model_id.h"
 #include "server/settings/settings.h"
 
 namespace syrinx::silero {
@@ -44,7 +45,7 @@ class RecognitionModel {
   // Work for a second of audio of a live stream: by the steps of a stream where load() has tried one.
   double stream_ms() const { return stream_ms_; }
   const RecognitionFamily& family() const { return *files_.family; }
-  const std::string& id() const { return id_; }
+  const std::string& id() const { return called_.id(); }
   // Whether a request may call the model so: by its id, or by a name of OpenAI's, with a date or without.
   bool is_called(std::string_view model) const;
   // Languages that it recognises, "en" or "en-US": what the operator says, else what the model does; empty: nobody
@@ -70,7 +71,7 @@ class RecognitionModel {
   Status measure_stream();
 
   const RecognitionFiles files_;
-  const std::string id_;
+  const ModelNames called_;
   const std::string path_;  // of the settings; empty: the name of an installed model
   const std::shared_ptr<Recogniser> recogniser_;
   const std::vector<std::string> languages_;

@@ -61,7 +61,8 @@ std::string shelf_folder(const Settings& settings, const SpeechFamily& family, c
   const bool is_auto = settings.voices_dir == "auto";
   if (settings.voices_dir.empty() || (is_auto && data_folder.empty())) return "";
   if (!family.traits.clones) return "";
-  return (is_auto ? data_folder + "/voices" : settings.voices_dir) + "/" + model_id(settings.speech_model);
+  return (is_auto ? data_folder + "/voices" : settings.voices_dir) + "/" +
+         ModelNames(settings, settings.speech_model, "").id();
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ Result<std::shared_ptr<const SpeechModel>> SpeechModel::of(const Settings& setti
 
 SpeechModel::SpeechModel(const Settings& settings, SpeechFiles files, std::string shelf_folder)
     : files_(std::move(files)),
-      id_(model_id(settings.speech_model)),
+      called_(settings, settings.speech_model, "speech"),
       default_voice_(settings.voice),
       shelf_(std::make_unique<VoiceShelf>(std::move(shelf_folder))) {}
 
@@ -196,9 +197,7 @@ void SpeechModel::read_for_all_languages() const {
   }
 }
 
-bool SpeechModel::is_called(std::string_view model) const {
-  return model.empty() || model == id_ || is_one_of(model, foreign_names("speech"));
-}
+bool SpeechModel::is_called(std::string_view model) const { return called_.are_called(model); }
 
 bool SpeechModel::is_added(const Settings& settings, const std::string& voice) const {
   return shelf_->find(voice) || std::any_of(settings.voices.begin(), settings.voices.end(),
@@ -291,7 +290,7 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
     if (is_it(language_of(default_voice()))) return default_voice_;
     if (std::any_of(known.begin(), known.end(), is_it)) return voice_of_language(language);
     return refuse("language", "no voice of {} speaks {}; leave 'language' out, or give one that GET /v1/models lists",
-                  in_quotes(id_), in_quotes(language));
+                  in_quotes(id()), in_quotes(language));
   }
   auto voice = find_voice(requested);
   if (!voice || is_it(language_of(*voice))) return voice;

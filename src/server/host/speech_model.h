@@ -15,6 +15,7 @@
 #include "engine/speech/speech_family.h"
 #include "server/host/voice_shelf.h"
 #include "server/http/http_message.h"
+#include "server/settings/model_id.h"
 #include "server/settings/settings.h"
 
 namespace syrinx::server {
@@ -46,7 +47,7 @@ class SpeechModel {
   double warm_up_audio_s() const { return warm_up_audio_s_; }
   uint64_t memory_bytes() const { return memory_bytes_; }  // by so much the process grew in load(); 0: not measured
   const SpeechFamily& family() const { return *files_.family; }
-  const std::string& id() const { return id_; }
+  const std::string& id() const { return called_.id(); }
   std::vector<ListedVoice> voices() const;  // uploaded ones last
   std::optional<ListedVoice> find_listed(std::string_view id) const;
   // Whether a new voice cannot be called so: one is, whatever the case of its letters, or the name means one.
@@ -94,7 +95,7 @@ class SpeechModel {
   void read_for_all_languages() const;
 
   const SpeechFiles files_;
-  const std::string id_;
+  const ModelNames called_;
   std::string default_voice_;  // empty: the engine's
   std::shared_ptr<SpeechEngine> engine_;
   StepFigures warm_up_steps_;  // which nobody heard

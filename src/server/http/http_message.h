@@ -32,6 +32,7 @@ struct HttpRequest {
   std::string id;                    // ours, or the client's X-Request-Id
   int64_t arrived_ns = 0;            // of the first byte
   double waited_s = 0;               // by HttpReply::until
+  std::shared_ptr<const void> kept;  // by the service while it waits, part of what it waits for
 
   // Path and query, of "/path?query" or "http://host/path?query"; host and port of the latter are a header Host in
   // front of all others (RFC 9112, section 3.2.2).  False: that is no plain host.

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "base/in_quotes.h"
+#include "store/catalogue_aliases.h"
+#include "store/foreign_names.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -16,12 +19,38 @@ bool is_edition(std::string_view text) {
                     [](char c, char form) { return form == '0' ? text::is_ascii_digit(c) : c == form; });
 }
 
+// Names of the same weights: the model's own, where the module has another id, and those of other programs.
+std::vector<std::string> other_names(const std::string& model) {
+  std::vector<std::string> names = catalogue_aliases(catalogue_name(model));
+  names.push_back(model_id(model));
+  return names;
+}
+
 }  // namespace
 
 std::string model_id(const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::exists(model, error))
+    if (std::string known = catalogue_name(model); known != model) return known;
   if (model.find('/') == std::string::npos) return model;
   const std::filesystem::path path = std::filesystem::path(model).lexically_normal();
   return path.has_filename() ? path.stem().string() : path.parent_path().stem().string();
+}
+
+ModelNames::ModelNames(const Settings& settings, const std::string& model, std::string_view use)
+    : id_(settings.module_id.empty() ? model_id(model) : settings.module_id),
+      names_(settings.module_names),
+      aliases_(other_names(model)),
+      use_(use) {}
+
+bool ModelNames::has(std::string_view name) const {
+  return name == id_ || std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+bool ModelNames::are_called(std::string_view name) const {
+  return name.empty() || has(name) ||
+         std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& alias) { return same_name(alias, name); }) ||
+         is_one_of(name, foreign_names(use_));
 }
 
 bool names_one_of(std::string_view sentence, std::initializer_list<std::string_view> paths) {

@@ -9,7 +9,7 @@
 #include "base/in_quotes.h"
 #include "base/json.h"
 #include "server/settings/access.h"
-#include "server/settings/model_id.h"
+#include "server/settings/module_plan.h"
 #include "text/unicode.h"
 
 namespace syrinx::server {
@@ -136,14 +136,6 @@ SettingValue number_or_text(const std::string& text) {
   return number;
 }
 
-Status check_pairs(const Texts& texts, const char* setting) {
-  for (const std::string& text : texts) {
-    const auto pair = split_pair(text, setting);
-    if (!pair) return tl::unexpected(pair.error());
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string Setting::flag() const {
@@ -197,6 +189,10 @@ Status set_from_texts(Settings& settings, const Setting& setting, const Texts& t
   return set(settings, setting, value, where);
 }
 
+std::string setting_as_toml(const SettingValue& value) {
+  return std::visit([](const auto& held) { return written(held); }, value);
+}
+
 std::string toml_escape(char32_t c) {
   const auto number = static_cast<uint32_t>(c);
   return number <= 0xffff ? fmt::format("\\u{:04X}", number) : fmt::format("\\U{:08X}", number);
@@ -211,7 +207,14 @@ Result<std::pair<std::string, std::string>> split_pair(std::string_view text, st
   return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
 }
 
-// As a client names one: "en", "en-GB", "zh-Hans".
+Status check_pairs(const Texts& texts, const char* setting) {
+  for (const std::string& text : texts) {
+    const auto pair = split_pair(text, setting);
+    if (!pair) return tl::unexpected(pair.error());
+  }
+  return {};
+}
+
 Status check_languages(const Texts& languages) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
@@ -219,24 +222,6 @@ Status check_languages(const Texts& languages) {
     if (language.empty() || !is_letter(language[0]) || !std::all_of(language.begin(), language.end(), may_follow))
       return fail(Code::kInvalidArgument, "'recognition_languages' holds {}; give a code such as en or en-GB",
                   in_quotes(language));
-  return {};
-}
-
-// There is one at least, and clients can tell them apart.
-Status check_models(const Settings& settings) {
-  const std::array models = {std::pair("speech_model", model_id(settings.speech_model)),
-                             std::pair("recognition_model", model_id(settings.recognition_model)),
-                             std::pair("chat_model", model_id(settings.chat_model))};
-  if (std::all_of(models.begin(), models.end(), [](const auto& model) { return model.second.empty(); }))
-    return fail(Code::kInvalidArgument,
-                "'speech_model', 'recognition_model' and 'chat_model' are all empty, so there is nothing to serve; "
-                "name one of them");
-  for (size_t i = 0; i < models.size(); ++i)
-    for (size_t j = i + 1; j < models.size(); ++j)
-      if (!models[i].second.empty() && models[i].second == models[j].second)
-        return fail(Code::kInvalidArgument,
-                    "'{}' and '{}' are both called '{}'; rename a folder or file, so that clients can tell them apart",
-                    models[i].first, models[j].first, models[i].second);
   return {};
 }
 
@@ -266,7 +251,7 @@ Status check(const Settings& settings) {
                 "them out");
   for (const std::string& key : settings.api_keys) SYRINX_TRY_VOID(check_key(key, "'api_keys'"));
   for (const std::string& origin : settings.cors_origins) SYRINX_TRY_VOID(check_origin(origin));
-  SYRINX_TRY_VOID(check_models(settings));
+  SYRINX_TRY_VOID(check_modules(settings));
   if (settings.max_uploads_mb < settings.max_upload_mb)
     return fail(Code::kInvalidArgument, "'max_uploads_mb' is {}, less than one upload of 'max_upload_mb' {}; raise it",
                 settings.max_uploads_mb, settings.max_upload_mb);
@@ -274,9 +259,7 @@ Status check(const Settings& settings) {
     return fail(Code::kInvalidArgument,
                 "'decode_end_byte' and 'decode_keepalive_byte' are both {}; give them different values",
                 settings.decode_end_byte);
-  SYRINX_TRY_VOID(check_languages(settings.recognition_languages));
-  SYRINX_TRY_VOID(check_pairs(settings.voices, "voices"));
-  return check_pairs(settings.voice_names, "voice_names");
+  return {};
 }
 
 size_t upload_share_bytes(const Settings& settings) {
@@ -297,7 +280,7 @@ std::vector<std::string> doubts(const Settings& settings) {
   const int64_t needed_kb = (kCharacterBytes * settings.max_text_characters + kOtherBytes + 1023) / 1024;
   for (const auto& [name, kb] :
        {std::pair("max_body_kb", settings.max_body_kb), std::pair("max_message_kb", settings.max_message_kb)})
-    if (kb < needed_kb && !settings.speech_model.empty())
+    if (kb < needed_kb && !plans_of(settings, ModuleKind::kSpeech).empty())
       doubts.push_back(fmt::format(
           "'{}' is {}, and a text of 'max_text_characters' {}, of up to {} bytes each, may not fit; give {}, "
           "or fewer characters",
@@ -326,7 +309,7 @@ std::string settings_as_toml(const Settings& settings) {
         [&](const auto& member) { return fmt::format("{} = {}\n", setting.name, written(settings.*member)); },
         setting.member);
   }
-  return text;
+  return text + modules_as_toml(settings.modules);
 }
 
 std::string settings_as_markdown() {

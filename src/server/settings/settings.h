@@ -14,10 +14,9 @@
 
 #include "base/result.h"
 #include "engine/families/default_models.h"
+#include "server/settings/modules.h"
 
 namespace syrinx::server {
-
-using Texts = std::vector<std::string>;
 
 struct Settings {
   std::string host = "127.0.0.1";
@@ -52,6 +51,7 @@ struct Settings {
   int64_t chat_context = 0;
 
   double live_load = 0.85;
+  int64_t memory_budget_mb = 0;
 
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;
@@ -107,6 +107,11 @@ struct Settings {
   double drain_timeout_s = 30;
 
   std::string log = "info";
+
+  // Not of the table:
+  std::vector<ModuleSettings> modules = {};  // `[[module]]` of the file
+  std::string module_id = {};                // of a ModulePlan's settings: its name for clients; empty: by its model
+  Texts module_names = {};                   // likewise, further ones
 };
 
 struct Setting {
@@ -130,7 +135,6 @@ struct Setting {
 std::span<const Setting> setting_table();
 const Setting* find_setting(std::string_view name);  // null: there is none
 
-using SettingValue = std::variant<std::string, int64_t, double, bool, Texts>;
 // kInvalidArgument: "WHERE is VALUE; give ...".  A whole number stands for a real one, too.
 Status set(Settings& settings, const Setting& setting, const SettingValue& value, const std::string& where);
 // The same of what stands on the command line: one text, of a list each of them.
@@ -150,7 +154,11 @@ bool is_loopback(std::string_view host);
 // "name=value" of a list; kInvalidArgument naming the setting.
 Result<std::pair<std::string, std::string>> split_pair(std::string_view text, std::string_view setting);
 
-std::string toml_escape(char32_t c);                     // as a text in double quotes may hold it: \u00E9
+Status check_pairs(const Texts& texts, const char* setting);  // NAME=VALUE each
+Status check_languages(const Texts& languages);               // as a client names one: "en", "en-GB", "zh-Hans"
+
+std::string toml_escape(char32_t c);  // as a text in double quotes may hold it: \u00E9
+std::string setting_as_toml(const SettingValue& value);
 std::string settings_as_toml(const Settings& settings);  // with each setting's help, and without secrets
 std::string settings_as_markdown();                      // the table of docs/server.md
 

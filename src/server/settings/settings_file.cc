@@ -119,6 +119,57 @@ Status check_characters(std::string_view file, const std::string& name) {
   return {};
 }
 
+std::string where_of(const std::string& name, const toml::source_region& source) {
+  return fmt::format("'{}', line {}: ", name, source.begin.line);
+}
+
+Result<SettingValue> value_at(const toml::node& node, const std::string& where, std::string_view key) {
+  std::optional<SettingValue> value = value_of(node);
+  if (value) return std::move(*value);
+  return fail(Code::kInvalidArgument, "{}{} has a value of a kind that no setting has", where, in_quotes(key));
+}
+
+Status read_module(const toml::table& table, const std::string& name, ModuleSettings& module) {
+  const std::string begin = where_of(name, table.source());
+  const toml::node* const kind = table.get("kind");
+  if (kind == nullptr)
+    return fail(Code::kInvalidArgument, "{}a module needs 'kind': \"speech\", \"recognition\" or \"chat\"", begin);
+  SYRINX_TRY(const SettingValue kind_value, value_at(*kind, where_of(name, kind->source()), "kind"));
+  SYRINX_TRY(module.kind, parse_kind(kind_value, where_of(name, kind->source()) + "'kind'"));
+  for (auto&& [key, node] : table) {
+    if (key.str() == "kind") continue;
+    const std::string where = where_of(name, key.source());
+    SYRINX_TRY(const SettingValue value, value_at(node, where, key.str()));
+    SYRINX_TRY_VOID(set_module_value(module, key.str(), value, where + in_quotes(key.str())));
+  }
+  return finish_module(module, table.contains("keep_alive"), begin);
+}
+
+// Without the modules of files before.
+Status read_modules(const toml::node& node, const std::string& name, Settings& settings) {
+  const toml::array* const array = node.as_array();
+  const std::string where = where_of(name, node.source());
+  if (array == nullptr || !array->is_homogeneous<toml::table>())
+    return fail(Code::kInvalidArgument, "{}'module' is something else; begin each module with the line [[module]]",
+                where);
+  if (array->size() > ModuleSettings::kMost)
+    return fail(Code::kLimitExceeded, "{}there are {} modules; a server has at most {}", where, array->size(),
+                ModuleSettings::kMost);
+  settings.modules.clear();
+  for (const toml::node& each : *array)
+    SYRINX_TRY_VOID(read_module(*each.as_table(), name, settings.modules.emplace_back()));
+  return {};
+}
+
+std::string& short_form_model(Settings& settings, ModuleKind kind) {
+  switch (kind) {
+    case ModuleKind::kSpeech: return settings.speech_model;
+    case ModuleKind::kRecognition: return settings.recognition_model;
+    case ModuleKind::kChat: break;
+  }
+  return settings.chat_model;
+}
+
 }  // namespace
 
 Status read_settings(std::string_view text, const std::string& name, Settings& settings) {
@@ -131,15 +182,21 @@ Status read_settings(std::string_view text, const std::string& name, Settings& s
                 parsed.error().source().begin.line, parsed.error().description());
   }
   for (auto&& [key, node] : parsed.table()) {
-    const std::string where = fmt::format("'{}', line {}: ", name, key.source().begin.line);
+    const std::string where = where_of(name, key.source());
+    if (key.str() == "module") {
+      SYRINX_TRY_VOID(read_modules(node, name, settings));
+      continue;
+    }
     const Setting* const setting = find_setting(key.str());
     if (setting == nullptr)
       return fail(Code::kInvalidArgument, "{}there is no setting {}; `syrinx serve --print-config` shows all", where,
                   in_quotes(key.str()));
-    const std::optional<SettingValue> value = value_of(node);
-    if (!value)
-      return fail(Code::kInvalidArgument, "{}'{}' has a value of a kind that no setting has", where, setting->name);
-    SYRINX_TRY_VOID(set(settings, *setting, *value, fmt::format("{}'{}'", where, setting->name)));
+    SYRINX_TRY(const SettingValue value, value_at(node, where, setting->name));
+    SYRINX_TRY_VOID(set(settings, *setting, value, fmt::format("{}'{}'", where, setting->name)));
+  }
+  for (const ModuleSettings& module : settings.modules) {
+    std::string& short_form = short_form_model(settings, module.kind);
+    if (!parsed.table().contains(fmt::format("{}_model", kind_name(module.kind)))) short_form.clear();
   }
   return {};
 }

@@ -117,6 +117,10 @@ Rows sessions() {
       number("live_load", "SHARE", &Settings::live_load, 0, 1,
              "Share of the computing time that live streams may need together, speech and recognition; a stream that "
              "would need more is refused with 503; 0: free slots alone decide"),
+      number(
+          "memory_budget_mb", "MB", &Settings::memory_budget_mb, 0, 1048576,
+          "Memory for models together; for one that is asked for, idle ones are unloaded whose keep_alive lets them, "
+          "else it is refused with 503; 0: no limit"),
       choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
              "Names of the events of /v1/realtime; auto: as the client requests"),
       number("max_sessions", "N", &Settings::max_sessions, 1, 1024,

@@ -5,11 +5,13 @@
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/in_quotes.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "server/settings/model_id.h"
+#include "server/settings/module_plan.h"
 #include "text/unicode.h"
 
 namespace syrinx::server::upstream {
@@ -96,12 +98,16 @@ std::array<std::pair<const char*, const std::string*>, 3> remote_settings(const 
 std::string local_model(const Settings& settings) { return settings.upstream.substr(kLocal.size()); }
 
 Status check_local(const Settings& settings) {
-  if (settings.chat_model.empty())
+  const std::vector<ModulePlan> plans = plans_of(settings, ModuleKind::kChat);
+  if (plans.empty())
     return fail(Code::kInvalidArgument,
                 "'upstream' is {}, and no language model is loaded; name one as 'chat_model', too",
                 in_quotes(settings.upstream));
-  const std::string model = local_model(settings), id = model_id(settings.chat_model);
-  if (!model.empty() && model != id)
+  const std::string model = local_model(settings), &id = plans.front().id;
+  const bool is_known = std::any_of(plans.begin(), plans.end(), [&](const ModulePlan& plan) {
+    return ModelNames(plan.settings, model_of(plan), "").are_called(model);
+  });
+  if (!is_known)
     return fail(Code::kInvalidArgument,
                 "'upstream' is {}, and the language model is called '{}'; give 'local:{}', or 'local:' alone",
                 in_quotes(settings.upstream), id, id);
@@ -137,7 +143,7 @@ Status check_upstream(const Settings& settings) {
                 "https://example.org/v1, of at most {} bytes, without user, query or key, or 'local:' for the "
                 "'chat_model' of this server",
                 kMaxUrlBytes);
-  if (!settings.upstream.empty() && (settings.speech_model.empty()))
+  if (!settings.upstream.empty() && plans_of(settings, ModuleKind::kSpeech).empty())
     return fail(Code::kInvalidArgument,
                 "'upstream' is set without 'speech_model', so nothing would speak its answers; name a model, too");
   if (is_local(settings)) return check_local(settings);

@@ -76,13 +76,14 @@ Event info(const SpeechModel* speech, const RecognitionModel* recognition) {
   return event;
 }
 
-const std::string& Description::of(const Host::Models& models) {
+const std::string& Description::of(const Models& models) {
   const uint64_t changes = models.speech ? models.speech->shelf().changes() : 0;
-  if (written_.empty() || models.speech != speech_ || models.recognition != recognition_ || changes != changes_) {
+  if (written_.empty() || models.speech != speech_.lock() || models.recognition != recognition_.lock() ||
+      changes != changes_) {
     speech_ = models.speech;
     recognition_ = models.recognition;
     changes_ = changes;
-    written_ = written(info(speech_.get(), recognition_.get()));
+    written_ = written(info(models.speech.get(), models.recognition.get()));
   }
   return written_;
 }

@@ -18,11 +18,11 @@ Event info(const SpeechModel* speech, const RecognitionModel* recognition);
 // it is asked for.  On the transport's thread.
 class Description {
  public:
-  const std::string& of(const Host::Models& models);
+  const std::string& of(const Models& models);
 
  private:
-  std::shared_ptr<const SpeechModel> speech_;
-  std::shared_ptr<const RecognitionModel> recognition_;
+  std::weak_ptr<const SpeechModel> speech_;
+  std::weak_ptr<const RecognitionModel> recognition_;
   uint64_t changes_ = 0;  // of the uploaded voices, before it was made
   std::string written_;   // of all that; empty: not made yet
 };

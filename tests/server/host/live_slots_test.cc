@@ -117,7 +117,7 @@ class LiveSlots : public testing::Test {
 };
 
 TEST_F(LiveSlots, LiveSpeechFindsSlotBesideRecordings) {
-  EXPECT_EQ(service_->recordings_at_once(), kSlots - 1);
+  EXPECT_EQ(service_->modules().first(ModuleKind::kRecognition)->slots.size(SlotPool::Work::kBatch), kSlots - 1);
   recogniser_->holds = true;
   const std::vector<std::string> routes = {"/v1/audio/transcriptions", "/v1/audio/translations",
                                            "/v2/decode/batch/fake"};
