@@ -3,6 +3,7 @@ import json
 import unittest
 
 from program import Program
+from server import Server
 
 
 class LanguageModel(Program):
@@ -47,6 +48,28 @@ class LanguageModel(Program):
         self.assertEqual((description["kind"], description["model"]), ("gguf", "llama"))
         self.assertEqual(len(description["tensors"]), 272)
         self.assertEqual(description["facts"]["types"], "Q4_1 210, f32 61, Q8_0 1")
+
+
+class Served(Server):
+    home = "the user's own"
+
+    def answer(self, question):
+        asked = {"messages": [{"role": "user", "content": question}], "temperature": 0, "max_tokens": 60}
+        status, _, body = self.request("POST", "/v1/chat/completions", json.dumps(asked), {"Content-Type": "application/json"})
+        self.assertEqual(status, 200, body)
+        reply = json.loads(body)
+        return reply["choices"][0]["message"]["content"], reply["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    def test_answer_does_not_depend_on_the_cache(self):
+        question = "Name three rivers of Europe, and say where they end."
+        self.start_server(model=["--speech-model", "", "--recognition-model", "", "--chat-model", "smollm2", "--chat-slots", "1"])
+        first, none = self.answer(question)
+        self.answer(question + " Be brief.")
+        again, some = self.answer(question)
+        repeated, most = self.answer(question)
+        self.assertEqual((again, repeated), (first, first))
+        self.assertLess(none, some)
+        self.assertLess(some, most)
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ Status LlamaAnswer::read(std::span<const int32_t> ids, nn::KvCache& cache, std::
   return is_read ? Status() : fail(Code::kCancelled, "the answer is not wanted any more");
 }
 
-Status LlamaAnswer::read_next(std::span<const int32_t> ids) {
+Status LlamaAnswer::read_next(std::span<const int32_t> ids, std::span<float> logits) {
   slot_.tokens.insert(slot_.tokens.end(), ids.begin(), ids.end());
-  Status status = read(ids, slot_.cache, slot_.logits);
+  Status status = read(ids, slot_.cache, logits);
   slot_.tokens.resize(slot_.cache.position);  // of a reading that ended early
   return status;
 }
@@ -63,7 +63,8 @@ Status LlamaAnswer::begin_behind_opening() {
 }
 
 Status LlamaAnswer::read_prompt() {
-  // The last token is read in any case, for what follows it.
+  // The last token is read in any case, for what follows it, and by itself: a pass of one row rounds otherwise than one
+  // of many, and the answer must not depend on how much is known.
   const size_t known = std::min(llama::common_beginning(slot_.tokens, prompt_), prompt_.size() - 1);
   if (known > opening_.size() && known > slot_.cache.shared()) {
     slot_.cache.truncate(known);
@@ -75,7 +76,9 @@ Status LlamaAnswer::read_prompt() {
     slot_.cache.reset();
     slot_.tokens.clear();
   }
-  return read_next(std::span(prompt_).subspan(slot_.tokens.size()));
+  const std::span<const int32_t> rest = std::span(prompt_).subspan(slot_.tokens.size());
+  if (rest.size() > 1) SYRINX_TRY_VOID(read_next(rest.first(rest.size() - 1), {}));
+  return read_next(rest.last(1), slot_.logits);
 }
 
 Result<bool> LlamaAnswer::next(std::string& text) {
@@ -87,7 +90,7 @@ Result<bool> LlamaAnswer::next(std::string& text) {
 }
 
 Result<bool> LlamaAnswer::next_token(std::string& text) {
-  SYRINX_TRY_VOID(last_ == nn::Sampler::kNone ? read_prompt() : read_next({&last_, 1}));
+  SYRINX_TRY_VOID(last_ == nn::Sampler::kNone ? read_prompt() : read_next({&last_, 1}, slot_.logits));
   // The weights may have rows that the vocabulary has no tokens for.
   std::fill(slot_.logits.begin() + static_cast<ptrdiff_t>(parts_.tokenizer.bpe().size()), slot_.logits.end(),
             -std::numeric_limits<float>::infinity());

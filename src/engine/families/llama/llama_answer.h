@@ -38,7 +38,7 @@ class LlamaAnswer final : public ChatAnswer {
   Status read_prompt();
   Status begin_behind_opening();
   Status read(std::span<const int32_t> ids, nn::KvCache& cache, std::span<float> logits);
-  Status read_next(std::span<const int32_t> ids);
+  Status read_next(std::span<const int32_t> ids, std::span<float> logits);  // the latter of the last one; may be empty
   Result<bool> next_token(std::string& text);
   bool take(int32_t token, std::string& text);
 
