@@ -90,9 +90,10 @@ class Syrinx:
     """`syrinx serve`, and what its log says of each request."""
     name = "syrinx"
 
-    def __init__(self, binary: str, arguments: list[str], protocol: str = "openai", cpus: str = ""):
+    def __init__(self, binary: str, arguments: list[str], protocol: str = "openai", cpus: str = "",
+                 with_wyoming: bool = True):
         self.log: dict[str, dict] = {}
-        command = [*parted(cpus), binary, "serve", "--port", "0", "--wyoming-port", "0", *arguments]
+        command = [*parted(cpus), binary, "serve", "--port", "0", *(["--wyoming-port", "0"] if with_wyoming else []), *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self.ports: dict[str, int] = {}

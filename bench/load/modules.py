@@ -68,7 +68,7 @@ def served(syrinx: str, modules: list[Module], extra: list[str]):
         config = pathlib.Path(folder) / "syrinx.toml"
         missing = [kind for kind in ("speech", "recognition") if all(module.kind != kind for module in modules)]
         config.write_text("".join(f'{kind}_model = ""\n' for kind in missing) + "".join(each.table() for each in modules))
-        server = Syrinx(syrinx, ["--config", str(config), "--live-load", "0", *extra])
+        server = Syrinx(syrinx, ["--config", str(config), "--live-load", "0", *extra], with_wyoming=False)
         try:
             yield server
         finally:
