@@ -48,7 +48,7 @@ export class DictatePanel {
     setWords(this.#told, model.loading);
     try {
       const input = { format: pcm, transcription: { model: model.id }, turn_detection: { type: "server_vad" } };
-      // Of this type from the start: no model that speaks is loaded for it.
+      // The type is given from the start: no model that speaks is loaded for it.
       await this.#listener.start({ type: "transcription", audio: { input } }, { model: model.id, intent: "transcription" });
       this.#state = "on";
       this.#show("Listening: say something.");

@@ -31,7 +31,7 @@ export class ModelChoice {
     this.#name();
   }
 
-  // Of /ready.
+  // The answer of /ready.
   takeStates(modules) {
     for (const { id, state } of modules) if (this.#states.has(id)) this.#states.set(id, state);
     this.#name();

@@ -62,7 +62,7 @@ function showVoices(voices, chosen) {
 
 let listed = null;  // the model whose voices were asked for last
 
-// Of the model that speaks, which loads it; what was chosen stays chosen, unless another one is to be.
+// Voices of the model that speaks, which loads it; the voice that was chosen stays chosen, unless another one is to be.
 async function listVoices(wanted = "") {
   const model = (listed = speech.id);
   const answer = await askJson(`v1/audio/voices?model=${encodeURIComponent(model)}`);

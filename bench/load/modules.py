@@ -213,7 +213,7 @@ def cycles(args: argparse.Namespace) -> list[str]:
 
 @dataclasses.dataclass
 class Answers:
-    """Of a server with one module each: digests of sounds, words."""
+    """Digests of sounds, and words, by a server with one module each."""
     sounds: dict[str, listener.Heard] = dataclasses.field(default_factory=dict)
     words: str = ""
     answer: str = ""

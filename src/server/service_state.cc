@@ -148,14 +148,12 @@ HttpReply Service::ready_or_not(HttpRequest& request) {
   return json_reply(json);
 }
 
-// Counters that have a rate from the first event on: in the beginning, and for models once they are there.
+// Counters that have a rate from the first event on; a model's begin when it is loaded.
 void Service::begin_counters() {
   for (const char* reason : {"audio_backlog", "connections", "draining", "loading", "memory_budget", "no_free_slot",
                              "not_loaded", "overloaded", "uploads_full"})
     metrics_.begin("syrinx_rejected_total", {{"reason", reason}});
   if (!settings_.tls_certificate.empty()) metrics_.begin("syrinx_tls_handshakes_failed_total", {});
-  for (const auto& module : modules_.all())
-    if (modules_.loaded(*module).any()) begin_model_counters(module->plan.id, module->plan.kind);
 }
 
 void Service::begin_model_counters(const std::string& id, ModuleKind kind) {

@@ -107,7 +107,7 @@ class Modules(Server):
 
 @functools.cache
 def alone():
-    """What a server with one model answers, by module; of the language model what its maker's code answered."""
+    """Answers by module of a server with one model; the language model's is that of its maker's code."""
     answers = {"talker": KNOWN["text"]}
     for name, voice in (("reader", "ann"), ("second", "ben"), ("ear", "")):
         other = Modules()

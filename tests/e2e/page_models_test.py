@@ -61,7 +61,7 @@ class Models(Page):
             select.dispatchEvent(new Event('change', {bubbles: true}));""", select, value)
 
     def hold_answers(self, path):
-        """Of requests to `path`, until window.goOn(); window.asked are the bodies."""
+        """Holds requests to `path` until window.goOn(); window.asked are the bodies."""
         self.browser.run("""const real = window.fetch, path = arguments[0];
             window.asked = [];
             const gate = new Promise((resolve) => { window.goOn = resolve; });
@@ -171,7 +171,7 @@ class Models(Page):
               new MutationObserver(() => window.told.push(told.textContent)).observe(told, {childList: true});""")
 
     def begin(self, panel):
-        """What the session was asked for, and what was told meanwhile; it is ended."""
+        """The session's address and the words told meanwhile; it is ended."""
         self.browser.run("window.sessions = []; window.told = []")
         self.browser.click(f"#{panel}-toggle")
         self.wait_for_text(f"#{panel}-told", "Listening")
