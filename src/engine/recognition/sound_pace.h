@@ -18,10 +18,11 @@ class SoundPace {
   static constexpr double kCreditS = 2;
 
   // Due time of the next chunk of `chunk_s`, whose last sample came at `came_ns`.
-  int64_t due_ns(int64_t came_ns, double chunk_s) {
-    const int64_t chunk_ns = ns(chunk_s);
-    pace_ns_ = std::max(pace_ns_ + chunk_ns, came_ns - ns(kCreditS));
-    return std::max(came_ns, pace_ns_) + chunk_ns;
+  int64_t due_ns(int64_t came_ns, double chunk_s) { return due_ns(came_ns, chunk_s, chunk_s); }
+  // The same of a chunk that may be shorter than what it is given to be done.
+  int64_t due_ns(int64_t came_ns, double chunk_s, double given_s) {
+    pace_ns_ = std::max(pace_ns_ + ns(chunk_s), came_ns - ns(kCreditS));
+    return std::max(came_ns, pace_ns_) + ns(given_s);
   }
 
  private:

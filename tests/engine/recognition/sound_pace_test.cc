@@ -33,5 +33,13 @@ TEST(SoundPace, DelayedAudioIsNotAhead) {
   EXPECT_GT(pace.due_ns(later, kChunkS), later + kChunk);
 }
 
+// Shorter chunks that are given as long as others keep the pace of their own lengths.
+TEST(SoundPace, GivenTimeIsNotPartOfThePace) {
+  SoundPace pace;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(pace.due_ns(kStart + i * kChunk / 2, kChunkS / 2, kChunkS), kStart + i * kChunk / 2 + kChunk) << i;
+  }
+}
+
 }  // namespace
 }  // namespace syrinx

@@ -14,6 +14,9 @@ tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "the stream was 
 
 constexpr double kPeriodS = static_cast<double>(WhisperStream::kPeriodSamples) / kRecognitionRateHz;
 
+// A soft end of a word is less probable than what begins speech; noise of a room is less probable still.
+constexpr double kQuietBelow = 0.1;
+
 }  // namespace
 
 WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
@@ -29,31 +32,48 @@ WhisperStream::WhisperStream(std::shared_ptr<WhisperRecogniser> recogniser,
   settings_.words = true;
   settings_.short_windows = true;
   if (settings_.language != nullptr) language_ = settings_.language->code;
-  if (voice) detector_.emplace(recogniser_->gate()->vad(), *voice);
+  if (!voice) return;
+  detector_.emplace(recogniser_->gate()->vad(), *voice);
+  quiet_below_ = std::min(kQuietBelow, silero::usual_negative_threshold(voice->threshold));
 }
 
 double WhisperStream::buffer_begin_s() const { return seconds(buffer_begin_); }
-double WhisperStream::now_s() const { return seconds(buffer_begin_ + buffer_.size()); }
+double WhisperStream::now_s() const { return seconds(now()); }
+
+// To the end of the period, or of the window that voice activity judges next.
+size_t WhisperStream::samples_to_check() const {
+  const size_t period = kPeriodSamples - since_step_;
+  return detector_ ? std::min<size_t>(period, silero::kWindowSamples - detector_->samples() % silero::kWindowSamples)
+                   : period;
+}
+
+// The end of a period; or at the end of a window the end of the utterance, or a pause that is not decoded yet.
+bool WhisperStream::is_step() const {
+  if (since_step_ >= kPeriodSamples) return true;
+  if (!detector_ || detector_->judged() != detector_->samples() || !endpointer_.has_speech()) return false;
+  if (endpointer_.check(now_s())) return true;
+  return !is_settled() && now() - loud_end_ >= kPauseSamples && since_step_ >= kPeriodSamples / 2;
+}
 
 Status WhisperStream::push(std::span<const float> samples, std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
   const int64_t came_ns = take_arrival();
   while (!samples.empty()) {
-    const std::span<const float> some = samples.first(std::min(samples.size(), kPeriodSamples - since_step_));
+    const std::span<const float> some = samples.first(std::min(samples.size(), samples_to_check()));
     samples = samples.subspan(some.size());
     buffer_.insert(buffer_.end(), some.begin(), some.end());
     since_step_ += some.size();
     watch_voice(some);
-    if (since_step_ < kPeriodSamples) continue;
+    if (!is_step()) continue;
+    due_ns_ = pace_.due_ns(came_ns, seconds(since_step_), kPeriodS);
     since_step_ = 0;
-    due_ns_ = pace_.due_ns(came_ns, kPeriodS);
     if (detector_ && !endpointer_.has_speech()) {
       // Silence so far: only its end is kept, for the beginning of the first word, from which its utterance counts.
-      drop_before(buffer_begin_ + buffer_.size() - std::min(buffer_.size(), kPrerollSamples));
+      drop_before(now() - std::min(buffer_.size(), kPrerollSamples));
       endpointer_.restart(buffer_begin_s());
       continue;
     }
-    if (!decode()) return stopped();
+    if (!hear()) return stopped();
     const std::optional<EndpointReason> over = endpointer_.check(now_s());
     if (!over)
       tell({}, events);
@@ -67,9 +87,25 @@ Status WhisperStream::push(std::span<const float> samples, std::vector<Recogniti
 
 void WhisperStream::watch_voice(std::span<const float> samples) {
   if (!detector_) return;
+  const uint64_t before = detector_->judged();
   voice_events_.clear();
   detector_->push(samples, vad_scratch_, voice_events_);
+  note_window(before);
+}
+
+void WhisperStream::note_window(uint64_t judged_before) {
+  if (detector_->judged() != judged_before && detector_->probability() >= quiet_below_) loud_end_ = detector_->judged();
   if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
+}
+
+// A decoding; or, where it would hear but silence more, all words of the one before, whose sound is not needed any
+// more.
+bool WhisperStream::hear() {
+  if (!is_settled()) return decode();
+  for (TranscriptWord& word : agreement_.finish()) committed_.push_back(std::move(word));
+  drop_before(now() - std::min(buffer_.size(), kPrerollSamples));
+  for (TranscriptWord& word : agreement_.trim(buffer_begin_s())) committed_.push_back(std::move(word));
+  return true;
 }
 
 // The buffer as one window; false: nobody waits for it any more.
@@ -89,6 +125,7 @@ bool WhisperStream::decode() {
     if (transcriber.language() != nullptr) language_ = transcriber.language()->code;
   });
   if (!heard_it) return false;
+  decoded_end_ = now();
   if (!words.empty() && !detector_) endpointer_.token(words.back().end_s);
   for (TranscriptWord& word : agreement_.push(words, ends_s)) committed_.push_back(std::move(word));
   trim();
@@ -113,7 +150,7 @@ void WhisperStream::close(EndpointReason over, size_t keep, std::vector<Recognit
   for (TranscriptWord& word : agreement_.finish()) committed_.push_back(std::move(word));
   tell(over, events);
   endpointer_.restart(now_s());
-  drop_before(buffer_begin_ + buffer_.size() - std::min(buffer_.size(), keep));
+  drop_before(now() - std::min(buffer_.size(), keep));
   since_step_ = 0;
   agreement_ = LocalAgreement();
   committed_.clear();
@@ -173,20 +210,23 @@ void WhisperStream::keep_language(const TranscriptSegment& result) {
 Status WhisperStream::close_all(EndpointReason over, std::vector<RecognitionEvent>& events) {
   arrival_ = Stopwatch();
   due_ns_ = take_arrival() + static_cast<int64_t>(kPeriodS * 1e9);
-  if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech()) && !decode()) return stopped();
+  if (!buffer_.empty() && !(detector_ && !endpointer_.has_speech()) && !hear()) return stopped();
   close(over, 0, events);
   return {};
 }
 
+// A window that is not whole yet may be speech.
 Status WhisperStream::commit(std::vector<RecognitionEvent>& events) {
+  if (detector_ && detector_->judged() != detector_->samples()) loud_end_ = now();
   return close_all(EndpointReason::kCommit, events);
 }
 
 Status WhisperStream::finish(std::vector<RecognitionEvent>& events) {
   if (detector_) {
+    const uint64_t before = detector_->judged();
     voice_events_.clear();
     detector_->flush(vad_scratch_, voice_events_);
-    if (detector_->last_speech() > 0) endpointer_.voice(seconds(detector_->last_speech()));
+    note_window(before);
   }
   return close_all(EndpointReason::kEnd, events);
 }

@@ -1,8 +1,13 @@
 // A stream through Whisper, which hears windows, not streams (spec whisper.md, section 7): the sound since the last
-// endpoint is decoded as a whole every kPeriodSamples, what two decodings in a row agree on is stable, and voice
-// activity, or else the words, says when the segment is over.
+// endpoint is decoded as a whole every kPeriodSamples at least, what two decodings in a row agree on is stable, and
+// voice activity, or else the words, says when the segment is over.
 //
-// All happens at multiples of the period, so the sizes of the pushes change nothing but latency.
+// Where voice activity is known, a pause of kPauseSamples is decoded at once, half a period behind the decoding before
+// at the earliest, and silence behind that is not decoded again.  So the words of an utterance are mostly there when
+// its closing silence ends.
+//
+// All happens at places that the sound alone determines, ends of periods and of voice activity's windows, so the sizes
+// of the pushes change nothing but latency.
 #pragma once
 
 #include <functional>
@@ -29,6 +34,7 @@ class WhisperStream final : public RecognitionStream {
  public:
   static constexpr size_t kPeriodSamples = 11'200;  // 0.7 s
   static constexpr size_t kPrerollSamples = 8'000;  // kept of the silence before speech, also across an endpoint
+  static constexpr size_t kPauseSamples = 6 * silero::kWindowSamples;  // 0.19 s
 
   // Dictation pauses; a reader's sentence ends.
   static constexpr EndpointOptions kEndpoints = {
@@ -47,8 +53,14 @@ class WhisperStream final : public RecognitionStream {
 
  private:
   double buffer_begin_s() const;
+  uint64_t now() const { return buffer_begin_ + buffer_.size(); }
   double now_s() const;
+  size_t samples_to_check() const;
   void watch_voice(std::span<const float> samples);
+  void note_window(uint64_t judged_before);
+  bool is_settled() const { return detector_ && loud_end_ + kPauseSamples <= decoded_end_; }
+  bool is_step() const;
+  bool hear();
   bool decode();
   void trim();
   void drop_before(uint64_t sample);
@@ -68,6 +80,9 @@ class WhisperStream final : public RecognitionStream {
   std::optional<silero::SpeechDetector> detector_;
   silero::VadScratch vad_scratch_;
   std::vector<silero::SpeechEvent> voice_events_;
+  double quiet_below_ = 0;    // a window of such a probability is silence
+  uint64_t loud_end_ = 0;     // of the last window that is not
+  uint64_t decoded_end_ = 0;  // of the sound that has been decoded
 
   std::vector<float> buffer_;  // since the endpoint, or the last trim
   uint64_t buffer_begin_ = 0;  // its first sample

@@ -12,84 +12,13 @@
 #include <utility>
 
 #include "engine/families/whisper/whisper_stream.h"
-#include "tests/base/temp_folder.h"
-#include "tests/engine/recognition/noise_detector.h"
 #include "tests/models/allocation_count.h"
-#include "tests/models/whisper/layouts.h"
+#include "whisper_recognition.h"
 
 namespace syrinx {
 namespace {
 
 namespace fs = std::filesystem;
-
-class WhisperRecognition : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    place_ = std::make_unique<TempFolder>();
-    folder_ = place_->path();
-    const fs::path data = fs::path(SYRINX_TEST_DATA) / "whisper";
-    for (const char* const file : {"ct2/model.bin", "ct2/config.json", "tokenizer.json"})
-      fs::copy_file(data / file, folder_ / fs::path(file).filename());
-  }
-  static void TearDownTestSuite() { place_.reset(); }
-
-  void SetUp() override { load(""); }
-  void load(const std::string& voice_activity, bool warm_up = false) {
-    auto loaded = load_recogniser({.files = {.name = "tiny",
-                                             .family = &whisper_family(),
-                                             .checkpoint = (folder_ / "model.bin").string(),
-                                             .voice_activity = voice_activity},
-                                   .precision = Precision::kF32,
-                                   .threads = 1,
-                                   .warm_up = warm_up});
-    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-    recogniser_ = *loaded;
-  }
-
-  static std::vector<float> sound(size_t samples) {
-    test::Draws draws(6);
-    const std::vector<float> loudness = draws.floats(samples / 1600 + 1);
-    std::vector<float> values = draws.floats(samples, -0.5, 0.5);
-    for (size_t i = 0; i < samples; ++i) values[i] *= loudness[i / 1600];
-    return values;
-  }
-
-  // The events of a stream that is pushed in pieces, as lines.
-  std::vector<std::string> stream(std::span<const float> samples, size_t piece) {
-    auto started = recogniser_->start({.language = "en"});
-    EXPECT_TRUE(started.has_value());
-    std::vector<RecognitionEvent> events;
-    while (!samples.empty()) {
-      const auto some = samples.first(std::min(piece, samples.size()));
-      EXPECT_TRUE((*started)->push(some, events).has_value());
-      samples = samples.subspan(some.size());
-    }
-    EXPECT_TRUE((*started)->finish(events).has_value());
-    EXPECT_EQ((*started)->language(), "en");
-    std::vector<std::string> lines;
-    std::string stable, shown;
-    size_t shown_stable = 0;
-    for (const RecognitionEvent& event : events) {
-      EXPECT_LE(event.stable_bytes, event.result.text.size());
-      EXPECT_TRUE(event.result.text.starts_with(stable)) << "what was stable has changed";
-      EXPECT_TRUE(event.is_final || event.result.text != shown || event.stable_bytes != shown_stable) << "no news";
-      EXPECT_EQ(event.reason.has_value(), event.is_final);
-      shown = event.is_final ? "" : event.result.text;
-      shown_stable = event.is_final ? 0 : event.stable_bytes;
-      stable = shown.substr(0, shown_stable);
-      EXPECT_GE(event.latency_ms, 0.0);
-      lines.push_back(fmt::format("{} {} {} {} {} {}", event.segment, event.is_final, event.result.text,
-                                  event.stable_bytes, event.result.start_s, event.result.end_s));
-    }
-    return lines;
-  }
-
-  static std::unique_ptr<TempFolder> place_;
-  static fs::path folder_;
-  std::shared_ptr<Recogniser> recogniser_;
-};
-std::unique_ptr<TempFolder> WhisperRecognition::place_;
-fs::path WhisperRecognition::folder_;
 
 // A window's results need memory, the same whenever they are the same: more the first time is what was not ready.
 TEST_F(WhisperRecognition, ARecogniserThatIsReadyAllocatesNoMoreForTheFirstWindow) {
@@ -336,99 +265,6 @@ TEST(WhisperTokens, StrayBytesHideNoCharacterBehindThem) {
   ASSERT_TRUE(bpe.has_value()) << bpe.error().message;
   EXPECT_EQ(told_texts({256, 257, 'a', 'b'}, *bpe), (std::vector<std::string>{"", "\uFFFD\u4f60", "a", "b"}));
   EXPECT_EQ(told_texts({'a', 256, 'b'}, *bpe), (std::vector<std::string>{"a", "\uFFFD\uFFFD", "b"}));
-}
-
-// The sizes of the pushes change nothing.
-TEST_F(WhisperRecognition, StreamsTheSameInAnyPieces) {
-  const std::vector<float> samples = sound(50'000);
-  const std::vector<std::string> whole = stream(samples, samples.size());
-  EXPECT_GT(whole.size(), 2u);
-  EXPECT_EQ(stream(samples, 1000), whole);
-  EXPECT_EQ(stream(samples, 11'200), whole);
-}
-
-// With voice activity: silence ends a segment, and its last half second belongs to the next one, which may have begun
-// by then.
-TEST_F(WhisperRecognition, VoiceEndsSegments) {
-  load(write_noise_detector((folder_ / "voice.bin").string()));
-
-  constexpr size_t kSilence = 44'800, kSpeech = 55'900, kEnd = 56'000;  // of a step
-  std::vector<float> samples = sound(80'000);
-  std::fill(samples.begin() + kSilence, samples.begin() + kSpeech, 0.0f);
-  auto started = recogniser_->start({.language = "en"});
-  ASSERT_TRUE(started.has_value());
-  std::vector<RecognitionEvent> events;
-  ASSERT_TRUE((*started)->push(std::span(samples).first(kEnd - 1), events).has_value());
-  EXPECT_TRUE(std::ranges::none_of(events, &RecognitionEvent::is_final));
-  ASSERT_TRUE((*started)->push(std::span(samples).subspan(kEnd - 1), events).has_value());
-  ASSERT_TRUE((*started)->finish(events).has_value());
-  std::vector<TranscriptSegment> finals;
-  for (const RecognitionEvent& event : events)
-    if (event.is_final) finals.push_back(event.result);
-  ASSERT_EQ(finals.size(), 2u);
-  EXPECT_GE(finals[1].start_s, (kEnd - WhisperStream::kPrerollSamples) / 16'000.0);
-  EXPECT_LT(finals[1].start_s, kEnd / 16'000.0);
-  for (const TranscriptSegment& segment : finals) {
-    size_t tokens = 0;
-    for (const TranscriptWord& word : segment.words) tokens += word.tokens.size();
-    EXPECT_EQ(segment.tokens.size(), tokens);
-  }
-}
-
-// What is silence is no part of an utterance's length.
-TEST_F(WhisperRecognition, AnUtteranceBeginsWithItsSpeech) {
-  load(write_noise_detector((folder_ / "voice.bin").string()));
-  auto started = recogniser_->start({.language = "en", .endpoints = {.max_utterance_s = 4}});
-  ASSERT_TRUE(started.has_value());
-  std::vector<RecognitionEvent> events;
-  ASSERT_TRUE((*started)->push(std::vector<float>(100'000), events).has_value());
-  events.clear();  // the detector takes the first windows for voice
-  ASSERT_TRUE((*started)->push(test::Draws(6).floats(32'000, -0.5, 0.5), events).has_value());
-  ASSERT_FALSE(events.empty());
-  EXPECT_TRUE(std::ranges::none_of(events, &RecognitionEvent::is_final)) << "2 s of 4";
-  ASSERT_TRUE((*started)->finish(events).has_value());
-  ASSERT_TRUE(events.back().is_final);
-  EXPECT_EQ(events.back().reason, EndpointReason::kEnd);
-}
-
-// Where an utterance is as long as it may be, what is not yet certain is left to the next one.
-TEST_F(WhisperRecognition, LengthCutsBehindCommittedWords) {
-  auto started =
-      recogniser_->start({.language = "en", .endpoints = {.silence_after_speech_s = 100, .max_utterance_s = 2}});
-  ASSERT_TRUE(started.has_value());
-  std::vector<RecognitionEvent> events;
-  ASSERT_TRUE((*started)->push(sound(80'000), events).has_value());
-  ASSERT_TRUE((*started)->finish(events).has_value());
-  std::vector<RecognitionEvent> finals;
-  std::ranges::copy_if(events, std::back_inserter(finals), &RecognitionEvent::is_final);
-  ASSERT_GE(finals.size(), 2u);
-  for (size_t i = 0; i < finals.size(); ++i) {
-    EXPECT_EQ(finals[i].segment, i);
-    EXPECT_EQ(finals[i].stable_bytes, finals[i].result.text.size());
-  }
-  EXPECT_EQ(finals[0].reason, EndpointReason::kLength);
-  EXPECT_LT(finals[0].result.end_s, 1.4);  // not at the step that cut
-  EXPECT_LT(finals[1].result.start_s, 2.0);
-  EXPECT_GE(finals[1].result.start_s, finals[0].result.end_s - 0.1);
-}
-
-TEST_F(WhisperRecognition, CommitsWhenAsked) {
-  auto started = recogniser_->start({.language = "en"});
-  ASSERT_TRUE(started.has_value());
-  std::vector<RecognitionEvent> events;
-  ASSERT_TRUE((*started)->commit(events).has_value());
-  EXPECT_TRUE(events.empty());
-  ASSERT_TRUE((*started)->push(sound(9000), events).has_value());
-  ASSERT_TRUE((*started)->commit(events).has_value());
-  ASSERT_EQ(events.size(), 1u);
-  EXPECT_TRUE(events[0].is_final);
-  EXPECT_EQ(events[0].stable_bytes, events[0].result.text.size());
-  EXPECT_EQ(events[0].reason, EndpointReason::kCommit);
-  ASSERT_TRUE((*started)->push(sound(9000), events).has_value());
-  ASSERT_TRUE((*started)->finish(events).has_value());
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1].segment, 1u);
-  EXPECT_GE(events[1].result.start_s, 9000.0 / 16'000);
 }
 
 // Their sound is due 0.7 s after it came: once that was when the machine began, and once it is in an hour.
