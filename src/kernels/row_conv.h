@@ -24,7 +24,15 @@
 
 namespace syrinx::kernels {
 
-enum class RowActivation { kNone, kElu, kGeluTanh, kGeluErf, kSilu };
+enum class RowActivation { kNone, kElu, kGeluTanh, kGeluErf, kSilu, kSnakeBeta };
+
+// Numbers of kSnakeBeta for each column, [padded columns]: y + inverse_beta sin^2(alpha y), the product alpha y rounded
+// (Lee et al. 2022, "BigVGAN", with a magnitude of its own).  Exact to 4e-7 of inverse_beta for |alpha y| <= 1e4,
+// bounded beyond.
+struct SnakeBeta {
+  const float* alpha = nullptr;
+  const float* inverse_beta = nullptr;
+};
 
 // How rows that a layer reads are stored.  bf16 is the upper half of an f32, rounded to nearest, halves to even.
 enum class RowType : uint8_t { kF32, kBf16 };
@@ -49,6 +57,7 @@ struct RowConv {
   size_t residual_stride = 0;
   const float* scale = nullptr;  // [padded columns]
   RowActivation activation = RowActivation::kNone;
+  SnakeBeta snake{};
 };
 
 // Output rows `rows`, columns of panels `panels`.  A tap is read up to the matrix's depth (channels rounded up to 4):
@@ -56,11 +65,12 @@ struct RowConv {
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels);
 
 // Rows times panels shared out among a team: by rows where each member gets several blocks of them, so that it finds in
-// its own cache what it wrote; else by panels, so that each weight is read by one member.
+// its own cache what it wrote; else by panels, so that each weight is read by one member, which begins at a multiple of
+// `grain`.
 struct RowConvShare {
   Range rows, panels;
 };
-RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members);
+RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members, size_t grain = 1);
 
 // One output channel: y[m] = bias + sum_j x[m * row_step + j] w[j], j in [0, length), output rows `rows`.
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,

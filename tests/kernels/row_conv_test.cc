@@ -165,10 +165,14 @@ TEST(RowConv, ScaleResidualAndActivation) {
 // The next layer's input in bf16 is its f32 input, rounded.
 TEST(RowConv, ActivatedRowsOfBf16) {
   for_each_target([] {
-    for (const RowType type : {RowType::kF32, RowType::kBf16}) {
+    for (const auto& [type, activation] :
+         {std::pair(RowType::kF32, RowActivation::kElu), std::pair(RowType::kBf16, RowActivation::kElu),
+          std::pair(RowType::kBf16, RowActivation::kSnakeBeta)}) {
       Problem p({33, 37, 2, 13}, 3, true, type);
+      const TestValues alpha(64, 8), inverse_beta(64, 9);
       RowConv conv = p.conv();
-      conv.activation = RowActivation::kElu;
+      conv.activation = activation;
+      conv.snake = {.alpha = alpha.data(), .inverse_beta = inverse_beta.data()};
       conv.activated = p.activated.data();
       run(p, conv);
       conv.activated = p.activated_bf16.data();
@@ -178,6 +182,52 @@ TEST(RowConv, ActivatedRowsOfBf16) {
         for (size_t n = 0; n < 37; ++n)
           ASSERT_EQ(p.activated_bf16[m * p.stride + n], f32_to_bf16(p.activated[m * p.stride + n])) << m << ", " << n;
         ASSERT_EQ(p.activated_bf16[m * p.stride + 64], 0xAAAA) << "behind the last panel of row " << m;
+      }
+    }
+  });
+}
+
+// The twin starts from the rows that the kernel itself made, so that a large slope widens no bound.
+TEST(RowConv, SnakeBetaOfEachColumn) {
+  for_each_target([] {
+    Problem p({33, 70, 2, 25}, 3, false);
+    std::vector<float> alpha(96), inverse_beta(96);
+    for (size_t n = 0; n < 70; ++n) {
+      alpha[n] = 0.1f * std::pow(1.12f, static_cast<float>(n));  // to 250
+      inverse_beta[n] = 8.0f / static_cast<float>(n + 1);
+    }
+    RowConv conv = p.conv();
+    conv.activated = p.activated.data();
+    conv.activation = RowActivation::kSnakeBeta;
+    conv.snake = {.alpha = alpha.data(), .inverse_beta = inverse_beta.data()};
+    run(p, conv);
+    float most = 0;
+    for (size_t m = 0; m < 25; ++m) {
+      for (size_t n = 0; n < 96; ++n) {
+        const float y = n < 70 ? p.output[m * p.stride + n] : 0.0f, product = alpha[n] * y;
+        const double weight = inverse_beta[n], want = y + weight * std::pow(std::sin(double{product}), 2);
+        const double bound = 4e-7 * weight + 1.2e-7 * (std::abs(double{y}) + weight);
+        ASSERT_NEAR(p.activated[m * p.stride + n], want, bound) << m << ", " << n;
+        most = std::max(most, std::abs(product));
+      }
+    }
+    EXPECT_GT(most, 300.0f);
+  });
+}
+
+TEST(RowConv, SnakeBetaStaysBounded) {
+  for_each_target([] {
+    Problem p({4, 32, 1, 3}, 5, false);
+    const std::vector<float> alpha(32, 1e30f), inverse_beta(32, 0.5f);
+    RowConv conv = p.conv();
+    conv.activated = p.activated.data();
+    conv.activation = RowActivation::kSnakeBeta;
+    conv.snake = {.alpha = alpha.data(), .inverse_beta = inverse_beta.data()};
+    run(p, conv);
+    for (size_t m = 0; m < 3; ++m) {
+      for (size_t n = 0; n < 32; ++n) {
+        const float above = p.activated[m * p.stride + n] - p.output[m * p.stride + n];
+        ASSERT_TRUE(above >= -1e-6f && above <= 0.500001f) << m << ", " << n << ": " << above;
       }
     }
   });

@@ -154,9 +154,26 @@ void bf16_panel(const NarrowBlock& x, const uint16_t* panel, size_t rows, float*
   });
 }
 
+// Numbers of kSnakeBeta for a vector of columns.
+struct SnakeColumns {
+  VF alpha, inverse_beta;
+};
+
 template <RowActivation kActivation>
-HWY_INLINE VF activate(VF y) {
+HWY_INLINE SnakeColumns snake_columns(const SnakeBeta& snake, size_t column) {
   const F32 d;
+  if constexpr (kActivation == RowActivation::kSnakeBeta)
+    return {hn::LoadU(d, snake.alpha + column), hn::LoadU(d, snake.inverse_beta + column)};
+  return {hn::Zero(d), hn::Zero(d)};
+}
+
+template <RowActivation kActivation>
+HWY_INLINE VF activate(VF y, const SnakeColumns& snake) {
+  const F32 d;
+  if constexpr (kActivation == RowActivation::kSnakeBeta) {
+    const VF sine = Sin(d, hn::Mul(y, snake.alpha));
+    return hn::MulAdd(hn::Mul(sine, sine), snake.inverse_beta, y);
+  }
   if constexpr (kActivation == RowActivation::kElu) return Elu(d, y);
   if constexpr (kActivation == RowActivation::kGeluTanh) return GeluTanh(d, y);
   if constexpr (kActivation == RowActivation::kGeluErf) return GeluErf(d, y);
@@ -181,6 +198,8 @@ void finish_block(const PackedMatrix& matrix, const RowConv& given, float* c, si
     const VF bias0 = hn::LoadU(d, matrix.bias + column), bias1 = hn::LoadU(d, matrix.bias + column + lanes);
     const VF scale0 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column);
     const VF scale1 = conv.scale == nullptr ? one : hn::LoadU(d, conv.scale + column + lanes);
+    const SnakeColumns snake0 = snake_columns<kActivation>(conv.snake, column);
+    const SnakeColumns snake1 = snake_columns<kActivation>(conv.snake, column + lanes);
     for (size_t r = 0; r < rows; ++r) {
       float* const sums = sums_of_columns + r * kPanelColumns;
       VF y0 = hn::Mul(hn::Add(hn::LoadU(d, sums), bias0), scale0);
@@ -196,7 +215,7 @@ void finish_block(const PackedMatrix& matrix, const RowConv& given, float* c, si
         hn::StoreU(y1, d, conv.output + at + lanes);
       }
       if (conv.activated == nullptr) continue;
-      const VF a0 = activate<kActivation>(y0), a1 = activate<kActivation>(y1);
+      const VF a0 = activate<kActivation>(y0, snake0), a1 = activate<kActivation>(y1, snake1);
       if (conv.activated_type == RowType::kBf16 && round == nullptr) {
         StoreBf16(d, a0, a1, static_cast<uint16_t*>(conv.activated) + at);
       } else {
@@ -219,6 +238,8 @@ void finish(const PackedMatrix& matrix, const RowConv& conv, float* c, size_t ro
     case RowActivation::kGeluErf:
       return finish_block<RowActivation::kGeluErf>(matrix, conv, c, row, rows, column, round);
     case RowActivation::kSilu: return finish_block<RowActivation::kSilu>(matrix, conv, c, row, rows, column, round);
+    case RowActivation::kSnakeBeta:
+      return finish_block<RowActivation::kSnakeBeta>(matrix, conv, c, row, rows, column, round);
   }
 }
 
@@ -302,11 +323,11 @@ void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range
   HWY_DYNAMIC_DISPATCH(row_conv_target)(matrix, conv, rows, panels);
 }
 
-RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members) {
+RowConvShare share_row_conv(const PackedMatrix& matrix, size_t rows, int member, int members, size_t grain) {
   const size_t panels = matrix.panel_count();
-  if (rows >= kRowsAMember * static_cast<size_t>(members) || panels < static_cast<size_t>(members))
+  if (rows >= kRowsAMember * static_cast<size_t>(members) || panels < grain * static_cast<size_t>(members))
     return {split_range(rows, member, members, kRowGrain), {0, panels}};
-  return {{0, rows}, split_range(panels, member, members)};
+  return {{0, rows}, split_range(panels, member, members, grain)};
 }
 
 void row_dot(const float* weights, size_t length, float bias, const float* input, size_t row_step, float* output,
