@@ -5,6 +5,7 @@
 // Weights are immutable; any number of threads may run disjoint parts.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernels/pack.h"
@@ -34,6 +35,9 @@ struct CausalConv {
     std::byte* ready = nullptr;
     kernels::RowType type = kernels::RowType::kF32;
     kernels::RowActivation activation = kernels::RowActivation::kNone;
+    kernels::SnakeBeta snake{};       // of its activation, [up * width]
+    const float* residual = nullptr;  // rows as those of `output`, which are added; may be `output`
+    const float* scale = nullptr;     // [up * width], by which all is multiplied before that
     std::byte* ready_at(size_t number) const {
       return ready + (ready == nullptr ? 0 : kernels::row_bytes(type, number));
     }
@@ -41,6 +45,18 @@ struct CausalConv {
   // One member's share of what `rows` rows from `in` on make, a multiple of the stride.  The history lies before `in`,
   // and the rows are activated already; up to the matrix's depth behind them may be read.
   void run(const Part& part, const std::byte* in, size_t rows, const Target& to) const;
+
+  // The same for rows of several streams, for all of which each weight is read once; their results do not depend on
+  // each other.  Not to samples.
+  struct Piece {
+    const std::byte* in = nullptr;
+    size_t rows = 0;
+    Target to;
+  };
+  void run(const Part& part, std::span<const Piece> pieces) const;
+
+ private:
+  kernels::RowConv work_of(const Piece& piece) const;
 };
 
 }  // namespace syrinx::nn

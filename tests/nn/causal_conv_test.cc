@@ -141,5 +141,43 @@ TEST(CausalConv, TransposedMatchesTwin) {
   run_case({.in = 33, .out = 40, .stride = 4, .transposed = true});
 }
 
+// Three streams at once: what each has alone, with all that a target may ask for.
+TEST(CausalConv, PiecesKeepTheirBits) {
+  Fixture f({.in = 40, .out = 70, .kernel = 7, .dilation = 3});
+  const CausalConv& conv = f.conv;
+  const std::vector<size_t> counts = {5, 1, 40};
+  const std::vector<float> residual = f.values(40 * conv.width), scale = f.values(conv.width),
+                           alpha = f.values(conv.width), inverse_beta = f.values(conv.width);
+  std::vector<Buffer<float>> planes;
+  std::vector<std::vector<float>> output, ready;
+  std::vector<CausalConv::Piece> pieces;
+  for (const size_t count : counts) {
+    planes.emplace_back((conv.history + count) * conv.input_width);
+    const std::vector<float> x = f.values(planes.back().size());
+    std::copy(x.begin(), x.end(), planes.back().begin());
+    output.emplace_back(count * conv.width);
+    ready.emplace_back(count * conv.width);
+  }
+  for (size_t i = 0; i < counts.size(); ++i)
+    pieces.push_back({.in = reinterpret_cast<const std::byte*>(planes[i].data() + conv.history * conv.input_width),
+                      .rows = counts[i],
+                      .to = {.output = output[i].data(),
+                             .ready = reinterpret_cast<std::byte*>(ready[i].data()),
+                             .activation = kernels::RowActivation::kSnakeBeta,
+                             .snake = {alpha.data(), inverse_beta.data()},
+                             .residual = residual.data(),
+                             .scale = scale.data()}});
+  for (const CausalConv::Piece& piece : pieces) conv.run({}, piece.in, piece.rows, piece.to);
+  const auto want = std::pair(output, ready);
+  EXPECT_NE(want.first, want.second);
+  for (const int members : {1, 2, 3}) {
+    for (auto* rows : {&output, &ready})
+      for (std::vector<float>& row : *rows) std::fill(row.begin(), row.end(), -1.0f);
+    for (int member = 0; member < members; ++member)
+      conv.run({.member = member, .rank = member, .size = members}, pieces);
+    EXPECT_EQ(std::pair(output, ready), want) << members << " members";
+  }
+}
+
 }  // namespace
 }  // namespace syrinx::nn
