@@ -33,7 +33,7 @@ void Decoder::Rounded::prepare(size_t rows, size_t channels) {
 
 Decoder::Decoder(const DecoderWeights& weights, Runner& runner, const Limits& limits)
     : config_(weights.shape), runner_(runner), weights_(&weights) {
-  SYRINX_CHECK(!ready_rows() || (config_.mlp != Mlp::kSwiGlu && !config_.cross && config_.segment == 0),
+  SYRINX_CHECK(!ready_rows() || (!config_.cross && config_.segment == 0),
                "row products of a decoder that is no codec's");
   prepare(weights, limits);
   reserve(weights, limits);
@@ -234,8 +234,9 @@ void Decoder::product(const Part& part, const Pass& pass, const kernels::OwnedMa
 }
 
 // This member's share of a product of ready rows, x or what `rounded` has of it; `work` says where the results go.
-void Decoder::row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix,
-                          View<const float, 2> x, Rounded& rounded, kernels::RowConv work) const {
+kernels::RowConvShare Decoder::row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix,
+                                           View<const float, 2> x, Rounded& rounded, kernels::RowConv work,
+                                           size_t grain) const {
   work.rows = pass.rows;
   if (bf16_rows()) {
     work.input = rounded.at(0, 0);
@@ -245,21 +246,24 @@ void Decoder::row_product(const Part& part, const Pass& pass, const kernels::Own
     work.input = x.data();
     work.row_step = x.stride(0);
   }
-  const auto own = kernels::share_row_conv(matrix.view, pass.rows, part.rank, part.size);
+  const auto own = kernels::share_row_conv(matrix.view, pass.rows, part.rank, part.size, grain);
   kernels::row_conv(matrix.view, work, own.rows, own.panels);
+  return own;
 }
 
 // x += scale * (W from + b); an empty scale is one.
 void Decoder::add_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, Plane& from,
                           Rounded& rounded, const std::vector<float>& scale) {
   const View<float, 2> x = rows_of(x_, pass.rows);
-  if (ready_rows())
-    return row_product(part, pass, matrix, from.view(), rounded,
-                       {.output = x.data(),
-                        .stride = x.stride(0),
-                        .residual = x.data(),
-                        .residual_stride = x.stride(0),
-                        .scale = scale.empty() ? nullptr : scale.data()});
+  if (ready_rows()) {
+    row_product(part, pass, matrix, from.view(), rounded,
+                {.output = x.data(),
+                 .stride = x.stride(0),
+                 .residual = x.data(),
+                 .residual_stride = x.stride(0),
+                 .scale = scale.empty() ? nullptr : scale.data()});
+    return;
+  }
   if (scale.empty()) return product(part, pass, matrix, rows_of(from, pass.rows), x, x, 1, [](const Share&) {});
   product(part, pass, matrix, rows_of(from, pass.rows), {}, rows_of(scaled_, pass.rows), 1, [&](const Share& own) {
     const size_t end = std::min(own.columns.end, config_.width);
@@ -277,10 +281,11 @@ void Decoder::attention_block(Crew::Seat& seat, size_t layer, bool goes_on, cons
   const RowNorm::Work work = normed(all_, block.before);
   norm_stage(seat, work);
   seat.stage([&](const Part& part) {
-    if (ready_rows())
-      return row_product(part, all_, block.in, norm_.shared(), normed16_,
-                         {.output = qkv_.f32(), .stride = qkv_.stride()});
-    product(part, all_, block.in, norm_.rows(part, work), {}, rows_of(qkv_, all_.rows), 1, [](const Share&) {});
+    if (ready_rows()) {
+      row_product(part, all_, block.in, norm_.shared(), normed16_, {.output = qkv_.f32(), .stride = qkv_.stride()});
+    } else {
+      product(part, all_, block.in, norm_.rows(part, work), {}, rows_of(qkv_, all_.rows), 1, [](const Share&) {});
+    }
   });
   seat.stage([&](const Part& part) {
     attend(part, layer, goes_on, pass);
@@ -331,6 +336,7 @@ void Decoder::up_product(const Part& part, const Pass& pass, const DecoderBlock&
     return product(part, pass, block.up, norm_.rows(part, work), {}, rows_of(hidden_, pass.rows),
                    config_.mlp == Mlp::kSwiGlu ? 2 : 1, [&](const Share& own) { activate(own); });
   }
+  if (config_.mlp == Mlp::kSwiGlu) return gate_product(part, pass, block.up);
   kernels::RowConv to{.activation = config_.mlp == Mlp::kGelu ? kernels::RowActivation::kGeluErf
                                                               : kernels::RowActivation::kGeluTanh};
   if (bf16_rows()) {
@@ -342,6 +348,19 @@ void Decoder::up_product(const Part& part, const Pass& pass, const DecoderBlock&
     to.stride = hidden_.stride();
   }
   row_product(part, pass, block.up, norm_.shared(), normed16_, to);
+}
+
+// Gates and values of ready rows; whoever made a pair of panels makes what the next product reads of it.
+void Decoder::gate_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& up) {
+  const kernels::RowConvShare own =
+      row_product(part, pass, up, norm_.shared(), normed16_, {.output = hidden_.f32(), .stride = hidden_.stride()}, 2);
+  const size_t first = own.panels.begin / 2, count = own.panels.end / 2 - first, column = first * kPanelColumns;
+  for (size_t n = own.rows.begin; n < own.rows.end; ++n) {
+    float* const gated = gated_.f32(n) + column;
+    kernels::swiglu_panels(hidden_.f32(n) + 2 * column, count, gated);
+    if (bf16_rows())
+      kernels::round_rows({gated, {1, count * kPanelColumns}}, hidden16_.at(n, column), hidden16_.stride);
+  }
 }
 
 void Decoder::activate(const Share& own) {

@@ -5,7 +5,7 @@
 // A pass takes any number of rows of each of some streams: a prompt, a step, or a step of many streams, for which the
 // weights are read once.  A stream whose rows come one a pass gets, to the last bit, what it gets alone.  With narrow
 // matrices a row's products depend on nothing but the row; f32 takes one row by another way than several, with other
-// roundings, and so does attention.
+// roundings, and so does attention unless `rows_alone` is asked for.
 //
 // A Decoder has scratch of its own and runs one pass at a time, inside a job of a team that the caller begins, so that
 // other work may go on beside it (crew.h):
@@ -130,11 +130,13 @@ class Decoder {
   template <class Then>
   void product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
                View<const float, 2> addend, View<float, 2> y, size_t grain, const Then& then);
-  void row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, View<const float, 2> x,
-                   Rounded& rounded, kernels::RowConv work) const;
+  kernels::RowConvShare row_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix,
+                                    View<const float, 2> x, Rounded& rounded, kernels::RowConv work,
+                                    size_t grain = 1) const;
   void add_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& matrix, Plane& from,
                    Rounded& rounded, const std::vector<float>& scale);
   void activate(const Share& own);
+  void gate_product(const Part& part, const Pass& pass, const kernels::OwnedMatrix& up);
   void up_product(const Part& part, const Pass& pass, const DecoderBlock& block, const RowNorm::Work& work);
   void attend(const Part& part, size_t layer, bool goes_on, const Pass& pass);
   void move_last_rows();

@@ -12,6 +12,14 @@
 
 namespace syrinx::nn {
 
+namespace {
+
+View<float, 2> some_rows(View<float, 2> rows, size_t first, size_t count) {
+  return {rows.row(first), {count, rows.extent(1)}, {rows.stride(0), 1}};
+}
+
+}  // namespace
+
 std::span<float> Decoder::scratch(const Part& part, size_t floats) {
   return {reinterpret_cast<float*>(runner_.scratch(part.member, floats * sizeof(float)).data()), floats};
 }
@@ -89,7 +97,6 @@ void Decoder::attend_head(const Part& part, size_t layer, size_t key_head, const
   const Rows& stream = pass.streams[piece.stream];
   KvCache& cache = *stream.cache;
   kernels::CacheAttention<T> input;
-  input.q = columns_of(qkv_, pass.query_row[piece.stream], stream.count, column, group * head);
   input.keys = cache.head_keys<T>(layer, key_head);
   input.values = cache.head_values<T>(layer, key_head);
   if (cache.shared() > 0) {
@@ -108,7 +115,6 @@ void Decoder::attend_head(const Part& part, size_t layer, size_t key_head, const
   input.heads = group;
   input.key_heads = 1;
   input.head_size = head;
-  input.first_position = cache.position + pass.rows_before[piece.stream];
   input.window = config_.window;
   input.scale = 1.0f / std::sqrt(static_cast<float>(head));
   if (!piece.whole) {
@@ -119,7 +125,12 @@ void Decoder::attend_head(const Part& part, size_t layer, size_t key_head, const
   const size_t floats = kernels::cache_attention_scratch_size(cache.shared() + cache.capacity);
   const View<float, 2> out = piece.whole ? columns_of(attended_, stream.first, stream.count, column, group * head)
                                          : columns_of(parts_, number, 1, column, group * head);
-  kernels::cache_attention(input, {0, group}, scratch(part, floats), out);
+  const size_t rows = config_.rows_alone ? 1 : stream.count;
+  for (size_t n = 0; n < stream.count; n += rows) {
+    input.q = columns_of(qkv_, pass.query_row[piece.stream] + n, rows, column, group * head);
+    input.first_position = cache.position + pass.rows_before[piece.stream] + n;
+    kernels::cache_attention(input, {0, group}, scratch(part, floats), some_rows(out, n, rows));
+  }
   if (bf16_rows()) kernels::round_rows(out, attended16_.at(stream.first, column), attended16_.stride);
 }
 

@@ -16,8 +16,8 @@ enum class Rotary : uint8_t { kNone, kInterleaved };
 enum class Mlp : uint8_t { kGelu, kGeluTanh, kSwiGlu };
 
 // How matrices are multiplied.  kLinear: as in linear.h.  The others: by kernels/row_conv.h on rows of f32 or of bf16,
-// for passes of many rows, such as a codec's frame, with matrices of f32 or bf16; not with SwiGLU, cross-attention or
-// segments.
+// for passes of many rows, such as a codec's frame, with matrices of f32 or bf16; not with cross-attention or segments.
+// With `rows_alone` a row has the same bits however many go through with it.
 enum class Products : uint8_t { kLinear, kF32Rows, kBf16Rows };
 
 struct DecoderConfig {
@@ -43,6 +43,8 @@ struct DecoderConfig {
   // Where a step attends to more positions, it does so in parts of so many, which members share and a stage of its own
   // merges: for a few streams with few key heads and long caches.  0: never.
   size_t segment = 0;
+  // Each row of a pass attends by itself, as one that comes alone does: for short windows.
+  bool rows_alone = false;
 
   size_t query_width() const { return heads * head_size; }
   size_t key_width() const { return key_heads * head_size; }

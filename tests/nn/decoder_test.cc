@@ -138,6 +138,45 @@ TEST(Decoder, RowProductsMatchTwin) {
   }
 }
 
+TEST(Decoder, GatedRowProductsMatchTwin) {
+  for (const Products products : {Products::kF32Rows, Products::kBf16Rows}) {
+    for (const bool half_split : {false, true}) {
+      for (const Cache cache : {Cache::kF32, Cache::kRing}) {
+        Case test{.shape = shape_of(half_split ? 2 : 4, Norm::kRms, Rotary::kInterleaved, Mlp::kSwiGlu),
+                  .precision = products == Products::kF32Rows ? Precision::kF32 : Precision::kBf16,
+                  .cache = cache,
+                  .half_split = half_split};
+        test.shape.products = products;
+        test.shape.rows_alone = half_split;
+        run_case(test, half_split ? Extra::kScaleAndGain : Extra::kNone, half_split ? 3 : 1);
+      }
+    }
+  }
+}
+
+// Passes of any size give a row the same bits.
+TEST(Decoder, RowsAloneDoNotDependOnPasses) {
+  for (const Products products : {Products::kF32Rows, Products::kBf16Rows}) {
+    for (const Mlp mlp : {Mlp::kSwiGlu, Mlp::kGelu}) {
+      Case test{.shape = shape_of(2, Norm::kRms, Rotary::kInterleaved, mlp),
+                .precision = products == Products::kF32Rows ? Precision::kF32 : Precision::kBf16,
+                .cache = Cache::kRing};
+      test.shape.products = products;
+      test.shape.rows_alone = true;
+      test.shape.window = kWindow;
+      const Fixture f(test);
+      Running single(f, 1);
+      const Rows want = single.all(0, {1});
+      for (const int threads : {1, 3}) {
+        for (const std::vector<size_t>& counts : {std::vector<size_t>{2}, {4}, {3, 1, 4}}) {
+          Running run(f, threads);
+          EXPECT_TRUE(run.all(0, counts) == want) << threads << " threads, passes of " << counts[0];
+        }
+      }
+    }
+  }
+}
+
 // The last row of each stream, with the others skipped in the last layer; then steps go on.
 TEST(Decoder, LastRowsMatchTwin) {
   for (const Precision precision : kAllPrecisions) {
