@@ -41,6 +41,22 @@ size_t int8_index(const PackedMatrix& m, size_t n, size_t t, size_t k) {
 
 }  // namespace
 
+Buffer<std::byte> gather_panels(std::span<OwnedMatrix* const> matrices) {
+  size_t bytes = 0;
+  for (const OwnedMatrix* m : matrices) bytes += round_up(m->panels.size(), 64);
+  Buffer<std::byte> panels(bytes);
+  prefer_huge_pages(panels.data(), bytes);
+  std::byte* at = panels.data();
+  for (OwnedMatrix* m : matrices) {
+    if (m->panels.size() == 0) continue;
+    std::copy(m->panels.begin(), m->panels.end(), at);
+    m->view.panels = at;
+    at += round_up(m->panels.size(), 64);
+    m->panels = {};
+  }
+  return panels;
+}
+
 OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias) {
   OwnedMatrix m = make_matrix(shape, PanelType::kF32, bias);
   auto* const panels = reinterpret_cast<float*>(m.panels.data());

@@ -26,6 +26,11 @@ struct MatrixShape {
 // A matrix of zeros with room for its panels; the bias is copied, an empty one is zero.
 OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<const float> bias);
 
+// Moves the panels of all into one run of memory, on huge pages where the system has them, in this order: tens of
+// megabytes that are read in turn would else miss the processor's table of small pages all the time.  Those of which
+// a matrix is a mere view stay where they are.  The run must outlive the matrices.
+Buffer<std::byte> gather_panels(std::span<OwnedMatrix* const> matrices);
+
 // weight(n, k, t): column n, input channel k, tap t.  An empty bias is zero.
 using WeightAt = std::function<float(size_t n, size_t k, size_t t)>;
 OwnedMatrix pack_f32(const MatrixShape& shape, const WeightAt& weight, std::span<const float> bias);

@@ -244,8 +244,7 @@ nn::DecoderWeights Loader::transformer(const std::string& name, const nn::Transf
   return weights;
 }
 
-// Moves the panels of all matrices into one run of memory, on huge pages where the system has them: the 20 MB of a
-// frame would else miss the processor's table of small pages at every turn.  Those in a mapped file stay there.
+// In the order in which a frame reads them.
 Buffer<std::byte> gather(nn::DecoderWeights& transformer, std::vector<SeanetLayer>& seanet) {
   std::vector<OwnedMatrix*> matrices;
   for (nn::DecoderBlock& l : transformer.layers) matrices.insert(matrices.end(), {&l.in, &l.out, &l.up, &l.down});
@@ -253,19 +252,7 @@ Buffer<std::byte> gather(nn::DecoderWeights& transformer, std::vector<SeanetLaye
     matrices.push_back(&l.conv.matrix);
     if (l.second) matrices.push_back(&l.second->matrix);
   }
-  std::erase_if(matrices, [](const OwnedMatrix* m) { return m->panels.size() == 0; });
-  size_t bytes = 0;
-  for (const OwnedMatrix* m : matrices) bytes += round_up(m->panels.size(), 64);
-  Buffer<std::byte> panels(bytes);
-  prefer_huge_pages(panels.data(), bytes);
-  std::byte* at = panels.data();
-  for (OwnedMatrix* m : matrices) {
-    std::copy(m->panels.begin(), m->panels.end(), at);
-    m->view.panels = at;
-    at += round_up(m->panels.size(), 64);
-    m->panels = {};
-  }
-  return panels;
+  return kernels::gather_panels(matrices);
 }
 
 bool reads_bf16(const nn::DecoderWeights& transformer, const std::vector<SeanetLayer>& seanet) {
