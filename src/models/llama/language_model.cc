@@ -49,29 +49,19 @@ View<float, 2> LanguageModel::read(std::span<const Tokens> streams, bool wanted,
     }
   decoder_.begin(*weights_, rows_, wanted ? nn::Decoder::Output::kLastRows : nn::Decoder::Output::kNone);
   const View<float, 2> logits = nn::rows_of(logits_, streams.size());
-  const size_t layers = weights_->config.layers, most = cut.between ? std::max<size_t>(cut.layers, 1) : layers;
-  Range job{.begin = 0, .end = std::min(most, layers)};
-  for (; job.end < layers; job = {.begin = job.end, .end = std::min(job.end + most, layers)}) {
-    runner_.team().run([&](int member) {
-      nn::Crew::Seat seat = crew_.everyone(member);
-      decoder_.work(seat, job);
-    });
-    cut.between();
-  }
-  runner_.team().run([&](int member) {
-    nn::Crew::Seat seat = crew_.everyone(member);
-    decoder_.work(seat, job);
-    if (!wanted) return;
-    const nn::RowNorm::Work norm{.kind = nn::Norm::kRms,
-                                 .weights = &weights_->norm,
-                                 .epsilon = weights_->config.epsilon,
-                                 .x = decoder_.output(streams.size())};
-    norm_.stage(seat, norm);
-    seat.stage([&](const nn::Part& part) {
-      nn::stream_linear_part(runner_, part, weights_->head.view, norm_.rows(part, norm), {}, logits);
-    });
-  });
-  decoder_.end();
+  const nn::RowNorm::Work norm{.kind = nn::Norm::kRms,
+                               .weights = &weights_->norm,
+                               .epsilon = weights_->config.epsilon,
+                               .x = decoder_.output(streams.size())};
+  nn::run_pass(
+      runner_, crew_, decoder_, weights_->config.layers, cut, [](nn::Crew::Seat&) {},
+      [&](nn::Crew::Seat& seat) {
+        if (!wanted) return;
+        norm_.stage(seat, norm);
+        seat.stage([&](const nn::Part& part) {
+          nn::stream_linear_part(runner_, part, weights_->head.view, norm_.rows(part, norm), {}, logits);
+        });
+      });
   return logits;
 }
 

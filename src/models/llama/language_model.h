@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/llama/weights.h"
-#include "nn/decoder.h"
+#include "nn/decoder_pass.h"
 #include "nn/row_norm.h"
 #include "nn/runner.h"
 
@@ -17,11 +17,7 @@ namespace syrinx::llama {
 
 inline constexpr size_t kMaxStreams = 64;
 
-// Where other work may have the team within a pass.
-struct PassCut {
-  nn::BetweenJobs between = {};  // called behind each so many layers; empty: the pass is one job
-  size_t layers = 1;
-};
+using nn::PassCut;
 
 class LanguageModel {
  public:
