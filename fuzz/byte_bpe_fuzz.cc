@@ -9,7 +9,8 @@ namespace {
 using syrinx::text::BpeSplit;
 using syrinx::text::ByteBpe;
 
-constexpr BpeSplit kSplits[] = {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits};
+constexpr BpeSplit kSplits[] = {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits,
+                                BpeSplit::kTekken};
 
 // Whether no byte is passed over.
 bool knows_all_bytes(const ByteBpe& bpe) {

@@ -26,6 +26,9 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
           r"|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+          r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 # Sentences to train on, written for this file.
 TRAINING = """\
@@ -64,13 +67,21 @@ EDGES = [
     "snake_case camelCase UPPER", "a,b;c:d", "$1,000.50 = \u20ac900", "----====----", "(\u201cquoted\u201d)\u2014dash", "100% \u00b5s \u00b2\u00b3", "\u01c5\u02b0\u00aa",
 ]
 
+# What an expression that looks at case and marks cuts otherwise.
+CASES = [
+    "iPhone", "an iPhone", "HTMLParser", "XMLHttpRequest", "getURLFor", "McDonald's", "ABC", " ABC", "ABCdef", "abcDEF", "aB", "Ab", "A", "AB\u0301",
+    "AB\u0301CD", "AB\u0301cd", "\u0301ABC", "\u0301ABC ", "\u0301\u0301AB", ".\u0301AB", ".AB", ".ab", ".Ab!", "'M 'S 'm I'm", "\u01c5AB \u01c5ab", "\u02b0AB",
+    "A\u02b0B", "AB\u00aaCD", "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35\u0e0a\u0e32\u0e27\u0e42\u0e25\u0e01", "\u0e20\u0e32\u0e29\u0e32ABC\u0e44\u0e17\u0e22", "\u6e21\u3057ABC\u8239abc",
+    "\u0928\u093e\u0935ABC", "a/b", "//", "a//\n/b", "!/\n/!", " /usr/bin/\n\n/x", "/\r\n", "\n/A", "1/2", " /A", "/\u0301A", "\u0301", "\u0301\n", " \u0301 ", "\n\u0301A",
+    "\u0301 \u0301a\u0301A\u0301", "\u20e3A\u20e3", "ABC1DEF", "A1b2", "A\u00e4\u00c4 \u00c4\u00e4", "\u0130stanbul \u0131l", "\u1e9e\u00df", "\u10d0\u1c90 \u10d0", "\u13a0\uab70", "\u24b6\u24d0",
+]
+
 ADDED = [("<|endoftext|>", True), ("<|im_start|>", True), ("<|im_end|>", True), ("<tool", False), ("<tool_call>", False),
          ("<tool_call>{", False), ("</tool_call>", False)]
 
 
-def random_texts(count: int, seed: int) -> list[str]:
+def random_texts(count: int, seed: int, words: list[str]) -> list[str]:
     draw = random.Random(seed)
-    words = TRAINING.split() + EDGES
     between = [" ", " ", " ", " ", "", "  ", "\n", "\r\n", "\t", "\u00a0", "\u2028", "\n\n", " \n", "'", "\u0301", "7"]
     return ["".join(draw.choice(words) + draw.choice(between) for _ in range(draw.randint(2, 6))) for _ in range(count)]
 
@@ -78,7 +89,7 @@ def random_texts(count: int, seed: int) -> list[str]:
 def pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:
     if name == "smollm":
         return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level(True)])
-    expression = dict(gpt2=GPT2, llama3=LLAMA3, qwen2=QWEN2)[name]
+    expression = dict(gpt2=GPT2, llama3=LLAMA3, qwen2=QWEN2, tekken=TEKKEN)[name]
     return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(expression), "isolated"), byte_level(False)])
 
 
@@ -132,10 +143,10 @@ def ids_of(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def write_small(out: pathlib.Path) -> None:
-    texts = EDGES + random_texts(160, 27)
+    texts = EDGES + random_texts(160, 27, TRAINING.split() + EDGES) + CASES + random_texts(100, 29, CASES)
     draw = random.Random(28)
     rows = {}
-    for name in ("gpt2", "smollm", "llama3", "qwen2"):
+    for name in ("gpt2", "smollm", "llama3", "qwen2", "tekken"):
         file = train(name)
         tokenizer = as_library(file)
         (out / f"bpe_{name}.json").write_text(json.dumps(file, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")

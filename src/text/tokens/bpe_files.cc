@@ -134,8 +134,8 @@ class Reader {
     const auto found = find_bpe_expression(*expression->string());
     if (!found)
       return fail(Code::kUnsupported,
-                  "'{}' cuts texts by the expression {}, which is not known here; known are those of GPT-2 and of "
-                  "cl100k, with one or three digits",
+                  "'{}' cuts texts by the expression {}, which is not known here; known are those of GPT-2, of "
+                  "cl100k, with one or three digits, and of Tekken",
                   name_, in_quotes(*expression->string()));
     vocabulary_.split = *found;
     return {};

@@ -18,7 +18,8 @@ inline constexpr size_t kMaxBpeFileBytes = size_t{32} << 20;
 //
 // - ByteLevel that adds no space, as in Whisper's file.  Pairs are joined by ids (byte_bpe.h), the merges are not read,
 //   and all added tokens are special.
-// - a Sequence of Split, by an expression that bpe_split.h knows, and ByteLevel without an expression (Llama 3, Qwen2);
+// - a Sequence of Split, by an expression that bpe_split.h knows, and ByteLevel without an expression (Llama 3, Qwen2,
+// Tekken);
 //   of Digits, each alone, and ByteLevel (SmolLM2); or of ByteLevel alone.  Pairs are joined by merges.
 //
 // The normaliser is NFC, with a Sequence only, or none; the post-processor is passed over.  The texts are not needed

@@ -82,6 +82,24 @@ size_t gpt2_end(std::string_view text, size_t begin, bool lone_numbers) {
   return space_end(text, begin, end);
 }
 
+// Symbols with line ends behind them, a space before them or not, or white space.
+// `slashes`: slashes may stand among those line ends.
+size_t symbols_or_space_end(std::string_view text, size_t begin, bool slashes) {
+  size_t after = begin;
+  const Kind kind = next_kind(text, after);
+  size_t second = after;
+  const bool leads = text[begin] == ' ' && after < text.size() && next_kind(text, second) == Kind::kOther;
+  if (kind == Kind::kOther || leads) {
+    size_t end = run_end(text, after, Kind::kOther);
+    while (end < text.size() && (is_line_end(text[end]) || (slashes && text[end] == '/'))) ++end;
+    return end;
+  }
+  const size_t end = run_end(text, begin, Kind::kSpace);
+  size_t line = end;
+  while (line > begin && !is_line_end(text[line - 1])) --line;
+  return line > begin ? line : space_end(text, begin, end);
+}
+
 size_t cl100k_end(std::string_view text, size_t begin, size_t most_numbers) {
   if (const size_t size = contraction_any_case(text.substr(begin))) return begin + size;
   size_t after = begin;
@@ -92,19 +110,57 @@ size_t cl100k_end(std::string_view text, size_t begin, size_t most_numbers) {
       if (next_kind(text, next) != kind) break;
     return after;
   }
-  // One character that is no line end may lead letters, a space symbols.
+  // One character that is no line end may lead letters.
   size_t second = after;
   const Kind second_kind = after < text.size() ? next_kind(text, second) : Kind::kSpace;
   if (second_kind == Kind::kLetter && !is_line_end(text[begin])) return run_end(text, second, second_kind);
-  if (kind == Kind::kOther || (text[begin] == ' ' && second_kind == Kind::kOther)) {
-    size_t end = run_end(text, after, Kind::kOther);
-    while (end < text.size() && is_line_end(text[end])) ++end;
-    return end;
+  return symbols_or_space_end(text, begin, false);
+}
+
+// Tekken's classes of word characters.
+enum class Case : uint8_t { kNone, kUpper, kLower, kBoth };
+
+Case case_of(char32_t c) {
+  switch (classify(c)) {
+    case Class::kUpper: return Case::kUpper;
+    case Class::kLower: return Case::kLower;
+    case Class::kOtherLetter:
+    case Class::kMark: return Case::kBoth;
+    default: return Case::kNone;
   }
-  const size_t end = run_end(text, begin, Kind::kSpace);
-  size_t line = end;
-  while (line > begin && !is_line_end(text[line - 1])) --line;
-  return line > begin ? line : space_end(text, begin, end);
+}
+
+// The end of the run of word characters but those of case `other`; `both` becomes the end of its last one of either
+// case.
+size_t case_run_end(std::string_view text, size_t offset, Case other, size_t& both) {
+  for (size_t next = offset; offset < text.size(); offset = next) {
+    const Case own = case_of(decode(text, next));
+    if (own == Case::kNone || own == other) break;
+    if (own == Case::kBoth) both = next;
+  }
+  return offset;
+}
+
+// [US]*[BS]+ from `begin` on, or nothing: where no lower case follows, the last of S ends it.
+size_t lower_word_end(std::string_view text, size_t begin) {
+  size_t both = 0, unused = 0;
+  const size_t capitals = case_run_end(text, begin, Case::kLower, both);
+  const size_t end = case_run_end(text, capitals, Case::kUpper, unused);
+  return end > capitals ? end : both;
+}
+
+size_t tekken_end(std::string_view text, size_t begin) {
+  size_t after = begin, unused = 0;
+  const Kind kind = next_kind(text, after);
+  if (kind == Kind::kNumber) return after;
+  // One character that is no line end may lead a word.
+  const bool leads = kind != Kind::kLetter && !is_line_end(text[begin]);
+  const size_t word = leads ? after : begin;
+  if (const size_t end = lower_word_end(text, word)) return end;
+  if (leads)
+    if (const size_t end = lower_word_end(text, begin)) return end;
+  if (const size_t end = case_run_end(text, word, Case::kLower, unused); end > word) return end;
+  return symbols_or_space_end(text, begin, true);
 }
 
 }  // namespace
@@ -112,6 +168,10 @@ size_t cl100k_end(std::string_view text, size_t begin, size_t most_numbers) {
 std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
   if (expression == R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)")
     return BpeSplit::kGpt2;
+  if (expression == R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+                    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+                    R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)")
+    return BpeSplit::kTekken;
   constexpr std::string_view kBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
   constexpr std::string_view kAfter = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   if (!expression.starts_with(kBefore) || !expression.ends_with(kAfter) ||
@@ -130,6 +190,7 @@ size_t piece_end(std::string_view text, size_t begin, BpeSplit split) {
     case BpeSplit::kSmolLm: return gpt2_end(text, begin, true);
     case BpeSplit::kCl100k: return cl100k_end(text, begin, 3);
     case BpeSplit::kCl100kLoneDigits: return cl100k_end(text, begin, 1);
+    case BpeSplit::kTekken: return tekken_end(text, begin);
   }
   return text.size();
 }

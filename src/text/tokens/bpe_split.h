@@ -18,6 +18,10 @@ enum class BpeSplit : uint8_t {
   kCl100k,
   // The same with \p{N} alone.
   kCl100kLoneDigits,
+  // Mistral's Tekken keeps marks in words and cuts before a capital letter; U is \p{Lu}\p{Lt}, B \p{Ll},
+  // S \p{Lm}\p{Lo}\p{M}:
+  // [^\r\n\p{L}\p{N}]?[US]*[BS]+|[^\r\n\p{L}\p{N}]?[US]+[BS]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+  kTekken,
 };
 
 // By the text of the expression; nothing for any other.

@@ -66,6 +66,7 @@ struct Arrays {
     split = name == "smollm"   ? BpeSplit::kSmolLm
             : name == "llama3" ? BpeSplit::kCl100k
             : name == "qwen2"  ? BpeSplit::kCl100kLoneDigits
+            : name == "tekken" ? BpeSplit::kTekken
                                : BpeSplit::kGpt2;
     const Json& model = *file.find("model");
     const Json::Array& added = *file.find("added_tokens")->array();
@@ -89,12 +90,12 @@ struct Arrays {
   }
 };
 
-constexpr const char* kNames[] = {"gpt2", "smollm", "llama3", "qwen2"};
+constexpr const char* kNames[] = {"gpt2", "smollm", "llama3", "qwen2", "tekken"};
 
 TEST(LanguageBpe, EncodesAsTheLibrary) {
   const Json file = parsed("bpe_texts.json");
   const Json::Array& texts = *file.find("texts")->array();
-  ASSERT_GT(texts.size(), 250u);
+  ASSERT_GT(texts.size(), 400u);
   for (const char* const name : kNames) {
     const ByteBpe bpe = small(name);
     EXPECT_EQ(bpe.size(), 708u);
@@ -133,7 +134,7 @@ TEST(LanguageBpe, TextMakesNoSpecialTokens) {
 
 TEST(LanguageBpe, ArraysEqualTheJson) {
   const Json file = parsed("bpe_texts.json");
-  for (const char* const name : {"smollm", "llama3", "qwen2"}) {
+  for (const char* const name : {"smollm", "llama3", "qwen2", "tekken"}) {
     const Arrays arrays(name);
     const ByteBpe bpe = good(make_bpe(arrays.arrays(), name));
     const ByteBpe json = small(name);
