@@ -59,7 +59,7 @@ struct SpeakerEncoderConfig {
   size_t mels = 128;  // mel_dim
   size_t width = 0;   // enc_dim: of the x-vector, the talker's width
   size_t sample_rate = 24000;
-  // Of the first block, the SE-Res2Net blocks and the aggregation, one of each a block.
+  // One of each a block: the first, the SE-Res2Net blocks, the aggregation.
   std::vector<size_t> channels = {512, 512, 512, 512, 1536};
   std::vector<size_t> kernels = {5, 3, 3, 3, 1};
   std::vector<size_t> dilations = {1, 2, 3, 4, 1};
@@ -96,7 +96,7 @@ struct Config {
 // contradicts itself, such as an id outside its vocabulary.  kLimitExceeded: of the parser of JSON.
 Result<Config> read_config(std::string_view json, const std::string& name);
 
-// What is drawn from unless a request tells otherwise.
+// How a code is drawn unless a request tells otherwise.
 struct DrawSettings {
   bool samples = true;  // false: the largest logit
   float temperature = 0.9f;
@@ -108,7 +108,7 @@ struct GenerationConfig {
   float penalty = 1.05f;     // repetition_penalty, of the talker's codes
   size_t max_frames = 2048;  // max_new_tokens
 };
-// What the file leaves out is as the maker's wrapper has it.  kDataLoss: a value of another type or out of its range.
+// Absent keys are as the maker's wrapper has them.  kDataLoss: a value of another type; kUnsupported: out of its range.
 Result<GenerationConfig> read_generation_config(std::string_view json, const std::string& name);
 
 }  // namespace syrinx::qwen_tts
