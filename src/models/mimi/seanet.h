@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/row_conv.h"
-#include "models/mimi/weights.h"
+#include "models/mimi/seanet_weights.h"
 #include "nn/crew.h"
 #include "nn/runner.h"
 #include "tensor/buffer.h"

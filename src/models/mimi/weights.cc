@@ -1,7 +1,6 @@
 #include "models/mimi/weights.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "tensor/tensor_reader.h"
@@ -16,55 +15,26 @@ class Loader {
  public:
   Loader(const Safetensors& tensors, const std::string& file, Precision precision, kernels::MatrixStore* store)
       : reader_(tensors, file),
-        narrow_(precision != Precision::kF32 && kernels::bf16_rows_are_faster()),
-        store_(store != nullptr ? *store : nothing_) {}
+        store_(store != nullptr ? *store : nothing_),
+        seanet_([this](const std::string& name, const std::vector<size_t>& dims) { return reader_.read(name, dims); },
+                store_, precision != Precision::kF32 && kernels::bf16_rows_are_faster()) {}
   Status status() const { return reader_.status(); }
 
   OwnedMatrix linear(const std::string& name, size_t out, size_t in) {
-    return matrix(name + ".weight", {out, in}, {.columns = out, .channels = in},
-                  [=](size_t n, size_t k, size_t) { return n * in + k; });
+    return seanet_.matrix(name + ".weight", {out, in}, {.columns = out, .channels = in},
+                          [=](size_t n, size_t k, size_t) { return n * in + k; });
   }
   OwnedMatrix quantizer(size_t out, size_t in);
   std::vector<float> upsample(size_t width, size_t taps);
   OwnedMatrix downsample(size_t out, size_t in, size_t taps);
   nn::DecoderWeights transformer(const std::string& name, const nn::TransformerConfig& config);
-  std::vector<SeanetLayer> decoder(const SeanetConfig& config);
-  std::vector<SeanetLayer> encoder(const SeanetConfig& config);
+  SeanetReader& seanet() { return seanet_; }
 
  private:
-  struct ConvShape {
-    size_t out = 0, in = 0, kernel = 0, stride = 1, dilation = 1;
-  };
-  // Packs a tensor of which element index(n, k, t) is the weight of column n, channel k, tap t, or no element: zero.
-  static constexpr size_t kNoElement = std::numeric_limits<size_t>::max();
-  template <class Index>
-  OwnedMatrix matrix(const std::string& tensor, const std::vector<size_t>& dims, const kernels::MatrixShape& shape,
-                     const Index& index, std::span<const float> bias = {}) {
-    return store_.get(tensor, shape, {PanelType::kF32, PanelType::kBf16}, [&]() -> OwnedMatrix {
-      const std::vector<float> weight = reader_.read(tensor, dims);
-      if (weight.empty()) return {};
-      const auto at = [&](size_t n, size_t k, size_t t) {
-        const size_t element = index(n, k, t);
-        return element == kNoElement ? 0.0f : weight[element];
-      };
-      return kernels::pack_exact(shape, at, bias);
-    });
-  }
-  // How what this matrix reads is stored.
-  kernels::RowType row_type(const OwnedMatrix& matrix) const {
-    return narrow_ && matrix.view.type == PanelType::kBf16 ? kernels::RowType::kBf16 : kernels::RowType::kF32;
-  }
-  Conv conv(const std::string& name, const ConvShape& shape, bool elu);
-  Conv transposed(const std::string& name, size_t in, size_t out, size_t stride);
-  Conv from_samples(const std::string& name, size_t out, size_t kernel);
-  Conv to_samples(const std::string& name, size_t in, size_t kernel);
-  void residual_blocks(const std::string& name, size_t& module, size_t width, const SeanetConfig& config,
-                       std::vector<SeanetLayer>& chain);
-
   TensorReader reader_;
-  bool narrow_;  // bf16 is multiplied by bf16
   kernels::MatrixStore nothing_;
   kernels::MatrixStore& store_;
+  SeanetReader seanet_;
 };
 
 // f32: it meets one row, and the vector product takes no bf16.
@@ -89,127 +59,14 @@ std::vector<float> Loader::upsample(size_t width, size_t taps) {
 }
 
 OwnedMatrix Loader::downsample(size_t out, size_t in, size_t taps) {
-  return matrix("mimi.downsample.conv.conv.weight", {out, in, taps}, {.columns = out, .channels = in, .taps = taps},
-                [=](size_t n, size_t k, size_t t) { return (n * in + k) * taps + t; });
-}
-
-Conv Loader::conv(const std::string& name, const ConvShape& s, bool elu) {
-  const std::vector<float> bias = reader_.read(name + ".bias", {s.out});
-  Conv conv{.stride = s.stride,
-            .dilation = s.dilation,
-            .elu = elu,
-            .history = (s.kernel - 1) * s.dilation + 1 - s.stride,
-            .input_width = round_up(s.in, kPanelColumns),
-            .width = round_up(s.out, kPanelColumns)};
-  conv.matrix = matrix(
-      name + ".weight", {s.out, s.in, s.kernel}, {.columns = s.out, .channels = s.in, .taps = s.kernel},
-      [=](size_t n, size_t k, size_t t) { return (n * s.in + k) * s.kernel + t; }, bias);
-  conv.input_type = row_type(conv.matrix);
-  return conv;
-}
-
-// Output row s t + j is W[j] x[t] + W[s + j] x[t - 1]; each of the s rows is padded to whole panels.
-Conv Loader::transposed(const std::string& name, size_t in, size_t out, size_t stride) {
-  const std::vector<float> bias = reader_.read(name + ".bias", {out});
-  const size_t width = round_up(out, kPanelColumns);
-  Conv conv{.up = stride, .elu = true, .history = 1, .input_width = round_up(in, kPanelColumns), .width = width};
-  std::vector<float> biases(stride * width);
-  for (size_t j = 0; j < stride; ++j) std::copy(bias.begin(), bias.end(), biases.begin() + j * width);
-  const auto index = [=](size_t n, size_t k, size_t t) {
-    const size_t phase = n / width, column = n % width;
-    if (column >= out) return kNoElement;
-    return (k * out + column) * 2 * stride + (t == 0 ? stride : 0) + phase;
-  };
-  conv.matrix = matrix(name + ".weight", {in, out, 2 * stride}, {.columns = stride * width, .channels = in, .taps = 2},
-                       index, biases);
-  conv.input_type = row_type(conv.matrix);
-  return conv;
-}
-
-// Over one channel the taps are what stands side by side: a linear layer of `kernel` samples.
-Conv Loader::from_samples(const std::string& name, size_t out, size_t kernel) {
-  const std::vector<float> bias = reader_.read(name + ".bias", {out});
-  Conv conv{.history = kernel - 1, .input_width = 1, .width = round_up(out, kPanelColumns)};
-  conv.matrix = matrix(
-      name + ".weight", {out, 1, kernel}, {.columns = out, .channels = kernel},
-      [=](size_t n, size_t k, size_t) { return n * kernel + k; }, bias);
-  return conv;
-}
-
-Conv Loader::to_samples(const std::string& name, size_t in, size_t kernel) {
-  const std::vector<float> weight = reader_.read(name + ".weight", {1, in, kernel});
-  const std::vector<float> bias = reader_.read(name + ".bias", {1});
-  Conv conv{.elu = true, .history = kernel - 1, .input_width = round_up(in, kPanelColumns), .width = 1};
-  if (weight.empty() || bias.empty()) return conv;
-  conv.dot.resize(kernel * conv.input_width);
-  for (size_t t = 0; t < kernel; ++t)
-    for (size_t k = 0; k < in; ++k) conv.dot[t * conv.input_width + k] = weight[k * kernel + t];
-  conv.dot_bias = bias[0];
-  return conv;
-}
-
-void Loader::residual_blocks(const std::string& name, size_t& module, size_t width, const SeanetConfig& config,
-                             std::vector<SeanetLayer>& chain) {
-  const size_t inner = width / config.compress;
-  size_t dilation = 1;
-  for (size_t j = 0; j < config.residual_layers; ++j, ++module, dilation *= config.dilation_base) {
-    const std::string block = fmt::format("{}.{}.block", name, module);
-    SeanetLayer layer{.module = module};
-    layer.conv = conv(block + ".1.conv",
-                      {.out = inner, .in = width, .kernel = config.residual_kernel, .dilation = dilation}, true);
-    layer.second = conv(block + ".3.conv", {.out = width, .in = inner, .kernel = 1}, true);
-    chain.push_back(std::move(layer));
-  }
-}
-
-std::vector<SeanetLayer> Loader::decoder(const SeanetConfig& config) {
-  const std::string name = "mimi.decoder.model";
-  std::vector<SeanetLayer> chain;
-  size_t width = config.filters << config.ratios.size(), module = 0;
-  const auto add = [&](Conv conv) {
-    SeanetLayer layer{.module = module};
-    layer.conv = std::move(conv);
-    chain.push_back(std::move(layer));
-    ++module;
-  };
-  add(conv(name + ".0.conv", {.out = width, .in = config.width, .kernel = config.kernel}, false));
-  for (const size_t ratio : config.ratios) {
-    ++module;  // the activation
-    add(transposed(fmt::format("{}.{}.convtr", name, module), width, width / 2, ratio));
-    width /= 2;
-    residual_blocks(name, module, width, config, chain);
-  }
-  ++module;
-  add(to_samples(fmt::format("{}.{}.conv", name, module), width, config.last_kernel));
-  return chain;
-}
-
-std::vector<SeanetLayer> Loader::encoder(const SeanetConfig& config) {
-  const std::string name = "mimi.encoder.model";
-  std::vector<SeanetLayer> chain;
-  size_t width = config.filters, module = 0;
-  const auto add = [&](Conv conv) {
-    SeanetLayer layer{.module = module};
-    layer.conv = std::move(conv);
-    chain.push_back(std::move(layer));
-    ++module;
-  };
-  const auto next = [&] { return fmt::format("{}.{}.conv", name, module); };
-  add(from_samples(next(), width, config.kernel));
-  for (auto ratio = config.ratios.rbegin(); ratio != config.ratios.rend(); ++ratio) {
-    residual_blocks(name, module, width, config, chain);
-    ++module;  // the activation
-    add(conv(next(), {.out = 2 * width, .in = width, .kernel = 2 * *ratio, .stride = *ratio}, true));
-    width *= 2;
-  }
-  ++module;
-  add(conv(next(), {.out = config.width, .in = width, .kernel = config.last_kernel}, true));
-  return chain;
+  return seanet_.matrix("mimi.downsample.conv.conv.weight", {out, in, taps},
+                        {.columns = out, .channels = in, .taps = taps},
+                        [=](size_t n, size_t k, size_t t) { return (n * in + k) * taps + t; });
 }
 
 nn::DecoderWeights Loader::transformer(const std::string& name, const nn::TransformerConfig& config) {
   nn::DecoderWeights weights;
-  kernels::RowType rows = narrow_ ? kernels::RowType::kBf16 : kernels::RowType::kF32;
+  kernels::RowType rows = seanet_.narrow() ? kernels::RowType::kBf16 : kernels::RowType::kF32;
   for (size_t i = 0; i < config.layers; ++i) {
     const std::string layer = fmt::format("{}.transformer.layers.{}", name, i);
     const auto vector = [&](const char* part) { return reader_.read(layer + part, {config.width}); };
@@ -226,7 +83,7 @@ nn::DecoderWeights Loader::transformer(const std::string& name, const nn::Transf
     l.up = linear(layer + ".linear1", config.hidden, config.width);
     l.down = linear(layer + ".linear2", config.width, config.hidden);
     for (const OwnedMatrix* m : {&l.in, &l.out, &l.up, &l.down})
-      rows = std::min(rows, row_type(*m));  // f32 where one of them is
+      rows = std::min(rows, seanet_.row_type(*m));  // f32 where one of them is
     weights.layers.push_back(std::move(l));
   }
   weights.shape = {.width = config.width,
@@ -272,7 +129,7 @@ Result<DecoderWeights> DecoderWeights::load(const Safetensors& tensors, const st
   weights.quantizer = loader.quantizer(config.outer_width, config.latent);
   weights.upsample = loader.upsample(config.outer_width, 2 * config.resample_stride());
   weights.transformer = loader.transformer("mimi.decoder_transformer", config.decoder_transformer);
-  weights.seanet = loader.decoder(config.decoder);
+  weights.seanet = loader.seanet().decoder("mimi.decoder.model", config.decoder);
   SYRINX_TRY_VOID(loader.status());
   if (store != nullptr) weights.packed = store->file();
   weights.panels = gather(weights.transformer, weights.seanet);
@@ -285,7 +142,7 @@ Result<EncoderWeights> EncoderWeights::load(const Safetensors& tensors, const st
   Loader loader(tensors, file, precision, nullptr);
   EncoderWeights weights;
   weights.config = config;
-  weights.seanet = loader.encoder(config.encoder);
+  weights.seanet = loader.seanet().encoder("mimi.encoder.model", config.encoder);
   weights.transformer = loader.transformer("mimi.encoder_transformer", config.encoder_transformer);
   weights.downsample = loader.downsample(config.inner_width, config.encoder.width, 2 * config.resample_stride());
   SYRINX_TRY_VOID(loader.status());

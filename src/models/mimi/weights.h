@@ -8,30 +8,18 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/matrix_store.h"
 #include "kernels/pack.h"
-#include "kernels/row_conv.h"
 #include "models/mimi/config.h"
-#include "nn/causal_conv.h"
+#include "models/mimi/seanet_weights.h"
 #include "nn/decoder_weights.h"
 #include "tensor/precision.h"
 #include "tensor/safetensors.h"
 
 namespace syrinx::mimi {
-
-// Matrices are bf16 where the checkpoint's weights are, else f32 (kernels/pack.h).
-using Conv = nn::CausalConv;
-
-// One entry of the chain that a SEANet is: a convolution, or x + second(conv(x)).
-struct SeanetLayer {
-  size_t module = 0;  // its number in the maker's list, which also counts the activations
-  Conv conv{};
-  std::optional<Conv> second{};  // 1 x 1, without history
-};
 
 struct DecoderWeights {
   Config config;
