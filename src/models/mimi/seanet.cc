@@ -105,7 +105,8 @@ void Seanet::run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> 
     }
     if (part.rank != 0) return;
     put_history(state, 0);
-    std::fill_n(plane(0) + first.input_bytes(rows), kSlackBytes, std::byte{0});
+    std::fill_n(plane(0) + first.input_bytes(round_up(rows, first.stride)), kSlackBytes, std::byte{0});
+    fill_stride(0, rows);
   });
   const Task task{.state = state, .out = out, .stage = stage, .probe = probe};
   if (!in_pieces() || probe) {
@@ -123,12 +124,21 @@ void Seanet::put_history(const SeanetState& state, size_t layer) {
   std::copy_n(state.histories.data() + histories_at_[layer], bytes, plane(layer) - bytes);
 }
 
+// Zeros behind `rows` rows of what a layer reads, up to its stride.
+void Seanet::fill_stride(size_t layer, size_t rows) {
+  const Conv& conv = chain_[layer].conv;
+  const size_t missing = round_up(rows, conv.stride) - rows;
+  std::fill_n(plane(layer) + conv.input_bytes(rows), conv.input_bytes(missing), std::byte{0});
+}
+
 size_t Seanet::run_layers(nn::Crew::Seat& seat, const Task& task, Range layers, Range taken, size_t first) {
   size_t rows = taken.end - taken.begin;
   for (size_t i = layers.begin; i < layers.end; ++i) {
     const SeanetLayer& layer = chain_[i];
     const Conv& conv = layer.conv;
     const bool last = i + 1 == chain_.size();
+    const size_t filled = round_up(rows, conv.stride);
+    const size_t made = layer.second ? rows : filled / conv.stride * conv.up;
     const std::byte* const read = plane(i) + (i == layers.begin ? conv.input_bytes(taken.begin) : 0);
     Target to{.output = task.out.data() + first};
     if (!last) {
@@ -142,15 +152,18 @@ size_t Seanet::run_layers(nn::Crew::Seat& seat, const Task& task, Range layers, 
       if (part.rank == 0) {
         std::copy_n(read + conv.input_bytes(rows) - conv.kept_bytes(), conv.kept_bytes(),
                     task.state.histories.data() + histories_at_[i]);
-        if (!last) put_history(task.state, i + 1);
+        if (!last) {
+          put_history(task.state, i + 1);
+          fill_stride(i + 1, made);
+        }
       }
       if (layer.second) {
         residual_block(part, layer, read, rows, to);
       } else {
-        conv.run(part, read, rows, to);
+        conv.run(part, read, filled, to);
       }
     });
-    if (!layer.second) rows = rows / conv.stride * conv.up;
+    rows = made;
     if (!task.probe) continue;
     const size_t width = layer.second ? layer.second->width : conv.width;
     seat.stage([&](const nn::Part& part) {

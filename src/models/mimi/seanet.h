@@ -36,8 +36,9 @@ class Seanet {
   static void reset(SeanetState& state);
 
   // One member's walk: takes rows written in an earlier stage, of the first layer's input_width at any stride, and
-  // writes the last layer's rows to `out`.  Rows of `out` are padded to 32 floats, or samples side by side.  Allocates
-  // nothing.
+  // writes the last layer's rows to `out`.  Rows of `out` are padded to 32 floats, or samples side by side.  In the
+  // last pass of a recording, zeros fill up each layer's rows to its stride, so that it makes ceil(rows / stride).
+  // Allocates nothing.
   void run(nn::Crew::Seat& seat, SeanetState& state, View<const float, 2> in, View<float, 2> out,
            std::string_view stage, const Probe& probe);
 
@@ -59,6 +60,7 @@ class Seanet {
   // `task.out` from number `first` on.  Gives back how many rows were made.
   size_t run_layers(nn::Crew::Seat& seat, const Task& task, Range layers, Range taken, size_t first);
   void put_history(const SeanetState& state, size_t layer);
+  void fill_stride(size_t layer, size_t rows);
   void residual_block(const nn::Part& part, const SeanetLayer& layer, const std::byte* in, size_t rows,
                       const Target& to);
 
