@@ -1,0 +1,165 @@
+// Every stage of the codec's encoder against the maker's, which takes a recording as a whole.
+#include "models/qwen_tts/codec_encoder.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "../allocation_count.h"
+#include "clone_fixture.h"
+
+namespace syrinx::qwen_tts {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double kBound = 1e-5;
+constexpr size_t kFrame = 1920;
+
+std::shared_ptr<const CodecEncoderWeights> load() {
+  const Tensors tensors = Tensors::of_codec();
+  nn::WeightReader reader(tensors.source(), nullptr);
+  auto weights = CodecEncoderWeights::load(reader, encoder_config());
+  EXPECT_TRUE(reader.faults().empty()) << reader.faults().text();
+  EXPECT_THAT(tensors.unknown(reader, "encoder."), IsEmpty());
+  return std::make_shared<const CodecEncoderWeights>(std::move(weights));
+}
+
+// In pieces of so many frames.
+std::vector<int32_t> codes_of(CodecEncoder& encoder, std::span<const float> samples, size_t piece = 1000) {
+  auto state = encoder.make_state(samples.size());
+  EXPECT_TRUE(state) << state.error().message;
+  std::vector<int32_t> codes(encoder.frames(samples.size()) * encoder.codebooks());
+  if (!state) return codes;
+  for (size_t at = 0; at < samples.size(); at += piece * kFrame) {
+    const std::span<const float> part = samples.subspan(at, std::min(piece * kFrame, samples.size() - at));
+    encoder.encode(*state, part,
+                   {&codes[at / kFrame * encoder.codebooks()], {encoder.frames(part.size()), encoder.codebooks()}});
+  }
+  return codes;
+}
+
+class QwenCodecStages : public testing::TestWithParam<std::pair<const char*, size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Lengths, QwenCodecStages,
+                         testing::Values(std::pair("short", kShort), std::pair("long", kLong)));
+
+TEST_P(QwenCodecStages, EveryStageAgrees) {
+  const auto& [name, samples] = GetParam();
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  CodecEncoder encoder(load(), runner);
+  SeenStages seen;
+  encoder.set_probe(
+      [&, prefix = std::string(name) + "."](std::string_view stage, size_t index, View<const float, 2> rows) {
+        seen.add(prefix + std::string(stage) + (stage == "downsample" ? "" : "." + std::to_string(index)), rows);
+      });
+  EXPECT_EQ(codes_of(encoder, recording(samples)), maker().get<int32_t>(std::string(name) + ".codes"));
+  EXPECT_EQ(count_within(seen.differences(maker().tensors()), kBound), 10u + 2 + 1);
+}
+
+TEST(QwenCodecEncoder, RecordingsEndAnywhere) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  CodecEncoder encoder(load(), runner);
+  for (const size_t samples : {1, 700, 1919, 1920, 1921, 2400, 4799, 9601, 12345})
+    EXPECT_EQ(codes_of(encoder, recording(samples)), maker().get<int32_t>("codes." + std::to_string(samples)))
+        << samples;
+}
+
+// Latents are compared, for codes would hide what differs little.
+TEST(QwenCodecEncoder, PiecesAndThreadsChangeNothing) {
+  const std::vector<float> all = recording(40 * kFrame);
+  const auto weights = load();
+  for (const size_t samples : {40 * kFrame, 25 * kFrame + 1, 24 * kFrame + 961}) {
+    const std::span<const float> part = std::span(all).first(samples);
+    std::vector<float> first;
+    std::vector<int32_t> first_codes;
+    for (const int threads : {1, 2, 3}) {
+      ThreadTeam team(threads);
+      nn::Runner runner(team);
+      CodecEncoder encoder(weights, runner);
+      for (const size_t piece : {1000, 1, 5, 24}) {
+        std::vector<float> latents;
+        encoder.set_probe([&](std::string_view stage, size_t, View<const float, 2> rows) {
+          if (stage != "downsample") return;
+          for (size_t i = 0; i < rows.extent(0); ++i)
+            latents.insert(latents.end(), rows.row(i), rows.row(i) + rows.extent(1));
+        });
+        const std::vector<int32_t> codes = codes_of(encoder, part, piece);
+        if (first.empty()) {
+          first = latents;
+          first_codes = codes;
+        }
+        ASSERT_EQ(latents, first) << samples << " samples, " << piece << " frames a call, " << threads << " threads";
+        ASSERT_EQ(codes, first_codes);
+      }
+      encoder.set_probe({});
+      ASSERT_EQ(codes_of(encoder, part), first_codes);
+    }
+  }
+}
+
+TEST(QwenCodecEncoder, NothingIsAllocatedInAStep) {
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  size_t jobs = 0;
+  runner.set_between([&] { ++jobs; });
+  CodecEncoder encoder(load(), runner);
+  const std::vector<float> samples = recording(30 * kFrame);
+  std::vector<int32_t> codes(encoder.frames(samples.size()) * encoder.codebooks());
+  auto state = encoder.make_state(samples.size());
+  ASSERT_TRUE(state);
+  const size_t before = allocation_count();
+  encoder.encode(*state, samples, {codes.data(), {30, encoder.codebooks()}});
+  EXPECT_EQ(allocation_count() - before, 0u);
+  EXPECT_EQ(jobs, 10u + 3 + 3);  // three frames of the SEANet, twelve of the rest
+}
+
+TEST(QwenCodecEncoder, TooLongRecordingsAreRefused) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const CodecEncoder encoder(load(), runner);
+  EXPECT_TRUE(encoder.make_state(size_t{8191} * 960));
+  const auto state = encoder.make_state(size_t{8191} * 960 + 1);
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code, Code::kLimitExceeded);
+  EXPECT_THAT(state.error().message, HasSubstr("too long for the codec, at most 7863360 can be encoded"));
+}
+
+std::string faults_of(const Tensors& tensors, const CodecEncoderConfig& config = encoder_config()) {
+  return tensors.faults([&](nn::WeightReader& reader) { CodecEncoderWeights::load(reader, config); });
+}
+
+TEST(QwenCodecEncoderWeights, MissingAndMisshapedTensorsAreNamed) {
+  Tensors tensors = Tensors::of_codec();
+  EXPECT_EQ(faults_of(tensors), "");
+  const std::string acoustic = "encoder.quantizer.acoustic_residual_vector_quantizer.";
+  tensors.remove("encoder.encoder.layers.7.block.1.conv.bias");
+  tensors.remove("encoder.encoder_transformer.layers.1.self_attn.k_proj.weight");
+  tensors.remove(acoustic + "layers.14.codebook.cluster_usage");
+  tensors.reshape("encoder.downsample.conv.weight", {32, 128});
+  tensors.reshape(acoustic + "input_proj.weight", {8, 32});
+  const std::string faults = faults_of(tensors);
+  EXPECT_THAT(faults, HasSubstr("encoder.encoder.layers.7.block.1.conv.bias is missing"));
+  EXPECT_THAT(faults, HasSubstr("encoder.encoder_transformer.layers.1.self_attn.k_proj.weight is missing"));
+  EXPECT_THAT(faults, HasSubstr("layers.14.codebook.cluster_usage is missing"));
+  EXPECT_THAT(faults, HasSubstr("encoder.downsample.conv.weight has the shape [32, 128], not [32, 32, 4]"));
+  EXPECT_THAT(faults, HasSubstr("input_proj.weight has the shape [8, 32], not [8, 32, 1]"));
+}
+
+TEST(QwenCodecEncoderWeights, UnusedCodebooksMayBeMissing) {
+  Tensors tensors = Tensors::of_codec();
+  tensors.remove("encoder.quantizer.acoustic_residual_vector_quantizer.layers.15.codebook.embed_sum");
+  EXPECT_EQ(faults_of(tensors), "");
+}
+
+TEST(QwenCodecEncoderWeights, LayersOfTooManyNumbersAreRefused) {
+  CodecEncoderConfig config = encoder_config();
+  config.filters = 2048;
+  config.ratios = {32, 32, 32};
+  EXPECT_THAT(faults_of(Tensors::of_codec(), config), HasSubstr("numbers of a frame, at most 67108864 can be run"));
+}
+
+}  // namespace
+}  // namespace syrinx::qwen_tts
