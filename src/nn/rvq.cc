@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "kernels/argmax.h"
-#include "kernels/conv.h"
 #include "kernels/pack_rows.h"
+#include "kernels/row_conv.h"
 
 namespace syrinx::nn {
 
@@ -46,22 +46,30 @@ void Rvq::decode(std::span<const int32_t> codes, std::span<float> out) const {
   }
 }
 
-size_t Rvq::scratch_size() const { return round_up(width_, kPanelColumns) + round_up(bins(), kPanelColumns); }
+size_t Rvq::scratch_size(size_t vectors) const {
+  return vectors * (round_up(width_, kPanelColumns) + round_up(bins(), kPanelColumns));
+}
 
-void Rvq::encode(std::span<float> rest, std::span<int32_t> codes, std::span<float> scratch) const {
-  SYRINX_CHECK(codes.size() <= nearness_.size() && rest.size() == width_ && scratch.size() >= scratch_size(),
-               "{} codes of {}, scratch {}", codes.size(), rest.size(), scratch.size());
-  float* const x = scratch.data();
-  float* const near = x + round_up(width_, kPanelColumns);
-  std::fill(x + width_, near, 0.0f);
-  for (size_t level = 0; level < codes.size(); ++level) {
+void Rvq::encode(View<float, 2> rests, View<int32_t, 2> codes, std::span<float> scratch) const {
+  const size_t count = rests.extent(0), levels = codes.extent(1);
+  SYRINX_CHECK(levels <= nearness_.size() && codes.extent(0) == count && rests.extent(1) == width_ &&
+                   scratch.size() >= scratch_size(count),
+               "{} codes of {} vectors of {}, scratch {}", levels, count, rests.extent(1), scratch.size());
+  const View<float, 2> x(scratch.data(), {count, round_up(width_, kPanelColumns)});
+  const View<float, 2> near(x.data() + x.size(), {count, round_up(bins(), kPanelColumns)});
+  std::fill_n(x.data(), x.size(), 0.0f);
+  for (size_t level = 0; level < levels; ++level) {
     const PackedMatrix& matrix = nearness_[level].view;
-    std::copy(rest.begin(), rest.end(), x);
-    kernels::gemv(matrix, x, nullptr, near, {0, matrix.panel_count()}, {});
-    const size_t code = kernels::argmax({near, bins()}).index;
-    codes[level] = static_cast<int32_t>(code);
-    const float* const row = codebooks_[level].data() + code * width_;
-    for (size_t i = 0; i < width_; ++i) rest[i] -= row[i];
+    for (size_t n = 0; n < count; ++n) std::copy_n(rests.row(n), width_, x.row(n));
+    const kernels::RowConv products{
+        .input = x.data(), .rows = count, .row_step = x.stride(0), .output = near.data(), .stride = near.stride(0)};
+    kernels::row_conv(matrix, products, {0, count}, {0, matrix.panel_count()});
+    for (size_t n = 0; n < count; ++n) {
+      const size_t code = kernels::argmax({near.row(n), bins()}).index;
+      codes.row(n)[level] = static_cast<int32_t>(code);
+      const float* const row = codebooks_[level].data() + code * width_;
+      for (size_t i = 0; i < width_; ++i) rests.row(n)[i] -= row[i];
+    }
   }
 }
 

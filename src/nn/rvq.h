@@ -8,6 +8,7 @@
 
 #include "base/thread_team.h"
 #include "kernels/pack.h"
+#include "tensor/view.h"
 
 namespace syrinx::nn {
 
@@ -29,12 +30,12 @@ class Rvq {
   // out [width].
   void decode(std::span<const int32_t> codes, std::span<float> out) const;
 
-  // Floats of scratch of encode().
-  size_t scratch_size() const;
-  // codes [n]: at each level the row nearest to what the levels before have left of `rest` [width], the first of
-  // equals; `rest` is what remains.  Distances are of float sums: of rows that are equally near to 1e-6 of their
-  // squares either may be taken.  Allocates nothing.
-  void encode(std::span<float> rest, std::span<int32_t> codes, std::span<float> scratch) const;
+  // Floats of scratch of encode() for so many vectors.
+  size_t scratch_size(size_t vectors) const;
+  // codes [N, n]: at each level the row nearest to what the levels before have left of `rests` [N, width], the first of
+  // equals; `rests` are what remains.  All N read a codebook once; codes of one do not depend on the others.  Distances
+  // are of float sums: of rows that are equally near to 1e-6 of their squares either may be taken.  Allocates nothing.
+  void encode(View<float, 2> rests, View<int32_t, 2> codes, std::span<float> scratch) const;
 
  private:
   size_t width_;

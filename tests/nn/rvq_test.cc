@@ -36,12 +36,12 @@ TEST(Rvq, CodesNameNearestRowOfEachLevel) {
   ThreadTeam team(1);
   const auto books = codebooks();
   const Rvq rvq(books, kWidth, team);
-  std::vector<float> scratch(rvq.scratch_size());
+  std::vector<float> scratch(rvq.scratch_size(1));
   for (uint32_t n = 0; n < 50; ++n) {
     const std::vector<float> x = random_values(kWidth, 100 + n);
     std::vector<float> rest = x, left = x;
     std::vector<int32_t> codes(kLevels);
-    rvq.encode(rest, codes, scratch);
+    rvq.encode({rest.data(), {1, kWidth}}, {codes.data(), {1, kLevels}}, scratch);
     for (size_t level = 0; level < kLevels; ++level) {
       const float* const taken = books[level].data() + static_cast<size_t>(codes[level]) * kWidth;
       const double own = distance(taken, left);
@@ -58,6 +58,20 @@ TEST(Rvq, CodesNameNearestRowOfEachLevel) {
   }
 }
 
+TEST(Rvq, VectorsDoNotDependOnOthers) {
+  ThreadTeam team(1);
+  const Rvq rvq(codebooks(), kWidth, team);
+  constexpr size_t kVectors = 30;
+  const std::vector<float> x = random_values(kVectors * kWidth, 200);
+  std::vector<float> rests = x, alone = x, scratch(rvq.scratch_size(kVectors));
+  std::vector<int32_t> codes(kVectors * kLevels), codes_alone = codes;
+  rvq.encode({rests.data(), {kVectors, kWidth}}, {codes.data(), {kVectors, kLevels}}, scratch);
+  for (size_t n = 0; n < kVectors; ++n)
+    rvq.encode({&alone[n * kWidth], {1, kWidth}}, {&codes_alone[n * kLevels], {1, kLevels}}, scratch);
+  EXPECT_EQ(codes, codes_alone);
+  EXPECT_EQ(rests, alone);
+}
+
 TEST(Rvq, FirstOfEqualRowsIsTaken) {
   ThreadTeam team(1);
   const std::vector<float> row = random_values(kWidth, 9);
@@ -65,10 +79,10 @@ TEST(Rvq, FirstOfEqualRowsIsTaken) {
   for (const size_t bin : {11, 40})
     std::copy(row.begin(), row.end(), book.begin() + static_cast<ptrdiff_t>(bin * kWidth));
   const Rvq rvq({book}, kWidth, team);
-  std::vector<float> scratch(rvq.scratch_size()), rest = row;
+  std::vector<float> scratch(rvq.scratch_size(1)), rest = row;
   int32_t code = -1;
   const size_t before = allocation_count();
-  rvq.encode(rest, {&code, 1}, scratch);
+  rvq.encode({rest.data(), {1, kWidth}}, {&code, {1, 1}}, scratch);
   EXPECT_EQ(allocation_count() - before, 0u);
   EXPECT_EQ(code, 11);
   EXPECT_EQ(rest, std::vector<float>(kWidth));
