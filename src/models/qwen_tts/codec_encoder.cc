@@ -5,13 +5,14 @@
 
 #include "base/check.h"
 #include "kernels/row_conv.h"
+#include "nn/rows.h"
 
 namespace syrinx::qwen_tts {
 namespace {
 
 // The SEANet's rows of three frames stay in the cache, and are a job of some milliseconds.  The transformer's matrices
 // are read once for four times as many: 24 rows are two blocks of the kernel.
-constexpr size_t kPieceFrames = 3, kPassFrames = 12;
+constexpr size_t kPieceFrames = 3, kPassFrames = 12, kJobLayers = 4;
 static_assert(kPassFrames % kPieceFrames == 0);
 // Attention rounds a row that is alone in a pass otherwise than one of several.  The last position of a recording may
 // be alone: then a copy of it goes through as well, for which there is room.
@@ -25,7 +26,7 @@ CodecEncoder::CodecEncoder(std::shared_ptr<const CodecEncoderWeights> weights, n
       crew_(runner.team()),
       seanet_(w_->seanet, kPieceFrames * w_->config.frame_samples(), runner),
       transformer_(w_->transformer, runner, {.rows = kPassFrames * w_->config.downsample}),
-      searches_((w_->acoustic->scratch_size() + w_->config.row_width) * static_cast<size_t>(runner.team().size())) {
+      searches_(w_->acoustic->scratch_size(kPassFrames) * static_cast<size_t>(runner.team().size())) {
   const CodecEncoderConfig& c = w_->config;
   positions_.prepare((1 + kPassFrames) * c.downsample, c.width, kernels::Storage::kF32);
   latents_.prepare(kPassFrames, c.width, kernels::Storage::kF32);
@@ -73,16 +74,23 @@ void CodecEncoder::encode(CodecEncoderState& state, std::span<const float> sampl
     if (positions < kLeastRows) std::copy_n(x.row(0), x.stride(0), x.row(1));
     const nn::Decoder::Rows rows{.cache = &state.transformer, .count = x.extent(0)};
     transformer_.begin(w_->transformer, {&rows, 1}, nn::Decoder::Output::kRows);
-    runner_.team().run([&](int member) {
-      nn::Crew::Seat seat = crew_.everyone(member);
-      transformer_.work(seat);
-    });
+    run_transformer();
     transformer_.end();
-    runner_.between();
     runner_.team().run([&](int member) {
       nn::Crew::Seat seat = crew_.everyone(member);
       downsample(seat, state, begins, positions);
       seat.stage([&](const nn::Part& share) { quantise(share, out); });
+    });
+    runner_.between();
+  }
+}
+
+void CodecEncoder::run_transformer() {
+  const size_t layers = w_->transformer.layers.size(), at_once = runner_.cut() ? kJobLayers : layers;
+  for (size_t layer = 0; layer < layers; layer += at_once) {
+    runner_.team().run([&](int member) {
+      nn::Crew::Seat seat = crew_.everyone(member);
+      transformer_.work(seat, {layer, std::min(layer + at_once, layers)});
     });
     runner_.between();
   }
@@ -147,16 +155,17 @@ void CodecEncoder::downsample(nn::Crew::Seat& seat, CodecEncoderState& state, bo
 void CodecEncoder::quantise(const nn::Part& part, View<int32_t, 2> codes) {
   const size_t width = w_->config.row_width;
   const Range own = part.split(codes.extent(0));
-  const std::span<float> scratch = searches_.span().subspan(
-      static_cast<size_t>(part.member) * (w_->acoustic->scratch_size() + width), w_->acoustic->scratch_size() + width);
-  const std::span<float> rest = scratch.first(width), search = scratch.subspan(width);
-  for (size_t i = own.begin; i < own.end; ++i) {
-    const std::span<int32_t> frame(codes.row(i), codes.extent(1));
-    std::copy_n(projected_.f32(i), width, rest.data());
-    w_->semantic->encode(rest, frame.first(1), search);
-    std::copy_n(projected_.f32(i) + width, width, rest.data());
-    w_->acoustic->encode(rest, frame.subspan(1), search);
-  }
+  const size_t count = own.end - own.begin;
+  if (count == 0) return;
+  const size_t scratch_size = w_->acoustic->scratch_size(kPassFrames);
+  const std::span<float> scratch =
+      searches_.span().subspan(static_cast<size_t>(part.member) * scratch_size, scratch_size);
+  const auto search = [&](const nn::Rvq& codebooks, size_t first, size_t column) {
+    codebooks.encode(nn::columns_of(projected_, own.begin, count, column, width),
+                     {codes.row(own.begin) + first, {count, codebooks.levels()}, {codes.stride(0), 1}}, scratch);
+  };
+  search(*w_->semantic, 0, 0);
+  search(*w_->acoustic, 1, width);
 }
 
 }  // namespace syrinx::qwen_tts

@@ -49,6 +49,7 @@ class CodecEncoder {
  private:
   static size_t pieces_of(size_t count, size_t size) { return (count + size - 1) / size; }
   void run_seanet(CodecEncoderState& state, std::span<const float> samples, View<float, 2> positions);
+  void run_transformer();
   void keep_positions(CodecEncoderState& state, bool first, size_t positions);
   void downsample(nn::Crew::Seat& seat, CodecEncoderState& state, bool first, size_t positions);
   void quantise(const nn::Part& part, View<int32_t, 2> codes);
