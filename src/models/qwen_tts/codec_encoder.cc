@@ -26,7 +26,7 @@ CodecEncoder::CodecEncoder(std::shared_ptr<const CodecEncoderWeights> weights, n
       crew_(runner.team()),
       seanet_(w_->seanet, kPieceFrames * w_->config.frame_samples(), runner),
       transformer_(w_->transformer, runner, {.rows = kPassFrames * w_->config.downsample}),
-      searches_(w_->acoustic->scratch_size(kPassFrames) * static_cast<size_t>(runner.team().size())) {
+      searches_(w_->acoustic.scratch_size(kPassFrames) * static_cast<size_t>(runner.team().size())) {
   const CodecEncoderConfig& c = w_->config;
   positions_.prepare((1 + kPassFrames) * c.downsample, c.width, kernels::Storage::kF32);
   latents_.prepare(kPassFrames, c.width, kernels::Storage::kF32);
@@ -157,15 +157,15 @@ void CodecEncoder::quantise(const nn::Part& part, View<int32_t, 2> codes) {
   const Range own = part.split(codes.extent(0));
   const size_t count = own.end - own.begin;
   if (count == 0) return;
-  const size_t scratch_size = w_->acoustic->scratch_size(kPassFrames);
+  const size_t scratch_size = w_->acoustic.scratch_size(kPassFrames);
   const std::span<float> scratch =
       searches_.span().subspan(static_cast<size_t>(part.member) * scratch_size, scratch_size);
   const auto search = [&](const nn::Rvq& codebooks, size_t first, size_t column) {
     codebooks.encode(nn::columns_of(projected_, own.begin, count, column, width),
                      {codes.row(own.begin) + first, {count, codebooks.levels()}, {codes.stride(0), 1}}, scratch);
   };
-  search(*w_->semantic, 0, 0);
-  search(*w_->acoustic, 1, width);
+  search(w_->semantic, 0, 0);
+  search(w_->acoustic, 1, width);
 }
 
 }  // namespace syrinx::qwen_tts

@@ -1,7 +1,7 @@
 // The codec's encoder: a recording becomes frames of codes (spec qwen3-tts.md, section 5.3; transformers' MimiModel,
 // with the maker's choice of codebooks).  The maker runs it over the whole recording; here it is carried on by some
-// frames a pass, which gives the same codes and bounds its memory but for the keys and values of all positions: 2 MB a
-// second at the published sizes.
+// frames a pass, which gives the same codes and bounds its memory but for the keys and values of all positions: 0.8 MB
+// a second at the published sizes.
 //
 // Weights are shared; a state belongs to a recording; an encoder is the scratch of one thread and runs on the team of
 // its runner, in jobs between which others may have the team (nn/runner.h).  Codes do not depend on threads, nor on the

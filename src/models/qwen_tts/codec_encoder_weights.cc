@@ -81,7 +81,6 @@ class Loader {
   Loader(nn::WeightReader& reader, const CodecEncoderConfig& config) : reader_(reader), c_(config) {}
 
   std::vector<mimi::SeanetLayer> seanet() {
-    reader_.know_prefix(kName + "encoder.layers.");
     return mimi::SeanetReader(
                [&](const std::string& name, const std::vector<size_t>& dims) { return reader_.values(name, dims); },
                reader_.store(), false)
@@ -117,8 +116,8 @@ class Loader {
                         });
   }
 
-  // None where a codebook is not as it should be.
-  std::optional<nn::Rvq> codebooks(const char* kind, size_t levels) {
+  // The rows of so many codebooks; of those that are as they should be.
+  std::vector<std::vector<float>> codebooks(const char* kind, size_t levels) {
     std::vector<std::vector<float>> rows;
     for (size_t i = 0; i < levels; ++i) {
       const std::string name = fmt::format("{}layers.{}.codebook.", quantizer(kind), i);
@@ -126,9 +125,7 @@ class Loader {
       const std::vector<float> sums = reader_.values(name + "embed_sum", {c_.codebook_size, c_.row_width});
       if (!usage.empty() && !sums.empty()) rows.push_back(nn::codebook_rows(sums, usage));
     }
-    reader_.know_prefix(quantizer(kind));  // its other codebooks, and the way back
-    if (rows.size() != levels) return {};
-    return nn::Rvq(std::move(rows), c_.row_width, reader_.team());
+    return rows;
   }
 
  private:
@@ -138,23 +135,32 @@ class Loader {
 
 }  // namespace
 
-CodecEncoderWeights CodecEncoderWeights::load(nn::WeightReader& reader, const CodecEncoderConfig& config) {
-  CodecEncoderWeights weights;
-  weights.config = config;
-  if (largest_layer(config) > kMaxLayerNumbers) {
-    reader.faults().note(fmt::format("a layer of the encoder makes {} numbers of a frame, at most {} can be run",
-                                     largest_layer(config), kMaxLayerNumbers));
-    return weights;
-  }
-  Loader loader(reader, config);
-  weights.seanet = loader.seanet();
-  weights.transformer =
-      nn::DecoderWeights::load(reader, transformer_shape(config.transformer), transformer_names(), Precision::kF32);
-  weights.downsample = loader.downsample();
-  weights.projections = loader.projections();
-  weights.semantic = loader.codebooks("semantic", 1);
-  weights.acoustic = loader.codebooks("acoustic", config.used_codebooks - 1);
-  return weights;
+Result<CodecEncoderWeights> CodecEncoderWeights::load(nn::TensorSource source, const std::string& file,
+                                                      const CodecConfig& config, kernels::MatrixStore* store) {
+  SYRINX_TRY_VOID(check(config, file));
+  const CodecEncoderConfig& c = config.encoder;
+  if (largest_layer(c) > kMaxLayerNumbers)
+    return fail(Code::kLimitExceeded, "'{}': a layer of the codec's encoder makes {} numbers of a frame, at most {}",
+                file, largest_layer(c), kMaxLayerNumbers);
+  nn::WeightReader reader(std::move(source), store);
+  Loader loader(reader, c);
+  std::vector<mimi::SeanetLayer> seanet = loader.seanet();
+  nn::DecoderWeights transformer =
+      nn::DecoderWeights::load(reader, transformer_shape(c.transformer), transformer_names(), Precision::kF32);
+  kernels::OwnedMatrix downsample = loader.downsample(), projections = loader.projections();
+  std::vector<std::vector<float>> semantic = loader.codebooks("semantic", 1);
+  std::vector<std::vector<float>> acoustic = loader.codebooks("acoustic", c.used_codebooks - 1);
+  if (!reader.faults().empty())
+    return fail(Code::kDataLoss, "'{}' does not hold the codec that its configuration describes: {}; download it again",
+                file, reader.faults().text());
+  return CodecEncoderWeights{.config = c,
+                             .seanet = std::move(seanet),
+                             .transformer = std::move(transformer),
+                             .downsample = std::move(downsample),
+                             .projections = std::move(projections),
+                             .semantic = nn::Rvq(std::move(semantic), c.row_width, reader.team()),
+                             .acoustic = nn::Rvq(std::move(acoustic), c.row_width, reader.team()),
+                             .packed = store == nullptr ? nullptr : store->file()};
 }
 
 }  // namespace syrinx::qwen_tts

@@ -2,7 +2,8 @@
 // number of threads and recordings share them.
 #pragma once
 
-#include <optional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/pack.h"
@@ -20,11 +21,15 @@ struct CodecEncoderWeights {
   nn::DecoderWeights transformer;
   kernels::OwnedMatrix downsample;   // width -> width, 2 * downsample taps
   kernels::OwnedMatrix projections;  // width -> 2 * row_width: for the semantic codebook, for the acoustic ones
-  std::optional<nn::Rvq> semantic, acoustic;
+  nn::Rvq semantic, acoustic;
+  std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
 
-  // Tensors "encoder.*", of which the codebooks beyond used_codebooks stay unread.  Their faults are gathered by the
-  // reader, whose team packs; with one the weights are not to be used.
-  static CodecEncoderWeights load(nn::WeightReader& reader, const CodecEncoderConfig& config);
+  // Tensors "encoder.*" of speech_tokenizer/model.safetensors, of which the codebooks beyond used_codebooks stay
+  // unread; `file` stands in messages.  kUnsupported: a configuration that check() refuses.  kLimitExceeded: layers
+  // that are too large.  kDataLoss: tensors that are missing or have another shape or type, all of them named; values
+  // that are not finite.  The source's team packs; matrices come out of `store`, borrowed, where it has them.
+  static Result<CodecEncoderWeights> load(nn::TensorSource source, const std::string& file, const CodecConfig& config,
+                                          kernels::MatrixStore* store = nullptr);
 };
 
 }  // namespace syrinx::qwen_tts

@@ -295,7 +295,8 @@ Status SpeakerEncoder::embed(std::span<const float> samples, std::span<float> x_
   embedding.blocks();
   embedding.aggregate();
   embedding.pool(x_vector);
-  return {};
+  if (std::all_of(x_vector.begin(), x_vector.end(), [](float value) { return std::isfinite(value); })) return {};
+  return fail(Code::kDataLoss, "the speaker encoder makes numbers that are not finite; its weights are damaged");
 }
 
 }  // namespace syrinx::qwen_tts

@@ -26,8 +26,8 @@ class SpeakerEncoder {
   // Fewer samples have no mirror image at some layer.
   size_t least_samples() const;
 
-  // Samples at 24 kHz, mono -> x_vector [width].  Memory: for a minute and the published sizes about 120 MB, given back
-  // at the end.  kInvalidArgument: fewer than least_samples().
+  // Samples at 24 kHz, mono -> x_vector [width].  Memory: for a minute and the published sizes about 75 MB, given back
+  // at the end.  kInvalidArgument: fewer than least_samples().  kDataLoss: weights that make no finite vector.
   Status embed(std::span<const float> samples, std::span<float> x_vector);
 
   // Tests: stages "mel", "block" 0 to blocks, "mfa" and "asp", rows in time order.

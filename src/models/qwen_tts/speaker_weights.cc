@@ -77,8 +77,10 @@ class Loader {
 
 }  // namespace
 
-Result<SpeakerWeights> SpeakerWeights::load(nn::WeightReader& reader, const SpeakerEncoderConfig& config) {
+Result<SpeakerWeights> SpeakerWeights::load(nn::TensorSource source, const std::string& file,
+                                            const SpeakerEncoderConfig& config, kernels::MatrixStore* store) {
   SYRINX_TRY(SpeakerFeatures features, SpeakerFeatures::create(config.mels, config.sample_rate));
+  nn::WeightReader reader(std::move(source), store);
   Loader loader(reader);
   const size_t all = config.channels.back(), last = config.channels.size() - 1;
   SpeakerWeights weights{.config = config,
@@ -89,7 +91,8 @@ Result<SpeakerWeights> SpeakerWeights::load(nn::WeightReader& reader, const Spea
                          .attention = {},
                          .attention_of_statistics = {},
                          .scores = {},
-                         .out = {}};
+                         .out = {},
+                         .packed = nullptr};
   weights.first = loader.conv("blocks.0", config.channels[0], config.mels, config.kernels[0], config.dilations[0]);
   for (size_t i = 1; i < last; ++i) weights.blocks.push_back(loader.block(i, config));
   weights.aggregate = loader.conv("mfa", all, all, config.kernels[last], config.dilations[last]);
@@ -98,6 +101,11 @@ Result<SpeakerWeights> SpeakerWeights::load(nn::WeightReader& reader, const Spea
       loader.some_inputs("asp.tdnn.conv", config.attention_channels, 3 * all, all, 2 * all, true);
   weights.scores = loader.matrix("asp.conv", all, config.attention_channels);
   weights.out = loader.matrix("fc", config.width, 2 * all);
+  if (!reader.faults().empty())
+    return fail(Code::kDataLoss,
+                "'{}' does not hold the speaker encoder that its configuration describes: {}; download it again", file,
+                reader.faults().text());
+  if (store != nullptr) weights.packed = store->file();
   return weights;
 }
 

@@ -2,6 +2,7 @@
 // loaded: any number of threads share them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,13 @@ struct SpeakerWeights {
   kernels::OwnedMatrix scores;  // A -> M
   kernels::OwnedMatrix out;     // 2 M -> width
 
-  // Tensors "speaker_encoder.*".  Their faults are gathered by the reader, and with one the weights are not to be used.
-  // kUnsupported: a rate that is not the maker's.
-  static Result<SpeakerWeights> load(nn::WeightReader& reader, const SpeakerEncoderConfig& config);
+  std::shared_ptr<const PackedFile> packed;  // what the matrices are views of, if they are
+
+  // Tensors "speaker_encoder.*" of a checkpoint; `file` stands in messages.  kUnsupported: a rate that is not the
+  // maker's.  kDataLoss: tensors that are missing or have another shape or type, all of them named; values that are not
+  // finite.  Matrices come out of `store`, borrowed, where it has them.
+  static Result<SpeakerWeights> load(nn::TensorSource source, const std::string& file,
+                                     const SpeakerEncoderConfig& config, kernels::MatrixStore* store = nullptr);
 };
 
 }  // namespace syrinx::qwen_tts

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,9 +16,9 @@
 #include "../../base/temp_folder.h"
 #include "../count_within.h"
 #include "../safetensors_arrays.h"
-#include "models/qwen_tts/codec_config.h"
+#include "models/qwen_tts/codec_encoder_weights.h"
 #include "models/qwen_tts/config.h"
-#include "nn/weight_reader.h"
+#include "models/qwen_tts/speaker_weights.h"
 #include "tensor/safetensors_shards.h"
 
 namespace syrinx::qwen_tts {
@@ -70,25 +70,26 @@ class Tensors {
 
   void remove(const std::string& name) { EXPECT_EQ(by_name_.erase(name), 1u) << name; }
   void reshape(const std::string& name, std::vector<size_t> dims) { by_name_.at(name).dims = std::move(dims); }
-
-  // The faults that reading by `load` finds; empty where there are none.
-  template <class Load>
-  std::string faults(const Load& load) const {
-    nn::WeightReader reader(source(), nullptr);
-    load(reader);
-    return reader.faults().text();
+  void fill(const std::string& name, float value) {
+    TensorRef& tensor = by_name_.at(name);
+    std::vector<float>& values = changed_[name];
+    values.assign(to_f32(tensor.bytes, tensor.dtype).size(), value);
+    tensor.dtype = DType::kF32;
+    tensor.bytes = std::as_bytes(std::span(values));
   }
+
   nn::TensorSource source() const {
     return {.find = [this](std::string_view name) -> const TensorRef* {
       const auto found = by_name_.find(name);
+      read_.emplace(name);
       return found == by_name_.end() ? nullptr : &found->second;
     }};
   }
-  // Names that no reading has known.
-  std::vector<std::string> unknown(const nn::WeightReader& reader, const std::string& prefix) const {
+  // Names that begin so and have not been looked for.
+  std::vector<std::string> unread(const std::string& prefix) const {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : by_name_)
-      if (name.starts_with(prefix) && !reader.knows(name)) names.push_back(name);
+      if (name.starts_with(prefix) && !read_.contains(name)) names.push_back(name);
     return names;
   }
 
@@ -96,6 +97,8 @@ class Tensors {
   std::shared_ptr<const SafetensorsShards> shards_;
   std::shared_ptr<const SafetensorsArrays> file_;
   std::map<std::string, TensorRef, std::less<>> by_name_;
+  std::map<std::string, std::vector<float>> changed_;
+  mutable std::set<std::string> read_;
 };
 
 inline const SafetensorsArrays& maker() {
@@ -108,10 +111,21 @@ inline SpeakerEncoderConfig speaker_config() {
   EXPECT_TRUE(config && config->speaker_encoder) << (config ? "no speaker encoder" : config.error().message);
   return config && config->speaker_encoder ? *config->speaker_encoder : SpeakerEncoderConfig{};
 }
-inline CodecEncoderConfig encoder_config() {
+inline CodecConfig codec_config() {
   const auto config = read_codec_config(read_text(data("speech_tokenizer/config.json")), "codec");
   EXPECT_TRUE(config) << config.error().message;
-  return config ? config->encoder : CodecEncoderConfig{};
+  return config ? *config : CodecConfig{};
+}
+
+inline std::shared_ptr<const SpeakerWeights> speaker_weights(const Tensors& tensors = Tensors::of_base()) {
+  auto weights = SpeakerWeights::load(tensors.source(), "base", speaker_config());
+  if (!weights) ADD_FAILURE() << weights.error().message;
+  return weights ? std::make_shared<const SpeakerWeights>(std::move(*weights)) : nullptr;
+}
+inline std::shared_ptr<const CodecEncoderWeights> encoder_weights(const Tensors& tensors = Tensors::of_codec()) {
+  auto weights = CodecEncoderWeights::load(tensors.source(), "codec", codec_config());
+  if (!weights) ADD_FAILURE() << weights.error().message;
+  return weights ? std::make_shared<const CodecEncoderWeights>(std::move(*weights)) : nullptr;
 }
 
 }  // namespace syrinx::qwen_tts

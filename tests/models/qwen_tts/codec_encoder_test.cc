@@ -17,15 +17,6 @@ using testing::IsEmpty;
 constexpr double kBound = 1e-5;
 constexpr size_t kFrame = 1920;
 
-std::shared_ptr<const CodecEncoderWeights> load() {
-  const Tensors tensors = Tensors::of_codec();
-  nn::WeightReader reader(tensors.source(), nullptr);
-  auto weights = CodecEncoderWeights::load(reader, encoder_config());
-  EXPECT_TRUE(reader.faults().empty()) << reader.faults().text();
-  EXPECT_THAT(tensors.unknown(reader, "encoder."), IsEmpty());
-  return std::make_shared<const CodecEncoderWeights>(std::move(weights));
-}
-
 // In pieces of so many frames.
 std::vector<int32_t> codes_of(CodecEncoder& encoder, std::span<const float> samples, size_t piece = 1000) {
   auto state = encoder.make_state(samples.size());
@@ -48,7 +39,7 @@ TEST_P(QwenCodecStages, EveryStageAgrees) {
   const auto& [name, samples] = GetParam();
   ThreadTeam team(1);
   nn::Runner runner(team);
-  CodecEncoder encoder(load(), runner);
+  CodecEncoder encoder(encoder_weights(), runner);
   SeenStages seen;
   encoder.set_probe(
       [&, prefix = std::string(name) + "."](std::string_view stage, size_t index, View<const float, 2> rows) {
@@ -61,7 +52,7 @@ TEST_P(QwenCodecStages, EveryStageAgrees) {
 TEST(QwenCodecEncoder, RecordingsEndAnywhere) {
   ThreadTeam team(1);
   nn::Runner runner(team);
-  CodecEncoder encoder(load(), runner);
+  CodecEncoder encoder(encoder_weights(), runner);
   for (const size_t samples : {1, 700, 1919, 1920, 1921, 2400, 4799, 9601, 12345})
     EXPECT_EQ(codes_of(encoder, recording(samples)), maker().get<int32_t>("codes." + std::to_string(samples)))
         << samples;
@@ -69,7 +60,7 @@ TEST(QwenCodecEncoder, RecordingsEndAnywhere) {
 
 // Rows of the downsampling, whose differences codes would hide, then the codes.
 std::vector<float> results_of(std::span<const float> samples, size_t piece, int threads) {
-  static const auto weights = load();
+  static const auto weights = encoder_weights();
   ThreadTeam team(threads);
   nn::Runner runner(team);
   CodecEncoder encoder(weights, runner);
@@ -100,7 +91,7 @@ TEST(QwenCodecEncoder, NothingIsAllocatedInAStep) {
   nn::Runner runner(team);
   size_t jobs = 0;
   runner.set_between([&] { ++jobs; });
-  CodecEncoder encoder(load(), runner);
+  CodecEncoder encoder(encoder_weights(), runner);
   const std::vector<float> samples = recording(30 * kFrame);
   std::vector<int32_t> codes(encoder.frames(samples.size()) * encoder.codebooks());
   auto state = encoder.make_state(samples.size());
@@ -114,7 +105,7 @@ TEST(QwenCodecEncoder, NothingIsAllocatedInAStep) {
 TEST(QwenCodecEncoder, TooLongRecordingsAreRefused) {
   ThreadTeam team(1);
   nn::Runner runner(team);
-  const CodecEncoder encoder(load(), runner);
+  const CodecEncoder encoder(encoder_weights(), runner);
   EXPECT_TRUE(encoder.make_state(size_t{8191} * 960));
   const auto state = encoder.make_state(size_t{8191} * 960 + 1);
   ASSERT_FALSE(state);
@@ -122,38 +113,55 @@ TEST(QwenCodecEncoder, TooLongRecordingsAreRefused) {
   EXPECT_THAT(state.error().message, HasSubstr("too long for the codec, at most 7863360 can be encoded"));
 }
 
-std::string faults_of(const Tensors& tensors, const CodecEncoderConfig& config = encoder_config()) {
-  return tensors.faults([&](nn::WeightReader& reader) { CodecEncoderWeights::load(reader, config); });
+std::string error_of(const Tensors& tensors, Code code, const CodecConfig& config = codec_config()) {
+  const auto weights = CodecEncoderWeights::load(tensors.source(), "codec", config);
+  EXPECT_FALSE(weights);
+  if (weights) return "";
+  EXPECT_EQ(weights.error().code, code);
+  return weights.error().message;
+}
+
+const std::string kAcoustic = "encoder.quantizer.acoustic_residual_vector_quantizer.";
+
+TEST(QwenCodecEncoderWeights, UsedTensorsAreRead) {
+  const Tensors tensors = Tensors::of_codec();
+  ASSERT_NE(encoder_weights(tensors), nullptr);
+  for (const std::string& name : tensors.unread("encoder."))
+    EXPECT_TRUE(name.ends_with("initialized") || name.ends_with("output_proj.weight") ||
+                name.starts_with(kAcoustic + "layers.15."))
+        << name;
 }
 
 TEST(QwenCodecEncoderWeights, MissingAndMisshapedTensorsAreNamed) {
   Tensors tensors = Tensors::of_codec();
-  EXPECT_EQ(faults_of(tensors), "");
-  const std::string acoustic = "encoder.quantizer.acoustic_residual_vector_quantizer.";
   tensors.remove("encoder.encoder.layers.7.block.1.conv.bias");
   tensors.remove("encoder.encoder_transformer.layers.1.self_attn.k_proj.weight");
-  tensors.remove(acoustic + "layers.14.codebook.cluster_usage");
+  tensors.remove(kAcoustic + "layers.14.codebook.cluster_usage");
   tensors.reshape("encoder.downsample.conv.weight", {32, 128});
-  tensors.reshape(acoustic + "input_proj.weight", {8, 32});
-  const std::string faults = faults_of(tensors);
-  EXPECT_THAT(faults, HasSubstr("encoder.encoder.layers.7.block.1.conv.bias is missing"));
-  EXPECT_THAT(faults, HasSubstr("encoder.encoder_transformer.layers.1.self_attn.k_proj.weight is missing"));
-  EXPECT_THAT(faults, HasSubstr("layers.14.codebook.cluster_usage is missing"));
-  EXPECT_THAT(faults, HasSubstr("encoder.downsample.conv.weight has the shape [32, 128], not [32, 32, 4]"));
-  EXPECT_THAT(faults, HasSubstr("input_proj.weight has the shape [8, 32], not [8, 32, 1]"));
+  tensors.reshape(kAcoustic + "input_proj.weight", {8, 32});
+  const std::string error = error_of(tensors, Code::kDataLoss);
+  EXPECT_THAT(error, HasSubstr("'codec' does not hold the codec that its configuration describes"));
+  EXPECT_THAT(error, HasSubstr("encoder.encoder.layers.7.block.1.conv.bias is missing"));
+  EXPECT_THAT(error, HasSubstr("encoder.encoder_transformer.layers.1.self_attn.k_proj.weight is missing"));
+  EXPECT_THAT(error, HasSubstr("layers.14.codebook.cluster_usage is missing"));
+  EXPECT_THAT(error, HasSubstr("encoder.downsample.conv.weight has the shape [32, 128], not [32, 32, 4]"));
+  EXPECT_THAT(error, HasSubstr("input_proj.weight has the shape [8, 32], not [8, 32, 1]"));
 }
 
 TEST(QwenCodecEncoderWeights, UnusedCodebooksMayBeMissing) {
   Tensors tensors = Tensors::of_codec();
-  tensors.remove("encoder.quantizer.acoustic_residual_vector_quantizer.layers.15.codebook.embed_sum");
-  EXPECT_EQ(faults_of(tensors), "");
+  tensors.remove(kAcoustic + "layers.15.codebook.embed_sum");
+  EXPECT_NE(encoder_weights(tensors), nullptr);
 }
 
 TEST(QwenCodecEncoderWeights, LayersOfTooManyNumbersAreRefused) {
-  CodecEncoderConfig config = encoder_config();
-  config.filters = 2048;
-  config.ratios = {32, 32, 32};
-  EXPECT_THAT(faults_of(Tensors::of_codec(), config), HasSubstr("numbers of a frame, at most 67108864 can be run"));
+  CodecConfig config = codec_config();
+  config.frame_samples = config.encoder.downsample = 30720;
+  config.decoder.ratios = {8, 8};
+  config.encoder.filters = 1024;
+  config.encoder.ratios = {1, 1, 1, 1};  // channels double, rows do not become fewer
+  EXPECT_THAT(error_of(Tensors::of_codec(), Code::kLimitExceeded, config),
+              HasSubstr("numbers of a frame, at most 67108864"));
 }
 
 }  // namespace

@@ -13,22 +13,12 @@ using testing::IsEmpty;
 
 constexpr double kBound = 1e-5;
 
-std::shared_ptr<const SpeakerWeights> load() {
-  const Tensors tensors = Tensors::of_base();
-  nn::WeightReader reader(tensors.source(), nullptr);
-  auto weights = SpeakerWeights::load(reader, speaker_config());
-  EXPECT_TRUE(weights.has_value()) << weights.error().message;
-  EXPECT_TRUE(reader.faults().empty()) << reader.faults().text();
-  EXPECT_THAT(tensors.unknown(reader, "speaker_encoder."), IsEmpty());
-  return std::make_shared<const SpeakerWeights>(std::move(*weights));
-}
-
 std::vector<float> x_vector_of(std::span<const float> samples, int threads, bool shares_team = false) {
   ThreadTeam team(threads);
   nn::Runner runner(team);
   size_t jobs = 0;
   if (shares_team) runner.set_between([&] { ++jobs; });
-  SpeakerEncoder encoder(load(), runner);
+  SpeakerEncoder encoder(speaker_weights(), runner);
   std::vector<float> x_vector(encoder.width());
   const Status status = encoder.embed(samples, x_vector);
   EXPECT_TRUE(status.has_value()) << status.error().message;
@@ -50,7 +40,7 @@ TEST_P(QwenSpeakerStages, EveryStageAgrees) {
   const auto& [name, samples] = GetParam();
   ThreadTeam team(1);
   nn::Runner runner(team);
-  SpeakerEncoder encoder(load(), runner);
+  SpeakerEncoder encoder(speaker_weights(), runner);
   SeenStages seen;
   encoder.set_probe(
       [&, prefix = std::string(name) + "."](std::string_view stage, size_t index, View<const float, 2> rows) {
@@ -74,7 +64,7 @@ TEST(QwenSpeakerEncoder, ThreadsAndJobsChangeNothing) {
 TEST(QwenSpeakerEncoder, ShortestRecordingIsAccepted) {
   ThreadTeam team(1);
   nn::Runner runner(team);
-  SpeakerEncoder encoder(load(), runner);
+  SpeakerEncoder encoder(speaker_weights(), runner);
   std::vector<float> x_vector(encoder.width());
   EXPECT_EQ(encoder.least_samples(), 5 * 256u);  // four rows of the last block are mirrored
   const std::vector<float> samples = recording(encoder.least_samples());
@@ -86,31 +76,50 @@ TEST(QwenSpeakerEncoder, ShortestRecordingIsAccepted) {
   EXPECT_THAT(refused.error().message, HasSubstr("1279 samples is too short for the speaker encoder, 1280 are needed"));
 }
 
-std::string faults_of(const Tensors& tensors) {
-  return tensors.faults([](nn::WeightReader& reader) { (void)SpeakerWeights::load(reader, speaker_config()); });
+std::string error_of(const Tensors& tensors, Code code, const SpeakerEncoderConfig& config = speaker_config()) {
+  const auto weights = SpeakerWeights::load(tensors.source(), "base", config);
+  EXPECT_FALSE(weights);
+  if (weights) return "";
+  EXPECT_EQ(weights.error().code, code);
+  return weights.error().message;
+}
+
+TEST(QwenSpeakerWeights, EveryTensorIsRead) {
+  const Tensors tensors = Tensors::of_base();
+  ASSERT_NE(speaker_weights(tensors), nullptr);
+  EXPECT_THAT(tensors.unread("speaker_encoder."), IsEmpty());
 }
 
 TEST(QwenSpeakerWeights, MissingAndMisshapedTensorsAreNamed) {
   Tensors tensors = Tensors::of_base();
-  EXPECT_EQ(faults_of(tensors), "");
   tensors.remove("speaker_encoder.blocks.2.res2net_block.blocks.3.conv.bias");
   tensors.remove("speaker_encoder.asp.tdnn.conv.bias");
   tensors.reshape("speaker_encoder.fc.weight", {96, 32, 1});
-  const std::string faults = faults_of(tensors);
-  EXPECT_THAT(faults, HasSubstr("speaker_encoder.blocks.2.res2net_block.blocks.3.conv.bias is missing"));
-  EXPECT_THAT(faults, HasSubstr("speaker_encoder.asp.tdnn.conv.bias is missing"));
-  EXPECT_THAT(faults, HasSubstr("speaker_encoder.fc.weight has the shape [96, 32, 1], not [32, 96, 1]"));
+  const std::string error = error_of(tensors, Code::kDataLoss);
+  EXPECT_THAT(error, HasSubstr("'base' does not hold the speaker encoder that its configuration describes"));
+  EXPECT_THAT(error, HasSubstr("speaker_encoder.blocks.2.res2net_block.blocks.3.conv.bias is missing"));
+  EXPECT_THAT(error, HasSubstr("speaker_encoder.asp.tdnn.conv.bias is missing"));
+  EXPECT_THAT(error, HasSubstr("speaker_encoder.fc.weight has the shape [96, 32, 1], not [32, 96, 1]"));
 }
 
 TEST(QwenSpeakerWeights, OtherRatesAreRefused) {
   SpeakerEncoderConfig config = speaker_config();
   config.sample_rate = 16000;
-  const Tensors tensors = Tensors::of_base();
-  nn::WeightReader reader(tensors.source(), nullptr);
-  const auto weights = SpeakerWeights::load(reader, config);
-  ASSERT_FALSE(weights);
-  EXPECT_EQ(weights.error().code, Code::kUnsupported);
-  EXPECT_THAT(weights.error().message, HasSubstr("sample_rate is 16000, only 24000 can be run"));
+  EXPECT_THAT(error_of(Tensors::of_base(), Code::kUnsupported, config),
+              HasSubstr("sample_rate is 16000, only 24000 can be run"));
+}
+
+TEST(QwenSpeakerEncoder, WeightsBeyondFloatsAreTold) {
+  Tensors tensors = Tensors::of_base();
+  tensors.fill("speaker_encoder.fc.weight", 3e38f);
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  SpeakerEncoder encoder(speaker_weights(tensors), runner);
+  std::vector<float> x_vector(encoder.width());
+  const Status status = encoder.embed(recording(kShort), x_vector);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kDataLoss);
+  EXPECT_THAT(status.error().message, HasSubstr("numbers that are not finite"));
 }
 
 }  // namespace
