@@ -12,8 +12,6 @@ namespace {
 
 constexpr JsonLimits kJsonLimits{.max_bytes = size_t{1} << 20, .max_depth = 16};
 constexpr const char* kKind = "qwen3_tts_tokenizer_12hz";
-// Rows of a pass at most; those of a frame are fewer.
-constexpr size_t kMaxPassRows = 64;
 
 // Factors are checked before: at most kMaxCodecRatios of kMaxCodecRatio each.
 size_t product(const std::vector<size_t>& ratios) {
@@ -196,7 +194,7 @@ class Check {
                   "share keys evenly and be of even width",
                   name_, in, t.heads, t.key_heads, t.head_size);
     const size_t bytes =
-        2 * sizeof(float) * t.layers * (t.window - 1 + kMaxPassRows * rows) * t.key_heads * t.head_size;
+        2 * sizeof(float) * t.layers * (t.window - 1 + kMaxCodecPassFrames * rows) * t.key_heads * t.head_size;
     SYRINX_TRY_VOID(within("the memory of " + in + "sliding_window in bytes", bytes, 1, nn::kMaxCacheBytes));
     if (!(t.epsilon > 0.0f && t.epsilon < 1.0f) || !(t.period > 1.0f) || !std::isfinite(t.period))
       return fail(Code::kUnsupported, "'{}': {}rope_theta of {} and a norm's epsilon of {} make no transformer", name_,
@@ -218,7 +216,7 @@ Status check_decoder(const CodecDecoderConfig& c, const Check& check) {
   SYRINX_TRY_VOID(check.within(in + "latent_dim", c.latent, 1, kMaxCodecWidth));
   SYRINX_TRY_VOID(check.ratios(in + "upsampling_ratios", c.ratios));
   SYRINX_TRY_VOID(check.ratios(in + "upsample_rates", c.rates));
-  SYRINX_TRY_VOID(check.within("the product of " + in + "upsampling_ratios", c.positions(), 1, kMaxPassRows));
+  SYRINX_TRY_VOID(check.within("the product of " + in + "upsampling_ratios", c.positions(), 1, kMaxCodecRatio));
   const size_t halvings = size_t{1} << c.rates.size();
   SYRINX_TRY_VOID(check.within(in + "decoder_dim", c.width, halvings, kMaxCodecWidth));
   return check.equal(in + "decoder_dim", c.width, "what upsample_rates halve to whole channels",

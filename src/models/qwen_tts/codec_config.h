@@ -18,6 +18,9 @@ inline constexpr size_t kMaxCodebooks = 64, kMaxCodebookSize = 65536;
 inline constexpr size_t kMaxCodecRatios = 8, kMaxCodecRatio = 64, kMaxCodecFrameSamples = size_t{1} << 16;
 inline constexpr size_t kMaxCodecKernel = 64, kMaxCodecResidualLayers = 8, kMaxCodecReach = 1024;
 
+// Frames of a pass at most.
+inline constexpr size_t kMaxCodecPassFrames = 64;
+
 struct CodecTransformer {
   size_t width = 0;   // D, hidden_size
   size_t layers = 0;  // num_hidden_layers
