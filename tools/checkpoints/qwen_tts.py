@@ -287,7 +287,7 @@ def write_vocabulary(folder, config):
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     alphabet = sorted(chr(c) for c in [*plain, *range(256, 512 - len(plain))])
     words = [*alphabet, *(word for word in merges() if word != "assistant")]
-    words += [f"unused {i}" for i in range(len(words), first_special(config) - 1)]
+    words += [f"unused{i}" for i in range(len(words), first_special(config) - 1)]
     words.insert(config["assistant_token_id"], "assistant")
     (folder / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(words)}, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{merge}\n" for merge in merges().values()), encoding="utf-8")

@@ -73,6 +73,7 @@ struct Config {
   static constexpr size_t kControlTokens = 1024;
 
   Kind kind = Kind::kBase;
+  std::string size;  // tts_model_size: 0b6, 1b7
   TransformerConfig talker, predictor;
   size_t text_vocabulary = 0, text_width = 0;
   size_t vocabulary = 0;       // V of the talker: codes of the first codebook, then kControlTokens
@@ -85,6 +86,8 @@ struct Config {
   std::optional<SpeakerEncoderConfig> speaker_encoder;  // of kBase
 
   size_t codes() const { return vocabulary - kControlTokens; }  // of the first codebook
+  // An instruction in words, such as of how to speak; the maker's wrapper drops those for a small model with speakers.
+  bool takes_instruction() const { return kind == Kind::kVoiceDesign || (kind == Kind::kCustomVoice && size != "0b6"); }
   bool projects_predictor() const { return talker.width != predictor.width; }
   // By name, whose case does not matter; null: there is none.
   const Language* language(std::string_view name) const;

@@ -78,6 +78,7 @@ TEST(QwenTtsConfig, ReadsCustomVoice) {
   EXPECT_EQ(c.speaker("ryan")->dialect, "");
   EXPECT_EQ(c.speaker("nobody"), nullptr);
   EXPECT_FALSE(c.speaker_encoder.has_value());
+  EXPECT_FALSE(c.takes_instruction());
 }
 
 TEST(QwenTtsConfig, ReadsBaseAndVoiceDesign) {
@@ -92,6 +93,7 @@ TEST(QwenTtsConfig, ReadsBaseAndVoiceDesign) {
   const Config design = config_of("voice_design");
   EXPECT_EQ(design.kind, Kind::kVoiceDesign);
   EXPECT_TRUE(design.projects_predictor());
+  EXPECT_TRUE(design.takes_instruction());
 }
 
 TEST(QwenTtsConfig, SpeakerIdMayBeList) {
