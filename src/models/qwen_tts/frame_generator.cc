@@ -1,0 +1,209 @@
+#include "models/qwen_tts/frame_generator.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace syrinx::qwen_tts {
+namespace {
+
+constexpr size_t kMinFrames = 2;  // the maker's min_new_tokens: no end before so many
+
+nn::SamplerSettings sampler_settings(const DrawSettings& draws, float penalty) {
+  return {.temperature = draws.samples ? draws.temperature : 0.0f,
+          .top_k = draws.top_k,
+          .top_p = draws.top_p,
+          .penalty = penalty};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameGenerator>> FrameGenerator::make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
+                                                             size_t streams) {
+  SYRINX_TRY(std::unique_ptr<CodePredictor> predictor, CodePredictor::make(weights, runner, streams));
+  return std::unique_ptr<FrameGenerator>(new FrameGenerator(std::move(weights), runner, streams, std::move(predictor)));
+}
+
+FrameGenerator::FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams,
+                               std::unique_ptr<CodePredictor> predictor)
+    : weights_(std::move(weights)),
+      embedder_(weights_, runner),
+      talker_(weights_, runner, streams),
+      predictor_(std::move(predictor)),
+      sampler_(weights_->config.vocabulary) {
+  ready_.reserve(streams);
+  rows_.reserve(streams);
+  frames_.reserve(streams);
+}
+
+Result<FrameStream> FrameGenerator::make_stream(size_t positions) const {
+  const Config& config = weights_->config;
+  FrameStream stream;
+  SYRINX_TRY(stream.cache_, talker_.make_cache(positions));
+  stream.hidden_.resize(config.talker.width);
+  stream.logits_.resize(config.vocabulary);
+  stream.codes_.resize(config.codebooks);
+  stream.seen_.reserve(config.codes());
+  stream.is_seen_.resize(config.codes());
+  stream.ahead_.prepare(FrameStream::kAheadRows, config.talker.width, kernels::Storage::kF32);
+  return stream;
+}
+
+Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const {
+  if (prompt.positions.empty()) return fail(Code::kInvalidArgument, "a prompt without positions");
+  if (prompt.positions.size() > stream.cache_.capacity)
+    return fail(Code::kLimitExceeded, "a prompt of {} positions in a stream that has room for {}; give a shorter text",
+                prompt.positions.size(), stream.cache_.capacity);
+  SYRINX_CHECK(settings.forced.size() % weights_->config.codebooks == 0, "{} forced codes", settings.forced.size());
+  stream.state_ = FrameStream::State::kPrompt;
+  stream.end_ = End::kNone;
+  stream.cache_.reset();
+  stream.prompt_ = std::move(prompt);
+  stream.settings_ = settings;
+  stream.read_ = stream.frames_ = 0;
+  stream.seen_.clear();
+  std::fill(stream.is_seen_.begin(), stream.is_seen_.end(), uint8_t{0});
+  stream.ahead_from_ = stream.ahead_count_ = 0;
+  return {};
+}
+
+bool FrameGenerator::read_prompt(FrameStream& stream, const nn::PassCut& cut) {
+  SYRINX_CHECK(stream.state_ == FrameStream::State::kPrompt, "a stream that has read its prompt");
+  const size_t left = stream.prompt_.positions.size() - stream.read_, count = std::min(left, Talker::kPassRows);
+  const bool is_last = count == left;
+  const View<float, 2> rows = talker_.input(count);
+  embedder_.prompt_rows(stream.prompt_, stream.read_, rows);
+  note("prompt", rows);
+  const Talker::Stream read{.cache = &stream.cache_, .rows = count};
+  const Talker::Read found = talker_.read({&read, 1}, is_last, cut);
+  stream.read_ += count;
+  if (!is_last) return false;
+  keep(found, 0, stream);
+  stream.state_ = FrameStream::State::kFirst;
+  return true;
+}
+
+void FrameGenerator::keep(const Talker::Read& read, size_t row, FrameStream& stream) const {
+  std::copy_n(read.hidden.row(row), stream.hidden_.size(), stream.hidden_.data());
+  std::copy_n(read.logits.row(row), stream.logits_.size(), stream.logits_.data());
+  note("hidden", {stream.hidden_.data(), {1, stream.hidden_.size()}});
+  note("logits", {stream.logits_.data(), {1, stream.logits_.size()}});
+}
+
+void FrameGenerator::step(std::span<FrameStream* const> streams, const nn::PassCut& cut) {
+  SYRINX_CHECK(streams.size() <= ready_.capacity(), "{} streams, made for {}", streams.size(), ready_.capacity());
+  for (FrameStream* const stream : streams) {
+    SYRINX_CHECK(stream->end_ == End::kNone && stream->state_ >= FrameStream::State::kFirst,
+                 "a step of a stream that has ended or has still to read its prompt");
+    const bool has_room = stream->state_ == FrameStream::State::kFirst || stream->cache_.room() > 0;
+    if (stream->frames_ >= stream->settings_.draws.max_frames || !has_room) stream->end_ = End::kLength;
+  }
+  read_frames(streams, cut);
+  ready_.clear();
+  frames_.clear();
+  for (FrameStream* const stream : streams) {
+    if (stream->end_ == End::kNone) draw_first(*stream);
+    if (stream->end_ != End::kNone) continue;
+    const SpeechSettings& settings = stream->settings_;
+    ready_.push_back(stream);
+    frames_.push_back(
+        {.hidden = stream->hidden_.data(),
+         .codes = stream->codes_,
+         .settings = sampler_settings(settings.draws.predictor, 1.0f),
+         .place = {.seed = settings.seed, .stream = settings.number, .frame = static_cast<uint32_t>(stream->frames_)},
+         .forced = forced(*stream)});
+  }
+  predictor_->predict(frames_, cut);
+  for (FrameStream* const stream : ready_) {
+    if (std::ranges::any_of(stream->codes_, [](int32_t code) { return code < 0; })) {
+      stream->end_ = End::kFault;
+      continue;
+    }
+    stream->state_ = FrameStream::State::kNext;
+    ++stream->frames_;
+  }
+}
+
+// The talker's pass over the last frames of those that have made one.
+void FrameGenerator::read_frames(std::span<FrameStream* const> streams, const nn::PassCut& cut) {
+  ready_.clear();
+  rows_.clear();
+  for (FrameStream* const stream : streams) {
+    if (stream->end_ != End::kNone || stream->state_ != FrameStream::State::kNext) continue;
+    ready_.push_back(stream);
+    rows_.push_back({.cache = &stream->cache_, .rows = 1});
+  }
+  if (ready_.empty()) return;
+  const View<float, 2> rows = talker_.input(ready_.size());
+  for (size_t n = 0; n < ready_.size(); ++n) put_next(*ready_[n], rows.row(n));
+  note("next", rows);
+  const Talker::Read read = talker_.read(rows_, true, cut);
+  for (size_t n = 0; n < ready_.size(); ++n) keep(read, n, *ready_[n]);
+}
+
+void FrameGenerator::put_next(FrameStream& stream, float* row) {
+  std::fill_n(row, stream.hidden_.size(), 0.0f);
+  embedder_.add_frame(stream.codes_, row);
+  const float* const text = next_text(stream);
+  for (size_t i = 0; i < stream.hidden_.size(); ++i) row[i] += text[i];
+}
+
+// The row of the text beside the last frame.
+const float* FrameGenerator::next_text(FrameStream& stream) {
+  const size_t frame = stream.frames_ - 1;
+  const std::span<const int32_t> trailing = stream.prompt_.trailing;
+  if (frame >= trailing.size()) return embedder_.pad();
+  if (frame >= stream.ahead_from_ + stream.ahead_count_) {
+    stream.ahead_from_ = frame;
+    stream.ahead_count_ = std::min(FrameStream::kAheadRows, trailing.size() - frame);
+    const View<const float, 2> rows = embedder_.text_rows(trailing.subspan(frame, stream.ahead_count_));
+    for (size_t n = 0; n < stream.ahead_count_; ++n)
+      std::copy_n(rows.row(n), stream.hidden_.size(), stream.ahead_.f32(n));
+  }
+  return stream.ahead_.f32(frame - stream.ahead_from_);
+}
+
+std::span<const int32_t> FrameGenerator::forced(const FrameStream& stream) const {
+  const size_t codebooks = weights_->config.codebooks, first = stream.frames_ * codebooks;
+  return first < stream.settings_.forced.size() ? stream.settings_.forced.subspan(first, codebooks)
+                                                : std::span<const int32_t>();
+}
+
+// The end is among the logits of the tokens that are no codes, which else are never drawn.
+void FrameGenerator::suppress(const FrameStream& stream, std::span<float> logits) const {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const auto eos = static_cast<size_t>(weights_->config.codec.eos);
+  const float kept = stream.frames_ < kMinFrames ? kNever : logits[eos];
+  std::fill(logits.begin() + static_cast<std::ptrdiff_t>(weights_->config.codes()), logits.end(), kNever);
+  logits[eos] = kept;
+}
+
+// The penalty is the sampler's: it leaves minus infinity as it is.
+void FrameGenerator::draw_first(FrameStream& stream) {
+  const std::span<float> logits = stream.logits_;
+  const SpeechSettings& settings = stream.settings_;
+  suppress(stream, logits);
+  const nn::DrawPlace place{
+      .seed = settings.seed, .stream = settings.number, .frame = static_cast<uint32_t>(stream.frames_), .codebook = 0};
+  int32_t code =
+      sampler_.draw(logits, sampler_settings(settings.draws.talker, settings.draws.penalty), stream.seen_, place);
+  note("scores", {logits.data(), {1, logits.size()}});
+  if (code == nn::Sampler::kNone) {
+    stream.end_ = End::kFault;
+    return;
+  }
+  if (const std::span<const int32_t> given = forced(stream); !given.empty()) code = given.front();
+  if (code == weights_->config.codec.eos) {
+    stream.end_ = End::kSpoken;
+    return;
+  }
+  const auto index = static_cast<size_t>(code);
+  SYRINX_CHECK(code >= 0 && index < stream.is_seen_.size(), "code {} of {}", code, stream.is_seen_.size());
+  stream.codes_[0] = code;
+  if (stream.is_seen_[index] == 0) stream.seen_.push_back(code);
+  stream.is_seen_[index] = 1;
+}
+
+}  // namespace syrinx::qwen_tts

@@ -1,0 +1,124 @@
+// Makes frames of codes for some streams at once (spec qwen3-tts.md, sections 2.5 and 4; the maker's generate()): the
+// talker gives a frame's first code, the code predictor the others, and their embeddings with the next token of the
+// text are what the talker reads next.  Weights are read once for all streams of a step, and each stream gets, to the
+// last bit, what it gets alone, whatever goes on beside it and on how many threads.
+//
+//   FrameStream stream = *generator.make_stream(positions);       memory is planned here
+//   generator.begin(stream, prompt, settings);
+//   while (!generator.read_prompt(stream)) {}                      a slice a call, between steps of others
+//   generator.step({&pointer, 1});  if (stream.end() == End::kNone) use stream.codes(); ...
+//
+// A generator has scratch of its own and does one thing at a time; a stream belongs to one generator's weights.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/qwen_tts/code_predictor.h"
+#include "models/qwen_tts/embedder.h"
+#include "models/qwen_tts/prompt.h"
+#include "models/qwen_tts/talker.h"
+
+namespace syrinx::qwen_tts {
+
+enum class End : uint8_t {
+  kNone,    // more frames may follow
+  kSpoken,  // the model ended its speech
+  kLength,  // as many frames as were allowed, or as the stream has room for
+  kFault,   // numbers were not finite
+};
+
+struct SpeechSettings {
+  GenerationConfig draws;
+  uint64_t seed = 0;
+  uint32_t number = 0;                   // of the stream, for its draws (nn::DrawPlace)
+  std::span<const int32_t> forced = {};  // [frames, codebooks]: taken instead of the first draws, borrowed; for tests
+};
+
+class FrameStream {
+ public:
+  static constexpr size_t kAheadRows = 16;  // tokens of the text that are projected at once
+
+  End end() const { return end_; }
+  std::span<const int32_t> codes() const { return codes_; }  // [codebooks], of the frame that step() has made
+  size_t frames() const { return frames_; }                  // made so far
+  bool reads_prompt() const { return state_ == State::kPrompt; }
+  size_t positions() const { return cache_.capacity; }
+  size_t bytes() const { return cache_.bytes(); }
+
+ private:
+  friend class FrameGenerator;
+  // kFirst: the talker has read the prompt, kNext: it has still to read the last frame.
+  enum class State : uint8_t { kIdle, kPrompt, kFirst, kNext };
+
+  State state_ = State::kIdle;
+  End end_ = End::kNone;
+  nn::KvCache cache_;
+  Prompt prompt_;
+  SpeechSettings settings_;
+  size_t read_ = 0, frames_ = 0;        // positions of the prompt, frames made
+  std::vector<float> hidden_, logits_;  // [D], [V], behind the last position
+  std::vector<int32_t> codes_;          // [codebooks]
+  std::vector<int32_t> seen_;           // first codes that were made, each once
+  std::vector<uint8_t> is_seen_;        // [codes]
+  nn::Plane ahead_;                     // [kAheadRows, D], of trailing tokens
+  size_t ahead_from_ = 0, ahead_count_ = 0;
+};
+
+class FrameGenerator {
+ public:
+  // The runner is borrowed and must outlive this.  Steps take up to `streams`, 1 to kMaxStreams.  Errors of
+  // CodePredictor::make().
+  static Result<std::unique_ptr<FrameGenerator>> make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
+                                                      size_t streams = 1);
+
+  // Room for prompts and frames of so many positions together.  kLimitExceeded.
+  Result<FrameStream> make_stream(size_t positions) const;
+  // Forgets all that the stream was.  kLimitExceeded: the prompt leaves no room for a frame.
+  Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const;
+  // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.
+  bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});
+  // A frame of each stream, or its end.  Streams differ, have read their prompts, and have not ended.  Allocates
+  // nothing.
+  void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {});
+
+  const Weights& weights() const { return *weights_; }
+  size_t most_streams() const { return ready_.capacity(); }
+
+  // Called with what is made on the way, for tests: "prompt" and "next" [n, D], rows that the talker reads; "hidden"
+  // and "logits" [n, D] and [n, V] that it gives; "scores" [1, V], logits as the first code is drawn from them.
+  using Probe = std::function<void(std::string_view stage, View<const float, 2> rows)>;
+  void set_probe(Probe probe) { probe_ = std::move(probe); }
+  Talker& talker() { return talker_; }
+  CodePredictor& predictor() { return *predictor_; }
+
+ private:
+  FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams,
+                 std::unique_ptr<CodePredictor> predictor);
+  void read_frames(std::span<FrameStream* const> streams, const nn::PassCut& cut);
+  void put_next(FrameStream& stream, float* row);
+  const float* next_text(FrameStream& stream);
+  void keep(const Talker::Read& read, size_t row, FrameStream& stream) const;
+  void draw_first(FrameStream& stream);
+  void suppress(const FrameStream& stream, std::span<float> logits) const;
+  std::span<const int32_t> forced(const FrameStream& stream) const;
+  void note(std::string_view stage, View<const float, 2> rows) const {
+    if (probe_) probe_(stage, rows);
+  }
+
+  std::shared_ptr<const Weights> weights_;
+  Embedder embedder_;
+  Talker talker_;
+  std::unique_ptr<CodePredictor> predictor_;
+  nn::Sampler sampler_;
+  Probe probe_;
+  std::vector<FrameStream*> ready_;  // with a frame to read, or to finish
+  std::vector<Talker::Stream> rows_;
+  std::vector<CodePredictor::Frame> frames_;
+};
+
+}  // namespace syrinx::qwen_tts
