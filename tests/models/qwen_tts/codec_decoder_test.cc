@@ -14,6 +14,7 @@
 #include "../count_within.h"
 #include "../safetensors_arrays.h"
 #include "kernels/dispatch.h"
+#include "temp_folder.h"
 
 namespace syrinx::qwen_tts {
 namespace {
@@ -54,9 +55,9 @@ class Checkpoint {
   // The tensor as one of other dims.
   void reshape(const std::string& name, const std::vector<size_t>& dims) { reshaped_[name] = dims; }
 
-  Result<CodecDecoderWeights> load(Precision precision = Precision::kF32) {
+  Result<CodecDecoderWeights> load(Precision precision = Precision::kF32, kernels::MatrixStore* store = nullptr) {
     return CodecDecoderWeights::load({.find = [this](std::string_view name) { return find(std::string(name)); }},
-                                     "model.safetensors", config_of_codec(), precision);
+                                     "model.safetensors", config_of_codec(), precision, store);
   }
 
  private:
@@ -313,6 +314,23 @@ TEST(QwenCodecWeights, FaultsNameTheirTensors) {
        {"model.safetensors", "decoder.decoder.2.block.3.act2.beta", "layers.1.mlp.gate_proj.weight",
         "decoder.upsample.1.0.conv.weight", "[32, 64, 1]", "[32, 32, 2]"})
     EXPECT_NE(weights.error().message.find(words), std::string::npos) << words << ": " << weights.error().message;
+}
+
+TEST(QwenCodecWeights, KeptMatricesGiveSameSamples) {
+  const Speaking s;
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const TempFolder folder;
+    const std::vector<float> want = s.whole(load(precision));
+    for (const bool kept : {false, true}) {
+      kernels::MatrixStore store = kernels::MatrixStore::open(folder.file("codec.packed"), "key");
+      auto weights = Checkpoint().load(precision, &store);
+      ASSERT_TRUE(weights.has_value()) << weights.error().message;
+      EXPECT_EQ(store.finish(), !kept);
+      EXPECT_EQ(weights->packed != nullptr, kept);
+      EXPECT_EQ(weights->panels.size() == 0, kept);
+      EXPECT_EQ(s.whole(std::make_shared<const CodecDecoderWeights>(std::move(*weights))), want);
+    }
+  }
 }
 
 TEST(QwenCodecWeights, InfiniteSlopesAreRefused) {
