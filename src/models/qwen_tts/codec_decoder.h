@@ -36,7 +36,7 @@ class CodecDecoder {
   CodecDecoder(std::shared_ptr<const CodecDecoderWeights> weights, nn::Runner& runner, size_t streams = 1,
                size_t frames = 1);
 
-  // Of a stream that begins; for decoders of as many frames a pass.
+  // The state of a stream that begins; for decoders of as many frames a pass.
   CodecDecoderState make_state() const;
   static void reset(CodecDecoderState& state);
 

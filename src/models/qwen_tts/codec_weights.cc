@@ -220,7 +220,7 @@ CodecLayer& Loader::add(CodecLayer layer, CodecStage stage, size_t index) {
   return chain_.emplace_back(std::move(layer));
 }
 
-// What is made of the last layer's rows.
+// The activation of the last layer's rows.
 void Loader::snake(const std::string& name, size_t channels) {
   CodecLayer& made = chain_.back();
   const std::vector<float> alpha = reader_.values(name + ".alpha", {channels});

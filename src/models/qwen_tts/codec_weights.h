@@ -24,7 +24,7 @@
 
 namespace syrinx::qwen_tts {
 
-// What the maker's code names after a layer's rows, for tests; its number stands behind the name where there are many.
+// Names of rows in the maker's code, for tests; a number stands behind one where there are many.
 enum class CodecStage : uint8_t { kNone, kQuantizer, kPreConv, kPreTransformer, kUpsample, kDecoder };
 
 struct CodecLayer {
