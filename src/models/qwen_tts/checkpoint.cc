@@ -33,7 +33,7 @@ std::string_view text_of(const MappedFile& file) {
 
 fs::path folder_of(const std::string& path) {
   std::error_code error;
-  const fs::path place(path);
+  fs::path place(path);
   if (fs::is_directory(place, error)) return place;
   return place.has_parent_path() ? place.parent_path() : fs::path(".");
 }

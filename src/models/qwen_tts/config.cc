@@ -156,6 +156,7 @@ Result<std::vector<NamedId>> read_ids(const JsonSection& section, const char* ke
 Result<std::vector<Language>> read_languages(const JsonSection& section, size_t vocabulary) {
   SYRINX_TRY(std::vector<NamedId> ids, read_ids(section, "codec_language_id", vocabulary));
   std::vector<Language> languages;
+  languages.reserve(ids.size());
   for (NamedId& one : ids) languages.push_back({.name = std::move(one.name), .id = one.id});
   return languages;
 }
@@ -164,6 +165,7 @@ Result<std::vector<Language>> read_languages(const JsonSection& section, size_t 
 Result<std::vector<Speaker>> read_speakers(const JsonSection& section, const Config& config) {
   SYRINX_TRY(std::vector<NamedId> ids, read_ids(section, "spk_id", config.vocabulary));
   std::vector<Speaker> speakers;
+  speakers.reserve(ids.size());
   for (NamedId& one : ids) speakers.push_back({.name = std::move(one.name), .id = one.id, .dialect = ""});
   const Json* const dialects = section.find("spk_is_dialect");
   if (dialects == nullptr || dialects->is_null()) return speakers;
