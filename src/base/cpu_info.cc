@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #if defined(__x86_64__)
@@ -44,6 +46,12 @@ void detect_x86(CpuInfo& info) {
   if ((b & (f | dq | bw | vl)) != (f | dq | bw | vl)) return;
   info.avx512_vnni = (c & (1u << 11)) != 0;
   if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) info.avx512_bf16 = (a & (1u << 5)) != 0;
+  char vendor[12] = {};
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return;
+  std::memcpy(vendor, &b, 4);
+  std::memcpy(vendor + 4, &d, 4);
+  std::memcpy(vendor + 8, &c, 4);
+  info.avx512_bf16_fast = info.avx512_bf16 && std::string_view(vendor, sizeof vendor) == "AuthenticAMD";
 }
 #endif
 

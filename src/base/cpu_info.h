@@ -14,6 +14,7 @@ struct CpuInfo {
   int logical_cores = 1;  // those this process may use: its affinity, or its container's quota where that is less
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
+  bool avx512_bf16_fast = false;  // its dot products outrun f32: AMD's do, Intel's take twice the time of f32
   bool neon_dotprod = false;
   bool neon_bf16 = false;
   size_t l2_bytes = 0;  // per core, 0 when unknown

@@ -24,6 +24,13 @@ bool kernel_lists(const std::string& flag) {
   return false;
 }
 
+bool is_amd() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("vendor_id", 0) == 0) return line.find("AuthenticAMD") != std::string::npos;
+  return false;
+}
+
 TEST(CpuInfo, AgreesWithTheSystem) {
   const CpuInfo& info = cpu_info();
   EXPECT_GE(info.logical_cores, 1);
@@ -32,10 +39,11 @@ TEST(CpuInfo, AgreesWithTheSystem) {
 #if defined(__x86_64__)
   EXPECT_EQ(info.avx512_vnni, kernel_lists("avx512_vnni"));
   EXPECT_EQ(info.avx512_bf16, kernel_lists("avx512_bf16"));
+  EXPECT_EQ(info.avx512_bf16_fast, info.avx512_bf16 && is_amd());
   EXPECT_FALSE(info.neon_dotprod || info.neon_bf16);
 #else
   EXPECT_FALSE(info.avx512_vnni || info.avx512_bf16);
-  (void)kernel_lists;  // under emulation /proc/cpuinfo is the host's
+  (void)kernel_lists, (void)is_amd;  // under emulation /proc/cpuinfo is the host's
 #endif
 }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/cpu_info.h"
 #include "kernels/cpu/narrow_block.h"
 #include "kernels/dispatch.h"
 
@@ -314,7 +315,7 @@ constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of
 
 }  // namespace
 
-bool bf16_rows_are_faster() { return use_avx512_bf16(); }
+bool bf16_rows_are_faster() { return use_avx512_bf16() && cpu_info().avx512_bf16_fast; }
 
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
   SYRINX_DCHECK(matrix.type == PanelType::kBf16 ||
