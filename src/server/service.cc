@@ -289,6 +289,7 @@ HttpReply Service::speech(HttpRequest& request) {
   auto offered = offer_to_new(ModuleKind::kSpeech, name);
   if (!offered) return not_offered(request, std::move(offered).error());
   limits.family = &offered->models.speech->family();
+  limits.lacking = offered->models.speech->lacking();
   limits.strict = settings_.strict;
   const auto parsed = parse_speech_request(request.body, limits);
   if (!parsed) return error_reply(parsed.error());
@@ -313,6 +314,7 @@ Host::StartedSpeech Service::start_speech(SpeechOrder order, std::unique_ptr<Spe
   auto voice = speech->find_voice(request.voice, request.language);
   if (!voice) return tl::unexpected(std::move(voice).error());
   order.voice = std::move(*voice);
+  if (speech->chooses_language() && !request.language.empty()) order.request.knobs.set(kLanguageKnob, request.language);
   const bool is_whole = request.whole;  // it has no listener before all of it is there
   auto job = std::make_shared<SpeechJob>(std::move(speech), std::move(order), std::move(answer), reports());
   if (auto refused =

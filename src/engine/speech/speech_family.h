@@ -48,6 +48,9 @@ struct SpeechTraits {
   std::span<const Precision> precisions = {};  // the first is the default
 };
 
+// The option that tells a voice which of its languages a text is in.
+inline constexpr const char* kLanguageKnob = "language";
+
 struct SpeechFamily {
   std::string_view kind;  // as in the catalogue and in manifests
   const char* title;      // "Kokoro"
@@ -73,6 +76,9 @@ struct SpeechFamily {
   };
   // The language of all its voices by the checkpoint; empty: each voice has its own.
   std::string (*language)(const SpeechFiles& files) = [](const SpeechFiles&) { return std::string(); };
+  // Codes of the languages that every voice speaks, as the option kLanguageKnob asks; null or none: each voice has its
+  // own.
+  std::vector<std::string> (*spoken_languages)(const SpeechFiles& files) = nullptr;
   // The names in a text that blends voices; null: there are no blends.
   Result<std::vector<std::string>> (*blended)(std::string_view voice) = nullptr;
   std::span<const std::pair<const char*, const char*>> known_voices = {};  // OpenAI's names to the nearest of its own
@@ -82,6 +88,8 @@ struct SpeechFamily {
   // Whether a text can be spoken with that voice, and whether a file can be added as one: what the engine would say.
   Status (*check_voice)(const SpeechFiles& files, const std::string& voice);
   Status (*check_voice_file)(const SpeechFiles& files, const std::string& name, const std::string& path);
+  // Options of the family that this checkpoint does not take; null: it takes all.
+  std::vector<std::string_view> (*lacking)(const SpeechFiles& files) = nullptr;
   std::vector<ModelPart> (*parts)(const SpeechFiles& files) = [](const SpeechFiles&) {
     return std::vector<ModelPart>();
   };

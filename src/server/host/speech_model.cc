@@ -89,6 +89,9 @@ Result<std::shared_ptr<SpeechModel>> SpeechModel::make(const Settings& settings,
                                                        const std::string& data_folder) {
   std::string folder = shelf_folder(settings, *files.family, data_folder);
   std::shared_ptr<SpeechModel> model(new SpeechModel(settings, std::move(files), std::move(folder)));
+  const SpeechFamily& family = model->family();
+  if (family.spoken_languages != nullptr) model->spoken_languages_ = family.spoken_languages(model->files_);
+  if (family.lacking != nullptr) model->lacking_ = family.lacking(model->files_);
   model->shelf_->list();
   SYRINX_TRY_VOID(model->name_voices(settings));
   return model;
@@ -189,7 +192,7 @@ Status SpeechModel::warm_up() {
 // A front end of another language is else read with its first voice, while all other beginnings wait.  A lexicon or a
 // voice that cannot be read keeps no request from the others; requests for it are told.
 void SpeechModel::read_for_all_languages() const {
-  if (languages().size() < 2) return;
+  if (chooses_language() || languages().size() < 2) return;
   SpeakOptions options;
   for (const std::string& language : languages()) {
     options.voice = voice_of_language(language);
@@ -271,6 +274,10 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
   if (const auto named = names_.find(requested); named != names_.end())
     return named->second.empty() ? default_voice_ : named->second;
   if (is_blend(requested)) return requested;
+  const std::vector<ListedVoice> all = voices();
+  const auto alike =
+      std::find_if(all.begin(), all.end(), [&](const auto& each) { return same_name(each.id, requested); });
+  if (alike != all.end()) return alike->id;
   if (const std::string why = why_unread(requested); !why.empty()) return refuse("voice", "{}", why);
   if (family().blended != nullptr)
     if (const auto parts = family().blended(requested); !parts) return refuse("voice", "{}", parts.error().message);
@@ -285,6 +292,11 @@ tl::expected<std::string, HttpError> SpeechModel::find_voice(const std::string& 
                                                              const std::string& language) const {
   if (text::is_any_language(language)) return find_voice(requested);
   const auto is_it = [&](const std::string& each) { return text::is_same_language(each, language); };
+  if (chooses_language()) {
+    if (std::any_of(spoken_languages_.begin(), spoken_languages_.end(), is_it)) return find_voice(requested);
+    return refuse("language", "{} does not speak {}; leave 'language' out, or give one that GET /v1/models lists",
+                  in_quotes(id()), in_quotes(language));
+  }
   if (requested.empty()) {
     const std::vector<std::string> known = languages();
     if (is_it(language_of(default_voice()))) return default_voice_;
@@ -311,6 +323,7 @@ std::string SpeechModel::voice_of_language(std::string_view language) const {
 }
 
 std::vector<std::string> SpeechModel::languages() const {
+  if (chooses_language()) return spoken_languages_;
   std::vector<std::string> languages;
   for (const ListedVoice& voice : voices())
     if (!voice.language.empty() && std::find(languages.begin(), languages.end(), voice.language) == languages.end())
@@ -318,11 +331,15 @@ std::vector<std::string> SpeechModel::languages() const {
   return languages;
 }
 
+// The field `language` chooses a voice where there is no such option.
 std::vector<std::string> SpeechModel::unheeded_fields() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names(lacking_.begin(), lacking_.end());
   for (const KnobHolder& other : speech_knobs())
     for (const Knob& knob : other.knobs)
-      if (knob.use == Knob::Use::kRequest && !has_knob(family(), knob.name)) names.emplace_back(knob.name);
+      if (knob.use == Knob::Use::kRequest && !has_knob(family(), knob.name) &&
+          std::string_view(knob.name) != kLanguageKnob &&
+          std::find(names.begin(), names.end(), knob.name) == names.end())
+        names.emplace_back(knob.name);
   return names;
 }
 

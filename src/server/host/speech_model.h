@@ -63,13 +63,17 @@ class SpeechModel {
   // and is not listed, as no text can be read for it.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested) const;
   // The same for a text of that language (empty: any), whose voice speaks where none is named.  400 where the named
-  // one, or none, speaks it.
+  // one, or none, speaks it.  Where every voice speaks all languages, the one that would speak any.
   tl::expected<std::string, HttpError> find_voice(const std::string& requested, const std::string& language) const;
   // The first listed voice of that language, "de" or "de-DE" in any case: the default one if it is one; empty: there
   // is none.
   std::string voice_of_language(std::string_view language) const;
   // Those in which it speaks texts, "en-us", without what is not known of its voices.
   std::vector<std::string> languages() const;
+  // Every voice speaks whichever of them the option kLanguageKnob asks for.
+  bool chooses_language() const { return !spoken_languages_.empty(); }
+  // Options of its family that this model does not take.
+  std::span<const std::string_view> lacking() const { return lacking_; }
   // Fields of a request that this model ignores while others heed them.
   std::vector<std::string> unheeded_fields() const;
 
@@ -101,6 +105,8 @@ class SpeechModel {
   StepFigures warm_up_steps_;  // which nobody heard
   double warm_up_audio_s_ = 0;
   uint64_t memory_bytes_ = 0;
+  std::vector<std::string> spoken_languages_;
+  std::vector<std::string_view> lacking_;
   std::vector<ListedVoice> voices_;                         // all but the uploaded ones
   std::map<std::string, std::string, std::less<>> unread_;  // those that are not listed, to their languages
   const std::unique_ptr<VoiceShelf> shelf_;

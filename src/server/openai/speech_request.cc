@@ -101,9 +101,6 @@ struct ForeignField {
   const char *name, *reason;
 };
 constexpr std::array kForeignFields = {
-    ForeignField{"instructions", "no model of this server takes them"},
-    ForeignField{"top_k", "no model of this server chooses among tokens"},
-    ForeignField{"top_p", "no model of this server chooses among tokens"},
     ForeignField{"max_new_tokens", "no model of this server counts its sound in tokens"},
     ForeignField{
         "ref_audio",
@@ -151,10 +148,16 @@ Checked take_option(const Knob& knob, const Json& json, const SpeechLimits& limi
   const bool is_flag = knob.kind == Knob::Kind::kFlag;
   const std::optional<KnobValue> value = knob_value(json);
   if (!value || is_flag != (json.boolean() != nullptr))
-    return refuse(knob.name, "'{}' must be {}", knob.name, is_flag ? "true or false" : "a number");
+    return refuse(knob.name, "'{}' must be {}", knob.name,
+                  is_flag                          ? "true or false"
+                  : knob.kind == Knob::Kind::kText ? "a text"
+                                                   : "a number");
   if (const Status checked = check_knob_value(knob, *value); !checked)
     return refuse(knob.name, "{}", checked.error().message);
   if (is_initial(knob, *value)) return {};
+  const bool is_lacking = std::find(limits.lacking.begin(), limits.lacking.end(), knob.name) != limits.lacking.end();
+  if (is_lacking)
+    return ignore(knob.name, fmt::format("this model takes no '{}'; leave it out", knob.name), limits, request);
   if (limits.family == nullptr || has_knob(*limits.family, knob.name)) {
     request.knobs.set(knob.name, *value);
     return {};

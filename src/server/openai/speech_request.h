@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,9 @@ namespace syrinx::server {
 
 struct SpeechLimits {
   size_t max_text_characters = 4096;
-  const SpeechFamily* family = nullptr;  // of the model; null: not known yet, and it takes every option
-  bool strict = false;                   // refuses what the model lacks; else it is ignored
+  const SpeechFamily* family = nullptr;            // of the model; null: not known yet, and it takes every option
+  std::span<const std::string_view> lacking = {};  // options of the family that the model does not take, borrowed
+  bool strict = false;                             // refuses what the model lacks; else it is ignored
 };
 
 using SpeechRequestOrError = tl::expected<SpeechRequest, HttpError>;

@@ -2,12 +2,14 @@
 #include "server/host/speech_model.h"
 #include "engine/families/kokoro/kokoro_family.h"
 #include "engine/families/pocket_tts/pocket_family.h"
+#include "engine/speech/speech_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/json.h"
 #include "server/openai/speech_request.h"
@@ -158,9 +160,13 @@ TEST_F(SpeechModelTest, ListsLanguagesAndUnsupportedFields) {
     const Json model = listed_model(service);
     EXPECT_EQ(model.find("languages")->dump(), is_pocket ? R"(["fr"])" : R"(["en-us","en-gb"])");
     std::vector<std::string> expected = unheeded_speech_fields();
-    const SpeechFamily& other = is_pocket ? kokoro_family() : pocket_tts_family();
-    for (const Knob& knob : other.knobs)
-      if (knob.use == Knob::Use::kRequest) expected.emplace_back(knob.name);
+    std::set<std::string> options;
+    for (const SpeechFamily* const other : speech_families())
+      for (const Knob& knob : other->knobs)
+        if (knob.use == Knob::Use::kRequest && !has_knob(is_pocket ? pocket_tts_family() : kokoro_family(), knob.name))
+          options.insert(knob.name);
+    options.erase(kLanguageKnob);  // the field chooses a voice
+    expected.insert(expected.end(), options.begin(), options.end());
     EXPECT_THAT(texts_of(*model.find("unsupported_parameters")), testing::UnorderedElementsAreArray(expected));
     EXPECT_THAT(expected, testing::IsSubsetOf(speech_fields()));
   }

@@ -107,9 +107,9 @@ TEST(SpeechRequest, ForeignFieldsAreIgnoredOrRefused) {
     for (const char* const empty : {"null}", R"(""})"})
       EXPECT_THAT(good(begin + empty, {.strict = true}).ignored, testing::IsEmpty());
   }
-  EXPECT_THAT(ignored, testing::UnorderedElementsAre("instructions", "top_k", "top_p", "max_new_tokens", "ref_audio",
-                                                     "ref_text", "task_type", "lang_code", "return_download_link",
-                                                     "download_format", "normalization_options"));
+  EXPECT_THAT(ignored,
+              testing::UnorderedElementsAre("max_new_tokens", "ref_audio", "ref_text", "task_type", "lang_code",
+                                            "return_download_link", "download_format", "normalization_options"));
   EXPECT_THAT(good(body + "}").ignored, testing::UnorderedElementsAreArray(ignored));
 }
 
@@ -146,8 +146,9 @@ TEST(SpeechRequest, OptionsOfOtherFamiliesAreIgnoredOrRefused) {
   EXPECT_EQ(taken.knobs.number("temperature"), 0.5);
   const HttpError error = bad(body, {.family = &kokoro_family(), .strict = true});
   EXPECT_EQ(error.param, "temperature");
-  EXPECT_EQ(error.message,
-            "'temperature' is not supported: Kokoro has no 'temperature'; leave it out, or take pocket-tts");
+  EXPECT_EQ(
+      error.message,
+      "'temperature' is not supported: Kokoro has no 'temperature'; leave it out, or take pocket-tts or qwen-tts");
   // A value that changes nothing is accepted; one out of range is refused, whichever family would take it.
   EXPECT_THAT(good(R"({"input": "x", "speed": 1.0})", {.family = &pocket_tts_family(), .strict = true}).ignored,
               testing::IsEmpty());
