@@ -116,7 +116,7 @@ TEST(Families, SafetensorsAreNotTakenForOnnx) {
 TEST(Families, ForeignWeightsAreNotGuessed) {
   const TempFolder folder;
   write_text(folder.file("model.safetensors"), "x");
-  write_text(folder.file("config.json"), R"({"model_type": "qwen3_tts"})");
+  write_text(folder.file("config.json"), R"({"model_type": "bark"})");
   for (const std::string& place : {folder.path(), folder.file("model.safetensors")}) {
     const auto found = find_speech_files(place, "/nowhere");
     ASSERT_FALSE(found) << place;
@@ -124,7 +124,7 @@ TEST(Families, ForeignWeightsAreNotGuessed) {
   }
   const auto heard = find_recognition_files(folder.path(), "/nowhere");
   ASSERT_FALSE(heard);
-  EXPECT_THAT(heard.error().message, testing::HasSubstr("a model of the kind 'qwen3_tts'"));
+  EXPECT_THAT(heard.error().message, testing::HasSubstr("a model of the kind 'bark'"));
   EXPECT_EQ(heard.error().code, Code::kUnsupported);
 }
 

@@ -1,0 +1,64 @@
+// Speaks with Qwen3-TTS: sentences become pieces of text, pieces frames of 80 ms, which are handed over in chunks: the
+// first frame at once, then 2, 4 and up to 8 of them as the listener has more ahead.  Several speakers share the
+// engine's team: frames that are asked for at the same time are computed together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/families/qwen_tts/frame_pool.h"
+#include "engine/families/qwen_tts/piece_planner.h"
+#include "engine/families/qwen_tts/qwen_model.h"
+#include "engine/families/qwen_tts/qwen_settings.h"
+#include "engine/families/qwen_tts/qwen_voice.h"
+#include "engine/speech/sentence_speaker.h"
+
+namespace syrinx {
+
+class QwenSpeaker final : public SentenceSpeaker {
+ public:
+  static constexpr size_t kChunksAhead = 4;  // up to 2.5 s
+
+  // The voice of that name; nothing: the session's first.
+  using FindVoice = std::function<Result<std::shared_ptr<const QwenVoice>>(const std::string& name)>;
+
+  // `instructions`: their tokens.  `find_voice` keeps alive what the lease uses.  Without a voice the first one is
+  // looked for when a sentence comes before a mark that names another.
+  QwenSpeaker(FindVoice find_voice, std::shared_ptr<const QwenModel> model, qwen_tts::FramePool::Lease stream,
+              std::shared_ptr<const QwenVoice> voice, QwenSettings settings, std::vector<int32_t> instructions,
+              const SpeakOptions& options);
+  size_t chunks_ahead() const override { return kChunksAhead; }
+  int rate_hz() const override { return QwenModel::kSampleRateHz; }
+
+ private:
+  Status read(const Sentence& sentence, SpeechStream& stream) override;
+  Result<bool> say(bool now, SpeechStream& stream) override;
+  Status end() override;
+  Status use_voice(const std::string& name) override;
+  void be_silent(size_t /*samples*/) override {}
+
+  Status begin(const std::string& piece, SpeechStream& stream);
+  Result<qwen_tts::FramePool::Made> make_frame(SpeechStream& stream);
+  size_t chunk_frames(const SpeechStream& stream) const;
+  double frames_per_second() const;
+
+  const FindVoice find_voice_;
+  const std::shared_ptr<const QwenModel> model_;
+  qwen_tts::FramePool::Lease stream_;
+  std::shared_ptr<const QwenVoice> voice_;  // null: not looked for yet
+  const QwenSettings settings_;
+  const std::vector<int32_t> instructions_;
+  qwen_tts::PiecePlanner planner_;
+  SpeechChunk chunk_;        // that is being filled
+  size_t chunk_frames_ = 0;  // when it is complete; 0: not decided
+  size_t last_frames_ = 0;   // of the chunk before, 0: none
+  uint32_t pieces_ = 0;
+  size_t left_out_ = 0;  // that have been told
+  bool said_something_ = false;
+};
+
+}  // namespace syrinx
