@@ -74,7 +74,8 @@ class Hub:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_HEAD(self):
                 hub.asked.append((self.command, self.path))
-                name = self.path.rsplit("/", 1)[1]
+                name = self.path.rpartition(f"/{COMMIT}/")[2]  # a file in a folder by its path
+                name = name if name in hub.files else self.path.rsplit("/", 1)[1]
                 if self.path.startswith("/o/gated/") and self.headers.get("Authorization") != "Bearer hf_good":
                     self.send_response(401)
                     self.send_header("X-Error-Code", "GatedRepo")
@@ -150,6 +151,18 @@ class Remote(Program):
         self.assertEqual(self.speak(*arguments), (samples, ""))
         self.assertEqual(len(self.hub.asked), asked)
         self.assertEqual(self.speak(*arguments, variables={"HF_HUB_OFFLINE": "1"})[0], samples)
+
+    def test_neighbours_of_a_configuration_come_with_it(self):
+        model, codec = DATA / "qwen_tts/custom_voice", DATA / "qwen_tts/speech_tokenizer"
+        self.hub.files = {file.name: file.read_bytes() for file in model.iterdir()}
+        self.hub.files |= {f"speech_tokenizer/{file.name}": file.read_bytes() for file in codec.iterdir()}
+        arguments = ["--model", place("config.json"), "--max-seconds", "0.4"]
+        samples, errors = self.speak(*arguments)
+        self.assertIn("fetching " + place("speech_tokenizer/model.safetensors"), errors)
+        self.assertEqual(samples, self.speak("--model", model, "--max-seconds", "0.4")[0])
+        asked = len(self.hub.asked)
+        self.assertEqual(self.speak(*arguments)[0], samples)
+        self.assertEqual(len(self.hub.asked), asked)
 
     def seen_on_a_terminal(self, *arguments):
         """What speak shows where its standard error is a terminal."""

@@ -1,0 +1,118 @@
+"""Qwen3-TTS through the built program, with the small random checkpoints."""
+import json
+import shutil
+import threading
+import unittest
+import wave
+
+from program import DATA, FIGURES, tone, wav
+from server import Server
+
+QWEN = DATA / "qwen_tts"
+CUSTOM = QWEN / "custom_voice"
+SHORT = ("--max-seconds", "0.8")
+
+
+class Qwen(Server):
+    def samples(self, *arguments, model=CUSTOM, text="Hello there."):
+        code, output, errors = self.run_it("speak", text, "--model", model, "--out", "-", "--format", "pcm", *SHORT, *arguments)
+        self.assertEqual(code, 0, errors)
+        return output
+
+    def refuses(self, status, words, *arguments, model=CUSTOM):
+        self.check_fails(status, words, "speak", "Hello.", "--model", model, "--out", "x.wav", *arguments)
+
+    def base(self):
+        """A copy of the checkpoint that clones, with two recordings; the words of one are known."""
+        model = self.folder / "base"
+        shutil.copytree(QWEN / "base", model)
+        shutil.copytree(QWEN / "speech_tokenizer", model / "speech_tokenizer")
+        (model / "voices").mkdir()
+        for name in ("ann", "bob"):
+            (model / "voices" / f"{name}.wav").write_bytes(wav(tone(1.0, 24000), 24000))
+        (model / "voices/bob.txt").write_text("What is said.")
+        return model
+
+    def test_speech_is_written_with_its_figures(self):
+        code, output, errors = self.run_it("speak", "Hello.", "--model", CUSTOM, "--out", self.out / "x.wav", "--json", *SHORT)
+        self.assertEqual(code, 0, errors)
+        figures = json.loads(output)
+        self.assertEqual(list(figures), FIGURES)
+        self.assertEqual((figures["voice"], figures["precision"]), ("ryan", "int8"))
+        with wave.open(str(self.out / "x.wav")) as sound:
+            self.assertEqual((sound.getframerate(), sound.getnframes() % 1920), (24000, 0))
+
+    def test_options_change_the_speech(self):
+        plain = self.samples("--seed", "3")
+        self.assertEqual(self.samples("--seed", "3"), plain)
+        self.assertNotEqual(self.samples("--seed", "4"), plain)
+        for arguments in (("--voice", "Vivian"), ("--language", "de"), ("--temperature", "0.2"), ("--top-k", "1"),
+                          ("--subtalker-temperature", "0"), ("--text-layout", "streaming"), ("--precision", "f32")):
+            self.assertNotEqual(self.samples("--seed", "3", *arguments), plain, arguments)
+        told = ("--instructions", "A low voice.")
+        self.assertNotEqual(self.samples(*told, model=QWEN / "voice_design"), self.samples(model=QWEN / "voice_design"))
+
+    def test_lacking_options_are_refused(self):
+        self.refuses(3, "there is no voice 'nobody'; this checkpoint has", "--voice", "nobody")
+        self.refuses(2, "this checkpoint speaks auto, chinese", "--language", "klingon")
+        self.refuses(5, "has no instructions; leave them out", "--instructions", "Sadly.")
+        self.refuses(5, "Qwen3-TTS has no --speed", "--speed", "2")
+        self.refuses(5, "instructions tell it who speaks", "--voice", "ryan", model=QWEN / "voice_design")
+        self.refuses(3, "no voice was named", model=QWEN / "base")
+
+    def test_recordings_are_cloned(self):
+        model = self.base()
+        ann, bob = (self.samples("--voice", name, model=model) for name in ("ann", "bob"))
+        self.assertNotEqual(ann, bob)
+        voice = self.folder / "bob.safetensors"
+        code, _, errors = self.run_it("voices", "export", "--model", model, "bob", voice)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(self.samples("--voice", voice, "--precision", "f32", model=model),
+                         self.samples("--voice", "bob", "--precision", "f32", model=model))
+
+    def test_model_is_listed_and_described(self):
+        code, output, errors = self.run_it("voices", "--model", CUSTOM, "--json")
+        self.assertEqual(code, 0, errors)
+        voices = {voice["name"]: voice for voice in json.loads(output)}
+        self.assertEqual((len(voices), voices["sohee"]["language_code"], voices["ryan"]["default"]), (9, "ko", True))
+        for path, words in ((CUSTOM, b"kind: custom_voice"), (CUSTOM / "model.safetensors", b"code_predictor_numbers: "),
+                            (QWEN / "speech_tokenizer/config.json", b"frame_samples: 1920")):
+            code, output, errors = self.run_it("inspect", path)
+            self.assertEqual(code, 0, errors)
+            self.assertIn(b"model: qwen-tts", output)
+            self.assertIn(words, output)
+        code, output, errors = self.run_it("doctor", "--quick", "--model", CUSTOM)
+        self.assertIn(b"codec      ", output, errors)
+
+    def test_server_speaks_to_several_at_once(self):
+        self.start_server(model=["--speech-model", CUSTOM, "--recognition-model", ""])
+        model = next(each for each in json.loads(self.request("GET", "/v1/models")[2])["data"] if each["task"] == "text-to-speech")
+        self.assertEqual(model["languages"][:2], ["zh", "en"])
+        self.assertIn("instructions", model["unsupported_parameters"])
+        self.assertNotIn("top_k", model["unsupported_parameters"])
+
+        def speak(**fields):
+            return self.request("POST", "/v1/audio/speech", {"input": "Hello there.", "response_format": "pcm", "max_seconds": 0.8, **fields})
+
+        asked = [{"seed": 1}, {"seed": 2, "voice": "Vivian"}, {"seed": 3, "voice": "alloy", "language": "de-DE"}, {"seed": 4, "top_k": 5}]
+        alone = [speak(**fields) for fields in asked]
+        self.assertEqual([status for status, _, _ in alone], [200] * len(asked))
+        together = [None] * len(asked)
+
+        def ask(at):
+            together[at] = speak(**asked[at])[2]
+
+        threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(asked))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, [sound for _, _, sound in alone])
+        self.assertEqual(speak(seed=1)[2], self.samples("--seed", "1"))
+        self.assertEqual(speak(instructions="Sadly.")[1]["X-Syrinx-Ignored"], "instructions")
+        self.check_refused(400, None, "language", "POST", "/v1/audio/speech", {"input": "Hello.", "language": "nl"})
+        self.check_refused(400, None, "top_k", "POST", "/v1/audio/speech", {"input": "Hello.", "top_k": -3})
+
+
+if __name__ == "__main__":
+    unittest.main()
