@@ -1,6 +1,8 @@
 #include "models/qwen_tts/codec_decoder.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 
 #include "base/check.h"
 #include "kernels/bf16.h"
@@ -14,6 +16,17 @@ namespace syrinx::qwen_tts {
 using kernels::RowType;
 
 namespace {
+
+// Samples as they are heard; whether one was not finite, which is silence.
+bool bound_samples(std::span<float> samples) {
+  bool fault = false;
+  for (float& sample : samples) {
+    const bool finite = std::isfinite(sample);
+    fault = fault || !finite;
+    sample = finite ? std::clamp(sample, -1.0f, 1.0f) : 0.0f;
+  }
+  return fault;
+}
 
 // Floats that a member makes at a time behind the last upsampling: with what it reads and adds to, they fit the
 // second-level cache.
@@ -81,12 +94,13 @@ void CodecDecoder::choose_groups() {
   size_t blocks = 0;
   for (size_t i = 0; i < w_->chain.size(); ++i) {
     const CodecLayer& layer = w_->chain[i];
-    if (layer.conv.up == 1 || layer.conv.history == 0) continue;  // those of the blocks overlap
+    if (!layer.begins_block) continue;
     if (++blocks <= 2) apart_ = i;
     pieces_from_ = i;
     const size_t made = layer.conv.up * layer.conv.width, members = static_cast<size_t>(runner_.team().size());
     piece_rows_ = std::max<size_t>(kPieceFloats * members / made / kPieceGrain, 1) * kPieceGrain;
   }
+  SYRINX_CHECK(piece_rows_ > 0, "a decoder of {} layers without a block", w_->chain.size());
 }
 
 // For layers that begin with `first_rows` rows at `rate` rows a frame: what all of them but the first read, and what
@@ -116,6 +130,7 @@ CodecDecoderState CodecDecoder::make_state() const {
 
 void CodecDecoder::reset(CodecDecoderState& state) {
   state.transformer.reset();
+  state.not_finite = false;
   std::fill(state.histories.begin(), state.histories.end(), std::byte{0});  // zeros in either type
 }
 
@@ -323,7 +338,9 @@ void CodecDecoder::convolve(const nn::Part& part, const Task& task, size_t layer
     float* const samples = stream.work.samples.data() + first;
     conv.run(part, in, rows, {.output = samples});
     const Range own = part.split(rows);
-    for (size_t i = own.begin; i < own.end; ++i) samples[i] = std::clamp(samples[i], -1.0f, 1.0f);
+    // Several members may find one at once.
+    if (bound_samples({samples + own.begin, own.end - own.begin}))
+      std::atomic_ref(stream.work.state->not_finite).store(true, std::memory_order_relaxed);
   }
   if (!last) conv.run(part, pieces);
 }

@@ -24,6 +24,9 @@ namespace syrinx::qwen_tts {
 struct CodecDecoderState {
   nn::KvCache transformer;      // a ring
   Buffer<std::byte> histories;  // of each convolution in turn, as its input is stored
+  bool not_finite = false;      // a sample was so, since the stream began
+  // Between calls: a sample was not finite, and is 0.
+  bool faulty() const { return not_finite; }
 };
 
 // For tests: called after a stage with its number in the maker's code and its rows, which last for the call.
@@ -44,7 +47,7 @@ class CodecDecoder {
   Status check_codes(std::span<const int32_t> codes) const;
 
   // codes [F, codebooks] -> samples [F * frame_samples] in [-1, 1], any F.  Codes have passed check_codes(); those
-  // below 0 are 0, as with the maker.
+  // below 0 are 0, as with the maker.  Weights that are finite may still make samples that are not: see faulty().
   void decode(CodecDecoderState& state, View<const int32_t, 2> codes, std::span<float> samples);
 
   struct Frames {

@@ -62,6 +62,8 @@ void CodecEncoder::encode(CodecEncoderState& state, std::span<const float> sampl
                    pieces_of(samples.size(), c.hop()) <= state.transformer.room(),
                "{} samples into codes [{}, {}] and {} positions", samples.size(), codes.extent(0), codes.extent(1),
                state.transformer.room());
+  SYRINX_CHECK(!state.ended || samples.empty(), "{} samples behind the end of a recording", samples.size());
+  state.ended = state.ended || samples.size() % length != 0;
   for (size_t i = 0; i < count; i += kPassFrames) {
     const size_t frames = std::min(kPassFrames, count - i);
     const std::span<const float> part =

@@ -25,6 +25,7 @@ struct CodecEncoderState {
   mimi::SeanetState seanet;
   nn::KvCache transformer;  // linear
   Buffer<float> positions;  // those of the frame before, which the downsampling still sees
+  bool ended = false;       // a piece was no whole number of frames, and is the last one
 };
 
 class CodecEncoder {
@@ -36,6 +37,7 @@ class CodecEncoder {
   // nn/kv_cache.h let it be.
   Result<CodecEncoderState> make_state(size_t samples) const;
 
+  size_t sample_rate() const { return w_->sample_rate; }
   size_t codebooks() const { return w_->config.used_codebooks; }
   size_t frames(size_t samples) const { return pieces_of(samples, w_->config.frame_samples()); }
   // Samples at the codec's rate, mono -> codes [frames(samples), codebooks()].  A recording that comes in pieces is cut

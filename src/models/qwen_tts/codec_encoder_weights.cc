@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "models/qwen_tts/codec_codebooks.h"
+
 namespace syrinx::qwen_tts {
 namespace {
 
@@ -121,9 +123,9 @@ class Loader {
     std::vector<std::vector<float>> rows;
     for (size_t i = 0; i < levels; ++i) {
       const std::string name = fmt::format("{}layers.{}.codebook.", quantizer(kind), i);
-      const std::vector<float> usage = reader_.values(name + "cluster_usage", {c_.codebook_size});
-      const std::vector<float> sums = reader_.values(name + "embed_sum", {c_.codebook_size, c_.row_width});
-      if (!usage.empty() && !sums.empty()) rows.push_back(nn::codebook_rows(sums, usage));
+      std::vector<float> read =
+          read_codebook(reader_, name + "embed_sum", name + "cluster_usage", c_.codebook_size, c_.row_width);
+      if (!read.empty()) rows.push_back(std::move(read));
     }
     return rows;
   }
@@ -154,6 +156,7 @@ Result<CodecEncoderWeights> CodecEncoderWeights::load(nn::TensorSource source, c
     return fail(Code::kDataLoss, "'{}' does not hold the codec that its configuration describes: {}; download it again",
                 file, reader.faults().text());
   return CodecEncoderWeights{.config = c,
+                             .sample_rate = config.sample_rate,
                              .seanet = std::move(seanet),
                              .transformer = std::move(transformer),
                              .downsample = std::move(downsample),

@@ -17,6 +17,7 @@ namespace syrinx::qwen_tts {
 
 struct CodecEncoderWeights {
   CodecEncoderConfig config;
+  size_t sample_rate = 0;  // of what is encoded
   std::vector<mimi::SeanetLayer> seanet;
   nn::DecoderWeights transformer;
   kernels::OwnedMatrix downsample;   // width -> width, 2 * downsample taps
@@ -27,7 +28,8 @@ struct CodecEncoderWeights {
   // Tensors "encoder.*" of speech_tokenizer/model.safetensors, of which the codebooks beyond used_codebooks stay
   // unread; `file` stands in messages.  kUnsupported: a configuration that check() refuses.  kLimitExceeded: layers
   // that are too large.  kDataLoss: tensors that are missing or have another shape or type, all of them named; values
-  // that are not finite.  The source's team packs; matrices come out of `store`, borrowed, where it has them.
+  // that are not finite, codebooks whose rows are not.  The source's team packs; matrices come out of `store`,
+  // borrowed, where it has them.
   static Result<CodecEncoderWeights> load(nn::TensorSource source, const std::string& file, const CodecConfig& config,
                                           kernels::MatrixStore* store = nullptr);
 };

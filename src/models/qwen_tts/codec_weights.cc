@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/pack_rows.h"
+#include "models/qwen_tts/codec_codebooks.h"
 
 namespace syrinx::qwen_tts {
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr size_t kPreKernel = 3, kKernel = 7, kNextWidening = 4;
 constexpr size_t kDilations[] = {1, 3, 9};
+// exp() of larger exponents is finite, but its product with a row need not be.
+constexpr float kMaxSlope = 1e6f;
 constexpr size_t kNoElement = std::numeric_limits<size_t>::max();
 
 class Loader {
@@ -28,7 +31,8 @@ class Loader {
                                                                            : kernels::RowType::kF32) {}
 
   nn::WeightReader& reader() { return reader_; }
-  nn::Rvq codebooks(const std::string& name, size_t levels);
+  // Codebooks with faults are left out.
+  std::vector<std::vector<float>> codebooks(const std::string& name, size_t levels);
   nn::DecoderWeights transformer();
   nn::NormWeights norm() { return {reader_.values("decoder.pre_transformer.norm.weight", {c_.transformer.width}), {}}; }
   ConvNextWeights conv_next(size_t number);
@@ -65,17 +69,15 @@ class Loader {
   size_t rate_ = 1;  // rows a frame that the last layer of the chain makes
 };
 
-nn::Rvq Loader::codebooks(const std::string& name, size_t levels) {
+std::vector<std::vector<float>> Loader::codebooks(const std::string& name, size_t levels) {
   std::vector<std::vector<float>> rows;
   for (size_t i = 0; i < levels; ++i) {
     const std::string codebook = fmt::format("decoder.quantizer.{}.vq.layers.{}._codebook.", name, i);
-    const std::vector<float> usage = reader_.values(codebook + "cluster_usage", {c_.codebook_size});
-    const std::vector<float> sums = reader_.values(codebook + "embedding_sum", {c_.codebook_size, c_.row_width()});
-    // A file with faults is refused later on.
-    rows.push_back(usage.empty() || sums.empty() ? std::vector<float>(c_.codebook_size * c_.row_width())
-                                                 : nn::codebook_rows(sums, usage));
+    std::vector<float> read = read_codebook(reader_, codebook + "embedding_sum", codebook + "cluster_usage",
+                                            c_.codebook_size, c_.row_width());
+    if (!read.empty()) rows.push_back(std::move(read));
   }
-  return {std::move(rows), c_.row_width()};
+  return rows;
 }
 
 nn::DecoderWeights Loader::transformer() {
@@ -234,9 +236,16 @@ void Loader::snake(const std::string& name, size_t channels) {
     if (channel >= channels) continue;
     made.alpha[i] = std::exp(alpha[channel]);
     made.inverse_beta[i] = 1.0f / (std::exp(beta[channel]) + 1e-9f);
-    if (i < channels && !std::isfinite(made.alpha[i]))
-      reader_.faults().note(fmt::format("tensor '{}.alpha' has an exponent of {}", name, alpha[channel]));
   }
+  const auto bound = [&](const char* part, const std::vector<float>& exponents, const std::vector<float>& slopes) {
+    for (size_t i = 0; i < channels; ++i) {
+      if (slopes[i] <= kMaxSlope) continue;
+      return reader_.faults().note(
+          fmt::format("tensor '{}.{}' has an exponent of {}, a slope beyond {}", name, part, exponents[i], kMaxSlope));
+    }
+  };
+  bound("alpha", alpha, made.alpha);
+  bound("beta", beta, made.inverse_beta);
 }
 
 void Loader::upsampling() {
@@ -262,7 +271,7 @@ void Loader::decoder() {
     const std::string block = fmt::format("{}{}.block.", name, i + 1);
     const size_t out = width / 2;
     snake(block + "0", width);
-    add(transposed(block + "1.conv", width, out, 2 * c_.rates[i], c_.rates[i]));
+    add(transposed(block + "1.conv", width, out, 2 * c_.rates[i], c_.rates[i])).begins_block = true;
     for (size_t unit = 0; unit < std::size(kDilations); ++unit) {
       const std::string part = fmt::format("{}{}.", block, 2 + unit);
       snake(part + "act1", out);
@@ -311,21 +320,25 @@ Result<CodecDecoderWeights> CodecDecoderWeights::load(nn::TensorSource source, c
   SYRINX_TRY_VOID(check(config, file));
   const CodecDecoderConfig& c = config.decoder;
   Loader loader(std::move(source), c, precision, store);
-  CodecDecoderWeights weights{.config = c,
-                              .first = loader.codebooks("rvq_first", 1),
-                              .rest = loader.codebooks("rvq_rest", c.codebooks - 1),
-                              .transformer = loader.transformer(),
-                              .norm = loader.norm(),
-                              .upsampling = {},
-                              .chain = {},
-                              .packed = nullptr,
-                              .panels = {}};
-  for (size_t i = 0; i < c.ratios.size(); ++i) weights.upsampling.push_back(loader.conv_next(i));
-  weights.chain = loader.chain();
+  std::vector<std::vector<float>> first = loader.codebooks("rvq_first", 1);
+  std::vector<std::vector<float>> rest = loader.codebooks("rvq_rest", c.codebooks - 1);
+  nn::DecoderWeights transformer = loader.transformer();
+  nn::NormWeights norm = loader.norm();
+  std::vector<ConvNextWeights> upsampling;
+  for (size_t i = 0; i < c.ratios.size(); ++i) upsampling.push_back(loader.conv_next(i));
+  std::vector<CodecLayer> chain = loader.chain();
   if (!loader.reader().faults().empty())
     return fail(Code::kDataLoss, "'{}' does not hold the codec that its configuration describes: {}; download it again",
                 file, loader.reader().faults().text());
-  if (store != nullptr) weights.packed = store->file();
+  CodecDecoderWeights weights{.config = c,
+                              .first = {std::move(first), c.row_width()},
+                              .rest = {std::move(rest), c.row_width()},
+                              .transformer = std::move(transformer),
+                              .norm = std::move(norm),
+                              .upsampling = std::move(upsampling),
+                              .chain = std::move(chain),
+                              .packed = store == nullptr ? nullptr : store->file(),
+                              .panels = {}};
   weights.panels = gather(weights);
   return weights;
 }

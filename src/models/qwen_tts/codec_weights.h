@@ -37,6 +37,7 @@ struct CodecLayer {
   nn::CausalConv conv{};
   Before before = Before::kNothing;
   size_t rate = 0;                                                    // input rows a frame
+  bool begins_block = false;                                          // of the decoder: upsamples, by 1 or more
   kernels::RowActivation activation = kernels::RowActivation::kNone;  // of its rows, for the next layer
   std::vector<float> alpha{}, inverse_beta{};                         // of kSnakeBeta, [up * width]
   std::vector<float> scale{};                                         // of its rows, [up * width]; none: 1
@@ -66,8 +67,8 @@ struct CodecDecoderWeights {
 
   // Tensors "decoder.*" of speech_tokenizer/model.safetensors; `file` stands in messages.  kUnsupported: a
   // configuration that check() refuses.  kDataLoss: tensors that are missing or have another shape or type, all of them
-  // named; values that are not finite.  Matrices come out of `store` where it has them; then they are not looked at
-  // again.  f32 and bf16 must not share one store.
+  // named; values that are not finite; codebooks or slopes of activations that are too large.  Matrices come out of
+  // `store` where it has them; then they are not looked at again.  f32 and bf16 must not share one store.
   static Result<CodecDecoderWeights> load(nn::TensorSource source, const std::string& file, const CodecConfig& config,
                                           Precision precision = Precision::kF32, kernels::MatrixStore* store = nullptr);
 };

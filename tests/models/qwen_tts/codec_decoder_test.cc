@@ -3,6 +3,7 @@
 #include "models/qwen_tts/codec_decoder.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -52,16 +53,25 @@ class Checkpoint {
     std::vector<float>& values = scaled_[name] = file_.get(name);
     for (float& value : values) value *= factor;
   }
+  // A tensor of `value` and its negative by turns, instead of the file's or beside them.
+  void put(const std::string& name, const std::vector<size_t>& dims, float value) {
+    std::vector<float>& values = put_[name];
+    values.resize(element_count(dims).value_or(0));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? value : -value;
+    given_[name] = {.name = name, .dtype = DType::kF32, .dims = dims, .bytes = std::as_bytes(std::span(values))};
+  }
+  CodecConfig config = config_of_codec();
   // The tensor as one of other dims.
   void reshape(const std::string& name, const std::vector<size_t>& dims) { reshaped_[name] = dims; }
 
   Result<CodecDecoderWeights> load(Precision precision = Precision::kF32, kernels::MatrixStore* store = nullptr) {
     return CodecDecoderWeights::load({.find = [this](std::string_view name) { return find(std::string(name)); }},
-                                     "model.safetensors", config_of_codec(), precision, store);
+                                     "model.safetensors", config, precision, store);
   }
 
  private:
   const TensorRef* find(const std::string& name) {
+    if (put_.contains(name)) return &given_[name];
     const TensorRef* const found = left_out_.contains(name) ? nullptr : file_.tensors().find(name);
     if (found == nullptr) return nullptr;
     TensorRef& given = given_[name] = *found;
@@ -73,7 +83,7 @@ class Checkpoint {
 
   SafetensorsArrays file_;
   std::set<std::string> left_out_;
-  std::map<std::string, std::vector<float>> scaled_;
+  std::map<std::string, std::vector<float>> scaled_, put_;
   std::map<std::string, std::vector<size_t>> reshaped_;
   std::map<std::string, TensorRef> given_;
 };
@@ -275,6 +285,56 @@ TEST(QwenCodecDecoder, NegativeCodesAreZero) {
   EXPECT_EQ(negative.whole(weights), zero.whole(weights));
 }
 
+// One block that repeats no row, behind two layers of which each makes six.
+TEST(QwenCodecDecoder, RatesOfOneKeepTheirRoom) {
+  Checkpoint checkpoint;
+  checkpoint.config.frame_samples = 36;
+  checkpoint.config.decoder.ratios = {6, 6};
+  checkpoint.config.decoder.rates = {1};
+  checkpoint.config.encoder.ratios = {3, 3, 2};
+  for (size_t i = 0; i < 2; ++i) checkpoint.put(fmt::format("decoder.upsample.{}.0.conv.weight", i), {32, 32, 6}, 0.1f);
+  checkpoint.put("decoder.decoder.1.block.1.conv.weight", {32, 16, 2}, 0.1f);
+  checkpoint.put("decoder.decoder.2.alpha", {16}, 0.1f);
+  checkpoint.put("decoder.decoder.2.beta", {16}, 0.1f);
+  checkpoint.put("decoder.decoder.3.conv.weight", {1, 16, 7}, 0.01f);
+  checkpoint.put("decoder.decoder.3.conv.bias", {1}, 0.01f);
+  auto loaded = checkpoint.load();
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const auto weights = std::make_shared<const CodecDecoderWeights>(std::move(*loaded));
+  const Speaking s;
+  std::vector<float> results[2];
+  for (size_t i = 0; i < 2; ++i) {
+    ThreadTeam team(static_cast<int>(i) + 1);
+    nn::Runner runner(team);
+    CodecDecoder decoder(weights, runner, 1, i == 0 ? 1 : 4);
+    CodecDecoderState state = decoder.make_state();
+    results[i].resize(s.frames * 36);
+    decoder.decode(state, s.rows(0, s.frames), results[i]);
+    EXPECT_FALSE(state.faulty());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_NE(results[0].front(), results[0].back());
+}
+
+TEST(QwenCodecDecoder, InfiniteSamplesAreFaults) {
+  const Speaking s;
+  Checkpoint checkpoint;
+  checkpoint.put("decoder.decoder.6.conv.weight", {1, 2, 7}, 3e38f);
+  auto loaded = checkpoint.load();
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  ThreadTeam team(2);
+  nn::Runner runner(team);
+  CodecDecoder broken(std::make_shared<const CodecDecoderWeights>(std::move(*loaded)), runner), sound(load(), runner);
+  CodecDecoderState faulty = broken.make_state(), state = sound.make_state();
+  EXPECT_FALSE(faulty.faulty());
+  for (const float sample : s.decode(broken, faulty, {1})) ASSERT_TRUE(sample >= -1 && sample <= 1) << sample;
+  EXPECT_TRUE(faulty.faulty());
+  CodecDecoder::reset(faulty);
+  EXPECT_FALSE(faulty.faulty());
+  s.decode(sound, state, {1});
+  EXPECT_FALSE(state.faulty());
+}
+
 // Signal to noise of `ours` against `want`, in decibels.
 double snr_db(const std::vector<float>& ours, const std::vector<float>& want) {
   double signal = 0, noise = 0;
@@ -339,6 +399,50 @@ TEST(QwenCodecWeights, InfiniteSlopesAreRefused) {
   const auto weights = checkpoint.load();
   ASSERT_FALSE(weights.has_value());
   EXPECT_NE(weights.error().message.find("decoder.decoder.5.alpha"), std::string::npos) << weights.error().message;
+}
+
+TEST(QwenCodecWeights, LargeSlopesAreRefused) {
+  for (const char* const name : {"decoder.decoder.5.alpha", "decoder.decoder.5.beta"}) {
+    for (const float exponent : {13.7f, 15.0f}) {
+      Checkpoint checkpoint;
+      checkpoint.put(name, {2}, exponent);
+      const auto weights = checkpoint.load();
+      EXPECT_EQ(weights.has_value(), exponent < 14) << name;
+      if (weights.has_value()) continue;
+      EXPECT_EQ(weights.error().code, Code::kDataLoss);
+      EXPECT_NE(weights.error().message.find(name), std::string::npos) << weights.error().message;
+    }
+  }
+}
+
+TEST(QwenCodecWeights, CodebooksBeyondFloatsAreRefused) {
+  Checkpoint checkpoint;
+  const std::string codebook = "decoder.quantizer.rvq_rest.vq.layers.3._codebook.";
+  checkpoint.put(codebook + "embedding_sum", {32, 8}, 1e35f);
+  checkpoint.put(codebook + "cluster_usage", {32}, 0.0f);
+  const auto weights = checkpoint.load();
+  ASSERT_FALSE(weights.has_value());
+  EXPECT_EQ(weights.error().code, Code::kDataLoss);
+  EXPECT_NE(weights.error().message.find(codebook + "embedding_sum' divided by its usage is not finite"),
+            std::string::npos)
+      << weights.error().message;
+}
+
+// The file's codebooks are small; those of the configuration would have 1 GB.
+TEST(QwenCodecWeights, MissingCodebooksTakeNoMemory) {
+  const auto most_kb = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  Checkpoint checkpoint;
+  checkpoint.config.decoder.codebook_size = checkpoint.config.encoder.codebook_size = kMaxCodebookSize;
+  checkpoint.config.decoder.codebook_dim = 512;
+  const auto before = most_kb();
+  const auto weights = checkpoint.load();
+  ASSERT_FALSE(weights.has_value());
+  EXPECT_EQ(weights.error().code, Code::kDataLoss);
+  EXPECT_LT(most_kb() - before, 200'000);
 }
 
 // Every tensor of the decoder is needed but the projections of its training.

@@ -102,6 +102,23 @@ TEST(QwenCodecEncoder, NothingIsAllocatedInAStep) {
   EXPECT_EQ(jobs, 10u + 3 + 3);  // three frames of the SEANet, twelve of the rest
 }
 
+TEST(QwenCodecEncoder, NothingFollowsAPartialFrame) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  CodecEncoder encoder(encoder_weights(), runner);
+  const std::vector<float> samples = recording(2 * kFrame);
+  std::vector<int32_t> codes(encoder.codebooks());
+  const View<int32_t, 2> frame{codes.data(), {1, codes.size()}};
+  auto state = encoder.make_state(samples.size());
+  ASSERT_TRUE(state);
+  encoder.encode(*state, std::span(samples).first(kFrame), frame);
+  EXPECT_FALSE(state->ended);
+  encoder.encode(*state, std::span(samples).first(960), frame);
+  EXPECT_TRUE(state->ended);
+  encoder.encode(*state, {}, {codes.data(), {0, codes.size()}});
+  EXPECT_DEATH(encoder.encode(*state, std::span(samples).first(960), frame), "960 samples behind the end");
+}
+
 TEST(QwenCodecEncoder, TooLongRecordingsAreRefused) {
   ThreadTeam team(1);
   nn::Runner runner(team);
@@ -146,6 +163,14 @@ TEST(QwenCodecEncoderWeights, MissingAndMisshapedTensorsAreNamed) {
   EXPECT_THAT(error, HasSubstr("layers.14.codebook.cluster_usage is missing"));
   EXPECT_THAT(error, HasSubstr("encoder.downsample.conv.weight has the shape [32, 128], not [32, 32, 4]"));
   EXPECT_THAT(error, HasSubstr("input_proj.weight has the shape [8, 32], not [8, 32, 1]"));
+}
+
+TEST(QwenCodecEncoderWeights, CodebooksBeyondFloatsAreRefused) {
+  Tensors tensors = Tensors::of_codec();
+  tensors.fill(kAcoustic + "layers.2.codebook.embed_sum", 1e35f);
+  tensors.fill(kAcoustic + "layers.2.codebook.cluster_usage", 0.0f);
+  EXPECT_THAT(error_of(tensors, Code::kDataLoss),
+              HasSubstr(kAcoustic + "layers.2.codebook.embed_sum' divided by its usage is not finite"));
 }
 
 TEST(QwenCodecEncoderWeights, UnusedCodebooksMayBeMissing) {
