@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -13,24 +15,34 @@ namespace syrinx::qwen_tts {
 namespace {
 
 constexpr double kFrameSeconds = 0.02, kMarginSeconds = 0.04;
-constexpr double kTrimDb = 40;      // below the loudest frame
-constexpr double kSilenceDb = -60;  // of the loudest frame; a whisper close to the microphone has about -40
+constexpr double kTrimDb = 40;      // below loudness()
+constexpr double kSilenceDb = -60;  // loudness() of silence; a whisper close to the microphone has about -40
+constexpr size_t kClickFrames = 2;  // that 20 ms touch
 constexpr size_t kBlockSamples = size_t{1} << 16;
 
 size_t samples_of(double seconds, int rate_hz) { return static_cast<size_t>(seconds * rate_hz); }
 size_t frame_of(int rate_hz) { return std::max<size_t>(1, samples_of(kFrameSeconds, rate_hz)); }
 
-// One a frame, the last of which may be shorter.
+// One a frame, about its mean, as a constant is not heard.  The last one may be shorter, and counts as filled up with
+// silence.
 std::vector<double> levels_db(std::span<const float> sound, int rate_hz) {
   const size_t frame = frame_of(rate_hz);
   std::vector<double> levels;
   for (size_t at = 0; at < sound.size(); at += frame) {
     const std::span<const float> part = sound.subspan(at, std::min(frame, sound.size() - at));
+    const double mean = std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
     double squares = 0;
-    for (const float sample : part) squares += static_cast<double>(sample) * static_cast<double>(sample);
-    levels.push_back(20 * std::log10(std::sqrt(squares / static_cast<double>(part.size())) + 1e-12));
+    for (const float sample : part) squares += (sample - mean) * (sample - mean);
+    levels.push_back(20 * std::log10(std::sqrt(squares / static_cast<double>(frame)) + 1e-12));
   }
   return levels;
+}
+
+// The loudest frame without a click.
+double loudness_db(std::vector<double> levels) {
+  const auto nth = levels.begin() + static_cast<ptrdiff_t>(std::min(kClickFrames, levels.size() - 1));
+  std::nth_element(levels.begin(), nth, levels.end(), std::greater<>());
+  return *nth;
 }
 
 Status check(const ReferenceOptions& options) {
@@ -73,17 +85,19 @@ Result<ReferenceAudio> Preparation::finish() {
   if (resampler_) resampler_->finish(sound_);
   if (sound_.empty())
     return fail(Code::kInvalidArgument, "'{}' contains no audio; a voice needs some seconds of speech", name_);
-  const std::vector<double> levels = levels_db(sound_, rate_hz_);
-  if (*std::max_element(levels.begin(), levels.end()) < kSilenceDb)
-    return fail(Code::kInvalidArgument, "'{}' is silent: nothing in its {:.1f} s is louder than {:.0f} dB", name_,
-                static_cast<double>(sound_.size()) / rate_hz_, kSilenceDb);
+  if (loudness_db(levels_db(sound_, rate_hz_)) < kSilenceDb)
+    return fail(Code::kInvalidArgument, "'{}' is silent: nothing but clicks in its {:.1f} s is louder than {:.0f} dB",
+                name_, static_cast<double>(sound_.size()) / rate_hz_, kSilenceDb);
   const std::span<const float> kept =
       options_.trim ? without_silence(sound_, rate_hz_) : std::span<const float>(sound_);
   if (kept.size() < samples_of(kMinReferenceSeconds, rate_hz_))
     return fail(Code::kInvalidArgument, "'{}' has {:.2f} s of sound, a voice needs {:.1f} s; 3 to 15 s are best", name_,
                 static_cast<double>(kept.size()) / rate_hz_, kMinReferenceSeconds);
-  ReferenceAudio reference{.samples = {kept.begin(), kept.end()}, .sound_samples = kept.size()};
-  reference.samples.resize(kept.size() + samples_of(options_.silence_s, rate_hz_), 0.0f);
+  const size_t silence = samples_of(options_.silence_s, rate_hz_);
+  ReferenceAudio reference{.samples = {}, .sound_samples = kept.size()};
+  reference.samples.reserve(kept.size() + silence);
+  reference.samples.assign(kept.begin(), kept.end());
+  reference.samples.resize(kept.size() + silence, 0.0f);
   return reference;
 }
 
@@ -92,7 +106,7 @@ Result<ReferenceAudio> Preparation::finish() {
 std::span<const float> without_silence(std::span<const float> sound, int rate_hz) {
   const std::vector<double> levels = levels_db(sound, rate_hz);
   if (levels.empty()) return sound;
-  const double floor = *std::max_element(levels.begin(), levels.end()) - kTrimDb;
+  const double floor = loudness_db(levels) - kTrimDb;
   const auto loud = [&](double level) { return level > floor; };
   const auto first = std::find_if(levels.begin(), levels.end(), loud);
   const auto last = std::find_if(levels.rbegin(), levels.rend(), loud).base();  // behind it

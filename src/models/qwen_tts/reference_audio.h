@@ -31,15 +31,16 @@ struct ReferenceAudio {
   std::span<const float> sound() const { return {samples.data(), sound_samples}; }
 };
 
-// From the first to the last 20 ms that are less than 40 dB below the loudest ones, and 40 ms on either side.
+// From the first to the last 20 ms that are less than 40 dB below the third-loudest ones, and 40 ms on either side: a
+// click, of two frames at most, does not make speech silence.  Levels are about a frame's mean.
 std::span<const float> without_silence(std::span<const float> sound, int rate_hz);
 
 // `name` stands in messages.  kInvalidArgument: no sound, silence, too short, options out of range; kDataLoss: samples
 // that are no numbers or far beyond 1; kLimitExceeded: too long, or a rate that cannot be converted.
 Result<ReferenceAudio> prepare_reference(const Recording& recording, int rate_hz, const ReferenceOptions& options,
                                          const std::string& name);
-// The same of a file's bytes, in any format of audio/decode/sound_file.h, with its errors.  In memory is what has
-// `rate_hz`: 6 MB for a minute at 24 kHz.
+// The same of a file's bytes, in any format of audio/decode/sound_file.h, with its errors.  Memory: what has
+// `rate_hz`, up to three times while it grows and is cut: 18 MB for a minute at 24 kHz, of which 6 MB stay.
 Result<ReferenceAudio> read_reference(std::span<const std::byte> file, int rate_hz, const ReferenceOptions& options,
                                       const std::string& name);
 

@@ -290,6 +290,10 @@ Status SpeakerEncoder::embed(std::span<const float> samples, std::span<float> x_
   if (samples.size() < least_samples())
     return fail(Code::kInvalidArgument, "a recording of {} samples is too short for the speaker encoder, {} are needed",
                 samples.size(), least_samples());
+  if (samples.size() > kMaxSamples)
+    return fail(Code::kLimitExceeded,
+                "a recording of {} samples is too long for the speaker encoder, at most {} are taken; use 3 to 15 s",
+                samples.size(), kMaxSamples);
   Embedding embedding(*w_, runner_, probe_, SpeakerFeatures::frame_count(samples.size()));
   embedding.features(samples);
   embedding.blocks();

@@ -22,12 +22,16 @@ class SpeakerEncoder {
   SpeakerEncoder(std::shared_ptr<const SpeakerWeights> weights, nn::Runner& runner)
       : w_(std::move(weights)), runner_(runner) {}
 
+  // Memory grows with the recording: 2 minutes, twice what a reference may have.
+  static constexpr size_t kMaxSamples = 120 * SpeakerFeatures::kSampleRate;
+
   size_t width() const { return w_->config.width; }
   // Fewer samples have no mirror image at some layer.
   size_t least_samples() const;
 
   // Samples at 24 kHz, mono -> x_vector [width].  Memory: for a minute and the published sizes about 75 MB, given back
-  // at the end.  kInvalidArgument: fewer than least_samples().  kDataLoss: weights that make no finite vector.
+  // at the end.  kInvalidArgument: fewer than least_samples().  kLimitExceeded: more than kMaxSamples.  kDataLoss:
+  // weights that make no finite vector.
   Status embed(std::span<const float> samples, std::span<float> x_vector);
 
   // Tests: stages "mel", "block" 0 to blocks, "mfa" and "asp", rows in time order.

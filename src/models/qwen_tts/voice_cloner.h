@@ -26,7 +26,8 @@ class VoiceCloner {
       : speaker_(std::move(speaker), runner), codec_(std::move(codec), runner) {}
 
   // The x-vector is that of the sound alone, codes are those of the silence behind it as well.  Errors of
-  // SpeakerEncoder::embed() and CodecEncoder::make_state().
+  // SpeakerEncoder::embed() and CodecEncoder::make_state(); kLimitExceeded: more than SpeakerEncoder::kMaxSamples, with
+  // the silence; kUnsupported: codes of a codec at another rate than the speaker encoder's.
   Result<ClonedVoice> clone(const ReferenceAudio& reference, bool with_codes);
   size_t codebooks() const { return codec_.codebooks(); }
 

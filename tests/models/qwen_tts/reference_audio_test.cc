@@ -53,6 +53,25 @@ TEST(QwenReference, SoundAtTheEndsIsKept) {
   EXPECT_EQ(reference.samples, samples);
 }
 
+// One or two loud samples in the last frame, or 20 ms of them before speech.
+TEST(QwenReference, ClicksDoNotMakeSpeechSilence) {
+  std::vector<float> quiet = tone(0, 1, 0, 0.005f);
+  quiet.push_back(0.9f);
+  EXPECT_EQ(prepared(quiet).sound_samples, quiet.size());
+  quiet.push_back(-0.9f);
+  EXPECT_EQ(prepared(quiet).sound_samples, quiet.size());
+  std::vector<float> speech = tone(0.507, 2, 0, 0.0126f);  // -41 dB
+  std::fill_n(speech.begin() + 2390, kRate / 50, 0.9f);
+  const ReferenceAudio reference = prepared(speech);
+  EXPECT_GT(reference.sound_samples, size_t{2} * kRate);
+}
+
+TEST(QwenReference, ConstantsAreSilence) {
+  std::vector<float> samples = tone(1.0, 2.0, 1.5, 0.1f);
+  for (float& sample : samples) sample += 0.01f;
+  EXPECT_EQ(prepared(samples).sound_samples, static_cast<size_t>(2.08 * kRate));
+}
+
 TEST(QwenReference, WithoutTrimTheRecordingIsTheMakers) {
   const std::vector<float> samples = tone(1.0, 0.2, 1.5);
   EXPECT_EQ(prepared(samples, {.trim = false, .silence_s = 0}).samples, samples);
@@ -93,11 +112,15 @@ TEST(QwenReference, UnusableRecordingsAreRefusedInASentence) {
   broken[12000] = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> loud = tone(0, 1, 0);
   loud[12000] = 3e38f;
+  std::vector<float> clicks(kRate);
+  clicks[5000] = clicks[5001] = 0.9f;
   const Fault faults[] = {
       {"empty", {kRate, {}}, Code::kInvalidArgument, "'v.wav' contains no audio; a voice needs some seconds"},
       {"long", {kRate, std::vector<float>(size_t{kRate} * 60 + 1)}, Code::kLimitExceeded, "at most 60 s make a voice"},
       {"silent", {kRate, std::vector<float>(kRate)}, Code::kInvalidArgument, "'v.wav' is silent"},
-      {"quiet", {kRate, tone(0, 2, 0, 0.0009f)}, Code::kInvalidArgument, "nothing in its 2.0 s is louder than -60 dB"},
+      {"quiet", {kRate, tone(0, 2, 0, 0.0009f)}, Code::kInvalidArgument, "clicks in its 2.0 s is louder than -60 dB"},
+      {"constant", {kRate, std::vector<float>(3 * kRate, 0.01f)}, Code::kInvalidArgument, "'v.wav' is silent"},
+      {"two loud samples", {kRate, clicks}, Code::kInvalidArgument, "'v.wav' is silent"},
       {"short", {kRate, tone(0, 0.49, 0)}, Code::kInvalidArgument, "has 0.49 s of sound, a voice needs 0.5 s"},
       {"click", {kRate, tone(2, 0.1, 2)}, Code::kInvalidArgument, "has 0.18 s of sound, a voice needs 0.5 s"},
       {"nan", {kRate, broken}, Code::kDataLoss, "samples that are no numbers, or beyond 1000"},

@@ -76,6 +76,18 @@ TEST(QwenSpeakerEncoder, ShortestRecordingIsAccepted) {
   EXPECT_THAT(refused.error().message, HasSubstr("1279 samples is too short for the speaker encoder, 1280 are needed"));
 }
 
+TEST(QwenSpeakerEncoder, LongRecordingsAreRefused) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  SpeakerEncoder encoder(speaker_weights(), runner);
+  std::vector<float> x_vector(encoder.width());
+  const Status refused = encoder.embed(std::vector<float>(SpeakerEncoder::kMaxSamples + 1), x_vector);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kLimitExceeded);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("2880001 samples is too long for the speaker encoder, at most 2880000"));
+}
+
 std::string error_of(const Tensors& tensors, Code code, const SpeakerEncoderConfig& config = speaker_config()) {
   const auto weights = SpeakerWeights::load(tensors.source(), "base", config);
   EXPECT_FALSE(weights);

@@ -33,6 +33,30 @@ TEST(QwenVoiceCloner, UnusableReferencesAreRefused) {
   const auto voice = cloner.clone({.samples = std::vector<float>(1000), .sound_samples = 1000}, false);
   ASSERT_FALSE(voice);
   EXPECT_EQ(voice.error().code, Code::kInvalidArgument);
+  constexpr size_t kMost = SpeakerEncoder::kMaxSamples;
+  for (const size_t sound : {kShort, kMost + 1}) {
+    const auto other = cloner.clone({.samples = std::vector<float>(kMost + 1), .sound_samples = sound}, true);
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, Code::kLimitExceeded);
+  }
+}
+
+TEST(QwenVoiceCloner, CodecsOfOtherRatesAreRefused) {
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const Tensors tensors = Tensors::of_codec();
+  auto loaded = CodecEncoderWeights::load(tensors.source(), "codec", codec_config());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  loaded->sample_rate = 48000;
+  const auto codec = std::make_shared<const CodecEncoderWeights>(std::move(*loaded));
+  VoiceCloner cloner(speaker_weights(), codec, runner);
+  const ReferenceAudio reference{.samples = recording(kShort), .sound_samples = kShort};
+  EXPECT_TRUE(cloner.clone(reference, false));
+  const auto voice = cloner.clone(reference, true);
+  ASSERT_FALSE(voice);
+  EXPECT_EQ(voice.error().code, Code::kUnsupported);
+  EXPECT_THAT(voice.error().message,
+              testing::HasSubstr("encodes 48000 samples a second, the speaker encoder takes 24000"));
 }
 
 }  // namespace
