@@ -66,6 +66,7 @@ Status FramePool::Lease::begin(Piece piece) {
   } else {
     stream.codec->transformer.copy_from(piece.codec->transformer);
     std::copy(piece.codec->histories.begin(), piece.codec->histories.end(), stream.codec->histories.begin());
+    stream.codec->not_finite = piece.codec->not_finite;
   }
   stream.codes.resize(kMaxChunk * codebooks);
   stream.pending = 0;
@@ -203,6 +204,7 @@ void FramePool::decode_chunks(const nn::PassCut& cut) {
     Stream& stream = *request->stream;
     times_.decoded += stream.pending;
     note_sound(stream, *request->samples, request->samples->size() - stream.pending * length, length);
+    if (stream.codec->faulty()) stream.ended = stream.faulty = true;
     stream.pending = 0;
   }
   times_.codec_ns += queue().clock().now_ns() - began_ns;
