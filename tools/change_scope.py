@@ -24,7 +24,7 @@ from include_closure import sources
 ALWAYS = ("packages", "sources", "release", "voice", "real", "asan")
 ORDER = ("packages", "sources", "release", "clients", "voice", "real", "x86", "asan", "fuzz", "tsan", "arm64", "tidy", "install")
 ONLY_PROGRAM = {"clients", "install", "tidy_all", "fuzz_all"}  # not for a change of unit tests alone
-FUZZ_BUDGET_S, FUZZ_MOST_S, FUZZ_LEAST_S = 240, 30, 5  # of all targets together; of one
+FUZZ_BUDGET_S, FUZZ_MOST_S, FUZZ_LEAST_S = 240, 30, 4  # of all targets together; of one
 
 
 def git(root, *arguments):
