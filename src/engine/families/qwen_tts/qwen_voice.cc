@@ -17,7 +17,7 @@ constexpr const char* kWords = "ref_words";
 template <class T>
 std::vector<T> values_of(const TensorRef& tensor) {
   std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(T));
   return values;
 }
 
