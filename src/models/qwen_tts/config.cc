@@ -1,6 +1,9 @@
 #include "models/qwen_tts/config.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
 
 #include "base/in_quotes.h"
 #include "base/json.h"
@@ -16,6 +19,7 @@ constexpr size_t kMaxTextVocabulary = 1 << 20, kMaxVocabulary = 1 << 16, kMaxCod
 constexpr size_t kMaxNames = 4096, kMaxNameBytes = 256;
 constexpr size_t kMaxChannels = 16384, kMaxKernel = 63, kMaxDilation = 64, kMaxBlocks = 16, kMaxMels = 512;
 constexpr size_t kMaxFrames = 1 << 20, kMaxSampleRate = 384000;
+constexpr size_t kAnyWhole = std::numeric_limits<size_t>::max();
 constexpr float kMaxNumber = 100.0f;  // of temperatures and penalties
 constexpr JsonLimits kJsonLimits{.max_bytes = size_t{1} << 20, .max_depth = 16};
 
@@ -222,6 +226,25 @@ Result<SpeakerEncoderConfig> read_speaker_encoder(const JsonSection& section, si
   return c;
 }
 
+// Transformers 4.57.3, asked for fix_mistral_regex, then puts Tekken's expression in place of the tokenizer's own.  A
+// file without a version counts as new, and 5.0.0rc1 lies before 5.0.0.
+bool is_patched(std::string_view version) {
+  std::array<unsigned, 3> parts{};
+  const char *at = version.data(), *const end = at + version.size();
+  for (size_t i = 0; i < parts.size() && at != end; ++i) {
+    const bool has_dot = i > 0 && *at == '.';
+    if (i > 0 && !has_dot) break;
+    const auto [next, fault] = std::from_chars(at + (has_dot ? 1 : 0), end, parts[i]);
+    if (fault != std::errc()) break;
+    at = next;
+  }
+  const std::string_view rest(at, static_cast<size_t>(end - at));
+  const bool is_early =
+      rest.starts_with('a') || rest.starts_with('b') || rest.starts_with("rc") || rest.starts_with(".dev");
+  constexpr std::array<unsigned, 3> kOld = {4, 57, 2}, kNew = {5, 0, 0};
+  return version.empty() || (parts > kOld && (parts < kNew || (parts == kNew && is_early)));
+}
+
 Result<Kind> read_kind(const JsonSection& root) {
   SYRINX_TRY(const std::string type, root.word("model_type"));
   if (type != "qwen3_tts")
@@ -257,8 +280,12 @@ Status read_vocabularies(const JsonSection& talker, const JsonSection& predictor
 Result<DrawSettings> read_draws(const JsonSection& root, const std::string& prefix, const char* samples) {
   DrawSettings draws;
   SYRINX_TRY(draws.samples, root.flag_or(samples, draws.samples));
-  SYRINX_TRY(draws.temperature, root.number_or(prefix + "temperature", draws.temperature, 1e-3f, kMaxNumber));
-  SYRINX_TRY(draws.top_k, root.whole_or(prefix + "top_k", draws.top_k, 0, kMaxVocabulary));
+  constexpr float kAny = std::numeric_limits<float>::max();
+  SYRINX_TRY(const float temperature, root.number_or(prefix + "temperature", draws.temperature,
+                                                     draws.samples ? 1e-3f : -kAny, draws.samples ? kMaxNumber : kAny));
+  if (draws.samples) draws.temperature = temperature;
+  SYRINX_TRY(const size_t top_k, root.whole_or(prefix + "top_k", draws.top_k, 0, kAnyWhole));
+  draws.top_k = std::min(top_k, kMaxVocabulary);
   SYRINX_TRY(draws.top_p, root.number_or(prefix + "top_p", draws.top_p, 1e-6f, 1.0f));
   return draws;
 }
@@ -296,6 +323,8 @@ Result<Config> read_config(std::string_view json, const std::string& name) {
   Config config;
   SYRINX_TRY(config.kind, read_kind(root));
   SYRINX_TRY(config.size, root.word_or("tts_model_size", ""));
+  SYRINX_TRY(const std::string transformers, root.word_or("transformers_version", ""));
+  config.cuts_by_tekken = is_patched(transformers);
   SYRINX_TRY(const JsonSection talker, root.section("talker_config"));
   SYRINX_TRY(const JsonSection predictor, talker.section("code_predictor_config"));
   SYRINX_TRY(config.talker, read_transformer(talker));
@@ -319,7 +348,8 @@ Result<GenerationConfig> read_generation_config(std::string_view json, const std
   SYRINX_TRY(config.talker, read_draws(root, "", "do_sample"));
   SYRINX_TRY(config.predictor, read_draws(root, "subtalker_", "subtalker_dosample"));
   SYRINX_TRY(config.penalty, root.number_or("repetition_penalty", config.penalty, 1e-3f, kMaxNumber));
-  SYRINX_TRY(config.max_frames, root.whole_or("max_new_tokens", config.max_frames, 1, kMaxFrames));
+  SYRINX_TRY(const size_t frames, root.whole_or("max_new_tokens", config.max_frames, 1, kAnyWhole));
+  config.max_frames = std::min(frames, kMaxFrames);
   return config;
 }
 

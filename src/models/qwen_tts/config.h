@@ -84,6 +84,7 @@ struct Config {
   std::vector<Language> languages;
   std::vector<Speaker> speakers;                        // none but of kCustomVoice
   std::optional<SpeakerEncoderConfig> speaker_encoder;  // of kBase
+  bool cuts_by_tekken = false;                          // the expression that cuts texts: see tokenizer.h
 
   size_t codes() const { return vocabulary - kControlTokens; }  // of the first codebook
   // An instruction in words, such as of how to speak; the maker's wrapper drops those for a small model with speakers.
@@ -111,7 +112,9 @@ struct GenerationConfig {
   float penalty = 1.05f;     // repetition_penalty, of the talker's codes
   size_t max_frames = 2048;  // max_new_tokens
 };
-// Absent keys are as the maker's wrapper has them.  kDataLoss: a value of another type; kUnsupported: out of its range.
+// Absent keys are as the maker's wrapper has them; a temperature counts only where codes are drawn, and a top_k above
+// 65536 or a max_new_tokens above 2^20 is taken as that.  kDataLoss: a value of another type; kUnsupported: out of its
+// range.
 Result<GenerationConfig> read_generation_config(std::string_view json, const std::string& name);
 
 }  // namespace syrinx::qwen_tts

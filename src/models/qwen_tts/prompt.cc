@@ -9,23 +9,30 @@
 namespace syrinx::qwen_tts {
 namespace {
 
-constexpr size_t kRoleTokens = 3;
+constexpr size_t kRoleTokens = 3, kMostNames = 30;  // names in a message
 constexpr int32_t kNone = PromptPosition::kNone;
 
 bool are_ids(std::span<const int32_t> ids, size_t count) {
   return std::all_of(ids.begin(), ids.end(), [&](int32_t id) { return id >= 0 && static_cast<size_t>(id) < count; });
 }
 
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
+    text += (text.empty() ? "" : ", ") + shortened(names[i]);
+  if (names.size() > kMostNames) text += fmt::format(" and {} more", names.size() - kMostNames);
+  return text;
+}
 std::string names_of(const std::vector<Language>& languages) {
-  std::string names = "auto";
+  std::vector<std::string_view> names = {"auto"};
   for (const Language& language : languages)
-    if (!language.is_dialect()) names += ", " + shortened(language.name);
-  return names;
+    if (!language.is_dialect()) names.emplace_back(language.name);
+  return joined(names);
 }
 std::string names_of(const std::vector<Speaker>& speakers) {
-  std::string names;
-  for (const Speaker& speaker : speakers) names += (names.empty() ? "" : ", ") + shortened(speaker.name);
-  return names;
+  std::vector<std::string_view> names;
+  for (const Speaker& speaker : speakers) names.emplace_back(speaker.name);
+  return joined(names);
 }
 
 Status check_reference(const Config& config, const PromptRequest& request) {

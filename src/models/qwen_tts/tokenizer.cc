@@ -15,7 +15,8 @@ namespace {
 
 using text::ByteBpe;
 
-constexpr size_t kMaxTemplateTokens = 2;  // of "assistant\n"
+constexpr size_t kMaxTemplateTokens = 2;     // of "assistant\n"
+constexpr size_t kMaxNativeTokens = 100000;  // of a vocabulary that transformers never patches
 
 // An array of tokens for make_bpe(), whose types are those of a GGUF file.
 class Vocabulary {
@@ -30,6 +31,7 @@ class Vocabulary {
       if (id == nullptr) return damaged(fmt::format("vocab.json has no id for {}", in_quotes(member.key)));
       SYRINX_TRY_VOID(place(*id, member.key, kNormal));
     }
+    count_ = file.object()->size();
     return {};
   }
 
@@ -71,11 +73,12 @@ class Vocabulary {
   }
 
   Result<ByteBpe> make() const {
+    const bool by_tekken = config_.cuts_by_tekken && count_ > kMaxNativeTokens;
     const std::vector<std::string_view> tokens(tokens_.begin(), tokens_.end());
     return text::make_bpe({.tokens = tokens,
                            .types = types_,
                            .merges = merges_,
-                           .split = text::BpeSplit::kTekken,
+                           .split = by_tekken ? text::BpeSplit::kTekken : text::BpeSplit::kCl100kLoneDigits,
                            .ignore_merges = false,
                            .nfc = true},
                           name_);
@@ -108,6 +111,7 @@ class Vocabulary {
 
   const Config& config_;
   const std::string& name_;
+  size_t count_ = 0;  // of tokens in vocab.json
   std::vector<std::string> tokens_;
   std::vector<int64_t> types_;
   std::vector<std::string_view> merges_;

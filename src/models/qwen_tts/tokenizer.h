@@ -2,9 +2,11 @@
 // _build_assistant_text(), _build_ref_text() and _build_instruct_text()): vocab.json, merges.txt and
 // tokenizer_config.json of a checkpoint.
 //
-// Texts are cut by Tekken's expression, as by the maker's package (text/tokens/bpe_split.h).  Unlike there, the name of
-// a special token in a text stays text, and white space around a spoken text is left out, since a line end in front of
-// it would join the template's.  Immutable; const methods are thread-safe.
+// Texts are cut as by the maker's package with a local folder (text/tokens/bpe_split.h): by Tekken's expression where
+// config.json names no transformers_version, or one above 4.57.2 and below 5, and vocab.json has more than 100000
+// tokens, as the published ones do; by Qwen's own, kCl100kLoneDigits, otherwise.  Unlike there, the name of a special
+// token in a text stays text, and white space around a spoken text is left out, since a line end in front of it would
+// join the template's.  Immutable; const methods are thread-safe.
 #pragma once
 
 #include <cstdint>

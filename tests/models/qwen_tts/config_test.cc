@@ -173,6 +173,36 @@ TEST(QwenTtsConfig, BadSpeakerEncodersAreRefused) {
   }
 }
 
+TEST(QwenTtsConfig, VersionTellsHowTextsAreCut) {
+  const auto cuts_by_tekken = [](const std::string& version) {
+    const auto read = read_config(changed(content("base"), "transformers_version", version), "config.json");
+    EXPECT_TRUE(read.has_value()) << version;
+    return read && read->cuts_by_tekken;
+  };
+  for (const char* const one :
+       {"", "null", R"("")", R"("4.57.3")", R"("4.58.0.dev0")", R"("5.0.0rc1")", R"("5.0.0.dev0")"})
+    EXPECT_TRUE(cuts_by_tekken(one)) << one;
+  for (const char* const one : {R"("4.57.2")", R"("4.57")", R"("4")", R"("5")", R"("5.0.0")", R"("5.0.1rc1")", R"("x")",
+                                R"(".")", R"("99999999999999999999")"})
+    EXPECT_FALSE(cuts_by_tekken(one)) << one;
+  const auto number = read_config(changed(content("base"), "transformers_version", "4"), "config.json");
+  ASSERT_FALSE(number.has_value());
+  EXPECT_EQ(number.error().code, Code::kDataLoss);
+}
+
+TEST(QwenTtsConfig, GenerationIgnoresIdleTemperature) {
+  const auto greedy = read_generation_config(R"({"do_sample": false, "temperature": 0, "top_k": 70000})", "g.json");
+  ASSERT_TRUE(greedy.has_value()) << greedy.error().message;
+  EXPECT_EQ(greedy->talker.temperature, 0.9f);
+  EXPECT_EQ(greedy->talker.top_k, 65536u);
+  const auto other = read_generation_config(
+      R"({"subtalker_dosample": false, "subtalker_temperature": -1, "max_new_tokens": 9000000000})", "g.json");
+  ASSERT_TRUE(other.has_value()) << other.error().message;
+  EXPECT_EQ(other->max_frames, size_t{1} << 20);
+  for (const char* const bad : {R"({"subtalker_temperature": 0})", R"({"do_sample": false, "temperature": "hot"})"})
+    EXPECT_FALSE(read_generation_config(bad, "g.json").has_value()) << bad;
+}
+
 TEST(QwenTtsConfig, ReadsGenerationDefaults) {
   const auto read = read_generation_config(content("base", "generation_config.json"), "generation_config.json");
   ASSERT_TRUE(read.has_value()) << read.error().message;

@@ -126,6 +126,19 @@ TEST(QwenTtsPrompt, UnknownNamesAreRefused) {
   expect_error(config_of("voice_design"), request("auto", "ryan"), Code::kUnsupported, "has no speakers");
 }
 
+TEST(QwenTtsPrompt, ErrorsListThirtyNames) {
+  Config custom = config_of("custom_voice");
+  custom.speakers.clear();
+  custom.languages.clear();
+  for (int i = 0; i < 4096; ++i) {
+    custom.speakers.push_back({.name = fmt::format("s{}", i), .id = 0, .dialect = ""});
+    custom.languages.push_back({.name = fmt::format("l{}", i), .id = 0});
+  }
+  expect_error(custom, request("auto", "bob"), Code::kInvalidArgument, "it has s0, s1, ");
+  expect_error(custom, request("auto", "bob"), Code::kInvalidArgument, "s28, s29 and 4066 more");
+  expect_error(custom, request("klingon"), Code::kInvalidArgument, "l27, l28 and 4067 more");
+}
+
 TEST(QwenTtsPrompt, PartsThatDoNotFitAreRefused) {
   const Config custom = config_of("custom_voice"), base = config_of("base");
   const std::vector<float> voice(32);

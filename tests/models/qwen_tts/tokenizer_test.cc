@@ -1,6 +1,7 @@
 #include "models/qwen_tts/tokenizer.h"
 
 #include "talker_cases.h"
+#include "temp_folder.h"
 
 namespace syrinx::qwen_tts {
 namespace {
@@ -44,6 +45,35 @@ TEST(QwenTtsTokenizer, TextsMatchTheMaker) {
     const std::string& text = *row.array()->front().string();
     EXPECT_EQ(good(tokenizer.encode(text)), part(ids_of(&row.array()->back()), 3, 5)) << text;
   }
+}
+
+// Merges cross the cuts; ids are those of the maker's package.
+TEST(QwenTtsTokenizer, TextsAreCutByTheExpressionOfTheVersion) {
+  const TempFolder folder;
+  std::string vocabulary = read_text(data_folder("base") + "/vocab.json");
+  vocabulary = vocabulary.substr(0, vocabulary.rfind('}')) + R"(, "iP": 280, "Ph": 281, "so": 282)";
+  const std::string small = vocabulary;
+  for (int i = 0; i < 100000; ++i) vocabulary += fmt::format(R"(, "filler{}": {})", i, 283 + i);
+  write_text(folder.file("merges.txt"), read_text(data_folder("base") + "/merges.txt") + "\ni P\nP h\ns o\n");
+  write_text(folder.file("tokenizer_config.json"), read_text(data_folder("base") + "/tokenizer_config.json"));
+  Config config = config_of("base");
+  config.text_vocabulary = 1 << 17;
+  const auto expect_ids = [&](const Ids& phone, const Ids& sorry) {
+    const auto tokenizer = Tokenizer::load(folder.path(), config);
+    ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().message;
+    EXPECT_EQ(good(tokenizer->encode("iPhone")), phone);
+    EXPECT_EQ(good(tokenizer->encode("'sorry'")), sorry);
+  };
+  const Ids whole = {280, 71, 78, 77, 68}, cut = {72, 281, 78, 77, 68};
+  const Ids apart = {6, 82, 78, 81, 81, 88, 6}, joined = {6, 282, 81, 81, 88, 6};
+  write_text(folder.file("vocab.json"), vocabulary + "}");
+  for (const bool by_tekken : {false, true}) {
+    config.cuts_by_tekken = by_tekken;
+    SCOPED_TRACE(by_tekken);
+    by_tekken ? expect_ids(cut, joined) : expect_ids(whole, apart);
+  }
+  write_text(folder.file("vocab.json"), small + "}");
+  expect_ids(whole, apart);
 }
 
 TEST(QwenTtsTokenizer, NamesOfSpecialTokensStayText) {
