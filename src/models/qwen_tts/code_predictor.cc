@@ -10,8 +10,15 @@ namespace syrinx::qwen_tts {
 
 Result<std::unique_ptr<CodePredictor>> CodePredictor::make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
                                                            size_t streams) {
+  SYRINX_CHECK(streams >= 1 && streams <= kMaxStreams, "{} streams", streams);
+  const nn::DecoderConfig& shape = weights->predictor.shape;
+  const size_t rows = shape.layers * shape.key_heads * weights->config.codebooks;
+  const size_t bytes = 2 * rows * shape.head_size * dtype_size(shape.cache);  // keys and values of one
+  if (bytes > nn::kMaxCacheBytes / streams)
+    return fail(Code::kLimitExceeded,
+                "the code predictor needs {} bytes for each of {} streams, the limit is {} for all; take fewer", bytes,
+                streams, nn::kMaxCacheBytes);
   std::unique_ptr<CodePredictor> made(new CodePredictor(std::move(weights), runner, streams));
-  const nn::DecoderConfig& shape = made->weights_->predictor.shape;
   for (size_t n = 0; n < streams; ++n) {
     SYRINX_TRY(nn::KvCache cache, nn::KvCache::make({.type = shape.cache,
                                                      .layers = shape.layers,
@@ -30,7 +37,6 @@ CodePredictor::CodePredictor(std::shared_ptr<const Weights> weights, nn::Runner&
       decoder_(weights_->predictor, runner,
                {.rows = 2 * streams, .streams = streams, .positions = weights_->config.codebooks}),
       sampler_(weights_->config.predictor_codes) {
-  SYRINX_CHECK(streams >= 1 && streams <= kMaxStreams, "{} streams", streams);
   const Config& config = weights_->config;
   norm_.prepare(streams, config.predictor.width, runner_.team().size());
   inputs_.prepare(2 * streams, config.talker.width, kernels::Storage::kF32);

@@ -22,7 +22,7 @@ namespace syrinx::qwen_tts {
 class CodePredictor {
  public:
   // The runner is borrowed and must outlive this; its scratch grows here to what a pass needs.  For up to `streams`,
-  // 1 to kMaxStreams.  kLimitExceeded of nn::KvCache.
+  // 1 to kMaxStreams.  kLimitExceeded: the memories of all are larger than nn::kMaxCacheBytes.
   static Result<std::unique_ptr<CodePredictor>> make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
                                                      size_t streams);
 

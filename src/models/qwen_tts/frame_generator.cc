@@ -1,6 +1,7 @@
 #include "models/qwen_tts/frame_generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -18,6 +19,33 @@ nn::SamplerSettings sampler_settings(const DrawSettings& draws, float penalty) {
           .penalty = penalty};
 }
 
+Status check_draws(const DrawSettings& draws) {
+  if (!std::isfinite(draws.temperature) || draws.temperature < 0)
+    return fail(Code::kInvalidArgument, "a temperature of {}; it must be 0 or more", draws.temperature);
+  if (!(draws.top_p > 0 && draws.top_p <= 1))
+    return fail(Code::kInvalidArgument, "a top_p of {}; it must be above 0 and at most 1", draws.top_p);
+  return {};
+}
+
+Status check_settings(const SpeechSettings& settings) {
+  SYRINX_TRY_VOID(check_draws(settings.draws.talker));
+  SYRINX_TRY_VOID(check_draws(settings.draws.predictor));
+  if (!std::isfinite(settings.draws.penalty) || settings.draws.penalty <= 0)
+    return fail(Code::kInvalidArgument, "a penalty of {}; it must be above 0, and 1 changes nothing",
+                settings.draws.penalty);
+  return {};
+}
+
+Status check_prompt(const Prompt& prompt, size_t width) {
+  if (prompt.positions.empty()) return fail(Code::kInvalidArgument, "a prompt without positions");
+  const bool has_voice = std::ranges::any_of(
+      prompt.positions, [](const PromptPosition& one) { return one.codec == PromptPosition::kVoice; });
+  if ((has_voice || !prompt.voice.empty()) && prompt.voice.size() != width)
+    return fail(Code::kInvalidArgument, "a prompt whose voice has {} numbers; it must have {}", prompt.voice.size(),
+                width);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FrameGenerator>> FrameGenerator::make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
@@ -29,6 +57,7 @@ Result<std::unique_ptr<FrameGenerator>> FrameGenerator::make(std::shared_ptr<con
 FrameGenerator::FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams,
                                std::unique_ptr<CodePredictor> predictor)
     : weights_(std::move(weights)),
+      most_streams_(streams),
       embedder_(weights_, runner),
       talker_(weights_, runner, streams),
       predictor_(std::move(predictor)),
@@ -36,6 +65,11 @@ FrameGenerator::FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runne
   ready_.reserve(streams);
   rows_.reserve(streams);
   frames_.reserve(streams);
+}
+
+size_t FrameGenerator::positions_for(const Prompt& prompt, const SpeechSettings& settings) const {
+  const size_t most = talker_.most_positions(), frames = std::min(settings.draws.max_frames, most);
+  return std::min(prompt.positions.size() + std::max<size_t>(frames, 1) - 1, most);
 }
 
 Result<FrameStream> FrameGenerator::make_stream(size_t positions) const {
@@ -52,13 +86,15 @@ Result<FrameStream> FrameGenerator::make_stream(size_t positions) const {
 }
 
 Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const {
-  if (prompt.positions.empty()) return fail(Code::kInvalidArgument, "a prompt without positions");
+  SYRINX_TRY_VOID(check_prompt(prompt, weights_->config.talker.width));
+  SYRINX_TRY_VOID(check_settings(settings));
   if (prompt.positions.size() > stream.cache_.capacity)
     return fail(Code::kLimitExceeded, "a prompt of {} positions in a stream that has room for {}; give a shorter text",
                 prompt.positions.size(), stream.cache_.capacity);
   SYRINX_CHECK(settings.forced.size() % weights_->config.codebooks == 0, "{} forced codes", settings.forced.size());
   stream.state_ = FrameStream::State::kPrompt;
   stream.end_ = End::kNone;
+  stream.is_full_ = false;
   stream.cache_.reset();
   stream.prompt_ = std::move(prompt);
   stream.settings_ = settings;
@@ -93,12 +129,13 @@ void FrameGenerator::keep(const Talker::Read& read, size_t row, FrameStream& str
 }
 
 void FrameGenerator::step(std::span<FrameStream* const> streams, const nn::PassCut& cut) {
-  SYRINX_CHECK(streams.size() <= ready_.capacity(), "{} streams, made for {}", streams.size(), ready_.capacity());
+  SYRINX_CHECK(streams.size() <= most_streams_, "{} streams, made for {}", streams.size(), most_streams_);
   for (FrameStream* const stream : streams) {
     SYRINX_CHECK(stream->end_ == End::kNone && stream->state_ >= FrameStream::State::kFirst,
                  "a step of a stream that has ended or has still to read its prompt");
-    const bool has_room = stream->state_ == FrameStream::State::kFirst || stream->cache_.room() > 0;
-    if (stream->frames_ >= stream->settings_.draws.max_frames || !has_room) stream->end_ = End::kLength;
+    const bool is_done = stream->frames_ >= stream->settings_.draws.max_frames;
+    stream->is_full_ = !is_done && stream->state_ == FrameStream::State::kNext && stream->cache_.room() == 0;
+    if (is_done || stream->is_full_) stream->end_ = End::kLength;
   }
   read_frames(streams, cut);
   ready_.clear();

@@ -28,7 +28,7 @@ namespace syrinx::qwen_tts {
 enum class End : uint8_t {
   kNone,    // more frames may follow
   kSpoken,  // the model ended its speech
-  kLength,  // as many frames as were allowed, or as the stream has room for
+  kLength,  // as many frames as were asked for; or the stream is full, as FrameStream::is_full() tells
   kFault,   // numbers were not finite
 };
 
@@ -48,6 +48,8 @@ class FrameStream {
   size_t frames() const { return frames_; }                  // made so far
   bool reads_prompt() const { return state_ == State::kPrompt; }
   size_t positions() const { return cache_.capacity; }
+  // It ended with kLength because it has no room for the last frame, fewer than were asked for.
+  bool is_full() const { return is_full_; }
   size_t bytes() const { return cache_.bytes(); }
 
  private:
@@ -57,6 +59,7 @@ class FrameStream {
 
   State state_ = State::kIdle;
   End end_ = End::kNone;
+  bool is_full_ = false;
   nn::KvCache cache_;
   Prompt prompt_;
   SpeechSettings settings_;
@@ -76,9 +79,15 @@ class FrameGenerator {
   static Result<std::unique_ptr<FrameGenerator>> make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
                                                       size_t streams = 1);
 
-  // Room for prompts and frames of so many positions together.  kLimitExceeded.
+  // For the prompt and all frames that are asked for, the last of which is never read, but at most those that a stream
+  // may have (Talker::most_positions()).  The published limit of 8192 frames exceeds them, so that such a stream may
+  // end full.
+  size_t positions_for(const Prompt& prompt, const SpeechSettings& settings) const;
+  // Room for prompts and frames of so many positions together.  kLimitExceeded: more than one may have.
   Result<FrameStream> make_stream(size_t positions) const;
-  // Forgets all that the stream was.  kLimitExceeded: the prompt leaves no room for a frame.
+  // Forgets all that the stream was.  kLimitExceeded: the prompt leaves no room for a frame.  kInvalidArgument, and the
+  // stream stays as it is: a prompt without positions or whose voice is not of the model's width, a temperature or
+  // penalty that is no number of its range (from 0 on, above 0), a top_p outside 0 to 1.
   Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const;
   // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.
   bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});
@@ -87,7 +96,7 @@ class FrameGenerator {
   void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {});
 
   const Weights& weights() const { return *weights_; }
-  size_t most_streams() const { return ready_.capacity(); }
+  size_t most_streams() const { return most_streams_; }
 
   // Called with what is made on the way, for tests: "prompt" and "next" [n, D], rows that the talker reads; "hidden"
   // and "logits" [n, D] and [n, V] that it gives; "scores" [1, V], logits as the first code is drawn from them.
@@ -111,6 +120,7 @@ class FrameGenerator {
   }
 
   std::shared_ptr<const Weights> weights_;
+  size_t most_streams_;
   Embedder embedder_;
   Talker talker_;
   std::unique_ptr<CodePredictor> predictor_;

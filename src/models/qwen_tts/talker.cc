@@ -22,8 +22,10 @@ Talker::Talker(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_
   rows_.reserve(streams);
 }
 
+size_t Talker::most_positions() const { return std::min(nn::kMaxPositions, weights_->config.talker.context); }
+
 Result<nn::KvCache> Talker::make_cache(size_t positions) const {
-  const size_t most = std::min(nn::kMaxPositions, weights_->config.talker.context);
+  const size_t most = most_positions();
   if (positions > most)
     return fail(Code::kLimitExceeded, "a stream of {} positions, the limit of this model is {}", positions, most);
   const nn::DecoderConfig& shape = weights_->talker.shape;

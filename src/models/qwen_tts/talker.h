@@ -26,8 +26,9 @@ class Talker {
   // `streams` of them, 1 to kMaxStreams.
   Talker(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams);
 
-  // A cache for streams of up to `positions`.  kLimitExceeded: more than nn::kMaxPositions, or than the model was
-  // made for.
+  // The most of a stream: nn::kMaxPositions, or those that the model was made for.
+  size_t most_positions() const;
+  // A cache for streams of up to `positions`.  kLimitExceeded: more than most_positions().
   Result<nn::KvCache> make_cache(size_t positions) const;
 
   // [rows, D]: the rows of the next pass, kPassRows at most, those of a stream behind each other.

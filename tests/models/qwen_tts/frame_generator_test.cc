@@ -1,6 +1,7 @@
 #include "models/qwen_tts/frame_generator.h"
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -54,6 +55,10 @@ Cases base_cases(const Config& config) {
   return made;
 }
 
+std::vector<int32_t> beginning(const std::vector<int32_t>& codes, size_t frames) {
+  return {codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(frames * 16)};
+}
+
 TEST(FrameGenerator, StreamsTogetherEqualEachAlone) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
     SCOPED_TRACE(precision_name(precision));
@@ -70,6 +75,38 @@ TEST(FrameGenerator, StreamsTogetherEqualEachAlone) {
     }
     EXPECT_NE(codes[0], codes[1]);
   }
+}
+
+// Speech that ends of itself, longer than the text beside it, which takes several turns of the projection.
+TEST(FrameGenerator, NaturalEndsTogetherEqualEachAlone) {
+  const auto weights = weights_of("base");
+  Case one = case_of("voice");
+  one.text = "the user is in the air, 0123456789, and all that";
+  one.text_first = false;
+  const Prompt prompt = prompt_of(one, weights->config);
+  ASSERT_GT(prompt.trailing.size(), 2 * FrameStream::kAheadRows - 8);
+  constexpr size_t kStreams = 6;
+  Running run(weights, 2, kStreams);
+  std::vector<FrameStream> streams;
+  std::vector<SpeechSettings> settings;
+  for (size_t n = 0; n < kStreams; ++n) {
+    settings.push_back(drawn(n, 400));
+    settings.back().draws.penalty = 1.3f;
+    streams.push_back(run.begun(prompt, settings.back()));
+  }
+  std::array<std::vector<int32_t>, kStreams> codes;
+  run_together(*run.generator, streams, codes);
+  size_t long_ones = 0;
+  for (size_t n = 0; n < kStreams; ++n) {
+    if (streams[n].end() == End::kSpoken && streams[n].frames() > 32) ++long_ones;
+    Running own(weights, 1, 1);
+    FrameStream stream = own.begun(prompt, settings[n]);
+    EXPECT_EQ(own.frames(stream), codes[n]) << n;
+    EXPECT_EQ(stream.end(), streams[n].end()) << n;
+    EXPECT_EQ(stream.frames(), streams[n].frames()) << n;
+  }
+  EXPECT_GE(long_ones, 1u);
+  RecordProperty("long", static_cast<int>(long_ones));
 }
 
 TEST(FrameGenerator, LateStreamEqualsItselfAlone) {
@@ -187,10 +224,28 @@ TEST(FrameGenerator, StreamEndsWithItsRoom) {
   FrameStream stream = run.begun(prompt, greedy(), prompt.positions.size() + 4);
   EXPECT_EQ(run.frames(stream).size(), 5u * 16);
   EXPECT_EQ(stream.end(), End::kLength);
+  EXPECT_TRUE(stream.is_full());
   // The stream begins anew.
-  ASSERT_TRUE(run.generator->begin(stream, prompt, greedy(3)));
-  ASSERT_TRUE(run.generator->read_prompt(stream));
-  EXPECT_EQ(run.frames(stream), std::vector<int32_t>(english.codes.begin(), english.codes.begin() + 3 * 16));
+  for (const size_t frames : {5u, 3u}) {
+    ASSERT_TRUE(run.generator->begin(stream, prompt, greedy(frames)));
+    ASSERT_TRUE(run.generator->read_prompt(stream));
+    EXPECT_EQ(run.frames(stream), beginning(english.codes, frames));
+    EXPECT_EQ(stream.end(), End::kLength);
+    EXPECT_FALSE(stream.is_full());
+  }
+}
+
+TEST(FrameGenerator, PositionsHoldPromptAndFrames) {
+  const auto weights = weights_of("custom_voice");
+  const Prompt prompt = prompt_of(case_of("english"), weights->config);
+  Running run(weights, 1, 3);
+  const FrameGenerator& generator = *run.generator;
+  EXPECT_EQ(generator.most_streams(), 3u);
+  EXPECT_EQ(generator.positions_for(prompt, greedy(5)), prompt.positions.size() + 4);
+  EXPECT_EQ(generator.positions_for(prompt, greedy(0)), prompt.positions.size());
+  for (const size_t frames : {size_t{8192}, std::numeric_limits<size_t>::max()})
+    EXPECT_EQ(generator.positions_for(prompt, greedy(frames)), nn::kMaxPositions);
+  EXPECT_TRUE(generator.make_stream(generator.positions_for(prompt, greedy(8192))).has_value());
 }
 
 TEST(FrameGenerator, LimitsAreTold) {
@@ -204,6 +259,116 @@ TEST(FrameGenerator, LimitsAreTold) {
   const Status status = run.generator->begin(stream, prompt, greedy());
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, Code::kLimitExceeded);
+}
+
+TEST(FrameGenerator, BadSettingsAndVoicesAreRefused) {
+  const auto weights = weights_of("base");
+  const Prompt prompt = prompt_of(case_of("voice"), weights->config);
+  Running run(weights);
+  FrameStream stream = good(run.generator->make_stream(128));
+  const auto expect_error = [&](const Prompt& given, const SpeechSettings& settings, const char* words) {
+    const Status status = run.generator->begin(stream, given, settings);
+    ASSERT_FALSE(status.has_value()) << words;
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+    EXPECT_NE(status.error().message.find(words), std::string::npos) << status.error().message;
+  };
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  for (const float penalty : {0.0f, -1.0f, nan, inf}) {
+    SpeechSettings settings = drawn(1);
+    settings.draws.penalty = penalty;
+    expect_error(prompt, settings, "a penalty of");
+  }
+  for (DrawSettings GenerationConfig::*const draws : {&GenerationConfig::talker, &GenerationConfig::predictor}) {
+    for (const float temperature : {-0.5f, nan, inf}) {
+      SpeechSettings settings = drawn(1);
+      (settings.draws.*draws).temperature = temperature;
+      expect_error(prompt, settings, "a temperature of");
+    }
+    for (const float top_p : {0.0f, -1.0f, 1.5f, nan}) {
+      SpeechSettings settings = drawn(1);
+      (settings.draws.*draws).top_p = top_p;
+      expect_error(prompt, settings, "a top_p of");
+    }
+  }
+  for (const size_t width : {0u, 31u, 33u}) {
+    Prompt other = prompt;
+    other.voice.resize(width);
+    expect_error(other, drawn(1), "it must have 32");
+  }
+  expect_error({}, drawn(1), "without positions");
+  EXPECT_TRUE(run.generator->begin(stream, prompt, drawn(1)));
+}
+
+TEST(FrameGenerator, MemoryOfPredictorsIsBoundedTogether) {
+  const auto checkpoint = Checkpoint::open(data_folder("custom_voice"));
+  ASSERT_TRUE(checkpoint.has_value());
+  auto weights = read_weights(checkpoint->tensors().tensors, checkpoint->config(), {}, "folder");
+  ASSERT_TRUE(weights.has_value());
+  weights->predictor.shape.layers = 20000;  // 82 MB a stream
+  ThreadTeam team(1);
+  nn::Runner runner(team);
+  const auto made = CodePredictor::make(std::make_shared<const Weights>(*std::move(weights)), runner, kMaxStreams);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().code, Code::kLimitExceeded) << made.error().message;
+}
+
+// Rows [rows of a frame, P] that the head of a codebook reads.
+std::vector<std::vector<float>> head_rows(const std::shared_ptr<const Weights>& weights, const Prompt& prompt,
+                                          const SpeechSettings& settings, size_t head) {
+  std::vector<std::vector<float>> found;
+  Running run(weights, 1, 1);
+  run.generator->predictor().set_probe([&](std::string_view stage, size_t pass, View<const float, 2> rows) {
+    if (stage == "hidden" && pass == head) found.emplace_back(rows.row(0), rows.row(0) + rows.extent(1));
+  });
+  FrameStream stream = run.begun(prompt, settings);
+  run.frames(stream);
+  return found;
+}
+
+// A head whose first logit overflows for the one stream and is far below the others for the other.
+TEST(FrameGenerator, FaultOfPredictorEndsItsStreamAlone) {
+  constexpr size_t kHead = 3, kFrames = 2;
+  const auto whole = weights_of("base");
+  const Prompt bad = prompt_of(case_of("voice"), whole->config),
+               good_one = prompt_of(case_of("reference_long"), whole->config);
+  const std::vector<float> one = head_rows(whole, bad, greedy(1), kHead).at(0);
+  const std::vector<std::vector<float>> others = head_rows(whole, good_one, greedy(kFrames), kHead);
+  std::vector<float> head(32 * one.size(), 0.0f);
+  float sum = 0;
+  for (size_t i = 0; i < one.size(); ++i) {
+    if (one[i] <= 0 || std::ranges::any_of(others, [&](const auto& row) { return row[i] > 0; })) continue;
+    head[i] = 3e38f;
+    sum += one[i];
+  }
+  ASSERT_GT(sum, 1.2f);
+  const auto checkpoint = Checkpoint::open(data_folder("base"));
+  ASSERT_TRUE(checkpoint.has_value());
+  std::vector<TensorRef> tensors = checkpoint->tensors().tensors;
+  const auto found =
+      std::ranges::find(tensors, fmt::format("talker.code_predictor.lm_head.{}.weight", kHead), &TensorRef::name);
+  ASSERT_NE(found, tensors.end());
+  found->dtype = DType::kF32;
+  found->bytes = std::as_bytes(std::span(head));
+  auto read = read_weights(tensors, checkpoint->config(), {}, "folder");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  const auto weights = std::make_shared<const Weights>(*std::move(read));
+
+  Running run(weights, 2, 2);
+  std::vector<FrameStream> streams;
+  streams.push_back(run.begun(bad, greedy(kFrames)));
+  streams.push_back(run.begun(good_one, greedy(kFrames)));
+  std::array<std::vector<int32_t>, 2> codes;
+  run_together(*run.generator, streams, codes);
+  EXPECT_EQ(streams[0].end(), End::kFault);
+  EXPECT_EQ(streams[0].frames(), 0u);
+  EXPECT_TRUE(codes[0].empty());
+  EXPECT_EQ(streams[1].end(), End::kLength);
+  EXPECT_EQ(codes[1], alone(weights, good_one, greedy(kFrames)));
+  // The stream of the fault begins anew.
+  ASSERT_TRUE(run.generator->begin(streams[0], good_one, greedy(kFrames)));
+  while (!run.generator->read_prompt(streams[0])) {
+  }
+  EXPECT_EQ(run.frames(streams[0]), codes[1]);
 }
 
 TEST(FrameGenerator, NumbersThatAreNotFiniteEndStream) {
