@@ -99,23 +99,44 @@ TEST(QwenTtsWeights, WrongTensorsAreNamed) {
   EXPECT_TRUE(read(*checkpoint, more).has_value());
 }
 
+// Codes and logits of four frames.
+struct Frames {
+  std::vector<int32_t> codes;
+  std::vector<float> logits;
+  bool operator==(const Frames&) const = default;
+};
+Frames frames_of(const std::shared_ptr<const Weights>& weights, const Case& one) {
+  Frames made;
+  Running run(weights);
+  const auto note = [&](View<const float, 2> rows) {
+    for (size_t n = 0; n < rows.extent(0); ++n)
+      made.logits.insert(made.logits.end(), rows.row(n), rows.row(n) + rows.extent(1));
+  };
+  run.generator->set_probe([&](std::string_view stage, View<const float, 2> rows) {
+    if (stage == "logits") note(rows);
+  });
+  run.generator->predictor().set_probe([&](std::string_view, size_t, View<const float, 2> rows) { note(rows); });
+  FrameStream stream = run.begun(prompt_of(one, weights->config), greedy(4));
+  made.codes = run.frames(stream);
+  return made;
+}
+
 TEST(QwenTtsWeights, KeptWeightsGiveSameFrames) {
-  const TempFolder folder;
-  const auto checkpoint = Checkpoint::open(data_folder("base"));
-  ASSERT_TRUE(checkpoint.has_value());
-  const Case one = case_of("voice");
-  std::vector<int32_t> first;
-  for (int start = 0; start < 2; ++start) {
-    const auto weights =
-        good(load_weights(*checkpoint, {.precision = Precision::kInt8, .cache_folder = folder.path()}));
-    EXPECT_NE(weights->packed, nullptr);
-    Running run(weights);
-    FrameStream stream = run.begun(prompt_of(one, weights->config), greedy(4));
-    const std::vector<int32_t> codes = run.frames(stream);
-    if (start == 0) first = codes;
-    EXPECT_EQ(codes, first);
-  }
-  EXPECT_EQ(first.size(), 4u * 16);
+  for (const char* const name : {"voice", "instructed"})
+    for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8, Precision::kInt4}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, precision_name(precision)));
+      const TempFolder folder;
+      const Case one = case_of(name);
+      const Frames first = frames_of(weights_of(one.kind, precision), one);
+      EXPECT_EQ(first.codes.size(), 4u * 16);
+      const auto checkpoint = Checkpoint::open(data_folder(one.kind));
+      ASSERT_TRUE(checkpoint.has_value());
+      for (int start = 0; start < 2; ++start) {
+        const auto weights = good(load_weights(*checkpoint, {.precision = precision, .cache_folder = folder.path()}));
+        EXPECT_NE(weights->packed, nullptr);
+        EXPECT_TRUE(frames_of(weights, one) == first) << start;
+      }
+    }
 }
 
 }  // namespace
