@@ -53,7 +53,8 @@ Status FramePool::Lease::begin(Piece piece) {
   Stream& stream = pool_->streams_[stream_];
   const size_t codebooks = pool_->generator_->weights().config.codebooks;
   stream.ended = true;
-  const size_t limit = piece.settings.draws.max_frames, positions = piece.prompt.positions.size() + limit;
+  const size_t limit = piece.settings.draws.max_frames;
+  const size_t positions = pool_->generator_->positions_for(piece.prompt, piece.settings);
   if (!stream.frames || stream.frames->positions() < positions) {
     stream.frames.reset();
     SYRINX_TRY(FrameStream made, pool_->generator_->make_stream(positions));
