@@ -380,8 +380,8 @@ TEST(CApi, OptionsByNameAreCheckedAtTheStart) {
   EXPECT_THAT(engine.error(), HasSubstr("'max_tokens' is 2.5; give a whole number from 1 to 200"));
   EXPECT_EQ(start("speed", 2), SYRINX_UNSUPPORTED);
   EXPECT_THAT(engine.error(), HasSubstr("Pocket TTS has no 'speed'; leave it out, or take kokoro"));
-  EXPECT_EQ(start("top_k", 50), SYRINX_UNSUPPORTED);
-  EXPECT_THAT(engine.error(), HasSubstr("no family of models has 'top_k'"));
+  EXPECT_EQ(start("mood", 50), SYRINX_UNSUPPORTED);
+  EXPECT_THAT(engine.error(), HasSubstr("no family of models has 'mood'"));
   syrinx::VoiceOptions many = pocket_voice();
   std::vector<std::string> names;
   for (int i = 0; i <= SYRINX_MOST_OPTIONS; ++i) names.push_back("option" + std::to_string(i));
