@@ -31,6 +31,7 @@ std::string names_of(const std::vector<Language>& languages) {
 }
 std::string names_of(const std::vector<Speaker>& speakers) {
   std::vector<std::string_view> names;
+  names.reserve(speakers.size());
   for (const Speaker& speaker : speakers) names.emplace_back(speaker.name);
   return joined(names);
 }

@@ -107,7 +107,7 @@ Result<FramePool::Made> QwenSpeaker::make_frame(SpeechStream& stream) {
   if (chunk_frames_ == 0) chunk_frames_ = chunk_frames(stream);
   const Stopwatch watch(stream.clock());
   const double waited_ms = stream_.waited_ms();
-  const Result<FramePool::Made> made = stream_.next(chunk_frames_, chunk_.samples, stream.due_ns());
+  Result<FramePool::Made> made = stream_.next(chunk_frames_, chunk_.samples, stream.due_ns());
   SpeechStatistics more;
   more.waiting_ms = stream_.waited_ms() - waited_ms;
   more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
