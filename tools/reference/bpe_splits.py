@@ -67,7 +67,7 @@ EDGES = [
     "snake_case camelCase UPPER", "a,b;c:d", "$1,000.50 = \u20ac900", "----====----", "(\u201cquoted\u201d)\u2014dash", "100% \u00b5s \u00b2\u00b3", "\u01c5\u02b0\u00aa",
 ]
 
-# What an expression that looks at case and marks cuts otherwise.
+# Texts that an expression which looks at case and marks cuts otherwise.
 CASES = [
     "iPhone", "an iPhone", "HTMLParser", "XMLHttpRequest", "getURLFor", "McDonald's", "ABC", " ABC", "ABCdef", "abcDEF", "aB", "Ab", "A", "AB\u0301",
     "AB\u0301CD", "AB\u0301cd", "\u0301ABC", "\u0301ABC ", "\u0301\u0301AB", ".\u0301AB", ".AB", ".ab", ".Ab!", "'M 'S 'm I'm", "\u01c5AB \u01c5ab", "\u02b0AB",

@@ -16,7 +16,7 @@ import numpy as np
 import safetensors.numpy
 
 FRAMES, SEED = 14, 5
-# Of the last convolution, and of the last one of each residual unit: random weights would else make numbers that grow from unit to unit,
+# The last convolution and the last one of each residual unit are scaled: random weights would else make numbers that grow from unit to unit,
 # which the makers' own f32 has only to 2e-4, and clip nearly all samples.
 SCALE = 0.25
 KEPT = 11  # of the long stages each so many rows, which divides none of the rates

@@ -44,7 +44,7 @@ CASES = [
          text_first=True),
 ]
 
-# What the tokenizer alone is tried with.
+# Texts for the tokenizer alone.
 TEXTS = ["iPhone and MacBook, HTMLParser", "the user is in a meeting", "I'm sure they'll say it's THEIRS", "1234 5/6 a/b //", "Zwölf Boxkämpfer",
          "e\u0301te\u0301 caf\u00e9 \u212b", "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", "\u6e21\u3057\u8239\u306f\u4e03\u6642ABC", "\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439\u0442\u0435", "\uff21\uff22\uff23",
          "line\n\nbreaks \n here\t!", "\U0001f600 smile\u200d!", "assistant", "<|reserved", "x<tts_pa d>"]
@@ -60,7 +60,7 @@ def load(data, kind):
 
 
 class Stages:
-    """What the talker and the predictor of a model compute, call by call."""
+    """The stages of a model's talker and predictor, call by call."""
 
     def __init__(self, model):
         self.seen = {}

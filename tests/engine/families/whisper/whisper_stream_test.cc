@@ -131,7 +131,7 @@ TEST_F(WhisperPauseSteps, CommitHearsTheRestOfAWindow) {
   EXPECT_EQ(decodings(), 3u);
 }
 
-// What is silence is no part of an utterance's length.
+// Silence is no part of an utterance's length.
 TEST_F(WhisperRecognition, AnUtteranceBeginsWithItsSpeech) {
   load(write_noise_detector((folder_ / "voice.bin").string()));
   auto started = recogniser_->start({.language = "en", .endpoints = {.max_utterance_s = 4}});
