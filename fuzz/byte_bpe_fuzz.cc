@@ -9,8 +9,8 @@ namespace {
 using syrinx::text::BpeSplit;
 using syrinx::text::ByteBpe;
 
-constexpr BpeSplit kSplits[] = {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits,
-                                BpeSplit::kTekken};
+constexpr BpeSplit kSplits[] = {BpeSplit::kGpt2, BpeSplit::kGpt2LoneDigits, BpeSplit::kCl100k,
+                                BpeSplit::kCl100kLoneDigits, BpeSplit::kCasedWords};
 
 // Whether no byte is passed over.
 bool knows_all_bytes(const ByteBpe& bpe) {

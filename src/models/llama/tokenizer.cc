@@ -25,7 +25,7 @@ constexpr struct {
   text::BpeSplit split;
   bool ignore_merges, nfc;
 } kSplits[] = {
-    {"gpt-2", text::BpeSplit::kGpt2, false, false},      {"smollm", text::BpeSplit::kSmolLm, false, false},
+    {"gpt-2", text::BpeSplit::kGpt2, false, false},      {"smollm", text::BpeSplit::kGpt2LoneDigits, false, false},
     {"llama-bpe", text::BpeSplit::kCl100k, true, false}, {"llama3", text::BpeSplit::kCl100k, true, false},
     {"llama-v3", text::BpeSplit::kCl100k, true, false},  {"qwen2", text::BpeSplit::kCl100kLoneDigits, false, true}};
 

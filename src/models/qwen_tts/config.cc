@@ -324,7 +324,7 @@ Result<Config> read_config(std::string_view json, const std::string& name) {
   SYRINX_TRY(config.kind, read_kind(root));
   SYRINX_TRY(config.size, root.word_or("tts_model_size", ""));
   SYRINX_TRY(const std::string transformers, root.word_or("transformers_version", ""));
-  config.cuts_by_tekken = is_patched(transformers);
+  config.cuts_by_case = is_patched(transformers);
   SYRINX_TRY(const JsonSection talker, root.section("talker_config"));
   SYRINX_TRY(const JsonSection predictor, talker.section("code_predictor_config"));
   SYRINX_TRY(config.talker, read_transformer(talker));

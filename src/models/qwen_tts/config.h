@@ -84,7 +84,7 @@ struct Config {
   std::vector<Language> languages;
   std::vector<Speaker> speakers;                        // none but of kCustomVoice
   std::optional<SpeakerEncoderConfig> speaker_encoder;  // of kBase
-  bool cuts_by_tekken = false;                          // the expression that cuts texts: see tokenizer.h
+  bool cuts_by_case = false;                            // the expression that cuts texts: see tokenizer.h
 
   size_t codes() const { return vocabulary - kControlTokens; }  // of the first codebook
   // An instruction in words, such as of how to speak; the maker's wrapper drops those for a small model with speakers.

@@ -73,12 +73,12 @@ class Vocabulary {
   }
 
   Result<ByteBpe> make() const {
-    const bool by_tekken = config_.cuts_by_tekken && count_ > kMaxNativeTokens;
+    const bool by_case = config_.cuts_by_case && count_ > kMaxNativeTokens;
     const std::vector<std::string_view> tokens(tokens_.begin(), tokens_.end());
     return text::make_bpe({.tokens = tokens,
                            .types = types_,
                            .merges = merges_,
-                           .split = by_tekken ? text::BpeSplit::kTekken : text::BpeSplit::kCl100kLoneDigits,
+                           .split = by_case ? text::BpeSplit::kCasedWords : text::BpeSplit::kCl100kLoneDigits,
                            .ignore_merges = false,
                            .nfc = true},
                           name_);

@@ -114,7 +114,7 @@ class Reader {
     if (list->size() == 1) return {};
     if (!is_text(first.find("type"), "Digits") || !is_true(first.find("individual_digits")))
       return unsupported("pre_tokenizer");
-    vocabulary_.split = BpeSplit::kSmolLm;
+    vocabulary_.split = BpeSplit::kGpt2LoneDigits;
     return {};
   }
 

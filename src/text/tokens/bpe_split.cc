@@ -149,7 +149,7 @@ size_t lower_word_end(std::string_view text, size_t begin) {
   return end > capitals ? end : both;
 }
 
-size_t tekken_end(std::string_view text, size_t begin) {
+size_t cased_words_end(std::string_view text, size_t begin) {
   size_t after = begin, unused = 0;
   const Kind kind = next_kind(text, after);
   if (kind == Kind::kNumber) return after;
@@ -171,7 +171,7 @@ std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
   if (expression == R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
                     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
                     R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)")
-    return BpeSplit::kTekken;
+    return BpeSplit::kCasedWords;
   constexpr std::string_view kBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
   constexpr std::string_view kAfter = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   if (!expression.starts_with(kBefore) || !expression.ends_with(kAfter) ||
@@ -187,10 +187,10 @@ std::optional<BpeSplit> find_bpe_expression(std::string_view expression) {
 size_t piece_end(std::string_view text, size_t begin, BpeSplit split) {
   switch (split) {
     case BpeSplit::kGpt2: return gpt2_end(text, begin, false);
-    case BpeSplit::kSmolLm: return gpt2_end(text, begin, true);
+    case BpeSplit::kGpt2LoneDigits: return gpt2_end(text, begin, true);
     case BpeSplit::kCl100k: return cl100k_end(text, begin, 3);
     case BpeSplit::kCl100kLoneDigits: return cl100k_end(text, begin, 1);
-    case BpeSplit::kTekken: return tekken_end(text, begin);
+    case BpeSplit::kCasedWords: return cased_words_end(text, begin);
   }
   return text.size();
 }

@@ -13,7 +13,7 @@ enum class BpeSplit : uint8_t {
   // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
   kGpt2,
   // Each \p{N} alone, then what lies between them as by kGpt2.
-  kSmolLm,
+  kGpt2LoneDigits,
   // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
   kCl100k,
   // The same with \p{N} alone.
@@ -21,7 +21,7 @@ enum class BpeSplit : uint8_t {
   // Mistral's Tekken keeps marks in words and cuts before a capital letter; U is \p{Lu}\p{Lt}, B \p{Ll},
   // S \p{Lm}\p{Lo}\p{M}:
   // [^\r\n\p{L}\p{N}]?[US]*[BS]+|[^\r\n\p{L}\p{N}]?[US]+[BS]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-  kTekken,
+  kCasedWords,
 };
 
 // By the text of the expression; nothing for any other.

@@ -174,17 +174,17 @@ TEST(QwenTtsConfig, BadSpeakerEncodersAreRefused) {
 }
 
 TEST(QwenTtsConfig, VersionTellsHowTextsAreCut) {
-  const auto cuts_by_tekken = [](const std::string& version) {
+  const auto cuts_by_case = [](const std::string& version) {
     const auto read = read_config(changed(content("base"), "transformers_version", version), "config.json");
     EXPECT_TRUE(read.has_value()) << version;
-    return read && read->cuts_by_tekken;
+    return read && read->cuts_by_case;
   };
   for (const char* const one :
        {"", "null", R"("")", R"("4.57.3")", R"("4.58.0.dev0")", R"("5.0.0rc1")", R"("5.0.0.dev0")"})
-    EXPECT_TRUE(cuts_by_tekken(one)) << one;
+    EXPECT_TRUE(cuts_by_case(one)) << one;
   for (const char* const one : {R"("4.57.2")", R"("4.57")", R"("4")", R"("5")", R"("5.0.0")", R"("5.0.1rc1")", R"("x")",
                                 R"(".")", R"("99999999999999999999")"})
-    EXPECT_FALSE(cuts_by_tekken(one)) << one;
+    EXPECT_FALSE(cuts_by_case(one)) << one;
   const auto number = read_config(changed(content("base"), "transformers_version", "4"), "config.json");
   ASSERT_FALSE(number.has_value());
   EXPECT_EQ(number.error().code, Code::kDataLoss);

@@ -67,10 +67,10 @@ TEST(QwenTtsTokenizer, TextsAreCutByTheExpressionOfTheVersion) {
   const Ids whole = {280, 71, 78, 77, 68}, cut = {72, 281, 78, 77, 68};
   const Ids apart = {6, 82, 78, 81, 81, 88, 6}, joined = {6, 282, 81, 81, 88, 6};
   write_text(folder.file("vocab.json"), vocabulary + "}");
-  for (const bool by_tekken : {false, true}) {
-    config.cuts_by_tekken = by_tekken;
-    SCOPED_TRACE(by_tekken);
-    by_tekken ? expect_ids(cut, joined) : expect_ids(whole, apart);
+  for (const bool by_case : {false, true}) {
+    config.cuts_by_case = by_case;
+    SCOPED_TRACE(by_case);
+    by_case ? expect_ids(cut, joined) : expect_ids(whole, apart);
   }
   write_text(folder.file("vocab.json"), small + "}");
   expect_ids(whole, apart);

@@ -63,10 +63,10 @@ struct Arrays {
 
   explicit Arrays(const std::string& name) {
     const Json file = parsed("bpe_" + name + ".json");
-    split = name == "smollm"   ? BpeSplit::kSmolLm
+    split = name == "smollm"   ? BpeSplit::kGpt2LoneDigits
             : name == "llama3" ? BpeSplit::kCl100k
             : name == "qwen2"  ? BpeSplit::kCl100kLoneDigits
-            : name == "tekken" ? BpeSplit::kTekken
+            : name == "tekken" ? BpeSplit::kCasedWords
                                : BpeSplit::kGpt2;
     const Json& model = *file.find("model");
     const Json::Array& added = *file.find("added_tokens")->array();
@@ -264,10 +264,11 @@ TEST(BpeSplit, CutsAsItsExpression) {
   EXPECT_EQ(split_bpe("I'LL x12345  y\r\n\r\n z ", BpeSplit::kCl100k),
             (Pieces{"I", "'LL", " x", "123", "45", " ", " y", "\r\n\r\n", " z", " "}));
   EXPECT_EQ(split_bpe("x123  \n  4", BpeSplit::kCl100kLoneDigits), (Pieces{"x", "1", "2", "3", "  \n", " ", " ", "4"}));
-  EXPECT_EQ(split_bpe("x12  3 y'S", BpeSplit::kSmolLm), (Pieces{"x", "1", "2", "  ", "3", " y", "'", "S"}));
+  EXPECT_EQ(split_bpe("x12  3 y'S", BpeSplit::kGpt2LoneDigits), (Pieces{"x", "1", "2", "  ", "3", " y", "'", "S"}));
   EXPECT_EQ(split_bpe("x12  3 y'S", BpeSplit::kGpt2), (Pieces{"x", "12", " ", " 3", " y", "'", "S"}));
   EXPECT_EQ(split_bpe("!\n\nx\t?a", BpeSplit::kCl100k), (Pieces{"!\n\n", "x", "\t", "?a"}));
-  for (const BpeSplit split : {BpeSplit::kGpt2, BpeSplit::kSmolLm, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits})
+  for (const BpeSplit split :
+       {BpeSplit::kGpt2, BpeSplit::kGpt2LoneDigits, BpeSplit::kCl100k, BpeSplit::kCl100kLoneDigits})
     EXPECT_TRUE(split_bpe("", split).empty());
 }
 
