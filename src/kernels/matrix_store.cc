@@ -150,4 +150,14 @@ bool MatrixStore::finish() {
   return file.has_value();
 }
 
+Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read) {
+  constexpr int kPasses = 3;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    MatrixStore store = MatrixStore::open(path, key);
+    SYRINX_TRY_VOID(read(store));
+    if (!store.finish()) break;
+  }
+  return {};
+}
+
 }  // namespace syrinx::kernels

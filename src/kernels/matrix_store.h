@@ -1,8 +1,9 @@
 // Packed matrices kept in a file, so that a start maps them instead of packing again.
 //
-//   MatrixStore store = MatrixStore::open(path, key);
-//   OwnedMatrix m = store.get("layer.0.in_proj", shape, types, [&] { return pack...; });    for each matrix
-//   if (store.finish()) ... once more from the start
+//   read_kept(path, key, [&](MatrixStore& store) -> Status {
+//     matrix = store.get("layer.0.in_proj", shape, types, [&] { return pack...; });    for each matrix
+//     return {};
+//   });
 //
 // A store that finds its file bound to the key gives views into one run of memory on huge pages, which a mapped file
 // cannot have, in the order of the calls, and makes nothing; else every matrix is made, given, and written on the way.
@@ -65,5 +66,11 @@ class MatrixStore {
   std::optional<PackedFileWriter> writer_;
   bool incomplete_ = false;  // the file lacks something
 };
+
+// Calls `read`, which makes its weights anew each time, with a store of this file until all of them come from there,
+// three times at most: what is missing is packed into the file in one pass and read from there in the next, so that all
+// lies in one run of memory, and a damaged file is found in the first pass and made anew in the second.  `read` takes
+// hold of store.file(), where its views lie.  Its errors are returned.
+Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read);
 
 }  // namespace syrinx::kernels

@@ -69,6 +69,35 @@ TEST(MatrixStore, SecondOpenReturnsThePackedArrays) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+// The first start packs and then reads, the second reads; where nothing is kept one pass makes all.
+TEST(MatrixStore, ReadKeptEndsWithTheFilesMatrices) {
+  const TempFolder folder;
+  const auto passes = [](const std::string& path) {
+    std::vector<size_t> packed;
+    std::shared_ptr<const PackedFile> file;  // behind the views
+    Made made;
+    EXPECT_TRUE(read_kept(path, "key", [&](MatrixStore& store) -> Status {
+      made = make(store);
+      file = store.file();
+      packed.push_back(made.packed);
+      return {};
+    }));
+    expect_right(made);
+    return packed;
+  };
+  EXPECT_EQ(passes(folder.file("weights.packed")), (std::vector<size_t>{2, 0}));
+  EXPECT_EQ(passes(folder.file("weights.packed")), (std::vector<size_t>{0}));
+  EXPECT_EQ(passes(""), (std::vector<size_t>{2}));
+  size_t tries = 0;
+  const Status failed = read_kept(folder.file("other.packed"), "key", [&](MatrixStore&) -> Status {
+    ++tries;
+    return fail(Code::kDataLoss, "a tensor is missing");
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "a tensor is missing");
+  EXPECT_EQ(tries, 1u);
+}
+
 // Large and small matrices lie behind each other in one run of memory, or, if asked so, in the mapped file.
 TEST(MatrixStore, MatricesAreInMemoryOrInTheFile) {
   const TempFolder folder;

@@ -41,9 +41,6 @@ std::vector<std::string> gguf_files(const fs::path& folder) {
   return found;
 }
 
-// `read` until the packed weights lie in the cache and come from there.  What is missing from it is packed into it and
-// then read from there, so that all lies in one run of memory; a damaged one is found in the first pass and made anew
-// in the second.
 using Read = std::function<Result<Weights>(const ReadOptions& options)>;
 Result<Weights> read_packed(std::span<const MappedFile> files, const Config& config, const LoadOptions& options,
                             const Read& read) {
@@ -61,16 +58,13 @@ Result<Weights> read_packed(std::span<const MappedFile> files, const Config& con
   const auto release = [files] {
     for (const MappedFile& file : files) file.release();
   };
-  constexpr int kPasses = 3;
   Weights weights;
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
+  SYRINX_TRY_VOID(kernels::read_kept(path, key, [&](kernels::MatrixStore& store) -> Status {
     weights = {};
-    kernels::MatrixStore store = kernels::MatrixStore::open(path, key);
     SYRINX_TRY(weights,
                read({.precision = options.precision, .store = &store, .release = release, .team = options.team}));
-    again = store.finish();
-  }
+    return {};
+  }));
   release();
   return weights;
 }

@@ -197,14 +197,9 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                   codec);
   }
   const PackedPlace packed = packed_place(options);
-  // Matrices that are missing from the cache are packed into it and then read from there, so that all lies in one run
-  // of memory.  A damaged cache is found in the first pass, made anew in the second.
-  constexpr int kPasses = 3;
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
+  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, [&](kernels::MatrixStore& store) -> Status {
     flow_lm_ = nullptr;
     decoder_ = nullptr;
-    kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
     SYRINX_TRY(FlowLmWeights flow_lm,
                read_flow_lm(weights_.tensors, config_.flow_lm, config_.mimi.latent, config_.mimi.inner_width, weights,
                             options.precision, &store, &weights_.file, options.team));
@@ -212,8 +207,8 @@ Status Model::load_weights(const CheckpointPath& path, const LoadOptions& option
                                                                         config_.mimi, options.precision, &store));
     flow_lm_ = std::make_shared<const FlowLmWeights>(std::move(flow_lm));
     decoder_ = std::make_shared<const mimi::DecoderWeights>(std::move(decoder));
-    again = store.finish();
-  }
+    return {};
+  }));
   // All that is needed to speak has been packed; the pages would count as this process's memory.
   weights_.file.release();
   if (codec_) codec_->file.release();

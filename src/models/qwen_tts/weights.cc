@@ -139,9 +139,6 @@ Result<Weights> read_weights(std::span<const TensorRef> tensors, const Config& c
   return weights;
 }
 
-// Read until the packed weights lie in the cache and come from there: what is missing from it is packed into it and
-// then read from there, so that all lies in one run of memory; a damaged one is found in the first pass and made anew
-// in the second.
 Result<std::shared_ptr<const Weights>> load_weights(const Checkpoint& checkpoint, const LoadOptions& options) {
   const std::span<const MappedFile> files = checkpoint.tensors().files;
   const TransformerConfig& talker = checkpoint.config().talker;
@@ -161,18 +158,15 @@ Result<std::shared_ptr<const Weights>> load_weights(const Checkpoint& checkpoint
   const auto release = [files] {
     for (const MappedFile& file : files) file.release();
   };
-  constexpr int kPasses = 3;
   Weights weights;
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
+  SYRINX_TRY_VOID(kernels::read_kept(path, key, [&](kernels::MatrixStore& store) -> Status {
     weights = {};
-    kernels::MatrixStore store = kernels::MatrixStore::open(path, key);
     SYRINX_TRY(weights,
                read_weights(checkpoint.tensors().tensors, checkpoint.config(),
                             {.precision = options.precision, .store = &store, .release = release, .team = options.team},
                             checkpoint.folder()));
-    again = store.finish();
-  }
+    return {};
+  }));
   release();
   return std::make_shared<const Weights>(std::move(weights));
 }

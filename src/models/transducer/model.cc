@@ -53,16 +53,11 @@ Status Model::choose_head(std::optional<HeadChoice> head, const std::string& nam
   return {};
 }
 
-// Matrices that are missing from the cache are packed into it and then read from there, so that all lies in one run of
-// memory.  A damaged cache is found in the first pass and made anew in the second.
 Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
-  constexpr int kPasses = 3;
   const PackedPlace packed = packed_place(checkpoint, config_.decoder.kind, options);
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
+  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, [&](kernels::MatrixStore& store) -> Status {
     encoder_ = nullptr;
     decoder_ = nullptr;
-    kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
     WeightReader reader(checkpoint, options.precision, &store, options.team);
     // The head of a hybrid that nobody asked for.
     if (config_.decoder.kind != checkpoint.config().decoder.kind)
@@ -75,8 +70,8 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
     features_ = std::make_shared<const Features>(std::move(features));
     encoder_ = std::make_shared<const EncoderWeights>(std::move(encoder));
     decoder_ = std::make_shared<const DecoderWeights>(std::move(decoder));
-    again = store.finish();
-  }
+    return {};
+  }));
   checkpoint.release();
   return {};
 }

@@ -80,16 +80,11 @@ Status Model::read(const Checkpoint& checkpoint, const LoadOptions& options) {
   }
   SYRINX_TRY_VOID(check_config(config, path_));
   const PackedPlace packed = packed_place(checkpoint, options);
-  // Matrices that are missing from the cache are packed into it and then read from there, so that all lies in one run
-  // of memory.  A damaged cache is found in the first pass, made anew in the second.
-  constexpr int kPasses = 3;
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
+  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, [&](kernels::MatrixStore& store) -> Status {
     weights_ = {};
-    kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
     SYRINX_TRY(weights_, read_weights(checkpoint, config, options.precision, store, options.team));
-    again = store.finish();
-  }
+    return {};
+  }));
   // All that is needed has been packed; the pages would count as this process's memory.
   for (const MappedFile& file : checkpoint.files()) file.release();
   return {};

@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPackedLayout = 1;
-constexpr int kPasses = 3;
 
 std::string_view text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
@@ -81,9 +80,8 @@ Status QwenModel::load_codec(const Options& options) {
   const Precision precision = codec_precision(options.precision);
   const PackedCodec packed = packed_codec(file, precision, options.cache_folder);
   std::shared_ptr<qwen_tts::CodecDecoderWeights> weights;
-  bool again = true;
-  for (int pass = 0; again && pass < kPasses; ++pass) {
-    kernels::MatrixStore store = kernels::MatrixStore::open(packed.path, packed.key);
+  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, [&](kernels::MatrixStore& store) -> Status {
+    weights = nullptr;
     SYRINX_TRY(
         qwen_tts::CodecDecoderWeights loaded,
         qwen_tts::CodecDecoderWeights::load({.find = [&](std::string_view tensor) { return tensors.find(tensor); },
@@ -91,8 +89,8 @@ Status QwenModel::load_codec(const Options& options) {
                                              .team = options.team},
                                             name, codec_config_, precision, &store));
     weights = std::make_shared<qwen_tts::CodecDecoderWeights>(std::move(loaded));
-    again = store.finish();
-  }
+    return {};
+  }));
   file.release();
   codec_ = std::move(weights);
   return {};
