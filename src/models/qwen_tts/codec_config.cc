@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "base/in_quotes.h"
 #include "base/json.h"
+#include "models/qwen_tts/json_section.h"
 #include "nn/kv_cache.h"
 
 namespace syrinx::qwen_tts {
@@ -20,110 +21,29 @@ size_t product(const std::vector<size_t>& ratios) {
   return value;
 }
 
-// A part of the file, whose fields are named by the path from its beginning.
-class Section {
- public:
-  Section(const Json& from, const std::string& name, std::string path)
-      : from_(from), name_(name), path_(std::move(path)) {}
+constexpr float kAnyNumber = std::numeric_limits<float>::max();
 
-  Result<Section> section(const char* key) const {
-    const Json* const value = from_.find(key);
-    if (value == nullptr) return missing(key);
-    if (value->object() == nullptr) return wrong(key, "an object");
-    return Section(*value, name_, path_ + key + ".");
-  }
-  Result<size_t> whole(const char* key) const {
-    if (absent(key)) return missing(key);
-    const Json* const value = from_.find(key);
-    if (value->whole() == nullptr || *value->whole() < 0) return wrong(key, "a whole number");
-    return static_cast<size_t>(*value->whole());
-  }
-  Result<size_t> whole(const char* key, size_t otherwise) const { return absent(key) ? otherwise : whole(key); }
-  Result<double> number(const char* key, double otherwise) const {
-    if (absent(key)) return otherwise;
-    const Json* const value = from_.find(key);
-    if (value->whole() != nullptr) return static_cast<double>(*value->whole());
-    if (value->real() != nullptr) return *value->real();
-    return wrong(key, "a number");
-  }
-  Result<std::vector<size_t>> wholes(const char* key) const {
-    if (absent(key)) return missing(key);
-    const Json::Array* const array = from_.find(key)->array();
-    if (array == nullptr || array->empty() || array->size() > kMaxCodecRatios)
-      return fail(Code::kUnsupported, "'{}': {}{} is no array of 1 to {} numbers", name_, path_, key, kMaxCodecRatios);
-    std::vector<size_t> values;
-    for (const Json& one : *array) {
-      if (one.whole() == nullptr || *one.whole() < 1 || *one.whole() > static_cast<int64_t>(kMaxCodecRatio))
-        return fail(Code::kUnsupported, "'{}': {}{} has an element that is no whole number from 1 to {}", name_, path_,
-                    key, kMaxCodecRatio);
-      values.push_back(static_cast<size_t>(*one.whole()));
-    }
-    return values;
-  }
-  // Refuses another value of a field that selects a kind; its absence is the kind that we have.
-  Status only(const char* key, bool value) const {
-    if (absent(key)) return {};
-    const bool* const found = from_.find(key)->boolean();
-    if (found == nullptr) return wrong(key, "true or false");
-    if (*found != value) return fail(Code::kUnsupported, "'{}': {}{} must be {}", name_, path_, key, value);
-    return {};
-  }
-  Status only(const char* key, const char* value) const {
-    if (absent(key)) return {};
-    const std::string* const found = from_.find(key)->string();
-    if (found == nullptr) return wrong(key, "a string");
-    if (*found != value)
-      return fail(Code::kUnsupported, "'{}': {}{} is {}, only {} can be run", name_, path_, key, in_quotes(*found),
-                  value);
-    return {};
-  }
-  Status only(const char* key, size_t value) const {
-    SYRINX_TRY(const size_t found, whole(key, value));
-    if (found != value)
-      return fail(Code::kUnsupported, "'{}': {}{} is {}, only {} can be run", name_, path_, key, found, value);
-    return {};
-  }
-  bool absent(const char* key) const {
-    const Json* const value = from_.find(key);
-    return value == nullptr || value->is_null();
-  }
-  tl::unexpected<Error> missing(const char* key) const {
-    return fail(Code::kDataLoss, "'{}' does not tell its {}{}", name_, path_, key);
-  }
-
- private:
-  tl::unexpected<Error> wrong(const char* key, const char* kind) const {
-    return fail(Code::kDataLoss, "'{}': {}{} is not {}", name_, path_, key, kind);
-  }
-
-  const Json& from_;
-  const std::string& name_;
-  std::string path_;
-};
-
-Result<CodecTransformer> read_transformer(const Section& from, const char* activation, const char* epsilon) {
+Result<CodecTransformer> read_transformer(const JsonSection& from, const char* activation, const char* epsilon) {
   CodecTransformer t;
   SYRINX_TRY(t.width, from.whole("hidden_size"));
   SYRINX_TRY(t.layers, from.whole("num_hidden_layers"));
   SYRINX_TRY(t.heads, from.whole("num_attention_heads"));
-  SYRINX_TRY(t.key_heads, from.whole("num_key_value_heads", t.heads));
-  SYRINX_TRY(t.head_size, from.whole("head_dim", t.width / std::max<size_t>(t.heads, 1)));
+  SYRINX_TRY(t.key_heads, from.whole_or("num_key_value_heads", t.heads));
+  SYRINX_TRY(t.head_size, from.whole_or("head_dim", t.width / std::max<size_t>(t.heads, 1)));
   SYRINX_TRY(t.hidden, from.whole("intermediate_size"));
   SYRINX_TRY(t.window, from.whole("sliding_window"));
-  SYRINX_TRY(const double least, from.number(epsilon, 1e-5));
-  SYRINX_TRY(const double period, from.number("rope_theta", 10000.0));
-  t.epsilon = static_cast<float>(least);
-  t.period = static_cast<float>(period);
+  SYRINX_TRY(t.epsilon, from.number_or(epsilon, 1e-5f, -kAnyNumber, kAnyNumber));
+  SYRINX_TRY(t.period, from.number_or("rope_theta", 10000.0f, -kAnyNumber, kAnyNumber));
   SYRINX_TRY_VOID(from.only("hidden_act", activation));
   SYRINX_TRY_VOID(from.only("attention_bias", false));
-  if (!from.absent("rope_scaling")) {
-    SYRINX_TRY(const Section scaling, from.section("rope_scaling"));
-    SYRINX_TRY_VOID(scaling.only(scaling.absent("rope_type") ? "type" : "rope_type", "default"));
+  if (from.has("rope_scaling")) {
+    SYRINX_TRY(const JsonSection scaling, from.section("rope_scaling"));
+    SYRINX_TRY_VOID(scaling.only(scaling.has("rope_type") ? "rope_type" : "type", "default"));
   }
   return t;
 }
 
-Result<CodecDecoderConfig> read_decoder(const Section& from) {
+Result<CodecDecoderConfig> read_decoder(const JsonSection& from) {
   CodecDecoderConfig c;
   SYRINX_TRY(c.transformer, read_transformer(from, "silu", "rms_norm_eps"));
   SYRINX_TRY(c.codebooks, from.whole("num_quantizers"));
@@ -132,12 +52,12 @@ Result<CodecDecoderConfig> read_decoder(const Section& from) {
   SYRINX_TRY(c.codebook_dim, from.whole("codebook_dim"));
   SYRINX_TRY(c.latent, from.whole("latent_dim"));
   SYRINX_TRY(c.width, from.whole("decoder_dim"));
-  SYRINX_TRY(c.ratios, from.wholes("upsampling_ratios"));
-  SYRINX_TRY(c.rates, from.wholes("upsample_rates"));
+  SYRINX_TRY(c.ratios, from.wholes("upsampling_ratios", kMaxCodecRatios, kMaxCodecRatio));
+  SYRINX_TRY(c.rates, from.wholes("upsample_rates", kMaxCodecRatios, kMaxCodecRatio));
   return c;
 }
 
-Result<CodecEncoderConfig> read_encoder(const Section& from) {
+Result<CodecEncoderConfig> read_encoder(const JsonSection& from) {
   CodecEncoderConfig c;
   SYRINX_TRY(c.transformer, read_transformer(from, "gelu", "norm_eps"));
   c.width = c.transformer.width;
@@ -148,7 +68,7 @@ Result<CodecEncoderConfig> read_encoder(const Section& from) {
   SYRINX_TRY(c.residual_layers, from.whole("num_residual_layers"));
   SYRINX_TRY(c.dilation_base, from.whole("dilation_growth_rate"));
   SYRINX_TRY(c.compress, from.whole("compress"));
-  SYRINX_TRY(c.ratios, from.wholes("upsampling_ratios"));
+  SYRINX_TRY(c.ratios, from.wholes("upsampling_ratios", kMaxCodecRatios, kMaxCodecRatio));
   SYRINX_TRY(c.codebooks, from.whole("num_quantizers"));
   SYRINX_TRY_VOID(from.only("num_semantic_quantizers", size_t{1}));
   SYRINX_TRY(c.codebook_size, from.whole("codebook_size"));
@@ -272,26 +192,25 @@ Status check(const CodecConfig& config, const std::string& name) {
 
 Result<CodecConfig> read_codec_config(std::string_view json, const std::string& name) {
   SYRINX_TRY(const Json root, parse_json(json, name, kJsonLimits));
-  if (root.object() == nullptr) return fail(Code::kDataLoss, "'{}' is not a JSON object", name);
-  const Section file(root, name, "");
-  if (file.absent("model_type")) return file.missing("model_type");
+  SYRINX_TRY(const JsonSection file, JsonSection::root(root, name));
+  SYRINX_TRY_VOID(file.word("model_type"));
   SYRINX_TRY_VOID(file.only("model_type", kKind));
   CodecConfig config;
   SYRINX_TRY(config.sample_rate, file.whole("output_sample_rate"));
   SYRINX_TRY_VOID(file.only("input_sample_rate", config.sample_rate));
   SYRINX_TRY(config.frame_samples, file.whole("decode_upsample_rate"));
   SYRINX_TRY_VOID(file.only("encode_downsample_rate", config.frame_samples));
-  SYRINX_TRY(const Section decoder, file.section("decoder_config"));
+  SYRINX_TRY(const JsonSection decoder, file.section("decoder_config"));
   SYRINX_TRY(config.decoder, read_decoder(decoder));
-  SYRINX_TRY(const Section encoder, file.section("encoder_config"));
+  SYRINX_TRY(const JsonSection encoder, file.section("encoder_config"));
   SYRINX_TRY(config.encoder, read_encoder(encoder));
   SYRINX_TRY(config.encoder.used_codebooks, file.whole("encoder_valid_num_quantizers"));
   SYRINX_TRY_VOID(encoder.only("sampling_rate", config.sample_rate));
   SYRINX_TRY_VOID(check(config, name));
   const double frame_rate = static_cast<double>(config.sample_rate) / static_cast<double>(config.frame_samples);
   for (const char* const key : {"_frame_rate", "frame_rate"}) {
-    SYRINX_TRY(const double rate, encoder.number(key, frame_rate));
-    if (rate != frame_rate)
+    SYRINX_TRY(const float rate, encoder.number_or(key, static_cast<float>(frame_rate), 0, kAnyNumber));
+    if (rate != static_cast<float>(frame_rate))
       return fail(Code::kUnsupported, "'{}': encoder_config.{} is {}, but {} samples a second make {} frames of {}",
                   name, key, rate, config.sample_rate, frame_rate, config.frame_samples);
   }

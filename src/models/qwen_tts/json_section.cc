@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/in_quotes.h"
+
 namespace syrinx::qwen_tts {
 
 Result<JsonSection> JsonSection::root(const Json& json, const std::string& file) {
@@ -84,20 +86,46 @@ Result<std::string> JsonSection::word_or(const std::string& key, const std::stri
   return word(key);
 }
 
-Result<std::vector<size_t>> JsonSection::wholes_or(const std::string& key, std::vector<size_t> otherwise,
-                                                   size_t most_count, size_t most) const {
-  if (!has(key)) return otherwise;
+Result<std::vector<size_t>> JsonSection::wholes(const std::string& key, size_t most_count, size_t most) const {
+  if (!has(key)) return missing(key);
   const Json::Array* const list = find(key)->array();
-  if (list == nullptr || list->empty() || list->size() > most_count)
+  if (list == nullptr || list->empty())
     return refuse(Code::kDataLoss, key, fmt::format("is not a list of 1 to {} numbers", most_count));
+  if (list->size() > most_count)
+    return refuse(Code::kUnsupported, key, fmt::format("has {} numbers, not 1 to {}", list->size(), most_count));
   std::vector<size_t> values;
   for (const Json& value : *list) {
     const auto number = value.natural();
     if (!number || *number < 1 || *number > most)
-      return refuse(Code::kUnsupported, key, fmt::format("has what is no whole number from 1 to {}", most));
+      return refuse(Code::kUnsupported, key, fmt::format("has an element that is no whole number from 1 to {}", most));
     values.push_back(static_cast<size_t>(*number));
   }
   return values;
+}
+
+Result<std::vector<size_t>> JsonSection::wholes_or(const std::string& key, std::vector<size_t> otherwise,
+                                                   size_t most_count, size_t most) const {
+  if (!has(key)) return otherwise;
+  return wholes(key, most_count, most);
+}
+
+Status JsonSection::only(const std::string& key, bool value) const {
+  SYRINX_TRY(const bool found, flag_or(key, value));
+  if (found != value) return refuse(Code::kUnsupported, key, fmt::format("must be {}", value));
+  return {};
+}
+
+Status JsonSection::only(const std::string& key, size_t value) const {
+  SYRINX_TRY(const size_t found, whole_or(key, value));
+  if (found != value) return refuse(Code::kUnsupported, key, fmt::format("is {}, only {} can be run", found, value));
+  return {};
+}
+
+Status JsonSection::only(const std::string& key, const char* value) const {
+  SYRINX_TRY(const std::string found, word_or(key, value));
+  if (found != value)
+    return refuse(Code::kUnsupported, key, fmt::format("is {}, only {} can be run", in_quotes(found), value));
+  return {};
 }
 
 }  // namespace syrinx::qwen_tts

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,26 +21,35 @@ class JsonSection {
   static Result<JsonSection> root(const Json& json, const std::string& file);
 
   const Json* find(std::string_view key) const { return json_->find(key); }
+  bool has(std::string_view key) const;  // neither absent nor null
   Result<JsonSection> section(const std::string& key) const;
   Result<std::optional<JsonSection>> optional_section(const std::string& key) const;  // none: absent or null
-  Result<size_t> whole(const std::string& key, size_t least, size_t most, Code code = Code::kUnsupported) const;
-  Result<size_t> whole_or(const std::string& key, size_t otherwise, size_t least, size_t most) const;
+  Result<size_t> whole(const std::string& key, size_t least = 0, size_t most = kAnyWhole,
+                       Code code = Code::kUnsupported) const;
+  Result<size_t> whole_or(const std::string& key, size_t otherwise, size_t least = 0, size_t most = kAnyWhole) const;
   Result<float> number(const std::string& key, float least, float most) const;
   Result<float> number_or(const std::string& key, float otherwise, float least, float most) const;
   Result<bool> flag_or(const std::string& key, bool otherwise) const;
   Result<std::string> word(const std::string& key) const;
   Result<std::string> word_or(const std::string& key, const std::string& otherwise) const;
   // One to `most_count` numbers from 1 to `most`.
+  Result<std::vector<size_t>> wholes(const std::string& key, size_t most_count, size_t most) const;
   Result<std::vector<size_t>> wholes_or(const std::string& key, std::vector<size_t> otherwise, size_t most_count,
                                         size_t most) const;
+
+  // Refuses another value of a field that selects a kind; where it is absent the kind is the known one.
+  Status only(const std::string& key, bool value) const;
+  Status only(const std::string& key, size_t value) const;
+  Status only(const std::string& key, const char* value) const;
 
   // "'FILE': SECTION.KEY WHAT".
   tl::unexpected<Error> refuse(Code code, std::string_view key, std::string_view what) const;
 
  private:
+  static constexpr size_t kAnyWhole = std::numeric_limits<size_t>::max();
+
   JsonSection(const Json& json, std::string file, std::string path)
       : json_(&json), file_(std::move(file)), path_(std::move(path)) {}
-  bool has(std::string_view key) const;
   tl::unexpected<Error> missing(std::string_view key) const;
 
   const Json* json_;

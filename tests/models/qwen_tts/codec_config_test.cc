@@ -102,7 +102,8 @@ TEST(QwenCodecConfig, RatesThatContradictAreRefused) {
                "encode_downsample_rate is 1920, only 960");
   expect_error(with("upsample_rates", "8", "7"), Code::kUnsupported, "but the product of decoder_config");
   expect_error(with("upsample_rates", "8", "0"), Code::kUnsupported, "decoder_config.upsample_rates has an element");
-  expect_error(with("upsample_rates", "8", "8, 1, 1, 1, 1, 1"), Code::kUnsupported, "no array of 1 to 8");
+  expect_error(with("upsample_rates", "8", "8, 1, 1, 1, 1, 1"), Code::kUnsupported,
+               "upsample_rates has 9 numbers, not 1 to 8");
   expect_error(with("encoder_config", "8,", "4,"), Code::kUnsupported, "encoder_config.upsampling_ratios");
   expect_error(with("", "12.5", "25"), Code::kUnsupported, "_frame_rate is 25");
   expect_error(with("encoder_config", R"("sampling_rate": 24000)", R"("sampling_rate": 16000)"), Code::kUnsupported,
