@@ -10,6 +10,12 @@ namespace syrinx {
 
 namespace fs = std::filesystem;
 
+bool names_path(const std::string& model) {
+  if (model.find_first_of("/(") != std::string::npos) return true;
+  const bool is_variant = model.find(':') < model.find('.') && is_model_name(model);
+  return model.find('.') != std::string::npos && !is_variant;
+}
+
 std::string installed_folder(const std::string& name, const std::string& models_folder) {
   const fs::path folder = fs::path(models_folder) / model_folder_name(name);
   std::error_code error;

@@ -8,6 +8,10 @@
 
 namespace syrinx {
 
+// Whether `model` is a path: a name of the catalogue holds neither '/' nor '(', and a '.' behind a ':' alone
+// ("qwen3-tts:0.6b-base").
+bool names_path(const std::string& model);
+
 // The folder of the installed model that is called so, whether it is there or not.  A name that stands for one of
 // several variants ("pocket-tts") leads to that one's folder.
 std::string installed_folder(const std::string& name, const std::string& models_folder);

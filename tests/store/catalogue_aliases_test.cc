@@ -63,6 +63,13 @@ TEST(Aliases, FindTheirModelInAnyCase) {
   EXPECT_THAT(catalogue->find("Bird").error().message, HasSubstr("did you mean 'bird'?"));
 }
 
+TEST(Aliases, NamesOfVariantsAreNoPaths) {
+  for (const char* const name : {"kokoro", "pocket-tts:french_24l", "qwen3-tts:0.6b-base"})
+    EXPECT_FALSE(names_path(name)) << name;
+  for (const char* const path : {"a/b", "./a", "a.onnx", "A:0.6b", "a.b:c", "hf://o/r/a", "(given)"})
+    EXPECT_TRUE(names_path(path)) << path;
+}
+
 TEST(Aliases, LimitsAreKept) {
   EXPECT_TRUE(catalogue_of({model("bird", many(16, 128))}));
   const std::string of_characters = "'also' must be names of at most 128 printable";

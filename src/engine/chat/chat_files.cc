@@ -5,7 +5,7 @@
 namespace syrinx {
 
 std::string packed_folder(const UserPaths& paths, const ChatFiles& files) {
-  return packed_folder_of(paths, files.checkpoint, files.name.find_first_of("/.") != std::string::npos);
+  return packed_folder_of(paths, files.checkpoint, names_path(files.name));
 }
 
 }  // namespace syrinx

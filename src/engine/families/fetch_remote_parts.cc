@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/speech/speech_family.h"
+#include "store/installed_model.h"
 
 namespace syrinx {
 
@@ -12,7 +13,7 @@ Status fetch_remote_parts(const std::string& model, const std::string& voice, co
   if (is_remote(model)) {
     SYRINX_TRY(place, locate(model));
   }
-  if (place.find_first_of("/.") != std::string::npos) {
+  if (names_path(place)) {
     for (const SpeechFamily* const family : speech_families()) {
       if (family->remote_parts == nullptr) continue;
       SYRINX_TRY(const std::vector<std::string> parts, family->remote_parts(place, model));

@@ -4,8 +4,6 @@
 
 namespace syrinx {
 
-bool names_path(const std::string& model) { return model.find_first_of("/.(") != std::string::npos; }
-
 std::string packed_folder(const UserPaths& paths, const SpeechFiles& files) {
   return packed_folder_of(paths, files.checkpoint, names_path(files.name));
 }

@@ -25,9 +25,6 @@ struct SpeechFiles {
   std::string lexicon;  // Kokoro: folder of us_gold.json, ...; empty when none was found
 };
 
-// Whether `model` is a path: names of models hold neither '/', '.' nor '('.
-bool names_path(const std::string& model);
-
 // Where what is packed from these files is kept: packed/NAME for an installed model, packed/files for others.
 std::string packed_folder(const UserPaths& paths, const SpeechFiles& files);
 
