@@ -5,6 +5,7 @@ import threading
 import unittest
 import wave
 
+from hub import Hub
 from program import DATA, FIGURES, tone, wav
 from server import Server
 
@@ -83,6 +84,21 @@ class Qwen(Server):
             self.assertIn(words, output)
         code, output, errors = self.run_it("doctor", "--quick", "--model", CUSTOM)
         self.assertIn(b"codec      ", output, errors)
+
+    def test_published_checkpoint_is_pulled_and_speaks(self):
+        files = {path.name: path.read_bytes() for path in CUSTOM.iterdir() if path.is_file()}
+        files |= {f"speech_tokenizer/{path.name}": path.read_bytes() for path in (QWEN / "speech_tokenizer").iterdir()}
+        hub = Hub(files)
+        self.addCleanup(hub.close)
+        variables = {"HF_ENDPOINT": hub.address(), "HF_HOME": str(self.folder / "hf")}
+        code, _, errors = self.run_it("pull", "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", variables=variables)
+        self.assertEqual(code, 0, errors)
+        place = "/Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice/resolve/0c0e3051f131929182e2c023b9537f8b1c68adfe/"
+        self.assertEqual({path.partition(place)[2] for _, path in hub.asked}, {
+            "config.json", "generation_config.json", "vocab.json", "merges.txt", "tokenizer_config.json", "model.safetensors",
+            "speech_tokenizer/config.json", "speech_tokenizer/model.safetensors"})
+        self.assertEqual(self.samples(model="qwen3-tts:1.7b-customvoice"), self.samples())
+        self.check_fails(3, "syrinx pull qwen3-tts", "speak", "Hello.", "--model", "qwen3-tts", "--out", "x.wav")
 
     def test_server_speaks_to_several_at_once(self):
         self.start_server(model=["--speech-model", CUSTOM, "--recognition-model", ""])
