@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of the key of a packed cache: raise it whenever the packed form or what goes into it changes.
-constexpr int kPackedLayout = 1;
+constexpr int kPackedLayout = 2;
 constexpr const char *kTalker = "talker.model.", *kPredictor = "talker.code_predictor.";
 
 nn::DecoderNames layer_names(const std::string& model) {
@@ -40,13 +40,13 @@ nn::DecoderNames layer_names(const std::string& model) {
 // A scale a block of 32 inputs, as of language models whose rows of activations have a few large numbers
 // (llama/weights.cc).
 struct Panels {
-  PanelType text, talker, others;
+  PanelType text, head, talker, predictor;
 };
 Panels panels_of(Precision precision) {
   switch (precision) {
-    case Precision::kInt8: return {PanelType::kBf16, PanelType::kInt8Blocks, PanelType::kInt8Blocks};
-    case Precision::kInt4: return {PanelType::kBf16, PanelType::kInt4Blocks, PanelType::kInt8Blocks};
-    default: return {panel_type(precision), panel_type(precision), panel_type(precision)};
+    case Precision::kInt8: return {PanelType::kBf16, PanelType::kBf16, PanelType::kInt8Blocks, PanelType::kInt8Blocks};
+    case Precision::kInt4: return {PanelType::kBf16, PanelType::kBf16, PanelType::kInt4Blocks, PanelType::kInt8Blocks};
+    default: return {panel_type(precision), panel_type(precision), panel_type(precision), panel_type(precision)};
   }
 }
 
@@ -66,7 +66,7 @@ class Reading {
     w.codec_embedding = table(kTalker + std::string("codec_embedding"), c_.vocabulary, c_.talker.width);
     w.talker = layers(c_.talker, kTalker, panels_.talker);
     w.talker_norm.gamma = reader_.values(kTalker + std::string("norm.weight"), {c_.talker.width});
-    w.codec_head = matrix(panels_.others, "talker.codec_head", c_.talker.width, c_.vocabulary, false);
+    w.codec_head = matrix(panels_.head, "talker.codec_head", c_.talker.width, c_.vocabulary, false);
     read_predictor(w);
     return w;
   }
@@ -76,11 +76,11 @@ class Reading {
     const std::string prefix = kPredictor;
     if (c_.projects_predictor())
       w.predictor_projection =
-          matrix(panels_.others, prefix + "small_to_mtp_projection", c_.talker.width, c_.predictor.width, true);
-    w.predictor = layers(c_.predictor, prefix + "model.", panels_.others);
+          matrix(panels_.predictor, prefix + "small_to_mtp_projection", c_.talker.width, c_.predictor.width, true);
+    w.predictor = layers(c_.predictor, prefix + "model.", panels_.predictor);
     w.predictor_norm.gamma = reader_.values(prefix + "model.norm.weight", {c_.predictor.width});
     for (size_t g = 0; g + 1 < c_.codebooks; ++g) {
-      w.code_heads.push_back(matrix(panels_.others, fmt::format("{}lm_head.{}", prefix, g), c_.predictor.width,
+      w.code_heads.push_back(matrix(panels_.predictor, fmt::format("{}lm_head.{}", prefix, g), c_.predictor.width,
                                     c_.predictor_codes, false));
       w.code_embeddings.push_back(
           table(fmt::format("{}model.codec_embedding.{}", prefix, g), c_.predictor_codes, c_.talker.width));
