@@ -165,21 +165,78 @@ void store_int8_blocks(PanelRows& rows, std::byte* panel) {
   }
 }
 
+// A block in 4 bits: value = offset + scale * q, q in 0 to 15, both numbers as f16 holds them.
+struct BlockLine {
+  float scale = 0.0f, offset = 0.0f;
+  static BlockLine of(float scale, float offset) {
+    return {f16_to_f32(f32_to_f16(scale)), f16_to_f32(f32_to_f16(offset))};
+  }
+  void quantise(const float* values, float* q) const {
+    const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+    for (size_t k = 0; k < kBlockInputs; ++k)
+      q[k] = static_cast<float>(nearest(std::clamp((values[k] - offset) * inverse, 0.0f, 15.0f)));
+  }
+  float squared_error(const float* values, const float* q) const {
+    float sum = 0.0f;
+    for (size_t k = 0; k < kBlockInputs; ++k) {
+      const float away = values[k] - (offset + scale * q[k]);
+      sum += away * away;
+    }
+    return sum;
+  }
+  // The line of least squares through (q, values).
+  static BlockLine through(const float* values, const float* q) {
+    float sum = 0.0f, sum_q = 0.0f, squares = 0.0f, products = 0.0f;
+    for (size_t k = 0; k < kBlockInputs; ++k) {
+      sum += values[k];
+      sum_q += q[k];
+      squares += q[k] * q[k];
+      products += q[k] * values[k];
+    }
+    constexpr float kCount = kBlockInputs;
+    const float spread = squares - sum_q * sum_q / kCount;
+    const float scale = spread > 0.0f ? (products - sum_q * sum / kCount) / spread : 0.0f;
+    return of(scale, (sum - scale * sum_q) / kCount);
+  }
+};
+
+// Of a few lines the one that loses least, and its q: that from the least value to the largest, one that clips both,
+// and what least squares make of each.
+BlockLine fit_block(const float* values, float* q) {
+  constexpr float kParts[] = {1.0f, 0.88f};
+  constexpr int kFits = 2;
+  const auto [least, most] = std::minmax_element(values, values + kBlockInputs);
+  BlockLine best = BlockLine::of((*most - *least) / 15.0f, *least);
+  best.quantise(values, q);
+  float error = best.squared_error(values, q);
+  const float middle = (*most + *least) / 2;
+  for (const float part : kParts) {
+    const float scale = part * (*most - *least) / 15.0f;
+    BlockLine line = part == 1.0f ? best : BlockLine::of(scale, middle - 7.5f * scale);
+    for (int fit = 0; fit <= kFits && error > 0.0f; ++fit) {
+      float own[kBlockInputs];
+      line.quantise(values, own);
+      if (const float found = line.squared_error(values, own); found < error) {
+        error = found;
+        best = line;
+        std::copy_n(own, kBlockInputs, q);
+      }
+      line = BlockLine::through(values, own);
+    }
+  }
+  return best;
+}
+
 void store_int4_blocks(PanelRows& rows, std::byte* panel) {
   auto* const q = reinterpret_cast<uint8_t*>(rows.bytes.data());
+  float whole[kBlockInputs];
   for (size_t first = 0; first < rows.depth; first += kBlockInputs) {
     std::byte* offsets = panel + 2 * kPanelColumns;
     for (size_t n = 0; n < kPanelColumns; ++n) {
-      const float* const values = rows.values.data() + n * rows.depth + first;
-      const auto [least, most] = std::minmax_element(values, values + kBlockInputs);
-      const float offset = f16_to_f32(f32_to_f16(*least));
-      const float scale = f16_to_f32(f32_to_f16((*most - *least) / 15.0f));
-      const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
-      for (size_t k = 0; k < kBlockInputs; ++k)
-        q[n * kBlockInputs + k] =
-            static_cast<uint8_t>(nearest(std::clamp((values[k] - offset) * inverse, 0.0f, 15.0f)));
-      store_f16(scale, panel);
-      store_f16(offset, offsets);
+      const BlockLine line = fit_block(rows.values.data() + n * rows.depth + first, whole);
+      for (size_t k = 0; k < kBlockInputs; ++k) q[n * kBlockInputs + k] = static_cast<uint8_t>(whole[k]);
+      store_f16(line.scale, panel);
+      store_f16(line.offset, offsets);
     }
     panel = offsets;
     store_block_bytes(q, true, panel);

@@ -160,9 +160,12 @@ TEST(NarrowGemm, PackedWeightsAreNear) {
         ASSERT_LE(away, allowed) << type_name(type);
       }
     }
-    // Uniform steps over a normal distribution's range: 1 part in 300, 130 and 10 of its width.
-    const bool int4 = type == PanelType::kInt4 || type == PanelType::kInt4Blocks;
-    const double bound = type == PanelType::kBf16 ? 1.0 / 400 : int4 ? 1.0 / 9 : 1.0 / 120;
+    // Uniform steps over a normal distribution's range: 1 part in 300, 130 and 10 of its width; 16 of them from the
+    // least of 32 to the largest leave 1 in 12.8, and lines of least squares 1 in 13.9.
+    const double bound = type == PanelType::kBf16         ? 1.0 / 400
+                         : type == PanelType::kInt4       ? 1.0 / 9
+                         : type == PanelType::kInt4Blocks ? 1.0 / 13.5
+                                                          : 1.0 / 120;
     EXPECT_LT(std::sqrt(errors / squares), bound) << type_name(type);
     std::printf("%s: relative error of the weights %.4f\n", type_name(type), std::sqrt(errors / squares));
   }

@@ -23,7 +23,7 @@ constexpr const char *kWeights = "model.safetensors", *kIndex = "model.safetenso
                      *kConfig = "config.json";
 constexpr const char* kGguf = ".gguf";
 // Part of the key of a packed cache: raise it whenever the packed form or what goes into it changes.
-constexpr int kPackedLayout = 1;
+constexpr int kPackedLayout = 2;
 constexpr size_t kMaxListed = 10000;  // entries of a folder that are looked at
 
 bool is_there(const fs::path& path) {
