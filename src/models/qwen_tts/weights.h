@@ -19,8 +19,8 @@
 namespace syrinx::qwen_tts {
 
 // D the talker's width, P the predictor's, X the text side's, V the talker's vocabulary, C codes of a further codebook.
-// kInt8 narrows all matrices but those of the text projection, kInt4 the talker's layers further: the predictor, which
-// draws 15 codes one from another, and heads lose too much by 4 bits (section 8.5).
+// kInt8 narrows all matrices but the text projection and the talker's head, kInt4 the talker's layers further: the
+// predictor, which draws 15 codes one from another, loses too much by 4 bits (section 8.5).
 struct Weights {
   Config config;
   Precision precision = Precision::kF32;
