@@ -24,7 +24,7 @@ constexpr std::array kTexts = {"The quick brown fox jumps over the lazy dog near
                                "It rained all night, and the garden was full of water.",
                                "She sells sea shells by the sea shore, and the shells she sells are sea shells."};
 
-// Of each frame, all codes and the logits that they are drawn from.
+// All codes of each frame and the logits that they are drawn from.
 struct Spoken {
   std::vector<int32_t> codes;    // [frames, codebooks]
   std::vector<float> talker;     // [frames, V]

@@ -200,7 +200,7 @@ struct BlockLine {
   }
 };
 
-// Of a few lines the one that loses least, and its q: that from the least value to the largest, one that clips both,
+// The line that loses least, and its q, among that from the least value to the largest, one that clips both,
 // and what least squares make of each.
 BlockLine fit_block(const float* values, float* q) {
   constexpr float kParts[] = {1.0f, 0.88f};
