@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace syrinx {
 
@@ -80,19 +81,27 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
   }
   lock.lock();
   own.leads = false;
-  // Others are woken under the lock: a request is gone as soon as its thread has seen the end.
+  end_round(own);
+  is_led_ = !waiting_.empty();
+  if (!is_led_) return;
+  Request& next = *waiting_.front();
+  lead(next);
+  if (&next != &own) next.changed.notify_one();
+}
+
+// Others are woken under the lock: a request is gone as soon as its thread has seen the end.
+void Rounds::end_round(const Request& own) {
   for (Request* const request : round_) {
+    if (std::exchange(request->stays, false) && request->thrown == nullptr) {
+      insert(*request);
+      continue;
+    }
     request->done = true;
     if (request != &own) request->changed.notify_one();
   }
   last_members_ = round_.size();
   last_end_ns_ = queue_.clock().now_ns();
   leave_out_left();
-  is_led_ = !waiting_.empty();
-  if (!is_led_) return;
-  Request& next = *waiting_.front();
-  lead(next);
-  if (&next != &own) next.changed.notify_one();
 }
 
 // Members of the last round come again within a moment: one round for all of them takes less than one for each.

@@ -29,6 +29,8 @@ class Rounds {
     // nor throw.  Once it says no, nothing is made for the request.  Null or empty: always wanted.
     const std::function<bool()>* is_wanted = nullptr;
     std::exception_ptr thrown = nullptr;  // in its round; thrown again to its own thread
+    // Set by make(): only a part of it is made, and it waits on for another round.
+    bool stays = false;
 
     bool is_left() const { return is_wanted != nullptr && *is_wanted && !(*is_wanted)(); }
 
@@ -70,6 +72,7 @@ class Rounds {
   void work(std::unique_lock<std::mutex>& lock, Request& own);
   void lead(Request& next);
   void insert(Request& own);
+  void end_round(const Request& own);
   bool choose_for(Request& own);
   void make_one(StepQueue::Turn& turn);
   void leave_out_left();

@@ -19,9 +19,14 @@ class Numbers final : public Rounds {
   Numbers(StepQueue& queue, size_t most) : Rounds(queue, 64), most_(most) {}
 
   bool ask(int number, int64_t due_ns, const std::function<bool()>& is_wanted = {}) {
+    return ask_in_parts(number, due_ns, 1, is_wanted);
+  }
+  // The same of a request that takes so many rounds.
+  bool ask_in_parts(int number, int64_t due_ns, int parts, const std::function<bool()>& is_wanted = {}) {
     NumberRequest own;
     own.number = number;
     own.due_ns = due_ns;
+    own.parts = parts;
     own.is_wanted = &is_wanted;
     serve(own);
     return own.made;
@@ -39,12 +44,13 @@ class Numbers final : public Rounds {
   }
 
   std::vector<std::vector<int>> rounds;
+  int served = 0;    // requests and parts of them
   int thrower = -1;  // the round with this number throws
   int chooser = -1;  // the choice whose first request has this number throws
 
  private:
   struct NumberRequest : Request {
-    int number = 0;
+    int number = 0, parts = 1;
     bool made = false;
   };
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override {
@@ -59,7 +65,9 @@ class Numbers final : public Rounds {
       auto& request = static_cast<NumberRequest&>(*each);
       if (request.is_left()) continue;
       if (request.number == thrower) throw std::runtime_error("thrown");
-      request.made = true;
+      ++served;
+      request.stays = --request.parts > 0;
+      request.made = !request.stays;
       rounds.back().push_back(request.number);
     }
   }
@@ -198,13 +206,52 @@ TEST_F(RoundsTest, EnteringInATurnLosesNoRound) {
   EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{2, 1}}));
 }
 
+// Whether the request leads or not; others that are due before it do not wait for its end.
+TEST_F(RoundsTest, UnfinishedRequestsStay) {
+  Numbers numbers(queue_, 2);
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask_in_parts(0, 100, 3)); });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask_in_parts(1, 200, 2)); });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask(2, 150)); });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask(3, 160)); });
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{0, 2}, {0, 3}, {0, 1}, {1}}));
+  EXPECT_EQ(numbers.waiting() + queue_.asking(), 0u);
+}
+
+TEST_F(RoundsTest, UnfinishedRequestsLeaveBetweenParts) {
+  Numbers numbers(queue_, 1);
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] { EXPECT_FALSE(numbers.ask_in_parts(0, 100, 1000, [&] { return numbers.served < 3; })); });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask(1, 200)); });
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{0}, {0}, {0}, {1}}));
+}
+
+// Its thread hears of a throw in any part.
+TEST_F(RoundsTest, ThrowEndsUnfinishedRequests) {
+  Numbers numbers(queue_, 2);
+  numbers.thrower = 1;
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] { EXPECT_THROW(numbers.ask_in_parts(0, 100, 5), std::runtime_error); });
+    ask(numbers, [&] { EXPECT_THROW(numbers.ask(1, 200), std::runtime_error); });
+  }
+  join();
+  EXPECT_EQ(numbers.waiting() + queue_.asking(), 0u);
+}
+
 TEST_F(RoundsTest, ThreadsAreAllServed) {
   Numbers numbers(queue_, 3);
   std::atomic<int> made{0};
   for (int i = 0; i < 6; ++i)
     threads_.emplace_back([&, i] {
       for (int n = 0; n < 300; ++n)
-        made += numbers.ask(i, n % 7 == 0 ? kDueAtOnce : 100 + n, [&, n] { return n % 5 != 0; }) ? 1 : 0;
+        made += numbers.ask_in_parts(i, n % 7 == 0 ? kDueAtOnce : 100 + n, 1 + n % 3, [n] { return n % 5 != 0; });
     });
   std::thread other([&] {
     for (int n = 0; n < 300; ++n) const StepQueue::Turn turn(queue_, n % 2 == 0 ? kNeverDue : 50);
