@@ -46,6 +46,14 @@ Status check_prompt(const Prompt& prompt, size_t width) {
   return {};
 }
 
+// A row that comes alone is rounded otherwise (nn/decoder.h): no slice is one row, so that bits do not depend on
+// slices.
+size_t slice_rows(size_t left, size_t most) {
+  const size_t count = std::min(left, std::max<size_t>(most, 2));
+  if (left - count != 1) return count;
+  return count > 2 ? count - 1 : left;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FrameGenerator>> FrameGenerator::make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
@@ -107,18 +115,8 @@ Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSet
 
 bool FrameGenerator::read_prompt(FrameStream& stream, const nn::PassCut& cut) {
   SYRINX_CHECK(stream.state_ == FrameStream::State::kPrompt, "a stream that has read its prompt");
-  const size_t left = stream.prompt_.positions.size() - stream.read_, count = std::min(left, Talker::kPassRows);
-  const bool is_last = count == left;
-  const View<float, 2> rows = talker_.input(count);
-  embedder_.prompt_rows(stream.prompt_, stream.read_, rows);
-  note("prompt", rows);
-  const Talker::Stream read{.cache = &stream.cache_, .rows = count};
-  const Talker::Read found = talker_.read({&read, 1}, is_last, cut);
-  stream.read_ += count;
-  if (!is_last) return false;
-  keep(found, 0, stream);
-  stream.state_ = FrameStream::State::kFirst;
-  return true;
+  read({}, {.stream = &stream}, cut);
+  return stream.state_ == FrameStream::State::kFirst;
 }
 
 void FrameGenerator::keep(const Talker::Read& read, size_t row, FrameStream& stream) const {
@@ -128,29 +126,23 @@ void FrameGenerator::keep(const Talker::Read& read, size_t row, FrameStream& str
   note("logits", {stream.logits_.data(), {1, stream.logits_.size()}});
 }
 
-void FrameGenerator::step(std::span<FrameStream* const> streams, const nn::PassCut& cut) {
-  SYRINX_CHECK(streams.size() <= most_streams_, "{} streams, made for {}", streams.size(), most_streams_);
+void FrameGenerator::step(std::span<FrameStream* const> streams, const PromptSlice& slice, const nn::PassCut& cut) {
+  const bool reads = slice.stream != nullptr;
+  SYRINX_CHECK(streams.size() + (reads ? 1 : 0) <= most_streams_, "{} streams, made for {}", streams.size(),
+               most_streams_);
+  SYRINX_CHECK(!reads || slice.stream->state_ == FrameStream::State::kPrompt, "a stream that has read its prompt");
   for (FrameStream* const stream : streams) {
     SYRINX_CHECK(stream->end_ == End::kNone && stream->state_ >= FrameStream::State::kFirst,
                  "a step of a stream that has ended or has still to read its prompt");
-    const bool is_done = stream->frames_ >= stream->settings_.draws.max_frames;
-    stream->is_full_ = !is_done && stream->state_ == FrameStream::State::kNext && stream->cache_.room() == 0;
-    if (is_done || stream->is_full_) stream->end_ = End::kLength;
+    note_limit(*stream);
   }
-  read_frames(streams, cut);
+  read(streams, slice, cut);
   ready_.clear();
   frames_.clear();
-  for (FrameStream* const stream : streams) {
-    if (stream->end_ == End::kNone) draw_first(*stream);
-    if (stream->end_ != End::kNone) continue;
-    const SpeechSettings& settings = stream->settings_;
-    ready_.push_back(stream);
-    frames_.push_back(
-        {.hidden = stream->hidden_.data(),
-         .codes = stream->codes_,
-         .settings = sampler_settings(settings.draws.predictor, 1.0f),
-         .place = {.seed = settings.seed, .stream = settings.number, .frame = static_cast<uint32_t>(stream->frames_)},
-         .forced = forced(*stream)});
+  for (FrameStream* const stream : streams) begin_frame(*stream);
+  if (reads && slice.stream->state_ == FrameStream::State::kFirst) {
+    note_limit(*slice.stream);
+    begin_frame(*slice.stream);
   }
   predictor_->predict(frames_, cut);
   for (FrameStream* const stream : ready_) {
@@ -163,8 +155,27 @@ void FrameGenerator::step(std::span<FrameStream* const> streams, const nn::PassC
   }
 }
 
-// The talker's pass over the last frames of those that have made one.
-void FrameGenerator::read_frames(std::span<FrameStream* const> streams, const nn::PassCut& cut) {
+void FrameGenerator::note_limit(FrameStream& stream) {
+  const bool is_done = stream.frames_ >= stream.settings_.draws.max_frames;
+  stream.is_full_ = !is_done && stream.state_ == FrameStream::State::kNext && stream.cache_.room() == 0;
+  if (is_done || stream.is_full_) stream.end_ = End::kLength;
+}
+
+void FrameGenerator::begin_frame(FrameStream& stream) {
+  if (stream.end_ == End::kNone) draw_first(stream);
+  if (stream.end_ != End::kNone) return;
+  const SpeechSettings& settings = stream.settings_;
+  ready_.push_back(&stream);
+  frames_.push_back(
+      {.hidden = stream.hidden_.data(),
+       .codes = stream.codes_,
+       .settings = sampler_settings(settings.draws.predictor, 1.0f),
+       .place = {.seed = settings.seed, .stream = settings.number, .frame = static_cast<uint32_t>(stream.frames_)},
+       .forced = forced(stream)});
+}
+
+// The talker's pass over the last frames of those that have made one, and the slice.
+void FrameGenerator::read(std::span<FrameStream* const> streams, const PromptSlice& slice, const nn::PassCut& cut) {
   ready_.clear();
   rows_.clear();
   for (FrameStream* const stream : streams) {
@@ -172,12 +183,34 @@ void FrameGenerator::read_frames(std::span<FrameStream* const> streams, const nn
     ready_.push_back(stream);
     rows_.push_back({.cache = &stream->cache_, .rows = 1});
   }
-  if (ready_.empty()) return;
-  const View<float, 2> rows = talker_.input(ready_.size());
-  for (size_t n = 0; n < ready_.size(); ++n) put_next(*ready_[n], rows.row(n));
-  note("next", rows);
-  const Talker::Read read = talker_.read(rows_, true, cut);
-  for (size_t n = 0; n < ready_.size(); ++n) keep(read, n, *ready_[n]);
+  size_t left = 0, count = 0;
+  if (slice.stream != nullptr) {
+    left = slice.stream->prompt_.positions.size() - slice.stream->read_;
+    count = slice_rows(left, std::min(slice.rows, Talker::kPassRows - ready_.size()));
+    rows_.push_back({.cache = &slice.stream->cache_, .rows = count});
+  }
+  if (rows_.empty()) return;
+  put_rows(slice, count);
+  const bool is_last = count > 0 && count == left;
+  const Talker::Read found = talker_.read(rows_, is_last || !ready_.empty(), cut);
+  for (size_t n = 0; n < ready_.size(); ++n) keep(found, n, *ready_[n]);
+  if (slice.stream == nullptr) return;
+  slice.stream->read_ += count;
+  if (!is_last) return;
+  keep(found, ready_.size(), *slice.stream);
+  slice.stream->state_ = FrameStream::State::kFirst;
+}
+
+// The rows of the pass: those of ready_, and `count` of the slice.
+void FrameGenerator::put_rows(const PromptSlice& slice, size_t count) {
+  const size_t frames = ready_.size();
+  const View<float, 2> rows = talker_.input(frames + count);
+  for (size_t n = 0; n < frames; ++n) put_next(*ready_[n], rows.row(n));
+  if (frames > 0) note("next", {rows.data(), {frames, rows.extent(1)}, {rows.stride(0), 1}});
+  if (count == 0) return;
+  const View<float, 2> positions(rows.row(frames), {count, rows.extent(1)}, {rows.stride(0), 1});
+  embedder_.prompt_rows(slice.stream->prompt_, slice.stream->read_, positions);
+  note("prompt", positions);
 }
 
 void FrameGenerator::put_next(FrameStream& stream, float* row) {

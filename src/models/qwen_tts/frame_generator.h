@@ -47,6 +47,7 @@ class FrameStream {
   std::span<const int32_t> codes() const { return codes_; }  // [codebooks], of the frame that step() has made
   size_t frames() const { return frames_; }                  // made so far
   bool reads_prompt() const { return state_ == State::kPrompt; }
+  size_t prompt_read() const { return read_; }  // positions
   size_t positions() const { return cache_.capacity; }
   // It ended with kLength because it has no room for the last frame, fewer than were asked for.
   bool is_full() const { return is_full_; }
@@ -89,11 +90,19 @@ class FrameGenerator {
   // stream stays as it is: a prompt without positions or whose voice is not of the model's width, a temperature or
   // penalty that is no number of its range (from 0 on, above 0), a top_p outside 0 to 1.
   Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const;
-  // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.
+  // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.  However a prompt is
+  // sliced, its stream gets the same frames.
   bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});
   // A frame of each stream, or its end.  Streams differ, have read their prompts, and have not ended.  Allocates
   // nothing.
-  void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {});
+  void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {}) { step(streams, {}, cut); }
+  // The same, and in the talker's pass, for which the weights are read anyhow, the next positions of a prompt: about
+  // `rows`, as far as the pass has room for them.  Behind the last one the first frame is made too.
+  struct PromptSlice {
+    FrameStream* stream = nullptr;  // another one; null: none
+    size_t rows = Talker::kPassRows;
+  };
+  void step(std::span<FrameStream* const> streams, const PromptSlice& slice, const nn::PassCut& cut = {});
 
   const Weights& weights() const { return *weights_; }
   size_t most_streams() const { return most_streams_; }
@@ -108,7 +117,10 @@ class FrameGenerator {
  private:
   FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runner& runner, size_t streams,
                  std::unique_ptr<CodePredictor> predictor);
-  void read_frames(std::span<FrameStream* const> streams, const nn::PassCut& cut);
+  void read(std::span<FrameStream* const> streams, const PromptSlice& slice, const nn::PassCut& cut);
+  void put_rows(const PromptSlice& slice, size_t count);
+  static void note_limit(FrameStream& stream);
+  void begin_frame(FrameStream& stream);
   void put_next(FrameStream& stream, float* row);
   const float* next_text(FrameStream& stream);
   void keep(const Talker::Read& read, size_t row, FrameStream& stream) const;

@@ -152,7 +152,7 @@ TEST(FrameGenerator, ThreadsAndCutsDoNotMatter) {
 TEST(FrameGenerator, StepAllocatesNothing) {
   const auto weights = weights_of("base");
   const Cases made = base_cases(weights->config);
-  Running run(weights, 2, 2);
+  Running run(weights, 2, 3);
   std::vector<FrameStream> streams;
   for (const size_t n : {0u, 2u}) streams.push_back(run.begun(made.prompts[n], made.settings[n]));
   FrameStream* const pointers[] = {&streams[0], &streams[1]};
@@ -160,8 +160,10 @@ TEST(FrameGenerator, StepAllocatesNothing) {
   ASSERT_TRUE(run.generator->begin(waiting, made.prompts[1], made.settings[1]));
   const size_t before = allocation_count();
   for (int i = 0; i < 8; ++i) run.generator->step(pointers);
-  run.generator->read_prompt(waiting);
+  run.generator->step(pointers, {.stream = &waiting, .rows = 20});
+  run.generator->step(pointers, {.stream = &waiting});
   EXPECT_EQ(allocation_count(), before);
+  EXPECT_FALSE(waiting.reads_prompt());
 }
 
 // A prompt of several slices, beside one that is read in one.
@@ -179,6 +181,46 @@ TEST(FrameGenerator, LongPromptIsReadInSlices) {
   for (; !run.generator->read_prompt(stream); ++slices) run.generator->step({&pointer, 1});
   EXPECT_EQ(slices, (prompt.positions.size() + Talker::kPassRows - 1) / Talker::kPassRows);
   EXPECT_EQ(run.frames(stream), alone(weights, prompt, drawn(1)));
+}
+
+// Positions of the prompt ride in steps of others; of the 127 the last would be alone behind a whole pass.
+TEST(FrameGenerator, SlicesBesideStepsChangeNothing) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
+    const auto weights = weights_of("base", precision);
+    const Cases made = base_cases(weights->config);
+    Prompt prompt = made.prompts[2];
+    const std::vector<PromptPosition> positions = prompt.positions;
+    while (prompt.positions.size() < Talker::kPassRows + 1)
+      prompt.positions.insert(prompt.positions.end() - 8, positions.begin() + 3, positions.begin() + 4);
+    ASSERT_EQ(prompt.positions.size(), Talker::kPassRows + 1);
+    const std::vector<int32_t> want = alone(weights, prompt, drawn(9));
+    const std::array others = {alone(weights, made.prompts[0], made.settings[0]),
+                               alone(weights, made.prompts[1], made.settings[1])};
+    for (const size_t rows : {1u, 3u, 7u, 16u, 45u, 126u}) {
+      SCOPED_TRACE(fmt::format("{}, {} rows", precision_name(precision), rows));
+      Running run(weights, 2, 3);
+      std::vector<FrameStream> streams;
+      for (size_t n = 0; n < 2; ++n) streams.push_back(run.begun(made.prompts[n], made.settings[n]));
+      streams.push_back(good(run.generator->make_stream(256)));
+      FrameStream& late = streams.back();
+      ASSERT_TRUE(run.generator->begin(late, prompt, drawn(9)));
+      std::array<std::vector<int32_t>, 3> codes;
+      while (late.reads_prompt()) {
+        std::vector<FrameStream*> open;
+        for (FrameStream& stream : std::span(streams).first(2))
+          if (stream.end() == End::kNone) open.push_back(&stream);
+        run.generator->step(open, {.stream = &late, .rows = rows});
+        for (size_t n = 0; n < 3; ++n)
+          if (std::ranges::find(open, &streams[n]) != open.end() || (n == 2 && !late.reads_prompt()))
+            if (streams[n].end() == End::kNone)
+              codes[n].insert(codes[n].end(), streams[n].codes().begin(), streams[n].codes().end());
+      }
+      EXPECT_EQ(late.frames(), 1u);
+      run_together(*run.generator, streams, codes);
+      for (size_t n = 0; n < 2; ++n) EXPECT_EQ(codes[n], others[n]) << n;
+      EXPECT_EQ(codes[2], want);
+    }
+  }
 }
 
 TEST(FrameGenerator, SuppressedTokensAreNeverDrawn) {
