@@ -44,6 +44,7 @@ Result<FramePool::Lease> FramePool::lease() {
 
 // With its memory, which may be large.
 void FramePool::give_back(size_t stream) {
+  set_speaks(streams_[stream], false);
   streams_[stream] = {};
   const std::lock_guard lock(mutex_);
   free_.push_back(stream);
@@ -53,6 +54,7 @@ Status FramePool::Lease::begin(Piece piece) {
   Stream& stream = pool_->streams_[stream_];
   const size_t codebooks = pool_->generator_->weights().config.codebooks;
   stream.ended = true;
+  pool_->set_speaks(stream, false);
   const size_t limit = piece.settings.draws.max_frames;
   const size_t positions = pool_->generator_->positions_for(piece.prompt, piece.settings);
   if (!stream.frames || stream.frames->positions() < positions) {
@@ -103,7 +105,7 @@ void FramePool::alone(const std::function<void(const nn::BetweenJobs& between)>&
 
 // Live streams, which stand before those of batch work; these have each sixteenth round while both wait.  Of several
 // prompts one is read in a round, so that those who speak, and the first of those who begin, do not wait for all of
-// them.
+// them: the one of which least has been read, so that a short one does not wait for the end of a long one.
 void FramePool::choose(std::vector<Request*>& waiting, std::vector<Request*>& round) {
   const auto batch =
       std::find_if(waiting.begin(), waiting.end(), [](const Request* request) { return request->due_ns == kNeverDue; });
@@ -111,28 +113,35 @@ void FramePool::choose(std::vector<Request*>& waiting, std::vector<Request*>& ro
   const bool takes_batch = has_batch && (!has_live || live_rounds_ >= kLiveRoundsABatch);
   live_rounds_ = takes_batch ? 0 : live_rounds_ + 1;
   const auto from = takes_batch ? batch : waiting.begin(), to = takes_batch ? waiting.end() : batch;
-  bool reads_prompt = false;
+  const auto frames = [](const Request* request) -> const FrameStream& {
+    return *static_cast<const FrameRequest*>(request)->stream->frames;
+  };
+  const Request* newcomer = nullptr;
+  for (auto at = from; at != to; ++at)
+    if (frames(*at).reads_prompt() &&
+        (newcomer == nullptr || frames(*at).prompt_read() < frames(newcomer).prompt_read()))
+      newcomer = *at;
   auto stays = from;
   for (auto at = from; at != to; ++at) {
-    const bool is_new = static_cast<const FrameRequest*>(*at)->stream->frames->reads_prompt();
-    if (is_new && reads_prompt)
+    if (frames(*at).reads_prompt() && *at != newcomer)
       *stays++ = *at;
     else
       round.push_back(*at);
-    reads_prompt |= is_new;
   }
   waiting.erase(stays, to);
 }
 
 void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
   round_.clear();
+  newcomer_ = nullptr;
   int64_t deadline_ns = kNeverDue;
   const int64_t began_ns = queue().clock().now_ns();
   for (Request* const each : round) {
     auto* const request = static_cast<FrameRequest*>(each);
-    request->waited_ns = began_ns - request->asked_ns;
+    request->waited_ns += began_ns - request->asked_ns;
     if (request->is_left()) continue;
     round_.push_back(request);
+    if (request->stream->frames->reads_prompt()) newcomer_ = request;
     deadline_ns = std::min(deadline_ns, request->deadline_ns);
   }
   turn.set_deadline(deadline_ns);
@@ -140,31 +149,67 @@ void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
   nn::PassCut cut{.between = {}, .layers = kCutLayers};
   if (queue().scheduler().is_shared()) cut.between = [&turn] { turn.give_way(); };
   const int64_t before_ns = turn.waited_ns();
-  make_frames(cut);
-  decode_chunks(cut);
+  make_frames(cut, turn);
+  decode_chunks(cut, turn);
   for (FrameRequest* const request : round_) {
     request->waited_ns += turn.waited_ns() - before_ns;
-    request->is_made = true;
+    request->stays = request->stream->frames->reads_prompt();
+    request->asked_ns = queue().clock().now_ns();
+    request->is_made = !request->stays;
+    set_speaks(*request->stream, request->is_made && !request->stream->ended && request->due_ns != kNeverDue);
   }
 }
 
-void FramePool::make_frames(const nn::PassCut& cut) {
-  const Clock& clock = queue().clock();
-  const int64_t began_ns = clock.now_ns();
+void FramePool::make_frames(const nn::PassCut& cut, const StepQueue::Turn& turn) {
   stepped_.clear();
-  for (const FrameRequest* const request : round_) {
-    FrameStream& frames = *request->stream->frames;
-    while (frames.reads_prompt() && !generator_->read_prompt(frames, cut)) continue;
-    stepped_.push_back(&frames);
+  for (const FrameRequest* const request : round_)
+    if (request != newcomer_) stepped_.push_back(&*request->stream->frames);
+  FrameGenerator::PromptSlice slice;
+  size_t read_before = 0;
+  if (newcomer_ != nullptr) {
+    slice = {.stream = &*newcomer_->stream->frames, .rows = slice_rows()};
+    read_before = slice.stream->prompt_read();
   }
-  const int64_t read_ns = clock.now_ns();
-  generator_->step(stepped_, cut);
-  for (const FrameRequest* const request : round_) keep_frame(*request->stream);
-  step_ns_ = clock.now_ns() - read_ns;
-  times_.prompts_ns += read_ns - began_ns;
-  times_.frames_ns += step_ns_;
-  times_.frames += stepped_.size();
+  const int64_t began_ns = queue().clock().now_ns(), waited_ns = turn.waited_ns();
+  generator_->step(stepped_, slice, cut);
+  for (const FrameRequest* const request : round_)
+    if (!request->stream->frames->reads_prompt()) keep_frame(*request->stream);
+  note_times(slice, slice.stream != nullptr ? slice.stream->prompt_read() - read_before : 0,
+             queue().clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns));
+}
+
+// Positions of the newcomer's prompt for this round.
+size_t FramePool::slice_rows() const {
+  if (speakers_.load(std::memory_order_relaxed) == 0) return Talker::kPassRows;
+  PromptShare::Others others{.streams = stepped_.size()};
+  for (const FrameRequest* const request : round_) {
+    if (request == newcomer_) continue;
+    others.due_ns = std::min(others.due_ns, request->due_ns);
+    const size_t pending = request->stream->pending + 1;
+    if (completes_chunk(*request, pending)) others.decoded += pending;
+  }
+  return share_.rows(others, queue().clock().now_ns());
+}
+
+void FramePool::note_times(const FrameGenerator::PromptSlice& slice, size_t rows, int64_t took_ns) {
+  const bool is_new = slice.stream != nullptr && !slice.stream->reads_prompt();
+  int64_t prompt_ns = 0;
+  if (slice.stream != nullptr)
+    prompt_ns = std::max<int64_t>(took_ns - (stepped_.empty() && !is_new ? 0 : share_.step_ns()), 0);
+  if (slice.stream == nullptr)
+    share_.note_step(took_ns);
+  else if (!is_new)
+    share_.note_slice(rows, stepped_.size(), took_ns);
+  times_.prompts_ns += prompt_ns;
+  times_.frames_ns += took_ns - prompt_ns;
+  times_.frames += stepped_.size() + (is_new ? 1 : 0);
   ++times_.rounds;
+  if (!stepped_.empty()) times_.longest_slice = std::max(times_.longest_slice, rows);
+}
+
+void FramePool::set_speaks(Stream& stream, bool speaks) {
+  if (std::exchange(stream.speaks, speaks) == speaks) return;
+  speaks ? speakers_.fetch_add(1, std::memory_order_relaxed) : speakers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void FramePool::keep_frame(Stream& stream) {
@@ -183,18 +228,22 @@ void FramePool::keep_frame(Stream& stream) {
   if (stream.guard.must_end()) stream.ended = stream.limited = true;
 }
 
-void FramePool::decode_chunks(const nn::PassCut& cut) {
+bool FramePool::completes_chunk(const FrameRequest& request, size_t pending) {
+  return pending > 0 && (pending >= std::min(request.chunk, kMaxChunk) || request.stream->ended);
+}
+
+void FramePool::decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn) {
   decoded_.clear();
   size_t most = 0;
   for (FrameRequest* const request : round_) {
-    const Stream& stream = *request->stream;
-    if (stream.pending == 0 || (stream.pending < std::min(request->chunk, kMaxChunk) && !stream.ended)) continue;
+    if (!completes_chunk(*request, request->stream->pending)) continue;
     decoded_.push_back(request);
-    most = std::max(most, stream.pending);
+    most = std::max(most, request->stream->pending);
   }
   if (decoded_.empty()) return;
-  const int64_t began_ns = queue().clock().now_ns();
+  const int64_t began_ns = queue().clock().now_ns(), waited_ns = turn.waited_ns();
   const size_t length = codec_.config().frame_samples();
+  size_t decoded = 0;
   for (FrameRequest* const request : decoded_)
     request->samples->resize(request->samples->size() + request->stream->pending * length);
   for (size_t from = 0; from < most; from += kCodecFrames) {
@@ -203,12 +252,15 @@ void FramePool::decode_chunks(const nn::PassCut& cut) {
   }
   for (FrameRequest* const request : decoded_) {
     Stream& stream = *request->stream;
-    times_.decoded += stream.pending;
+    decoded += stream.pending;
     note_sound(stream, *request->samples, request->samples->size() - stream.pending * length, length);
     if (stream.codec->faulty()) stream.ended = stream.faulty = true;
     stream.pending = 0;
   }
-  times_.codec_ns += queue().clock().now_ns() - began_ns;
+  const int64_t took_ns = queue().clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns);
+  share_.note_decode(decoded, took_ns);
+  times_.decoded += decoded;
+  times_.codec_ns += took_ns;
 }
 
 // The frames of each stream from `from` on, as far as a pass goes.

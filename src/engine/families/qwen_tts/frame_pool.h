@@ -1,13 +1,18 @@
 // Streams of several threads that speak through one FrameGenerator and one CodecDecoder: what they ask for at the same
-// time is one round, in which a new prompt is read, the next frame of every stream is made, and the sound of those
-// whose chunk is complete is decoded; so the weights are read once for all of them (schedule/rounds.h says who
-// computes it).  Streams of batch work, which are never due, have a round of their own after some of the live ones.
+// time is one round, in which the next frame of every stream is made, and the sound of those whose chunk is complete is
+// decoded; so the weights are read once for all of them (schedule/rounds.h says who computes it).  Streams of batch
+// work, which are never due, have a round of their own after some of the live ones.
+//
+// A prompt is read in slices, one in a round: while others speak as many of its positions as their frames have time for
+// (prompt_share.h), in the pass that makes these; else as many as a pass takes.  Several newcomers take turns: the one
+// that has read least goes first.
 //
 // A stream's samples depend neither on the chunks in which they are asked for nor on other streams.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +24,7 @@
 #include "base/due.h"
 #include "base/result.h"
 #include "base/step_counts.h"
+#include "engine/families/qwen_tts/prompt_share.h"
 #include "engine/families/qwen_tts/speech_guard.h"
 #include "engine/schedule/rounds.h"
 #include "models/qwen_tts/codec_decoder.h"
@@ -65,7 +71,7 @@ class FramePool final : public Rounds {
     }
 
     size_t frame_samples() const { return pool_->codec_.config().frame_samples(); }
-    // The rest of the last piece is dropped; the next round reads the prompt and makes the first frame.
+    // The rest of the last piece is dropped; the next rounds read the prompt and make the first frame.
     // Errors of FrameGenerator::make_stream() and begin().
     Status begin(Piece piece);
     // Makes a frame and, if `chunk` frames (1 to kMaxChunk) wait to be decoded or the piece has ended, appends their
@@ -108,6 +114,7 @@ class FramePool final : public Rounds {
   struct Times {
     int64_t prompts_ns = 0, frames_ns = 0, codec_ns = 0;
     size_t rounds = 0, frames = 0, decoded = 0;
+    size_t longest_slice = 0;  // positions of a prompt in a round that made frames for others
   };
   const Times& times() const { return times_; }
 
@@ -119,6 +126,7 @@ class FramePool final : public Rounds {
     size_t pending = 0;
     SpeechGuard guard;
     bool ended = true, limited = false, faulty = false;
+    bool speaks = false;  // it is one of speakers_
   };
   struct FrameRequest : Request {
     Stream* stream = nullptr;
@@ -131,12 +139,16 @@ class FramePool final : public Rounds {
 
   FramePool(std::unique_ptr<FrameGenerator> generator, std::shared_ptr<const CodecDecoderWeights> codec,
             nn::Runner& runner, StepQueue& queue, size_t streams);
-  int64_t patience_ns() const override { return step_ns_ / 8; }
+  int64_t patience_ns() const override { return share_.step_ns() / 8; }
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override;
   void make(std::span<Request* const> round, StepQueue::Turn& turn) override;
-  void make_frames(const nn::PassCut& cut);
+  void make_frames(const nn::PassCut& cut, const StepQueue::Turn& turn);
+  size_t slice_rows() const;
+  void note_times(const FrameGenerator::PromptSlice& slice, size_t rows, int64_t took_ns);
+  void set_speaks(Stream& stream, bool speaks);
   void keep_frame(Stream& stream);
-  void decode_chunks(const nn::PassCut& cut);
+  static bool completes_chunk(const FrameRequest& request, size_t pending);
+  void decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn);
   void decode_pass(size_t from);
   static void note_sound(Stream& stream, std::vector<float>& samples, size_t first, size_t frame_samples);
   void give_back(size_t stream);
@@ -147,10 +159,12 @@ class FramePool final : public Rounds {
   std::mutex mutex_;
   std::vector<size_t> free_;
   size_t live_rounds_ = 0;  // since the last one of batch work
-  int64_t step_ns_ = 0;     // of the last round, without its prompts and its sound
+  PromptShare share_;
+  std::atomic<size_t> speakers_{0};  // live streams amid a piece, behind its prompt
   Times times_;
   // Scratch of the round that is made, in its turn.
   std::vector<FrameRequest*> round_, decoded_;
+  FrameRequest* newcomer_ = nullptr;  // of round_, whose prompt is read
   std::vector<FrameStream*> stepped_;
   std::vector<CodecDecoder::Frames> frames_;
 };
