@@ -117,6 +117,25 @@ void KvCache::copy_from(const KvCache& other, size_t same) {
   }
 }
 
+KvCache KvCache::beginning(size_t count) const {
+  SYRINX_CHECK(window == 0 && prefix == nullptr && count > 0 && count <= position,
+               "the first {} of {} positions, window {}, {} shared", count, position, window, shared());
+  Result<KvCache> made =
+      make({.type = type, .layers = layers, .key_heads = key_heads, .head_size = head_size, .capacity = count});
+  SYRINX_CHECK(made, "a part of a cache: {}", made.error().message);
+  const size_t row_bytes = head_size * dtype_size(type);
+  for (size_t head = 0; head < layers * key_heads; ++head) {
+    const size_t from = head * capacity, to = head * count;
+    std::copy_n(keys.data() + from * row_bytes, count * row_bytes, made->keys.data() + to * row_bytes);
+    std::copy_n(values.data() + from * row_bytes, count * row_bytes, made->values.data() + to * row_bytes);
+    if (type != DType::kI8) continue;
+    std::copy_n(key_scales.data() + from, count, made->key_scales.data() + to);
+    std::copy_n(value_scales.data() + from, count, made->value_scales.data() + to);
+  }
+  made->position = count;
+  return *std::move(made);
+}
+
 void KvCache::begin_behind(std::shared_ptr<const KvCache> behind) {
   SYRINX_CHECK(
       same_heads(*behind) && type == behind->type && behind->prefix == nullptr && window == 0 && behind->window == 0,

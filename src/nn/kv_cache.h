@@ -55,6 +55,8 @@ struct KvCache {
   // Reads what `other`, a cache of the same shape, has read; a prefix is shared, not copied.  Of a linear cache the
   // rows of the first `same` positions are known to be those of `other`, and are left.  Allocates nothing.
   void copy_from(const KvCache& other, size_t same = 0);
+  // The first `count` positions of a linear cache without prefix, as a cache of that capacity: a prefix for others.
+  KvCache beginning(size_t count) const;
   // Empty behind a prefix of the same heads and type, which has none itself.
   void begin_behind(std::shared_ptr<const KvCache> shared);
 

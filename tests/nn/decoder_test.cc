@@ -308,6 +308,24 @@ TEST(KvCache, CopyLeavesEqualRows) {
   }
 }
 
+// A stream behind the beginning of another one goes on as that one did.
+TEST(KvCache, BeginningsArePrefixes) {
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
+    Case test = swiglu_case();
+    test.shape.cache = type;
+    const Fixture f(test);
+    Running run(f, 1), behind(f, 1);
+    run.pass({0}, 3);
+    const std::vector<Rows> want = run.pass({0}, 2);
+    const auto prefix = std::make_shared<const KvCache>(run.caches[0].beginning(3));
+    EXPECT_EQ(prefix->capacity, 3u);
+    EXPECT_LT(prefix->bytes(), run.caches[0].bytes());
+    behind.pass({0}, 3);
+    behind.caches[0].begin_behind(prefix);
+    EXPECT_EQ(behind.pass({0}, 2), want);
+  }
+}
+
 TEST(KvCache, RingKeepsWindowAcrossTruncation) {
   Case test = swiglu_case();
   test.cache = Cache::kRing;
