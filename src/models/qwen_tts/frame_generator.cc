@@ -56,6 +56,18 @@ size_t slice_rows(size_t left, size_t most) {
 
 }  // namespace
 
+// Two positions at least are left: one row alone is rounded otherwise.
+size_t PromptPrefix::positions_of(const Prompt& prompt) {
+  const size_t count = std::min(prompt.shared, prompt.positions.size() - std::min<size_t>(prompt.positions.size(), 2));
+  return count < kLeastPositions ? 0 : count;
+}
+
+bool PromptPrefix::begins(const Prompt& prompt) const {
+  return !positions.empty() && positions_of(prompt) == positions.size() &&
+         std::equal(positions.begin(), positions.end(), prompt.positions.begin()) && voice == prompt.voice &&
+         codes == prompt.codes;
+}
+
 Result<std::unique_ptr<FrameGenerator>> FrameGenerator::make(std::shared_ptr<const Weights> weights, nn::Runner& runner,
                                                              size_t streams) {
   SYRINX_TRY(std::unique_ptr<CodePredictor> predictor, CodePredictor::make(weights, runner, streams));
@@ -93,24 +105,42 @@ Result<FrameStream> FrameGenerator::make_stream(size_t positions) const {
   return stream;
 }
 
-Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const {
+Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings,
+                             std::shared_ptr<const PromptPrefix> prefix) const {
   SYRINX_TRY_VOID(check_prompt(prompt, weights_->config.talker.width));
   SYRINX_TRY_VOID(check_settings(settings));
   if (prompt.positions.size() > stream.cache_.capacity)
     return fail(Code::kLimitExceeded, "a prompt of {} positions in a stream that has room for {}; give a shorter text",
                 prompt.positions.size(), stream.cache_.capacity);
   SYRINX_CHECK(settings.forced.size() % weights_->config.codebooks == 0, "{} forced codes", settings.forced.size());
+  SYRINX_CHECK(prefix == nullptr || prefix->begins(prompt), "a prefix of another prompt");
   stream.state_ = FrameStream::State::kPrompt;
   stream.end_ = End::kNone;
   stream.is_full_ = false;
   stream.cache_.reset();
+  if (prefix != nullptr) {
+    const nn::KvCache* const cache = &prefix->cache;
+    stream.cache_.begin_behind({std::move(prefix), cache});
+  }
   stream.prompt_ = std::move(prompt);
   stream.settings_ = settings;
-  stream.read_ = stream.frames_ = 0;
+  stream.read_ = stream.cache_.shared();
+  stream.frames_ = 0;
   stream.seen_.clear();
   std::fill(stream.is_seen_.begin(), stream.is_seen_.end(), uint8_t{0});
   stream.ahead_from_ = stream.ahead_count_ = 0;
   return {};
+}
+
+std::shared_ptr<const PromptPrefix> FrameGenerator::prefix_of(const FrameStream& stream) const {
+  const Prompt& prompt = stream.prompt_;
+  const size_t count = PromptPrefix::positions_of(prompt);
+  if (count == 0 || stream.cache_.shared() > 0 || stream.read_ < count) return nullptr;
+  return std::make_shared<const PromptPrefix>(PromptPrefix{
+      .positions = {prompt.positions.begin(), prompt.positions.begin() + static_cast<std::ptrdiff_t>(count)},
+      .voice = prompt.voice,
+      .codes = prompt.codes,
+      .cache = stream.cache_.beginning(count)});
 }
 
 bool FrameGenerator::read_prompt(FrameStream& stream, const nn::PassCut& cut) {
@@ -157,7 +187,8 @@ void FrameGenerator::step(std::span<FrameStream* const> streams, const PromptSli
 
 void FrameGenerator::note_limit(FrameStream& stream) {
   const bool is_done = stream.frames_ >= stream.settings_.draws.max_frames;
-  stream.is_full_ = !is_done && stream.state_ == FrameStream::State::kNext && stream.cache_.room() == 0;
+  stream.is_full_ =
+      !is_done && stream.state_ == FrameStream::State::kNext && stream.cache_.position >= stream.cache_.capacity;
   if (is_done || stream.is_full_) stream.end_ = End::kLength;
 }
 

@@ -39,6 +39,24 @@ struct SpeechSettings {
   std::span<const int32_t> forced = {};  // [frames, codebooks]: taken instead of the first draws, borrowed; for tests
 };
 
+// The beginning of a prompt that its text does not change, read once for all streams that begin alike.  Immutable.
+struct PromptPrefix {
+  static constexpr size_t kLeastPositions = 16;  // fewer are read sooner than looked for
+
+  std::vector<PromptPosition> positions;
+  std::vector<float> voice;
+  std::vector<int32_t> codes;
+  nn::KvCache cache;
+
+  // So many positions a prefix of the prompt has; 0: there is none.
+  static size_t positions_of(const Prompt& prompt);
+  bool begins(const Prompt& prompt) const;
+  size_t bytes() const {
+    return cache.bytes() + positions.size() * sizeof(PromptPosition) + voice.size() * sizeof(float) +
+           codes.size() * sizeof(int32_t);
+  }
+};
+
 class FrameStream {
  public:
   static constexpr size_t kAheadRows = 16;  // tokens of the text that are projected at once
@@ -47,7 +65,7 @@ class FrameStream {
   std::span<const int32_t> codes() const { return codes_; }  // [codebooks], of the frame that step() has made
   size_t frames() const { return frames_; }                  // made so far
   bool reads_prompt() const { return state_ == State::kPrompt; }
-  size_t prompt_read() const { return read_; }  // positions
+  size_t prompt_read() const { return read_ - cache_.shared(); }  // positions, without a prefix
   size_t positions() const { return cache_.capacity; }
   // It ended with kLength because it has no room for the last frame, fewer than were asked for.
   bool is_full() const { return is_full_; }
@@ -89,7 +107,12 @@ class FrameGenerator {
   // Forgets all that the stream was.  kLimitExceeded: the prompt leaves no room for a frame.  kInvalidArgument, and the
   // stream stays as it is: a prompt without positions or whose voice is not of the model's width, a temperature or
   // penalty that is no number of its range (from 0 on, above 0), a top_p outside 0 to 1.
-  Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings) const;
+  // `prefix` begins the prompt, and is shared, not read; null: there is none.
+  Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings,
+               std::shared_ptr<const PromptPrefix> prefix = nullptr) const;
+  // A copy of what the stream has read, which others may begin behind; null: its prompt has no prefix, it began behind
+  // one itself, or has not read it yet.
+  std::shared_ptr<const PromptPrefix> prefix_of(const FrameStream& stream) const;
   // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.  However a prompt is
   // sliced, its stream gets the same frames.
   bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});

@@ -83,6 +83,7 @@ class Layout {
     for (const int32_t id : r_.instruction) add(id, kNone);
     for (const int32_t id : r_.role) add(id, kNone);
     for (size_t i = 0; i + 1 < control.size(); ++i) add(i + 2 < control.size() ? c_.text.pad : c_.text.bos, control[i]);
+    prompt_.shared = prompt_.positions.size();
     if (!r_.reference_codes.empty())
       add_reference();
     else
@@ -157,6 +158,7 @@ class Layout {
     const auto add_sound = [&](int32_t text, size_t i) {
       add(text, i == 0 ? c_.codec.bos : kNone, i == 0 ? kNone : static_cast<int32_t>(i - 1));
     };
+    prompt_.shared += r_.text_first ? r_.reference_text.size() : std::min(r_.reference_text.size(), sounds);
     if (r_.text_first) {
       for (const int32_t id : texts) add(id, c_.codec.pad);
       for (size_t i = 0; i < sounds; ++i) add_sound(c_.text.pad, i);

@@ -21,6 +21,8 @@ struct PromptPosition {
   int32_t text = kNone;   // a token
   int32_t codec = kNone;  // a token, or kVoice
   int32_t frame = kNone;  // of the reference, all of whose codes are added
+
+  bool operator==(const PromptPosition&) const = default;
 };
 
 struct Prompt {
@@ -29,6 +31,7 @@ struct Prompt {
   std::vector<int32_t> trailing;
   std::vector<float> voice;    // [D] or none
   std::vector<int32_t> codes;  // of the reference, [frames, codebooks]
+  size_t shared = 0;           // first positions, which the text does not change
 };
 
 struct PromptRequest {

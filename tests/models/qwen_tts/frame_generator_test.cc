@@ -223,6 +223,54 @@ TEST(FrameGenerator, SlicesBesideStepsChangeNothing) {
   }
 }
 
+// Speech behind a prefix that another text has read, in each layout of a voice that goes on behind its recording.
+TEST(FrameGenerator, SharedPrefixesChangeNothing) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
+    const auto weights = weights_of("base", precision);
+    for (const bool text_first : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, text first: {}", precision_name(precision), text_first));
+      Case one = case_of("reference_long");
+      one.text_first = text_first;
+      one.reference_text += " And that was in the rain.";
+      for (const int32_t code : std::vector<int32_t>(one.reference_codes)) one.reference_codes.push_back(code);
+      const Prompt first = prompt_of(one, weights->config);
+      one.text = "the user is in the air";
+      const Prompt other = prompt_of(one, weights->config);
+      Running run(weights, 2, 2);
+      FrameStream stream = good(run.generator->make_stream(256)), behind = good(run.generator->make_stream(256));
+      ASSERT_TRUE(run.generator->begin(stream, first, drawn(1)));
+      EXPECT_EQ(run.generator->prefix_of(stream), nullptr);
+      while (!run.generator->read_prompt(stream)) {
+      }
+      const auto prefix = run.generator->prefix_of(stream);
+      ASSERT_NE(prefix, nullptr);
+      EXPECT_EQ(prefix->positions.size(), PromptPrefix::positions_of(other));
+      EXPECT_TRUE(prefix->begins(other));
+      ASSERT_TRUE(run.generator->begin(behind, other, drawn(2), prefix));
+      EXPECT_EQ(behind.prompt_read(), 0u);
+      while (!run.generator->read_prompt(behind)) {
+      }
+      EXPECT_EQ(behind.prompt_read(), other.positions.size() - prefix->positions.size());
+      EXPECT_EQ(run.generator->prefix_of(behind), nullptr);
+      EXPECT_EQ(run.frames(behind), alone(weights, other, drawn(2)));
+      Prompt others = other;
+      others.voice[0] += 1;
+      EXPECT_FALSE(prefix->begins(others));
+      others = other;
+      ++others.positions[4].codec;
+      EXPECT_FALSE(prefix->begins(others));
+      // A full stream ends where it would without a prefix.
+      FrameStream full = good(run.generator->make_stream(other.positions.size() + 3));
+      ASSERT_TRUE(run.generator->begin(full, other, drawn(2, 40), prefix));
+      while (!run.generator->read_prompt(full)) {
+      }
+      run.frames(full);
+      EXPECT_EQ(full.frames(), 4u);
+      EXPECT_TRUE(full.is_full());
+    }
+  }
+}
+
 TEST(FrameGenerator, SuppressedTokensAreNeverDrawn) {
   const auto weights = weights_of("custom_voice");
   const Prompt prompt = prompt_of(case_of("english"), weights->config);

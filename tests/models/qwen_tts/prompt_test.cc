@@ -53,12 +53,14 @@ TEST(QwenTtsPrompt, TextStandsInFront) {
                                                                         {kEos, kCodecPad, kNone},
                                                                         {kPad, kCodecBos, kNone}}));
   EXPECT_EQ(rows_of(make_prompt(config, request())).size(), 3u + 4 + 5);
+  EXPECT_EQ(make_prompt(config, request())->shared, 3u + 4);
 }
 
 TEST(QwenTtsPrompt, TextRunsBeside) {
   const auto prompt = make_prompt(config_of("custom_voice"), request("auto", "", false));
   EXPECT_EQ(rows_of(prompt), joined(opening({kNoThink, kBegin, kEnd, kCodecPad}), {{10, kCodecBos, kNone}}));
   EXPECT_EQ(prompt->trailing, (std::vector<int32_t>{11, 12, kEos}));
+  EXPECT_EQ(prompt->shared + 1, prompt->positions.size());
 }
 
 TEST(QwenTtsPrompt, DialectTakesPlaceOfChinese) {
@@ -89,6 +91,7 @@ TEST(QwenTtsPrompt, ReferenceStandsBesideTexts) {
   asked.reference_text = kPast;
   asked.reference_codes = codes;
   const auto longer = make_prompt(config, asked);
+  EXPECT_EQ(longer->shared, front.size() + 2);
   EXPECT_EQ(rows_of(longer), joined(front, {{20, kCodecBos, kNone}, {21, kNone, 0}, {10, kNone, 1}}));
   EXPECT_EQ(longer->trailing, (std::vector<int32_t>{11, 12, kEos}));
   codes.resize(6 * 16, 2);
@@ -104,6 +107,7 @@ TEST(QwenTtsPrompt, ReferenceStandsBesideTexts) {
   EXPECT_TRUE(shorter->trailing.empty());
   asked.text_first = true;
   const std::vector<Row> first = rows_of(make_prompt(config, asked));
+  EXPECT_EQ(make_prompt(config, asked)->shared, front.size() + 2);
   EXPECT_EQ(first.size(), front.size() + 6 + 7);
   EXPECT_EQ(first[front.size() + 5], (Row{kEos, kCodecPad, kNone}));
   EXPECT_EQ(first[front.size() + 6], (Row{kPad, kCodecBos, kNone}));

@@ -62,7 +62,9 @@ Status FramePool::Lease::begin(Piece piece) {
     SYRINX_TRY(FrameStream made, pool_->generator_->make_stream(positions));
     stream.frames.emplace(std::move(made));
   }
-  SYRINX_TRY_VOID(pool_->generator_->begin(*stream.frames, std::move(piece.prompt), piece.settings));
+  auto prefix = pool_->prefixes_.find(piece.prompt);
+  stream.keeps_prefix = prefix == nullptr;
+  SYRINX_TRY_VOID(pool_->generator_->begin(*stream.frames, std::move(piece.prompt), piece.settings, std::move(prefix)));
   if (!stream.codec) stream.codec.emplace(pool_->codec_.make_state());
   if (piece.codec == nullptr) {
     CodecDecoder::reset(*stream.codec);
@@ -93,6 +95,7 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
   pool_->serve(request);
   waited_ns_ += request.waited_ns;
   if (!request.is_made) return fail(Code::kCancelled, "the speech was cancelled");
+  pool_->keep_prefix(stream);
   return Made{.ended = stream.ended, .limited = stream.limited, .faulty = stream.faulty};
 }
 
@@ -204,12 +207,18 @@ void FramePool::note_times(const FrameGenerator::PromptSlice& slice, size_t rows
   times_.frames_ns += took_ns - prompt_ns;
   times_.frames += stepped_.size() + (is_new ? 1 : 0);
   ++times_.rounds;
+  times_.prompt_rows += rows;
   if (!stepped_.empty()) times_.longest_slice = std::max(times_.longest_slice, rows);
 }
 
 void FramePool::set_speaks(Stream& stream, bool speaks) {
   if (std::exchange(stream.speaks, speaks) == speaks) return;
   speaks ? speakers_.fetch_add(1, std::memory_order_relaxed) : speakers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// By the stream's own thread, so that no round waits for the copy.
+void FramePool::keep_prefix(Stream& stream) {
+  if (std::exchange(stream.keeps_prefix, false)) prefixes_.keep(generator_->prefix_of(*stream.frames));
 }
 
 void FramePool::keep_frame(Stream& stream) {

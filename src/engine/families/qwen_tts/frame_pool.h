@@ -5,7 +5,7 @@
 //
 // A prompt is read in slices, one in a round: while others speak as many of its positions as their frames have time for
 // (prompt_share.h), in the pass that makes these; else as many as a pass takes.  Several newcomers take turns: the one
-// that has read least goes first.
+// that has read least goes first.  Of prompts that begin alike the beginning is read once (prompt_prefixes.h).
 //
 // A stream's samples depend neither on the chunks in which they are asked for nor on other streams.
 //
@@ -24,6 +24,7 @@
 #include "base/due.h"
 #include "base/result.h"
 #include "base/step_counts.h"
+#include "engine/families/qwen_tts/prompt_prefixes.h"
 #include "engine/families/qwen_tts/prompt_share.h"
 #include "engine/families/qwen_tts/speech_guard.h"
 #include "engine/schedule/rounds.h"
@@ -107,6 +108,9 @@ class FramePool final : public Rounds {
     codec_.decode(state, codes, samples);
   }
 
+  // A recorded voice [D] is no more: prompts of it are not kept.  Any thread.
+  void forget_voice(std::span<const float> voice) { prefixes_.drop(voice); }
+
   // How many have asked for a frame or for other work and wait for its turn.  Any thread.
   size_t waiting() const { return queue().waiting() + waiting_behind(); }
   StepFigures steps() const { return queue().steps(); }
@@ -114,6 +118,7 @@ class FramePool final : public Rounds {
   struct Times {
     int64_t prompts_ns = 0, frames_ns = 0, codec_ns = 0;
     size_t rounds = 0, frames = 0, decoded = 0;
+    size_t prompt_rows = 0;    // positions of prompts that were read
     size_t longest_slice = 0;  // positions of a prompt in a round that made frames for others
   };
   const Times& times() const { return times_; }
@@ -126,7 +131,8 @@ class FramePool final : public Rounds {
     size_t pending = 0;
     SpeechGuard guard;
     bool ended = true, limited = false, faulty = false;
-    bool speaks = false;  // it is one of speakers_
+    bool speaks = false;        // it is one of speakers_
+    bool keeps_prefix = false;  // once its prompt is read
   };
   struct FrameRequest : Request {
     Stream* stream = nullptr;
@@ -146,6 +152,7 @@ class FramePool final : public Rounds {
   size_t slice_rows() const;
   void note_times(const FrameGenerator::PromptSlice& slice, size_t rows, int64_t took_ns);
   void set_speaks(Stream& stream, bool speaks);
+  void keep_prefix(Stream& stream);
   void keep_frame(Stream& stream);
   static bool completes_chunk(const FrameRequest& request, size_t pending);
   void decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn);
@@ -155,6 +162,7 @@ class FramePool final : public Rounds {
 
   const std::unique_ptr<FrameGenerator> generator_;
   CodecDecoder codec_;
+  PromptPrefixes prefixes_;
   std::vector<Stream> streams_;
   std::mutex mutex_;
   std::vector<size_t> free_;

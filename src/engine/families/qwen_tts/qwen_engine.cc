@@ -133,6 +133,7 @@ Status QwenEngine::add_voice(const std::string& name, std::span<const std::byte>
     return fail(Code::kLimitExceeded,
                 "voice '{}' would make {} bytes of added voices, at most {} are kept; remove one first", name, bytes,
                 kMaxVoiceBytes);
+  if (replaced != added_voices_.end()) pool_->forget_voice(replaced->second->vector);
   added_voices_[name] = std::move(made);
   if (bytes_of(voices_) > room_of_files()) voices_.clear();
   return {};
@@ -140,7 +141,10 @@ Status QwenEngine::add_voice(const std::string& name, std::span<const std::byte>
 
 void QwenEngine::remove_voice(const std::string& name) {
   const std::lock_guard lock(voices_mutex_);
-  added_voices_.erase(name);
+  const auto found = added_voices_.find(name);
+  if (found == added_voices_.end()) return;
+  pool_->forget_voice(found->second->vector);
+  added_voices_.erase(found);
 }
 
 Result<std::string> QwenEngine::export_voice(const std::string& voice) {

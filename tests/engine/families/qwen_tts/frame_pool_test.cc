@@ -151,6 +151,70 @@ TEST_F(FramePoolTest, ShortPromptPassesLongOne) {
   EXPECT_LE(asked_first, 2 * 2 * (slices + 1));
 }
 
+// 20 tokens of instruction, so that prompts have a beginning that is shared.
+TEST_F(FramePoolTest, LaterPiecesReadTheirTextAlone) {
+  const auto instructed = [](uint64_t seed) {
+    FramePool::Piece made = piece(15, seed, 6);
+    std::vector<PromptPosition>& positions = made.prompt.positions;
+    positions.insert(positions.begin(), 20, positions.front());
+    made.prompt.shared += 20;
+    return made;
+  };
+  const size_t whole = instructed(0).prompt.positions.size(), shared = instructed(0).prompt.shared;
+  const auto rows_of = [&](uint64_t seed, std::vector<float>& samples) {
+    const size_t before = pool_->times().prompt_rows;
+    samples = alone(instructed(seed));
+    return pool_->times().prompt_rows - before;
+  };
+  std::vector<float> first, again, other;
+  EXPECT_EQ(rows_of(0, first), whole);
+  EXPECT_EQ(rows_of(0, again), whole - shared);
+  EXPECT_TRUE(again == first);
+  EXPECT_EQ(rows_of(1, other), whole - shared);
+  EXPECT_FALSE(other == first);
+  SetUp();
+  std::vector<float> fresh;
+  EXPECT_EQ(rows_of(1, fresh), whole);
+  EXPECT_TRUE(fresh == other);
+}
+
+TEST(PromptPrefixes, OldestMakeRoom) {
+  Prompt prompt;
+  prompt.positions.resize(30);
+  prompt.shared = 20;
+  const auto prefix = [&](float voice) {
+    PromptPrefix made;
+    made.positions.assign(prompt.positions.begin(), prompt.positions.begin() + 20);
+    made.voice = {voice};
+    return std::make_shared<const PromptPrefix>(std::move(made));
+  };
+  const auto find = [&](PromptPrefixes& prefixes, float voice) {
+    prompt.voice = {voice};
+    return prefixes.find(prompt) != nullptr;
+  };
+  PromptPrefixes prefixes(2 * prefix(1)->bytes());
+  prefixes.keep(nullptr);
+  prefixes.keep(prefix(1));
+  prefixes.keep(prefix(2));
+  prefixes.keep(prefix(2));
+  EXPECT_TRUE(find(prefixes, 1));
+  prefixes.keep(prefix(3));
+  EXPECT_TRUE(find(prefixes, 1) && find(prefixes, 3));
+  EXPECT_FALSE(find(prefixes, 2));
+  prefixes.drop({});
+  const std::vector<float> gone = {1};
+  prefixes.drop(gone);
+  EXPECT_FALSE(find(prefixes, 1));
+  EXPECT_TRUE(find(prefixes, 3));
+  prefixes.keep(prefix(2));
+  EXPECT_TRUE(find(prefixes, 2) && find(prefixes, 3));
+  PromptPrefixes small(prefix(1)->bytes() - 1);
+  small.keep(prefix(1));
+  EXPECT_FALSE(find(small, 1));
+  prompt.shared = PromptPrefix::kLeastPositions - 1;
+  EXPECT_FALSE(find(prefixes, 3));
+}
+
 // Amid its prompt; its stream is free again.
 TEST_F(FramePoolTest, CancelledNewcomerLeavesItsStream) {
   const std::vector<float> want = alone(piece(20, 0, 40)), want_late = alone(piece(kTokens, 2, 3));
