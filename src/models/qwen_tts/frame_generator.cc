@@ -132,10 +132,11 @@ Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSet
   return {};
 }
 
-std::shared_ptr<const PromptPrefix> FrameGenerator::prefix_of(const FrameStream& stream) const {
+std::shared_ptr<const PromptPrefix> FrameGenerator::prefix_of(const FrameStream& stream, size_t max_bytes) const {
   const Prompt& prompt = stream.prompt_;
   const size_t count = PromptPrefix::positions_of(prompt);
   if (count == 0 || stream.cache_.shared() > 0 || stream.read_ < count) return nullptr;
+  if (stream.cache_.bytes() / stream.cache_.capacity * count > max_bytes) return nullptr;
   return std::make_shared<const PromptPrefix>(PromptPrefix{
       .positions = {prompt.positions.begin(), prompt.positions.begin() + static_cast<std::ptrdiff_t>(count)},
       .voice = prompt.voice,

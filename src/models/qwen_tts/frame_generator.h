@@ -110,9 +110,9 @@ class FrameGenerator {
   // `prefix` begins the prompt, and is shared, not read; null: there is none.
   Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings,
                std::shared_ptr<const PromptPrefix> prefix = nullptr) const;
-  // A copy of what the stream has read, which others may begin behind; null: its prompt has no prefix, it began behind
-  // one itself, or has not read it yet.
-  std::shared_ptr<const PromptPrefix> prefix_of(const FrameStream& stream) const;
+  // A copy of what the stream has read, which others may begin behind; null: its prompt has no prefix, or one whose
+  // cache would be larger than `max_bytes`; it began behind one itself, or has not read it yet.
+  std::shared_ptr<const PromptPrefix> prefix_of(const FrameStream& stream, size_t max_bytes) const;
   // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.  However a prompt is
   // sliced, its stream gets the same frames.
   bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});

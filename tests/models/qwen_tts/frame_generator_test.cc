@@ -225,6 +225,7 @@ TEST(FrameGenerator, SlicesBesideStepsChangeNothing) {
 
 // Speech behind a prefix that another text has read, in each layout of a voice that goes on behind its recording.
 TEST(FrameGenerator, SharedPrefixesChangeNothing) {
+  constexpr size_t kMost = size_t{1} << 20;
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
     const auto weights = weights_of("base", precision);
     for (const bool text_first : {false, true}) {
@@ -239,11 +240,12 @@ TEST(FrameGenerator, SharedPrefixesChangeNothing) {
       Running run(weights, 2, 2);
       FrameStream stream = good(run.generator->make_stream(256)), behind = good(run.generator->make_stream(256));
       ASSERT_TRUE(run.generator->begin(stream, first, drawn(1)));
-      EXPECT_EQ(run.generator->prefix_of(stream), nullptr);
+      EXPECT_EQ(run.generator->prefix_of(stream, kMost), nullptr);
       while (!run.generator->read_prompt(stream)) {
       }
-      const auto prefix = run.generator->prefix_of(stream);
+      const auto prefix = run.generator->prefix_of(stream, kMost);
       ASSERT_NE(prefix, nullptr);
+      EXPECT_EQ(run.generator->prefix_of(stream, prefix->cache.bytes() - 1), nullptr);
       EXPECT_EQ(prefix->positions.size(), PromptPrefix::positions_of(other));
       EXPECT_TRUE(prefix->begins(other));
       ASSERT_TRUE(run.generator->begin(behind, other, drawn(2), prefix));
@@ -251,7 +253,7 @@ TEST(FrameGenerator, SharedPrefixesChangeNothing) {
       while (!run.generator->read_prompt(behind)) {
       }
       EXPECT_EQ(behind.prompt_read(), other.positions.size() - prefix->positions.size());
-      EXPECT_EQ(run.generator->prefix_of(behind), nullptr);
+      EXPECT_EQ(run.generator->prefix_of(behind, kMost), nullptr);
       EXPECT_EQ(run.frames(behind), alone(weights, other, drawn(2)));
       Prompt others = other;
       others.voice[0] += 1;

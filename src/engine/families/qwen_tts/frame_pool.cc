@@ -218,7 +218,8 @@ void FramePool::set_speaks(Stream& stream, bool speaks) {
 
 // By the stream's own thread, so that no round waits for the copy.
 void FramePool::keep_prefix(Stream& stream) {
-  if (std::exchange(stream.keeps_prefix, false)) prefixes_.keep(generator_->prefix_of(*stream.frames));
+  if (std::exchange(stream.keeps_prefix, false))
+    prefixes_.keep(generator_->prefix_of(*stream.frames, PromptPrefixes::kMaxBytes));
 }
 
 void FramePool::keep_frame(Stream& stream) {

@@ -14,9 +14,10 @@ namespace syrinx::qwen_tts {
 class PromptShare {
  public:
   static constexpr int64_t kFrameNs = 80'000'000;
-  static constexpr int64_t kLeastNs = kFrameNs / 10;  // of a step beside others, however late they are
-  static constexpr size_t kLeastRows = 8;             // and so many positions: 400 take 50 steps
-  static constexpr size_t kFirstRows = 16;            // until it is known what one takes
+  // However late the others are: so long at least, and such a part of the time of their step.
+  static constexpr int64_t kLeastNs = kFrameNs / 10, kLeastPart = 8;
+  static constexpr size_t kLeastRows = 8;   // and so many positions: 400 take 50 steps
+  static constexpr size_t kFirstRows = 16;  // until it is known what one takes
 
   // The others of a step.
   struct Others {
@@ -28,13 +29,14 @@ class PromptShare {
   // While streams speak; `others` are those of them that have asked for this step.
   size_t rows(const Others& others, int64_t now_ns) const {
     if (row_ns_ == 0) return kFirstRows;
-    int64_t room_ns = kFrameNs / 2;  // of those who may ask at any moment
+    int64_t room_ns = kFrameNs / 2, least_ns = kLeastNs;  // others may ask at any moment
     if (others.streams > 0) {
       const int64_t expected_ns = step_ns_ + static_cast<int64_t>(others.decoded) * decode_ns_;
       room_ns = kFrameNs - expected_ns;
+      least_ns = std::max(least_ns, expected_ns / kLeastPart);
       if (others.due_ns != kNeverDue) room_ns = std::min(room_ns, others.due_ns - now_ns - expected_ns);
     }
-    return std::max(static_cast<size_t>(std::max(room_ns, kLeastNs) / row_ns_), kLeastRows);
+    return std::max(static_cast<size_t>(std::max(room_ns, least_ns) / row_ns_), kLeastRows);
   }
 
   // Steps that have been made, without the time in which others had the team.
