@@ -42,12 +42,14 @@ class PromptShare {
   // Steps that have been made, without the time in which others had the team.
   void note_step(int64_t took_ns) { step_ns_ = took_ns; }
   void note_decode(size_t frames, int64_t took_ns) { decode_ns_ = took_ns / static_cast<int64_t>(frames); }
-  // With `rows` positions of a prompt, and no first frame of it.  One odd measurement moves the estimate by half of
-  // itself at most.
+  // With `rows` positions of a prompt, and no first frame of it.  One odd measurement moves the estimate by a quarter
+  // of itself at most.
   void note_slice(size_t rows, size_t streams, int64_t took_ns) {
     const int64_t measured_ns = (took_ns - (streams > 0 ? step_ns_ : 0)) / static_cast<int64_t>(rows);
-    if (measured_ns <= 0) return;
-    row_ns_ = row_ns_ == 0 ? measured_ns : std::clamp(measured_ns, row_ns_ - row_ns_ / 2, row_ns_ + row_ns_ / 2 + 1);
+    if (row_ns_ == 0)
+      row_ns_ = std::max<int64_t>(measured_ns, 0);
+    else
+      row_ns_ = std::max<int64_t>(row_ns_ + (std::clamp<int64_t>(measured_ns, 0, 2 * row_ns_) - row_ns_) / 4, 1);
   }
 
   int64_t step_ns() const { return step_ns_; }
