@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "bench/suite/bench_kokoro.h"
 #include "bench/suite/bench_pocket_tts.h"
+#include "bench/suite/bench_qwen_tts.h"
 #include "bench/suite/bench_steps.h"
 #include "bench/suite/bench_transducer.h"
 #include "bench/suite/bench_vad.h"
@@ -198,6 +199,7 @@ void add_bench(cli::Command& tree) {
   bench.needs_command();
   add_bench_kokoro(bench);
   add_bench_pocket_tts(bench);
+  add_bench_qwen_tts(bench);
   add_bench_steps(bench);
   add_bench_transducer(bench);
   add_bench_vad(bench);

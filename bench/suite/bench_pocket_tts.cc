@@ -1,6 +1,5 @@
 #include "bench/suite/bench_pocket_tts.h"
 
-#include <charconv>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "bench/suite/number_list.h"
 #include "bench/suite/pocket_measure.h"
 #include "bench/suite/random_pocket_tts.h"
 #include "cli/output.h"
@@ -70,22 +70,6 @@ Result<size_t> in_range(const char* name, int value, int least) {
   return static_cast<size_t>(value);
 }
 
-// "1,2,4" -> {1, 2, 4}
-Result<std::vector<size_t>> numbers(const std::string& text) {
-  std::vector<size_t> values;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    size_t value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || (next < end && (*next != ',' || next + 1 == end)))
-      return fail(Code::kInvalidArgument, "--streams '{}' is not a list of numbers; give, say, 1,2,4", text);
-    values.push_back(value);
-    at = next < end ? next + 1 : end;
-  }
-  return values;
-}
-
 Result<PocketWork> work_of(const Arguments& a) {
   if (a.threads < 0 || a.threads > kMaxThreads)
     return fail(Code::kInvalidArgument, "--threads {}: give 1 to {}, or 0 for the default", a.threads, kMaxThreads);
@@ -97,7 +81,7 @@ Result<PocketWork> work_of(const Arguments& a) {
   SYRINX_TRY(work.tokens, in_range("--tokens", a.tokens, 1));
   SYRINX_TRY(work.voice_frames, in_range("--voice-frames", a.voice_frames, 1));
   SYRINX_TRY(work.first_sounds, in_range("--first-sounds", a.first_sounds, 1));
-  SYRINX_TRY(work.streams, numbers(a.streams));
+  SYRINX_TRY(work.streams, number_list("--streams", a.streams));
   work.recording_seconds = a.recording_seconds;
   work.stages = !a.brief;
   if (a.brief) work.recording_seconds = 0, work.streams.clear();

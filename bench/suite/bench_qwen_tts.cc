@@ -1,0 +1,362 @@
+#include "bench/suite/bench_qwen_tts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/cpu_info.h"
+#include "base/json.h"
+#include "base/version.h"
+#include "bench/suite/number_list.h"
+#include "bench/suite/qwen_measure.h"
+#include "bench/suite/random_qwen_tts.h"
+#include "cli/output.h"
+#include "engine/families/qwen_tts/qwen_engine.h"
+#include "engine/threads.h"
+#include "kernels/describe_targets.h"
+#include "kernels/dispatch.h"
+#include "store/paths.h"
+
+namespace syrinx::bench {
+namespace {
+
+constexpr int kMaxThreads = 64, kMaxRuns = 1000, kMaxFrames = 2000;
+constexpr float kMaxWordSeconds = 10;
+// Version of the folder of random checkpoints: raised when their bytes change.
+constexpr int kRandomVersion = 1;
+
+struct Arguments {
+  std::string model;
+  std::string config = "0.6b";
+  std::string voice;
+  std::string precision = precision_name(QwenEngine::kDefaultPrecision);
+  std::string texts = "short,medium,long";
+  std::string streams = "1,2,4,8";
+  int threads = 0;
+  int runs = 3;
+  int frames = 50;
+  float word_seconds = 0.4f;
+  float stream_seconds = 4;
+  bool ablations = false;
+  bool brief = false;
+  bool json = false;
+  bool without_cache = false;
+};
+
+struct Report {
+  Arguments arguments;
+  QwenWork work;
+  QwenFigures figures;
+  kernels::MachineLimits limits;
+  QwenFrameCost cost;
+  QwenFrameFloor floor;
+
+  // The text that a plain "rtf" means.
+  const QwenTextFigures& headline() const {
+    const auto medium = std::ranges::find_if(
+        figures.texts, [](const QwenTextFigures& each) { return std::string_view(each.text.name) == "medium"; });
+    return medium != figures.texts.end() ? *medium : figures.texts.front();
+  }
+};
+
+double rtf(const QwenTextFigures& text, double wall_ms) { return wall_ms / 1e3 / text.audio_seconds; }
+
+// Frames a second.
+double rate(const QwenTextFigures& text) { return text.frames * 1e3 / text.wall.median(); }
+
+double deviation(const Times& times) {
+  if (times.size() < 2) return 0;
+  double mean = 0, sum = 0;
+  for (const double ms : times.values()) mean += ms / static_cast<double>(times.size());
+  for (const double ms : times.values()) sum += (ms - mean) * (ms - mean);
+  return std::sqrt(sum / static_cast<double>(times.size() - 1));
+}
+
+// Seconds of sound of all streams in a second.
+double throughput(const Report& r, const QwenStreamsFigures& s) {
+  return static_cast<double>(s.streams) * r.figures.frame_ms / s.step.median();
+}
+
+size_t streams_at_real_time(const Report& r) {
+  size_t most = 0;
+  for (const QwenStreamsFigures& s : r.figures.streams)
+    if (s.step.median() <= r.figures.frame_ms) most = std::max(most, s.streams);
+  return most;
+}
+
+Result<std::vector<SpokenText>> texts_of(const std::string& names) {
+  std::vector<SpokenText> texts;
+  for (size_t at = 0; at <= names.size();) {
+    const size_t end = std::min(names.find(',', at), names.size());
+    const std::string name = names.substr(at, end - at);
+    const auto* const found =
+        std::ranges::find_if(kSpokenTexts, [&name](const SpokenText& text) { return name == text.name; });
+    if (found == kSpokenTexts.end())
+      return fail(Code::kInvalidArgument, "--texts: there is no text '{}'; give some of short,medium,long", name);
+    texts.push_back(*found);
+    at = end + 1;
+  }
+  return texts;
+}
+
+Status check_numbers(const Arguments& a) {
+  if (a.threads < 0 || a.threads > kMaxThreads)
+    return fail(Code::kInvalidArgument, "--threads {}: give 1 to {}, or 0 for the default", a.threads, kMaxThreads);
+  if (a.runs < 1 || a.runs > kMaxRuns) return fail(Code::kInvalidArgument, "--runs {}: give 1 to {}", a.runs, kMaxRuns);
+  if (a.frames < 8 || a.frames > kMaxFrames)
+    return fail(Code::kInvalidArgument, "--frames {}: give 8 to {}", a.frames, kMaxFrames);
+  for (const auto& [name, value] :
+       {std::pair{"--word-seconds", a.word_seconds}, {"--stream-seconds", a.stream_seconds}})
+    if (!(value > 0 && value <= kMaxWordSeconds))
+      return fail(Code::kInvalidArgument, "{} {}: give more than 0, {} at most", name, value, kMaxWordSeconds);
+  return {};
+}
+
+Result<QwenWork> work_of(const Arguments& a) {
+  SYRINX_TRY_VOID(check_numbers(a));
+  QwenWork work;
+  SYRINX_TRY(work.precision, parse_precision(a.precision));
+  SYRINX_TRY(work.texts, texts_of(a.texts));
+  SYRINX_TRY(work.streams, number_list("--streams", a.streams));
+  for (const size_t streams : work.streams)
+    if (streams < 1 || streams > QwenEngine::kMaxSessions)
+      return fail(Code::kInvalidArgument, "--streams {}: give 1 to {}", streams, QwenEngine::kMaxSessions);
+  work.voice = a.voice;
+  work.threads = a.threads == 0 ? default_threads() : a.threads;
+  work.runs = static_cast<size_t>(a.runs);
+  work.frames = a.brief ? 0 : static_cast<size_t>(a.frames);
+  work.word_seconds = static_cast<double>(a.word_seconds);
+  work.stream_seconds = static_cast<double>(a.stream_seconds);
+  work.ablations = a.ablations && !a.brief;
+  if (a.brief) work.streams.clear();
+  return work;
+}
+
+Result<std::string> checkpoint_of(const Arguments& a, const UserPaths& paths) {
+  if (!a.model.empty()) return a.model;
+  const std::string folder = fmt::format("{}/bench/qwen3-tts-{}-{}", paths.cache, kRandomVersion, a.config);
+  ThreadTeam team(default_threads());
+  SYRINX_TRY_VOID(make_random_qwen(folder, a.config, team));
+  return folder;
+}
+
+Result<Report> measure(const Arguments& a) {
+  SYRINX_TRY(QwenWork work, work_of(a));
+  SYRINX_TRY(const UserPaths paths, user_paths());
+  SYRINX_TRY(work.checkpoint, checkpoint_of(a, paths));
+  if (!a.without_cache) work.cache_folder = paths.cache + "/packed/bench";
+  Report report{.arguments = a, .work = std::move(work), .figures = {}, .limits = {}, .cost = {}, .floor = {}};
+  SYRINX_TRY(report.figures, measure_qwen(report.work));
+  if (a.brief) return report;
+  ThreadTeam team(report.work.threads);
+  report.limits = kernels::measure_limits(team);
+  report.cost = qwen_frame_cost(report.figures.config, report.figures.codec, report.work.precision);
+  report.floor = qwen_frame_floor(report.cost, report.limits);
+  if (!report.figures.codec_reads_bf16) report.floor.codec_bf16_ms = 0;
+  return report;
+}
+
+Json times_json(const Times& times) {
+  Json json;
+  if (times.empty()) return json;
+  json.set("median", times.median()).set("min", times.min()).set("max", times.max()).set("p99", times.at(0.99));
+  return json.set("n", times.size());
+}
+
+Json text_json(const QwenTextFigures& t) {
+  Json json;
+  json.set("text", t.text.name).set("words", t.text.words).set("pieces", t.pieces).set("frames", t.frames);
+  json.set("wall_ms", times_json(t.wall)).set("wall_deviation_ms", deviation(t.wall));
+  json.set("audio_seconds", t.audio_seconds).set("rtf", rtf(t, t.wall.median())).set("frames_per_s", rate(t));
+  json.set("rss_bytes", t.rss_bytes).set("prefill_ms", times_json(t.prefill));
+  json.set("generate_ms", times_json(t.generate)).set("decode_ms", times_json(t.decode));
+  json.set("first_byte_ms", times_json(t.first_byte)).set("first_playable_ms", times_json(t.playable));
+  return json.set("first_audible_ms", times_json(t.audible));
+}
+
+Json stages_json(const QwenStages& s) {
+  Json json;
+  json.set("name", s.name).set("positions", s.positions).set("prompt_ms", s.prompt.median());
+  json.set("talker", times_json(s.talker)).set("predictor", times_json(s.predictor)).set("codec", times_json(s.codec));
+  return json.set("sum", times_json(s.frame));
+}
+
+void add_measured(Json& json, const Report& r) {
+  Json::Array texts, streams, chunks, ablations;
+  for (const QwenTextFigures& each : r.figures.texts) texts.push_back(text_json(each));
+  for (const QwenStreamsFigures& each : r.figures.streams) {
+    Json item;
+    item.set("streams", each.streams).set("step_ms", times_json(each.step));
+    streams.push_back(std::move(item.set("throughput", throughput(r, each))));
+  }
+  for (const QwenChunkFigures& each : r.figures.chunks) {
+    Json item;
+    item.set("frames", each.frames).set("codec_ms", times_json(each.codec));
+    chunks.push_back(std::move(item));
+  }
+  for (size_t i = 1; i < r.figures.stages.size(); ++i) ablations.push_back(stages_json(r.figures.stages[i]));
+  json.set("texts", std::move(texts));
+  if (r.arguments.brief) return;
+  json.set("stages_ms", stages_json(r.figures.stages.front())).set("chunks", std::move(chunks));
+  json.set("streams", std::move(streams)).set("streams_at_real_time", streams_at_real_time(r));
+  json.set("streams_peak_rss_bytes", r.figures.streams_rss_bytes).set("ablations", std::move(ablations));
+  json.set("floor_ms", r.floor.codec_f32_ms)
+      .set("over_floor", r.figures.stages[0].frame.median() / r.floor.codec_f32_ms);
+  if (r.floor.codec_bf16_ms > 0) {
+    json.set("floor_bf16_ms", r.floor.codec_bf16_ms);
+    json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
+  }
+  json.set("weight_bytes", r.cost.weight_bytes).set("codec_flop", r.cost.codec_flop);
+  json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
+  json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads).set("peak_sample", r.figures.peak_sample);
+}
+
+Json report_json(const Report& r) {
+  const QwenTextFigures& t = r.headline();
+  Json json;
+  json.set("rtf", rtf(t, t.wall.median())).set("rtf_min", rtf(t, t.wall.min())).set("rtf_max", rtf(t, t.wall.max()));
+  json.set("first_audio_ms", t.first_byte.median()).set("peak_rss_bytes", r.figures.peak_rss_bytes);
+  json.set("threads", r.work.threads).set("precision", r.arguments.precision).set("n", r.work.runs);
+  json.set("frame_ms", r.arguments.brief ? Json() : times_json(r.figures.stages.front().frame));
+  json.set("load_ms", r.figures.load_ms).set("text", t.text.name);
+  add_measured(json, r);
+  json.set("checkpoint", r.work.checkpoint)
+      .set("cpu", cpu_info().model)
+      .set("target", kernels::describe_chosen_target());
+  return json.set("build", fmt::format("{} {} {} {}", version(), commit(), build_type(), compiler()));
+}
+
+std::string share(const Times& part, const QwenTextFigures& text) {
+  const double sum = text.prefill.median() + text.generate.median() + text.decode.median();
+  return fmt::format("{:.0f} ({:.0f} %)", part.median(), sum > 0 ? 100 * part.median() / sum : 0);
+}
+
+std::string port_table(const Report& r) {
+  std::string text =
+      fmt::format("{:<8}{:>6}{:>10}{:>8}{:>10}{:>7}{:>7}{:>7}{:>14}{:>15}{:>15}\n", "text", "words", "wall, ms", "+-",
+                  "audio, s", "RTF", "tok/s", "MB", "prefill, ms", "generate, ms", "decode, ms");
+  for (const QwenTextFigures& t : r.figures.texts)
+    text += fmt::format("{:<8}{:>6}{:>10.0f}{:>8.0f}{:>10.2f}{:>7.3f}{:>7.1f}{:>7.0f}{:>14}{:>15}{:>15}\n", t.text.name,
+                        t.text.words, t.wall.median(), deviation(t.wall), t.audio_seconds, rtf(t, t.wall.median()),
+                        rate(t), static_cast<double>(t.rss_bytes) * 1e-6, share(t.prefill, t), share(t.generate, t),
+                        share(t.decode, t));
+  return text + fmt::format("n = {}; wall: median, RTF: wall / audio, tok/s: frames of {:.0f} ms a second\n",
+                            r.work.runs, r.figures.frame_ms);
+}
+
+std::string row(const std::string& name, const Times& times) {
+  if (times.empty()) return {};
+  return fmt::format("  {:<34}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>7}\n", name, times.median(), times.min(),
+                     times.max(), times.at(0.99), times.size());
+}
+
+std::string own_table(const Report& r) {
+  std::string text = fmt::format("\n  {:<34}{:>10}{:>10}{:>10}{:>10}{:>7}\n", "ms", "p50", "min", "max", "p99", "n");
+  for (const QwenTextFigures& t : r.figures.texts) {
+    text += row(fmt::format("{}: first byte", t.text.name), t.first_byte);
+    text += row("  first playable", t.playable) + row("  first audible sample", t.audible);
+  }
+  if (r.arguments.brief) return text;
+  const QwenStages& own = r.figures.stages.front();
+  text += row(fmt::format("prompt of {} positions", own.positions), own.prompt) + row("frame", own.frame);
+  text += row("  talker", own.talker) + row("  predictor", own.predictor) + row("  codec", own.codec);
+  for (const QwenChunkFigures& c : r.figures.chunks)
+    text += row(fmt::format("codec, a frame of {}", c.frames), c.codec);
+  for (const QwenStreamsFigures& s : r.figures.streams)
+    text += row(fmt::format("step of {} stream{}", s.streams, s.streams == 1 ? "" : "s"), s.step);
+  return text;
+}
+
+std::string streams_text(const Report& r) {
+  std::string text;
+  for (const QwenStreamsFigures& s : r.figures.streams)
+    text += fmt::format("{}{} x {:.2f}", text.empty() ? "" : ", ", s.streams,
+                        throughput(r, s) / static_cast<double>(s.streams));
+  if (text.empty()) return {};
+  return fmt::format("streams  {} of real time each; {} at real time; {:.0f} MB at most\n", text,
+                     streams_at_real_time(r), static_cast<double>(r.figures.streams_rss_bytes) * 1e-6);
+}
+
+std::string ablation_table(const Report& r) {
+  if (r.figures.stages.size() < 2) return {};
+  std::string text = fmt::format("\n  {:<34}{:>9}{:>10}{:>9}{:>11}{:>9}{:>9}\n", "ablation, ms (p50)", "prompt",
+                                 "positions", "talker", "predictor", "codec", "frame");
+  for (const QwenStages& s : r.figures.stages)
+    text += fmt::format("  {:<34}{:>9.1f}{:>10}{:>9.2f}{:>11.2f}{:>9.2f}{:>9.2f}\n", s.name, s.prompt.median(),
+                        s.positions, s.talker.median(), s.predictor.median(), s.codec.median(), s.frame.median());
+  return text;
+}
+
+std::string floor_text(const Report& r) {
+  const double frame_ms = r.figures.stages.front().frame.median();
+  std::string text = fmt::format(
+      "floor    {:.1f} ms a frame, codec at the f32 peak: {:.0f} MB of weights at {:.1f} GB/s, {:.2f} GFLOP at {:.0f} "
+      "GFLOP/s; {:.0f} % of a frame's time\n",
+      r.floor.codec_f32_ms, r.cost.weight_bytes * 1e-6, r.limits.read_gb_per_s.all_threads, r.cost.codec_flop * 1e-9,
+      r.limits.f32_gop_per_s.all_threads, 100 * r.floor.codec_f32_ms / frame_ms);
+  if (r.floor.codec_bf16_ms > 0)
+    text += fmt::format("         {:.1f} ms, codec at the bf16 peak: {:.0f} GFLOP/s; {:.0f} %\n", r.floor.codec_bf16_ms,
+                        r.limits.bf16_gop_per_s.all_threads, 100 * r.floor.codec_bf16_ms / frame_ms);
+  return text;
+}
+
+std::string report_text(const Report& r) {
+  const QwenTextFigures& t = r.headline();
+  std::string text =
+      fmt::format("machine  {}, {} cores, {}\nbuild    {} ({}, {}), {}\n", cpu_info().model, cpu_info().logical_cores,
+                  kernels::describe_chosen_target(), version(), commit(), build_type(), compiler());
+  text += fmt::format("model    {}, {}, {} threads\n\n", r.work.checkpoint, r.arguments.precision, r.work.threads);
+  text += port_table(r) + own_table(r) + ablation_table(r);
+  text += fmt::format("\nrtf      {:.4f} ({:.4f} to {:.4f}), {}: time / sound\n", rtf(t, t.wall.median()),
+                      rtf(t, t.wall.min()), rtf(t, t.wall.max()), t.text.name);
+  text += streams_text(r);
+  text += fmt::format("memory   {:.0f} MB at most for one stream; load {:.0f} ms\n",
+                      static_cast<double>(r.figures.peak_rss_bytes) * 1e-6, r.figures.load_ms);
+  return r.arguments.brief ? text : text + floor_text(r);
+}
+
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const Precision precision : kAllPrecisions) names.emplace_back(precision_name(precision));
+  return names;
+}
+
+Status run_bench_qwen_tts(const Arguments& arguments) {
+  SYRINX_TRY(const Report report, measure(arguments));
+  return cli::print(arguments.json ? report_json(report).dump() + "\n" : report_text(report));
+}
+
+}  // namespace
+
+void add_bench_qwen_tts(cli::Command& bench) {
+  auto a = std::make_shared<Arguments>();
+  cli::Command command = bench.add("qwen3-tts", "Time Qwen3-TTS: texts, first sound, frames by stage, streams");
+  command.option("--model", a->model, "A checkpoint; random numbers of the published shapes by default").type("PATH");
+  command.option("--config", a->config, "Which random checkpoint; it is kept in the cache folder")
+      .one_of(random_qwen_names())
+      .show_default();
+  command.option("--voice", a->voice, "Voice of the texts; the checkpoint's default").type("VOICE");
+  command.option("--precision", a->precision, "Arithmetic of talker and code predictor")
+      .one_of(precision_names())
+      .show_default();
+  command.option("--threads", a->threads, "Threads; 0: the default of speak").type("N").show_default();
+  command.option("--runs", a->runs, "Runs of each text and of each number of streams").type("N").show_default();
+  command.option("--texts", a->texts, "Texts of 13, 53 and 115 words").type("A,B,...").show_default();
+  command.option("--word-seconds", a->word_seconds, "Sound for each word of a text").type("S").show_default();
+  command.option("--frames", a->frames, "Frames whose stages are timed").type("N").show_default();
+  command.option("--streams", a->streams, "Numbers of streams that speak together").type("A,B,...").show_default();
+  command.option("--stream-seconds", a->stream_seconds, "Sound of each of them").type("S").show_default();
+  command.flag("--ablations", a->ablations, "Frames in each precision, without draws, behind a long prompt, ...");
+  command.flag("--brief", a->brief, "Only the texts");
+  command.flag("--json", a->json, "One JSON object on one line");
+  command.flag("--no-cache", a->without_cache,
+               "Pack the weights anew and keep them in memory of this process; else as speak does");
+  command.examples(
+      "  syrinx bench qwen3-tts --threads 2\n"
+      "  syrinx bench qwen3-tts --model ./Qwen3-TTS-12Hz-0.6B-CustomVoice --ablations --json");
+  command.run([a] { return run_bench_qwen_tts(*a); });
+}
+
+}  // namespace syrinx::bench

@@ -1,0 +1,364 @@
+#include "bench/suite/qwen_measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/signals.h"
+#include "base/thread_team.h"
+#include "engine/families/families.h"
+#include "engine/families/find_speech_files.h"
+#include "engine/families/qwen_tts/qwen_engine.h"
+#include "engine/families/qwen_tts/qwen_voices.h"
+#include "engine/threads.h"
+#include "models/qwen_tts/codec_decoder.h"
+#include "models/qwen_tts/frame_generator.h"
+#include "nn/runner.h"
+
+namespace syrinx::bench {
+namespace {
+
+constexpr float kAudible = 0.01f;  // of full scale
+constexpr size_t kUncounted = 5;   // frames of the stages
+constexpr size_t kLongPrompt = 6;  // times the longest text: about 700 tokens
+constexpr double kFrameSeconds = 0.08;
+constexpr size_t kLeastChunks = 5;  // that are counted
+
+tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "stopped while measuring; no figure is complete"); }
+
+// One text.
+struct Spoken {
+  double wall_ms = 0, first_byte_ms = 0, playable_ms = 0, audible_ms = 0;
+  SpeechStatistics statistics;
+};
+
+// Pieces of so many seconds, rounded to frames.
+SpeakOptions options_for(const QwenWork& work, double piece_seconds, uint64_t seed) {
+  SpeakOptions options;
+  options.voice = work.voice;
+  options.seed = seed;
+  options.knobs.set("max_seconds", std::clamp(std::round(piece_seconds / kFrameSeconds), 1.0, 7500.0) * kFrameSeconds);
+  return options;
+}
+
+Result<Spoken> speak(SpeechEngine& engine, const char* text, const SpeakOptions& options) {
+  SYRINX_TRY(const auto session, engine.start(options));
+  Spoken spoken;
+  const Stopwatch watch;
+  SYRINX_TRY_VOID(session->speak(text));
+  bool is_audible = false;
+  for (SpeechChunk chunk;;) {
+    SYRINX_TRY(const bool more, session->next(chunk));
+    const double now_ms = watch.elapsed_ms(), start_ms = 1e3 * chunk.start_s;
+    if (!more) break;
+    if (cancel_requested()) return stopped();
+    if (spoken.first_byte_ms == 0) spoken.first_byte_ms = now_ms;
+    spoken.playable_ms = std::max(spoken.playable_ms, now_ms - start_ms);
+    if (is_audible) continue;
+    const auto loud = std::ranges::find_if(chunk.samples, [](float sample) { return std::fabs(sample) >= kAudible; });
+    is_audible = loud != chunk.samples.end();
+    const double offset_ms = 1e3 * static_cast<double>(loud - chunk.samples.begin()) / engine.rate_hz();
+    spoken.audible_ms = std::max(now_ms, spoken.first_byte_ms + start_ms) + offset_ms;
+  }
+  spoken.wall_ms = watch.elapsed_ms();
+  spoken.statistics = session->statistics();
+  return spoken;
+}
+
+double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+Result<QwenTextFigures> measure_text(QwenEngine& engine, const QwenWork& work, const SpokenText& text) {
+  QwenTextFigures figures;
+  figures.text = text;
+  SYRINX_TRY(const Spoken probe, speak(engine, text.text, options_for(work, kFrameSeconds, 0)));
+  figures.pieces = std::max<size_t>(probe.statistics.pieces, 1);
+  const double piece_seconds =
+      work.word_seconds * static_cast<double>(text.words) / static_cast<double>(figures.pieces);
+  for (size_t run = 0; run < work.runs; ++run) {
+    const qwen_tts::FramePool::Times before = engine.times();
+    SYRINX_TRY(const Spoken spoken, speak(engine, text.text, options_for(work, piece_seconds, run)));
+    const qwen_tts::FramePool::Times& after = engine.times();
+    figures.wall.add(spoken.wall_ms);
+    figures.first_byte.add(spoken.first_byte_ms);
+    figures.playable.add(spoken.playable_ms);
+    figures.audible.add(spoken.audible_ms);
+    figures.prefill.add(ms(after.prompts_ns - before.prompts_ns));
+    figures.generate.add(ms(after.frames_ns - before.frames_ns));
+    figures.decode.add(ms(after.codec_ns - before.codec_ns));
+    figures.audio_seconds += spoken.statistics.audio_seconds / static_cast<double>(work.runs);
+    figures.frames += static_cast<double>(after.decoded - before.decoded) / static_cast<double>(work.runs);
+  }
+  figures.rss_bytes = current_rss_bytes();
+  for (Times* const times : {&figures.wall, &figures.first_byte, &figures.playable, &figures.audible, &figures.prefill,
+                             &figures.generate, &figures.decode})
+    times->sort();
+  return figures;
+}
+
+// Sessions of so many threads that begin together.
+Result<double> step_of(QwenEngine& engine, const QwenWork& work, size_t streams, size_t run) {
+  std::vector<Status> failures(streams);
+  const qwen_tts::FramePool::Times before = engine.times();
+  const Stopwatch watch;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t n = 0; n < streams; ++n)
+      threads.emplace_back([&engine, &work, &failures, run, streams, n] {
+        const SpeakOptions options = options_for(work, work.stream_seconds, run * streams + n);
+        const Result<Spoken> spoken = speak(engine, kSpokenTexts.front().text, options);
+        if (!spoken) failures[n] = tl::unexpected(spoken.error());
+      });
+  }
+  const double wall_ms = watch.elapsed_ms();
+  for (Status& failure : failures) SYRINX_TRY_VOID(std::move(failure));
+  const qwen_tts::FramePool::Times& after = engine.times();
+  const auto frames = static_cast<double>(after.decoded - before.decoded) / static_cast<double>(streams);
+  return (wall_ms - ms(after.prompts_ns - before.prompts_ns)) / std::max(frames, 1.0);
+}
+
+Status measure_engine(const QwenWork& work, QwenFigures& figures) {
+  SpeechEngineOptions options;
+  SYRINX_TRY(options.files, find_speech_files(work.checkpoint, ""));
+  if (options.files.family != find_speech_family("qwen-tts"))
+    return fail(Code::kUnsupported, "'{}' is no checkpoint of Qwen3-TTS; give the folder of one with --model",
+                work.checkpoint);
+  options.precision = work.precision;
+  options.threads = work.threads;
+  options.cache_folder = work.cache_folder;
+  options.first_voice = work.voice;
+  options.compute = std::make_shared<Compute>();
+  SYRINX_TRY(const std::shared_ptr<SpeechEngine> loaded, QwenEngine::load(std::move(options)));
+  auto& engine = static_cast<QwenEngine&>(*loaded);
+  figures.load_ms = engine.load_ms();
+  for (const SpokenText& text : work.texts) {
+    SYRINX_TRY(QwenTextFigures each, measure_text(engine, work, text));
+    figures.texts.push_back(std::move(each));
+  }
+  figures.peak_rss_bytes = peak_rss_bytes();
+  for (const size_t streams : work.streams) {
+    QwenStreamsFigures each{.streams = streams, .step = {}};
+    for (size_t run = 0; run < work.runs; ++run) {
+      SYRINX_TRY(const double step_ms, step_of(engine, work, streams, run));
+      each.step.add(step_ms);
+    }
+    each.step.sort();
+    figures.streams.push_back(std::move(each));
+  }
+  figures.streams_rss_bytes = peak_rss_bytes();
+  return {};
+}
+
+// Stages of one loaded model.
+class Stages {
+ public:
+  Stages(std::shared_ptr<const QwenModel> model, const QwenWork& work, ThreadTeam& team)
+      : model_(std::move(model)), work_(work), runner_(team), settings_{.draws = model_->generation()} {
+    settings_.draws.max_frames = work_.frames + kUncounted;
+  }
+
+  // A text so many times.
+  Result<qwen_tts::Prompt> prompt(size_t times, bool text_first) const;
+  qwen_tts::SpeechSettings settings() const { return settings_; }
+  Status measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts::SpeechSettings& settings,
+                 QwenFigures& figures);
+  // The codes of the last frames, again and again, so many at a time.
+  Status measure_chunk(size_t chunk, QwenFigures& figures);
+
+ private:
+  const std::shared_ptr<const QwenModel> model_;
+  const QwenWork& work_;
+  nn::Runner runner_;
+  qwen_tts::SpeechSettings settings_;
+  std::vector<int32_t> codes_;  // [frames, codebooks]
+};
+
+Result<qwen_tts::Prompt> Stages::prompt(size_t times, bool text_first) const {
+  const qwen_tts::Config& config = model_->config();
+  std::string text;
+  for (size_t i = 0; i < times; ++i) text += kSpokenTexts[times > 1 ? 2 : 0].text + std::string(" ");
+  SYRINX_TRY(const std::vector<int32_t> ids, model_->tokenizer().encode(text));
+  const std::vector<float> voice(config.kind == qwen_tts::Kind::kBase ? config.talker.width : 0, 0.02f);
+  std::string speaker;
+  if (config.kind == qwen_tts::Kind::kCustomVoice) speaker = default_qwen_voice(config, model_->checkpoint().folder());
+  return qwen_tts::make_prompt(
+      config,
+      {.role = model_->tokenizer().role(), .text = ids, .speaker = speaker, .voice = voice, .text_first = text_first});
+}
+
+Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts::SpeechSettings& settings,
+                       QwenFigures& figures) {
+  SYRINX_TRY(const auto generator, qwen_tts::FrameGenerator::make(model_->weights(), runner_));
+  SYRINX_TRY(auto stream, generator->make_stream(generator->positions_for(prompt, settings)));
+  qwen_tts::CodecDecoder decoder(model_->codec(), runner_);
+  qwen_tts::CodecDecoderState state = decoder.make_state();
+  std::vector<float> samples(decoder.config().frame_samples());
+  QwenStages stages;
+  stages.name = std::move(name);
+  stages.positions = prompt.positions.size();
+  const Stopwatch prompt_watch;
+  SYRINX_TRY_VOID(generator->begin(stream, std::move(prompt), settings));
+  while (!generator->read_prompt(stream)) continue;
+  stages.prompt.add(prompt_watch.elapsed_ms());
+  Stopwatch watch;
+  double talker_ms = 0;
+  generator->set_probe([&](std::string_view stage, View<const float, 2>) {
+    if (stage == "scores") talker_ms = watch.elapsed_ms();
+  });
+  codes_.clear();
+  qwen_tts::FrameStream* const pointer = &stream;
+  for (size_t frame = 0; frame < work_.frames + kUncounted; ++frame) {
+    if (cancel_requested()) return stopped();
+    watch.restart();
+    generator->step({&pointer, 1});
+    const double made_ms = watch.elapsed_ms();
+    if (stream.end() != qwen_tts::End::kNone) break;
+    const std::span<const int32_t> codes = stream.codes();
+    decoder.decode(state, {codes.data(), {1, codes.size()}}, samples);
+    const double decoded_ms = watch.elapsed_ms();
+    codes_.insert(codes_.end(), codes.begin(), codes.end());
+    if (frame < kUncounted) continue;
+    stages.talker.add(talker_ms);
+    stages.predictor.add(made_ms - talker_ms);
+    stages.codec.add(decoded_ms - made_ms);
+    stages.frame.add(decoded_ms);
+  }
+  if (stages.frame.empty())
+    return fail(Code::kUnsupported, "the checkpoint ends a text after fewer than {} frames; its stages cannot be timed",
+                kUncounted + 1);
+  for (const float sample : samples) {
+    const double size = std::fabs(static_cast<double>(sample));
+    // Not std::max, which would pass over a NaN.
+    if (!(size <= figures.peak_sample)) figures.peak_sample = size;
+  }
+  for (Times* const times : {&stages.talker, &stages.predictor, &stages.codec, &stages.frame}) times->sort();
+  figures.stages.push_back(std::move(stages));
+  return {};
+}
+
+Status Stages::measure_chunk(size_t chunk, QwenFigures& figures) {
+  qwen_tts::CodecDecoder decoder(model_->codec(), runner_, 1, chunk);
+  qwen_tts::CodecDecoderState state = decoder.make_state();
+  const size_t codebooks = model_->config().codebooks, frames = codes_.size() / codebooks;
+  std::vector<float> samples(chunk * decoder.config().frame_samples());
+  QwenChunkFigures each{.frames = chunk, .codec = {}};
+  std::vector<int32_t> codes(chunk * codebooks);
+  for (size_t pass = 0; pass <= std::max(frames / chunk, kLeastChunks); ++pass) {
+    if (cancel_requested()) return stopped();
+    for (size_t i = 0; i < codes.size(); ++i) codes[i] = codes_[(pass * codes.size() + i) % codes_.size()];
+    const Stopwatch watch;
+    decoder.decode(state, {codes.data(), {chunk, codebooks}}, samples);
+    if (pass > 0) each.codec.add(watch.elapsed_ms() / static_cast<double>(chunk));
+  }
+  each.codec.sort();
+  figures.chunks.push_back(std::move(each));
+  return {};
+}
+
+// The same precision with something else changed.
+Status measure_ablations(Stages& stages, QwenFigures& figures) {
+  qwen_tts::SpeechSettings likeliest = stages.settings();
+  likeliest.draws.talker.samples = likeliest.draws.predictor.samples = false;
+  SYRINX_TRY(qwen_tts::Prompt prompt, stages.prompt(1, true));
+  SYRINX_TRY_VOID(stages.measure("the likeliest codes, no draws", std::move(prompt), likeliest, figures));
+  qwen_tts::SpeechSettings without_penalty = stages.settings();
+  without_penalty.draws.penalty = 1.0f;
+  SYRINX_TRY(prompt, stages.prompt(1, true));
+  SYRINX_TRY_VOID(stages.measure("no penalty", std::move(prompt), without_penalty, figures));
+  SYRINX_TRY(prompt, stages.prompt(1, false));
+  SYRINX_TRY_VOID(stages.measure("text beside the sound", std::move(prompt), stages.settings(), figures));
+  SYRINX_TRY(prompt, stages.prompt(kLongPrompt, true));
+  return stages.measure("a long prompt", std::move(prompt), stages.settings(), figures);
+}
+
+Status measure_stages(const QwenWork& work, QwenFigures& figures) {
+  ThreadTeam packers(default_threads());
+  ThreadTeam team(work.threads);
+  const auto of_precision = [&](Precision precision, const std::string& cache, bool is_first) -> Status {
+    SYRINX_TRY(const auto model,
+               QwenModel::load(work.checkpoint, {.precision = precision, .cache_folder = cache, .team = &packers}));
+    Stages stages(model, work, team);
+    SYRINX_TRY(qwen_tts::Prompt prompt, stages.prompt(1, true));
+    SYRINX_TRY_VOID(stages.measure(precision_name(precision), std::move(prompt), stages.settings(), figures));
+    if (!is_first) return {};
+    figures.config = model->config();
+    figures.codec = model->codec()->config;
+    figures.codec_reads_bf16 = qwen_tts::reads_bf16(*model->codec());
+    for (const size_t chunk : {1, 2, 4, 8}) SYRINX_TRY_VOID(stages.measure_chunk(chunk, figures));
+    return work.ablations ? measure_ablations(stages, figures) : Status();
+  };
+  SYRINX_TRY_VOID(of_precision(work.precision, work.cache_folder, true));
+  if (!work.ablations) return {};
+  for (const Precision precision : kAllPrecisions)
+    if (precision != work.precision) SYRINX_TRY_VOID(of_precision(precision, "", false));
+  return {};
+}
+
+double stack_weights(const qwen_tts::TransformerConfig& t) {
+  const size_t queries = t.heads * t.head_size, keys = t.key_heads * t.head_size;
+  return static_cast<double>(t.layers * t.width * (2 * queries + 2 * keys + 3 * t.hidden));
+}
+
+// Scales and what stays wider are not counted: what is read may be more, never less.
+double bytes_of(Precision precision) {
+  switch (precision) {
+    case Precision::kF32: return 4;
+    case Precision::kBf16: return 2;
+    case Precision::kInt8: return 1;
+    case Precision::kInt4: return 0.5;
+  }
+  return 4;
+}
+
+}  // namespace
+
+Result<QwenFigures> measure_qwen(const QwenWork& work) {
+  QwenFigures figures;
+  SYRINX_TRY_VOID(measure_engine(work, figures));
+  if (work.frames > 0) SYRINX_TRY_VOID(measure_stages(work, figures));
+  return figures;
+}
+
+QwenFrameCost qwen_frame_cost(const qwen_tts::Config& config, const qwen_tts::CodecDecoderConfig& codec,
+                              Precision precision) {
+  const auto product = [](auto... sizes) { return (static_cast<double>(sizes) * ...); };
+  const size_t passes = config.codebooks - 1, predictor = config.predictor.width;
+  double pass = stack_weights(config.predictor) + product(config.predictor_codes, predictor);
+  if (config.projects_predictor()) pass += product(config.talker.width, predictor);
+  const double narrow = bytes_of(precision == Precision::kInt4 ? Precision::kInt8 : precision);  // weights.h
+  QwenFrameCost cost;
+  cost.weight_bytes = bytes_of(precision) * stack_weights(config.talker) +
+                      narrow * (product(config.vocabulary, config.talker.width) + static_cast<double>(passes) * pass);
+  const qwen_tts::CodecTransformer& t = codec.transformer;
+  const size_t queries = t.heads * t.head_size, keys = t.key_heads * t.head_size;
+  double macs = product(3, codec.codebook_dim, codec.latent) + product(2, codec.latent, t.width) +
+                product(t.layers, t.width, 2 * queries + 2 * keys + 3 * t.hidden);
+  size_t rows = 1, channels = codec.width;
+  for (const size_t ratio : codec.ratios) {
+    macs += product(rows, ratio, codec.latent, codec.latent);
+    rows *= ratio;
+    macs += product(rows, codec.latent, 8 * codec.latent + 7);
+  }
+  macs += product(rows, 7, codec.latent, channels);
+  for (const size_t rate : codec.rates) {
+    macs += product(rows, channels, channels / 2, 2 * rate);
+    rows *= rate;
+    channels /= 2;
+    macs += product(3 * rows, 8, channels, channels);
+  }
+  cost.codec_flop = 2 * (macs + product(rows, 7, channels));
+  return cost;
+}
+
+QwenFrameFloor qwen_frame_floor(const QwenFrameCost& cost, const kernels::MachineLimits& limits) {
+  const double read_ms = cost.weight_bytes / (limits.read_gb_per_s.all_threads * 1e6);
+  const double f32 = limits.f32_gop_per_s.all_threads, bf16 = limits.bf16_gop_per_s.all_threads;
+  return {.codec_f32_ms = read_ms + cost.codec_flop / (f32 * 1e6),
+          .codec_bf16_ms = bf16 > 0 ? read_ms + cost.codec_flop / (bf16 * 1e6) : 0};
+}
+
+}  // namespace syrinx::bench
