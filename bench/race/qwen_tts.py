@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Races Qwen3-TTS 0.6B against gabriele-mastrapasqua/qwen3-tts, a port in C, on one checkpoint of random numbers, in turns, in one run.
+
+  python3 bench/race/qwen_tts.py                       # the peer from its mirror, built with `make blas`
+  python3 bench/race/qwen_tts.py --peer FOLDER --precisions int8,int4 --threads 1,2 --runs 9
+
+The peer is a checkout (--peer FOLDER: built there unless qwen_tts is in it), or what --mirror, a git directory, has at --commit.  It needs
+a C compiler and OpenBLAS; --make gives its Makefile more, say "EXTRA_CFLAGS=-I... LDLIBS=...".  --model is a folder of CustomVoice that
+never ends its speech; without it `syrinx bench qwen3-tts` makes one in its cache, as it does by itself.
+
+Both speak so many frames of one text, by one speaker, each run in a process of its own, a run of each racer at a time.  Time is from the
+prompt to the last sample, loading left out, divided by the sound; it has prompt, frames and codec in it.  The peer's is what it prints,
+its codec beside its frames as it is by default; both are held to as many processors as they have threads.  First sound is the peer's with chunks of one frame (--stream --stream-chunk 1), in runs of
+their own.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from machine import machine
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT, WORDS = "The quick brown fox jumps over the lazy dog near the river bank.", 13
+FRAME_S = 0.08
+LEAST_FRAMES, LEAST_RUNS = 100, 5
+FLAGS = ("avx512_bf16", "avx512bf16"), ("avx512_vnni", "avx512vnni"), ("avx512vl", "avx512")
+
+
+def run(command, **more):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    if done.returncode:
+        sys.exit(f"'{' '.join(str(word) for word in command)[:200]}' failed: {done.stdout[-1500:]}")
+    return done.stdout
+
+
+def best_simd():
+    """The widest of its Makefile's builds that this processor runs."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return next((build for flag, build in FLAGS if flag in flags), "auto")
+
+
+def unpack(mirror, commit, folder):
+    """A mirror may lack its large files: code alone is taken."""
+    git = ["git", f"--git-dir={mirror}"]
+    names = run([*git, "ls-tree", "--name-only", commit]).split("\n")
+    wanted = [name for name in names if re.search(r"\.(c|h)$", name) or name in ("Makefile", "third_party", "vendor")]
+    if "Makefile" not in wanted:
+        sys.exit(f"{mirror} has no Makefile at {commit}")
+    archive = folder / "peer.tar"
+    run([*git, "archive", "-o", archive, commit, "--", *wanted])
+    run(["tar", "xf", archive, "-C", folder])
+    archive.unlink()
+    return run([*git, "rev-parse", commit]).strip()
+
+
+def get_peer(args, folder):
+    """Its program, and what it is."""
+    if args.peer:
+        folder = args.peer
+        commit = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    else:
+        commit = unpack(args.mirror, args.commit, folder)
+    program = folder / "qwen_tts"
+    how = "as it was found"
+    if not program.is_file():
+        how = f"make blas SIMD={args.simd} {args.make}".strip()
+        run(["make", "-C", folder, "-j2", "blas", f"SIMD={args.simd}", *shlex.split(args.make)])
+    return program.resolve(), f"qwen3-tts (C) {commit[:12] or 'of an unknown commit'}, {how}"
+
+
+def figure(pattern, text):
+    found = re.search(pattern, text)
+    if not found:
+        sys.exit(f"the peer printed no '{pattern}': {text[-800:]}")
+    return float(found[1])
+
+
+def cores(threads):
+    """As many processors as threads: the peer's codec has a thread of its own."""
+    return ["taskset", "-c", f"0-{threads - 1}"]
+
+
+class Peer:
+    def __init__(self, program, args, precision, threads):
+        self.name = f"C {precision}"
+        self.command = [*cores(threads), program, "-d", args.model, "-t", TEXT, "-s", "ryan", "-l", "english", "-j", threads]
+        self.command += [] if precision == "bf16" else [f"--{precision}"]
+        self.frames = args.frames
+
+    def speak(self, seed, frames, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            return run([*self.command, "-m", frames, "--seed", seed, "-o", f"{folder}/out.wav", *more])
+
+    def measure(self, seed):
+        said = self.speak(seed, self.frames)
+        frames = figure(r"Generated (\d+) frames", said)
+        talker, predictor = figure(r"Talker step: .*?\(([\d.]+) ms/f", said), figure(r"Code Predictor: .*?\(([\d.]+) ms/f", said)
+        seconds = figure(r"generated in ([\d.]+)s", said)  # to 0.1 s
+        streamed = self.speak(seed, 6, "--stream", "--stream-chunk", "1")
+        return {"frames": frames, "time / sound": seconds / (frames * FRAME_S), "frame, ms": talker + predictor,
+                "codec, ms": figure(r"Speech decoder: (\d+) ms", said) / frames, "prompt, ms": figure(r"Prefill: (\d+) ms", said),
+                "first sound, ms": figure(r"TTFA: (\d+) ms", streamed)}
+
+
+class Syrinx:
+    def __init__(self, args, precision, threads):
+        self.name = f"syrinx {precision}"
+        self.command = [*cores(threads), args.syrinx, "bench", "qwen3-tts", "--model", args.model, "--voice", "ryan", "--precision", precision, "--threads", threads,
+                        "--brief", "--texts", "short", "--runs", "1", "--word-seconds", f"{args.frames * FRAME_S / WORDS:.6f}", "--json"]
+        self.build = ""
+
+    def measure(self, _seed):
+        printed = json.loads(run(self.command).strip().split("\n")[-1])
+        self.build = printed["build"]
+        text = printed["texts"][0]
+        return {"frames": text["frames"], "time / sound": printed["rtf"], "frame, ms": text["generate_ms"]["median"] / text["frames"],
+                "codec, ms": text["decode_ms"]["median"] / text["frames"], "prompt, ms": text["prefill_ms"]["median"],
+                "first sound, ms": printed["first_audio_ms"]}
+
+
+def race(args, program, threads):
+    racers = [Peer(program, args, precision, threads) for precision in args.precisions.split(",")]
+    racers += [Syrinx(args, precision, threads) for precision in args.ours.split(",")]
+    found = {racer.name: {} for racer in racers}
+    for seed in range(args.runs + 1):
+        for racer in racers:
+            measured = racer.measure(seed + 1)
+            if abs(measured["frames"] - args.frames) > 0:
+                sys.exit(f"{racer.name} made {measured['frames']:.0f} frames, not {args.frames}: no race; give a checkpoint that never ends its speech")
+            for name, value in measured.items():
+                if seed > 0:  # the first finds cold files, and keeps packed weights
+                    found[racer.name].setdefault(name, []).append(value)
+    return found, next(racer.build for racer in racers if isinstance(racer, Syrinx))
+
+
+def report(found, threads, args):
+    print(f"\n{threads} thread{'s' * (threads > 1)}, {args.frames} frames, n = {args.runs}: median (least to most)")
+    names = [name for name in next(iter(found.values())) if name != "frames"]
+    print("| racer | " + " | ".join(names) + " |\n| --- |" + " --- |" * len(names))
+    for racer, figures in found.items():
+        cells = []
+        for name in names:
+            values, digits = figures[name], 3 if name == "time / sound" else 1
+            cells.append(f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})")
+        print(f"| {racer} | " + " | ".join(cells) + " |")
+    medians = {racer: statistics.median(figures["time / sound"]) for racer, figures in found.items()}
+    best = min((racer for racer in medians if racer.startswith("C ")), key=medians.get)
+    for racer in medians:
+        if racer.startswith("syrinx"):
+            print(f"{racer}: {medians[best] / medians[racer]:.2f} times as fast as {best}, the peer's fastest here")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", type=pathlib.Path, help="a checkout of the peer")
+    parser.add_argument("--mirror", type=pathlib.Path, help="git directory of the peer, when there is no --peer")
+    parser.add_argument("--commit", default="HEAD", help="of the mirror (default HEAD)")
+    parser.add_argument("--simd", default=best_simd(), help="build of the peer's Makefile (default: the widest that runs here)")
+    parser.add_argument("--make", default="", help="more for the peer's make")
+    parser.add_argument("--syrinx", type=pathlib.Path, default=ROOT / "build/release/syrinx", help="the built binary")
+    parser.add_argument("--model", type=pathlib.Path, help="CustomVoice of random numbers")
+    parser.add_argument("--precisions", default="int8", help="of the peer, bf16, int8, int4, with commas (default int8)")
+    parser.add_argument("--ours", default="int8", help="of Syrinx, f32, bf16, int8, int4, with commas (default int8)")
+    parser.add_argument("--threads", default="2", help="with commas (default 2)")
+    parser.add_argument("--frames", type=int, default=125, help=f"of each run, {LEAST_FRAMES} or more (default 125: ten seconds)")
+    parser.add_argument("--runs", type=int, default=5, help=f"that count, {LEAST_RUNS} or more (default 5)")
+    args = parser.parse_args()
+    if args.frames < LEAST_FRAMES or args.runs < LEAST_RUNS:
+        parser.error(f"a race has {LEAST_FRAMES} frames and {LEAST_RUNS} runs at least")
+    if not args.peer and not args.mirror:
+        found = sorted((ROOT.parent / ".mirror").glob("gabriele-mastrapasqua+qwen3-tts/*/HEAD"))
+        args.mirror = found[0].parent if found else parser.error("give the peer's checkout with --peer, or its git directory with --mirror")
+    return args
+
+
+def main():
+    args = parse()
+    print(machine())
+    if args.model is None:
+        command = [args.syrinx, "bench", "qwen3-tts", "--brief", "--texts", "short", "--runs", "1", "--word-seconds", "0.01", "--json"]
+        args.model = json.loads(run(command).strip().split("\n")[-1])["checkpoint"]
+    with tempfile.TemporaryDirectory() as folder:
+        program, peer = get_peer(args, pathlib.Path(folder))
+        print(f"{peer}\nload average {os.getloadavg()[0]:.1f}", flush=True)
+        for threads in (int(each) for each in args.threads.split(",")):
+            found, build = race(args, program, threads)
+            report(found, threads, args)
+        print(f"syrinx {build}; load average {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
