@@ -201,9 +201,13 @@ Status read_all(syrinx::TextReading& reading, std::string_view text, syrinx_sent
 
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
   if (to == nullptr) return;
-  const syrinx_statistics facts{sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,  from.compute_ms,
-                                from.audio_seconds,        from.rtf(),          from.pieces,    from.dropped_characters,
-                                from.unknown_phonemes,     from.limited_pieces, from.waiting_ms};
+  using enum syrinx::FinishReason;
+  const auto& ends = from.finished;
+  const syrinx_statistics facts{
+      sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,   from.compute_ms,
+      from.audio_seconds,        from.rtf(),          from.pieces,     from.dropped_characters,
+      from.unknown_phonemes,     ends.of(kLength),    from.waiting_ms, ends.of(kSilence),
+      ends.of(kRepeats),         from.retried_pieces};
   write_facts(facts, to);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "cli/text_feed.h"
 #include "engine/families/default_models.h"
 #include "engine/families/find_speech_files.h"
+#include "engine/speech/finish_reason.h"
 #include "engine/speech/speech_family.h"
 #include "engine/speech/speech_files.h"
 #include "store/paths.h"
@@ -147,6 +149,14 @@ class TimesFile {
   To to_ = To::kNowhere;
 };
 
+const char* finish_reason(const Statistics& statistics) {
+  FinishCounts finished;
+  finished.add(FinishReason::kLength, statistics.limited_pieces);
+  finished.add(FinishReason::kSilence, statistics.silent_pieces);
+  finished.add(FinishReason::kRepeats, statistics.repeating_pieces);
+  return finish_reason_name(finished.worst());
+}
+
 std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& facts, const Statistics& statistics) {
   Json json;
   json.set("model", facts.model);
@@ -158,6 +168,8 @@ std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& 
   json.set("total_ms", statistics.total_ms);
   json.set("audio_seconds", statistics.audio_seconds);
   json.set("rtf", statistics.rtf);
+  json.set("finish_reason", finish_reason(statistics));
+  json.set("retried_pieces", statistics.retried_pieces);
   json.set("peak_rss_bytes", static_cast<int64_t>(peak_rss_bytes()));
   return json.dump() + "\n";
 }
@@ -174,9 +186,15 @@ Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const s
                        statistics.dropped_characters));
     if (statistics.unknown_phonemes > 0)
       note(fmt::format("note: {} phonemes are not in the alphabet and were left out", statistics.unknown_phonemes));
-    if (statistics.limited_pieces > 0)
-      note(fmt::format("note: {} of {} chunks of the text were cut at their limit of time; try another --seed",
-                       statistics.limited_pieces, statistics.pieces));
+    for (const auto& [pieces, why] : {std::pair(statistics.limited_pieces, "at their limit of time"),
+                                      {statistics.silent_pieces, "since the model was silent and did not end them"},
+                                      {statistics.repeating_pieces, "since the model repeated itself"}})
+      if (pieces > 0)
+        note(fmt::format("note: {} of {} chunks of the text were cut {}; try another --seed", pieces, statistics.pieces,
+                         why));
+    if (statistics.retried_pieces > 0)
+      note(fmt::format("note: {} of {} chunks of the text were spoken once more with other draws",
+                       statistics.retried_pieces, statistics.pieces));
   }
   if (arguments.json) {
     const std::string line = figures(arguments, facts, statistics);

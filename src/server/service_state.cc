@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "engine/speech/finish_reason.h"
 #include "kernels/describe_targets.h"
 #include "server/decode/request.h"
 #include "server/openai/chat_request.h"
@@ -169,8 +170,15 @@ void Service::begin_model_counters(const std::string& id, ModuleKind kind) {
   metrics_.begin("syrinx_queue_delay_seconds", {{"model", id}});
   metrics_.begin("syrinx_audio_seconds_total", {{"model", id}, {"direction", speaks ? "out" : "in"}});
   if (!speaks) return metrics_.begin("syrinx_time_to_first_word_seconds", {{"model", id}});
-  for (const char* reason : {"cancelled", "eos", "error", "limit"})
+  for (const char* reason : {"cancelled", "error"})
     metrics_.begin("syrinx_generation_stopped_total", {{"reason", reason}});
+  for (const FinishReason reason : kFinishReasons) {
+    const char* const name = finish_reason_name(reason);
+    metrics_.begin("syrinx_generation_stopped_total", {{"reason", name}});
+    if (reason != FinishReason::kSpoken)
+      metrics_.begin("syrinx_speech_pieces_cut_total", {{"model", id}, {"reason", name}});
+  }
+  metrics_.begin("syrinx_speech_pieces_retried_total", {{"model", id}});
   metrics_.begin("syrinx_time_to_first_audio_seconds", {{"model", id}});
   metrics_.begin("syrinx_compute_seconds_total", {{"model", id}});
 }

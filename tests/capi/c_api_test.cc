@@ -251,6 +251,7 @@ TEST(CApi, SpeaksWithPocketTts) {
   options.eos_threshold = 1e6f;
   hello(options);
   EXPECT_EQ(statistics.limited_pieces, 1u);
+  EXPECT_EQ(statistics.silent_pieces + statistics.repeating_pieces + statistics.retried_pieces, 0u);
 
   // By name, which goes before the field; the family's ranges and names hold.
   options = pocket_voice();

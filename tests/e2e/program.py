@@ -17,7 +17,7 @@ BINARY = os.environ["SYRINX_BINARY"]
 DATA = pathlib.Path(os.environ["SYRINX_TEST_DATA"])
 TINY = ["--model", str(DATA / "kokoro/tiny.onnx"), "--voice", str(DATA / "kokoro/tiny_voice.bin"), "--phonemes"]
 FIGURES = ["model", "voice", "precision", "threads", "load_ms", "first_audio_ms", "total_ms", "audio_seconds", "rtf",
-           "peak_rss_bytes"]
+           "finish_reason", "retried_pieces", "peak_rss_bytes"]
 
 
 def tiny_whisper(folder):

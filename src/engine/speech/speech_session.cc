@@ -191,7 +191,8 @@ void SpeechSession::account(const SpeechStatistics& more) {
   statistics_.pieces += more.pieces;
   statistics_.dropped_characters += more.dropped_characters;
   statistics_.unknown_phonemes += more.unknown_phonemes;
-  statistics_.limited_pieces += more.limited_pieces;
+  statistics_.retried_pieces += more.retried_pieces;
+  statistics_.finished.add(more.finished);
 }
 
 }  // namespace syrinx

@@ -24,6 +24,7 @@
 #include "base/due.h"
 #include "base/result.h"
 #include "engine/knobs.h"
+#include "engine/speech/finish_reason.h"
 
 namespace syrinx {
 
@@ -61,7 +62,8 @@ struct SpeechStatistics {
   size_t pieces = 0;              // of text: Kokoro's pieces, Pocket TTS's chunks
   size_t dropped_characters = 0;  // of the text: emoji, other scripts
   size_t unknown_phonemes = 0;    // outside Kokoro's alphabet, left out
-  size_t limited_pieces = 0;      // of Pocket TTS: cut at their limit of time, before the model ended them
+  size_t retried_pieces = 0;      // spoken once more, since they were cut before much of them was heard
+  FinishCounts finished = {};     // pieces by what ended them, where the model tells
 
   double rtf() const { return audio_seconds > 0 ? compute_ms / 1000.0 / audio_seconds : 0.0; }
 };

@@ -62,6 +62,8 @@ const std::vector<Metrics::Family>& families() {
       {"syrinx_audio_seconds_total", Kind::kCounter, "Seconds of sound that went out or came in."},
       {"syrinx_compute_seconds_total", Kind::kCounter, "Seconds that speaking took; over those of sound: how fast."},
       {"syrinx_generation_stopped_total", Kind::kCounter, "Texts that have been spoken, by what ended them."},
+      {"syrinx_speech_pieces_cut_total", Kind::kCounter, "Pieces of texts that their model did not end, by what did."},
+      {"syrinx_speech_pieces_retried_total", Kind::kCounter, "Pieces of texts that were spoken once more."},
       {"syrinx_model_loaded", Kind::kGauge, "Whether a model is in memory."},
       {"syrinx_model_loads_total", Kind::kCounter, "How often a model was loaded."},
       {"syrinx_model_unloads_total", Kind::kCounter, "How often an idle model was unloaded."},

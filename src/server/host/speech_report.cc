@@ -26,7 +26,7 @@ const char* reason_of(const SpeechOutcome& speech) {
 
 }  // namespace
 
-const char* stop_reason(const SpeechStatistics& statistics) { return statistics.limited_pieces > 0 ? "limit" : "eos"; }
+const char* stop_reason(const SpeechStatistics& statistics) { return finish_reason_name(statistics.finished.worst()); }
 
 void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   const char* const reason = reason_of(speech);
@@ -34,6 +34,12 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   reports.metrics.add("syrinx_audio_seconds_total", {{"model", speech.model}, {"direction", "out"}},
                       speech.statistics.audio_seconds);
   reports.metrics.add("syrinx_compute_seconds_total", {{"model", speech.model}}, speech.statistics.compute_ms / 1000);
+  for (const FinishReason why : {FinishReason::kLength, FinishReason::kSilence, FinishReason::kRepeats})
+    if (const size_t cut = speech.statistics.finished.of(why); cut > 0)
+      reports.metrics.add("syrinx_speech_pieces_cut_total",
+                          {{"model", speech.model}, {"reason", finish_reason_name(why)}}, static_cast<double>(cut));
+  reports.metrics.add("syrinx_speech_pieces_retried_total", {{"model", speech.model}},
+                      static_cast<double>(speech.statistics.retried_pieces));
   if (speech.statistics.audio_seconds > 0)
     reports.metrics.observe("syrinx_queue_delay_seconds", {{"model", speech.model}},
                             speech.statistics.waiting_ms / 1000);
@@ -45,6 +51,8 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   line->set("first_audio_ms", was_heard ? milliseconds(speech.first_audio_s) : Json());
   line->set("engine_first_audio_ms", was_heard ? milliseconds(speech.statistics.first_audio_ms / 1000) : Json());
   line->set("compute_ms", milliseconds(speech.statistics.compute_ms / 1000));
+  if (const size_t cut = speech.statistics.finished.cut(); cut > 0) line->set("cut_pieces", cut);
+  if (const size_t retried = speech.statistics.retried_pieces; retried > 0) line->set("retried_pieces", retried);
   if (!speech.ignored.empty()) line->set("ignored", Json::Array(speech.ignored.begin(), speech.ignored.end()));
   reports.log->write(line->dump());
 }

@@ -23,8 +23,7 @@ struct SpeechOutcome {
   SpeechStatistics statistics = {};
 };
 
-// The end of a spoken text, for metrics, log and client: "limit" where a piece was cut before the model ended it, else
-// "eos".
+// The end of a spoken text, for metrics, log and client: finish_reason_name() of FinishCounts::worst().
 const char* stop_reason(const SpeechStatistics& statistics);
 
 void report_speech(const JobReports& reports, const SpeechOutcome& speech);

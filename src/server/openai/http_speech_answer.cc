@@ -69,7 +69,7 @@ Status HttpSpeechAnswer::finish(const Spoken& spoken) {
   usage.set("output_tokens", frames);
   usage.set("total_tokens", characters + frames);
   usage.set("stopped", spoken.stopped);
-  done.set("type", "speech.audio.done");
+  done.set("type", "speech.audio.done").set("finish_reason", spoken.stopped);
   done.set("usage", std::move(usage));
   return reply()->write(event_text(done));
 }

@@ -234,8 +234,18 @@ Response::Step Response::complete() {
   if (const char* const why = order_.reply->cut_short(); why != nullptr)
     finish(ItemStatus::kIncomplete, "incomplete", details.set("type", "incomplete").set("reason", why));
   else
-    finish(ItemStatus::kCompleted, "completed", details.set("type", "completed"));
+    finish(ItemStatus::kCompleted, "completed", completion());
   return Step::kOver;
+}
+
+// OpenAI's, and in what a piece of the text was cut, if one was.
+Json Response::completion() const {
+  Json details;
+  details.set("type", "completed");
+  if (!order_.speech) return details;
+  const SpeechStatistics spoken = order_.speech->statistics();
+  if (spoken.finished.cut() > 0) details.set("finish_reason", stop_reason(spoken));
+  return details;
 }
 
 void Response::cancel(const char* reason) {

@@ -19,7 +19,8 @@ struct Act {
   size_t chunks = 1, chunk_samples = 1920;
   std::function<Status()> end = [] { return Status(); };
   std::function<void()> step = [] {};  // what making each of them takes
-  size_t limited_pieces = 0;           // of what it then says that it has spoken
+  FinishCounts finished = {};          // what it then says that it has spoken
+  size_t retried_pieces = 0;
   std::function<float(size_t)> wave = [](size_t /*sample*/) { return 0.1f; };
 };
 
@@ -39,7 +40,8 @@ class ActingSpeaker final : public Speaker {
       SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
     }
     SpeechStatistics more;
-    more.limited_pieces = act_.limited_pieces;
+    more.finished = act_.finished;
+    more.retried_pieces = act_.retried_pieces;
     stream.account(more);
     return act_.end();
   }

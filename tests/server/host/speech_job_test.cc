@@ -174,14 +174,30 @@ TEST_F(SpeechJobTest, WantOfMemoryIsNotTheRequestsFault) {
 }
 
 TEST_F(SpeechJobTest, EventsTellTheStopReason) {
-  for (const auto& [limited, stopped] : {std::pair(0, "eos"), std::pair(1, "limit")}) {
-    engine_->act.limited_pieces = static_cast<size_t>(limited);
+  for (const FinishReason reason : kFinishReasons) {
+    const char* const stopped = finish_reason_name(reason);
+    engine_->act.finished = {};
+    engine_->act.finished.add(FinishReason::kSpoken, 2);
+    engine_->act.finished.add(reason);
     run(events());
-    EXPECT_THAT(sent_, HasSubstr(fmt::format(R"("usage":{{"input_tokens":6,"output_tokens":1,"total_tokens":7,)"
-                                             R"("stopped":"{}"}})",
-                                             stopped)));
+    EXPECT_THAT(sent_, HasSubstr(fmt::format(R"("finish_reason":"{}","usage":{{"input_tokens":6,"output_tokens":1,)"
+                                             R"("total_tokens":7,"stopped":"{}"}})",
+                                             stopped, stopped)));
     EXPECT_THAT(log_, HasSubstr(fmt::format(R"("stopped":"{}")", stopped)));
+    if (reason == FinishReason::kSpoken) continue;
+    EXPECT_THAT(metrics_.text(), HasSubstr(fmt::format("syrinx_speech_pieces_cut_total{{model=\"{}\",reason=\"{}\"}} 1",
+                                                       model_->id(), stopped)));
   }
+  EXPECT_THAT(log_, HasSubstr(R"("cut_pieces":1)"));
+  EXPECT_THAT(log_, Not(HasSubstr("retried_pieces")));
+}
+
+TEST_F(SpeechJobTest, RetriedPiecesAreLoggedAndCounted) {
+  engine_->act.retried_pieces = 2;
+  run({});
+  EXPECT_THAT(log_, HasSubstr(R"("retried_pieces":2)"));
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr(fmt::format("syrinx_speech_pieces_retried_total{{model=\"{}\"}} 2", model_->id())));
 }
 
 TEST_F(SpeechJobTest, EventsEndWithAnErrorEventWhateverEndsThem) {

@@ -54,6 +54,14 @@ class EndTest : public HearingTest {
   std::atomic<bool> is_asked_{false}, is_held_{true};
 };
 
+TEST_F(EndTest, CutPieceIsToldWithResponse) {
+  engine_->act.finished.add(FinishReason::kRepeats);
+  start(kManual, {.speech = speech_});
+  say(ask("audio"));
+  hear_until("response.done");
+  EXPECT_EQ(text_in({"response", "status_details", "finish_reason"}), "repeats");
+}
+
 TEST_F(EndTest, AServerThatGoesWaitsForAResponse) {
   start(kManual, {.speech = speech_});
   say(ask("audio"));

@@ -37,7 +37,7 @@ Result<bool> PocketSpeaker::say(bool now, SpeechStream& stream) {
   }
   SpeechStatistics more;
   more.pieces = 1;
-  more.limited_pieces = synthesizer_->end().limited() ? 1 : 0;
+  more.finished.add(synthesizer_->end().limited() ? FinishReason::kLength : FinishReason::kSpoken);
   stream.account(more);
   return true;
 }

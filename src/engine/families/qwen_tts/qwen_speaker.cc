@@ -67,7 +67,7 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
     if (!made.ended) continue;
     SpeechStatistics more;
     more.pieces = 1;
-    more.limited_pieces = made.limited ? 1 : 0;
+    more.finished.add(made.limited ? FinishReason::kLength : FinishReason::kSpoken);
     stream.account(more);
     return true;
   }

@@ -248,7 +248,7 @@ TEST(PocketEngine, CountsWhatItSpoke) {
   ASSERT_TRUE(heard.status.has_value());
   const SpeechStatistics statistics = session->statistics();
   EXPECT_EQ(statistics.pieces, 1u);
-  EXPECT_EQ(statistics.limited_pieces, 1u);
+  EXPECT_EQ(statistics.finished.cut(), 1u);
   EXPECT_NEAR(statistics.audio_seconds, static_cast<double>(heard.samples.size()) / pocket::kSampleRateHz, 1e-9);
   EXPECT_GT(statistics.compute_ms, 0);
   EXPECT_LT(statistics.waiting_ms, statistics.compute_ms) << "nobody else speaks";
