@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "kernels/argmax.h"
+#include "kernels/block_exponentials.h"
 
 namespace syrinx::qwen_tts {
 namespace {
@@ -81,7 +84,9 @@ FrameGenerator::FrameGenerator(std::shared_ptr<const Weights> weights, nn::Runne
       embedder_(weights_, runner),
       talker_(weights_, runner, streams),
       predictor_(std::move(predictor)),
-      sampler_(weights_->config.vocabulary) {
+      sampler_(weights_->config.vocabulary),
+      sums_(kernels::exponential_blocks(weights_->config.codes())),
+      maxima_(kernels::exponential_blocks(weights_->config.codes())) {
   ready_.reserve(streams);
   rows_.reserve(streams);
   frames_.reserve(streams);
@@ -116,6 +121,7 @@ Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSet
   SYRINX_CHECK(prefix == nullptr || prefix->begins(prompt), "a prefix of another prompt");
   stream.state_ = FrameStream::State::kPrompt;
   stream.end_ = End::kNone;
+  stream.end_probability_ = 0;
   stream.is_full_ = false;
   stream.cache_.reset();
   if (prefix != nullptr) {
@@ -282,10 +288,22 @@ void FrameGenerator::suppress(const FrameStream& stream, std::span<float> logits
   logits[eos] = kept;
 }
 
+// 0 where a logit is not finite, of which the draw tells.
+float FrameGenerator::end_probability(std::span<const float> logits) {
+  const std::span<const float> codes = logits.first(weights_->config.codes());
+  const float end = logits[static_cast<size_t>(weights_->config.codec.eos)];
+  const float peak = kernels::argmax(codes).value;
+  if (!std::isfinite(peak) || !std::isfinite(end)) return 0;
+  kernels::block_exponentials(codes, peak, 1.0f, sums_, maxima_);
+  const double others = std::accumulate(sums_.begin(), sums_.end(), 0.0);
+  return static_cast<float>(1 / (1 + others * std::exp(static_cast<double>(peak) - end)));
+}
+
 // The penalty is the sampler's: it leaves minus infinity as it is.
 void FrameGenerator::draw_first(FrameStream& stream) {
   const std::span<float> logits = stream.logits_;
   const SpeechSettings& settings = stream.settings_;
+  stream.end_probability_ = end_probability(logits);
   suppress(stream, logits);
   const nn::DrawPlace place{
       .seed = settings.seed, .stream = settings.number, .frame = static_cast<uint32_t>(stream.frames_), .codebook = 0};

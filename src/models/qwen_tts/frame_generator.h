@@ -64,6 +64,9 @@ class FrameStream {
   End end() const { return end_; }
   std::span<const int32_t> codes() const { return codes_; }  // [codebooks], of the frame that step() has made
   size_t frames() const { return frames_; }                  // made so far
+  // How likely the end was at the last draw of a first code: its part of the softmax over the codes and the end, of the
+  // talker's logits as they are, without penalty and temperature; also where the end was not allowed, or a code forced.
+  float end_probability() const { return end_probability_; }
   bool reads_prompt() const { return state_ == State::kPrompt; }
   size_t prompt_read() const { return read_ - cache_.shared(); }  // positions, without a prefix
   size_t positions() const { return cache_.capacity; }
@@ -78,6 +81,7 @@ class FrameStream {
 
   State state_ = State::kIdle;
   End end_ = End::kNone;
+  float end_probability_ = 0;
   bool is_full_ = false;
   nn::KvCache cache_;
   Prompt prompt_;
@@ -148,6 +152,7 @@ class FrameGenerator {
   const float* next_text(FrameStream& stream);
   void keep(const Talker::Read& read, size_t row, FrameStream& stream) const;
   void draw_first(FrameStream& stream);
+  float end_probability(std::span<const float> logits);
   void suppress(const FrameStream& stream, std::span<float> logits) const;
   std::span<const int32_t> forced(const FrameStream& stream) const;
   void note(std::string_view stage, View<const float, 2> rows) const {
@@ -164,6 +169,8 @@ class FrameGenerator {
   std::vector<FrameStream*> ready_;  // with a frame to read, or to finish
   std::vector<Talker::Stream> rows_;
   std::vector<CodePredictor::Frame> frames_;
+  std::vector<double> sums_;   // of exponentials [blocks of codes]
+  std::vector<float> maxima_;  // [blocks of codes]
 };
 
 }  // namespace syrinx::qwen_tts

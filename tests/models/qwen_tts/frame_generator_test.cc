@@ -1,6 +1,7 @@
 #include "models/qwen_tts/frame_generator.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -164,6 +165,29 @@ TEST(FrameGenerator, StepAllocatesNothing) {
   run.generator->step(pointers, {.stream = &waiting});
   EXPECT_EQ(allocation_count(), before);
   EXPECT_FALSE(waiting.reads_prompt());
+}
+
+// The softmax over the codes and the end, in double, of the logits as the talker gives them.
+TEST(FrameGenerator, EndProbabilityMatchesItsDefinition) {
+  const auto weights = weights_of("base");
+  const Config& config = weights->config;
+  const Cases made = base_cases(config);
+  Running run(weights, 1, 1);
+  std::vector<float> logits;
+  run.generator->set_probe([&](std::string_view stage, View<const float, 2> rows) {
+    if (stage == "logits") logits.assign(rows.row(0), rows.row(0) + config.vocabulary);
+  });
+  FrameStream stream = run.begun(made.prompts[0], made.settings[0]);
+  EXPECT_EQ(stream.end_probability(), 0.0f);
+  for (FrameStream* const one = &stream; stream.frames() < 8;) {
+    run.generator->step({&one, 1});
+    ASSERT_EQ(stream.end(), End::kNone);
+    const double end = logits[static_cast<size_t>(config.codec.eos)];
+    double sum = 1;
+    for (size_t code = 0; code < config.codes(); ++code) sum += std::exp(logits[code] - end);
+    EXPECT_NEAR(stream.end_probability() * sum, 1, 1e-5);
+    EXPECT_GT(stream.end_probability(), 0);
+  }
 }
 
 // A prompt of several slices, beside one that is read in one.
