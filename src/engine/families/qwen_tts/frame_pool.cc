@@ -55,7 +55,6 @@ Status FramePool::Lease::begin(Piece piece) {
   const size_t codebooks = pool_->generator_->weights().config.codebooks;
   stream.ended = true;
   pool_->set_speaks(stream, false);
-  const size_t limit = piece.settings.draws.max_frames;
   const size_t positions = pool_->generator_->positions_for(piece.prompt, piece.settings);
   if (!stream.frames || stream.frames->positions() < positions) {
     stream.frames.reset();
@@ -75,15 +74,16 @@ Status FramePool::Lease::begin(Piece piece) {
   }
   stream.codes.resize(kMaxChunk * codebooks);
   stream.pending = 0;
-  stream.guard.begin(limit);
-  stream.ended = stream.limited = stream.faulty = false;
+  stream.guard.begin(codebooks, piece.expected_frames);
+  stream.ended = stream.faulty = false;
+  stream.reason = FinishReason::kSpoken;
   return {};
 }
 
 Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>& samples, int64_t due_ns) {
   SYRINX_CHECK(chunk >= 1 && chunk <= kMaxChunk, "a chunk of {} frames", chunk);
   Stream& stream = pool_->streams_[stream_];
-  if (stream.ended) return Made{.ended = true, .limited = stream.limited, .faulty = stream.faulty};
+  if (stream.ended) return Made{.ended = true, .reason = stream.reason, .faulty = stream.faulty};
   FrameRequest request;
   request.stream = &stream;
   request.chunk = chunk;
@@ -96,7 +96,14 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
   waited_ns_ += request.waited_ns;
   if (!request.is_made) return fail(Code::kCancelled, "the speech was cancelled");
   pool_->keep_prefix(stream);
-  return Made{.ended = stream.ended, .limited = stream.limited, .faulty = stream.faulty};
+  const size_t held = stream.guard.held();
+  if (!stream.ended) return Made{.held = held};
+  const bool is_cut = stream.reason != FinishReason::kSpoken;
+  if (is_cut) samples.resize(samples.size() - held * frame_samples());
+  return Made{.ended = true,
+              .reason = stream.reason,
+              .faulty = stream.faulty,
+              .spoken_little = is_cut && held > 0 && stream.guard.spoken_little()};
 }
 
 void FramePool::alone(const std::function<void(const nn::BetweenJobs& between)>& work, int64_t due_ns) {
@@ -226,16 +233,15 @@ void FramePool::keep_frame(Stream& stream) {
   const FrameStream& made = *stream.frames;
   if (made.end() != End::kNone) {
     stream.ended = true;
-    stream.limited = made.end() == End::kLength;
+    if (made.end() == End::kLength) stream.reason = FinishReason::kLength;
     stream.faulty = made.end() == End::kFault;
     return;
   }
   const std::span<const int32_t> codes = made.codes();
   std::copy(codes.begin(), codes.end(),
             stream.codes.begin() + static_cast<std::ptrdiff_t>(stream.pending * codes.size()));
+  stream.ends[stream.pending] = made.end_probability();
   ++stream.pending;
-  stream.guard.note_codes(codes);
-  if (stream.guard.must_end()) stream.ended = stream.limited = true;
 }
 
 bool FramePool::completes_chunk(const FrameRequest& request, size_t pending) {
@@ -263,7 +269,7 @@ void FramePool::decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& tur
   for (FrameRequest* const request : decoded_) {
     Stream& stream = *request->stream;
     decoded += stream.pending;
-    note_sound(stream, *request->samples, request->samples->size() - stream.pending * length, length);
+    note_sound(stream, *request->samples, length);
     if (stream.codec->faulty()) stream.ended = stream.faulty = true;
     stream.pending = 0;
   }
@@ -289,13 +295,20 @@ void FramePool::decode_pass(size_t from) {
   codec_.decode(frames_);
 }
 
-// Frames behind the one at which the guard ends the piece are dropped, wherever its chunk ends.
-void FramePool::note_sound(Stream& stream, std::vector<float>& samples, size_t first, size_t frame_samples) {
-  for (size_t at = first; at < samples.size(); at += frame_samples) {
-    stream.guard.note_sound({samples.data() + at, frame_samples});
-    if (!stream.guard.is_quiet()) continue;
+// Frames behind the one at which the guard ends the piece are dropped, wherever its chunk ends, and with them the end
+// that the model has found there.
+void FramePool::note_sound(Stream& stream, std::vector<float>& samples, size_t frame_samples) {
+  const size_t first = samples.size() - stream.pending * frame_samples, codebooks = stream.frames->codes().size();
+  for (size_t n = 0; n < stream.pending; ++n) {
+    const size_t at = first + n * frame_samples;
+    stream.guard.note({.codes = {stream.codes.data() + n * codebooks, codebooks},
+                       .end_probability = stream.ends[n],
+                       .samples = {samples.data() + at, frame_samples}});
+    if (!stream.guard.must_end()) continue;
     samples.resize(at + frame_samples);
-    stream.ended = stream.limited = true;
+    stream.ended = true;
+    stream.reason = stream.guard.finish_reason();
+    return;
   }
 }
 

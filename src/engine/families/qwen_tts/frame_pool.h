@@ -7,11 +7,13 @@
 // (prompt_share.h), in the pass that makes these; else as many as a pass takes.  Several newcomers take turns: the one
 // that has read least goes first.  Of prompts that begin alike the beginning is read once (prompt_prefixes.h).
 //
-// A stream's samples depend neither on the chunks in which they are asked for nor on other streams.
+// A stream's samples depend neither on the chunks in which they are asked for nor on other streams, nor does where
+// SpeechGuard holds them back or ends the piece.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -48,13 +50,18 @@ class FramePool final : public Rounds {
   struct Piece {
     Prompt prompt;
     SpeechSettings settings;                   // with the limit of frames
+    size_t expected_frames = 0;                // SpeechGuard::expected_frames()
     const CodecDecoderState* codec = nullptr;  // the sound goes on behind this one, borrowed; null: it begins
   };
   // The result of next(), besides samples.
   struct Made {
-    bool ended = false;    // nothing of the piece is left
-    bool limited = false;  // it ended though the model did not say so
-    bool faulty = false;   // values were not numbers
+    bool ended = false;  // nothing of the piece is left
+    FinishReason reason = FinishReason::kSpoken;
+    bool faulty = false;  // values were not numbers
+    // So many of the last frames, 0 at the end, are not to be heard yet.
+    size_t held = 0;
+    // It was cut while frames were held back, and so little was heard that the text may be begun anew.
+    bool spoken_little = false;
   };
 
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
@@ -76,7 +83,8 @@ class FramePool final : public Rounds {
     // Errors of FrameGenerator::make_stream() and begin().
     Status begin(Piece piece);
     // Makes a frame and, if `chunk` frames (1 to kMaxChunk) wait to be decoded or the piece has ended, appends their
-    // sound.  `due_ns`: when the listener runs out of sound.  kCancelled once the stream is not wanted any more.
+    // sound.  Frames that are held back stay in `samples` for the next call; those of a piece that is cut are taken off
+    // it.  `due_ns`: when the listener runs out of sound.  kCancelled once the stream is not wanted any more.
     Result<Made> next(size_t chunk, std::vector<float>& samples, int64_t due_ns = kDueAtOnce);
     // Frames that wait to be decoded.
     size_t pending() const { return pool_->streams_[stream_].pending; }
@@ -127,12 +135,14 @@ class FramePool final : public Rounds {
   struct Stream {
     std::optional<FrameStream> frames;
     std::optional<CodecDecoderState> codec;
-    std::vector<int32_t> codes;  // [kMaxChunk, codebooks], of frames that wait to be decoded
+    std::vector<int32_t> codes;              // [kMaxChunk, codebooks], of frames that wait to be decoded
+    std::array<float, kMaxChunk> ends = {};  // probabilities of the end, beside them
     size_t pending = 0;
     SpeechGuard guard;
-    bool ended = true, limited = false, faulty = false;
+    bool ended = true, faulty = false;
     bool speaks = false;        // it is one of speakers_
     bool keeps_prefix = false;  // once its prompt is read
+    FinishReason reason = FinishReason::kSpoken;
   };
   struct FrameRequest : Request {
     Stream* stream = nullptr;
@@ -157,7 +167,7 @@ class FramePool final : public Rounds {
   static bool completes_chunk(const FrameRequest& request, size_t pending);
   void decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn);
   void decode_pass(size_t from);
-  static void note_sound(Stream& stream, std::vector<float>& samples, size_t first, size_t frame_samples);
+  static void note_sound(Stream& stream, std::vector<float>& samples, size_t frame_samples);
   void give_back(size_t stream);
 
   const std::unique_ptr<FrameGenerator> generator_;

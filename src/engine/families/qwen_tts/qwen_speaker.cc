@@ -9,6 +9,8 @@ namespace {
 
 using qwen_tts::FramePool;
 
+constexpr uint32_t kSecondTry = uint32_t{1} << 31;  // with a piece's number: its draws
+
 qwen_tts::PiecePlanner::CountTokens counter(const std::shared_ptr<const QwenModel>& model) {
   return [model](std::string_view text) -> Result<size_t> {
     SYRINX_TRY(const std::vector<int32_t> ids, model->tokenizer().encode(text));
@@ -54,27 +56,50 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   const std::optional<std::string> piece = planner_.next(now);
   if (!piece) return false;
-  SYRINX_TRY_VOID(begin(*piece, stream));
+  const uint32_t number = pieces_++;
+  SpeechStatistics more;
+  SYRINX_TRY(FramePool::Made made, speak_piece(*piece, number, stream));
+  if (made.spoken_little && (settings_.draws.talker.samples || settings_.draws.predictor.samples)) {
+    more.retried_pieces = 1;
+    SYRINX_TRY(made, speak_piece(*piece, number | kSecondTry, stream));
+  }
+  more.pieces = 1;
+  more.finished.add(made.reason);
+  stream.account(more);
+  return true;
+}
+
+// The last of what was made.
+Result<FramePool::Made> QwenSpeaker::speak_piece(const std::string& piece, uint32_t number, SpeechStream& stream) {
+  SYRINX_TRY_VOID(begin(piece, number, stream));
   for (;;) {
     SYRINX_TRY(const FramePool::Made made, make_frame(stream));
     if (made.faulty)
       return fail(Code::kDataLoss, "the model computed values that are not numbers; its weights are damaged");
-    if (!chunk_.samples.empty()) {
-      said_something_ = true;
-      last_frames_ = std::exchange(chunk_frames_, 0);
-      SYRINX_TRY_VOID(stream.hand_over(std::exchange(chunk_, {})));
-    }
-    if (!made.ended) continue;
-    SpeechStatistics more;
-    more.pieces = 1;
-    more.finished.add(made.limited ? FinishReason::kLength : FinishReason::kSpoken);
-    stream.account(more);
-    return true;
+    SYRINX_TRY_VOID(hand_over(made.held, stream));
+    if (made.ended) return made;
   }
 }
 
+// All that may be heard; the next chunk begins with what may not be yet.
+Status QwenSpeaker::hand_over(size_t held, SpeechStream& stream) {
+  const size_t kept = held * stream_.frame_samples();
+  if (chunk_.samples.size() == kept) return {};
+  said_something_ = true;
+  last_frames_ = std::exchange(chunk_frames_, 0);
+  SpeechChunk heard = std::exchange(chunk_, {});
+  if (kept > 0) {
+    chunk_ = stream.spare();
+    chunk_.samples.reserve((qwen_tts::SpeechGuard::kMostHeld + FramePool::kMaxChunk) * stream_.frame_samples());
+    chunk_.samples.assign(heard.samples.end() - static_cast<std::ptrdiff_t>(kept), heard.samples.end());
+    heard.samples.resize(heard.samples.size() - kept);
+  }
+  return stream.hand_over(std::move(heard));
+}
+
 // One piece's draws are apart from another's by its number.
-Status QwenSpeaker::begin(const std::string& piece, SpeechStream& stream) {
+Status QwenSpeaker::begin(const std::string& piece, uint32_t number, SpeechStream& stream) {
+  chunk_frames_ = 0;
   const Stopwatch watch(stream.clock());
   SYRINX_TRY(const std::vector<int32_t> ids, model_->tokenizer().encode(piece));
   SYRINX_TRY(qwen_tts::Prompt prompt, qwen_tts::make_prompt(model_->config(), {.role = model_->tokenizer().role(),
@@ -86,11 +111,13 @@ Status QwenSpeaker::begin(const std::string& piece, SpeechStream& stream) {
                                                                                .reference_text = voice_->words,
                                                                                .reference_codes = voice_->codes,
                                                                                .text_first = settings_.text_first}));
-  qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = pieces_++};
+  qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = number};
   settings.draws.max_frames = std::min(
       settings.draws.max_frames, qwen_tts::SpeechGuard::limit(ids.size(), settings_.max_seconds, frames_per_second()));
-  SYRINX_TRY_VOID(stream_.begin(
-      {.prompt = std::move(prompt), .settings = settings, .codec = voice_->sound ? &*voice_->sound : nullptr}));
+  SYRINX_TRY_VOID(stream_.begin({.prompt = std::move(prompt),
+                                 .settings = settings,
+                                 .expected_frames = qwen_tts::SpeechGuard::expected_frames(ids.size()),
+                                 .codec = voice_->sound ? &*voice_->sound : nullptr}));
   stream_.ask_first([&stream] { return !stream.is_cancelled(); });
   SpeechStatistics more;
   more.compute_ms = watch.elapsed_ms();

@@ -1,6 +1,9 @@
 // Speaks with Qwen3-TTS: sentences become pieces of text, pieces frames of 80 ms, which are handed over in chunks: the
 // first frame at once, then 2, 4 and up to 8 of them as the listener has more ahead.  Several speakers share the
 // engine's team: frames that are asked for at the same time are computed together.
+//
+// Frames that SpeechGuard holds back are handed over with those behind them, or never.  A piece that was cut before
+// much of it was said is spoken once more with other draws, unless all of them are the likeliest.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +44,10 @@ class QwenSpeaker final : public SentenceSpeaker {
   Status use_voice(const std::string& name) override;
   void be_silent(size_t /*samples*/) override {}
 
-  Status begin(const std::string& piece, SpeechStream& stream);
+  Result<qwen_tts::FramePool::Made> speak_piece(const std::string& piece, uint32_t number, SpeechStream& stream);
+  Status begin(const std::string& piece, uint32_t number, SpeechStream& stream);
   Result<qwen_tts::FramePool::Made> make_frame(SpeechStream& stream);
+  Status hand_over(size_t held, SpeechStream& stream);
   size_t chunk_frames(const SpeechStream& stream) const;
   double frames_per_second() const;
 

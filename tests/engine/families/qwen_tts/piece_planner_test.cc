@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
-
-#include "engine/families/qwen_tts/speech_guard.h"
 
 namespace syrinx::qwen_tts {
 namespace {
@@ -105,39 +104,6 @@ TEST(PiecePlanner, HugeSentenceTakesLinearTime) {
   ASSERT_TRUE(planner.add(words(100000), 0));
   EXPECT_EQ(drain(planner, true).size(), 5000u);
   EXPECT_LT(counted, size_t{5000} * 4096 * 16);
-}
-
-TEST(SpeechGuard, LimitFollowsText) {
-  EXPECT_EQ(SpeechGuard::limit(10, std::nullopt, 12.5), 145u);
-  EXPECT_EQ(SpeechGuard::limit(10, 2.0, 12.5), 25u);
-  EXPECT_EQ(SpeechGuard::limit(10, 0.01, 12.5), 1u);
-}
-
-TEST(SpeechGuard, EndsAtLimitOrByTheSameCodes) {
-  SpeechGuard guard;
-  const std::vector<int32_t> one = {1, 2}, other = {1, 3};
-  guard.begin(3);
-  guard.note_codes(one);
-  guard.note_codes(other);
-  EXPECT_FALSE(guard.must_end());
-  guard.note_codes(one);
-  EXPECT_TRUE(guard.must_end());
-  guard.begin(1000);
-  for (size_t i = 0; i + 1 < SpeechGuard::kSameFrames; ++i) guard.note_codes(one);
-  EXPECT_FALSE(guard.must_end());
-  guard.note_codes(one);
-  EXPECT_TRUE(guard.must_end());
-}
-
-TEST(SpeechGuard, LongSilenceIsQuiet) {
-  SpeechGuard guard;
-  const std::vector<float> quiet(100, 5e-4f), loud(100, 2e-3f);
-  guard.begin(1000);
-  for (size_t i = 0; i + 1 < SpeechGuard::kQuietFrames; ++i) guard.note_sound(quiet);
-  EXPECT_FALSE(guard.is_quiet());
-  guard.note_sound(loud);
-  for (size_t i = 0; i < SpeechGuard::kQuietFrames; ++i) guard.note_sound(quiet);
-  EXPECT_TRUE(guard.is_quiet());
 }
 
 }  // namespace
