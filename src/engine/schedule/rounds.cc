@@ -91,36 +91,41 @@ void Rounds::work(std::unique_lock<std::mutex>& lock, Request& own) {
 
 // Others are woken under the lock: a request is gone as soon as its thread has seen the end.
 void Rounds::end_round(const Request& own) {
+  size_t ended = 0;
   for (Request* const request : round_) {
     if (std::exchange(request->stays, false) && request->thrown == nullptr) {
       insert(*request);
       continue;
     }
     request->done = true;
+    ++ended;
     if (request != &own) request->changed.notify_one();
   }
-  last_members_ = round_.size();
   last_end_ns_ = queue_.clock().now_ns();
   leave_out_left();
+  awaited_ = waiting_.size() + ended;
 }
 
-// Members of the last round come again within a moment: one round for all of them takes less than one for each.
+// Members of the last round that ended come again within a moment: one round for all of them takes less than one for
+// each.
 void Rounds::gather(std::unique_lock<std::mutex>& lock) {
   const int64_t patience = patience_ns();
-  if (patience == 0 || waiting_.size() >= last_members_) return;
+  if (patience == 0 || waiting_.size() >= awaited_) return;
   const int64_t left_ns = last_end_ns_ + patience - queue_.clock().now_ns();
   if (left_ns <= 0) return;
   gathers_ = true;
-  arrived_.wait_for(lock, std::chrono::nanoseconds(left_ns), [&] { return waiting_.size() >= last_members_; });
+  arrived_.wait_for(lock, std::chrono::nanoseconds(left_ns), [&] { return waiting_.size() >= awaited_; });
   gathers_ = false;
 }
 
-// How long it took is counted by how many it served; batch work is no stream.
+// How long it took is counted by how many it served to their end; batch work is no stream.
 void Rounds::make_one(StepQueue::Turn& turn) {
   const int64_t began_ns = queue_.clock().now_ns(), waited_ns = turn.waited_ns();
   make(round_, turn);
   const int64_t took_ns = queue_.clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns);
-  if (!turn.makes_nothing() && turn.is_due()) queue_.note_round(round_.size(), took_ns);
+  const auto stay = std::count_if(round_.begin(), round_.end(), [](const Request* request) { return request->stays; });
+  const size_t served = round_.size() - static_cast<size_t>(stay);
+  if (served > 0 && !turn.makes_nothing() && turn.is_due()) queue_.note_round(served, took_ns);
 }
 
 // False: the choice failed.  The request ends with what was thrown; all others wait for the next round.

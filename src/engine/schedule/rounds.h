@@ -59,8 +59,8 @@ class Rounds {
   void enter(Request& own);
   void wait(Request& own);
 
-  // So long behind a round the next one waits, in its turn, for as many requests as that one had; 0: it does not.  By
-  // the lock of this class.
+  // So long behind a round the next one waits, in its turn, for as many further requests as that one has ended; 0: it
+  // does not.  By the lock of this class.
   virtual int64_t patience_ns() const { return 0; }
   // Moves requests from `waiting`, the earliest due first, to `round`, at least one.  By the lock of this class.  What
   // it throws reaches the request whose thread calls it; all others wait for the next round.
@@ -84,7 +84,7 @@ class Rounds {
   Request* leader_ = nullptr;      // that waits in the scheduler's queue
   std::vector<Request*> waiting_;  // in the order in which they are due
   std::vector<Request*> round_;    // of the thread that works
-  size_t last_members_ = 0;        // of the last round, which ended then
+  size_t awaited_ = 0;  // requests for the next round: those that waited behind the last one, and as many as it ended
   int64_t last_end_ns_ = 0;
   bool gathers_ = false;
   std::condition_variable arrived_ = {};

@@ -47,12 +47,14 @@ class Numbers final : public Rounds {
   int served = 0;    // requests and parts of them
   int thrower = -1;  // the round with this number throws
   int chooser = -1;  // the choice whose first request has this number throws
+  int patient = -1;  // the round with this number waits for members
 
  private:
   struct NumberRequest : Request {
     int number = 0, parts = 1;
     bool made = false;
   };
+  int64_t patience_ns() const override { return static_cast<int>(rounds.size()) == patient ? 10'000'000'000 : 0; }
   void choose(std::vector<Request*>& waiting, std::vector<Request*>& round) override {
     const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most_, waiting.size()));
     round.assign(waiting.begin(), end);
@@ -219,6 +221,37 @@ TEST_F(RoundsTest, UnfinishedRequestsStay) {
   join();
   EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{0, 2}, {0, 3}, {0, 1}, {1}}));
   EXPECT_EQ(numbers.waiting() + queue_.asking(), 0u);
+}
+
+// Round 1 has the request that stays of round 0 and a new one in place of the one that ended, though a third waits.
+TEST_F(RoundsTest, WaitingRequestsAreNotTakenForMembersThatComeAgain) {
+  Numbers numbers(queue_, 2);
+  numbers.patient = 1;
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] {
+      EXPECT_TRUE(numbers.ask(0, 100));
+      EXPECT_TRUE(numbers.ask(3, 100));
+    });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask_in_parts(1, 200, 2)); });
+    ask(numbers, [&] { EXPECT_TRUE(numbers.ask(2, 300)); });
+  }
+  join();
+  EXPECT_EQ(numbers.rounds, (std::vector<std::vector<int>>{{0, 1}, {3, 1}, {2}}));
+}
+
+// A part is no service.
+TEST_F(RoundsTest, PartsCountOnceServed) {
+  Numbers numbers(queue_, 2);
+  {
+    const StepQueue::Turn held(queue_);
+    ask(numbers, [&] { numbers.ask_in_parts(0, 100, 3); });
+    ask(numbers, [&] { numbers.ask(1, 150); });
+  }
+  join();
+  const RoundFigures rounds = queue_.steps().rounds;
+  EXPECT_EQ(rounds.rounds, 2u);  // with the second request, and with the last part
+  EXPECT_EQ(rounds.members, 2);
 }
 
 TEST_F(RoundsTest, UnfinishedRequestsLeaveBetweenParts) {
