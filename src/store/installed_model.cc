@@ -1,5 +1,7 @@
 #include "store/installed_model.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -12,8 +14,12 @@ namespace fs = std::filesystem;
 
 bool names_path(const std::string& model) {
   if (model.find_first_of("/(") != std::string::npos) return true;
-  const bool is_variant = model.find(':') < model.find('.') && is_model_name(model);
-  return model.find('.') != std::string::npos && !is_variant;
+  if (model.find('.') == std::string::npos) return false;
+  std::string name = model;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool is_variant = name.find(':') < name.find('.') && is_model_name(name);
+  std::error_code error;
+  return !is_variant || fs::exists(model, error);
 }
 
 std::string installed_folder(const std::string& name, const std::string& models_folder) {

@@ -64,9 +64,9 @@ TEST(Aliases, FindTheirModelInAnyCase) {
 }
 
 TEST(Aliases, NamesOfVariantsAreNoPaths) {
-  for (const char* const name : {"kokoro", "pocket-tts:french_24l", "qwen3-tts:0.6b-base"})
+  for (const char* const name : {"kokoro", "pocket-tts:french_24l", "qwen3-tts:0.6b-base", "qwen3-tts:0.6B-Base"})
     EXPECT_FALSE(names_path(name)) << name;
-  for (const char* const path : {"a/b", "./a", "a.onnx", "A:0.6b", "a.b:c", "hf://o/r/a", "(given)"})
+  for (const char* const path : {"a/b", "./a", "a.onnx", "A_b:0.6b", "a.b:c", "hf://o/r/a", "(given)"})
     EXPECT_TRUE(names_path(path)) << path;
 }
 

@@ -9,7 +9,7 @@
 namespace syrinx {
 
 // `model` is the name of an installed model ("kokoro", "pocket-tts:french"), a folder that holds a checkpoint, or a
-// checkpoint file: whatever holds a '/' or a '.' is a path, and hf:// or http(s):// a configuration or a file that is
+// checkpoint file: names_path() tells a path, and hf:// or http(s):// a configuration or a file that is
 // fetched unless it is here (remote_files.h).  Kokoro: voices are looked for in voices/ beside the checkpoint; the
 // lexicon in g2p/ or english-g2p/ there, beside it, and among the installed models below `models_folder`.  Reads
 // directories only. kNotFound says what is missing and how to get it, kInvalidArgument asks which of several
