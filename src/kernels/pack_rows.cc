@@ -169,7 +169,9 @@ void store_int8_blocks(PanelRows& rows, std::byte* panel) {
 struct BlockLine {
   float scale = 0.0f, offset = 0.0f;
   static BlockLine of(float scale, float offset) {
-    return {f16_to_f32(f32_to_f16(scale)), f16_to_f32(f32_to_f16(offset))};
+    constexpr float kMost = 65504.0f;  // of f16
+    const auto kept = [=](float v) { return f16_to_f32(f32_to_f16(std::clamp(v, -kMost, kMost))); };
+    return {kept(scale), kept(offset)};
   }
   void quantise(const float* values, float* q) const {
     const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
