@@ -11,9 +11,11 @@
 namespace syrinx::server {
 namespace {
 
-// Sum of a file, or of the files in a folder.
-uint64_t bytes_at(const std::string& path) {
+// Sum of a file, or of the files in a folder; a configuration stands for those beside it.
+uint64_t bytes_at(std::string path) {
   std::error_code error;
+  const std::filesystem::path file(path);
+  if (file.extension() == ".json" || file.extension() == ".yaml") path = file.parent_path().string();
   if (!std::filesystem::is_directory(path, error)) {
     const auto bytes = std::filesystem::file_size(path, error);
     return error ? 0 : bytes;

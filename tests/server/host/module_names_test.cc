@@ -1,6 +1,7 @@
 // Names that requests give modules: ids, the operator's, and those of other programs.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,14 @@ TEST(ModuleNames, FindTheirModules) {
   EXPECT_EQ(modules.first(ModuleKind::kRecognition), nullptr);
   EXPECT_EQ(modules.count(kSpeech), 2U);
   EXPECT_EQ(modules.count(ModuleKind::kRecognition), 0U);
+}
+
+// A configuration stands for the weights beside it.
+TEST(ModuleFiles, WeightsOfAFolderAreCounted) {
+  ModulePlan plan{.kind = ModuleKind::kSpeech};
+  const std::string folder = SYRINX_TEST_DATA "/qwen_tts/custom_voice";
+  plan.settings.speech_model = folder;
+  EXPECT_GE(module_file_bytes(plan), std::filesystem::file_size(folder + "/model.safetensors"));
 }
 
 }  // namespace
