@@ -171,9 +171,9 @@ typedef struct syrinx_statistics {
   size_t unknown_phonemes;   /* outside the alphabet, left out */
   size_t limited_pieces;     /* cut at their time limit before the model ended them */
   double waiting_ms;         /* waiting for other sessions of the engine */
-  size_t silent_pieces;      /* cut since the model was silent and did not end them */
-  size_t repeating_pieces;   /* cut since the model said the same again and again */
-  size_t retried_pieces;     /* spoken once more, since they were cut before much of them was heard */
+  size_t silent_pieces;      /* cut because the model was silent and did not end them */
+  size_t repeating_pieces;   /* cut because the model said the same again and again */
+  size_t retried_pieces;     /* spoken once more because they were cut before much of them was heard */
 } syrinx_statistics;
 
 typedef struct syrinx_engine_facts {

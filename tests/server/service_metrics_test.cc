@@ -118,8 +118,11 @@ TEST_F(ServiceMetrics, CountersExistFromTheBeginning) {
     EXPECT_EQ(value("syrinx_rejected_total{reason=\"" + std::string(reason) + "\"}"), 0);
   EXPECT_THAT(page(), Not(HasSubstr("model=")));
   load();
-  for (const char* reason : {"cancelled", "eos", "error", "limit"})
+  for (const char* reason : {"cancelled", "eos", "error", "limit", "silence", "repeats"})
     EXPECT_EQ(value("syrinx_generation_stopped_total{reason=\"" + std::string(reason) + "\"}"), 0);
+  for (const char* reason : {"limit", "silence", "repeats"})
+    EXPECT_EQ(value("syrinx_speech_pieces_cut_total{model=\"talks\",reason=\"" + std::string(reason) + "\"}"), 0);
+  EXPECT_EQ(value("syrinx_speech_pieces_retried_total{model=\"talks\"}"), 0);
   EXPECT_EQ(value("syrinx_time_to_first_audio_seconds_count{model=\"talks\"}"), 0);
   EXPECT_EQ(value("syrinx_time_to_first_word_seconds_count{model=\"hears\"}"), 0);
   EXPECT_EQ(value("syrinx_queue_delay_seconds_count{model=\"talks\"}"), 0);

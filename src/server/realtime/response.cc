@@ -231,21 +231,14 @@ void Response::break_off(const HttpError& why) { finish_failed(why); }
 Response::Step Response::complete() {
   Json details;
   outcome_ = "done";
+  // An addition to OpenAI's: the end of a piece of the text that was cut.
+  if (order_.speech && order_.speech->statistics().finished.cut() > 0)
+    details.set("finish_reason", stop_reason(order_.speech->statistics()));
   if (const char* const why = order_.reply->cut_short(); why != nullptr)
     finish(ItemStatus::kIncomplete, "incomplete", details.set("type", "incomplete").set("reason", why));
   else
-    finish(ItemStatus::kCompleted, "completed", completion());
+    finish(ItemStatus::kCompleted, "completed", details.set("type", "completed"));
   return Step::kOver;
-}
-
-// OpenAI's, and in what a piece of the text was cut, if one was.
-Json Response::completion() const {
-  Json details;
-  details.set("type", "completed");
-  if (!order_.speech) return details;
-  const SpeechStatistics spoken = order_.speech->statistics();
-  if (spoken.finished.cut() > 0) details.set("finish_reason", stop_reason(spoken));
-  return details;
 }
 
 void Response::cancel(const char* reason) {

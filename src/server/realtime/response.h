@@ -88,7 +88,6 @@ class Response {
   Json item_event(const char* key) const;
   Json response_json(const char* status, Json details) const;
   Json usage() const;
-  Json completion() const;
 
   EventSender& events_;
   ResponseOrder order_;
