@@ -68,6 +68,7 @@ class FrameStream {
   // talker's logits as they are, without penalty and temperature; also where the end was not allowed, or a code forced.
   float end_probability() const { return end_probability_; }
   bool reads_prompt() const { return state_ == State::kPrompt; }
+  const Prompt& prompt() const { return prompt_; }
   size_t prompt_read() const { return read_ - cache_.shared(); }  // positions, without a prefix
   size_t positions() const { return cache_.capacity; }
   // It ended with kLength because it has no room for the last frame, fewer than were asked for.
@@ -123,8 +124,9 @@ class FrameGenerator {
   // A frame of each stream, or its end.  Streams differ, have read their prompts, and have not ended.  Allocates
   // nothing.
   void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {}) { step(streams, {}, cut); }
-  // The same, and in the talker's pass, for which the weights are read anyhow, the next positions of a prompt: about
-  // `rows`, as far as the pass has room for them.  Behind the last one the first frame is made too.
+  // The same, and in the talker's pass, for which the weights are read anyhow (f32: once for each stream), the next
+  // positions of a prompt: about `rows`, as far as the pass has room for them.  Behind the last one the first frame is
+  // made too.
   struct PromptSlice {
     FrameStream* stream = nullptr;  // another one; null: none
     size_t rows = Talker::kPassRows;

@@ -84,6 +84,7 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
   SYRINX_CHECK(chunk >= 1 && chunk <= kMaxChunk, "a chunk of {} frames", chunk);
   Stream& stream = pool_->streams_[stream_];
   if (stream.ended) return Made{.ended = true, .reason = stream.reason, .faulty = stream.faulty};
+  pool_->keep_prefix(stream);
   FrameRequest request;
   request.stream = &stream;
   request.chunk = chunk;
@@ -95,7 +96,6 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
   pool_->serve(request);
   waited_ns_ += request.waited_ns;
   if (!request.is_made) return fail(Code::kCancelled, "the speech was cancelled");
-  pool_->keep_prefix(stream);
   const size_t held = stream.guard.held();
   if (!stream.ended) return Made{.held = held};
   const bool is_cut = stream.reason != FinishReason::kSpoken;
@@ -144,7 +144,6 @@ void FramePool::choose(std::vector<Request*>& waiting, std::vector<Request*>& ro
 void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
   round_.clear();
   newcomer_ = nullptr;
-  int64_t deadline_ns = kNeverDue;
   const int64_t began_ns = queue().clock().now_ns();
   for (Request* const each : round) {
     auto* const request = static_cast<FrameRequest*>(each);
@@ -152,22 +151,23 @@ void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
     if (request->is_left()) continue;
     round_.push_back(request);
     if (request->stream->frames->reads_prompt()) newcomer_ = request;
-    deadline_ns = std::min(deadline_ns, request->deadline_ns);
   }
-  turn.set_deadline(deadline_ns);
   if (round_.empty()) return turn.make_nothing();
   nn::PassCut cut{.between = {}, .layers = kCutLayers};
   if (queue().scheduler().is_shared()) cut.between = [&turn] { turn.give_way(); };
   const int64_t before_ns = turn.waited_ns();
   make_frames(cut, turn);
   decode_chunks(cut, turn);
+  int64_t deadline_ns = kNeverDue;
   for (FrameRequest* const request : round_) {
     request->waited_ns += turn.waited_ns() - before_ns;
     request->stays = request->stream->frames->reads_prompt();
     request->asked_ns = queue().clock().now_ns();
     request->is_made = !request->stays;
+    if (request->is_made) deadline_ns = std::min(deadline_ns, request->deadline_ns);
     set_speaks(*request->stream, request->is_made && !request->stream->ended && request->due_ns != kNeverDue);
   }
+  turn.set_deadline(deadline_ns);  // of those whose frame it made; a long prompt is late once
 }
 
 void FramePool::make_frames(const nn::PassCut& cut, const StepQueue::Turn& turn) {
@@ -206,10 +206,11 @@ void FramePool::note_times(const FrameGenerator::PromptSlice& slice, size_t rows
   int64_t prompt_ns = 0;
   if (slice.stream != nullptr)
     prompt_ns = std::max<int64_t>(took_ns - (stepped_.empty() && !is_new ? 0 : share_.step_ns()), 0);
-  if (slice.stream == nullptr)
+  const bool is_live = round_.front()->due_ns != kNeverDue;
+  if (slice.stream != nullptr)
+    share_.note_slice(rows, stepped_.size() + (is_new ? 1 : 0), took_ns);
+  else if (is_live)
     share_.note_step(took_ns);
-  else if (!is_new)
-    share_.note_slice(rows, stepped_.size(), took_ns);
   times_.prompts_ns += prompt_ns;
   times_.frames_ns += took_ns - prompt_ns;
   times_.frames += stepped_.size() + (is_new ? 1 : 0);
@@ -223,10 +224,11 @@ void FramePool::set_speaks(Stream& stream, bool speaks) {
   speaks ? speakers_.fetch_add(1, std::memory_order_relaxed) : speakers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// By the stream's own thread, so that no round waits for the copy.
+// By the stream's own thread behind its first frame, so that neither a round nor the first sound waits for the copy.
 void FramePool::keep_prefix(Stream& stream) {
-  if (std::exchange(stream.keeps_prefix, false))
-    prefixes_.keep(generator_->prefix_of(*stream.frames, PromptPrefixes::kMaxBytes));
+  if (stream.frames->reads_prompt() || !std::exchange(stream.keeps_prefix, false)) return;
+  if (prefixes_.find(stream.frames->prompt()) != nullptr) return;
+  prefixes_.keep(generator_->prefix_of(*stream.frames, PromptPrefixes::kMaxBytes));
 }
 
 void FramePool::keep_frame(Stream& stream) {
@@ -307,6 +309,7 @@ void FramePool::note_sound(Stream& stream, std::vector<float>& samples, size_t f
     if (!stream.guard.must_end()) continue;
     samples.resize(at + frame_samples);
     stream.ended = true;
+    stream.faulty = false;  // of a frame behind this one
     stream.reason = stream.guard.finish_reason();
     return;
   }

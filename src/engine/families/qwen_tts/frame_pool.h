@@ -7,8 +7,8 @@
 // (prompt_share.h), in the pass that makes these; else as many as a pass takes.  Several newcomers take turns: the one
 // that has read least goes first.  Of prompts that begin alike the beginning is read once (prompt_prefixes.h).
 //
-// A stream's samples depend neither on the chunks in which they are asked for nor on other streams, nor does where
-// SpeechGuard holds them back or ends the piece.
+// A stream's samples, and where SpeechGuard holds them back or ends the piece, depend neither on the chunks in which
+// they are asked for nor on other streams.
 //
 // Any number of threads; each stream belongs to one at a time.
 #pragma once
@@ -116,7 +116,8 @@ class FramePool final : public Rounds {
     codec_.decode(state, codes, samples);
   }
 
-  // A recorded voice [D] is no more: prompts of it are not kept.  Any thread.
+  // A recorded voice [D] is no more: what is kept of its prompts goes, until a session that has it speaks on.  Any
+  // thread.
   void forget_voice(std::span<const float> voice) { prefixes_.drop(voice); }
 
   // How many have asked for a frame or for other work and wait for its turn.  Any thread.

@@ -1,6 +1,7 @@
 #include "engine/families/qwen_tts/prompt_prefixes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace syrinx::qwen_tts {
@@ -16,6 +17,7 @@ std::shared_ptr<const PromptPrefix> PromptPrefixes::find(const Prompt& prompt) {
 
 void PromptPrefixes::keep(std::shared_ptr<const PromptPrefix> prefix) {
   if (prefix == nullptr || prefix->bytes() > max_bytes_) return;
+  std::list<std::shared_ptr<const PromptPrefix>> dropped;  // whose memory is given back without the lock
   const std::lock_guard lock(mutex_);
   // Several pieces may have read the same one at once.
   const auto is_same = [&](const auto& each) {
@@ -26,17 +28,19 @@ void PromptPrefixes::keep(std::shared_ptr<const PromptPrefix> prefix) {
   kept_.push_front(std::move(prefix));
   while (bytes_ > max_bytes_) {
     bytes_ -= kept_.back()->bytes();
-    kept_.pop_back();
+    dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
   }
 }
 
 void PromptPrefixes::drop(std::span<const float> voice) {
+  std::list<std::shared_ptr<const PromptPrefix>> dropped;
   const std::lock_guard lock(mutex_);
-  std::erase_if(kept_, [&](const auto& each) {
-    if (voice.empty() || !std::equal(voice.begin(), voice.end(), each->voice.begin(), each->voice.end())) return false;
-    bytes_ -= each->bytes();
-    return true;
-  });
+  for (auto at = kept_.begin(); at != kept_.end() && !voice.empty();) {
+    const auto each = at++;
+    if (!std::ranges::equal(voice, (*each)->voice)) continue;
+    bytes_ -= (*each)->bytes();
+    dropped.splice(dropped.end(), kept_, each);
+  }
 }
 
 }  // namespace syrinx::qwen_tts

@@ -39,22 +39,26 @@ class PromptShare {
     return std::max(static_cast<size_t>(std::max(room_ns, least_ns) / row_ns_), kLeastRows);
   }
 
-  // Steps that have been made, without the time in which others had the team.
-  void note_step(int64_t took_ns) { step_ns_ = took_ns; }
-  void note_decode(size_t frames, int64_t took_ns) { decode_ns_ = took_ns / static_cast<int64_t>(frames); }
-  // With `rows` positions of a prompt, and no first frame of it.  One odd measurement moves the estimate by a quarter
-  // of itself at most.
+  // Steps that have been made for live streams, without the time in which others had the team.
+  void note_step(int64_t took_ns) { note(step_ns_, took_ns); }
+  void note_decode(size_t frames, int64_t took_ns) { note(decode_ns_, took_ns / static_cast<int64_t>(frames)); }
+  // With `rows` positions of a prompt, beside frames of so many streams, the first one of the prompt's own among them.
   void note_slice(size_t rows, size_t streams, int64_t took_ns) {
-    const int64_t measured_ns = (took_ns - (streams > 0 ? step_ns_ : 0)) / static_cast<int64_t>(rows);
-    if (row_ns_ == 0)
-      row_ns_ = std::max<int64_t>(measured_ns, 0);
-    else
-      row_ns_ = std::max<int64_t>(row_ns_ + (std::clamp<int64_t>(measured_ns, 0, 2 * row_ns_) - row_ns_) / 4, 1);
+    note(row_ns_, (took_ns - (streams > 0 ? step_ns_ : 0)) / static_cast<int64_t>(rows));
   }
 
   int64_t step_ns() const { return step_ns_; }
 
  private:
+  static constexpr int64_t kShortest = 1000;  // ns: no estimate is stuck below it
+
+  // One odd measurement moves an estimate by a quarter of itself at most.
+  static void note(int64_t& estimate_ns, int64_t measured_ns) {
+    if (estimate_ns != 0)
+      measured_ns = estimate_ns + (std::clamp<int64_t>(measured_ns, 0, 2 * estimate_ns) - estimate_ns) / 4;
+    if (measured_ns > 0) estimate_ns = std::max(measured_ns, kShortest);
+  }
+
   int64_t step_ns_ = 0, decode_ns_ = 0, row_ns_ = 0;  // 0: not measured
 };
 

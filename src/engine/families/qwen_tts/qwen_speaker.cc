@@ -57,16 +57,25 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   const std::optional<std::string> piece = planner_.next(now);
   if (!piece) return false;
   const uint32_t number = pieces_++;
-  SpeechStatistics more;
+  piece_frames_ = 0;
   SYRINX_TRY(FramePool::Made made, speak_piece(*piece, number, stream));
-  if (made.spoken_little && (settings_.draws.talker.samples || settings_.draws.predictor.samples)) {
-    more.retried_pieces = 1;
+  if (made.spoken_little && may_try_again(made.reason)) {
+    SpeechStatistics retried;
+    retried.retried_pieces = 1;
+    stream.account(retried);
     SYRINX_TRY(made, speak_piece(*piece, number | kSecondTry, stream));
   }
+  SpeechStatistics more;
   more.pieces = 1;
   more.finished.add(made.reason);
   stream.account(more);
   return true;
+}
+
+// With draws that can be others, unless the user's limit was the reason.
+bool QwenSpeaker::may_try_again(FinishReason reason) const {
+  if (reason == FinishReason::kLength && settings_.max_seconds) return false;
+  return settings_.draws.talker.samples || settings_.draws.predictor.samples;
 }
 
 // The last of what was made.
@@ -84,13 +93,16 @@ Result<FramePool::Made> QwenSpeaker::speak_piece(const std::string& piece, uint3
 // All that may be heard; the next chunk begins with what may not be yet.
 Status QwenSpeaker::hand_over(size_t held, SpeechStream& stream) {
   const size_t kept = held * stream_.frame_samples();
+  const size_t most = (qwen_tts::SpeechGuard::kMostHeld + FramePool::kMaxChunk) * stream_.frame_samples();
+  if (kept > 0) chunk_.samples.reserve(most);  // what is held grows in the pool's turns
   if (chunk_.samples.size() == kept) return {};
   said_something_ = true;
+  piece_frames_ += chunk_.samples.size() / stream_.frame_samples() - held;
   last_frames_ = std::exchange(chunk_frames_, 0);
   SpeechChunk heard = std::exchange(chunk_, {});
   if (kept > 0) {
     chunk_ = stream.spare();
-    chunk_.samples.reserve((qwen_tts::SpeechGuard::kMostHeld + FramePool::kMaxChunk) * stream_.frame_samples());
+    chunk_.samples.reserve(most);
     chunk_.samples.assign(heard.samples.end() - static_cast<std::ptrdiff_t>(kept), heard.samples.end());
     heard.samples.resize(heard.samples.size() - kept);
   }
@@ -112,8 +124,9 @@ Status QwenSpeaker::begin(const std::string& piece, uint32_t number, SpeechStrea
                                                                                .reference_codes = voice_->codes,
                                                                                .text_first = settings_.text_first}));
   qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = number};
+  const size_t limit = qwen_tts::SpeechGuard::limit(ids.size(), settings_.max_seconds, frames_per_second());
   settings.draws.max_frames = std::min(
-      settings.draws.max_frames, qwen_tts::SpeechGuard::limit(ids.size(), settings_.max_seconds, frames_per_second()));
+      settings.draws.max_frames, settings_.max_seconds ? std::max(limit, piece_frames_ + 1) - piece_frames_ : limit);
   SYRINX_TRY_VOID(stream_.begin({.prompt = std::move(prompt),
                                  .settings = settings,
                                  .expected_frames = qwen_tts::SpeechGuard::expected_frames(ids.size()),
@@ -131,7 +144,7 @@ Result<FramePool::Made> QwenSpeaker::make_frame(SpeechStream& stream) {
     if (chunk_.samples.capacity() == 0) chunk_ = stream.spare();
     chunk_.samples.clear();
   }
-  if (chunk_frames_ == 0) chunk_frames_ = chunk_frames(stream);
+  if (stream_.pending() == 0) chunk_frames_ = chunk_frames(stream);
   const Stopwatch watch(stream.clock());
   const double waited_ms = stream_.waited_ms();
   Result<FramePool::Made> made = stream_.next(chunk_frames_, chunk_.samples, stream.due_ns());

@@ -44,6 +44,7 @@ class QwenSpeaker final : public SentenceSpeaker {
   Status use_voice(const std::string& name) override;
   void be_silent(size_t /*samples*/) override {}
 
+  bool may_try_again(FinishReason reason) const;
   Result<qwen_tts::FramePool::Made> speak_piece(const std::string& piece, uint32_t number, SpeechStream& stream);
   Status begin(const std::string& piece, uint32_t number, SpeechStream& stream);
   Result<qwen_tts::FramePool::Made> make_frame(SpeechStream& stream);
@@ -62,7 +63,8 @@ class QwenSpeaker final : public SentenceSpeaker {
   size_t chunk_frames_ = 0;  // when it is complete; 0: not decided
   size_t last_frames_ = 0;   // of the chunk before, 0: none
   uint32_t pieces_ = 0;
-  size_t left_out_ = 0;  // that have been told
+  size_t piece_frames_ = 0;  // of the piece that were handed over, in both tries
+  size_t left_out_ = 0;      // that have been told
   bool said_something_ = false;
 };
 

@@ -23,7 +23,7 @@ size_t SpeechGuard::limit(size_t tokens, std::optional<double> max_seconds, doub
 void SpeechGuard::begin(size_t codebooks, size_t expected_frames) {
   codes_.resize(kMostPeriod * codebooks);
   codebooks_ = codebooks;
-  expected_ = expected_frames;
+  expected_ = std::max(expected_frames, SpeechGuard::expected_frames(0));
   frames_ = quiet_ = far_ = held_ = spoken_ = 0;
   loudest_ = smoothed_ = 0;
   firsts_.fill(0);
@@ -47,7 +47,9 @@ void SpeechGuard::note(const Frame& frame) {
   }
   if (!is_lost()) return;
   cut_ = true;
-  reason_ = quiet_ >= kFirstSuspect ? FinishReason::kSilence : FinishReason::kRepeats;
+  const bool is_silent = quiet_ >= kFirstSuspect;
+  reason_ = is_silent ? FinishReason::kSilence : FinishReason::kRepeats;
+  if (is_silent) held_ = std::min(held_, quiet_ + 1 - kFirstSuspect);
 }
 
 bool SpeechGuard::is_quiet(std::span<const float> samples) {
@@ -62,8 +64,8 @@ bool SpeechGuard::is_quiet(std::span<const float> samples) {
 void SpeechGuard::note_repeats(std::span<const int32_t> codes) {
   for (size_t period = 1; period <= std::min(kMostPeriod, frames_); ++period) {
     const auto before = std::span(codes_).subspan((frames_ - period) % kMostPeriod * codebooks_, codebooks_);
-    wholes_[period] = std::ranges::equal(before, codes) ? wholes_[period] + 1 : 0;
     if (quiet_ > 0) continue;
+    wholes_[period] = std::ranges::equal(before, codes) ? wholes_[period] + 1 : 0;
     size_t& firsts = firsts_[period];
     firsts = before.front() == codes.front() ? std::min(firsts + 1, loop_matches(period) + kDifference)
                                              : firsts - std::min(firsts, kDifference);
@@ -79,15 +81,18 @@ bool SpeechGuard::is_suspect() const {
 // Sounds and pauses of speech, each suspect for a while, may follow one another: kLeastHeld are of one kind.
 bool SpeechGuard::is_lost() const {
   if (held_ >= kMostHeld) return true;
-  const bool is_late = frames_ > expected_ && far_ >= kLeastHeld;
+  const bool is_late = frames_ > 2 * expected_ && far_ >= kLeastHeld;
   if (is_late && quiet_ + 1 >= kFirstSuspect + kLeastHeld) return true;
   for (size_t period = 1; period <= kMostPeriod; ++period) {
     if (is_late && suspects_[period] >= kLeastHeld) return true;
-    if (wholes_[period] >= loop_matches(period) + kLeastHeld) return true;
+    if (wholes_[period] + 1 >= loop_matches(period) + kLeastHeld) return true;
   }
   return false;
 }
 
-bool SpeechGuard::spoken_little() const { return spoken_ <= std::min(kShortStart, expected_ / 4); }
+bool SpeechGuard::spoken_little() const {
+  const size_t tokens = (expected_ - expected_frames(0)) / (expected_frames(1) - expected_frames(0));
+  return spoken_ <= std::min(kShortStart, tokens / 2);
+}
 
 }  // namespace syrinx::qwen_tts

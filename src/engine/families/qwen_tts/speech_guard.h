@@ -8,10 +8,11 @@
 //   - where its first code repeats those of a period, 1 to kMostPeriod frames, from kFirstSuspect matches or one more
 //     period on; one frame in five may differ, and quiet ones, which pauses have in common, count for neither.
 // A stretch of suspect frames is held back: not heard before it is over.  The piece is cut there, and what is held
-// dropped,
-//   - when kMostHeld frames are held; so nobody waits longer, and a pause may take 6 s;
-//   - when kLeastHeld are, all for the silence or for the same period, if the piece is longer than expected and the end
-//     has been out of reach for as long; or if as many repeat in all of their codes.
+// dropped (a sound that is held before the silence of a cut is heard),
+//   - when kMostHeld frames are held: so long a listener waits at most, and a pause may take 6 s;
+//   - when kLeastHeld are, all for the silence or for the same period, if the piece is twice as long as expected and
+//   the
+//     end has been out of reach for as long; or if as many repeat in all of their codes.
 // expected_frames() is what a text usually takes; limit() is three times that.
 //
 // The verdicts follow from the frames, in their order, alone.  Pure; one thread; note() allocates nothing.
@@ -58,8 +59,8 @@ class SpeechGuard {
   // The piece ends here, for finish_reason(): kSilence or kRepeats.
   bool must_end() const { return cut_; }
   FinishReason finish_reason() const { return reason_; }
-  // The text can be begun anew: up to kShortStart frames that may be heard, and a quarter of the expected ones, were
-  // neither quiet nor repeated.
+  // The text can be begun anew: up to kShortStart frames that may be heard, and half of the text's tokens, too few for
+  // a word, were neither quiet nor repeated.
   bool spoken_little() const;
 
  private:

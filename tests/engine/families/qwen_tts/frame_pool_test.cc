@@ -31,7 +31,10 @@ FramePool::Piece piece(size_t tokens, uint64_t seed, size_t frames) {
   SpeechSettings settings;
   settings.draws.max_frames = frames;
   settings.seed = seed;
-  return {.prompt = *std::move(prompt), .settings = settings, .codec = nullptr};
+  return {.prompt = *std::move(prompt),
+          .settings = settings,
+          .expected_frames = SpeechGuard::expected_frames(tokens),
+          .codec = nullptr};
 }
 
 // Its time stands still, so that what a position costs is never known.
@@ -277,6 +280,11 @@ TEST(PromptShare, OddMeasurementsMoveItLittle) {
   share.note_slice(10, 2, 30 * kMs);  // less than without it
   EXPECT_EQ(share.rows({}, 0), 42u);
   for (int i = 0; i < 20; ++i) share.note_slice(1, 0, 1000 * kMs);
+  EXPECT_EQ(share.rows({}, 0), PromptShare::kLeastRows);
+  share.note_step(1000 * kMs);  // 50 ms by now
+  EXPECT_EQ(share.step_ns(), 50 * kMs);
+  for (int i = 0; i < 200; ++i) share.note_slice(100, 2, 0);
+  for (int i = 0; i < 200; ++i) share.note_slice(1, 0, 10 * kMs);  // an estimate of nothing is no trap
   EXPECT_EQ(share.rows({}, 0), PromptShare::kLeastRows);
 }
 

@@ -25,7 +25,7 @@ struct Scripted {
   float end_probability = 1e-3f;
 };
 
-// Frames as speech has them: sounds of some frames of one first code, words that come again, pauses of up to 2.4 s.
+// Frames as speech has them: sounds of some frames of one first code, words that come again, pauses.
 class Speech {
  public:
   explicit Speech(uint64_t seed, size_t longest_pause = 30) : random_(seed), longest_pause_(longest_pause) {}
@@ -131,9 +131,9 @@ TEST(SpeechGuard, EndlessPiecesAreHeardByRule) {
 TEST(SpeechGuard, ScriptedEndsAreNeverCut) {
   SpeechGuard guard;
   for (size_t n = 0; n < 200; ++n) {
-    Speech speech(1000 + n);
-    const size_t tokens = 1 + speech.up_to(199);
     const double factor = 0.5 + 2.5 * static_cast<double>(n) / 199;
+    Speech speech(1000 + n, factor < 2 ? 45 : 30);
+    const size_t tokens = 1 + speech.up_to(199);
     const auto end =
         static_cast<size_t>(std::lround(factor * static_cast<double>(SpeechGuard::expected_frames(tokens))));
     const Outcome outcome = speak(guard, tokens, end, [&](size_t) {
@@ -177,7 +177,7 @@ TEST(SpeechGuard, LongPauseIsGivenOnceOver) {
   }
 }
 
-// Three pieces of evidence: 2 s held, the end out of reach meanwhile, and a piece longer than expected.
+// Three pieces of evidence: 2 s held, the end out of reach meanwhile, and a piece twice as long as expected.
 TEST(SpeechGuard, LostEndCutsSooner) {
   SpeechGuard guard;
   const size_t tokens = 20, expected = SpeechGuard::expected_frames(tokens);
@@ -192,10 +192,35 @@ TEST(SpeechGuard, LostEndCutsSooner) {
                  })
         .made;
   };
-  EXPECT_EQ(made(expected, 1e-14f), expected + kHeardOfSilence + SpeechGuard::kLeastHeld);
-  EXPECT_EQ(made(expected, 1e-5f), expected + kHeardOfSilence + SpeechGuard::kMostHeld);
+  EXPECT_EQ(made(2 * expected, 1e-14f), 2 * expected + kHeardOfSilence + SpeechGuard::kLeastHeld);
+  EXPECT_EQ(made(2 * expected, 1e-5f), 2 * expected + kHeardOfSilence + SpeechGuard::kMostHeld);
   EXPECT_EQ(made(0, 1e-5f), kHeardOfSilence + SpeechGuard::kMostHeld);
   EXPECT_EQ(made(0, 1e-14f), kHeardOfSilence + SpeechGuard::kMostHeld);  // no longer than expected
+}
+
+// A last sound that was held is heard; the silence behind it is not.
+TEST(SpeechGuard, SoundBeforeEndlessSilenceIsHeard) {
+  SpeechGuard guard;
+  Speech speech(9);
+  const Outcome outcome = speak(guard, 100, kNever, [&](size_t at) {
+    Scripted frame = speech.random_frame();
+    if (at >= 30) frame.codes[0] = 5;
+    if (at >= 55) frame.level = kSilent;
+    return frame;
+  });
+  EXPECT_EQ(outcome.reason, FinishReason::kSilence);
+  EXPECT_EQ(outcome.heard, 55 + kHeardOfSilence);
+}
+
+// All 16 codes of a pause may be the same.
+TEST(SpeechGuard, PauseOfEqualFramesIsNoLoop) {
+  SpeechGuard guard;
+  Speech speech(13);
+  const Scripted pause{.codes = std::vector<int32_t>(kCodebooks, 3), .level = kSilent, .end_probability = 1e-14f};
+  const Outcome outcome =
+      speak(guard, 100, 200, [&](size_t at) { return at >= 50 && at < 100 ? pause : speech.random_frame(); });
+  EXPECT_EQ(outcome.reason, FinishReason::kSpoken);
+  EXPECT_EQ(outcome.heard, 200u);
 }
 
 TEST(SpeechGuard, SilenceIsMeasuredByTheSpeech) {
@@ -242,8 +267,10 @@ TEST(SpeechGuard, LittleSpeechAllowsAnotherTry) {
   EXPECT_TRUE(says(100, 0, 0));
   EXPECT_TRUE(says(100, SpeechGuard::kShortStart, 0));
   EXPECT_FALSE(says(100, SpeechGuard::kShortStart + 1, 0));
-  EXPECT_TRUE(says(10, 12, 0));
-  EXPECT_FALSE(says(10, 13, 0));  // a quarter of the text may have been said
+  EXPECT_TRUE(says(10, 5, 0));
+  EXPECT_FALSE(says(10, 6, 0));  // a word may have been said
+  EXPECT_TRUE(says(2, 1, 0));
+  EXPECT_FALSE(says(2, 2, 0));
   EXPECT_TRUE(says(100, 0, 1));
   EXPECT_TRUE(says(100, 0, 20));
   EXPECT_FALSE(says(100, 30, 5));
