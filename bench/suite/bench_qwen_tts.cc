@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "bench/suite/random_qwen_tts.h"
 #include "cli/output.h"
 #include "engine/families/qwen_tts/qwen_engine.h"
+#include "engine/speech/speech_files.h"
 #include "engine/threads.h"
 #include "kernels/describe_targets.h"
 #include "kernels/dispatch.h"
@@ -33,6 +36,7 @@ struct Arguments {
   std::string voice;
   std::string precision = precision_name(QwenEngine::kDefaultPrecision);
   std::string texts = "short,medium,long";
+  std::string text;
   std::string streams = "1,2,4,8";
   int threads = 0;
   int runs = 3;
@@ -53,6 +57,9 @@ struct Report {
   QwenFrameCost cost;
   QwenFrameFloor floor;
 
+  // With the codec at the peak of the arithmetic that it multiplies in.
+  double floor_ms() const { return floor.codec_bf16_ms > 0 ? floor.codec_bf16_ms : floor.codec_f32_ms; }
+  double share_of_floor() const { return floor_ms() / figures.stages.front().frame.median(); }
   // The text that a plain "rtf" means.
   const QwenTextFigures& headline() const {
     const auto medium = std::ranges::find_if(
@@ -74,20 +81,30 @@ double deviation(const Times& times) {
   return std::sqrt(sum / static_cast<double>(times.size() - 1));
 }
 
-// Seconds of sound of all streams in a second.
+// Seconds of sound of all streams in a second; 0: their step is not known.
 double throughput(const Report& r, const QwenStreamsFigures& s) {
+  if (s.step.empty()) return 0;
   return static_cast<double>(s.streams) * r.figures.frame_ms / s.step.median();
 }
 
 size_t streams_at_real_time(const Report& r) {
   size_t most = 0;
   for (const QwenStreamsFigures& s : r.figures.streams)
-    if (s.step.median() <= r.figures.frame_ms) most = std::max(most, s.streams);
+    if (!s.step.empty() && s.step.median() <= r.figures.frame_ms) most = std::max(most, s.streams);
   return most;
 }
 
-Result<std::vector<SpokenText>> texts_of(const std::string& names) {
+// A text of the user's own stays the arguments'.
+Result<std::vector<SpokenText>> texts_of(const Arguments& a) {
   std::vector<SpokenText> texts;
+  if (!a.text.empty()) {
+    std::istringstream words(a.text);
+    const auto count = std::distance(std::istream_iterator<std::string>(words), {});
+    if (count == 0) return fail(Code::kInvalidArgument, "--text: it holds no word; give some");
+    texts.push_back({.name = "own", .words = static_cast<size_t>(count), .text = a.text.c_str()});
+    return texts;
+  }
+  const std::string& names = a.texts;
   for (size_t at = 0; at <= names.size();) {
     const size_t end = std::min(names.find(',', at), names.size());
     const std::string name = names.substr(at, end - at);
@@ -118,7 +135,7 @@ Result<QwenWork> work_of(const Arguments& a) {
   SYRINX_TRY_VOID(check_numbers(a));
   QwenWork work;
   SYRINX_TRY(work.precision, parse_precision(a.precision));
-  SYRINX_TRY(work.texts, texts_of(a.texts));
+  SYRINX_TRY(work.texts, texts_of(a));
   SYRINX_TRY(work.streams, number_list("--streams", a.streams));
   for (const size_t streams : work.streams)
     if (streams < 1 || streams > QwenEngine::kMaxSessions)
@@ -146,6 +163,7 @@ Result<Report> measure(const Arguments& a) {
   SYRINX_TRY(QwenWork work, work_of(a));
   SYRINX_TRY(const UserPaths paths, user_paths());
   SYRINX_TRY(work.checkpoint, checkpoint_of(a, paths));
+  work.models_folder = models_folder(paths);
   if (!a.without_cache) work.cache_folder = paths.cache + "/packed/bench";
   Report report{.arguments = a, .work = std::move(work), .figures = {}, .limits = {}, .cost = {}, .floor = {}};
   SYRINX_TRY(report.figures, measure_qwen(report.work));
@@ -189,7 +207,8 @@ void add_measured(Json& json, const Report& r) {
   for (const QwenStreamsFigures& each : r.figures.streams) {
     Json item;
     item.set("streams", each.streams).set("step_ms", times_json(each.step));
-    streams.push_back(std::move(item.set("throughput", throughput(r, each))));
+    item.set("throughput", each.step.empty() ? Json() : Json(throughput(r, each)));
+    streams.push_back(std::move(item));
   }
   for (const QwenChunkFigures& each : r.figures.chunks) {
     Json item;
@@ -202,12 +221,9 @@ void add_measured(Json& json, const Report& r) {
   json.set("stages_ms", stages_json(r.figures.stages.front())).set("chunks", std::move(chunks));
   json.set("streams", std::move(streams)).set("streams_at_real_time", streams_at_real_time(r));
   json.set("streams_peak_rss_bytes", r.figures.streams_rss_bytes).set("ablations", std::move(ablations));
-  json.set("floor_ms", r.floor.codec_f32_ms)
-      .set("over_floor", r.figures.stages[0].frame.median() / r.floor.codec_f32_ms);
-  if (r.floor.codec_bf16_ms > 0) {
-    json.set("floor_bf16_ms", r.floor.codec_bf16_ms);
-    json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
-  }
+  json.set("floor_ms", r.floor_ms()).set("over_floor", 1 / r.share_of_floor());
+  json.set("share_of_floor", r.share_of_floor()).set("floor_f32_ms", r.floor.codec_f32_ms);
+  if (r.floor.codec_bf16_ms > 0) json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
   json.set("weight_bytes", r.cost.weight_bytes).set("codec_flop", r.cost.codec_flop);
   json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
   json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads).set("peak_sample", r.figures.peak_sample);
@@ -252,11 +268,15 @@ std::string row(const std::string& name, const Times& times) {
                      times.max(), times.at(0.99), times.size());
 }
 
+std::string row_or(const std::string& name, const Times& times, const char* none) {
+  return times.empty() ? fmt::format("  {:<34}{:>10}\n", name, none) : row(name, times);
+}
+
 std::string own_table(const Report& r) {
   std::string text = fmt::format("\n  {:<34}{:>10}{:>10}{:>10}{:>10}{:>7}\n", "ms", "p50", "min", "max", "p99", "n");
   for (const QwenTextFigures& t : r.figures.texts) {
     text += row(fmt::format("{}: first byte", t.text.name), t.first_byte);
-    text += row("  first playable", t.playable) + row("  first audible sample", t.audible);
+    text += row("  first playable", t.playable) + row_or("  first audible sample", t.audible, "never");
   }
   if (r.arguments.brief) return text;
   const QwenStages& own = r.figures.stages.front();
@@ -265,15 +285,17 @@ std::string own_table(const Report& r) {
   for (const QwenChunkFigures& c : r.figures.chunks)
     text += row(fmt::format("codec, a frame of {}", c.frames), c.codec);
   for (const QwenStreamsFigures& s : r.figures.streams)
-    text += row(fmt::format("step of {} stream{}", s.streams, s.streams == 1 ? "" : "s"), s.step);
+    text += row_or(fmt::format("step of {} stream{}", s.streams, s.streams == 1 ? "" : "s"), s.step, "too short");
   return text;
 }
 
 std::string streams_text(const Report& r) {
   std::string text;
-  for (const QwenStreamsFigures& s : r.figures.streams)
+  for (const QwenStreamsFigures& s : r.figures.streams) {
+    if (s.step.empty()) continue;
     text += fmt::format("{}{} x {:.2f}", text.empty() ? "" : ", ", s.streams,
                         throughput(r, s) / static_cast<double>(s.streams));
+  }
   if (text.empty()) return {};
   return fmt::format("streams  {} of real time each; {} at real time; {:.0f} MB at most\n", text,
                      streams_at_real_time(r), static_cast<double>(r.figures.streams_rss_bytes) * 1e-6);
@@ -290,16 +312,18 @@ std::string ablation_table(const Report& r) {
 }
 
 std::string floor_text(const Report& r) {
-  const double frame_ms = r.figures.stages.front().frame.median();
+  const bool is_bf16 = r.floor.codec_bf16_ms > 0;
+  const double peak = is_bf16 ? r.limits.bf16_gop_per_s.all_threads : r.limits.f32_gop_per_s.all_threads;
   std::string text = fmt::format(
-      "floor    {:.1f} ms a frame, codec at the f32 peak: {:.0f} MB of weights at {:.1f} GB/s, {:.2f} GFLOP at {:.0f} "
-      "GFLOP/s; {:.0f} % of a frame's time\n",
-      r.floor.codec_f32_ms, r.cost.weight_bytes * 1e-6, r.limits.read_gb_per_s.all_threads, r.cost.codec_flop * 1e-9,
-      r.limits.f32_gop_per_s.all_threads, 100 * r.floor.codec_f32_ms / frame_ms);
-  if (r.floor.codec_bf16_ms > 0)
-    text += fmt::format("         {:.1f} ms, codec at the bf16 peak: {:.0f} GFLOP/s; {:.0f} %\n", r.floor.codec_bf16_ms,
-                        r.limits.bf16_gop_per_s.all_threads, 100 * r.floor.codec_bf16_ms / frame_ms);
-  return text;
+      "floor    {:.1f} ms a frame: {:.0f} MB of weights at {:.1f} GB/s, then {:.2f} GFLOP of the codec at {:.0f} "
+      "GFLOP/s, the {} peak\n",
+      r.floor_ms(), r.cost.weight_bytes * 1e-6, r.limits.read_gb_per_s.all_threads, r.cost.codec_flop * 1e-9, peak,
+      is_bf16 ? "bf16" : "f32");
+  if (is_bf16)
+    text += fmt::format("         {:.1f} ms at the f32 peak of {:.0f} GFLOP/s\n", r.floor.codec_f32_ms,
+                        r.limits.f32_gop_per_s.all_threads);
+  return text + fmt::format("share of floor  {:.2f}: floor / frame, which takes {:.1f} ms\n", r.share_of_floor(),
+                            r.figures.stages.front().frame.median());
 }
 
 std::string report_text(const Report& r) {
@@ -333,7 +357,9 @@ Status run_bench_qwen_tts(const Arguments& arguments) {
 void add_bench_qwen_tts(cli::Command& bench) {
   auto a = std::make_shared<Arguments>();
   cli::Command command = bench.add("qwen3-tts", "Time Qwen3-TTS: texts, first sound, frames by stage, streams");
-  command.option("--model", a->model, "A checkpoint; random numbers of the published shapes by default").type("PATH");
+  command
+      .option("--model", a->model, "A checkpoint or an installed model; random numbers of published shapes by default")
+      .type("MODEL");
   command.option("--config", a->config, "Which random checkpoint; it is kept in the cache folder")
       .one_of(random_qwen_names())
       .show_default();
@@ -344,6 +370,7 @@ void add_bench_qwen_tts(cli::Command& bench) {
   command.option("--threads", a->threads, "Threads; 0: the default of speak").type("N").show_default();
   command.option("--runs", a->runs, "Runs of each text and of each number of streams").type("N").show_default();
   command.option("--texts", a->texts, "Texts of 13, 53 and 115 words").type("A,B,...").show_default();
+  command.option("--text", a->text, "A text of your own instead of these").type("TEXT");
   command.option("--word-seconds", a->word_seconds, "Sound for each word of a text").type("S").show_default();
   command.option("--frames", a->frames, "Frames whose stages are timed").type("N").show_default();
   command.option("--streams", a->streams, "Numbers of streams that speak together").type("A,B,...").show_default();

@@ -1,7 +1,6 @@
 #include "bench/suite/pocket_measure.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <span>
 
@@ -9,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/signals.h"
+#include "bench/suite/peak_sample.h"
 #include "models/mimi/encoder.h"
 #include "models/pocket_tts/chunk_speaker.h"
 #include "models/pocket_tts/noise.h"
@@ -91,13 +91,9 @@ Status measure_runs(Bench& b, PocketFigures& figures) {
       b.noise.fill(noise);
       speaker.next(0, noise, samples);
       if (run > 0 && frame > 0) figures.frame.add(watch.elapsed_ms() - before_ms);
+      note_peak(samples, figures.peak_sample);  // some microseconds of the run
     }
     if (run > 0) figures.run.add(watch.elapsed_ms());
-  }
-  for (const float sample : samples) {
-    const double size = std::fabs(static_cast<double>(sample));
-    // Not std::max, which would pass over a NaN.
-    if (!(size <= figures.peak_sample)) figures.peak_sample = size;
   }
   return {};
 }

@@ -45,7 +45,7 @@ struct PocketFigures {
   std::vector<StreamsFigures> streams;
   size_t peak_rss_bytes = 0;  // of speaking, before anything is cloned and before there are several streams
   size_t rss_bytes = 0;       // resident then
-  double peak_sample = 0;     // of the last frame: silence and what is no number are seen
+  double peak_sample = 0;     // of all frames; NaN once a sample is no number
 };
 
 // kInvalidArgument: more tokens, frames or streams than the model takes.  kCancelled after a signal.

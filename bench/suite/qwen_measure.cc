@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "base/thread_team.h"
+#include "bench/suite/peak_sample.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
 #include "engine/families/qwen_tts/qwen_engine.h"
@@ -27,13 +30,17 @@ constexpr float kAudible = 0.01f;  // of full scale
 constexpr size_t kUncounted = 5;   // frames of the stages
 constexpr size_t kLongPrompt = 6;  // times the longest text: about 700 tokens
 constexpr double kFrameSeconds = 0.08;
+constexpr double kFrameSamples = kFrameSeconds * QwenModel::kSampleRateHz;
+constexpr double kMostLonger = 8;   // times the seconds of streams that are too short
 constexpr size_t kLeastChunks = 5;  // that are counted
 
 tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "stopped while measuring; no figure is complete"); }
 
 // One text.
 struct Spoken {
-  double wall_ms = 0, first_byte_ms = 0, playable_ms = 0, audible_ms = 0;
+  double wall_ms = 0, playable_ms = 0;
+  std::optional<double> audible_ms;
+  std::vector<ChunkArrival> chunks;
   SpeechStatistics statistics;
 };
 
@@ -46,28 +53,34 @@ SpeakOptions options_for(const QwenWork& work, double piece_seconds, uint64_t se
   return options;
 }
 
-Result<Spoken> speak(SpeechEngine& engine, const char* text, const SpeakOptions& options) {
-  SYRINX_TRY(const auto session, engine.start(options));
+// Times by the watch.
+Result<Spoken> speak(SpeechSession& session, const char* text, const Stopwatch& watch) {
   Spoken spoken;
-  const Stopwatch watch;
-  SYRINX_TRY_VOID(session->speak(text));
-  bool is_audible = false;
+  SYRINX_TRY_VOID(session.speak(text));
+  std::optional<double> loud_ms;  // from the first sample on
+  double frames = 0;
   for (SpeechChunk chunk;;) {
-    SYRINX_TRY(const bool more, session->next(chunk));
+    SYRINX_TRY(const bool more, session.next(chunk));
     const double now_ms = watch.elapsed_ms(), start_ms = 1e3 * chunk.start_s;
     if (!more) break;
     if (cancel_requested()) return stopped();
-    if (spoken.first_byte_ms == 0) spoken.first_byte_ms = now_ms;
+    frames += static_cast<double>(chunk.samples.size()) / kFrameSamples;
+    spoken.chunks.push_back({.ms = now_ms, .frames = frames});
     spoken.playable_ms = std::max(spoken.playable_ms, now_ms - start_ms);
-    if (is_audible) continue;
+    if (loud_ms) continue;
     const auto loud = std::ranges::find_if(chunk.samples, [](float sample) { return std::fabs(sample) >= kAudible; });
-    is_audible = loud != chunk.samples.end();
-    const double offset_ms = 1e3 * static_cast<double>(loud - chunk.samples.begin()) / engine.rate_hz();
-    spoken.audible_ms = std::max(now_ms, spoken.first_byte_ms + start_ms) + offset_ms;
+    if (loud == chunk.samples.end()) continue;
+    loud_ms = start_ms + 1e3 * static_cast<double>(loud - chunk.samples.begin()) / QwenModel::kSampleRateHz;
   }
+  if (loud_ms) spoken.audible_ms = spoken.playable_ms + *loud_ms;
   spoken.wall_ms = watch.elapsed_ms();
-  spoken.statistics = session->statistics();
+  spoken.statistics = session.statistics();
   return spoken;
+}
+
+Result<Spoken> speak_alone(QwenEngine& engine, const char* text, const SpeakOptions& options) {
+  SYRINX_TRY(const auto session, engine.start(options));
+  return speak(*session, text, Stopwatch());
 }
 
 double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
@@ -75,18 +88,18 @@ double ms(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 Result<QwenTextFigures> measure_text(QwenEngine& engine, const QwenWork& work, const SpokenText& text) {
   QwenTextFigures figures;
   figures.text = text;
-  SYRINX_TRY(const Spoken probe, speak(engine, text.text, options_for(work, kFrameSeconds, 0)));
+  SYRINX_TRY(const Spoken probe, speak_alone(engine, text.text, options_for(work, kFrameSeconds, 0)));
   figures.pieces = std::max<size_t>(probe.statistics.pieces, 1);
   const double piece_seconds =
       work.word_seconds * static_cast<double>(text.words) / static_cast<double>(figures.pieces);
   for (size_t run = 0; run < work.runs; ++run) {
     const qwen_tts::FramePool::Times before = engine.times();
-    SYRINX_TRY(const Spoken spoken, speak(engine, text.text, options_for(work, piece_seconds, run)));
+    SYRINX_TRY(const Spoken spoken, speak_alone(engine, text.text, options_for(work, piece_seconds, run)));
     const qwen_tts::FramePool::Times& after = engine.times();
     figures.wall.add(spoken.wall_ms);
-    figures.first_byte.add(spoken.first_byte_ms);
+    if (!spoken.chunks.empty()) figures.first_byte.add(spoken.chunks.front().ms);
     figures.playable.add(spoken.playable_ms);
-    figures.audible.add(spoken.audible_ms);
+    if (spoken.audible_ms) figures.audible.add(*spoken.audible_ms);
     figures.prefill.add(ms(after.prompts_ns - before.prompts_ns));
     figures.generate.add(ms(after.frames_ns - before.frames_ns));
     figures.decode.add(ms(after.codec_ns - before.codec_ns));
@@ -100,33 +113,56 @@ Result<QwenTextFigures> measure_text(QwenEngine& engine, const QwenWork& work, c
   return figures;
 }
 
-// Sessions of so many threads that begin together.
-Result<double> step_of(QwenEngine& engine, const QwenWork& work, size_t streams, size_t run) {
+// Sessions of so many threads that begin together; nothing where they end too soon.
+Result<std::optional<double>> step_of(QwenEngine& engine, const QwenWork& work, size_t streams, double seconds,
+                                      size_t run) {
+  std::vector<std::unique_ptr<SpeechSession>> sessions;
+  for (size_t n = 0; n < streams; ++n) {
+    SYRINX_TRY(auto session, engine.start(options_for(work, seconds, run * streams + n)));
+    sessions.push_back(std::move(session));
+  }
   std::vector<Status> failures(streams);
-  const qwen_tts::FramePool::Times before = engine.times();
+  std::vector<std::vector<ChunkArrival>> chunks(streams);
   const Stopwatch watch;
   {
     std::vector<std::jthread> threads;
     for (size_t n = 0; n < streams; ++n)
-      threads.emplace_back([&engine, &work, &failures, run, streams, n] {
-        const SpeakOptions options = options_for(work, work.stream_seconds, run * streams + n);
-        const Result<Spoken> spoken = speak(engine, kSpokenTexts.front().text, options);
-        if (!spoken) failures[n] = tl::unexpected(spoken.error());
+      threads.emplace_back([&, n] {
+        Result<Spoken> spoken = speak(*sessions[n], kSpokenTexts.front().text, watch);
+        if (spoken)
+          chunks[n] = std::move(spoken->chunks);
+        else
+          failures[n] = tl::unexpected(spoken.error());
       });
   }
-  const double wall_ms = watch.elapsed_ms();
   for (Status& failure : failures) SYRINX_TRY_VOID(std::move(failure));
-  const qwen_tts::FramePool::Times& after = engine.times();
-  const auto frames = static_cast<double>(after.decoded - before.decoded) / static_cast<double>(streams);
-  return (wall_ms - ms(after.prompts_ns - before.prompts_ns)) / std::max(frames, 1.0);
+  return steady_step_ms(chunks);
 }
 
-Status measure_engine(const QwenWork& work, QwenFigures& figures) {
+// Sessions that end before all of them have spoken for a while get more time.
+Result<QwenStreamsFigures> measure_streams(QwenEngine& engine, const QwenWork& work, size_t streams) {
+  QwenStreamsFigures figures{.streams = streams, .step = {}};
+  for (size_t run = 0; run < work.runs; ++run) {
+    std::optional<double> step_ms;
+    for (double times = 1; !step_ms && times <= kMostLonger; times *= 2) {
+      SYRINX_TRY(step_ms, step_of(engine, work, streams, times * work.stream_seconds, run));
+    }
+    if (step_ms) figures.step.add(*step_ms);
+  }
+  figures.step.sort();
+  return figures;
+}
+
+Result<SpeechFiles> find_files(const QwenWork& work) {
+  SYRINX_TRY(SpeechFiles files, find_speech_files(work.checkpoint, work.models_folder));
+  if (files.family == find_speech_family("qwen-tts")) return files;
+  return fail(Code::kUnsupported, "'{}' is no checkpoint of Qwen3-TTS; give the folder of one with --model",
+              work.checkpoint);
+}
+
+Status measure_engine(const QwenWork& work, const SpeechFiles& files, QwenFigures& figures) {
   SpeechEngineOptions options;
-  SYRINX_TRY(options.files, find_speech_files(work.checkpoint, ""));
-  if (options.files.family != find_speech_family("qwen-tts"))
-    return fail(Code::kUnsupported, "'{}' is no checkpoint of Qwen3-TTS; give the folder of one with --model",
-                work.checkpoint);
+  options.files = files;
   options.precision = work.precision;
   options.threads = work.threads;
   options.cache_folder = work.cache_folder;
@@ -141,12 +177,7 @@ Status measure_engine(const QwenWork& work, QwenFigures& figures) {
   }
   figures.peak_rss_bytes = peak_rss_bytes();
   for (const size_t streams : work.streams) {
-    QwenStreamsFigures each{.streams = streams, .step = {}};
-    for (size_t run = 0; run < work.runs; ++run) {
-      SYRINX_TRY(const double step_ms, step_of(engine, work, streams, run));
-      each.step.add(step_ms);
-    }
-    each.step.sort();
+    SYRINX_TRY(QwenStreamsFigures each, measure_streams(engine, work, streams));
     figures.streams.push_back(std::move(each));
   }
   figures.streams_rss_bytes = peak_rss_bytes();
@@ -216,10 +247,14 @@ Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts
     watch.restart();
     generator->step({&pointer, 1});
     const double made_ms = watch.elapsed_ms();
+    if (stream.end() == qwen_tts::End::kFault)
+      return fail(Code::kDataLoss, "'{}' computes values that are not numbers; its weights are damaged",
+                  work_.checkpoint);
     if (stream.end() != qwen_tts::End::kNone) break;
     const std::span<const int32_t> codes = stream.codes();
     decoder.decode(state, {codes.data(), {1, codes.size()}}, samples);
     const double decoded_ms = watch.elapsed_ms();
+    note_peak(samples, figures.peak_sample);
     codes_.insert(codes_.end(), codes.begin(), codes.end());
     if (frame < kUncounted) continue;
     stages.talker.add(talker_ms);
@@ -230,11 +265,6 @@ Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts
   if (stages.frame.empty())
     return fail(Code::kUnsupported, "the checkpoint ends a text after fewer than {} frames; its stages cannot be timed",
                 kUncounted + 1);
-  for (const float sample : samples) {
-    const double size = std::fabs(static_cast<double>(sample));
-    // Not std::max, which would pass over a NaN.
-    if (!(size <= figures.peak_sample)) figures.peak_sample = size;
-  }
   for (Times* const times : {&stages.talker, &stages.predictor, &stages.codec, &stages.frame}) times->sort();
   figures.stages.push_back(std::move(stages));
   return {};
@@ -275,12 +305,12 @@ Status measure_ablations(Stages& stages, QwenFigures& figures) {
   return stages.measure("a long prompt", std::move(prompt), stages.settings(), figures);
 }
 
-Status measure_stages(const QwenWork& work, QwenFigures& figures) {
+Status measure_stages(const QwenWork& work, const SpeechFiles& files, QwenFigures& figures) {
   ThreadTeam packers(default_threads());
   ThreadTeam team(work.threads);
   const auto of_precision = [&](Precision precision, const std::string& cache, bool is_first) -> Status {
     SYRINX_TRY(const auto model,
-               QwenModel::load(work.checkpoint, {.precision = precision, .cache_folder = cache, .team = &packers}));
+               QwenModel::load(files.checkpoint, {.precision = precision, .cache_folder = cache, .team = &packers}));
     Stages stages(model, work, team);
     SYRINX_TRY(qwen_tts::Prompt prompt, stages.prompt(1, true));
     SYRINX_TRY_VOID(stages.measure(precision_name(precision), std::move(prompt), stages.settings(), figures));
@@ -318,9 +348,28 @@ double bytes_of(Precision precision) {
 
 Result<QwenFigures> measure_qwen(const QwenWork& work) {
   QwenFigures figures;
-  SYRINX_TRY_VOID(measure_engine(work, figures));
-  if (work.frames > 0) SYRINX_TRY_VOID(measure_stages(work, figures));
+  SYRINX_TRY(const SpeechFiles files, find_files(work));
+  SYRINX_TRY_VOID(measure_engine(work, files, figures));
+  if (work.frames > 0) SYRINX_TRY_VOID(measure_stages(work, files, figures));
   return figures;
+}
+
+std::optional<double> steady_step_ms(std::span<const std::vector<ChunkArrival>> streams) {
+  double from_ms = 0, to_ms = std::numeric_limits<double>::infinity();
+  for (const std::vector<ChunkArrival>& chunks : streams) {
+    if (chunks.empty()) return std::nullopt;
+    from_ms = std::max(from_ms, chunks.front().ms);
+    to_ms = std::min(to_ms, chunks.back().ms);
+  }
+  double ms = 0, frames = 0;
+  for (const std::vector<ChunkArrival>& chunks : streams) {
+    const auto first = std::ranges::find_if(chunks, [&](const ChunkArrival& chunk) { return chunk.ms >= from_ms; });
+    const auto behind = std::find_if(first, chunks.end(), [&](const ChunkArrival& chunk) { return chunk.ms > to_ms; });
+    if (behind - first < 2) return std::nullopt;
+    ms += (behind - 1)->ms - first->ms;
+    frames += (behind - 1)->frames - first->frames;
+  }
+  return ms / frames;
 }
 
 QwenFrameCost qwen_frame_cost(const qwen_tts::Config& config, const qwen_tts::CodecDecoderConfig& codec,

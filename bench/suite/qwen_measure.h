@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,16 +21,17 @@
 namespace syrinx::bench {
 
 struct QwenWork {
-  std::string checkpoint, cache_folder;  // where packed weights are kept; empty: nowhere
-  std::string voice;                     // empty: the default
+  std::string checkpoint, models_folder;  // as find_speech_files() takes them
+  std::string cache_folder;               // where packed weights are kept; empty: nowhere
+  std::string voice;                      // empty: the default
   Precision precision = Precision::kInt8;
   int threads = 1;
   size_t runs = 3;  // counted, after a short one that is not
   std::vector<SpokenText> texts;
   double word_seconds = 0.4;    // of sound for each word of a text
   std::vector<size_t> streams;  // 1 to QwenEngine::kMaxSessions each
-  double stream_seconds = 4;
-  size_t frames = 50;  // of the stages, after five that are not counted; 0: no stages
+  double stream_seconds = 4;    // doubled, three times at most, where steady_step_ms() finds them too short
+  size_t frames = 50;           // of the stages, after five that are not counted; 0: no stages
   bool ablations = false;
 };
 
@@ -41,14 +44,25 @@ struct QwenTextFigures {
   Times prefill, generate, decode;  // of it
   Times first_byte;                 // the first samples are there
   Times playable;                   // who begins to play never waits for more
-  Times audible;                    // the first sample above -40 dB of full scale is heard
-  size_t rss_bytes = 0;             // resident behind the last run
+  // The first sample above -40 dB of full scale is heard by who begins to play then; only of runs that have one.
+  Times audible;
+  size_t rss_bytes = 0;  // resident behind the last run
 };
 
-// The steps of several who begin together, without their prompts.
+// A chunk of a stream: when it came, and the frames from the first one to its last.
+struct ChunkArrival {
+  double ms = 0, frames = 0;
+};
+// The time of a frame of each of the streams, which share a clock, while all of them speak: of each stream from its
+// first to its last chunk that came after every stream's first one and before any stream's end, all such times over all
+// frames in them.  No prompt is read meanwhile, and every frame of them is decoded.  Nothing where a stream has fewer
+// than two such chunks.
+std::optional<double> steady_step_ms(std::span<const std::vector<ChunkArrival>> streams);
+
+// Streams that begin together.
 struct QwenStreamsFigures {
   size_t streams = 0;
-  Times step;  // a frame of each stream, with its sound; of a run on average
+  Times step;  // steady_step_ms() of each run that has one
 };
 
 // Frames one after another, each decoded by itself.
@@ -72,14 +86,14 @@ struct QwenFigures {
   size_t streams_rss_bytes = 0;    // the most when all of them spoke
   std::vector<QwenStages> stages;  // the first as `speak` computes, then ablations
   std::vector<QwenChunkFigures> chunks;
-  double peak_sample = 0;  // of the stages' sound: silence and what is no number are seen
+  double peak_sample = 0;  // of the stages' sound; NaN once a sample is no number
   qwen_tts::Config config;
   qwen_tts::CodecDecoderConfig codec;
   bool codec_reads_bf16 = false;
 };
 
-// Errors of the engine; kUnsupported: a checkpoint of something else, or one that ends its speech at once.  kCancelled
-// after a signal.
+// Errors of the engine; kUnsupported: a checkpoint of something else, or one that ends its speech at once; kDataLoss:
+// one whose values are not numbers.  kCancelled after a signal.
 Result<QwenFigures> measure_qwen(const QwenWork& work);
 
 // The least work of a frame: bytes of weights that are read, those of the predictor once for each of its passes, and
