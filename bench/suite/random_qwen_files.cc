@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/scoped_file.h"
+#include "base/signals.h"
 #include "bench/suite/spoken_texts.h"
 
 namespace syrinx::bench {
@@ -67,6 +68,8 @@ Status write_numbers(ScopedFile& file, std::span<const RandomQwenTensor> tensors
   for (size_t n = 0; n < tensors.size(); ++n) {
     const size_t count = numbers_of(tensors[n]);
     for (size_t at = 0; at < count; at += kBlock) {
+      if (cancel_requested())
+        return fail(Code::kCancelled, "stopped while writing '{}', of which nothing stays", file.target());
       const std::span<T> values(block.data(), std::min(kBlock, count - at));
       fill(tensors[n], n, at, values, team);
       SYRINX_TRY_VOID(file.write(std::as_bytes(values)));
@@ -190,6 +193,20 @@ RandomQwenText random_qwen_text(bool is_published_size) {
   text.vocab_json = vocab_json(tokens, text.assistant);
   text.tokenizer_json = tokenizer_json(text, end);
   return text;
+}
+
+uint64_t random_bytes(std::span<const RandomQwenTensor> tensors, RandomNumbers type) {
+  uint64_t numbers = 0;
+  for (const RandomQwenTensor& tensor : tensors) numbers += numbers_of(tensor);
+  return (type == RandomNumbers::kBf16 ? 2 : 4) * numbers;
+}
+
+Status check_room(const std::string& folder, uint64_t needed, uint64_t free) {
+  if (needed <= free) return {};
+  return fail(Code::kIo,
+              "a random checkpoint in '{}' needs {:.1f} MB and {:.1f} MB are free there; make room, set SYRINX_HOME to "
+              "a folder on another disk, or give a checkpoint with --model",
+              folder, static_cast<double>(needed) * 1e-6, static_cast<double>(free) * 1e-6);
 }
 
 Status write_random_tensors(const std::string& path, std::span<const RandomQwenTensor> tensors, RandomNumbers type,

@@ -61,7 +61,10 @@ struct RandomQwenText {
 RandomQwenText random_qwen_text(bool is_published_size);
 
 enum class RandomNumbers : uint8_t { kBf16, kF32 };
-// A safetensors file, whole or not at all.  kIo.
+uint64_t random_bytes(std::span<const RandomQwenTensor> tensors, RandomNumbers type);  // of their numbers
+// kIo: `needed` bytes for the checkpoint's folder are more than are free.
+Status check_room(const std::string& folder, uint64_t needed, uint64_t free);
+// A safetensors file, whole or not at all.  kIo; kCancelled after a signal.
 Status write_random_tensors(const std::string& path, std::span<const RandomQwenTensor> tensors, RandomNumbers type,
                             ThreadTeam& team);
 Status write_random_text(const std::string& path, const std::string& text);

@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 #include "bench/suite/random_qwen_files.h"
+#include "cli/output.h"
+#include "cli/pull_report.h"
 #include "store/paths.h"
 
 namespace syrinx::bench {
@@ -88,6 +90,7 @@ constexpr Shape kShapes[] = {
 };
 
 constexpr int kCodebooks = 16;
+constexpr uint64_t kOtherBytes = 8'000'000;  // vocabulary, configurations and headers are fewer
 
 Json stack_json(const Stack& stack) {
   Json json;
@@ -349,16 +352,22 @@ Status make_random_qwen(const std::string& folder, std::string_view name, Thread
   const RandomQwenConfigs configs{.model = model_json(*shape, text), .codec = codec_json(*shape)};
   SYRINX_TRY(const Config model, qwen_tts::read_config(configs.model, folder + "/config.json"));
   SYRINX_TRY(const qwen_tts::CodecConfig sound, qwen_tts::read_codec_config(configs.codec, codec + "/config.json"));
+  const std::vector<RandomQwenTensor> tensors = random_qwen_tensors(model);
+  const std::vector<RandomQwenTensor> codec_tensors = random_qwen_codec_tensors(sound.decoder);
+  const uint64_t needed =
+      random_bytes(tensors, RandomNumbers::kBf16) + random_bytes(codec_tensors, RandomNumbers::kF32) + kOtherBytes;
+  SYRINX_TRY(const uint64_t free, free_bytes(folder));
+  SYRINX_TRY_VOID(check_room(folder, needed, free));
+  cli::note(fmt::format("writing a random checkpoint of {} to '{}'", cli::size_text(needed), folder));
   SYRINX_TRY_VOID(make_folders(codec));
   SYRINX_TRY_VOID(write_random_text(codec + "/config.json", configs.codec));
-  SYRINX_TRY_VOID(write_random_tensors(codec + "/model.safetensors", random_qwen_codec_tensors(sound.decoder),
-                                       RandomNumbers::kF32, team));
+  SYRINX_TRY_VOID(write_random_tensors(codec + "/model.safetensors", codec_tensors, RandomNumbers::kF32, team));
   SYRINX_TRY_VOID(write_random_text(folder + "/config.json", configs.model));
   SYRINX_TRY_VOID(write_random_text(folder + "/generation_config.json", kGeneration));
   SYRINX_TRY_VOID(write_random_text(folder + "/vocab.json", text.vocab_json));
   SYRINX_TRY_VOID(write_random_text(folder + "/merges.txt", text.merges));
   SYRINX_TRY_VOID(write_random_text(folder + "/tokenizer_config.json", text.tokenizer_json));
-  return write_random_tensors(weights, random_qwen_tensors(model), RandomNumbers::kBf16, team);
+  return write_random_tensors(weights, tensors, RandomNumbers::kBf16, team);
 }
 
 }  // namespace syrinx::bench

@@ -40,7 +40,8 @@ std::vector<RandomQwenTensor> random_qwen_codec_tensors(const qwen_tts::CodecDec
 
 // Writes the checkpoint (bf16, its codec in f32; the same bytes each time, for any team) into `folder`, which is made;
 // a folder that has it already is left alone.  The model's weights come last and appear whole or not at all, so two
-// processes may do this at once.  Holds some MB.  Errors as above, and kIo.
+// processes may do this at once.  Holds some MB.  A line on standard error says what is written before it is.  Errors
+// as above; kIo, also where too little is free; kCancelled after a signal, and no part of a file stays.
 Status make_random_qwen(const std::string& folder, std::string_view name, ThreadTeam& team);
 
 }  // namespace syrinx::bench

@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <numeric>
 
 #include "base/json.h"
+#include "base/signals.h"
+#include "bench/suite/peak_sample.h"
 #include "bench/suite/qwen_measure.h"
+#include "bench/suite/random_qwen_files.h"
 #include "bench/suite/random_qwen_tts.h"
 #include "engine/families/qwen_tts/qwen_model.h"
 #include "models/qwen_tts/tokenizer.h"
@@ -107,6 +112,57 @@ TEST(QwenFrameCost, FloorAddsReadingAndArithmetic) {
   EXPECT_DOUBLE_EQ(qwen_frame_floor(cost, limits).codec_bf16_ms, 2 + 1);
 }
 
+using Streams = std::vector<std::vector<ChunkArrival>>;
+
+TEST(PeakSample, NanStaysWhateverFollows) {
+  double peak = 0;
+  note_peak(std::vector<float>{0.25f, -0.5f, 0.125f}, peak);
+  EXPECT_EQ(peak, 0.5);
+  note_peak(std::vector<float>{0.25f, std::numeric_limits<float>::quiet_NaN(), 0.75f}, peak);
+  EXPECT_TRUE(std::isnan(peak));
+  note_peak(std::vector<float>{0.25f}, peak);
+  EXPECT_TRUE(std::isnan(peak));
+}
+
+// The second stream begins at 100 ms, the first one ends at 300.
+TEST(QwenSteadyStep, CountsFramesWhileAllSpeak) {
+  const Streams streams = {
+      {{.ms = 10, .frames = 1}, {.ms = 120, .frames = 2}, {.ms = 160, .frames = 6}, {.ms = 300, .frames = 16}},
+      {{.ms = 100, .frames = 1}, {.ms = 140, .frames = 5}, {.ms = 280, .frames = 17}, {.ms = 900, .frames = 18}}};
+  ASSERT_TRUE(steady_step_ms(streams));
+  EXPECT_DOUBLE_EQ(*steady_step_ms(streams), (180.0 + 180.0) / (14 + 16));
+}
+
+TEST(QwenSteadyStep, NoneWithoutTwoChunksOfEach) {
+  const std::vector<ChunkArrival> early = {{.ms = 10, .frames = 1}, {.ms = 20, .frames = 3}, {.ms = 90, .frames = 9}};
+  const std::vector<ChunkArrival> late = {{.ms = 80, .frames = 1}, {.ms = 85, .frames = 2}, {.ms = 95, .frames = 3}};
+  EXPECT_TRUE(steady_step_ms(Streams{early}));
+  EXPECT_FALSE(steady_step_ms(Streams{early, late})) << "one chunk of the first is left";
+  EXPECT_FALSE(steady_step_ms(Streams{early, {}}));
+}
+
+TEST(RandomQwenTts, FullDiskIsRefused) {
+  EXPECT_TRUE(check_room("some/place", 2'270'000'000, 2'270'000'000));
+  const Status full = check_room("some/place", 2'270'000'000, 100'000'000);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, Code::kIo);
+  for (const char* part : {"'some/place'", "2270.0 MB", "100.0 MB", "SYRINX_HOME"})
+    EXPECT_NE(full.error().message.find(part), std::string::npos) << full.error().message;
+}
+
+TEST_F(BenchQwenTts, SignalLeavesNoPartOfAFile) {
+  const std::string folder = folder_ / "small";
+  ThreadTeam team(1);
+  request_cancel();
+  const Status stopped = make_random_qwen(folder, "small", team);
+  clear_cancel();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Code::kCancelled) << stopped.error().message;
+  for (const auto& each : fs::recursive_directory_iterator(folder))
+    EXPECT_TRUE(each.path().extension() != ".part" && each.path().extension() != ".safetensors") << each.path();
+  EXPECT_TRUE(make_random_qwen(folder, "small", team));
+}
+
 TEST_F(BenchQwenTts, SameBytesForAnyTeamAndNoneWrittenTwice) {
   const std::string one = folder_ / "one", two = folder_ / "two";
   ThreadTeam alone(1), team(3);
@@ -143,11 +199,15 @@ TEST_F(BenchQwenTts, WordsOfTheTextsAreATokenEach) {
 
 TEST_F(BenchQwenTts, JsonHasEveryFigure) {
   const Json r = report({"--streams", "1,3", "--stream-seconds", "0.4", "--word-seconds", "0.05"});
-  for (const char* key : {"rtf", "first_audio_ms", "load_ms", "floor_ms", "over_floor", "peak_sample"}) {
+  for (const char* key : {"rtf", "first_audio_ms", "load_ms", "floor_ms", "over_floor", "share_of_floor",
+                          "floor_f32_ms", "peak_sample"}) {
     ASSERT_NE(r.find(key), nullptr) << key;
     ASSERT_NE(r.find(key)->real(), nullptr) << key;
     EXPECT_GT(*r.find(key)->real(), 0) << key;
   }
+  EXPECT_NEAR(*r.find("share_of_floor")->real() * *r.find("over_floor")->real(), 1, 1e-9);
+  EXPECT_NEAR(*r.find("share_of_floor")->real() * *r.find("frame_ms")->find("median")->real(),
+              *r.find("floor_ms")->real(), 1e-9);
   // Silence and numbers gone wild are neither.
   EXPECT_GT(*r.find("peak_sample")->real(), 1e-3);
   EXPECT_LE(*r.find("peak_sample")->real(), 1);
@@ -160,7 +220,9 @@ TEST_F(BenchQwenTts, JsonHasEveryFigure) {
     EXPECT_GT(*r.find("stages_ms")->find(stage)->find("median")->real(), 0) << stage;
   ASSERT_EQ(r.find("streams")->array()->size(), 2U);
   EXPECT_EQ(*(*r.find("streams")->array())[1].find("streams")->whole(), 3);
-  EXPECT_GT(*(*r.find("streams")->array())[1].find("throughput")->real(), 0);
+  const double* const throughput = (*r.find("streams")->array())[1].find("throughput")->real();
+  ASSERT_NE(throughput, nullptr) << "they are long enough once their time is doubled";
+  EXPECT_GT(*throughput, 0);
   ASSERT_EQ(r.find("chunks")->array()->size(), 4U) << "1, 2, 4 and 8 frames at once";
   EXPECT_TRUE(r.find("ablations")->array()->empty()) << "nobody asked for them";
 }
@@ -176,8 +238,30 @@ TEST_F(BenchQwenTts, TextsAreAsLongAsTheyAreAskedFor) {
     EXPECT_EQ(*text.find(part)->find("n")->whole(), 2) << part;
   EXPECT_GE(*text.find("first_playable_ms")->find("median")->real(),
             *text.find("first_byte_ms")->find("median")->real());
+  EXPECT_GE(*text.find("first_audible_ms")->find("median")->real(),
+            *text.find("first_playable_ms")->find("median")->real());
   EXPECT_EQ(r.find("streams"), nullptr) << "a brief report has texts alone";
   EXPECT_TRUE(r.find("frame_ms")->is_null());
+}
+
+TEST_F(BenchQwenTts, TextOfTheUsersOwn) {
+  const Json r = report({"--brief", "--text", "The quick brown fox.", "--word-seconds", "0.16"});
+  ASSERT_EQ(r.find("texts")->array()->size(), 1U);
+  const Json& text = r.find("texts")->array()->front();
+  EXPECT_EQ(*text.find("words")->whole(), 4);
+  EXPECT_EQ(*text.find("pieces")->whole(), 1);
+  EXPECT_EQ(*text.find("frames")->real(), 8);
+  EXPECT_EQ(*r.find("text")->string(), "own");
+}
+
+TEST_F(BenchQwenTts, InstalledModelByItsName) {
+  fs::create_directories(folder_ / "data" / "models");
+  fs::create_directory_symlink(fs::absolute(std::string(SYRINX_TEST_DATA) + "/qwen_tts/custom_voice"),
+                               folder_ / "data" / "models" / "spoken");
+  const Json r = report(
+      {"--model", "spoken", "--precision", "f32", "--texts", "short", "--word-seconds", "0.05", "--streams", ""});
+  EXPECT_EQ(*r.find("checkpoint")->string(), "spoken");
+  EXPECT_GE(*r.find("frame_ms")->find("n")->whole(), 1);
 }
 
 TEST_F(BenchQwenTts, AblationsAreNamed) {
@@ -192,13 +276,13 @@ TEST_F(BenchQwenTts, AblationsAreNamed) {
 TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
   const std::string model = std::string(SYRINX_TEST_DATA) + "/qwen_tts/custom_voice";
   testing::internal::CaptureStdout();
-  const Status status = run({"--model", model.c_str(), "--precision", "f32", "--texts", "short", "--streams", "2",
+  const Status status = run({"--model", model.c_str(), "--precision", "f32", "--texts", "short", "--streams", "1",
                              "--word-seconds", "0.05", "--stream-seconds", "0.4"});
   const std::string text = testing::internal::GetCapturedStdout();
   ASSERT_TRUE(status) << status.error().message;
   for (const char* part : {"machine", "build", "wall, ms", "tok/s", "prefill", "generate", "decode", "first playable",
-                           "first audible sample", "talker", "predictor", "codec, a frame of 8", "step of 2 streams",
-                           "rtf", "real time each", "memory", "floor"})
+                           "first audible sample", "talker", "predictor", "codec, a frame of 8", "step of 1 stream",
+                           "rtf", "real time each", "memory", "floor", "share of floor"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
 
@@ -206,7 +290,7 @@ TEST_F(BenchQwenTts, NumbersThatMakeNoSense) {
   const std::vector<std::vector<const char*>> cases = {
       {"--runs", "0"},     {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
       {"--streams", "33"}, {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
-      {"--texts", "huge"}, {"--precision", "f7"}, {"--config", "7b"}};
+      {"--texts", "huge"}, {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "}};
   for (const std::vector<const char*>& arguments : cases) {
     SCOPED_TRACE(arguments[1]);
     const Status status = run_bench("qwen3-tts", arguments);
