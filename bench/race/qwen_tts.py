@@ -8,10 +8,19 @@ The peer is a checkout (--peer FOLDER: built there unless qwen_tts is in it), or
 a C compiler and OpenBLAS; --make gives its Makefile more, say "EXTRA_CFLAGS=-I... LDLIBS=...".  --model is a folder of CustomVoice that
 never ends its speech; without it `syrinx bench qwen3-tts` makes one in its cache, as it does by itself.
 
-Both speak so many frames of one text, by one speaker, each run in a process of its own, a run of each racer at a time.  Time is from the
-prompt to the last sample, loading left out, divided by the sound; it has prompt, frames and codec in it.  The peer's is what it prints,
-its codec beside its frames as it is by default; both are held to as many processors as they have threads.  First sound is the peer's with chunks of one frame (--stream --stream-chunk 1), in runs of
-their own.
+Both speak so many frames of one text, by one speaker, each run in a process of its own, a run of each racer at a time.  The text is one
+piece, with so many words that the peer, which raises the logit of the end behind six frames for each token, does not end it before.
+Both are held to as many processors as they have threads; the peer's codec runs beside its frames, as it does by default.
+
+Time is from the prompt to the last sample, divided by the sound: prompt, frames and codec.  The peer's is the sum of what it prints, in
+whole milliseconds each: prefill, talker, code predictor, embedding, head and sampling, and what its codec still decodes behind the last
+frame.  Its "generated in" and "TTFA" are not taken, as they begin before it reads its vocabulary.  Its first sound is that of runs of
+one frame (--stream --stream-chunk 1): prefill, head and sampling, code predictor and codec, or its TTFA if that is less.
+
+Not equal are:
+- the peer's run is the first of its process, ours follows one of a frame of the same text, whose pages and buffers are warm;
+- tokens and embeddings of the prompt are made in our time, before the peer's;
+- behind the last frame the peer's talker makes a step that nobody needs; ours does not.
 """
 import argparse
 import json
@@ -27,7 +36,11 @@ import tempfile
 from machine import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TEXT, WORDS = "The quick brown fox jumps over the lazy dog near the river bank.", 13
+# Words of the bench's vocabulary; 27 tokens of it, fewer than the first piece of a text may have.
+TEXT = ("In a quiet village nestled between rolling hills and dense forests, there lived an old clockmaker who spent his days repairing "
+        "timepieces from centuries past.")
+WORDS = len(TEXT.split())
+MOST_FRAMES = 6 * WORDS  # a word is a token at least
 FRAME_S = 0.08
 LEAST_FRAMES, LEAST_RUNS = 100, 5
 FLAGS = ("avx512_bf16", "avx512bf16"), ("avx512_vnni", "avx512vnni"), ("avx512vl", "avx512")
@@ -87,6 +100,16 @@ def cores(threads):
     return ["taskset", "-c", f"0-{threads - 1}"]
 
 
+# Milliseconds of a run that the peer prints.
+PEER_PARTS = {"prompt": r"Prefill: (-?\d+) ms", "talker": r"Talker step: (-?\d+) ms", "predictor": r"Code Predictor: (-?\d+) ms",
+              "embedding": r"Embed: (-?\d+) ms", "head": r"Codec head\+sampling: (-?\d+) ms", "codec": r"Speech decoder: (-?\d+) ms total",
+              "drain": r"\((-?\d+) ms drain"}
+
+
+def peer_parts(said):
+    return {name: figure(pattern, said) for name, pattern in PEER_PARTS.items()}
+
+
 class Peer:
     def __init__(self, program, args, precision, threads):
         self.name = f"C {precision}"
@@ -101,25 +124,31 @@ class Peer:
     def measure(self, seed):
         said = self.speak(seed, self.frames)
         frames = figure(r"Generated (\d+) frames", said)
-        talker, predictor = figure(r"Talker step: .*?\(([\d.]+) ms/f", said), figure(r"Code Predictor: .*?\(([\d.]+) ms/f", said)
-        seconds = figure(r"generated in ([\d.]+)s", said)  # to 0.1 s
-        streamed = self.speak(seed, 6, "--stream", "--stream-chunk", "1")
-        return {"frames": frames, "time / sound": seconds / (frames * FRAME_S), "frame, ms": talker + predictor,
-                "codec, ms": figure(r"Speech decoder: (\d+) ms", said) / frames, "prompt, ms": figure(r"Prefill: (\d+) ms", said),
-                "first sound, ms": figure(r"TTFA: (\d+) ms", streamed)}
+        if frames < self.frames:
+            return {"frames": frames}
+        parts = peer_parts(said)
+        making = sum(parts[name] for name in ("talker", "predictor", "embedding", "head"))
+        streamed = self.speak(seed, 1, "--stream", "--stream-chunk", "1")
+        first = peer_parts(streamed)
+        first_ms = sum(first[name] for name in ("prompt", "head", "predictor", "codec"))
+        return {"frames": frames, "time / sound": (parts["prompt"] + making + parts["drain"]) / 1e3 / (frames * FRAME_S),
+                "frame, ms": making / frames, "codec, ms": parts["codec"] / frames, "prompt, ms": parts["prompt"],
+                "first sound, ms": min(first_ms, figure(r"TTFA: (\d+) ms", streamed))}
 
 
 class Syrinx:
     def __init__(self, args, precision, threads):
         self.name = f"syrinx {precision}"
         self.command = [*cores(threads), args.syrinx, "bench", "qwen3-tts", "--model", args.model, "--voice", "ryan", "--precision", precision, "--threads", threads,
-                        "--brief", "--texts", "short", "--runs", "1", "--word-seconds", f"{args.frames * FRAME_S / WORDS:.6f}", "--json"]
+                        "--brief", "--text", TEXT, "--runs", "1", "--word-seconds", f"{args.frames * FRAME_S / WORDS:.6f}", "--json"]
         self.build = ""
 
     def measure(self, _seed):
         printed = json.loads(run(self.command).strip().split("\n")[-1])
         self.build = printed["build"]
         text = printed["texts"][0]
+        if text["pieces"] != 1:
+            sys.exit(f"{self.name} speaks the text in {text['pieces']} pieces: no race; its vocabulary cuts words into too many tokens")
         return {"frames": text["frames"], "time / sound": printed["rtf"], "frame, ms": text["generate_ms"]["median"] / text["frames"],
                 "codec, ms": text["decode_ms"]["median"] / text["frames"], "prompt, ms": text["prefill_ms"]["median"],
                 "first sound, ms": printed["first_audio_ms"]}
@@ -132,7 +161,7 @@ def race(args, program, threads):
     for seed in range(args.runs + 1):
         for racer in racers:
             measured = racer.measure(seed + 1)
-            if abs(measured["frames"] - args.frames) > 0:
+            if measured["frames"] != args.frames:
                 sys.exit(f"{racer.name} made {measured['frames']:.0f} frames, not {args.frames}: no race; give a checkpoint that never ends its speech")
             for name, value in measured.items():
                 if seed > 0:  # the first finds cold files, and keeps packed weights
@@ -147,7 +176,7 @@ def report(found, threads, args):
     for racer, figures in found.items():
         cells = []
         for name in names:
-            values, digits = figures[name], 3 if name == "time / sound" else 1
+            values, digits = figures[name], 2 if name == "time / sound" else 1
             cells.append(f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})")
         print(f"| {racer} | " + " | ".join(cells) + " |")
     medians = {racer: statistics.median(figures["time / sound"]) for racer, figures in found.items()}
@@ -169,11 +198,13 @@ def parse():
     parser.add_argument("--precisions", default="int8", help="of the peer, bf16, int8, int4, with commas (default int8)")
     parser.add_argument("--ours", default="int8", help="of Syrinx, f32, bf16, int8, int4, with commas (default int8)")
     parser.add_argument("--threads", default="2", help="with commas (default 2)")
-    parser.add_argument("--frames", type=int, default=125, help=f"of each run, {LEAST_FRAMES} or more (default 125: ten seconds)")
+    parser.add_argument("--frames", type=int, default=125, help=f"of each run, {LEAST_FRAMES} to {MOST_FRAMES} (default 125: ten seconds)")
     parser.add_argument("--runs", type=int, default=5, help=f"that count, {LEAST_RUNS} or more (default 5)")
     args = parser.parse_args()
     if args.frames < LEAST_FRAMES or args.runs < LEAST_RUNS:
         parser.error(f"a race has {LEAST_FRAMES} frames and {LEAST_RUNS} runs at least")
+    if args.frames > MOST_FRAMES:
+        parser.error(f"--frames {args.frames}: the peer may end the text's {WORDS} words behind {MOST_FRAMES} frames; give no more")
     if not args.peer and not args.mirror:
         found = sorted((ROOT.parent / ".mirror").glob("gabriele-mastrapasqua+qwen3-tts/*/HEAD"))
         args.mirror = found[0].parent if found else parser.error("give the peer's checkout with --peer, or its git directory with --mirror")
