@@ -19,6 +19,7 @@ namespace syrinx::qwen_tts {
 namespace {
 
 constexpr size_t kPieceFrames = 60;  // 4.8 s
+constexpr size_t kMostEmpty = 20;    // pieces one after another
 constexpr std::array kTexts = {"The quick brown fox jumps over the lazy dog near the river bank.",
                                "Please call me back tomorrow morning, before nine.",
                                "It rained all night, and the garden was full of water.",
@@ -110,12 +111,16 @@ class Agreement {
     SYRINX_TRY(const Tokenizer tokenizer, Tokenizer::load(checkpoint_.folder(), checkpoint_.config()));
     SYRINX_TRY(Model model, load(checkpoint_, Precision::kF32, runner_));
     voice_.resize(checkpoint_.config().talker.width, 0.01f);
-    for (size_t made = 0; made < frames;) {
+    for (size_t made = 0, empty = 0; made < frames;) {
       SYRINX_TRY(Prompt prompt, make_piece(tokenizer, pieces_.size()));
       SpeechSettings settings{.draws = checkpoint_.generation(), .seed = 1};
       settings.number = static_cast<uint32_t>(pieces_.size());
       settings.draws.max_frames = std::min(kPieceFrames, frames - made);
       SYRINX_TRY(Spoken spoken, speak(*model.generator, prompt, settings));
+      empty = spoken.codes.empty() ? empty + 1 : 0;
+      if (empty == kMostEmpty)
+        return fail(Code::kUnsupported, "'{}' ends {} pieces of text without a frame; give a checkpoint that speaks",
+                    checkpoint_.folder(), kMostEmpty);
       made += spoken.codes.size() / checkpoint_.config().codebooks;
       pieces_.push_back({.prompt = std::move(prompt), .settings = settings, .spoken = std::move(spoken)});
       std::fprintf(stderr, "f32: %zu of %zu frames\n", made, frames);
