@@ -40,7 +40,7 @@ void Rounds::enter(Request& own) {
 void Rounds::insert(Request& own) {
   const auto later = [](int64_t due_ns, const Request* other) { return due_ns < other->due_ns; };
   waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), own.due_ns, later), &own);
-  if (gathers_ && waiting_.size() >= last_members_) arrived_.notify_one();
+  if (gathers_ && waiting_.size() >= awaited_) arrived_.notify_one();
 }
 
 void Rounds::wait(Request& own) {
