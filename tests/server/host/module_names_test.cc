@@ -49,7 +49,8 @@ TEST(ModuleNames, FindTheirModules) {
 
 // A configuration stands for the weights beside it.
 TEST(ModuleFiles, WeightsOfAFolderAreCounted) {
-  ModulePlan plan{.kind = ModuleKind::kSpeech};
+  ModulePlan plan;
+  plan.kind = ModuleKind::kSpeech;
   const std::string folder = SYRINX_TEST_DATA "/qwen_tts/custom_voice";
   plan.settings.speech_model = folder;
   EXPECT_GE(module_file_bytes(plan), std::filesystem::file_size(folder + "/model.safetensors"));
