@@ -116,7 +116,9 @@ TEST_F(EndlessSpeech, NothingBeyondTheRuleIsHeard) {
       add_random(script, limit);
     const Heard heard = hear(script, 1 + n % FramePool::kMaxChunk);
     const size_t rule = from + period + std::max(SpeechGuard::kFirstSuspect, period) - 1;
-    EXPECT_EQ(heard.frames(), n % 2 == 0 ? std::min(rule, limit) : limit);
+    const size_t most = n % 2 == 0 ? std::min(rule, limit) : limit;
+    EXPECT_LE(heard.frames(), most);
+    EXPECT_GE(heard.frames() + 2, most);  // a frame before the loop may match it by chance
     EXPECT_NE(heard.end.reason, FinishReason::kSpoken);
     cut += heard.end.reason == FinishReason::kRepeats ? 1 : 0;
   }
