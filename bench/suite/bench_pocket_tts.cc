@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "bench/suite/bytes_a_weight.h"
 #include "bench/suite/number_list.h"
 #include "bench/suite/pocket_measure.h"
 #include "bench/suite/random_pocket_tts.h"
@@ -97,17 +98,6 @@ Result<std::string> checkpoint_of(const Arguments& arguments) {
   return folder;
 }
 
-// Scales and what stays in f32 are not counted: what is read may be more, never less.
-double bytes_of(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return 4;
-    case Precision::kBf16: return 2;
-    case Precision::kInt8: return 1;
-    case Precision::kInt4: return 0.5;
-  }
-  return 4;
-}
-
 Result<Report> measure(const Arguments& arguments) {
   SYRINX_TRY(const PocketWork work, work_of(arguments));
   Report report;
@@ -115,7 +105,7 @@ Result<Report> measure(const Arguments& arguments) {
   report.threads = arguments.threads == 0 ? default_threads() : arguments.threads;
   SYRINX_TRY(report.checkpoint, checkpoint_of(arguments));
   SYRINX_TRY(const Precision precision, parse_precision(arguments.precision));
-  report.bytes_a_weight = bytes_of(precision);
+  report.bytes_a_weight = bytes_a_weight(precision);
   std::string cache;
   if (!arguments.without_cache) {
     SYRINX_TRY(const UserPaths paths, user_paths());

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "base/thread_team.h"
+#include "bench/suite/bytes_a_weight.h"
 #include "bench/suite/peak_sample.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
@@ -333,17 +334,6 @@ double stack_weights(const qwen_tts::TransformerConfig& t) {
   return static_cast<double>(t.layers * t.width * (2 * queries + 2 * keys + 3 * t.hidden));
 }
 
-// Scales and what stays wider are not counted: what is read may be more, never less.
-double bytes_of(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return 4;
-    case Precision::kBf16: return 2;
-    case Precision::kInt8: return 1;
-    case Precision::kInt4: return 0.5;
-  }
-  return 4;
-}
-
 }  // namespace
 
 Result<QwenFigures> measure_qwen(const QwenWork& work) {
@@ -378,9 +368,9 @@ QwenFrameCost qwen_frame_cost(const qwen_tts::Config& config, const qwen_tts::Co
   const size_t passes = config.codebooks - 1, predictor = config.predictor.width;
   double pass = stack_weights(config.predictor) + product(config.predictor_codes, predictor);
   if (config.projects_predictor()) pass += product(config.talker.width, predictor);
-  const double narrow = bytes_of(precision == Precision::kInt4 ? Precision::kInt8 : precision);  // weights.h
+  const double narrow = bytes_a_weight(precision == Precision::kInt4 ? Precision::kInt8 : precision);  // weights.h
   QwenFrameCost cost;
-  cost.weight_bytes = bytes_of(precision) * stack_weights(config.talker) +
+  cost.weight_bytes = bytes_a_weight(precision) * stack_weights(config.talker) +
                       narrow * (product(config.vocabulary, config.talker.width) + static_cast<double>(passes) * pass);
   const qwen_tts::CodecTransformer& t = codec.transformer;
   const size_t queries = t.heads * t.head_size, keys = t.key_heads * t.head_size;

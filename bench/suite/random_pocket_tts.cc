@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/scoped_file.h"
+#include "bench/suite/random_files.h"
 #include "models/pocket_tts/config_file.h"
 #include "models/pocket_tts/flow_lm_weights.h"
 #include "store/paths.h"
@@ -235,24 +236,8 @@ uint16_t bf16(float value) {
 }
 
 Status write_tensors(const std::string& path, const std::vector<RandomTensor>& tensors) {
-  Json header = Json::Object();
-  int64_t at = 0;
-  for (const RandomTensor& tensor : tensors) {
-    const int64_t bytes = 2 * static_cast<int64_t>(*element_count(tensor.dims));
-    Json entry;
-    entry.set("dtype", "BF16").set("shape", Json::Array(tensor.dims.begin(), tensor.dims.end()));
-    entry.set("data_offsets", Json::Array{at, at + bytes});
-    header.set(tensor.name, std::move(entry));
-    at += bytes;
-  }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
   SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
-  const auto size = static_cast<uint64_t>(text.size());
-  std::array<char, 8> length;  // little-endian
-  for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(size >> (8 * i));
-  SYRINX_TRY_VOID(file.write(std::string_view(length.data(), length.size())));
-  SYRINX_TRY_VOID(file.write(text));
+  SYRINX_TRY_VOID(write_tensor_header(file, tensors, "BF16", sizeof(uint16_t)));
   std::vector<uint16_t> values;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const RandomTensor& tensor = tensors[i];
@@ -294,12 +279,6 @@ std::string tokenizer_json() {
   return json.dump() + "\n";
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-  SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
-  SYRINX_TRY_VOID(file.write(text));
-  return file.commit();
-}
-
 }  // namespace
 
 std::vector<std::string> random_pocket_names() {
@@ -329,8 +308,8 @@ Status make_random_pocket(const std::string& folder, std::string_view name) {
   if (std::filesystem::is_regular_file(weights, error)) return {};
   SYRINX_TRY(const pocket::ConfigFile parsed, pocket::parse_config(yaml, fmt::format("{}/config.yaml", folder)));
   SYRINX_TRY_VOID(make_folders(folder));
-  SYRINX_TRY_VOID(write_text(folder + "/config.yaml", yaml));
-  SYRINX_TRY_VOID(write_text(folder + "/tokenizer.json", tokenizer_json()));
+  SYRINX_TRY_VOID(write_random_text(folder + "/config.yaml", yaml));
+  SYRINX_TRY_VOID(write_random_text(folder + "/tokenizer.json", tokenizer_json()));
   return write_tensors(weights, random_pocket_tensors(parsed.config));
 }
 

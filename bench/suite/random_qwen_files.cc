@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/scoped_file.h"
 #include "base/signals.h"
+#include "bench/suite/random_files.h"
 #include "bench/suite/spoken_texts.h"
 
 namespace syrinx::bench {
@@ -212,31 +213,9 @@ Status check_room(const std::string& folder, uint64_t needed, uint64_t free) {
 Status write_random_tensors(const std::string& path, std::span<const RandomQwenTensor> tensors, RandomNumbers type,
                             ThreadTeam& team) {
   const bool is_bf16 = type == RandomNumbers::kBf16;
-  Json header = Json::Object();
-  size_t at = 0;
-  for (const RandomQwenTensor& tensor : tensors) {
-    const size_t bytes = (is_bf16 ? 2 : 4) * numbers_of(tensor);
-    Json entry;
-    entry.set("dtype", is_bf16 ? "BF16" : "F32").set("shape", Json::Array(tensor.dims.begin(), tensor.dims.end()));
-    entry.set("data_offsets", Json::Array{at, at + bytes});
-    header.set(tensor.name, std::move(entry));
-    at += bytes;
-  }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
   SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
-  const auto size = static_cast<uint64_t>(text.size());
-  std::array<char, 8> length;  // little-endian
-  for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(size >> (8 * i));
-  SYRINX_TRY_VOID(file.write(std::string_view(length.data(), length.size())));
-  SYRINX_TRY_VOID(file.write(text));
+  SYRINX_TRY_VOID(write_tensor_header(file, tensors, is_bf16 ? "BF16" : "F32", is_bf16 ? 2 : 4));
   SYRINX_TRY_VOID(is_bf16 ? write_numbers<uint16_t>(file, tensors, team) : write_numbers<float>(file, tensors, team));
-  return file.commit();
-}
-
-Status write_random_text(const std::string& path, const std::string& text) {
-  SYRINX_TRY(ScopedFile file, ScopedFile::create(path));
-  SYRINX_TRY_VOID(file.write(text));
   return file.commit();
 }
 

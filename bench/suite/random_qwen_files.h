@@ -67,6 +67,5 @@ Status check_room(const std::string& folder, uint64_t needed, uint64_t free);
 // A safetensors file, whole or not at all.  kIo; kCancelled after a signal.
 Status write_random_tensors(const std::string& path, std::span<const RandomQwenTensor> tensors, RandomNumbers type,
                             ThreadTeam& team);
-Status write_random_text(const std::string& path, const std::string& text);
 
 }  // namespace syrinx::bench

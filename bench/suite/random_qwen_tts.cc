@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/json.h"
+#include "bench/suite/random_files.h"
 #include "bench/suite/random_qwen_files.h"
 #include "cli/output.h"
 #include "cli/pull_report.h"
@@ -37,39 +38,27 @@ struct Shape {
 };
 constexpr Stack kPredictor{1024, 3072, 5, 16, 8, 128};
 constexpr Stack kDecoder{512, 1024, 8, 16, 16, 64}, kEncoder{512, 2048, 8, 8, 8, 64};
+constexpr Shape published(const char* name, const char* size, size_t width) {
+  return {.name = name,
+          .published = size,
+          .codes = 2048,
+          .control = 2148,
+          .talker = {width, 3 * width, 28, 16, 8, 128},
+          .text_width = 2048,
+          .predictor = kPredictor,
+          .rotary_sections = {24, 20, 20},
+          .decoder = kDecoder,
+          .codebook_dim = 512,
+          .latent = 1024,
+          .decoder_width = 1536,
+          .window = 72,
+          .encoder = kEncoder,
+          .filters = 64,
+          .encoder_row = 256};
+}
 constexpr Shape kShapes[] = {
-    {"0.6b",
-     "0b6",
-     2048,
-     2148,
-     {1024, 3072, 28, 16, 8, 128},
-     2048,
-     kPredictor,
-     {24, 20, 20},
-     kDecoder,
-     512,
-     1024,
-     1536,
-     72,
-     kEncoder,
-     64,
-     256},
-    {"1.7b",
-     "1b7",
-     2048,
-     2148,
-     {2048, 6144, 28, 16, 8, 128},
-     2048,
-     kPredictor,
-     {24, 20, 20},
-     kDecoder,
-     512,
-     1024,
-     1536,
-     72,
-     kEncoder,
-     64,
-     256},
+    published("0.6b", "0b6", 1024),
+    published("1.7b", "1b7", 2048),
     // With so many codes that 50 of them are likelier than the end, whose logit is 0.
     {"small",
      "0b6",
