@@ -9,7 +9,7 @@
 namespace syrinx {
 
 // Whether `model` is a path, if no model of that name is installed: it holds a '/' or '(', or a '.' that is not in a
-// variant's name ("qwen3-tts:0.6b-base"); or it is there.
+// variant's name ("bird:0.6b"); or it is there.
 bool names_path(const std::string& model);
 
 // The folder of the installed model that is called so, whether it is there or not.  A name that stands for one of
