@@ -15,8 +15,8 @@
 
 namespace syrinx::bench {
 
-// Of tensors that follow one another, all of `dtype`, whose numbers have so many bytes; each has a name and dims.
-// Errors of ScopedFile.
+// The header for tensors that follow one another, all of `dtype`, whose numbers have so many bytes; each has a name and
+// dims.  Errors of ScopedFile.
 template <class Tensors>
 Status write_tensor_header(ScopedFile& file, const Tensors& tensors, const char* dtype, size_t number_bytes) {
   Json header = Json::Object();
