@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Prompts, talker stages, code predictor stages and greedy codes of the small Qwen3-TTS checkpoints, by the maker's package.
+"""Prompts, talker stages, code predictor stages and greedy codes of seeded Qwen3-TTS checkpoints, by the maker's package.
 
 usage: qwen_tts_talker.py [tests/data/qwen_tts]      writes talker.safetensors and talker.json into it
+
+The folder holds checkpoints by kind, custom_voice, base, voice_design or some of them, and the codec beside them or in each.
 
 needs qwen-tts 0.1.1 with its pins (torch, transformers 4.57.3) and safetensors; all in f32 with eager attention on the CPU.
 """
@@ -55,7 +57,8 @@ def load(data, kind):
         here = pathlib.Path(folder)
         for file in (data / kind).iterdir():
             (here / file.name).symlink_to(file.resolve())
-        (here / "speech_tokenizer").symlink_to((data / "speech_tokenizer").resolve())
+        if not (here / "speech_tokenizer").exists():
+            (here / "speech_tokenizer").symlink_to((data / "speech_tokenizer").resolve())
         return Qwen3TTSModel.from_pretrained(folder, device_map="cpu", dtype=torch.float32, attn_implementation="eager")
 
 
@@ -141,13 +144,17 @@ def main():
     data = parser.parse_args().data
     facts, arrays, loaded = [], {}, {}
     for seed, case in enumerate(CASES):
+        if not (data / case["kind"]).is_dir():
+            continue
         if case["kind"] not in loaded:
+            loaded.clear()
+            tts = None  # two of full size are too large
             tts = load(data, case["kind"])
             loaded[case["kind"]] = (tts, Stages(tts.model))
         own, rows = run(*loaded[case["kind"]], case, seed)
         facts.append(own)
         arrays |= rows
-    tts = loaded["base"][0]
+    tts = loaded[next(iter(loaded))][0]
     texts = [[text, tts._tokenize_texts([tts._build_assistant_text(text)])[0][0].tolist()] for text in TEXTS]
     save_file(arrays, data / "talker.safetensors")
     cases = ",\n".join(json.dumps(case, ensure_ascii=False) for case in facts)

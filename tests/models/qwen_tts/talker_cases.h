@@ -1,6 +1,8 @@
 // The maker's results for the small checkpoints (tools/reference/qwen_tts_talker.py), and a generator that runs them.
+// The environment's SYRINX_QWEN_TTS_DATA names another folder of theirs, of full size say.
 #pragma once
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -18,7 +20,10 @@
 
 namespace syrinx::qwen_tts::test {
 
-inline std::string data_folder(const std::string& name) { return std::string(SYRINX_TEST_DATA) + "/qwen_tts/" + name; }
+inline std::string data_folder(const std::string& name) {
+  const char* const other = std::getenv("SYRINX_QWEN_TTS_DATA");
+  return (other == nullptr ? std::string(SYRINX_TEST_DATA) + "/qwen_tts" : std::string(other)) + "/" + name;
+}
 
 template <class T>
 T good(Result<T> result) {

@@ -56,9 +56,12 @@ TEST(QwenTtsTalker, StagesMatchTheMaker) {
     compare("prompt", stage("prompt"));
     compare("layer.0", stage("layer.0"));
     // The last layer makes the last row alone.
-    const size_t width = seen.run.generator->weights().config.talker.width;
-    const std::vector<float> last = arrays().get(one.name + ".layer.1");
-    EXPECT_LT(relative(stage("layer.1"), {last.end() - static_cast<std::ptrdiff_t>(width), last.end()}), kBound);
+    const Config& config = seen.run.generator->weights().config;
+    const size_t width = config.talker.width;
+    const std::string last_layer = fmt::format("layer.{}", config.talker.layers - 1);
+    const std::vector<float> last = arrays().get(one.name + "." + last_layer);
+    EXPECT_LT(relative(seen.stages.at(last_layer), {last.end() - static_cast<std::ptrdiff_t>(width), last.end()}),
+              kBound);
     // The maker reads the last frame too.
     const std::vector<float> next = arrays().get(one.name + ".next"), norm = arrays().get(one.name + ".norm");
     EXPECT_LT(relative(stage("next"), beginning(next, (kFrames - 1) * width)), kBound);
@@ -67,7 +70,9 @@ TEST(QwenTtsTalker, StagesMatchTheMaker) {
     EXPECT_LT(relative(beginning(stage("logits"), logits.size()), logits), kBound);
     for (const char* const name : {"predictor.hidden", "predictor.logits"}) {
       const std::vector<float> detailed = arrays().get(one.name + "." + name);
-      EXPECT_EQ(detailed.size(), kDetailed * 15 * 32);
+      const size_t columns =
+          std::string_view(name) == "predictor.logits" ? config.predictor_codes : config.predictor.width;
+      EXPECT_EQ(detailed.size(), kDetailed * 15 * columns);
       compare(name, beginning(stage(name), detailed.size()));
     }
   }
