@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct QwenSettings {
   size_t piece_tokens = 0;
   std::optional<double> max_seconds = {};  // of a piece
   uint64_t seed = 0;
+  // SpeechSettings::forced of a piece, by its number; kSecondTry is added for its second try.  For tests.
+  std::function<std::span<const int32_t>(uint32_t number)> forced = {};
 };
 
 // The knobs have passed check_knobs(); what is absent is the checkpoint's, or the maker's default.  kUnsupported: an

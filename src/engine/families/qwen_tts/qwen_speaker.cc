@@ -9,8 +9,6 @@ namespace {
 
 using qwen_tts::FramePool;
 
-constexpr uint32_t kSecondTry = uint32_t{1} << 31;  // with a piece's number: its draws
-
 qwen_tts::PiecePlanner::CountTokens counter(const std::shared_ptr<const QwenModel>& model) {
   return [model](std::string_view text) -> Result<size_t> {
     SYRINX_TRY(const std::vector<int32_t> ids, model->tokenizer().encode(text));
@@ -124,6 +122,7 @@ Status QwenSpeaker::begin(const std::string& piece, uint32_t number, SpeechStrea
                                                                                .reference_codes = voice_->codes,
                                                                                .text_first = settings_.text_first}));
   qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = number};
+  if (settings_.forced) settings.forced = settings_.forced(number);
   const size_t limit = qwen_tts::SpeechGuard::limit(ids.size(), settings_.max_seconds, frames_per_second());
   settings.draws.max_frames = std::min(
       settings.draws.max_frames, settings_.max_seconds ? std::max(limit, piece_frames_ + 1) - piece_frames_ : limit);

@@ -24,7 +24,8 @@ namespace syrinx {
 
 class QwenSpeaker final : public SentenceSpeaker {
  public:
-  static constexpr size_t kChunksAhead = 4;  // up to 2.5 s
+  static constexpr size_t kChunksAhead = 4;                  // up to 2.5 s
+  static constexpr uint32_t kSecondTry = uint32_t{1} << 31;  // with a piece's number: its draws
 
   // The voice of that name; nothing: the session's first.
   using FindVoice = std::function<Result<std::shared_ptr<const QwenVoice>>(const std::string& name)>;

@@ -16,6 +16,7 @@
 #include "engine/families/find_speech_files.h"
 #include "engine/families/qwen_tts/frame_pool.h"
 #include "engine/families/qwen_tts/qwen_model.h"
+#include "engine/families/qwen_tts/qwen_speaker.h"
 #include "engine/speech/speech_session.h"
 #include "tests/base/temp_folder.h"
 #include "tests/models/allocation_count.h"
@@ -213,6 +214,47 @@ TEST_F(EndlessSpeech, CancelledWhileHeldLeavesNothing) {
     ended = next->ended;
   }
   EXPECT_EQ(samples, whole.samples);
+}
+
+// The first try is a loop, the second one ends.  Of the first one only the frames before it was a loop are heard.
+TEST_F(EndlessSpeech, SecondTryThatEndsIsHeardWhole) {
+  constexpr size_t kSpoken = 20;
+  const Script first = loop(20, 0, 1);
+  Script second{.tokens = 20};
+  add_random(second, kSpoken);
+  add_end(second);
+  auto lease = pool_->lease();
+  ASSERT_TRUE(lease);
+  QwenSettings settings{.draws = model_->generation(), .piece_tokens = kDefaultPieceTokens};
+  std::vector<uint32_t> tries;
+  settings.forced = [&](uint32_t number) -> std::span<const int32_t> {
+    tries.push_back(number);
+    return number == 0 ? first.codes : second.codes;
+  };
+  const auto no_voice = [](const std::string&) -> Result<std::shared_ptr<const QwenVoice>> {
+    return fail(Code::kNotFound, "no voice");
+  };
+  const auto voice = std::make_shared<QwenVoice>();
+  voice->speaker = "ryan";
+  SpeechSession session(std::make_unique<QwenSpeaker>(no_voice, model_, std::move(*lease), voice, settings,
+                                                      std::vector<int32_t>(), SpeakOptions()));
+  ASSERT_TRUE(session.speak("Hello world. How are you today?"));
+  std::vector<float> samples;
+  for (SpeechChunk chunk;;) {
+    const auto more = session.next(chunk);
+    ASSERT_TRUE(more) << more.error().message;
+    if (!*more) break;
+    samples.insert(samples.end(), chunk.samples.begin(), chunk.samples.end());
+  }
+  EXPECT_THAT(tries, testing::ElementsAre(0u, QwenSpeaker::kSecondTry));
+  const SpeechStatistics statistics = session.statistics();
+  EXPECT_EQ(statistics.pieces, 1u);
+  EXPECT_EQ(statistics.retried_pieces, 1u);
+  EXPECT_EQ(statistics.finished.of(FinishReason::kSpoken), 1u);
+  EXPECT_EQ(statistics.finished.cut(), 0u);
+  ASSERT_EQ(samples.size(), (SpeechGuard::kFirstSuspect + kSpoken) * kSamples);
+  const Heard whole = hear(second, 1);
+  EXPECT_EQ(std::vector<float>(samples.begin() + SpeechGuard::kFirstSuspect * kSamples, samples.end()), whole.samples);
 }
 
 // The small checkpoint with zeros in some of its tensors, spoken by the engine.
