@@ -15,18 +15,22 @@ constexpr size_t kSilenceAtOnceS = 1;
 }  // namespace
 
 Status SentenceSpeaker::speak(SpeechStream& stream) {
-  for (bool ended = false;;) {
-    SYRINX_TRY(const bool said, say(false, stream));
+  for (;;) {
+    SYRINX_TRY(bool said, say(false, stream));
     if (said) continue;
     SYRINX_TRY(const bool more, absorb(Moment::kFlow, stream));
     if (more) continue;
+    SYRINX_TRY(const bool heard, note_begun(stream));
+    if (heard) {
+      SYRINX_TRY(said, say(false, stream));
+      if (said) continue;
+    }
     if (marked_.at_mark()) {
       SYRINX_TRY_VOID(heed_mark(stream));
       continue;
     }
-    if (ended) break;
-    SYRINX_TRY(const Arrival arrival, wait_for_text(stream));
-    ended = arrival == Arrival::kEnd;
+    if (ended_) break;
+    SYRINX_TRY_VOID(wait_for_text(stream));
   }
   SYRINX_TRY_VOID(say_rest(stream));
   Status said = end();
@@ -109,9 +113,41 @@ Result<SpeechStream::Arrival> SentenceSpeaker::take_text(std::optional<std::chro
   arrived_.clear();
   SYRINX_TRY(const Arrival arrival, stream.take_text(limit, arrived_));
   marked_.feed(arrived_);
-  if (arrival == Arrival::kEnd) marked_.finish();
+  if (arrival == Arrival::kEnd) {
+    marked_.finish();
+    ended_ = true;
+  }
   SYRINX_TRY_VOID(feed_until_mark());
   return arrival;
+}
+
+Result<SentenceSpeaker::Moment> SentenceSpeaker::take_more(std::optional<std::chrono::milliseconds> limit,
+                                                           SpeechStream& stream) {
+  SYRINX_TRY(bool more, absorb(Moment::kFlow, stream));
+  if (more) return Moment::kFlow;
+  if (ended_ || marked_.at_mark()) {
+    SYRINX_TRY_VOID(finish_text());
+    SYRINX_TRY(more, absorb(Moment::kEnd, stream));
+    return more ? Moment::kFlow : Moment::kEnd;
+  }
+  SYRINX_TRY(const Arrival arrival, take_text(limit.value_or(kPause), stream));
+  if (arrival == Arrival::kQuiet && limit) return Moment::kFlow;
+  if (arrival == Arrival::kQuiet) {
+    SYRINX_TRY(more, absorb(Moment::kPause, stream));
+    if (more) return Moment::kPause;
+    SYRINX_TRY_VOID(take_text(std::nullopt, stream));
+  }
+  SYRINX_TRY(more, absorb(Moment::kFlow, stream));
+  if (!more) {
+    SYRINX_TRY_VOID(note_begun(stream));
+  }
+  return Moment::kFlow;
+}
+
+Result<bool> SentenceSpeaker::note_begun(SpeechStream& stream) {
+  const std::string_view begun = sentences_.begun();
+  if (begun.empty()) return false;
+  return hear_begun(begun, sentences_.begun_offset(), stream);
 }
 
 // Takes in one more sentence, if one is complete.

@@ -5,12 +5,17 @@
 // only looks like the end of a sentence counts as one after 0.3 s: longer than the steps in which a language model or a
 // slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
 //
+// A speaker whose model takes text while it makes sound may begin to say a sentence before it has ended (hear_begun()),
+// and takes in what follows amid say() (take_more()).
+//
 // Marks of the text (marked_text.h): what stands before one is spoken to its end, as if the text ended there; then it
 // is heeded, and the text goes on.  A mark that makes no sense ends the speech there.  Pauses are bounded all together
 // (kMaxSilenceS, then kLimitExceeded), and say nothing: a text of pauses alone ends as one without a word.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,6 +54,15 @@ class SentenceSpeaker : public Speaker {
   virtual Status read(const Sentence& sentence, SpeechStream& stream) = 0;
   // Says the next piece of what has been taken in, if one is certain, or with `now` what there is.  False: nothing.
   virtual Result<bool> say(bool now, SpeechStream& stream) = 0;
+  // A sentence that has not ended begins with `text`, at `offset` as Sentence has it; called when no whole one is
+  // there, again and again with more of it.  read() gets all of it.  True: say() is asked behind it.
+  virtual Result<bool> hear_begun(std::string_view /*text*/, size_t /*offset*/, SpeechStream& /*stream*/) {
+    return false;
+  }
+  // Amid say(), for speakers that hear what has begun: reads one more sentence that has come, else takes text in and
+  // hears what it begins.  Waits for text at most `limit`; without one until it comes, or until it has rested behind
+  // what looks like the end of a sentence (kPause, once that is read).  kEnd: all is read before the end or a mark.
+  Result<Moment> take_more(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   // After the last piece: an error if nothing has been said.
   virtual Status end() = 0;
   // Another voice from here on, by its name; empty: the first.  Nothing waits to be said.
@@ -59,6 +73,7 @@ class SentenceSpeaker : public Speaker {
  private:
   using Arrival = SpeechStream::Arrival;
   Result<bool> absorb(Moment moment, SpeechStream& stream);
+  Result<bool> note_begun(SpeechStream& stream);
   Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   Result<Arrival> wait_for_text(SpeechStream& stream);
   Status feed_until_mark();
@@ -72,6 +87,7 @@ class SentenceSpeaker : public Speaker {
   MarkedText marked_;
   text::SentenceStream sentences_;
   std::string arrived_;
+  bool ended_ = false;  // no more text arrives
   size_t silence_ = 0;  // samples, of all pauses so far
 };
 

@@ -39,6 +39,10 @@ class SentenceStream {
   // but not "Dr. " or a first "1.").  A guess: "Yes." may yet go on in small letters or with its closing quotation, so
   // a stream that is asked this may be cut in other places than its whole text; only where it ended when it was asked.
   std::optional<std::string> next_at_pause();
+  // After next() gave nothing: how the next sentence begins, as far as it is certain not to end.  Valid until the next
+  // call; whatever comes, the sentence will begin so, and begun_offset() bytes into the text.
+  std::string_view begun() const { return std::string_view(pending_).substr(given_, scanned_ - given_); }
+  size_t begun_offset() const { return consumed_ + given_; }
   // No more text comes: next() now gives out what is left.  kInvalidArgument if the text ends inside a character.
   Status finish();
   // Bytes of the text before the sentence that was given out last.

@@ -155,6 +155,32 @@ TEST(SentenceStream, LongRunsEqualTheWholeHoweverTheyAreCut) {
       }
 }
 
+TEST(SentenceStream, SentencesBeginAsWasCertain) {
+  const std::string text = std::string(kStory) + kStory;
+  SentenceStream stream;
+  std::string begun;
+  size_t offset = 0, longest = 0;
+  const auto drain = [&] {
+    while (const auto sentence = stream.next()) {
+      EXPECT_EQ(stream.sentence_offset(), begun.empty() ? stream.sentence_offset() : offset);
+      EXPECT_TRUE((*sentence + "\n\n ").starts_with(begun)) << *sentence << " / " << begun;
+      longest = std::max(longest, begun.size());
+      begun.clear();
+    }
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    ASSERT_TRUE(stream.feed(std::string_view(text).substr(i, 1)));
+    drain();
+    EXPECT_TRUE(stream.begun().starts_with(begun)) << stream.begun() << " / " << begun;
+    begun = stream.begun();
+    offset = stream.begun_offset();
+  }
+  ASSERT_TRUE(stream.finish());
+  drain();
+  EXPECT_TRUE(stream.begun().empty());
+  EXPECT_GT(longest, 30u);
+}
+
 TEST(SentenceStream, GivesASentenceAsSoonAsItIsCertain) {
   SentenceStream stream;
   ASSERT_TRUE(stream.feed("Hello there. "));
