@@ -138,6 +138,17 @@ Status FrameGenerator::begin(FrameStream& stream, Prompt prompt, const SpeechSet
   return {};
 }
 
+void FrameGenerator::add_text(FrameStream& stream, std::span<const int32_t> tokens) const {
+  SYRINX_CHECK(!stream.prompt_.ends, "text behind the end of a text");
+  stream.prompt_.trailing.insert(stream.prompt_.trailing.end(), tokens.begin(), tokens.end());
+}
+
+void FrameGenerator::end_text(FrameStream& stream, size_t max_frames) const {
+  add_text(stream, {&weights_->config.text.eos, 1});
+  stream.prompt_.ends = true;
+  stream.settings_.draws.max_frames = max_frames;
+}
+
 std::shared_ptr<const PromptPrefix> FrameGenerator::prefix_of(const FrameStream& stream, size_t max_bytes) const {
   const Prompt& prompt = stream.prompt_;
   const size_t count = PromptPrefix::positions_of(prompt);
@@ -171,6 +182,7 @@ void FrameGenerator::step(std::span<FrameStream* const> streams, const PromptSli
   for (FrameStream* const stream : streams) {
     SYRINX_CHECK(stream->end_ == End::kNone && stream->state_ >= FrameStream::State::kFirst,
                  "a step of a stream that has ended or has still to read its prompt");
+    SYRINX_CHECK(!stream->needs_text(), "a step of a stream whose text has not come");
     note_limit(*stream);
   }
   read(streams, slice, cut);

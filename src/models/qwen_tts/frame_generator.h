@@ -68,6 +68,8 @@ class FrameStream {
   // talker's logits as they are, without penalty and temperature; also where the end was not allowed, or a code forced.
   float end_probability() const { return end_probability_; }
   bool reads_prompt() const { return state_ == State::kPrompt; }
+  // The next step needs a token of the text that has not come yet: add_text() first.
+  bool needs_text() const { return !prompt_.ends && state_ == State::kNext && frames_ > prompt_.trailing.size(); }
   const Prompt& prompt() const { return prompt_; }
   size_t prompt_read() const { return read_ - cache_.shared(); }  // positions, without a prefix
   size_t positions() const { return cache_.capacity; }
@@ -115,14 +117,17 @@ class FrameGenerator {
   // `prefix` begins the prompt, and is shared, not read; null: there is none.
   Status begin(FrameStream& stream, Prompt prompt, const SpeechSettings& settings,
                std::shared_ptr<const PromptPrefix> prefix = nullptr) const;
+  // More of a text that goes on, tokens of the model; and its end, with the limit of frames for all of it.
+  void add_text(FrameStream& stream, std::span<const int32_t> tokens) const;
+  void end_text(FrameStream& stream, size_t max_frames) const;
   // A copy of what the stream has read, which others may begin behind; null: its prompt has no prefix, or one whose
   // cache would be larger than `max_bytes`; it began behind one itself, or has not read it yet.
   std::shared_ptr<const PromptPrefix> prefix_of(const FrameStream& stream, size_t max_bytes) const;
   // Reads the next slice of the prompt, Talker::kPassRows at most: true when it was the last.  However a prompt is
   // sliced, its stream gets the same frames.
   bool read_prompt(FrameStream& stream, const nn::PassCut& cut = {});
-  // A frame of each stream, or its end.  Streams differ, have read their prompts, and have not ended.  Allocates
-  // nothing.
+  // A frame of each stream, or its end.  Streams differ, have read their prompts, need no text, and have not ended.
+  // Allocates nothing.
   void step(std::span<FrameStream* const> streams, const nn::PassCut& cut = {}) { step(streams, {}, cut); }
   // The same, and in the talker's pass, for which the weights are read anyhow (f32: once for each stream), the next
   // positions of a prompt: about `rows`, as far as the pass has room for them.  Behind the last one the first frame is

@@ -51,8 +51,19 @@ Status check_reference(const Config& config, const PromptRequest& request) {
   return {};
 }
 
+Status check_begun(const Config& config, const PromptRequest& request) {
+  if (request.text_first)
+    return fail(Code::kInvalidArgument, "a text that goes on cannot stand before the sound; let it run beside it");
+  const size_t least = least_text(request.reference_codes.size() / config.codebooks, request.reference_text.size());
+  if (request.text.size() < least)
+    return fail(Code::kInvalidArgument, "a text that goes on begins with {} tokens, not {}", least,
+                request.text.size());
+  return {};
+}
+
 Status check(const Config& config, const PromptRequest& request) {
   if (request.text.empty()) return fail(Code::kInvalidArgument, "there is no text to speak");
+  if (!request.text_ends) SYRINX_TRY_VOID(check_begun(config, request));
   if (request.role.size() != kRoleTokens)
     return fail(Code::kInvalidArgument, "a role of {} tokens, not {}", request.role.size(), kRoleTokens);
   for (const auto ids : {request.role, request.text, request.instruction, request.reference_text})
@@ -88,6 +99,7 @@ class Layout {
       add_reference();
     else
       add_text();
+    prompt_.ends = r_.text_ends;
     prompt_.voice.assign(r_.voice.begin(), r_.voice.end());
     prompt_.codes.assign(r_.reference_codes.begin(), r_.reference_codes.end());
     return std::move(prompt_);
@@ -141,7 +153,7 @@ class Layout {
     if (!r_.text_first) {
       add(r_.text.front(), c_.codec.bos);
       prompt_.trailing.assign(r_.text.begin() + 1, r_.text.end());
-      prompt_.trailing.push_back(c_.text.eos);
+      if (r_.text_ends) prompt_.trailing.push_back(c_.text.eos);
       return;
     }
     for (const int32_t id : r_.text) add(id, c_.codec.pad);
@@ -153,7 +165,7 @@ class Layout {
   void add_reference() {
     std::vector<int32_t> texts(r_.reference_text.begin(), r_.reference_text.end());
     texts.insert(texts.end(), r_.text.begin(), r_.text.end());
-    texts.push_back(c_.text.eos);
+    if (r_.text_ends) texts.push_back(c_.text.eos);
     const size_t sounds = r_.reference_codes.size() / c_.codebooks + 1;
     const auto add_sound = [&](int32_t text, size_t i) {
       add(text, i == 0 ? c_.codec.bos : kNone, i == 0 ? kNone : static_cast<int32_t>(i - 1));
@@ -175,6 +187,12 @@ class Layout {
 };
 
 }  // namespace
+
+// Beside bos and the frames.
+size_t least_text(size_t reference_frames, size_t reference_tokens) {
+  if (reference_frames == 0) return 1;
+  return std::max(reference_frames + 1, reference_tokens + 1) - reference_tokens;
+}
 
 Result<Prompt> make_prompt(const Config& config, const PromptRequest& request) {
   SYRINX_TRY_VOID(check(config, request));

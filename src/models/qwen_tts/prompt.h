@@ -29,6 +29,7 @@ struct Prompt {
   std::vector<PromptPosition> positions;
   // Text that is added to the frames as they are made, one token each; behind its end tts_pad is.
   std::vector<int32_t> trailing;
+  bool ends = true;            // else more of it follows (FrameGenerator::add_text())
   std::vector<float> voice;    // [D] or none
   std::vector<int32_t> codes;  // of the reference, [frames, codebooks]
   size_t shared = 0;           // first positions, which the text does not change
@@ -48,10 +49,16 @@ struct PromptRequest {
   // True: all text stands before the first frame; false: it runs beside the frames, a token each.  The maker's wrapper
   // takes true but for kBase.
   bool text_first = true;
+  // False: more of the text follows as it comes; it runs beside the frames, and least_text() of it is there.
+  bool text_ends = true;
 };
 
-// kInvalidArgument: no text, a language or speaker that the model does not have, a voice of another width, ids that are
-// none, half a reference.  kUnsupported: what the kind of the model does not take.
+// Tokens of a text that runs beside the frames which stand in the prompt, behind a reference of so many frames and
+// tokens; 1 without one.
+size_t least_text(size_t reference_frames, size_t reference_tokens);
+
+// kInvalidArgument: no text, or too little of one that goes on, a language or speaker that the model does not have, a
+// voice of another width, ids that are none, half a reference.  kUnsupported: what the kind of the model does not take.
 Result<Prompt> make_prompt(const Config& config, const PromptRequest& request);
 
 }  // namespace syrinx::qwen_tts

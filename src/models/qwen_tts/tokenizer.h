@@ -36,6 +36,9 @@ class Tokenizer {
   // Tokens of a text that is spoken, at least one: the target's, or a reference's transcript.  kInvalidArgument: no
   // text; kLimitExceeded.
   Result<std::vector<int32_t>> encode(std::string_view text) const;
+  // A stretch of such a text between two places that no token reaches across (text/tokens/bpe_split.h), with its
+  // blanks; none of an empty one.
+  Result<std::vector<int32_t>> encode_stretch(std::string_view stretch) const { return bpe_.encode(stretch); }
   // <|im_start|>user\n INSTRUCTION <|im_end|>\n, none of an empty one.
   Result<std::vector<int32_t>> encode_instruction(std::string_view instruction) const;
   // <|im_start|>assistant\n, in front of the text: 3 tokens.

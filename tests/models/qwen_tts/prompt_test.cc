@@ -63,6 +63,24 @@ TEST(QwenTtsPrompt, TextRunsBeside) {
   EXPECT_EQ(prompt->shared + 1, prompt->positions.size());
 }
 
+TEST(QwenTtsPrompt, TextThatGoesOnHasNoEnd) {
+  PromptRequest asked = request("auto", "", false);
+  asked.text_ends = false;
+  const auto prompt = make_prompt(config_of("custom_voice"), asked);
+  EXPECT_FALSE(prompt->ends);
+  EXPECT_EQ(prompt->trailing, (std::vector<int32_t>{11, 12}));
+  EXPECT_TRUE(make_prompt(config_of("custom_voice"), request("auto", "", false))->ends);
+  const std::vector<float> voice(32);
+  std::vector<int32_t> codes(3 * 16, 1);
+  asked.voice = voice;
+  asked.reference_text = kPast;
+  asked.reference_codes = codes;
+  EXPECT_EQ(least_text(3, 2), 2u);
+  EXPECT_EQ(least_text(3, 4), 1u);
+  EXPECT_EQ(least_text(0, 0), 1u);
+  EXPECT_EQ(make_prompt(config_of("base"), asked)->trailing, std::vector<int32_t>{12});
+}
+
 TEST(QwenTtsPrompt, DialectTakesPlaceOfChinese) {
   const Config config = config_of("custom_voice");
   for (const char* const language : {"auto", "Chinese"})
@@ -141,6 +159,19 @@ TEST(QwenTtsPrompt, ErrorsListThirtyNames) {
   expect_error(custom, request("auto", "bob"), Code::kInvalidArgument, "it has s0, s1, ");
   expect_error(custom, request("auto", "bob"), Code::kInvalidArgument, "s28, s29 and 4066 more");
   expect_error(custom, request("klingon"), Code::kInvalidArgument, "l27, l28 and 4067 more");
+}
+
+TEST(QwenTtsPrompt, TooLittleOfTextThatGoesOnIsRefused) {
+  PromptRequest asked = request();
+  asked.text_ends = false;
+  expect_error(config_of("custom_voice"), asked, Code::kInvalidArgument, "cannot stand before the sound");
+  asked.text_first = false;
+  const std::vector<float> voice(32);
+  const std::vector<int32_t> codes(6 * 16, 1);
+  asked.voice = voice;
+  asked.reference_text = kPast;
+  asked.reference_codes = codes;
+  expect_error(config_of("base"), asked, Code::kInvalidArgument, "begins with 5 tokens, not 3");
 }
 
 TEST(QwenTtsPrompt, PartsThatDoNotFitAreRefused) {

@@ -82,12 +82,28 @@ Status FramePool::Lease::begin(Piece piece) {
 
 Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>& samples, int64_t due_ns) {
   SYRINX_CHECK(chunk >= 1 && chunk <= kMaxChunk, "a chunk of {} frames", chunk);
-  Stream& stream = pool_->streams_[stream_];
+  SYRINX_CHECK(!needs_text(), "a frame of a stream whose text has not come");
+  return serve(chunk, true, samples, due_ns);
+}
+
+void FramePool::Lease::end_text(size_t max_frames, size_t expected_frames) {
+  pool_->generator_->end_text(*stream().frames, max_frames);
+  stream().guard.expect(expected_frames);
+}
+
+bool FramePool::Lease::spoken_little() const {
+  const SpeechGuard& guard = stream().guard;
+  return stream().ended && stream().reason != FinishReason::kSpoken && guard.held() > 0 && guard.spoken_little();
+}
+
+Result<FramePool::Made> FramePool::Lease::serve(size_t chunk, bool makes, std::vector<float>& samples, int64_t due_ns) {
+  Stream& stream = this->stream();
   if (stream.ended) return Made{.ended = true, .reason = stream.reason, .faulty = stream.faulty};
   pool_->keep_prefix(stream);
   FrameRequest request;
   request.stream = &stream;
   request.chunk = chunk;
+  request.makes = makes;
   request.samples = &samples;
   request.due_ns = due_ns;
   request.asked_ns = pool_->queue().clock().now_ns();
@@ -100,10 +116,7 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
   if (!stream.ended) return Made{.held = held};
   const bool is_cut = stream.reason != FinishReason::kSpoken;
   if (is_cut) samples.resize(samples.size() - held * frame_samples());
-  return Made{.ended = true,
-              .reason = stream.reason,
-              .faulty = stream.faulty,
-              .spoken_little = is_cut && held > 0 && stream.guard.spoken_little()};
+  return Made{.ended = true, .reason = stream.reason, .faulty = stream.faulty};
 }
 
 void FramePool::alone(const std::function<void(const nn::BetweenJobs& between)>& work, int64_t due_ns) {
@@ -173,17 +186,19 @@ void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
 void FramePool::make_frames(const nn::PassCut& cut, const StepQueue::Turn& turn) {
   stepped_.clear();
   for (const FrameRequest* const request : round_)
-    if (request != newcomer_) stepped_.push_back(&*request->stream->frames);
+    if (request != newcomer_ && request->makes) stepped_.push_back(&*request->stream->frames);
   FrameGenerator::PromptSlice slice;
   size_t read_before = 0;
   if (newcomer_ != nullptr) {
     slice = {.stream = &*newcomer_->stream->frames, .rows = slice_rows()};
     read_before = slice.stream->prompt_read();
+  } else if (stepped_.empty()) {
+    return;
   }
   const int64_t began_ns = queue().clock().now_ns(), waited_ns = turn.waited_ns();
   generator_->step(stepped_, slice, cut);
   for (const FrameRequest* const request : round_)
-    if (!request->stream->frames->reads_prompt()) keep_frame(*request->stream);
+    if (makes_frame(*request)) keep_frame(*request->stream);
   note_times(slice, slice.stream != nullptr ? slice.stream->prompt_read() - read_before : 0,
              queue().clock().now_ns() - began_ns - (turn.waited_ns() - waited_ns));
 }
@@ -195,7 +210,7 @@ size_t FramePool::slice_rows() const {
   for (const FrameRequest* const request : round_) {
     if (request == newcomer_) continue;
     others.due_ns = std::min(others.due_ns, request->due_ns);
-    const size_t pending = request->stream->pending + 1;
+    const size_t pending = request->stream->pending + (request->makes ? 1 : 0);
     if (completes_chunk(*request, pending)) others.decoded += pending;
   }
   return share_.rows(others, queue().clock().now_ns());
@@ -244,6 +259,11 @@ void FramePool::keep_frame(Stream& stream) {
             stream.codes.begin() + static_cast<std::ptrdiff_t>(stream.pending * codes.size()));
   stream.ends[stream.pending] = made.end_probability();
   ++stream.pending;
+}
+
+// In the round behind whose step it is asked.
+bool FramePool::makes_frame(const FrameRequest& request) {
+  return request.makes && !request.stream->frames->reads_prompt();
 }
 
 bool FramePool::completes_chunk(const FrameRequest& request, size_t pending) {

@@ -7,6 +7,9 @@
 // (prompt_share.h), in the pass that makes these; else as many as a pass takes.  Several newcomers take turns: the one
 // that has read least goes first.  Of prompts that begin alike the beginning is read once (prompt_prefixes.h).
 //
+// A piece's text may go on while its frames are made: a stream that needs more of it makes none until it has come, and
+// others go on.
+//
 // A stream's samples, and where SpeechGuard holds them back or ends the piece, depend neither on the chunks in which
 // they are asked for nor on other streams.
 //
@@ -37,6 +40,8 @@
 namespace syrinx::qwen_tts {
 
 class FramePool final : public Rounds {
+  struct Stream;
+
  public:
   static constexpr size_t kMaxChunk = 8;  // frames
 
@@ -60,8 +65,6 @@ class FramePool final : public Rounds {
     bool faulty = false;  // values were not numbers
     // So many of the last frames, 0 at the end, are not to be heard yet.
     size_t held = 0;
-    // It was cut while frames were held back, and so little was heard that the text may be begun anew.
-    bool spoken_little = false;
   };
 
   // One of the pool's streams, given back when the lease ends.  The pool must outlive it.
@@ -86,8 +89,21 @@ class FramePool final : public Rounds {
     // sound.  Frames that are held back stay in `samples` for the next call; those of a piece that is cut are taken off
     // it.  `due_ns`: when the listener runs out of sound.  kCancelled once the stream is not wanted any more.
     Result<Made> next(size_t chunk, std::vector<float>& samples, int64_t due_ns = kDueAtOnce);
+    // The prompt's text goes on, and has not come: add_text() or end_text() before next().
+    bool needs_text() const { return !stream().ended && stream().frames->needs_text(); }
+    // More of a text that goes on, and its end, with the figures of all of it (SpeechGuard).
+    void add_text(std::span<const int32_t> tokens) { pool_->generator_->add_text(*stream().frames, tokens); }
+    void end_text(size_t max_frames, size_t expected_frames);
+    // While text is awaited, so that prompts of others are read as if nobody spoke here.
+    void rest() { pool_->set_speaks(stream(), false); }
+    // As next(), of the frames that wait, without another one.
+    Result<Made> decode(std::vector<float>& samples, int64_t due_ns = kDueAtOnce) {
+      return serve(1, false, samples, due_ns);
+    }
+    // It was cut while frames were held back, and so little of the text was heard that it may be begun anew.
+    bool spoken_little() const;
     // Frames that wait to be decoded.
-    size_t pending() const { return pool_->streams_[stream_].pending; }
+    size_t pending() const { return stream().pending; }
     // Whether the stream is still listened to: asked while next() waits, by any of the pool's threads; must neither
     // wait nor throw.  Between the calls.
     void ask_first(std::function<bool()> is_wanted) { is_wanted_ = std::move(is_wanted); }
@@ -96,6 +112,8 @@ class FramePool final : public Rounds {
 
    private:
     friend class FramePool;
+    Result<Made> serve(size_t chunk, bool makes, std::vector<float>& samples, int64_t due_ns);
+    Stream& stream() const { return pool_->streams_[stream_]; }
     Lease(FramePool& pool, size_t stream) : pool_(&pool), stream_(stream), open_(pool.queue().scheduler()) {}
     FramePool* pool_;
     size_t stream_;
@@ -148,6 +166,7 @@ class FramePool final : public Rounds {
   struct FrameRequest : Request {
     Stream* stream = nullptr;
     size_t chunk = 1;
+    bool makes = true;  // a frame; else those that wait are decoded
     std::vector<float>* samples = nullptr;
     bool is_made = false;
     int64_t deadline_ns = kNeverDue, asked_ns = 0;
@@ -165,6 +184,7 @@ class FramePool final : public Rounds {
   void set_speaks(Stream& stream, bool speaks);
   void keep_prefix(Stream& stream);
   void keep_frame(Stream& stream);
+  static bool makes_frame(const FrameRequest& request);
   static bool completes_chunk(const FrameRequest& request, size_t pending);
   void decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn);
   void decode_pass(size_t from);

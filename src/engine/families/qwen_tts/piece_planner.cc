@@ -14,22 +14,6 @@ namespace {
 // Bytes of a text whose tokens are counted at once, where a part is looked for: several times a piece.
 constexpr size_t kMaxCountedBytes = 4096;
 
-bool is_spoken(char32_t c) {
-  switch (text::classify(c)) {
-    case text::Class::kUpper:
-    case text::Class::kLower:
-    case text::Class::kOtherLetter:
-    case text::Class::kDigit:
-    case text::Class::kOtherNumber: return true;
-    case text::Class::kMark:
-    case text::Class::kPunctuation:
-    case text::Class::kSymbol:
-    case text::Class::kSpace:
-    case text::Class::kControl: break;
-  }
-  return false;
-}
-
 bool can_be_spoken(std::string_view text) {
   for (size_t at = 0; at < text.size();)
     if (is_spoken(text::decode(text, at))) return true;
@@ -70,6 +54,22 @@ std::string_view stripped(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_spoken(char32_t c) {
+  switch (text::classify(c)) {
+    case text::Class::kUpper:
+    case text::Class::kLower:
+    case text::Class::kOtherLetter:
+    case text::Class::kDigit:
+    case text::Class::kOtherNumber: return true;
+    case text::Class::kMark:
+    case text::Class::kPunctuation:
+    case text::Class::kSymbol:
+    case text::Class::kSpace:
+    case text::Class::kControl: break;
+  }
+  return false;
+}
 
 PiecePlanner::PiecePlanner(CountTokens count, size_t max_tokens) : count_(std::move(count)), max_tokens_(max_tokens) {
   SYRINX_CHECK(max_tokens_ >= 1 && max_tokens_ <= kMaxPieceTokens, "{} tokens", max_tokens_);

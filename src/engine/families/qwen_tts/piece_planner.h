@@ -21,6 +21,8 @@ namespace syrinx::qwen_tts {
 // The longest piece that may be asked for: 200 tokens are 40 to 60 s of speech.
 inline constexpr size_t kMaxPieceTokens = 200, kDefaultPieceTokens = 100;
 
+bool is_spoken(char32_t c);  // a letter or number of any script
+
 class PiecePlanner {
  public:
   static constexpr size_t kFirstPieceTokens = 40;

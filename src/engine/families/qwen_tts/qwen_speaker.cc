@@ -28,7 +28,9 @@ QwenSpeaker::QwenSpeaker(FindVoice find_voice, std::shared_ptr<const QwenModel> 
       voice_(std::move(voice)),
       settings_(std::move(settings)),
       instructions_(std::move(instructions)),
-      planner_(counter(model_), settings_.piece_tokens) {}
+      planner_(counter(model_), settings_.piece_tokens),
+      running_([model = model_](std::string_view stretch) { return model->tokenizer().encode_stretch(stretch); },
+               settings_.piece_tokens) {}
 
 double QwenSpeaker::frames_per_second() const {
   return static_cast<double>(rate_hz()) / static_cast<double>(stream_.frame_samples());
@@ -40,11 +42,24 @@ Status QwenSpeaker::use_voice(const std::string& name) {
 }
 
 Status QwenSpeaker::read(const Sentence& sentence, SpeechStream& stream) {
+  return hear(sentence.text, sentence.offset, true, stream);
+}
+
+Result<bool> QwenSpeaker::hear_begun(std::string_view text, size_t offset, SpeechStream& stream) {
+  if (settings_.text_first) return false;
+  SYRINX_TRY_VOID(hear(text, offset, false, stream));
+  return true;
+}
+
+Status QwenSpeaker::hear(std::string_view text, size_t offset, bool ended, SpeechStream& stream) {
   if (voice_ == nullptr) SYRINX_TRY_VOID(use_voice(""));
   const Stopwatch watch(stream.clock());
-  SYRINX_TRY_VOID(planner_.add(sentence.text, sentence.offset));
+  text_came_ns_ = stream.clock().now_ns();
+  if (running_.piece().tokens.empty()) text_began_ns_ = text_came_ns_;
+  SYRINX_TRY_VOID(settings_.text_first ? planner_.add(text, offset) : running_.hear(text, offset, ended));
+  const size_t left_out = planner_.left_out() + running_.left_out();
   SpeechStatistics more;
-  more.dropped_characters = planner_.left_out() - std::exchange(left_out_, planner_.left_out());
+  more.dropped_characters = left_out - std::exchange(left_out_, left_out);
   more.compute_ms = watch.elapsed_ms();
   stream.account(more);
   return {};
@@ -52,22 +67,47 @@ Status QwenSpeaker::read(const Sentence& sentence, SpeechStream& stream) {
 
 Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
-  const std::optional<std::string> piece = planner_.next(now);
-  if (!piece) return false;
+  SYRINX_TRY(const bool there, next_piece(now));
+  if (!there) return false;
   const uint32_t number = pieces_++;
   piece_frames_ = 0;
-  SYRINX_TRY(FramePool::Made made, speak_piece(*piece, number, stream));
-  if (made.spoken_little && may_try_again(made.reason)) {
+  SYRINX_TRY(FramePool::Made made, speak_piece(number, stream));
+  if (stream_.spoken_little() && may_try_again(made.reason)) {
     SpeechStatistics retried;
     retried.retried_pieces = 1;
     stream.account(retried);
-    SYRINX_TRY(made, speak_piece(*piece, number | kSecondTry, stream));
+    SYRINX_TRY(made, speak_piece(number | kSecondTry, stream));
   }
   SpeechStatistics more;
   more.pieces = 1;
   more.finished.add(made.reason);
   stream.account(more);
+  if (settings_.text_first) return true;
+  text_began_ns_ = text_came_ns_ = stream.clock().now_ns();
+  SYRINX_TRY_VOID(running_.go_on());
   return true;
+}
+
+// False: none is there, or it is not certain enough.
+Result<bool> QwenSpeaker::next_piece(bool now) {
+  if (!settings_.text_first) {
+    if (now) running_.rest();
+    return running_.piece().ended || has_begun();
+  }
+  const std::optional<std::string> piece = planner_.next(now);
+  if (!piece) return false;
+  SYRINX_TRY(whole_, model_->tokenizer().encode(*piece));
+  return true;
+}
+
+// Whether a piece of which more is to come can be begun, and its text comes fast enough not to be awaited in its midst.
+bool QwenSpeaker::has_begun() const {
+  const size_t count = running_.piece().tokens.size();
+  if (voice_ == nullptr || count < kBegunTokens) return false;
+  if (count < qwen_tts::least_text(voice_->codes.size() / model_->config().codebooks, voice_->words.size()))
+    return false;
+  const double took_s = static_cast<double>(text_came_ns_ - text_began_ns_) * 1e-9;
+  return took_s * frames_per_second() <= static_cast<double>(count);
 }
 
 // With draws that can be others, unless the user's limit was the reason.
@@ -77,15 +117,75 @@ bool QwenSpeaker::may_try_again(FinishReason reason) const {
 }
 
 // The last of what was made.
-Result<FramePool::Made> QwenSpeaker::speak_piece(const std::string& piece, uint32_t number, SpeechStream& stream) {
-  SYRINX_TRY_VOID(begin(piece, number, stream));
-  for (;;) {
-    SYRINX_TRY(const FramePool::Made made, make_frame(stream));
-    if (made.faulty)
-      return fail(Code::kDataLoss, "the model computed values that are not numbers; its weights are damaged");
-    SYRINX_TRY_VOID(hand_over(made.held, stream));
-    if (made.ended) return made;
+Result<FramePool::Made> QwenSpeaker::speak_piece(uint32_t number, SpeechStream& stream) {
+  SYRINX_TRY_VOID(take_arrived(stream));
+  SYRINX_TRY_VOID(begin(number, stream));
+  FramePool::Made made;
+  while (!made.ended) {
+    SYRINX_TRY_VOID(follow_text(stream));
+    SYRINX_TRY(made, make(Ask::kFrame, stream));
   }
+  // The model may end before the text has come: the next piece begins behind it.
+  while (!text_ended_) SYRINX_TRY_VOID(await_text(given_ + 1, stream));
+  return made;
+}
+
+// All of the piece that is there: most texts are there as a whole.
+Status QwenSpeaker::take_arrived(SpeechStream& stream) {
+  if (settings_.text_first) return {};
+  for (size_t before = 0; !running_.piece().ended && before != running_.piece().tokens.size();) {
+    before = running_.piece().tokens.size();
+    SYRINX_TRY_VOID(take_text(std::chrono::milliseconds(0), stream));
+  }
+  return {};
+}
+
+// Gives the stream more of the piece's text, and waits where its frames have caught up with it.
+Status QwenSpeaker::follow_text(SpeechStream& stream) {
+  if (text_ended_) return {};
+  if (!running_.piece().ended) SYRINX_TRY_VOID(take_text(std::chrono::milliseconds(0), stream));
+  give_text();
+  while (stream_.needs_text()) {
+    stream_.rest();
+    SYRINX_TRY_VOID(await_text(given_ + kBegunTokens, stream));
+  }
+  return {};
+}
+
+// Until the piece has so many tokens, or its end.  Frames whose sound is not made yet are made audible before the
+// listener runs out of it.
+Status QwenSpeaker::await_text(size_t count, SpeechStream& stream) {
+  constexpr int64_t kBeforeNs = 100'000'000;
+  while (!running_.piece().ended && running_.piece().tokens.size() < count) {
+    std::optional<std::chrono::milliseconds> limit;
+    if (const int64_t due_ns = stream.due_ns(); stream_.pending() > 0 && due_ns != kNeverDue) {
+      const int64_t left_ns = due_ns - stream.clock().now_ns() - kBeforeNs;
+      if (left_ns <= 0) {
+        SYRINX_TRY(const FramePool::Made made, make(Ask::kWaiting, stream));
+        if (made.ended) return {};
+        continue;
+      }
+      limit = std::chrono::milliseconds(left_ns / 1'000'000 + 1);
+    }
+    SYRINX_TRY_VOID(take_text(limit, stream));
+  }
+  give_text();
+  return {};
+}
+
+Status QwenSpeaker::take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream) {
+  SYRINX_TRY_VOID(stream.go_on());
+  SYRINX_TRY(const Moment moment, take_more(limit, stream));
+  if (moment != Moment::kFlow) running_.rest();
+  return {};
+}
+
+void QwenSpeaker::give_text() {
+  const qwen_tts::RunningText::Piece& piece = running_.piece();
+  stream_.add_text(std::span(piece.tokens).subspan(given_));
+  given_ = piece.tokens.size();
+  text_ended_ = piece.ended;
+  if (text_ended_) stream_.end_text(most_frames(given_), qwen_tts::SpeechGuard::expected_frames(given_));
 }
 
 // All that may be heard; the next chunk begins with what may not be yet.
@@ -107,28 +207,38 @@ Status QwenSpeaker::hand_over(size_t held, SpeechStream& stream) {
   return stream.hand_over(std::move(heard));
 }
 
+// The limit of this try, for a text of so many tokens.
+size_t QwenSpeaker::most_frames(size_t tokens) const {
+  const size_t limit = qwen_tts::SpeechGuard::limit(tokens, settings_.max_seconds, frames_per_second());
+  return std::min(settings_.draws.max_frames,
+                  settings_.max_seconds ? std::max(limit, first_frames_ + 1) - first_frames_ : limit);
+}
+
 // One piece's draws are apart from another's by its number.
-Status QwenSpeaker::begin(const std::string& piece, uint32_t number, SpeechStream& stream) {
+Status QwenSpeaker::begin(uint32_t number, SpeechStream& stream) {
   chunk_frames_ = 0;
+  first_frames_ = piece_frames_;
+  given_ = tokens().size();
+  text_ended_ = settings_.text_first || running_.piece().ended;
   const Stopwatch watch(stream.clock());
-  SYRINX_TRY(const std::vector<int32_t> ids, model_->tokenizer().encode(piece));
   SYRINX_TRY(qwen_tts::Prompt prompt, qwen_tts::make_prompt(model_->config(), {.role = model_->tokenizer().role(),
-                                                                               .text = ids,
+                                                                               .text = tokens(),
                                                                                .instruction = instructions_,
                                                                                .language = settings_.language,
                                                                                .speaker = voice_->speaker,
                                                                                .voice = voice_->vector,
                                                                                .reference_text = voice_->words,
                                                                                .reference_codes = voice_->codes,
-                                                                               .text_first = settings_.text_first}));
+                                                                               .text_first = settings_.text_first,
+                                                                               .text_ends = text_ended_}));
+  // A text that goes on counts as the longest.
+  const size_t count = text_ended_ ? given_ : settings_.piece_tokens + qwen_tts::RunningText::kMostMarks;
   qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = number};
   if (settings_.forced) settings.forced = settings_.forced(number);
-  const size_t limit = qwen_tts::SpeechGuard::limit(ids.size(), settings_.max_seconds, frames_per_second());
-  settings.draws.max_frames = std::min(
-      settings.draws.max_frames, settings_.max_seconds ? std::max(limit, piece_frames_ + 1) - piece_frames_ : limit);
+  settings.draws.max_frames = most_frames(count);
   SYRINX_TRY_VOID(stream_.begin({.prompt = std::move(prompt),
                                  .settings = settings,
-                                 .expected_frames = qwen_tts::SpeechGuard::expected_frames(ids.size()),
+                                 .expected_frames = qwen_tts::SpeechGuard::expected_frames(count),
                                  .codec = voice_->sound ? &*voice_->sound : nullptr}));
   stream_.ask_first([&stream] { return !stream.is_cancelled(); });
   SpeechStatistics more;
@@ -137,7 +247,8 @@ Status QwenSpeaker::begin(const std::string& piece, uint32_t number, SpeechStrea
   return {};
 }
 
-Result<FramePool::Made> QwenSpeaker::make_frame(SpeechStream& stream) {
+// A frame or the sound of those that wait; hands over all that may be heard.
+Result<FramePool::Made> QwenSpeaker::make(Ask ask, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
   if (chunk_.samples.empty()) {
     if (chunk_.samples.capacity() == 0) chunk_ = stream.spare();
@@ -146,11 +257,16 @@ Result<FramePool::Made> QwenSpeaker::make_frame(SpeechStream& stream) {
   if (stream_.pending() == 0) chunk_frames_ = chunk_frames(stream);
   const Stopwatch watch(stream.clock());
   const double waited_ms = stream_.waited_ms();
-  Result<FramePool::Made> made = stream_.next(chunk_frames_, chunk_.samples, stream.due_ns());
+  SYRINX_TRY(const FramePool::Made made, ask == Ask::kFrame
+                                             ? stream_.next(chunk_frames_, chunk_.samples, stream.due_ns())
+                                             : stream_.decode(chunk_.samples, stream.due_ns()));
   SpeechStatistics more;
   more.waiting_ms = stream_.waited_ms() - waited_ms;
   more.compute_ms = watch.elapsed_ms() - more.waiting_ms;
   stream.account(more);
+  if (made.faulty)
+    return fail(Code::kDataLoss, "the model computed values that are not numbers; its weights are damaged");
+  SYRINX_TRY_VOID(hand_over(made.held, stream));
   return made;
 }
 

@@ -2,14 +2,22 @@
 // first frame at once, then 2, 4 and up to 8 of them as the listener has more ahead.  Several speakers share the
 // engine's team: frames that are asked for at the same time are computed together.
 //
+// Text that runs beside the sound is given to the model while it arrives (running_text.h): a piece begins with its
+// first kBegunTokens, if these came as fast as their frames are heard, and where its frames have caught up with the
+// text, the stream waits for as many more.  Samples do not depend on when text came.
+//
 // Frames that SpeechGuard holds back are handed over with those behind them, or never.  A piece that was cut before
 // much of it was said is spoken once more with other draws, unless all of them are the likeliest.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,13 +26,15 @@
 #include "engine/families/qwen_tts/qwen_model.h"
 #include "engine/families/qwen_tts/qwen_settings.h"
 #include "engine/families/qwen_tts/qwen_voice.h"
+#include "engine/families/qwen_tts/running_text.h"
 #include "engine/speech/sentence_speaker.h"
 
 namespace syrinx {
 
 class QwenSpeaker final : public SentenceSpeaker {
  public:
-  static constexpr size_t kChunksAhead = 4;                  // up to 2.5 s
+  static constexpr size_t kChunksAhead = 4;  // up to 2.5 s
+  static constexpr size_t kBegunTokens = 8;
   static constexpr uint32_t kSecondTry = uint32_t{1} << 31;  // with a piece's number: its draws
 
   // The voice of that name; nothing: the session's first.
@@ -40,15 +50,27 @@ class QwenSpeaker final : public SentenceSpeaker {
 
  private:
   Status read(const Sentence& sentence, SpeechStream& stream) override;
+  Result<bool> hear_begun(std::string_view text, size_t offset, SpeechStream& stream) override;
   Result<bool> say(bool now, SpeechStream& stream) override;
   Status end() override;
   Status use_voice(const std::string& name) override;
   void be_silent(size_t /*samples*/) override {}
 
   bool may_try_again(FinishReason reason) const;
-  Result<qwen_tts::FramePool::Made> speak_piece(const std::string& piece, uint32_t number, SpeechStream& stream);
-  Status begin(const std::string& piece, uint32_t number, SpeechStream& stream);
-  Result<qwen_tts::FramePool::Made> make_frame(SpeechStream& stream);
+  Status hear(std::string_view text, size_t offset, bool ended, SpeechStream& stream);
+  Result<bool> next_piece(bool now);
+  bool has_begun() const;
+  std::span<const int32_t> tokens() const { return settings_.text_first ? whole_ : running_.piece().tokens; }
+  Result<qwen_tts::FramePool::Made> speak_piece(uint32_t number, SpeechStream& stream);
+  Status begin(uint32_t number, SpeechStream& stream);
+  size_t most_frames(size_t tokens) const;
+  Status take_arrived(SpeechStream& stream);
+  Status follow_text(SpeechStream& stream);
+  Status await_text(size_t count, SpeechStream& stream);
+  Status take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
+  void give_text();
+  enum class Ask : uint8_t { kFrame, kWaiting };  // of the pool: another frame, or the sound of those that wait
+  Result<qwen_tts::FramePool::Made> make(Ask ask, SpeechStream& stream);
   Status hand_over(size_t held, SpeechStream& stream);
   size_t chunk_frames(const SpeechStream& stream) const;
   double frames_per_second() const;
@@ -60,11 +82,17 @@ class QwenSpeaker final : public SentenceSpeaker {
   const QwenSettings settings_;
   const std::vector<int32_t> instructions_;
   qwen_tts::PiecePlanner planner_;
-  SpeechChunk chunk_;        // that is being filled
-  size_t chunk_frames_ = 0;  // when it is complete; 0: not decided
-  size_t last_frames_ = 0;   // of the chunk before, 0: none
+  std::vector<int32_t> whole_;  // the piece, of a text that stands before the sound
+  qwen_tts::RunningText running_;
+  int64_t text_began_ns_ = 0, text_came_ns_ = 0;  // the first and the last of the piece's text
+  size_t given_ = 0;                              // tokens of the piece that the stream has
+  bool text_ended_ = false;                       // it has all of them
+  SpeechChunk chunk_;                             // that is being filled
+  size_t chunk_frames_ = 0;                       // when it is complete; 0: not decided
+  size_t last_frames_ = 0;                        // of the chunk before, 0: none
   uint32_t pieces_ = 0;
   size_t piece_frames_ = 0;  // of the piece that were handed over, in both tries
+  size_t first_frames_ = 0;  // of them, in the first one
   size_t left_out_ = 0;      // that have been told
   bool said_something_ = false;
 };

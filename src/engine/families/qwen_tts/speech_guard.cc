@@ -23,7 +23,7 @@ size_t SpeechGuard::limit(size_t tokens, std::optional<double> max_seconds, doub
 void SpeechGuard::begin(size_t codebooks, size_t expected_frames) {
   codes_.resize(kMostPeriod * codebooks);
   codebooks_ = codebooks;
-  expected_ = std::max(expected_frames, SpeechGuard::expected_frames(0));
+  expect(expected_frames);
   frames_ = quiet_ = far_ = held_ = spoken_ = 0;
   loudest_ = smoothed_ = 0;
   firsts_.fill(0);
@@ -31,6 +31,10 @@ void SpeechGuard::begin(size_t codebooks, size_t expected_frames) {
   wholes_.fill(0);
   cut_ = false;
   reason_ = FinishReason::kSpoken;
+}
+
+void SpeechGuard::expect(size_t expected_frames) {
+  expected_ = std::max(expected_frames, SpeechGuard::expected_frames(0));
 }
 
 void SpeechGuard::note(const Frame& frame) {

@@ -51,6 +51,8 @@ class SpeechGuard {
 
   // A piece begins.
   void begin(size_t codebooks, size_t expected_frames);
+  // For a text that has grown since.
+  void expect(size_t expected_frames);
   // Its next frame; none behind a cut.
   void note(const Frame& frame);
 

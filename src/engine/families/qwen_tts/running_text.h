@@ -1,0 +1,81 @@
+// The pieces of a text that runs beside the sound, as tokens, while the text still arrives: a piece may be begun before
+// its end is known.  Tokens and ends of pieces follow from the text alone, however it arrives, unless rest() ends one.
+//
+// A token is certain once its stretch of text has ended: before a blank, before a mark that follows a letter or number,
+// and behind kMostStretch characters without either.  The model's tokens do not reach across the first two.
+//
+// With `max` tokens as most, a piece ends
+//   - behind a sentence, from max / 2 tokens on; sentences without a blank between them end at their own marks
+//   (。！？);
+//   - behind a clause (, ; : ! ? and their kin), from 3/4 max on;
+//   - before the stretch that would not fit; one that does not fit alone is cut between characters.  Marks alone always
+//     fit (kMostMarks).
+//
+// Control characters become blanks.  A sentence without a letter or a number of any script, or the rest of one, is left
+// out and counted.  One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace syrinx::qwen_tts {
+
+class RunningText {
+ public:
+  static constexpr size_t kMostStretch = 100, kMostMarks = 4;  // characters; tokens beyond the most of a piece
+
+  // Tokens of a stretch, whose first blank is its own.
+  using Encode = std::function<Result<std::vector<int32_t>>(std::string_view stretch)>;
+
+  // `max_tokens`: at least 1.
+  RunningText(Encode encode, size_t max_tokens);
+
+  // A sentence of valid UTF-8, or how one begins that has not ended: all of it that is known, again with each call, at
+  // its offset in the text.  Errors of `encode`.
+  Status hear(std::string_view sentence, size_t offset, bool ended);
+  // The text rests, or has ended: so does the piece, if its last sentence has.
+  void rest();
+
+  struct Piece {
+    std::vector<int32_t> tokens = {};  // that are certain
+    bool ended = false;                // no more follow
+  };
+  const Piece& piece() const { return piece_; }
+  // The next piece begins behind this one, which has ended.  Errors of `encode`.
+  Status go_on();
+
+  size_t left_out() const { return left_out_; }  // characters
+
+ private:
+  struct Sentence {
+    size_t offset = 0, heard = 0;  // bytes before it, and of it
+    std::string text = {};         // cleaned
+    size_t at = 0;                 // bytes that are in pieces
+    size_t spoken_to = 0;          // end of the last character that is spoken
+    bool follows_blank = false;    // the next character
+    bool ended = false;
+  };
+
+  static void add(Sentence& sentence, std::string_view text);
+  Status advance();
+  size_t stretch_end(const Sentence& sentence) const;
+  Status take(Sentence& sentence, size_t end);
+  size_t end_behind_marks(const Sentence& sentence, size_t end) const;
+  bool ends_clause(const Sentence& sentence, size_t begin, size_t end) const;
+  Result<size_t> fitting(std::string_view stretch) const;
+
+  const Encode encode_;
+  const size_t max_tokens_;
+  std::deque<Sentence> sentences_;  // not yet in pieces as a whole
+  Piece piece_;
+  size_t left_out_ = 0;
+};
+
+}  // namespace syrinx::qwen_tts
