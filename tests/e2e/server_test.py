@@ -95,7 +95,7 @@ class Speech(Server):
         self.check_refused(404, "model_not_found", "model", "GET", "/v1/models/tts-1")
         self.assertEqual(models["data"][0]["languages"], ["en"])
         for field in models["data"][0]["unsupported_parameters"]:
-            numbers = ("speed", "top_k", "top_p", "repetition_penalty", "max_seconds", "subtalker_temperature", "subtalker_top_k", "subtalker_top_p")
+            numbers = ("speed", "top_k", "top_p", "repetition_penalty", "max_seconds", "carry_seconds", "subtalker_temperature", "subtalker_top_k", "subtalker_top_p")
             value = {"noise": True, "phonemes": True, "text_layout": "whole", **dict.fromkeys(numbers, 1), "speed": 2}.get(field, "x")
             status, headers, body = self.speak("Hello.", **{field: value})
             self.assertEqual((status, headers["X-Syrinx-Ignored"]), (200, field), body)

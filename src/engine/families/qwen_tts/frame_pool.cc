@@ -68,10 +68,12 @@ Status FramePool::Lease::begin(Piece piece) {
   if (piece.codec == nullptr) {
     CodecDecoder::reset(*stream.codec);
   } else {
-    stream.codec->transformer.copy_from(piece.codec->transformer);
-    std::copy(piece.codec->histories.begin(), piece.codec->histories.end(), stream.codec->histories.begin());
-    stream.codec->not_finite = piece.codec->not_finite;
+    copy(*piece.codec, *stream.codec);
   }
+  stream.spoken.clear();
+  stream.spoken.reserve(piece.kept_frames * codebooks);
+  stream.kept_frames = piece.kept_frames;
+  stream.decoded_frames = 0;
   stream.codes.resize(kMaxChunk * codebooks);
   stream.pending = 0;
   stream.guard.begin(codebooks, piece.expected_frames);
@@ -89,6 +91,23 @@ Result<FramePool::Made> FramePool::Lease::next(size_t chunk, std::vector<float>&
 void FramePool::Lease::end_text(size_t max_frames, size_t expected_frames) {
   pool_->generator_->end_text(*stream().frames, max_frames);
   stream().guard.expect(expected_frames);
+}
+
+std::span<const int32_t> FramePool::Lease::spoken_codes() const {
+  const Stream& stream = this->stream();
+  return stream.decoded_frames <= stream.kept_frames ? stream.spoken : std::span<const int32_t>();
+}
+
+CodecDecoderState FramePool::Lease::sound() const {
+  CodecDecoderState made = pool_->make_codec_state();
+  copy(*stream().codec, made);
+  return made;
+}
+
+void FramePool::copy(const CodecDecoderState& from, CodecDecoderState& to) {
+  to.transformer.copy_from(from.transformer);
+  std::copy(from.histories.begin(), from.histories.end(), to.histories.begin());
+  to.not_finite = from.not_finite;
 }
 
 bool FramePool::Lease::spoken_little() const {
@@ -323,6 +342,9 @@ void FramePool::note_sound(Stream& stream, std::vector<float>& samples, size_t f
   const size_t first = samples.size() - stream.pending * frame_samples, codebooks = stream.frames->codes().size();
   for (size_t n = 0; n < stream.pending; ++n) {
     const size_t at = first + n * frame_samples;
+    const auto codes = stream.codes.begin() + static_cast<std::ptrdiff_t>(n * codebooks);
+    if (stream.decoded_frames++ < stream.kept_frames)
+      stream.spoken.insert(stream.spoken.end(), codes, codes + static_cast<std::ptrdiff_t>(codebooks));
     stream.guard.note({.codes = {stream.codes.data() + n * codebooks, codebooks},
                        .end_probability = stream.ends[n],
                        .samples = {samples.data() + at, frame_samples}});

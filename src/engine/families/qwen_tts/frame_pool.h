@@ -57,6 +57,7 @@ class FramePool final : public Rounds {
     SpeechSettings settings;                   // with the limit of frames
     size_t expected_frames = 0;                // SpeechGuard::expected_frames()
     const CodecDecoderState* codec = nullptr;  // the sound goes on behind this one, borrowed; null: it begins
+    size_t kept_frames = 0;                    // most frames whose codes are kept for spoken_codes()
   };
   // The result of next(), besides samples.
   struct Made {
@@ -100,6 +101,10 @@ class FramePool final : public Rounds {
     Result<Made> decode(std::vector<float>& samples, int64_t due_ns = kDueAtOnce) {
       return serve(1, false, samples, due_ns);
     }
+    // Codes [frames, codebooks] of a piece that has ended, if it had no more than kept_frames.
+    std::span<const int32_t> spoken_codes() const;
+    // A copy of the codec's state behind its last frame, for Piece::codec.
+    CodecDecoderState sound() const;
     // It was cut while frames were held back, and so little of the text was heard that it may be begun anew.
     bool spoken_little() const;
     // Frames that wait to be decoded.
@@ -158,6 +163,8 @@ class FramePool final : public Rounds {
     std::array<float, kMaxChunk> ends = {};  // probabilities of the end, beside them
     size_t pending = 0;
     SpeechGuard guard;
+    std::vector<int32_t> spoken;  // [frames, codebooks], that were decoded, up to kept_frames of them
+    size_t kept_frames = 0, decoded_frames = 0;
     bool ended = true, faulty = false;
     bool speaks = false;        // it is one of speakers_
     bool keeps_prefix = false;  // once its prompt is read
@@ -188,6 +195,7 @@ class FramePool final : public Rounds {
   static bool completes_chunk(const FrameRequest& request, size_t pending);
   void decode_chunks(const nn::PassCut& cut, const StepQueue::Turn& turn);
   void decode_pass(size_t from);
+  static void copy(const CodecDecoderState& from, CodecDecoderState& to);
   static void note_sound(Stream& stream, std::vector<float>& samples, size_t frame_samples);
   void give_back(size_t stream);
 

@@ -12,7 +12,10 @@ namespace syrinx {
 namespace {
 
 constexpr double kMaxInstructionBytes = 4096;
-constexpr double kMostSeconds = 600;
+constexpr double kMostSeconds = 600, kMostCarried = 30;
+constexpr double kTokenSeconds = 0.32;  // that a token usually takes (SpeechGuard::expected_frames())
+constexpr size_t kLeastCarriedTokens = 8;
+constexpr const char* kCarryKnob = "carry_seconds";
 constexpr const char* kLayouts[] = {"streaming", "whole"};
 
 constexpr Knob kKnobs[] = {
@@ -66,6 +69,11 @@ constexpr Knob kKnobs[] = {
      .least = 0.08,
      .most = kMostSeconds,
      .help = "of a piece of text; else 2 and about 1 a token"},
+    {.name = kCarryKnob,
+     .kind = Knob::Kind::kNumber,
+     .least = 0,
+     .most = kMostCarried,
+     .help = "longest piece that the next one goes on behind, of cloned voices; 0, none"},
 };
 
 void take_draw(const Knobs& knobs, const std::string& prefix, qwen_tts::DrawSettings& draw) {
@@ -78,9 +86,10 @@ void take_draw(const Knobs& knobs, const std::string& prefix, qwen_tts::DrawSett
 }
 
 tl::unexpected<Error> refuse(std::string_view knob, const qwen_tts::Config& config) {
-  return fail(Code::kUnsupported,
-              "this checkpoint ({}{}) has no {}; leave them out, or take CustomVoice of 1.7B, or VoiceDesign",
-              qwen_tts::kind_name(config.kind), config.size.empty() ? "" : ", " + shortened(config.size), knob);
+  const char* const others =
+      knob == kCarryKnob ? "it out, or take Base" : "them out, or take CustomVoice of 1.7B, or VoiceDesign";
+  return fail(Code::kUnsupported, "this checkpoint ({}{}) has no {}; leave {}", qwen_tts::kind_name(config.kind),
+              config.size.empty() ? "" : ", " + shortened(config.size), knob, others);
 }
 
 }  // namespace
@@ -90,6 +99,7 @@ std::span<const Knob> qwen_knobs() { return kKnobs; }
 std::vector<std::string_view> qwen_lacking_knobs(const qwen_tts::Config& config) {
   std::vector<std::string_view> names;
   if (!config.takes_instruction()) names.emplace_back("instructions");
+  if (config.kind != qwen_tts::Kind::kBase) names.emplace_back(kCarryKnob);
   return names;
 }
 
@@ -99,7 +109,7 @@ Result<QwenSettings> read_qwen_settings(const SpeakOptions& options, const qwen_
   QwenSettings settings{.draws = defaults, .seed = options.seed};
   settings.instructions = knobs.text("instructions").value_or("");
   for (const std::string_view name : qwen_lacking_knobs(config))
-    if (!knobs.text(name).value_or("").empty()) return refuse(name, config);
+    if (!knobs.text(name).value_or("").empty() || knobs.number(name).value_or(0) > 0) return refuse(name, config);
   SYRINX_TRY(settings.language, find_qwen_language(knobs.text(kLanguageKnob).value_or(""), config));
   take_draw(knobs, "", settings.draws.talker);
   take_draw(knobs, "subtalker_", settings.draws.predictor);
@@ -110,6 +120,11 @@ Result<QwenSettings> read_qwen_settings(const SpeakOptions& options, const qwen_
   settings.piece_tokens =
       static_cast<size_t>(knobs.number("max_tokens").value_or(static_cast<double>(qwen_tts::kDefaultPieceTokens)));
   settings.max_seconds = knobs.number("max_seconds");
+  settings.carry_seconds = knobs.number(kCarryKnob).value_or(0);
+  if (settings.carry_seconds > 0)
+    settings.piece_tokens =
+        std::min(settings.piece_tokens,
+                 std::max(static_cast<size_t>(settings.carry_seconds / kTokenSeconds), kLeastCarriedTokens));
   return settings;
 }
 

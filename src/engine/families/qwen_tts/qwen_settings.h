@@ -28,6 +28,7 @@ struct QwenSettings {
   bool text_first = true;
   size_t piece_tokens = 0;
   std::optional<double> max_seconds = {};  // of a piece
+  double carry_seconds = 0;                // of a piece that stands in front of the next one; 0: none does
   uint64_t seed = 0;
   // SpeechSettings::forced of a piece, by its number; kSecondTry is added for its second try.  For tests.
   std::function<std::span<const int32_t>(uint32_t number)> forced = {};

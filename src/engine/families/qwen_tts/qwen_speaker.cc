@@ -38,6 +38,7 @@ double QwenSpeaker::frames_per_second() const {
 
 Status QwenSpeaker::use_voice(const std::string& name) {
   SYRINX_TRY(voice_, find_voice_(name));
+  carried_.reset();
   return {};
 }
 
@@ -82,6 +83,7 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   more.pieces = 1;
   more.finished.add(made.reason);
   stream.account(more);
+  carry(made.reason);
   if (settings_.text_first) return true;
   text_began_ns_ = text_came_ns_ = stream.clock().now_ns();
   SYRINX_TRY_VOID(running_.go_on());
@@ -104,10 +106,28 @@ Result<bool> QwenSpeaker::next_piece(bool now) {
 bool QwenSpeaker::has_begun() const {
   const size_t count = running_.piece().tokens.size();
   if (voice_ == nullptr || count < kBegunTokens) return false;
-  if (count < qwen_tts::least_text(voice_->codes.size() / model_->config().codebooks, voice_->words.size()))
+  if (count < qwen_tts::least_text(reference_codes().size() / model_->config().codebooks, reference_words().size()))
     return false;
   const double took_s = static_cast<double>(text_came_ns_ - text_began_ns_) * 1e-9;
   return took_s * frames_per_second() <= static_cast<double>(count);
+}
+
+size_t QwenSpeaker::carried_frames() const {
+  return static_cast<size_t>(settings_.carry_seconds * frames_per_second() + 1e-9);
+}
+
+// The piece that has ended, in front of the next one, if all of its text was spoken: nobody speaks a token a frame.
+void QwenSpeaker::carry(FinishReason reason) {
+  carried_.reset();
+  const std::span<const int32_t> codes = stream_.spoken_codes();
+  const bool is_whole = codes.size() / model_->config().codebooks >= tokens().size();
+  if (reason != FinishReason::kSpoken || codes.empty() || !is_whole) return;
+  Reference& next = carried_.emplace();
+  next.words = voice_->words;
+  next.words.insert(next.words.end(), tokens().begin(), tokens().end());
+  next.codes = voice_->codes;
+  next.codes.insert(next.codes.end(), codes.begin(), codes.end());
+  next.sound = stream_.sound();
 }
 
 // With draws that can be others, unless the user's limit was the reason.
@@ -227,19 +247,22 @@ Status QwenSpeaker::begin(uint32_t number, SpeechStream& stream) {
                                                                                .language = settings_.language,
                                                                                .speaker = voice_->speaker,
                                                                                .voice = voice_->vector,
-                                                                               .reference_text = voice_->words,
-                                                                               .reference_codes = voice_->codes,
+                                                                               .reference_text = reference_words(),
+                                                                               .reference_codes = reference_codes(),
                                                                                .text_first = settings_.text_first,
                                                                                .text_ends = text_ended_}));
+  if (carried_) prompt.shared = 0;  // no other piece begins so
   // A text that goes on counts as the longest.
   const size_t count = text_ended_ ? given_ : settings_.piece_tokens + qwen_tts::RunningText::kMostMarks;
   qwen_tts::SpeechSettings settings{.draws = settings_.draws, .seed = settings_.seed, .number = number};
   if (settings_.forced) settings.forced = settings_.forced(number);
   settings.draws.max_frames = most_frames(count);
+  const auto& sound = carried_ ? carried_->sound : voice_->sound;
   SYRINX_TRY_VOID(stream_.begin({.prompt = std::move(prompt),
                                  .settings = settings,
                                  .expected_frames = qwen_tts::SpeechGuard::expected_frames(count),
-                                 .codec = voice_->sound ? &*voice_->sound : nullptr}));
+                                 .codec = sound ? &*sound : nullptr,
+                                 .kept_frames = carried_frames()}));
   stream_.ask_first([&stream] { return !stream.is_cancelled(); });
   SpeechStatistics more;
   more.compute_ms = watch.elapsed_ms();

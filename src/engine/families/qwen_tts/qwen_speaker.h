@@ -6,6 +6,9 @@
 // first kBegunTokens, if these came as fast as their frames are heard, and where its frames have caught up with the
 // text, the stream waits for as many more.  Samples do not depend on when text came.
 //
+// With QwenSettings::carry_seconds, a piece that the model ended, and that is no longer, stands with its text and codes
+// behind the voice's reference in front of the next one, whose sound goes on behind it.
+//
 // Frames that SpeechGuard holds back are handed over with those behind them, or never.  A piece that was cut before
 // much of it was said is spoken once more with other draws, unless all of them are the likeliest.
 #pragma once
@@ -64,6 +67,8 @@ class QwenSpeaker final : public SentenceSpeaker {
   Result<qwen_tts::FramePool::Made> speak_piece(uint32_t number, SpeechStream& stream);
   Status begin(uint32_t number, SpeechStream& stream);
   size_t most_frames(size_t tokens) const;
+  size_t carried_frames() const;
+  void carry(FinishReason reason);
   Status take_arrived(SpeechStream& stream);
   Status follow_text(SpeechStream& stream);
   Status await_text(size_t count, SpeechStream& stream);
@@ -85,11 +90,19 @@ class QwenSpeaker final : public SentenceSpeaker {
   std::vector<int32_t> whole_;  // the piece, of a text that stands before the sound
   qwen_tts::RunningText running_;
   int64_t text_began_ns_ = 0, text_came_ns_ = 0;  // the first and the last of the piece's text
-  size_t given_ = 0;                              // tokens of the piece that the stream has
-  bool text_ended_ = false;                       // it has all of them
-  SpeechChunk chunk_;                             // that is being filled
-  size_t chunk_frames_ = 0;                       // when it is complete; 0: not decided
-  size_t last_frames_ = 0;                        // of the chunk before, 0: none
+  // The reference of the next piece: the voice's, and behind it the piece before.  Without codes there is none.
+  struct Reference {
+    std::vector<int32_t> words, codes;
+    std::optional<qwen_tts::CodecDecoderState> sound;
+  };
+  std::optional<Reference> carried_;
+  std::span<const int32_t> reference_words() const { return carried_ ? carried_->words : voice_->words; }
+  std::span<const int32_t> reference_codes() const { return carried_ ? carried_->codes : voice_->codes; }
+  size_t given_ = 0;         // tokens of the piece that the stream has
+  bool text_ended_ = false;  // it has all of them
+  SpeechChunk chunk_;        // that is being filled
+  size_t chunk_frames_ = 0;  // when it is complete; 0: not decided
+  size_t last_frames_ = 0;   // of the chunk before, 0: none
   uint32_t pieces_ = 0;
   size_t piece_frames_ = 0;  // of the piece that were handed over, in both tries
   size_t first_frames_ = 0;  // of them, in the first one

@@ -93,6 +93,34 @@ TEST(QwenSettings, InstructionsToSmallModelAreRefused) {
   EXPECT_THAT(qwen_lacking_knobs(config_of("base")), ElementsAre("instructions"));
 }
 
+TEST(QwenSettings, PiecesThatAreCarriedAreShort) {
+  SpeakOptions options;
+  options.knobs.set("carry_seconds", 8.0);
+  const auto settings = read_qwen_settings(options, config_of("base"), {});
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->carry_seconds, 8.0);
+  EXPECT_EQ(settings->piece_tokens, 25u);
+  options.knobs.set("max_tokens", 20.0);
+  EXPECT_EQ(read_qwen_settings(options, config_of("base"), {})->piece_tokens, 20u);
+  options.knobs = {{"carry_seconds", 0.5}};
+  EXPECT_EQ(read_qwen_settings(options, config_of("base"), {})->piece_tokens, 8u);
+  EXPECT_EQ(read_qwen_settings({}, config_of("base"), {})->carry_seconds, 0);
+}
+
+TEST(QwenSettings, OnlyBaseCarriesPieces) {
+  SpeakOptions options;
+  options.knobs.set("carry_seconds", 8.0);
+  for (const char* const kind : {"custom_voice", "voice_design"}) {
+    const auto settings = read_qwen_settings(options, config_of(kind), {});
+    ASSERT_FALSE(settings) << kind;
+    EXPECT_EQ(settings.error().code, Code::kUnsupported);
+    EXPECT_THAT(settings.error().message, HasSubstr("has no carry_seconds; leave it out, or take Base"));
+  }
+  options.knobs = {{"carry_seconds", 0.0}};
+  EXPECT_TRUE(read_qwen_settings(options, config_of("custom_voice"), {}));
+  EXPECT_THAT(qwen_lacking_knobs(config_of("voice_design")), ElementsAre("carry_seconds"));
+}
+
 TEST(QwenVoices, SpeakersHaveTheirLanguages) {
   const std::vector<VoiceEntry> voices = list_qwen_voices(config_of("custom_voice"), "/nowhere");
   ASSERT_EQ(voices.size(), 9u);
