@@ -21,7 +21,7 @@ OwnedMatrix make_matrix(const MatrixShape& shape, PanelType type, std::span<cons
   std::copy(bias.begin(), bias.end(), m.bias.data());
   m.view.panels = m.panels.data();
   m.view.bias = m.bias.data();
-  if (m.view.is_int8()) {
+  if (m.view.is_int8() || type == PanelType::kInt16) {
     m.scale = Buffer<float>(m.view.padded_columns());
     m.column_sum = Buffer<int32_t>(m.view.padded_columns());
     m.view.scale = m.scale.data();

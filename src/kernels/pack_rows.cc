@@ -53,6 +53,17 @@ float largest(const float* values, size_t count) {
   return most;
 }
 
+// The most that the magnitudes of kInt16Run numbers in a row come to.
+double largest_run(const float* values, size_t count) {
+  double run = 0.0, most = 0.0;
+  for (size_t k = 0; k < count; ++k) {
+    run += std::fabs(double{values[k]});
+    if (k >= kInt16Run) run -= std::fabs(double{values[k - kInt16Run]});
+    most = std::max(most, run);
+  }
+  return most;
+}
+
 // To the nearest whole number, halves to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the low bits.
 int32_t nearest(float v) { return std::bit_cast<int32_t>(v + 12582912.0f) - std::bit_cast<int32_t>(12582912.0f); }
 
@@ -75,6 +86,22 @@ void store_int8(PanelRows& rows, float most, int8_t* panel, float* scale, int32_
     for (size_t n = 0; n < kPanelColumns; ++n, panel += kDepthGroup)
       std::memcpy(panel, rows.bytes.data() + n * rows.depth + k, kDepthGroup);
   }
+}
+
+// Taps lie one behind the other, so no run of one is longer than those that are looked at.  Rounding may add a half to
+// each weight.
+void store_int16(const PanelRows& rows, int16_t* panel, float* scale) {
+  constexpr double kMostSum = kInt16RunSum - static_cast<double>(kInt16Run);
+  for (size_t n = 0; n < kPanelColumns; ++n) {
+    const float* const row = rows.values.data() + n * rows.depth;
+    const auto sums = static_cast<float>(largest_run(row, rows.depth) / kMostSum);
+    scale[n] = std::max({sums, largest(row, rows.depth) / 32767.0f, 1e-30f});
+  }
+  for (size_t k = 0; k < rows.depth; k += 2)
+    for (size_t n = 0; n < kPanelColumns; ++n)
+      for (size_t i = 0; i < 2; ++i)
+        *panel++ = static_cast<int16_t>(
+            nearest(std::clamp(rows.values[n * rows.depth + k + i] / scale[n], -32767.0f, 32767.0f)));
 }
 
 int32_t quantised(float scaled) { return nearest(std::clamp(scaled, -8.0f, 7.0f)); }
@@ -265,6 +292,9 @@ OwnedMatrix pack_rows(PanelType type, size_t channels, std::span<const StoredRow
       switch (type) {
         case PanelType::kF32: store_f32(rows, reinterpret_cast<float*>(panel)); break;
         case PanelType::kBf16: store_bf16(rows, reinterpret_cast<uint16_t*>(panel)); break;
+        case PanelType::kInt16:
+          store_int16(rows, reinterpret_cast<int16_t*>(panel), m.scale.data() + p * kPanelColumns);
+          break;
         case PanelType::kInt8:
         case PanelType::kInt8Symmetric:
           store_int8(rows, type == PanelType::kInt8 ? 63.0f : 127.0f, reinterpret_cast<int8_t*>(panel),

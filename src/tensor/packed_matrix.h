@@ -3,6 +3,7 @@
 //
 //   f32:             [panels][taps * depth][32]
 //   bf16:            [panels][taps * depth / 2][32][2]   two consecutive depths of a column side by side
+//   int16:           the same, of whole numbers
 //   int8:            [panels][taps * depth / 4][32][4]   four consecutive depths of a column, for dot instructions
 //   int8, symmetric: the same
 //   int4:            [panels][depth / group] of: 32 scales in bf16, then [group / 8][32][4] bytes whose low halves are
@@ -32,6 +33,7 @@ constexpr size_t round_up(size_t value, size_t unit) { return (value + unit - 1)
 // kInt4Blocks: for narrow_gemm.h, a scale a block of 32 inputs for weights and for activations, as language models with
 // outliers need it; they hold ggml's Q8_0 and Q4_1 (8.5 and 5 bits a weight) as they are where a block uses both ends
 // of its numbers.
+// kInt16: for row_conv.h, a scale a column, in which no run of depths of a tap can leave int32.
 enum class PanelType : uint32_t {
   kF32 = 0,
   kInt8 = 1,
@@ -40,6 +42,7 @@ enum class PanelType : uint32_t {
   kInt4 = 4,
   kInt8Blocks = 5,
   kInt4Blocks = 6,
+  kInt16 = 7,
 };
 constexpr bool is_blocks(PanelType type) { return type == PanelType::kInt8Blocks || type == PanelType::kInt4Blocks; }
 
@@ -56,6 +59,10 @@ constexpr PanelType panel_type(Precision precision) {
 
 // Inputs that share a scale in int4 (docs/journal.md).
 inline constexpr size_t kInt4Group = 64;
+// kInt16: depths whose products are added up in int32, the largest activation, and the most that the magnitudes of the
+// weights of a run come to: 8191 * 262143 < 2^31.
+inline constexpr size_t kInt16Run = 256;
+inline constexpr int32_t kInt16Activation = 8191, kInt16RunSum = 262143;
 // Inputs of a block of kInt8Blocks and kInt4Blocks.
 inline constexpr size_t kBlockInputs = 32;
 
@@ -66,7 +73,7 @@ struct PackedMatrix {
   size_t taps = 1;
   const void* panels = nullptr;
   const float* bias = nullptr;          // [padded_columns]; never null once packed
-  const float* scale = nullptr;         // int8: [padded_columns], real weight = scale * (q - zero)
+  const float* scale = nullptr;         // int8, int16: [padded_columns], real weight = scale * (q - zero)
   const int32_t* column_sum = nullptr;  // int8: [padded_columns], sum of (q - zero) over taps and depth
   int32_t zero = 0;                     // kInt8: zero point of the weights; q and zero lie in [-64, 64]
   bool fine = false;                    // kInt8, one tap: activations go through in two bytes, 16 bits in all
@@ -81,7 +88,8 @@ struct PackedMatrix {
   size_t panel_bytes() const {
     switch (type) {
       case PanelType::kF32: return panel_elements() * 4;
-      case PanelType::kBf16: return panel_elements() * 2;
+      case PanelType::kBf16:
+      case PanelType::kInt16: return panel_elements() * 2;
       case PanelType::kInt8:
       case PanelType::kInt8Symmetric: return panel_elements();
       case PanelType::kInt4: return panel_elements() / 2 + depth() / kInt4Group * kPanelColumns * 2;

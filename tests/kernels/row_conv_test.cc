@@ -8,6 +8,7 @@
 
 #include "for_each_target.h"
 #include "kernels/pack.h"
+#include "kernels/pack_rows.h"
 #include "tensor/dtype.h"
 
 namespace syrinx::kernels {
@@ -267,6 +268,141 @@ TEST(RowConv, SharesAreTheWholeAndChangeNothing) {
                 << "row " << m << " of " << rows << ", " << members << " members";
         }
       }
+    }
+  });
+}
+
+// A convolution of rows of int16: its numbers as the kernels made them.
+struct WholeProblem {
+  WholeProblem(const Case& shape, std::vector<float> rows, std::vector<float> stored)
+      : c(shape),
+        depth(round_up(shape.channels, kDepthGroup)),
+        stride(round_up(shape.channels, 32) + 32),
+        input_rows(shape.rows + (shape.taps - 1) * shape.dilation),
+        input(std::move(rows)),
+        weights(std::move(stored)),
+        bias(shape.columns, 5),
+        output(shape.rows * round_up(shape.columns, 32), 6),
+        scale(input_rows),
+        whole(input_rows * stride, 77) {
+    ThreadTeam team(1);
+    const StoredRows given{.bytes = std::as_bytes(std::span(weights)), .columns = c.columns};
+    matrix = pack_rows(PanelType::kInt16, c.taps * depth, {&given, 1}, {bias.data(), c.columns}, team);
+    matrix.view.channels = c.channels;
+    matrix.view.taps = c.taps;
+    quantise_rows({input.data(), {input_rows, c.channels}}, whole.data(), stride, scale.data());
+  }
+  RowConv conv() {
+    return {.input = whole.data(),
+            .input_type = RowType::kInt16,
+            .rows = c.rows,
+            .row_step = stride,
+            .tap_step = c.dilation * stride,
+            .row_scale = scale.data(),
+            .output = output.data(),
+            .stride = round_up(c.columns, 32)};
+  }
+  int weight(size_t n, size_t t, size_t k) const {
+    const size_t at = t * depth + k;
+    return static_cast<const int16_t*>(
+        matrix.view.panels)[n / 32 * matrix.view.panel_elements() + at / 2 * 64 + n % 32 * 2 + at % 2];
+  }
+  float result(size_t m, size_t n) const { return output[m * round_up(c.columns, 32) + n]; }
+  void run() { row_conv(matrix.view, conv(), {0, c.rows}, {0, matrix.view.panel_count()}); }
+
+  Case c;
+  size_t depth, stride, input_rows;
+  std::vector<float> input, weights;  // [input_rows, channels], [columns, taps, depth]
+  TestValues bias, output;
+  std::vector<float> scale;
+  std::vector<int16_t> whole;
+  OwnedMatrix matrix;
+};
+
+WholeProblem random_whole(const Case& c) {
+  const size_t depth = round_up(c.channels, kDepthGroup);
+  const TestValues input((c.rows + (c.taps - 1) * c.dilation) * c.channels, 3);
+  const TestValues weights(c.columns * c.taps * depth, 4);
+  return {c, {input.data(), input.data() + input.size()}, {weights.data(), weights.data() + weights.size()}};
+}
+
+const Case kWholeCases[] = {{1, 1, 1, 1},        {3, 33, 1, 13},  {17, 70, 2, 25},  {96, 32, 7, 40, 3},
+                            {258, 40, 3, 12, 2}, {512, 31, 1, 7}, {260, 65, 1, 24}, {40, 32, 7, 5, 9}};
+
+TEST(RowConv, RowsOfInt16KeepTheirNumbers) {
+  for_each_target([] {
+    for (const Case& c : kWholeCases) {
+      const WholeProblem p = random_whole(c);
+      for (size_t m = 0; m < p.input_rows; ++m) {
+        const auto row = std::span(p.input).subspan(m * c.channels, c.channels);
+        float most = 0.0f;
+        for (const float value : row) most = std::max(most, std::abs(value));
+        ASSERT_EQ(p.scale[m], most / kInt16Activation);
+        for (size_t k = 0; k < c.channels; ++k)
+          ASSERT_NEAR(p.whole[m * p.stride + k] * double{p.scale[m]}, row[k], 0.5005 * p.scale[m]) << m << ", " << k;
+        for (size_t k = c.channels; k < p.stride; ++k) ASSERT_EQ(p.whole[m * p.stride + k], 0);
+      }
+      for (size_t n = 0; n < c.columns; ++n) {
+        const double scale = p.matrix.view.scale[n];
+        for (size_t t = 0; t < c.taps; ++t) {
+          int64_t run = 0;
+          for (size_t k = 0; k < p.depth; ++k) {
+            const int weight = p.weight(n, t, k);
+            run = (k % kInt16Run == 0 ? 0 : run) + std::abs(weight);
+            ASSERT_LE(run, kInt16RunSum);
+            ASSERT_NEAR(weight * scale, p.weights[(n * c.taps + t) * p.depth + k], 0.5005 * scale) << n << ", " << k;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(RowConv, RowsOfInt16MatchTheirTwin) {
+  for_each_target([] {
+    for (const Case& c : kWholeCases) {
+      WholeProblem p = random_whole(c);
+      p.run();
+      for (size_t m = 0; m < c.rows; ++m) {
+        for (size_t n = 0; n < c.columns; ++n) {
+          Expected e;
+          e.add(p.bias[n]);
+          for (size_t t = 0; t < c.taps; ++t) {
+            const size_t row = m + t * c.dilation;
+            for (size_t k = 0; k < p.depth; ++k)
+              e.add(double{p.scale[row]} * p.whole[row * p.stride + k],
+                    double{p.matrix.view.scale[n]} * p.weight(n, t, k));
+          }
+          const size_t sums = c.taps * (p.depth / kInt16Run + 1);
+          ASSERT_TRUE(within(e, sum_factor(2 * sums + 2), p.result(m, n))) << c.channels << ": " << m << ", " << n;
+        }
+      }
+    }
+  });
+}
+
+TEST(RowConv, SumsOfInt16StayWithinTheirRange) {
+  for_each_target([] {
+    const Case c{512, 32, 3, 14};
+    for (const float sign : {1.0f, -1.0f}) {
+      WholeProblem p(c, std::vector<float>(16 * 512, sign), std::vector<float>(32 * 3 * 512, 0.25f));
+      p.run();
+      for (size_t m = 0; m < c.rows; ++m) ASSERT_NEAR(p.result(m, 7), sign * 384.0f + p.bias[7], 0.01) << m;
+    }
+  });
+}
+
+TEST(RowConv, NumbersThatAreNoneReachTheirSums) {
+  for_each_target([] {
+    const Case c{20, 32, 3, 12};
+    for (const float value : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      std::vector<float> input(14 * 20, 0.5f);
+      input[5 * 20 + 18] = value;
+      std::fill_n(input.begin(), 20, 0.0f);
+      WholeProblem p(c, input, std::vector<float>(32 * 3 * 20, 0.25f));
+      p.run();
+      for (size_t m = 0; m < c.rows; ++m) EXPECT_EQ(std::isfinite(p.result(m, 3)), m < 3 || m > 5) << m;
+      EXPECT_EQ(p.scale[0], 0.0f);
     }
   });
 }

@@ -34,7 +34,17 @@ struct NarrowBlock {
   size_t tap_stride = 0;
 };
 
+// Rows of int16, `stride` numbers apart, with a scale each.
+struct Int16Block {
+  const int16_t* rows = nullptr;
+  size_t stride = 0, depth = 0, taps = 1, tap_stride = 0;
+  const float* scale = nullptr;  // of the first row's first tap
+  size_t scale_step = 0;         // from tap to tap
+};
+
 #if defined(__x86_64__)
+// Adds the scaled sums to c.
+void int16_rows_vnni(const Int16Block& x, const int16_t* panel, size_t rows, float* c);
 // AVX-512 VNNI.  Activations are bytes plus 128: the sums are too large by 128 times the column's sum.
 void int8_rows_vnni(const NarrowBlock& x, const int8_t* panel, size_t rows, int32_t* c);
 // Activations are signed; group_term as in NarrowRows, from the first row on.

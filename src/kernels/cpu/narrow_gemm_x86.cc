@@ -287,6 +287,33 @@ SYRINX_BF16 void bf16_block(const NarrowBlock& x, const uint16_t* panel, Ahead a
   keep_sums(sum0, sum1, c);
 }
 
+// A run of depths; c [rows][32] goes on.
+template <size_t kRows>
+SYRINX_VNNI void int16_run(const int16_t* rows, size_t stride, size_t depth, const int16_t* panel, const float* scale,
+                           float* c) {
+  __m512i sum0[kRows], sum1[kRows];
+  begin_sums<int32_t>(false, nullptr, sum0, sum1);
+  for (size_t k = 0; k < depth; k += 2, panel += 64) {
+    Ahead unused{};
+    prefetch_step<kRows >= kFarRows, false>(panel, unused);
+    const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 32);
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m512i a = broadcast4(reinterpret_cast<const std::byte*>(rows + r * stride + k));
+      sum0[r] = _mm512_dpwssd_epi32(sum0[r], a, w0);
+      sum1[r] = _mm512_dpwssd_epi32(sum1[r], a, w1);
+    }
+  }
+  // Through memory: GCC 12 keeps sums that are used otherwise there in the loop, too.
+  alignas(64) int32_t whole[kRows * kPanelColumns];
+  keep_sums(sum0, sum1, whole);
+  for (size_t r = 0; r < kRows; ++r) {
+    const __m512 own = _mm512_set1_ps(scale[r]);
+    for (size_t n = r * kPanelColumns; n < (r + 1) * kPanelColumns; n += 16)
+      store16(_mm512_fmadd_ps(_mm512_cvtepi32_ps(load16(whole + n)), own, load16(c + n)), c + n);
+  }
+}
+
 // More rows than a block has share each piece of a panel while it is in the first-level cache.
 struct Part {
   size_t row, rows;    // of the block
@@ -388,6 +415,18 @@ void bf16_rows_avx512(const NarrowBlock& x, const uint16_t* panel, size_t rows, 
     with_rows<kNarrowRows>(p.rows, [&](auto n) {
       bf16_block<n(), true>(part, panel + 64 * p.step, p.ahead, p.step > 0, c + p.row * kPanelColumns);
     });
+  });
+}
+
+void int16_rows_vnni(const Int16Block& x, const int16_t* panel, size_t rows, float* c) {
+  with_rows<kNarrowRows>(rows, [&](auto n) {
+    for (size_t t = 0; t < x.taps; ++t) {
+      for (size_t k = 0; k < x.depth; k += kInt16Run) {
+        const size_t depth = std::min(kInt16Run, x.depth - k);
+        int16_run<n()>(x.rows + t * x.tap_stride + k, x.stride, depth, panel, x.scale + t * x.scale_step, c);
+        panel += depth * kPanelColumns;
+      }
+    }
   });
 }
 

@@ -1,7 +1,9 @@
 #include "kernels/row_conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "base/check.h"
@@ -155,6 +157,126 @@ void bf16_panel(const NarrowBlock& x, const uint16_t* panel, size_t rows, float*
   });
 }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+// Here the product of pairs keeps its lane.
+template <size_t kRows>
+HWY_NOINLINE void sum_int16(const int16_t* HWY_RESTRICT rows, size_t stride, size_t depth,
+                            const int16_t* HWY_RESTRICT panel, const float* HWY_RESTRICT scale, float* HWY_RESTRICT c) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const hn::Repartition<int16_t, F32> d16;
+  const size_t lanes = hn::Lanes(d);
+  auto unused = hn::Zero(di);
+  hn::Vec<decltype(di)> sum0[kRows], sum1[kRows];
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = hn::Zero(di);
+  for (size_t k = 0; k < depth; k += 2, panel += 2 * kPanelColumns) {
+    prefetch(reinterpret_cast<const uint32_t*>(panel));
+    const auto w0 = hn::LoadU(d16, panel), w1 = hn::LoadU(d16, panel + 2 * lanes);
+    SYRINX_UNROLL
+    for (size_t r = 0; r < kRows; ++r) {
+      int32_t word;
+      std::memcpy(&word, rows + r * stride + k, sizeof word);
+      const auto pair = hn::BitCast(d16, hn::Set(di, word));
+      sum0[r] = hn::ReorderWidenMulAccumulate(di, pair, w0, sum0[r], unused);
+      sum1[r] = hn::ReorderWidenMulAccumulate(di, pair, w1, sum1[r], unused);
+    }
+  }
+  SYRINX_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    const VF own = hn::Set(d, scale[r]);
+    float* const to = c + r * kPanelColumns;
+    hn::StoreU(hn::MulAdd(hn::ConvertTo(d, sum0[r]), own, hn::LoadU(d, to)), d, to);
+    hn::StoreU(hn::MulAdd(hn::ConvertTo(d, sum1[r]), own, hn::LoadU(d, to + lanes)), d, to + lanes);
+  }
+}
+
+template <size_t kRows>
+void int16_columns(const Int16Block& x, const int16_t* panel, float* c) {
+  for (size_t t = 0; t < x.taps; ++t) {
+    for (size_t k = 0; k < x.depth; k += kInt16Run) {
+      const size_t depth = std::min(kInt16Run, x.depth - k);
+      sum_int16<kRows>(x.rows + t * x.tap_stride + k, x.stride, depth, panel, x.scale + t * x.scale_step, c);
+      panel += depth * kPanelColumns;
+    }
+  }
+}
+
+void int16_panel(const Int16Block& x, const int16_t* panel, size_t rows, float* c) {
+  with_rows<kMaxRows>(rows, [&](auto count) {
+    for (size_t n = 0; n < kPanelColumns; n += 2 * hn::Lanes(F32())) int16_columns<count>(x, panel + 2 * n, c + n);
+  });
+}
+#else
+void int16_panel(const Int16Block& x, const int16_t* panel, size_t rows, float* c) {
+  for (size_t t = 0; t < x.taps; ++t) {
+    for (size_t k = 0; k < x.depth; k += kInt16Run) {
+      const size_t depth = std::min(kInt16Run, x.depth - k);
+      for (size_t r = 0; r < rows; ++r) {
+        const int16_t* const a = x.rows + r * x.stride + t * x.tap_stride + k;
+        int32_t sums[kPanelColumns] = {};
+        for (size_t i = 0; i < depth; i += 2) {
+          const int16_t* const w = panel + i * kPanelColumns;
+          for (size_t n = 0; n < kPanelColumns; ++n) sums[n] += a[i] * w[2 * n] + a[i + 1] * w[2 * n + 1];
+        }
+        const float own = x.scale[r + t * x.scale_step];
+        for (size_t n = 0; n < kPanelColumns; ++n) c[r * kPanelColumns + n] += static_cast<float>(sums[n]) * own;
+      }
+      panel += depth * kPanelColumns;
+    }
+  }
+}
+#endif
+
+// [rows, 32] times a scale a column.
+void scale_columns(const float* scale, size_t rows, float* c) {
+  const F32 d;
+  for (size_t n = 0; n < kPanelColumns; n += hn::Lanes(d)) {
+    const VF own = hn::LoadU(d, scale + n);
+    for (size_t r = 0; r < rows; ++r)
+      hn::StoreU(hn::Mul(hn::LoadU(d, c + r * kPanelColumns + n), own), d, c + r * kPanelColumns + n);
+  }
+}
+
+// The largest magnitude of a row as bits, which order as magnitudes do, infinity and NaN behind all numbers.
+int32_t largest_bits(const float* row, size_t count) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const size_t lanes = hn::Lanes(d);
+  const auto magnitude = [&](VF v) HWY_ATTR { return hn::And(hn::BitCast(di, v), hn::Set(di, 0x7FFFFFFF)); };
+  auto most = hn::Zero(di);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) most = hn::Max(most, magnitude(hn::LoadU(d, row + i)));
+  if (i < count) most = hn::Max(most, magnitude(load_n(d, row + i, count - i)));
+  return hn::GetLane(hn::MaxOfLanes(di, most));
+}
+
+void quantise_rows_target(View<const float, 2> rows, int16_t* to, size_t stride, float* scale) {
+  const F32 d;
+  const hn::Rebind<int16_t, F32> d16;
+  const size_t lanes = hn::Lanes(d), count = rows.extent(1);
+  for (size_t m = 0; m < rows.extent(0); ++m, to += stride) {
+    const int32_t bits = largest_bits(rows.row(m), count);
+    float most;
+    std::memcpy(&most, &bits, sizeof most);
+    const bool finite = std::isfinite(most), plain = finite && most > 1e-30f;
+    scale[m] = finite ? (plain ? most / kInt16Activation : 0.0f) : std::numeric_limits<float>::quiet_NaN();
+    std::fill_n(to + count / lanes * lanes, stride - count / lanes * lanes, int16_t{0});
+    if (!plain) {
+      std::fill_n(to, stride, int16_t{0});
+      continue;
+    }
+    const VF inverse = hn::Set(d, kInt16Activation / most);
+    const auto whole = [&](VF v) HWY_ATTR { return hn::DemoteTo(d16, hn::NearestInt(hn::Mul(v, inverse))); };
+    size_t i = 0;
+    for (; i + lanes <= count; i += lanes) hn::StoreU(whole(hn::LoadU(d, rows.row(m) + i)), d16, to + i);
+    if (i == count) continue;
+    HWY_ALIGN int16_t last[hn::MaxLanes(F32())];
+    hn::StoreU(whole(load_n(d, rows.row(m) + i, count - i)), d16, last);
+    std::copy_n(last, count - i, to + i);
+  }
+}
+
 // Numbers of kSnakeBeta for a vector of columns.
 struct SnakeColumns {
   VF alpha, inverse_beta;
@@ -248,8 +370,10 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
   const BlockGeometry g{
       .row_stride = conv.row_step, .taps = matrix.taps, .tap_stride = conv.tap_step, .depth = matrix.depth()};
   auto* multiply_bf16 = &bf16_panel;
+  auto* multiply_int16 = &int16_panel;
   RoundPanel round = nullptr;
 #if HWY_TARGET == HWY_AVX3
+  if (use_avx512_vnni()) multiply_int16 = &int16_rows_vnni;
   if (use_avx512_bf16()) multiply_bf16 = &bf16_rows_avx512;
   if (use_avx512_bf16() && conv.activated != nullptr && conv.activated_type == RowType::kBf16)
     round = &round_panel_avx512;
@@ -264,7 +388,18 @@ void row_conv_target(const PackedMatrix& matrix, const RowConv& conv, Range rows
     for (int b = 0; b < blocks; ++b) {
       const Range block = split_range(rows.end - rows.begin, b, blocks);  // 16 rows as 8 and 8
       const size_t row = rows.begin + block.begin, count = block.end - block.begin, first = row * conv.row_step;
-      if (conv.input_type == RowType::kBf16) {
+      if (conv.input_type == RowType::kInt16) {
+        const Int16Block x{.rows = static_cast<const int16_t*>(conv.input) + first,
+                           .stride = conv.row_step,
+                           .depth = matrix.depth(),
+                           .taps = matrix.taps,
+                           .tap_stride = conv.tap_step,
+                           .scale = conv.row_scale + row,
+                           .scale_step = conv.tap_step / conv.row_step};
+        std::fill_n(c, count * kPanelColumns, 0.0f);
+        multiply_int16(x, reinterpret_cast<const int16_t*>(panel), count, c);
+        scale_columns(matrix.scale + p * kPanelColumns, count, c);
+      } else if (conv.input_type == RowType::kBf16) {
         const NarrowBlock x{.rows = static_cast<const std::byte*>(conv.input) + row_bytes(RowType::kBf16, first),
                             .stride = row_bytes(RowType::kBf16, conv.row_step),
                             .depth = matrix.depth(),
@@ -307,6 +442,7 @@ namespace syrinx::kernels {
 
 HWY_EXPORT(row_conv_target);
 HWY_EXPORT(row_dot_target);
+HWY_EXPORT(quantise_rows_target);
 
 namespace {
 
@@ -317,9 +453,25 @@ constexpr size_t kRowsAMember = 3 * kRowGrain;  // fewer, and the uneven ends of
 
 bool bf16_rows_are_faster() { return use_avx512_bf16() && cpu_info().avx512_bf16_fast; }
 
+bool int16_rows_are_fast() {
+#if HWY_ARCH_X86
+  const std::string target = chosen_target_name();
+  return target == "AVX2" || target == "AVX3";
+#else
+  return false;
+#endif
+}
+
+void quantise_rows(View<const float, 2> rows, int16_t* to, size_t stride, float* scale) {
+  HWY_DYNAMIC_DISPATCH(quantise_rows_target)(rows, to, stride, scale);
+}
+
 void row_conv(const PackedMatrix& matrix, const RowConv& conv, Range rows, Range panels) {
-  SYRINX_DCHECK(matrix.type == PanelType::kBf16 ||
-                (matrix.type == PanelType::kF32 && conv.input_type == RowType::kF32));
+  SYRINX_DCHECK(matrix.type == PanelType::kInt16
+                    ? conv.input_type == RowType::kInt16 && conv.tap_step % conv.row_step == 0
+                    : conv.input_type == RowType::kF32 ||
+                          (matrix.type == PanelType::kBf16 && conv.input_type == RowType::kBf16));
+  SYRINX_DCHECK(conv.activated_type != RowType::kInt16);
   SYRINX_DCHECK(rows.end <= conv.rows && panels.end <= matrix.panel_count());
   HWY_DYNAMIC_DISPATCH(row_conv_target)(matrix, conv, rows, panels);
 }
