@@ -15,13 +15,13 @@
 namespace syrinx::nn {
 
 struct CausalConv {
-  kernels::OwnedMatrix matrix{};  // f32 or bf16 (kernels/row_conv.h)
+  kernels::OwnedMatrix matrix{};  // f32, bf16 or int16 (kernels/row_conv.h)
   size_t stride = 1, dilation = 1, up = 1;
   bool elu = false;        // of the input
   size_t history = 0;      // input rows before the first
   size_t input_width = 0;  // numbers between input rows: the channels, padded to 32; samples stand side by side
   size_t width = 0;        // numbers between output rows
-  kernels::RowType input_type = kernels::RowType::kF32;
+  kernels::RowType input_type = kernels::RowType::kF32;  // kF32 with int16, which run() makes of them
   // To samples: one output channel, [kernel, input_width] and its bias in place of the matrix.
   std::vector<float> dot{};
   float dot_bias = 0.0f;
@@ -53,10 +53,13 @@ struct CausalConv {
     size_t rows = 0;
     Target to;
   };
-  void run(const Part& part, std::span<const Piece> pieces) const;
+  void run(const Part& part, std::span<const Piece> pieces, std::span<std::byte> scratch = {}) const;
+  // Bytes that a member needs for so many input rows in all; 0 but for int16, which takes a stride of 1 alone.
+  size_t scratch_bytes(size_t rows, size_t pieces) const;
 
  private:
   kernels::RowConv work_of(const Piece& piece) const;
+  size_t quantised_stride() const { return input_width + kPanelColumns; }  // no power of two
 };
 
 }  // namespace syrinx::nn
