@@ -58,7 +58,10 @@ struct Report {
   QwenFrameFloor floor;
 
   // With the codec at the peak of the arithmetic that it multiplies in.
-  double floor_ms() const { return floor.codec_bf16_ms > 0 ? floor.codec_bf16_ms : floor.codec_f32_ms; }
+  double floor_ms() const {
+    const double narrow = std::max(floor.codec_bf16_ms, floor.codec_int16_ms);  // one of them at most
+    return narrow > 0 ? narrow : floor.codec_f32_ms;
+  }
   double share_of_floor() const { return floor_ms() / figures.stages.front().frame.median(); }
   // The text that a plain "rtf" means.
   const QwenTextFigures& headline() const {
@@ -173,6 +176,7 @@ Result<Report> measure(const Arguments& a) {
   report.cost = qwen_frame_cost(report.figures.config, report.figures.codec, report.work.precision);
   report.floor = qwen_frame_floor(report.cost, report.limits);
   if (!report.figures.codec_reads_bf16) report.floor.codec_bf16_ms = 0;
+  if (!report.figures.codec_reads_int16) report.floor.codec_int16_ms = 0;
   return report;
 }
 
@@ -224,6 +228,7 @@ void add_measured(Json& json, const Report& r) {
   json.set("floor_ms", r.floor_ms()).set("over_floor", 1 / r.share_of_floor());
   json.set("share_of_floor", r.share_of_floor()).set("floor_f32_ms", r.floor.codec_f32_ms);
   if (r.floor.codec_bf16_ms > 0) json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
+  if (r.floor.codec_int16_ms > 0) json.set("int16_gop_per_s", r.limits.int8_dot_gop_per_s.all_threads / 2);
   json.set("weight_bytes", r.cost.weight_bytes).set("codec_flop", r.cost.codec_flop);
   json.set("read_gb_per_s", r.limits.read_gb_per_s.all_threads);
   json.set("f32_gop_per_s", r.limits.f32_gop_per_s.all_threads).set("peak_sample", r.figures.peak_sample);
@@ -312,14 +317,18 @@ std::string ablation_table(const Report& r) {
 }
 
 std::string floor_text(const Report& r) {
-  const bool is_bf16 = r.floor.codec_bf16_ms > 0;
-  const double peak = is_bf16 ? r.limits.bf16_gop_per_s.all_threads : r.limits.f32_gop_per_s.all_threads;
+  const bool is_bf16 = r.floor.codec_bf16_ms > 0, is_int16 = r.floor.codec_int16_ms > 0;
+  const double peak = is_int16  ? r.limits.int8_dot_gop_per_s.all_threads / 2
+                      : is_bf16 ? r.limits.bf16_gop_per_s.all_threads
+                                : r.limits.f32_gop_per_s.all_threads;
   std::string text = fmt::format(
       "floor    {:.1f} ms a frame: {:.0f} MB of weights at {:.1f} GB/s, then {:.2f} GFLOP of the codec at {:.0f} "
       "GFLOP/s, the {} peak\n",
       r.floor_ms(), r.cost.weight_bytes * 1e-6, r.limits.read_gb_per_s.all_threads, r.cost.codec_flop * 1e-9, peak,
-      is_bf16 ? "bf16" : "f32");
-  if (is_bf16)
+      is_int16  ? "int16"
+      : is_bf16 ? "bf16"
+                : "f32");
+  if (is_int16 || is_bf16)
     text += fmt::format("         {:.1f} ms at the f32 peak of {:.0f} GFLOP/s\n", r.floor.codec_f32_ms,
                         r.limits.f32_gop_per_s.all_threads);
   return text + fmt::format("share of floor  {:.2f}: floor / frame, which takes {:.1f} ms\n", r.share_of_floor(),

@@ -319,6 +319,7 @@ Status measure_stages(const QwenWork& work, const SpeechFiles& files, QwenFigure
     figures.config = model->config();
     figures.codec = model->codec()->config;
     figures.codec_reads_bf16 = qwen_tts::reads_bf16(*model->codec());
+    figures.codec_reads_int16 = qwen_tts::reads_int16(*model->codec());
     for (const size_t chunk : {1, 2, 4, 8}) SYRINX_TRY_VOID(stages.measure_chunk(chunk, figures));
     return work.ablations ? measure_ablations(stages, figures) : Status();
   };
@@ -396,8 +397,10 @@ QwenFrameCost qwen_frame_cost(const qwen_tts::Config& config, const qwen_tts::Co
 QwenFrameFloor qwen_frame_floor(const QwenFrameCost& cost, const kernels::MachineLimits& limits) {
   const double read_ms = cost.weight_bytes / (limits.read_gb_per_s.all_threads * 1e6);
   const double f32 = limits.f32_gop_per_s.all_threads, bf16 = limits.bf16_gop_per_s.all_threads;
+  const double int16 = limits.int8_dot_gop_per_s.all_threads / 2;
   return {.codec_f32_ms = read_ms + cost.codec_flop / (f32 * 1e6),
-          .codec_bf16_ms = bf16 > 0 ? read_ms + cost.codec_flop / (bf16 * 1e6) : 0};
+          .codec_bf16_ms = bf16 > 0 ? read_ms + cost.codec_flop / (bf16 * 1e6) : 0,
+          .codec_int16_ms = int16 > 0 ? read_ms + cost.codec_flop / (int16 * 1e6) : 0};
 }
 
 }  // namespace syrinx::bench

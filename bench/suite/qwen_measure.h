@@ -89,7 +89,7 @@ struct QwenFigures {
   double peak_sample = 0;  // of the stages' sound; NaN once a sample is no number
   qwen_tts::Config config;
   qwen_tts::CodecDecoderConfig codec;
-  bool codec_reads_bf16 = false;
+  bool codec_reads_bf16 = false, codec_reads_int16 = false;
 };
 
 // Errors of the engine; kUnsupported: a checkpoint of something else, or one that ends its speech at once; kDataLoss:
@@ -105,9 +105,9 @@ QwenFrameCost qwen_frame_cost(const qwen_tts::Config& config, const qwen_tts::Co
                               Precision precision);
 
 // The bound of a frame: its weights at the best read rate, then its codec at a peak, on all threads of the limits;
-// 0 where this machine's kernels have no such peak.
+// 0 where this machine's kernels have no such peak.  int16 goes at half the rate of the dot products of int8.
 struct QwenFrameFloor {
-  double codec_f32_ms = 0, codec_bf16_ms = 0;
+  double codec_f32_ms = 0, codec_bf16_ms = 0, codec_int16_ms = 0;
 };
 QwenFrameFloor qwen_frame_floor(const QwenFrameCost& cost, const kernels::MachineLimits& limits);
 

@@ -110,6 +110,9 @@ TEST(QwenFrameCost, FloorAddsReadingAndArithmetic) {
   EXPECT_EQ(qwen_frame_floor(cost, limits).codec_bf16_ms, 0) << "no such peak";
   limits.bf16_gop_per_s.all_threads = 400;
   EXPECT_DOUBLE_EQ(qwen_frame_floor(cost, limits).codec_bf16_ms, 2 + 1);
+  EXPECT_EQ(qwen_frame_floor(cost, limits).codec_int16_ms, 0) << "no such peak";
+  limits.int8_dot_gop_per_s.all_threads = 1600;
+  EXPECT_DOUBLE_EQ(qwen_frame_floor(cost, limits).codec_int16_ms, 2 + 0.5);
 }
 
 using Streams = std::vector<std::vector<ChunkArrival>>;

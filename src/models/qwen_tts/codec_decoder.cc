@@ -81,6 +81,13 @@ CodecDecoder::CodecDecoder(std::shared_ptr<const CodecDecoderWeights> weights, n
   for (size_t s = 0; s < streams; ++s) next_rows_.emplace_back((kNextHistory + frames * next_rate) * latent);
   normed_.prepare(streams * frames * next_rate, std::max(w_->config.latent, w_->transformer.shape.width),
                   kernels::Storage::kF32);
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const size_t rows = frames * chain[i].rate, most = piece_rows_ * chain[i].rate / last;
+    scratch_bytes_ = std::max(
+        scratch_bytes_, i < apart_ ? chain[i].conv.scratch_bytes(streams * rows, streams)
+                                   : chain[i].conv.scratch_bytes(i < pieces_from_ ? rows : std::min(rows, most), 1));
+  }
+  for (int member = 0; member < runner.team().size(); ++member) runner.scratch(member, scratch_bytes_);
   streams_.reserve(streams);
   rows_.reserve(streams);
   codes_.resize(streams * frames * w_->config.codebooks);
@@ -342,7 +349,7 @@ void CodecDecoder::convolve(const nn::Part& part, const Task& task, size_t layer
     if (bound_samples({samples + own.begin, own.end - own.begin}))
       std::atomic_ref(stream.work.state->not_finite).store(true, std::memory_order_relaxed);
   }
-  if (!last) conv.run(part, pieces);
+  if (!last) conv.run(part, pieces, runner_.scratch(part.member, scratch_bytes_));
 }
 
 void CodecDecoder::tell(nn::Crew::Seat& seat, const Task& task, size_t layer) {

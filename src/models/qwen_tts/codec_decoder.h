@@ -120,6 +120,7 @@ class CodecDecoder {
   // piece_rows_ rows at a time through all of them, so that rows stay in a cache.
   size_t apart_ = 0, pieces_from_ = 0, piece_rows_ = 0;
   size_t guard_ = 0, history_bytes_ = 0;
+  size_t scratch_bytes_ = 0;          // of a member, for rows of int16
   std::vector<size_t> histories_at_;  // of each layer, in the state
   std::vector<Planes> early_;         // of each stream
   Planes middle_, late_;

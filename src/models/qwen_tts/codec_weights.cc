@@ -27,8 +27,8 @@ class Loader {
       : reader_(std::move(source), store),
         c_(config),
         type_(precision == Precision::kF32 ? PanelType::kF32 : PanelType::kBf16),
-        rows_(type_ == PanelType::kBf16 && kernels::bf16_rows_are_faster() ? kernels::RowType::kBf16
-                                                                           : kernels::RowType::kF32) {}
+        convolutions_(type_ != PanelType::kF32 && kernels::int16_rows_are_fast() ? PanelType::kInt16 : type_),
+        bf16_rows_(type_ == PanelType::kBf16 && kernels::bf16_rows_are_faster()) {}
 
   nn::WeightReader& reader() { return reader_; }
   // Codebooks with faults are left out.
@@ -56,6 +56,9 @@ class Loader {
   CodecLayer transposed(const std::string& name, size_t in, size_t out, size_t kernel, size_t stride);
   CodecLayer quantizer();
   CodecLayer to_samples(const std::string& name, size_t in);
+  kernels::RowType rows() const {
+    return bf16_rows_ && convolutions_ == PanelType::kBf16 ? kernels::RowType::kBf16 : kernels::RowType::kF32;
+  }
   CodecLayer& add(CodecLayer layer, CodecStage stage = CodecStage::kNone, size_t index = 0);
   void snake(const std::string& name, size_t channels);
   void upsampling();
@@ -63,8 +66,8 @@ class Loader {
 
   nn::WeightReader reader_;
   const CodecDecoderConfig& c_;
-  PanelType type_;
-  kernels::RowType rows_;
+  PanelType type_, convolutions_;  // of the transformer, of the chain
+  bool bf16_rows_;
   std::vector<CodecLayer> chain_;
   size_t rate_ = 1;  // rows a frame that the last layer of the chain makes
 };
@@ -83,21 +86,20 @@ std::vector<std::vector<float>> Loader::codebooks(const std::string& name, size_
 nn::DecoderWeights Loader::transformer() {
   const CodecTransformer& t = c_.transformer;
   const std::string layer = "decoder.pre_transformer.layers.{}.";
-  const nn::DecoderConfig shape{
-      .width = t.width,
-      .layers = t.layers,
-      .heads = t.heads,
-      .key_heads = t.key_heads,
-      .head_size = t.head_size,
-      .hidden = t.hidden,
-      .window = t.window,
-      .norm = nn::Norm::kRms,
-      .epsilon = t.epsilon,
-      .period = t.period,
-      .mlp = nn::Mlp::kSwiGlu,
-      .products = rows_ == kernels::RowType::kBf16 ? nn::Products::kBf16Rows : nn::Products::kF32Rows,
-      .layer_scale = true,
-      .rows_alone = true};
+  const nn::DecoderConfig shape{.width = t.width,
+                                .layers = t.layers,
+                                .heads = t.heads,
+                                .key_heads = t.key_heads,
+                                .head_size = t.head_size,
+                                .hidden = t.hidden,
+                                .window = t.window,
+                                .norm = nn::Norm::kRms,
+                                .epsilon = t.epsilon,
+                                .period = t.period,
+                                .mlp = nn::Mlp::kSwiGlu,
+                                .products = bf16_rows_ ? nn::Products::kBf16Rows : nn::Products::kF32Rows,
+                                .layer_scale = true,
+                                .rows_alone = true};
   const nn::DecoderNames names{.before = {layer + "input_layernorm.weight", ""},
                                .after = {layer + "post_attention_layernorm.weight", ""},
                                .in = {{layer + "self_attn.q_proj.weight", ""},
@@ -162,9 +164,9 @@ CodecLayer Loader::layer(const std::string& name, std::vector<size_t> dims, size
                             .history = (kernel - 1) * dilation,
                             .input_width = round_up(in, kPanelColumns),
                             .width = round_up(out, kPanelColumns),
-                            .input_type = rows_}};
+                            .input_type = rows()}};
   layer.conv.matrix =
-      matrix({{name + ".weight", std::move(dims)}}, {.columns = out, .channels = in, .taps = kernel}, type_,
+      matrix({{name + ".weight", std::move(dims)}}, {.columns = out, .channels = in, .taps = kernel}, convolutions_,
              name + ".bias", out, [=](size_t n, size_t k, size_t t) { return (n * in + k) * kernel + t; });
   return layer;
 }
@@ -181,10 +183,10 @@ CodecLayer Loader::transposed(const std::string& name, size_t in, size_t out, si
                             .history = taps - 1,
                             .input_width = round_up(in, kPanelColumns),
                             .width = width,
-                            .input_type = rows_}};
+                            .input_type = rows()}};
   layer.conv.matrix =
-      matrix({{name + ".weight", {in, out, kernel}}}, {.columns = stride * width, .channels = in, .taps = taps}, type_,
-             name + ".bias", out, [=](size_t n, size_t k, size_t t) {
+      matrix({{name + ".weight", {in, out, kernel}}}, {.columns = stride * width, .channels = in, .taps = taps},
+             convolutions_, name + ".bias", out, [=](size_t n, size_t k, size_t t) {
                const size_t phase = n / width, column = n % width;
                if (column >= out) return kNoElement;
                return (k * out + column) * kernel + (taps - 1 - t) * stride + phase;
@@ -344,7 +346,11 @@ Result<CodecDecoderWeights> CodecDecoderWeights::load(nn::TensorSource source, c
 }
 
 bool reads_bf16(const CodecDecoderWeights& weights) {
-  return weights.transformer.shape.products == nn::Products::kBf16Rows;
+  return weights.chain[1].conv.input_type == kernels::RowType::kBf16;
+}
+
+bool reads_int16(const CodecDecoderWeights& weights) {
+  return weights.chain[1].conv.matrix.view.type == PanelType::kInt16;
 }
 
 }  // namespace syrinx::qwen_tts

@@ -2,9 +2,11 @@
 // loaded: any number of threads and streams share them.
 //
 // The decoder is a chain of convolutions, of which linear layers are those of one tap; what else it has stands before a
-// layer of the chain.  In f32 all is f32.  In the narrow precisions the matrices are bf16, and rows that they read are
-// bf16 too where the processor multiplies those faster (kernels/row_conv.h); the codebooks and their projections, the
-// depthwise convolutions, the last one to samples, attention, norms and everything that is added up stay in f32.
+// layer of the chain.  In f32 all is f32.  In the narrow precisions the chain is int16 with a scale a row where the
+// processor multiplies that as fast as f32 (kernels/row_conv.h); else its matrices are bf16, as those of the
+// transformer are, and rows that they read are bf16 too where the processor multiplies those faster; the codebooks and
+// their projections, the depthwise convolutions, the last one to samples, attention, norms and everything that is added
+// up stay in f32.
 #pragma once
 
 #include <memory>
@@ -73,7 +75,8 @@ struct CodecDecoderWeights {
                                           Precision precision = Precision::kF32, kernels::MatrixStore* store = nullptr);
 };
 
-// Whether rows of bf16 are multiplied.
+// Whether the convolutions multiply rows of bf16, of int16; else of f32.
 bool reads_bf16(const CodecDecoderWeights& weights);
+bool reads_int16(const CodecDecoderWeights& weights);
 
 }  // namespace syrinx::qwen_tts

@@ -350,7 +350,9 @@ TEST(QwenCodecDecoder, NarrowPrecisionsStayNear) {
   std::map<Precision, std::vector<float>> samples;
   for (const Precision precision : kAllPrecisions) {
     const auto weights = load(precision);
-    EXPECT_EQ(reads_bf16(*weights), precision != Precision::kF32 && kernels::bf16_rows_are_faster());
+    const bool narrow = precision != Precision::kF32, int16 = kernels::int16_rows_are_fast();
+    EXPECT_EQ(reads_int16(*weights), narrow && int16);
+    EXPECT_EQ(reads_bf16(*weights), narrow && !int16 && kernels::bf16_rows_are_faster());
     samples[precision] = s.whole(weights);
   }
   const std::vector<float>& f32 = samples[Precision::kF32];
@@ -358,8 +360,21 @@ TEST(QwenCodecDecoder, NarrowPrecisionsStayNear) {
   EXPECT_EQ(samples[Precision::kInt8], samples[Precision::kBf16]);
   EXPECT_EQ(samples[Precision::kInt4], samples[Precision::kBf16]);
   const double snr = snr_db(samples[Precision::kBf16], f32);
-  std::printf("bf16 beside f32: SNR %.1f dB\n", snr);
-  EXPECT_GE(snr, 25);
+  std::printf("narrow beside f32: SNR %.1f dB\n", snr);
+  EXPECT_GE(snr, kernels::int16_rows_are_fast() ? 44 : 25);
+}
+
+TEST(QwenCodecDecoder, EachTargetStaysNear) {
+  const Speaking s;
+  const std::vector<float> f32 = s.whole(load(Precision::kF32));
+  for (const int64_t target : kernels::usable_targets()) {
+    for (const bool extensions : {true, false}) {
+      kernels::force_target_for_test(target, extensions);
+      const auto weights = load(Precision::kBf16);
+      EXPECT_GE(snr_db(s.whole(weights), f32), reads_int16(*weights) ? 44 : 25) << kernels::chosen_target_name();
+    }
+  }
+  kernels::force_target_for_test(0, true);
 }
 
 TEST(QwenCodecWeights, FaultsNameTheirTensors) {
