@@ -107,14 +107,16 @@ const char* route_of(ModuleKind kind) {
   return "/v1/chat/completions";
 }
 
-// Stops between two models when the server is to end.
+// Stops between two models, or while one is warmed up, when the server is to end.
 Status load_models(Service& service, const std::string& address, const Tell& tell) {
   Modules& modules = service.modules();
   for (const auto& module : modules.all()) {
     if (module->plan.loads_at_first_use) continue;
     if (cancel_requested()) return {};
     tell(fmt::format("loading {}", model_of(module->plan)));
-    SYRINX_TRY_VOID(modules.load(*module));
+    const Status loaded = modules.load(*module);
+    if (!loaded && loaded.error().code == Code::kCancelled && cancel_requested()) return {};
+    SYRINX_TRY_VOID(loaded);
   }
   if (cancel_requested()) return {};
   if (modules.first(ModuleKind::kRecognition) != nullptr) keep_decoder();

@@ -5,6 +5,7 @@
 
 #include "base/in_quotes.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
 #include "engine/speech/add_voice_file.h"
@@ -174,7 +175,8 @@ Status SpeechModel::take_engine(const Settings& settings, std::shared_ptr<Speech
   return {};
 }
 
-// The whole way once, on the threads and memory that requests will use.
+// The whole way once, on the threads and memory that requests will use.  A voice may take long to end its text, and a
+// server that is to end does not wait for it.
 Status SpeechModel::warm_up() {
   SpeakOptions options;
   options.voice = default_voice_;
@@ -182,6 +184,7 @@ Status SpeechModel::warm_up() {
   SYRINX_TRY_VOID(session->speak(kWarmUpText));
   SpeechChunk chunk;
   for (bool more = true; more;) {
+    if (cancel_requested()) return fail(Code::kCancelled, "the server is to end");
     SYRINX_TRY(more, session->next(chunk));
   }
   warm_up_audio_s_ = session->statistics().audio_seconds;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/signals.h"
 #include "server/openai/speech_request.h"
 #include "server/service.h"
 #include "tests/base/temp_folder.h"
@@ -90,6 +91,19 @@ TEST_F(SpeechModelTest, OtherLanguagesAreLoadedWithModel) {
   };
   EXPECT_TRUE(SpeechModel::of({}, files, engine));
   EXPECT_EQ(engine->asked_for.back(), "bf_bea");
+}
+
+TEST_F(SpeechModelTest, SignalEndsWarmUp) {
+  std::ofstream(folder_.path() + "/af_ann.bin") << "x";
+  SpeechFiles files;
+  files.family = &kokoro_family();
+  files.voices = folder_.path();
+  const auto engine = std::make_shared<ActingEngine>();
+  engine->act = {.chunks = 100'000, .chunk_samples = 1, .step = [] { request_cancel(); }};
+  const auto model = SpeechModel::of({}, files, engine);
+  clear_cancel();
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Code::kCancelled);
 }
 
 TEST_F(SpeechModelTest, ANamedVoiceMustSpeakTheLanguage) {
